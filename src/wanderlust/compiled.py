@@ -1,0 +1,194 @@
+"""The only file that knows numba: how functions and methods become machine code, and where it is kept.
+
+Two traps are closed here.
+
+* numba keeps compiled code on disk and stamps it with the file of the *outermost* function only, so that editing
+  a formula in another file silently gives the old result. The cache folder is therefore named by a hash of the
+  sources: ours for everything in the package, ours and the user's for an explorer class of the user's own.
+* Compiled code cannot call a method of a Python object. It can, of a `NamedTuple`, once the method's name is
+  registered: `with_methods` does so. Explorers are NamedTuples of numbers with ordinary methods, which plain Python
+  runs just the same.
+
+With `NUMBA_DISABLE_JIT=1` nothing is compiled, numba is not even imported, and every run gives the same actions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import inspect
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
+
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+
+_PACKAGE = Path(__file__).parent
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+_registered_methods: set[str] = set()
+
+
+def _hash_files(files: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(str(file).encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def source_hash() -> str:
+    """Return the hash of every source file of the package."""
+    return _hash_files(list(_PACKAGE.rglob("*.py")))
+
+
+@functools.cache
+def _cache_root() -> Path:
+    chosen = os.environ.get("WANDERLUST_CACHE_DIR")
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    shared_machine_fallback = Path(tempfile.gettempdir()) / f"wanderlust-cache-{os.getuid()}"
+    for root in (Path(chosen) if chosen else home / "wanderlust", shared_machine_fallback):
+        with contextlib.suppress(OSError):
+            root.mkdir(parents=True, exist_ok=True)
+            if os.access(root, os.W_OK):
+                return root
+    return Path(tempfile.mkdtemp(prefix="wanderlust-cache-"))
+
+
+def cache_folder(rule: type | None = None) -> Path | None:
+    """Return where machine code is kept for an explorer class (None: for the package's own functions).
+
+    The answer is None for a class that has no source file, such as one typed at the prompt: its code is
+    compiled in every process anew.
+    """
+    if rule is None or rule.__module__.partition(".")[0] == __package__:
+        return _cache_root() / source_hash()
+    sources = _sources_of(rule)
+    return None if sources is None else _cache_root() / f"{source_hash()}-{_hash_files(sources)}"
+
+
+def _sources_of(rule: type) -> list[Path] | None:
+    """Return the files that a user's explorer may draw on: every loaded module of its package or folder."""
+    module = sys.modules.get(rule.__module__)
+    own = getattr(module, "__file__", None)
+    if own is None or rule.__module__ == "__main__":
+        return None
+    root = Path(own).resolve().parent
+    for _ in range(rule.__module__.count(".")):
+        root = root.parent
+    loaded = {getattr(m, "__file__", None) for m in list(sys.modules.values())}
+    files = {Path(f).resolve() for f in loaded if f and f.endswith(".py")}
+    return [f for f in files if f.is_relative_to(root) and _PACKAGE not in f.parents and f.exists()]
+
+
+@contextlib.contextmanager
+def _numba_cache_in(folder: Path) -> Iterator[None]:
+    """Let functions decorated inside keep their machine code in `folder`."""
+    from numba import config
+
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+def _njit(function: F, folder: Path | None, **options: Any) -> F:
+    from numba import njit
+
+    if folder is None:
+        compiled_function: F = njit(**_OPTIONS, **options)(function)
+        return compiled_function
+    with _numba_cache_in(folder):
+        cached_function: F = njit(cache=True, **_OPTIONS, **options)(function)
+        return cached_function
+
+
+def compiled(function: F) -> F:
+    """Compile a function that other compiled functions call."""
+    return _njit(function, cache_folder()) if COMPILED else function
+
+
+def inlined(function: F) -> F:
+    """Compile a small function into each of its callers."""
+    return _njit(function, cache_folder(), forceinline=True) if COMPILED else function
+
+
+def kernel(function: F) -> Callable[[type], F]:
+    """Make a function that Python calls and that is compiled for each explorer class on its own.
+
+    `kernel(f)(cls)` is the version of `f` for explorer class `cls`; its machine code lies in that class's folder,
+    so that code for a class which was edited since is never used.
+    """
+
+    @functools.cache
+    def version_for(rule: type) -> F:
+        if COMPILED:
+            return _njit(function, cache_folder(rule))
+
+        @functools.wraps(function)
+        def plain(*args: Any) -> Any:
+            # The random streams count modulo 2**64: overflow is what they live on.
+            with np.errstate(over="ignore"):
+                return function(*args)
+
+        return plain  # type: ignore[return-value]
+
+    return version_for
+
+
+def with_methods(cls: C) -> C:
+    """Let compiled code call the public methods of a NamedTuple class; return the class."""
+    if COMPILED:
+        for name, function in vars(cls).items():
+            if inspect.isfunction(function) and not name.startswith("_"):
+                _register_method(name, function)
+    return cls
+
+
+def _register_method(name: str, function: Callable[..., Any]) -> None:
+    if name in _registered_methods:
+        return
+    from numba import types
+    from numba.extending import overload_method
+
+    def method_of(self: Any, *_: Any) -> Callable[..., Any] | None:
+        return getattr(self.instance_class, name, None)
+
+    # numba matches calls against the overload's own signature.
+    method_of.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    overload_method(types.BaseNamedTuple, name, strict=False, jit_options=_OPTIONS)(method_of)
+    _registered_methods.add(name)
+
+
+@contextlib.contextmanager
+def announced(rule: type, what: str) -> Iterator[None]:
+    """Say on standard error, once per class and machine, that the first use compiles and takes a while."""
+    folder = cache_folder(rule)
+    mark = folder and folder / f"{rule.__module__}.{rule.__qualname__}.{what}.ready"
+    if not COMPILED or (mark and mark.exists()) or (rule, what) in _announced:
+        yield
+        return
+    _announced.add((rule, what))
+    print(
+        f"wanderlust: compiling {rule.__name__} for this machine (once; some seconds) ...",
+        file=sys.stderr,
+        flush=True,
+    )
+    yield
+    if mark:
+        with contextlib.suppress(OSError):
+            mark.touch()
+
+
+_announced: set[tuple[type, str]] = set()

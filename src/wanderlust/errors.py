@@ -1,0 +1,105 @@
+"""Errors that say what was wrong, where, and what would be right.
+
+Everything that a caller can get wrong raises a `WanderlustError`, which is a `ValueError`. The helpers
+below keep the sentences alike everywhere.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+class WanderlustError(ValueError):
+    """Base of every error that bad input raises."""
+
+
+class UnknownName(WanderlustError):
+    """A name that is not registered; the message lists the known names and the closest one."""
+
+
+class InvalidSetting(WanderlustError):
+    """A setting outside its valid range."""
+
+
+class InvalidMap(WanderlustError):
+    """A text map that cannot be read; the message names the line and the column."""
+
+
+class InvalidWorld(WanderlustError):
+    """A world that breaks the rules of a Markov decision process."""
+
+
+class InvalidExplorer(WanderlustError):
+    """An explorer class that does not keep to the protocol."""
+
+
+class InvalidObservation(WanderlustError):
+    """A state, action or reward that cannot have come from the environment described."""
+
+
+class BadFile(WanderlustError):
+    """A stored file that is damaged, foreign, or from a newer version."""
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
+    """Return the error for a misspelt name, with the known names and the closest of them."""
+    names = sorted(known)
+    close = difflib.get_close_matches(str(name), names, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return UnknownName(f"unknown {kind} {name!r}.{hint} Known: {', '.join(names)}.")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> float:
+    """Return `value` as a finite float inside the given range, or raise `InvalidSetting`."""
+    valid = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidSetting(f"{name} must be a number in {valid}, got {value!r}.") from None
+    below = number <= low if open_low else number < low
+    above = number >= high if open_high else number > high
+    if isinstance(value, bool) or not math.isfinite(number) or below or above:
+        raise InvalidSetting(f"{name} must be in {valid}, got {value!r}.")
+    return number
+
+
+def check_integer(name: str, value: Any, *, low: int, high: int | None = None) -> int:
+    """Return `value` as an integer of at least `low` (and at most `high`), or raise `InvalidSetting`."""
+    valid = f"at least {low}" if high is None else f"from {low} to {high}"
+    try:
+        number = int(value)
+        whole = number == value and not isinstance(value, bool)
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+    if not whole or number < low or (high is not None and number > high):
+        raise InvalidSetting(f"{name} must be a whole number {valid}, got {value!r}.")
+    return number
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
+    """Return `value` if it is one of `choices`, or raise `UnknownName` with the closest one."""
+    known = tuple(choices)
+    if value not in known:
+        raise unknown_name(f"value of {name}", value, known)
+    return str(value)
+
+
+def check_options(kind: str, options: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Raise `UnknownName` for the first option that `kind` does not have."""
+    names = tuple(known)
+    for option in options:
+        if option not in names:
+            if not names:
+                raise UnknownName(f"{kind} has no options, got {option!r}.")
+            raise unknown_name(f"option of {kind}", option, names)

@@ -1,0 +1,1 @@
+"""Exploration: how an agent that learns Q decides where to go."""

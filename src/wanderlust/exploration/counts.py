@@ -1,0 +1,94 @@
+"""Exploration by immediate counts: UCB1 and the exploration bonus."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+from wanderlust.errors import check_number
+from wanderlust.exploration.choice import best_choice, chance, random_choice
+from wanderlust.exploration.dithering import EpsilonEnd, EpsilonStart, epsilon_schedule
+from wanderlust.exploration.formulas import count_bonus, decayed_epsilon, ucb, untried_ucb
+from wanderlust.exploration.protocol import Blueprint, Problem
+from wanderlust.exploration.registry import explorer
+from wanderlust.exploration.view import View
+from wanderlust.learning.mind import Floats
+from wanderlust.streams import Streams
+
+Kappa = Annotated[
+    float | None, "κ, the weight of exploration against Q; r_max / (1 - γ), the range of Q-values, if not given."
+]
+
+
+def coefficient(problem: Problem, kappa: float | None) -> tuple[float, float]:
+    """Return κ and (Q_max - Q_min) / κ; with κ = 0 there is nothing to bound."""
+    kappa = check_number("kappa", problem.value_range if kappa is None else kappa, low=0)
+    return kappa, problem.value_range / kappa if kappa > 0.0 else 0.0
+
+
+@explorer("ucb1")
+class Ucb1(NamedTuple):
+    """Q plus κ times the upper confidence bound of the immediate count (Auer et al. 2002)."""
+
+    kappa: float
+    untried: float
+
+    @classmethod
+    def configure(
+        cls,
+        problem: Problem,
+        *,
+        kappa: Kappa = None,
+        untried_value: Annotated[
+            float | None, "The bound of an untried action in units of κ; (Q_max - Q_min)/κ + √(2 log |A|) if not given."
+        ] = None,
+    ) -> Ucb1:
+        """Work out κ and the bound of untried actions."""
+        kappa, span = coefficient(problem, kappa)
+        usual = untried_ucb(problem.n_actions, span, counts_itself=True)
+        return cls(kappa, check_number("untried_value", usual if untried_value is None else untried_value, low=0))
+
+    def score(self, view: View, scores: Floats) -> None:
+        """Q + κ √(2 log(1 + Σn) / n)."""
+        total = view.total()
+        for action in range(view.n_actions):
+            tries = view.n(action)
+            bound = ucb(tries, total, 1.0) if tries > 0 else self.untried
+            scores[action] = view.q(action) + self.kappa * bound
+
+
+@explorer("bonus")
+class Bonus(NamedTuple):
+    """ε-greedy on a Q-table that learns from the reward plus α / √n (Strehl and Littman 2008)."""
+
+    scale: float
+    epsilon: float
+    decay: float
+
+    @classmethod
+    def configure(
+        cls,
+        problem: Problem,
+        *,
+        scale: Annotated[float, "α, the weight of the bonus."] = 0.1,
+        epsilon_start: EpsilonStart = None,
+        epsilon_end: EpsilonEnd = None,
+    ) -> Bonus:
+        """Work out the decay of ε."""
+        return cls(
+            check_number("scale", scale, low=0), *epsilon_schedule(problem, epsilon_start, epsilon_end)
+        )
+
+    def blueprint(self) -> Blueprint:
+        """Return a behaviour table of its own, with augmented rewards."""
+        return Blueprint(augmented=True)
+
+    def bonus(self, tries: int) -> float:
+        """α / √n."""
+        return count_bonus(tries, self.scale)
+
+    def choose(self, view: View, scores: Floats, random: Streams) -> int:
+        """Explore with probability ε, otherwise exploit the augmented Q."""
+        if chance(random, decayed_epsilon(self.epsilon, self.decay, view.step)):
+            return random_choice(random, view.n_actions)
+        self.score(view, scores)  # type: ignore[attr-defined]
+        return best_choice(scores, random)

@@ -1,0 +1,150 @@
+"""Exploration by ensembles of Q-tables, each with its own noise and its own minibatches (Appendix A.4)."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+from wanderlust.errors import check_choice, check_integer, check_number
+from wanderlust.exploration.choice import best_choice, chance, random_choice
+from wanderlust.exploration.dithering import EpsilonEnd, EpsilonStart, epsilon_schedule
+from wanderlust.exploration.formulas import decayed_epsilon
+from wanderlust.exploration.protocol import Blueprint, Ensemble, Problem
+from wanderlust.exploration.registry import explorer
+from wanderlust.exploration.view import View
+from wanderlust.learning.mind import Floats
+from wanderlust.streams import Streams
+
+Heads = Annotated[int, "The number of Q-tables in the ensemble."]
+Batch = Annotated[int, "How many stored transitions each table learns from at every step."]
+Noise = Annotated[float, "Standard deviation of the noise on the initial values."]
+Dither = Annotated[bool, "Whether it acts ε-greedily on the chosen table, as the pseudocode has it, or greedily."]
+
+
+def _ensemble(heads: int, batch: int, noise: float, prior_weight: float = 0.0) -> Ensemble:
+    return Ensemble(
+        check_integer("heads", heads, low=1),
+        check_integer("batch", batch, low=1),
+        check_number("noise", noise, low=0),
+        check_number("prior_weight", prior_weight, low=0),
+    )
+
+
+@explorer("bootstrapped")
+class Bootstrapped(NamedTuple):
+    """One table of the ensemble for a whole episode (Osband et al. 2016)."""
+
+    heads: int
+    batch: int
+    noise: float
+    prior_weight: float
+    epsilon: float
+    decay: float
+
+    @classmethod
+    def configure(
+        cls,
+        problem: Problem,
+        *,
+        heads: Heads = 10,
+        batch: Batch = 1024,
+        noise: Noise = 1.0,
+        dither: Dither = False,
+        epsilon_start: EpsilonStart = None,
+        epsilon_end: EpsilonEnd = None,
+    ) -> Bootstrapped:
+        """Check the sizes."""
+        schedule = epsilon_schedule(problem, epsilon_start, epsilon_end) if dither else (0.0, 1.0)
+        return cls(*_ensemble(heads, batch, noise), *schedule)
+
+    def blueprint(self) -> Blueprint:
+        """Return the ensemble."""
+        return Blueprint(ensemble=Ensemble(self.heads, self.batch, self.noise, self.prior_weight))
+
+    def begin_episode(self, notes: Floats, random: Streams) -> None:
+        """Draw the table of the episode."""
+        notes[0] = random_choice(random, self.heads)
+
+    def score(self, view: View, scores: Floats) -> None:
+        """Q of the table in use."""
+        for action in range(view.n_actions):
+            scores[action] = view.head(int(view.notes[0]), action)
+
+    def choose(self, view: View, scores: Floats, random: Streams) -> int:
+        """Exploit the table in use, or dither where that is asked for."""
+        if self.epsilon > 0.0 and chance(random, decayed_epsilon(self.epsilon, self.decay, view.step)):
+            return random_choice(random, view.n_actions)
+        self.score(view, scores)
+        return best_choice(scores, random)
+
+
+@explorer("random-prior")
+class RandomPrior(NamedTuple):
+    """One table of the ensemble for a whole episode, all pulled towards a prior at zero (Osband et al. 2019)."""
+
+    heads: int
+    batch: int
+    noise: float
+    prior_weight: float
+    epsilon: float
+    decay: float
+
+    @classmethod
+    def configure(
+        cls,
+        problem: Problem,
+        *,
+        heads: Heads = 10,
+        batch: Batch = 1024,
+        noise: Noise = 1.0,
+        prior_weight: Annotated[float, "ν, the pull of the prior."] = 0.1,
+        dither: Dither = False,
+        epsilon_start: EpsilonStart = None,
+        epsilon_end: EpsilonEnd = None,
+    ) -> RandomPrior:
+        """Check the sizes."""
+        schedule = epsilon_schedule(problem, epsilon_start, epsilon_end) if dither else (0.0, 1.0)
+        return cls(*_ensemble(heads, batch, noise, prior_weight), *schedule)
+
+    # It acts as a bootstrapped ensemble does; only the learning differs.
+    blueprint = Bootstrapped.blueprint
+    begin_episode = Bootstrapped.begin_episode
+    score = Bootstrapped.score
+    choose = Bootstrapped.choose
+
+
+@explorer("thompson")
+class Thompson(NamedTuple):
+    """Another table of the ensemble at every step, approximately Thompson sampling (D'Eramo et al. 2019)."""
+
+    heads: int
+    batch: int
+    noise: float
+    per_action: bool
+
+    @classmethod
+    def configure(
+        cls,
+        problem: Problem,
+        *,
+        heads: Heads = 10,
+        batch: Batch = 1024,
+        noise: Noise = 1.0,
+        draw: Annotated[str, "What a table is drawn for: every 'step', or every 'action' of every step."] = "step",
+    ) -> Thompson:
+        """Check the sizes."""
+        ensemble = _ensemble(heads, batch, noise)
+        per_action = check_choice("draw", draw, ("step", "action")) == "action"
+        return cls(ensemble.heads, ensemble.batch, ensemble.noise, per_action)
+
+    def blueprint(self) -> Blueprint:
+        """Return the ensemble."""
+        return Blueprint(ensemble=Ensemble(self.heads, self.batch, self.noise))
+
+    def choose(self, view: View, scores: Floats, random: Streams) -> int:
+        """Draw tables, then exploit them."""
+        head = random_choice(random, self.heads)
+        for action in range(view.n_actions):
+            if self.per_action and action > 0:
+                head = random_choice(random, self.heads)
+            scores[action] = view.head(head, action)
+        return best_choice(scores, random)

@@ -1,0 +1,147 @@
+"""Exploration by the long-term visitation value W, learnt beside Q and never mixed into its reward (Section 3.2).
+
+W(s, a) is the discounted sum of a visitation reward that is to be had from taking `a` in `s`: a value of where exploration is
+still to be had. Terminal states pay theirs as if the agent stayed in them for ever, or it would never return to them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from wanderlust.errors import InvalidSetting, check_choice, check_number
+from wanderlust.exploration.counts import Kappa, coefficient
+from wanderlust.exploration.formulas import (
+    for_ever,
+    long_term_ucb,
+    long_term_ucb_start,
+    pseudocount,
+    ucb,
+    untried_pseudocount_ucb,
+)
+from wanderlust.exploration.protocol import Blueprint, Problem, Visitation
+from wanderlust.exploration.registry import explorer
+from wanderlust.exploration.view import View
+from wanderlust.learning.mind import Floats
+
+VisitationDiscount = Annotated[
+    float | None, "γ_w, how far ahead W looks; the world's own (0.99) if not given. 0 is UCB1."
+]
+
+
+def _discount(problem: Problem, given: float | None) -> float:
+    value = problem.visitation_discount if given is None else given
+    return check_number("visitation_discount", value, low=0, high=1, open_high=True)
+
+
+@explorer("vv-ucb")
+class VvUcb(NamedTuple):
+    """Q plus κ (1 - γ_w) W, where W is the long-term upper confidence bound."""
+
+    kappa: float
+    visitation_discount: float
+    initial: float
+    plus: float
+
+    @classmethod
+    def configure(
+        cls,
+        problem: Problem,
+        *,
+        kappa: Kappa = None,
+        visitation_discount: VisitationDiscount = None,
+        initial_margin: Annotated[
+            float, "How far above its bound W starts; 0 is the next larger number."
+        ] = 0.0,
+        log_plus_one: Annotated[bool, "Whether the visitation reward has log(1 + Σn) instead of log Σn."] = False,
+    ) -> VvUcb:
+        """Work out κ and the initial value of W."""
+        kappa, span = coefficient(problem, kappa)
+        discount = _discount(problem, visitation_discount)
+        margin = check_number("initial_margin", initial_margin, low=0)
+        bound = long_term_ucb_start(problem.n_actions, span, discount)
+        start = bound + margin if margin > 0.0 else float(np.nextafter(bound, np.inf))
+        return cls(kappa, discount, start, 1.0 if log_plus_one else 0.0)
+
+    def blueprint(self) -> Blueprint:
+        """Return a W-table that is maximised and starts above its bound."""
+        return Blueprint(visitation=Visitation(discount=self.visitation_discount, initial=self.initial))
+
+    def visit_reward(self, tries: int, total: int, largest: int) -> float:
+        """√(2 log Σn / n)."""
+        return ucb(tries, total, self.plus)
+
+    def terminal_visit_reward(self, tries: int, total: int, largest: int) -> float:
+        """√(2 log Σn / n) / (1 - γ_w)."""
+        return for_ever(ucb(tries, total, self.plus), self.visitation_discount)
+
+    def score(self, view: View, scores: Floats) -> None:
+        """Q + κ (1 - γ_w) W."""
+        for action in range(view.n_actions):
+            scores[action] = view.q(action) + self.kappa * long_term_ucb(
+                view.w(action), self.visitation_discount
+            )
+
+
+@explorer("vv-count")
+class VvCount(NamedTuple):
+    """Q plus κ times the upper confidence bound of the pseudocount (1 - γ_w) W, where W is the long-term count."""
+
+    kappa: float
+    visitation_discount: float
+    untried: float
+    largest_at_end: bool
+
+    @classmethod
+    def configure(
+        cls,
+        problem: Problem,
+        *,
+        kappa: Kappa = None,
+        visitation_discount: VisitationDiscount = None,
+        terminal_count: Annotated[
+            str, "The count at a terminal pair: 'pair', its own, or 'largest', the largest of the whole table."
+        ] = "pair",
+        untried_bound: Annotated[
+            str, "The bound of an untried action: 'text' adds +1 in the logarithm, 'equation' does not."
+        ] = "text",
+    ) -> VvCount:
+        """Work out κ and the bound of untried actions."""
+        kappa, span = coefficient(problem, kappa)
+        discount = _discount(problem, visitation_discount)
+        largest = check_choice("terminal_count", terminal_count, ("pair", "largest")) == "largest"
+        plus = 1.0 if check_choice("untried_bound", untried_bound, ("text", "equation")) == "text" else 0.0
+        if plus + (1.0 - discount) + problem.n_actions - 2 <= 0.0 or (plus == 0.0 and problem.n_actions == 2):
+            raise InvalidSetting(
+                f"untried_bound='equation' has no value for {problem.n_actions} actions (the logarithm of a number below "
+                "one); use 'text'."
+            )
+        untried = untried_pseudocount_ucb(max(problem.n_actions, 2), span, discount, plus=plus)
+        return cls(kappa, discount, untried, largest)
+
+    def blueprint(self) -> Blueprint:
+        """Return a W-table that is minimised and starts at zero."""
+        return Blueprint(
+            visitation=Visitation(
+                discount=self.visitation_discount, initial=0.0, minimise=True, largest_matters=self.largest_at_end
+            )
+        )
+
+    def visit_reward(self, tries: int, total: int, largest: int) -> float:
+        """n."""
+        return float(tries)
+
+    def terminal_visit_reward(self, tries: int, total: int, largest: int) -> float:
+        """n / (1 - γ_w)."""
+        return for_ever(float(largest if self.largest_at_end else tries), self.visitation_discount)
+
+    def score(self, view: View, scores: Floats) -> None:
+        """Q + κ √(2 log(1 + Σn̂) / n̂)."""
+        total = 0.0
+        for action in range(view.n_actions):
+            total += pseudocount(view.w(action), self.visitation_discount)
+        for action in range(view.n_actions):
+            count = pseudocount(view.w(action), self.visitation_discount)
+            bound = ucb(count, total, 1.0) if count > 0.0 else self.untried
+            scores[action] = view.q(action) + self.kappa * bound

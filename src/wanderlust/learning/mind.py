@@ -1,0 +1,105 @@
+"""What an agent knows, as flat arrays, and the plan of what it learns.
+
+A **plan** says which tables are learnt and how: numbers only, fixed for a run. A **mind** is everything that changes:
+counts, tables, remembered outcomes, random streams. Compiled functions take both and hide nothing.
+
+States are numbered in the order in which they are met, from 1. Number 0 (`END`) stands for "the episode is over": its
+value is 0 for ever, so a terminal outcome is just one that leads to `END`, and no formula asks whether a
+transition was terminal. A pair is `state * n_actions + action`.
+
+An **outcome row** is a distinct (state, action, next state) that was seen, with its count and its mean reward. Full
+memory needs nothing more: the mean TD error over all stored transitions of a pair is a weighted sum over its rows.
+Rows of one pair form a chain (`ROW_CHAIN`), and so do the rows that lead into one state (`ROW_INTO`): who must be told
+when that state's value changes.
+
+A pair that was never tried is made an exact no-op of the dense sweep: it leads to `END` and its reward is its own value.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+END = 0
+NONE = -1
+
+FULL, NO_MEMORY, WINDOW = 0, 1, 2
+
+# Columns of `Mind.numbers`.
+N_STATES, N_ROWS, N_STORED, N_MULTI, LARGEST, STEP, POLICY_CHANGED, N_SEEN = 0, 1, 2, 3, 4, 5, 6, 7
+# Rows of `Mind.row_ints`.
+ROW_PAIR, ROW_STATE, ROW_NEXT, ROW_CHAIN, ROW_INTO = 0, 1, 2, 3, 4
+# Rows of `Mind.row_floats`; the explorer's own signals follow.
+ROW_COUNT, ROW_REWARD = 0, 1
+# Columns of `Mind.pace`.
+N_WORK, DENSE_LEFT, DENSE_RUN = 0, 1, 2
+
+TARGET = 0
+SHORTEST_DENSE_RUN, LONGEST_DENSE_RUN = 16, 4096
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Plan(NamedTuple):
+    """Which tables are learnt and how. Tables: target Q, behaviour Q if it differs, W if there is one, heads."""
+
+    n_actions: int
+    learning_rate: float
+    memory: int
+    batch: int
+    window: int
+    n_swept: int
+    n_heads: int
+    prior_weight: float
+    behaviour: int
+    evaluated: int
+    visitation: int
+    bonus_row: int
+    visit_row: int
+    largest_matters: bool
+    learns_q: bool
+    signal: Ints
+    discount: Floats
+    minimise: NDArray[np.bool_]
+    initial: Floats
+
+
+class Mind(NamedTuple):
+    """Everything that changes while an agent learns; see the module's text for the words used."""
+
+    numbers: Ints
+    tries: Ints
+    stored: Ints
+    values: Floats
+    best: Floats
+    mirror: Floats
+    next_id: NDArray[np.uint32]
+    first_row: NDArray[np.int32]
+    into: NDArray[np.int32]
+    row_ints: NDArray[np.int32]
+    row_floats: Floats
+    multi: NDArray[np.int32]
+    work: NDArray[np.int32]
+    flags: NDArray[np.uint8]
+    pace: Ints
+    scratch: Floats
+    memory: NDArray[np.uint32]
+    slots: NDArray[np.uint32]
+    drawn: NDArray[np.int32]
+    times: NDArray[np.int32]
+    streams: NDArray[np.uint64]
+    notes: Floats
+    scores: Floats
+
+    @property
+    def state_capacity(self) -> int:
+        """How many states the arrays have room for, `END` included."""
+        return int(self.best.shape[1])
+
+    @property
+    def row_capacity(self) -> int:
+        """How many outcome rows the arrays have room for."""
+        return int(self.row_ints.shape[1])

@@ -1,0 +1,156 @@
+"""How an agent learns, in a user's words, and the plan that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from wanderlust.errors import check_choice, check_integer, check_number
+from wanderlust.exploration.protocol import Problem
+from wanderlust.learning.mind import FULL, NO_MEMORY, ROW_REWARD, TARGET, WINDOW, Plan
+
+_MEMORY = {"full": FULL, "none": NO_MEMORY, "window": WINDOW}
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What is remembered, and how much of it every step replays."""
+
+    memory: str = "full"
+    """'full': every step sweeps over all that was ever seen. 'none': only the current transition. 'window': a minibatch of the
+    latest transitions."""
+    capacity: int | None = None
+    """How many transitions a window holds; 20 times the horizon if not given."""
+    batch: int = 32
+    """How many transitions of a window every step replays."""
+
+    def __post_init__(self) -> None:
+        check_choice("replay memory", self.memory, _MEMORY)
+        check_integer("replay batch", self.batch, low=1)
+        if self.capacity is not None:
+            check_integer("replay capacity", self.capacity, low=1)
+
+    @classmethod
+    def of(cls, given: str | Replay) -> Replay:
+        """Return the replay itself, or the one that a word such as 'none' names."""
+        return given if isinstance(given, Replay) else cls(check_choice("replay", given, _MEMORY))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an agent learns and is evaluated: everything but the world, the explorer's own options and the seed."""
+
+    discount: float = 0.99
+    """γ of Q."""
+    learning_rate: float = 0.5
+    """η of every table."""
+    replay: Replay = field(default_factory=Replay)
+    initial: str = "zero"
+    """What the behaviour's Q starts at: 'zero', or 'optimistic', r_max / (1 - γ). The target's Q starts at zero."""
+    visitation_discount: float = 0.99
+    """γ_w of W, unless the explorer's option of that name says otherwise."""
+    horizon: int = 1000
+    """After how many steps an episode is cut off."""
+    budget: int = 100_000
+    """Over how many steps ε decays; also how long a run is, unless `steps` says otherwise."""
+    steps: int | None = None
+    """How long a run is; the budget if not given."""
+    epsilon_start: float = 1.0
+    epsilon_end: float = 0.1
+    evaluate_every: int = 50
+    """The greedy policy is evaluated after every so many steps."""
+    evaluation_horizon: int | None = None
+    """After how many steps an evaluation is cut off; 10 % more than the horizon if not given."""
+    evaluated: str = "target"
+    """Which table's greedy policy is evaluated: 'target', or 'behaviour' (of an ensemble, the first head)."""
+
+    def __post_init__(self) -> None:
+        check_number("discount", self.discount, low=0, high=1, open_high=True)
+        check_number("learning_rate", self.learning_rate, low=0, high=1, open_low=True)
+        object.__setattr__(self, "replay", Replay.of(self.replay))
+        check_choice("initial", self.initial, ("zero", "optimistic"))
+        check_number("visitation_discount", self.visitation_discount, low=0, high=1, open_high=True)
+        check_number("epsilon_start", self.epsilon_start, low=0, high=1)
+        check_number("epsilon_end", self.epsilon_end, low=0, high=1)
+        check_choice("evaluated", self.evaluated, ("target", "behaviour"))
+        for name in ("horizon", "budget", "evaluate_every"):
+            check_integer(name, getattr(self, name), low=1)
+        for name in ("steps", "evaluation_horizon"):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), low=1)
+
+    @property
+    def run_length(self) -> int:
+        """The number of steps of a run."""
+        return self.steps if self.steps is not None else self.budget
+
+    @property
+    def rollout_length(self) -> int:
+        """The number of steps after which an evaluation is cut off (Appendix A: 10 % longer than the horizon)."""
+        return self.evaluation_horizon if self.evaluation_horizon is not None else round(1.1 * self.horizon)
+
+    def problem(self, n_actions: int, reward_range: tuple[float, float]) -> Problem:
+        """Return what the explorer may know of the task."""
+        low = check_number("the smallest reward of reward_range", reward_range[0])
+        high = check_number("the largest reward of reward_range", reward_range[1], low=low)
+        return Problem(
+            n_actions=check_integer("n_actions", n_actions, low=1),
+            reward_range=(low, high),
+            discount=self.discount,
+            visitation_discount=self.visitation_discount,
+            budget=self.budget,
+            epsilon_start=self.epsilon_start,
+            epsilon_end=self.epsilon_end,
+        )
+
+
+SETTING_NAMES = tuple(f.name for f in fields(Settings))
+
+
+def make_plan(
+    rule: Any, problem: Problem, settings: Settings, *, learns_q: bool = True
+) -> tuple[Plan, float]:
+    """Return the plan of an explorer's tables, and the noise on the initial values of its heads."""
+    blueprint = rule.blueprint()
+    replay, ensemble, visitation = settings.replay, blueprint.ensemble, blueprint.visitation
+    start = problem.value_range if settings.initial == "optimistic" else 0.0
+    augmented = blueprint.augmented and learns_q
+    bonus_row = ROW_REWARD + 1 if augmented else 0
+    visit_row = (bonus_row or ROW_REWARD) + 1 if visitation else 0
+    # (signal, discount, minimise, initial) of each table; see Plan for their order.
+    tables: list[tuple[int, float, bool, float]] = [(ROW_REWARD, settings.discount, False, 0.0)]
+    if augmented:
+        tables.append((bonus_row, settings.discount, False, start))
+    elif start != 0.0 and ensemble is None:
+        tables.append((ROW_REWARD, settings.discount, False, start))
+    behaviour = len(tables) - 1
+    if visitation:
+        tables.append((visit_row, visitation.discount, visitation.minimise, visitation.initial))
+    n_swept, heads = len(tables), ensemble.heads if ensemble else 0
+    acts_on = n_swept if ensemble else behaviour
+    tables += [(ROW_REWARD, settings.discount, False, start)] * heads
+    signal, discount, minimise, initial = zip(*tables, strict=True)
+    plan = Plan(
+        n_actions=problem.n_actions,
+        learning_rate=float(settings.learning_rate),
+        memory=_MEMORY[replay.memory],
+        batch=ensemble.batch if ensemble and replay.memory == "full" else replay.batch,
+        window=(replay.capacity or 20 * settings.horizon) if replay.memory == "window" else 0,
+        n_swept=n_swept,
+        n_heads=heads,
+        prior_weight=float(ensemble.prior_weight) if ensemble else 0.0,
+        behaviour=behaviour,
+        evaluated=acts_on if settings.evaluated == "behaviour" else TARGET,
+        visitation=n_swept - 1 if visitation else 0,
+        bonus_row=bonus_row,
+        visit_row=visit_row,
+        largest_matters=bool(visitation and visitation.largest_matters),
+        learns_q=learns_q,
+        signal=np.array(signal, np.int64),
+        discount=np.array(discount, np.float64),
+        minimise=np.array(minimise, np.bool_),
+        initial=np.array(initial, np.float64),
+    )
+    return plan, float(ensemble.noise) if ensemble else 0.0

@@ -1,0 +1,178 @@
+"""One simultaneous sweep of a table over the whole memory, in two ways that give the same bits.
+
+**Active**: a pair's update can change something only if its own value moved in the last sweep, or its reward, or the value
+of a state that it leads to. States with such a pair are on a work list; all others are left alone, exactly. For Q this
+is one state in a hundred once the first rewards have spread.
+
+**Dense**: all pairs, in three straight passes that the compiler can vectorise: gather V(s'), move every value, take the
+best action of every state. Faster when most states are active, as they are for W, whose rewards change all the time.
+
+`sweep` goes from active to dense when the work list holds more than a quarter of the states. A dense sweep does not
+know what it changed, so from time to time one active sweep over all states takes stock; runs of dense sweeps
+double in length for as long as that finds the table still busy.
+"""
+
+from __future__ import annotations
+
+from wanderlust.compiled import compiled, inlined
+from wanderlust.learning.mind import (
+    DENSE_LEFT,
+    DENSE_RUN,
+    LONGEST_DENSE_RUN,
+    N_MULTI,
+    N_STATES,
+    N_WORK,
+    NONE,
+    ROW_CHAIN,
+    ROW_INTO,
+    ROW_STATE,
+    SHORTEST_DENSE_RUN,
+    POLICY_CHANGED,
+    Floats,
+    Mind,
+    Plan,
+)
+from wanderlust.learning.update import best_action_value, better, moved, outcome_target, pair_target
+
+
+@inlined
+def activate(state: int, table: int, mind: Mind) -> None:
+    """Put a state on a table's work list, once."""
+    if mind.flags[table, state] == 0:
+        mind.flags[table, state] = 1
+        mind.work[table, mind.pace[table, N_WORK]] = state
+        mind.pace[table, N_WORK] += 1
+
+
+@inlined
+def sweep(table: int, mind: Mind, plan: Plan) -> None:
+    """Move every remembered pair of a table once."""
+    pace = mind.pace[table]
+    if pace[DENSE_LEFT] > 0:
+        pace[DENSE_LEFT] -= 1
+        sweep_dense(table, mind, plan)
+        if pace[DENSE_LEFT] == 0:
+            for state in range(1, mind.numbers[N_STATES] + 1):
+                activate(state, table, mind)
+        return
+    took_stock = pace[N_WORK] == mind.numbers[N_STATES]
+    if pace[N_WORK] > 0:
+        sweep_active(table, mind, plan)
+    if pace[N_WORK] > 16 and 4 * pace[N_WORK] > mind.numbers[N_STATES]:
+        longer = 2 * pace[DENSE_RUN] if took_stock else SHORTEST_DENSE_RUN
+        pace[DENSE_RUN] = min(max(longer, SHORTEST_DENSE_RUN), LONGEST_DENSE_RUN)
+        pace[DENSE_LEFT] = pace[DENSE_RUN]
+
+
+@compiled
+def sweep_active(table: int, mind: Mind, plan: Plan) -> None:
+    """Move the pairs of the states on the work list, and put on it what that may change next."""
+    n_actions = plan.n_actions
+    minimise = plan.minimise[table]
+    values, best, mirror = mind.values[table], mind.best[table], mind.mirror[table]
+    flags, work, following = mind.flags[table], mind.work[table], mind.work[plan.n_swept]
+    chain, origin, also_into = mind.row_ints[ROW_CHAIN], mind.row_ints[ROW_STATE], mind.row_ints[ROW_INTO]
+    scratch = mind.scratch[0]
+    n_work = mind.pace[table, N_WORK]
+    for i in range(n_work):
+        state = work[i]
+        flags[state] = 0
+        for action in range(n_actions):
+            pair = state * n_actions + action
+            if mind.stored[pair] == 0:
+                scratch[i * n_actions + action] = values[pair]
+            else:
+                target = pair_target(pair, table, mind, plan, best)
+                scratch[i * n_actions + action] = moved(values[pair], target, plan.learning_rate)
+    n_following = 0
+    for i in range(n_work):
+        state = work[i]
+        changed = False
+        for action in range(n_actions):
+            pair = state * n_actions + action
+            value = scratch[i * n_actions + action]
+            if value != values[pair]:
+                changed = True
+                values[pair] = value
+                if chain[mind.first_row[pair]] != NONE:
+                    mirror[pair] = value
+        if not changed:
+            continue
+        if table == plan.evaluated:
+            mind.numbers[POLICY_CHANGED] = 1
+        if flags[state] == 0:
+            flags[state] = 1
+            following[n_following] = state
+            n_following += 1
+        fresh_best = best_action_value(values, state, n_actions, minimise)
+        if fresh_best != best[state]:
+            best[state] = fresh_best
+            row = mind.into[state]
+            while row != NONE:
+                reader = origin[row]
+                if flags[reader] == 0:
+                    flags[reader] = 1
+                    following[n_following] = reader
+                    n_following += 1
+                row = also_into[row]
+    for i in range(n_following):
+        work[i] = following[i]
+    mind.pace[table, N_WORK] = n_following
+
+
+@compiled
+def sweep_dense(table: int, mind: Mind, plan: Plan) -> None:
+    """Move every pair of every state met so far; pairs never tried stay, being no-ops."""
+    n_actions = plan.n_actions
+    values, best, mirror = mind.values[table], mind.best[table], mind.mirror[table]
+    n_states = mind.numbers[N_STATES] + 1
+    n_pairs = n_states * n_actions
+    # Pairs with several outcomes go first, and are no-ops of the straight passes then: their mirror is their value.
+    for i in range(mind.numbers[N_MULTI]):
+        pair = mind.multi[i]
+        if mind.stored[pair] > 0:
+            target = pair_target(pair, table, mind, plan, best)
+            values[pair] = moved(values[pair], target, plan.learning_rate)
+            mirror[pair] = values[pair]
+    gather(mind.next_id[:n_pairs], best, mind.scratch[0])
+    move_all(values[:n_pairs], mirror, mind.scratch[0], plan.learning_rate, plan.discount[table])
+    best_of_all(values, best, n_states, n_actions, plan.minimise[table])
+    if table == plan.evaluated:
+        mind.numbers[POLICY_CHANGED] = 1
+
+
+@compiled
+def gather(next_id: object, best: Floats, next_value: Floats) -> None:
+    """Fetch V(s') of every pair. Apart from the arithmetic, since these loads cannot be vectorised."""
+    for pair in range(len(next_id)):  # type: ignore[arg-type]
+        next_value[pair] = best[next_id[pair]]  # type: ignore[index]
+
+
+@compiled
+def move_all(values: Floats, reward: Floats, next_value: Floats, rate: float, discount: float) -> None:
+    """Apply the TD rule to every pair, each with one outcome."""
+    for pair in range(len(values)):
+        target = outcome_target(reward[pair], discount, next_value[pair])
+        values[pair] = moved(values[pair], target, rate)
+
+
+@compiled
+def best_of_all(values: Floats, best: Floats, n_states: int, n_actions: int, minimise: bool) -> None:
+    """Take the best action of every state; two and four actions unrolled, as the loop over actions is the slow part."""
+    if n_actions == 4:
+        for state in range(n_states):
+            first = 4 * state
+            best[state] = better(
+                better(values[first], values[first + 1], minimise),
+                better(values[first + 2], values[first + 3], minimise),
+                minimise,
+            )
+    elif n_actions == 2:
+        for state in range(n_states):
+            best[state] = better(values[2 * state], values[2 * state + 1], minimise)
+    else:
+        for state in range(n_states):
+            best[state] = values[n_actions * state]
+        for action in range(1, n_actions):
+            for state in range(n_states):
+                best[state] = better(best[state], values[n_actions * state + action], minimise)

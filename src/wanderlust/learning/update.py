@@ -1,0 +1,69 @@
+"""The TD rule, written once.
+
+Every table moves by the learning rate times the mean TD error of the replayed samples of each pair, all errors taken
+before any value is written:
+
+    value(s, a)  <-  value(s, a) + rate * (mean over samples of [reward + discount * value(s')] - value(s, a))
+
+where value(s') is the largest (for W as a count: the smallest) value of any action in s', and 0 at the end of an
+episode. Q, the behaviour's Q, W and the heads of an ensemble differ in their reward and discount only.
+"""
+
+from __future__ import annotations
+
+from wanderlust.compiled import inlined
+from wanderlust.learning.mind import NONE, ROW_CHAIN, ROW_COUNT, ROW_NEXT, Floats, Mind, Plan
+
+
+@inlined
+def outcome_target(reward: float, discount: float, next_value: float) -> float:
+    """Return the TD target of one outcome: r + γ V(s')."""
+    return reward + discount * next_value
+
+
+@inlined
+def moved(value: float, target: float, rate: float) -> float:
+    """Return the value moved towards its target: Q + η (target - Q)."""
+    return value + rate * (target - value)
+
+
+@inlined
+def moved_with_prior(value: float, target: float, rate: float, prior_weight: float) -> float:
+    """Return the value moved by the regularised TD error δ + ν (0 - Q) of a prior at zero (Appendix A.4)."""
+    return value + rate * ((target - value) + prior_weight * (0.0 - value))
+
+
+@inlined
+def pair_target(pair: int, table: int, mind: Mind, plan: Plan, best: Floats) -> float:
+    """Return the mean TD target over all stored transitions of a pair: its rows, weighted by their counts."""
+    row = mind.first_row[pair]
+    signal = plan.signal[table]
+    discount = plan.discount[table]
+    chain = mind.row_ints[ROW_CHAIN]
+    after = mind.row_ints[ROW_NEXT]
+    if chain[row] == NONE:
+        return outcome_target(mind.row_floats[signal, row], discount, best[after[row]])
+    target = 0.0
+    while row != NONE:
+        weight = mind.row_floats[ROW_COUNT, row] / mind.stored[pair]
+        target += weight * outcome_target(mind.row_floats[signal, row], discount, best[after[row]])
+        row = chain[row]
+    return target
+
+
+@inlined
+def better(one: float, other: float, minimise: bool) -> float:
+    """Return the larger of two values, or the smaller where less is better."""
+    if minimise:
+        return one if one < other else other
+    return one if one > other else other
+
+
+@inlined
+def best_action_value(values: Floats, state: int, n_actions: int, minimise: bool) -> float:
+    """Return the best value of any action in a state."""
+    first = state * n_actions
+    best = values[first]
+    for pair in range(first + 1, first + n_actions):
+        best = better(best, values[pair], minimise)
+    return best

@@ -1,0 +1,70 @@
+"""A finite Markov decision process as five arrays.
+
+Taking action `a` in state `s` leads to one of `K` outcomes. Outcome `k` has `probability[s, a, k]`, leads to
+`next_state[s, a, k]`, pays `reward[s, a, k]` and ends the episode if `terminal[s, a, k]`. This is the content of
+Gymnasium's `P[s][a]` with every list padded to `K` by outcomes of probability zero. `start[s]` is the
+probability that an episode begins in `s`.
+
+In the worlds of the paper the reward is paid *for acting in a state*, and the step is terminal when the state
+acted in is a terminal one: a treasure eight moves away takes nine steps.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int32]
+BoolArray = NDArray[np.bool_]
+
+
+class TabularMDP(NamedTuple):
+    """The dynamics of a world: arrays indexed [state, action, outcome], and a start distribution."""
+
+    probability: FloatArray
+    next_state: IntArray
+    reward: FloatArray
+    terminal: BoolArray
+    start: FloatArray
+
+    @property
+    def n_states(self) -> int:
+        """The number of states."""
+        return int(self.next_state.shape[0])
+
+    @property
+    def n_actions(self) -> int:
+        """The number of actions, the same in every state."""
+        return int(self.next_state.shape[1])
+
+    @property
+    def n_outcomes(self) -> int:
+        """The largest number of outcomes of any state and action."""
+        return int(self.next_state.shape[2])
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether every action has one certain outcome (the start may still be random)."""
+        return bool(np.all(self.probability.max(axis=2) == 1.0))
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The smallest and the largest reward that any possible outcome pays."""
+        possible = self.reward[self.probability > 0]
+        return float(possible.min()), float(possible.max())
+
+
+def deterministic_mdp(
+    next_state: NDArray[np.integer], reward: FloatArray, terminal: BoolArray, start: FloatArray
+) -> TabularMDP:
+    """Return the MDP whose action `a` in state `s` surely leads to `next_state[s, a]`."""
+    return TabularMDP(
+        probability=np.ones((*next_state.shape, 1)),
+        next_state=np.ascontiguousarray(next_state[:, :, None], dtype=np.int32),
+        reward=np.ascontiguousarray(reward[:, :, None], dtype=np.float64),
+        terminal=np.ascontiguousarray(terminal[:, :, None], dtype=np.bool_),
+        start=np.ascontiguousarray(start, dtype=np.float64),
+    )

@@ -1,0 +1,125 @@
+"""Acting in a tabular world: one step, one start, one greedy rollout. Both drivers step through these functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wanderlust.compiled import compiled, inlined
+from wanderlust.exploration.choice import best_choice_from
+from wanderlust.learning.mind import Mind, Plan
+from wanderlust.mdp import TabularMDP
+from wanderlust.streams import EVALUATION, WORLD, Streams, uniform
+
+
+@inlined
+def draw_outcome(mdp: TabularMDP, state: int, action: int, streams: Streams, which: int) -> int:
+    """Draw which outcome an action has; a sure outcome takes no random number."""
+    n_outcomes = mdp.next_state.shape[2]
+    if n_outcomes == 1:
+        return 0
+    left = uniform(streams, which)
+    last = 0
+    for outcome in range(n_outcomes):
+        probability = mdp.probability[state, action, outcome]
+        if probability > 0.0:
+            last = outcome
+            if left < probability:
+                return outcome
+            left -= probability
+    return last
+
+
+@inlined
+def draw_start(starts: NDArray[np.int32], chances: NDArray[np.float64], streams: Streams, which: int) -> int:
+    """Draw where an episode starts; a fixed start takes no random number."""
+    if len(starts) == 1:
+        return int(starts[0])
+    left = uniform(streams, which)
+    for i in range(len(starts) - 1):
+        if left < chances[i]:
+            return int(starts[i])
+        left -= chances[i]
+    return int(starts[-1])
+
+
+def starts_of(mdp: TabularMDP) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the states in which an episode can start, and their probabilities."""
+    starts = np.flatnonzero(mdp.start).astype(np.int32)
+    return starts, mdp.start[starts]
+
+
+@compiled
+def greedy_return(
+    mdp: TabularMDP,
+    starts: NDArray[np.int32],
+    chances: NDArray[np.float64],
+    ids: NDArray[np.int32],
+    horizon: int,
+    discount: float,
+    mind: Mind,
+    plan: Plan,
+) -> tuple[float, bool]:
+    """Roll out the greedy policy of the evaluated table from every start of a deterministic world.
+
+    Return the expected discounted return, and whether no tie had to be broken on the way.
+    """
+    sure = True
+    expected = 0.0
+    for i in range(len(starts)):
+        state = starts[i]
+        gain, weight = 0.0, 1.0
+        for _ in range(horizon):
+            first = ids[state] * plan.n_actions
+            values = mind.values[plan.evaluated, first : first + plan.n_actions]
+            before = mind.streams[EVALUATION]
+            action = best_choice_from(values, mind.streams, EVALUATION)
+            if mind.streams[EVALUATION] != before:
+                sure = False
+            gain += weight * mdp.reward[state, action, 0]
+            weight *= discount
+            if mdp.terminal[state, action, 0]:
+                break
+            state = mdp.next_state[state, action, 0]
+        expected += chances[i] * gain
+    return expected, sure
+
+
+@compiled
+def greedy_sets(ids: NDArray[np.int32], mind: Mind, plan: Plan, sets: Any) -> None:
+    """Write, for every state of the world, the set of its best actions by the evaluated table, as bits."""
+    for state in range(len(ids)):
+        first = ids[state] * plan.n_actions
+        best = mind.values[plan.evaluated, first]
+        bits = np.uint64(1)
+        for action in range(1, plan.n_actions):
+            value = mind.values[plan.evaluated, first + action]
+            if value > best:
+                best = value
+                bits = np.uint64(0)
+            if value == best:
+                bits |= np.uint64(1) << np.uint64(action)
+        sets[state] = bits
+
+
+class Simulator:
+    """A tabular world to act in step by step, with the random numbers that a fused run of the same seed uses."""
+
+    def __init__(self, mdp: TabularMDP, streams: Streams) -> None:
+        self.mdp = mdp
+        self.streams = streams
+        self._starts, self._chances = starts_of(mdp)
+
+    def reset(self) -> int:
+        """Return the state in which the next episode starts."""
+        with np.errstate(over="ignore"):
+            return draw_start(self._starts, self._chances, self.streams, WORLD)
+
+    def step(self, state: int, action: int) -> tuple[int, float, bool]:
+        """Return the next state, the reward, and whether the episode is over."""
+        with np.errstate(over="ignore"):
+            outcome = draw_outcome(self.mdp, state, action, self.streams, WORLD)
+        index = (state, action, outcome)
+        return int(self.mdp.next_state[index]), float(self.mdp.reward[index]), bool(self.mdp.terminal[index])

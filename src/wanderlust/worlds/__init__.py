@@ -1,0 +1,29 @@
+"""Worlds: environments whose dynamics are known as tables.
+
+`make_world` makes one by name, or from a map drawn as text (see `wanderlust.worlds.grid`).
+"""
+
+from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Defaults, Layout, World
+from wanderlust.worlds.check import check_mdp, check_world
+from wanderlust.worlds.grid import grid_world, toml_grid_world
+from wanderlust.worlds.registry import WorldOption, make_world, register_world, world_names, world_options
+from wanderlust.worlds.slips import slip_mdp, with_slips
+
+__all__ = [
+    "GRID_ACTIONS",
+    "CellKind",
+    "Defaults",
+    "Layout",
+    "World",
+    "WorldOption",
+    "check_mdp",
+    "check_world",
+    "grid_world",
+    "make_world",
+    "register_world",
+    "slip_mdp",
+    "toml_grid_world",
+    "with_slips",
+    "world_names",
+    "world_options",
+]

@@ -1,0 +1,148 @@
+"""Worlds by name, and maps as worlds.
+
+A factory is a function with keyword options that returns a `World`. Its options document themselves: annotate
+each as `Annotated[type, "one sentence"]` and give it a default.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from wanderlust.errors import InvalidMap, InvalidSetting, check_options, unknown_name
+from wanderlust.worlds.base import World
+from wanderlust.worlds.chain import chain
+from wanderlust.worlds.check import check_world
+from wanderlust.worlds.deep_sea import deep_sea
+from wanderlust.worlds.grid import grid_world
+from wanderlust.worlds.gridworlds import deep_gridworld, prison, toy, toy_example, wall
+from wanderlust.worlds.map_text import read_toml_map
+from wanderlust.worlds.slips import apply_slips, noisy_deep_gridworld, noisy_prison, noisy_toy
+from wanderlust.worlds.taxi import taxi
+
+WorldFactory = Callable[..., World]
+
+_FACTORIES: dict[str, WorldFactory] = {
+    "toy-example": toy_example,
+    "toy": toy,
+    "prison": prison,
+    "wall": wall,
+    "deep-gridworld": deep_gridworld,
+    "taxi": taxi,
+    "deep-sea": deep_sea,
+    "chain": chain,
+    "noisy-toy": noisy_toy,
+    "noisy-prison": noisy_prison,
+    "noisy-deep-gridworld": noisy_deep_gridworld,
+}
+
+
+@dataclass(frozen=True)
+class WorldOption:
+    """One option of a world: its type, its default, and a sentence on what it does."""
+
+    name: str
+    type: Any
+    default: Any
+    meaning: str
+
+
+_SLIPS = WorldOption(
+    "slips",
+    list[float] | None,
+    None,
+    "probabilities (success, random, stay): an action does as told, is replaced, or does not move the agent",
+)
+
+
+def world_names() -> tuple[str, ...]:
+    """Return the names that `make_world` knows, the paper's first."""
+    return tuple(_FACTORIES)
+
+
+def world_options(name: str) -> tuple[WorldOption, ...]:
+    """Return the options of a registered world; "map" gives those of a world drawn as text."""
+    return (*_options_of(_factory(name) if name != "map" else grid_world), _SLIPS)
+
+
+def register_world(name: str, factory: WorldFactory, *, replace_existing: bool = False) -> None:
+    """Make `make_world(name)` call `factory`, whose parameters must be keyword options with defaults."""
+    if not name or name == "map" or "\n" in name or name.endswith((".toml", ".txt")):
+        raise InvalidSetting(
+            f"a world's name must be one line that is not 'map' nor a file name, got {name!r}."
+        )
+    if name in _FACTORIES and not replace_existing:
+        raise InvalidSetting(f"a world named {name!r} exists; pass replace_existing=True to replace it.")
+    for parameter in inspect.signature(factory).parameters.values():
+        if parameter.kind not in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            raise InvalidSetting(f"the options of {name!r} must be named one by one, got {parameter}.")
+        if parameter.default is parameter.empty:
+            raise InvalidSetting(f"option {parameter.name!r} of {name!r} needs a default.")
+    _FACTORIES[name] = factory
+
+
+def make_world(name_or_map: str | Path, **options: Any) -> World:
+    """Return a world by its name, from a map, or from a map's file.
+
+    `name_or_map` is a registered name, or a text map (a string of several lines), or a path that ends in
+    `.toml` or `.txt`; with the option `map`, which holds a text map, it is the name to give that map. Every
+    world also takes the option `slips`: see `wanderlust.worlds.slips`.
+    """
+    slips = options.pop("slips", None)
+    name = str(name_or_map)
+    if "map" in options:
+        world = _from_map(options.pop("map"), {"name": name, **options})
+    elif isinstance(name_or_map, str) and "\n" in name_or_map:
+        world = _from_map(name_or_map, options)
+    elif name.endswith((".toml", ".txt")):
+        world = _from_file(Path(name_or_map), options)
+    else:
+        factory = _factory(name)
+        check_options(f"world {name!r}", options, (option.name for option in world_options(name)))
+        world = replace(factory(**options), name=name, options=options)
+        check_world(world)
+    return world if slips is None else apply_slips(world, slips)
+
+
+def _from_map(text: Any, options: dict[str, Any]) -> World:
+    if not isinstance(text, str):
+        raise InvalidMap(f"a map must be text, got {type(text).__name__}.")
+    check_options("a map", options, (option.name for option in world_options("map") if option.name != "map"))
+    world = grid_world(text, **options)
+    if world.name in _FACTORIES:
+        raise InvalidSetting(f"{world.name!r} is the name of a registered world; give the map another.")
+    check_world(world)
+    return world
+
+
+def _from_file(path: Path, options: dict[str, Any]) -> World:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidMap(f"cannot read the map {str(path)!r}: {error}") from None
+    try:
+        if path.suffix == ".toml":
+            text = read_toml_map(text).text
+        return _from_map(text, options)
+    except InvalidMap as error:
+        raise InvalidMap(f"{path}: {error}") from None
+
+
+def _factory(name: str) -> WorldFactory:
+    if name not in _FACTORIES:
+        raise unknown_name("world", name, _FACTORIES)
+    return _FACTORIES[name]
+
+
+def _options_of(factory: WorldFactory) -> tuple[WorldOption, ...]:
+    hints = get_type_hints(factory, include_extras=True)
+    options = []
+    for parameter in inspect.signature(factory).parameters.values():
+        hint = hints.get(parameter.name, Any)
+        annotated = get_args(hint) if get_origin(hint) is Annotated else (hint, "")
+        default = None if parameter.default is parameter.empty else parameter.default
+        options.append(WorldOption(parameter.name, annotated[0], default, str(annotated[1])))
+    return tuple(options)

@@ -1,0 +1,262 @@
+"""Maps drawn as text: what they mean, and what is said about those that mean nothing."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wanderlust.errors import InvalidMap, InvalidSetting, InvalidWorld, UnknownName
+from wanderlust.planning import reachable_states
+from wanderlust.worlds import GRID_ACTIONS, CellKind, check_world, make_world
+
+LEFT, RIGHT, UP, DOWN = range(4)
+
+CAVE = """
+    S..#
+    .A.S
+    ccPB
+
+    A = treasure 10 enter down   ; from above only
+    B = penalty -20
+    c = puddle -0.5 enter left right
+    step = -0.01
+    horizon = 33
+    long_horizon = 66
+    budget = 444
+    discount = 0.9
+    name = a cave
+"""
+
+CAVE_TOML = """
+name = "a cave"
+map = '''
+S..#
+.A.S
+ccPB
+'''
+step = -0.01
+horizon = 33
+long_horizon = 66
+budget = 444
+discount = 0.9
+
+[legend]
+A = "treasure 10 enter down"
+B = "penalty -20"
+c = "puddle -0.5 enter left right"
+"""
+
+
+def step_slowly(lines, entries, row, column, action):
+    """One move by the book, for one cell at a time."""
+    down, right = ((0, -1), (0, 1), (-1, 0), (1, 0))[action]
+    new_row, new_column = row + down, column + right
+    if lines[row][column] == "P":
+        return row, column
+    if not (0 <= new_row < len(lines) and 0 <= new_column < len(lines[0])):
+        return row, column
+    letter = lines[new_row][new_column]
+    if letter == "#" or GRID_ACTIONS[action] not in entries.get(letter, GRID_ACTIONS):
+        return row, column
+    return new_row, new_column
+
+
+def test_a_map_says_everything_about_its_world():
+    world = make_world(CAVE)
+    check_world(world)
+    assert world.name == "a cave"
+    assert world.action_names == GRID_ACTIONS
+    assert (world.defaults.horizon, world.defaults.long_horizon, world.defaults.budget) == (33, 66, 444)
+    assert world.defaults.discount == 0.9
+    assert world.r_max == 10
+    np.testing.assert_array_equal(np.flatnonzero(world.mdp.start), [0, 7])
+    np.testing.assert_allclose(world.mdp.start[[0, 7]], 0.5)
+    pay = world.mdp.reward[:, 0, 0]
+    np.testing.assert_allclose(pay, np.array([0, 0, 0, 0, 0, 10, 0, 0, -0.5, -0.5, 0, -20]) - 0.01)
+    assert np.flatnonzero(world.mdp.terminal[:, 0, 0]).tolist() == [5, 11]
+    go = world.mdp.next_state[:, :, 0]
+    assert go[1, DOWN] == 5  # the treasure from above,
+    assert go[4, RIGHT] == 4  # but not from the side
+    assert go[4, DOWN] == 4  # the puddle not from above,
+    assert go[8, RIGHT] == 9  # but along the row
+    assert go[10].tolist() == [10] * 4  # the prison holds
+    assert go[2, RIGHT] == 2  # a wall
+    assert world.layout.kind[0, 1, 1] == CellKind.TREASURE
+    assert world.layout.entry[1, 1] == 1 << DOWN
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_moves_agree_with_one_cell_at_a_time(data):
+    rows, columns = data.draw(st.integers(1, 6)), data.draw(st.integers(2, 6))
+    grid = [data.draw(st.text("#.PAo", min_size=columns, max_size=columns)) for _ in range(rows)]
+    grid[0] = "S." + grid[0][2:]
+    moves = data.draw(st.lists(st.sampled_from(GRID_ACTIONS), min_size=1, unique=True))
+    legend = {"A": "A = treasure 1", "o": "o = floor enter " + " ".join(moves)}
+    used = [line for letter, line in legend.items() if any(letter in row for row in grid)]
+    world = make_world("\n".join(grid) + "\n\n" + "\n".join(used))
+    for row in range(rows):
+        for column in range(columns):
+            for action in range(4):
+                expected = step_slowly(grid, {"o": moves}, row, column, action)
+                found = divmod(int(world.mdp.next_state[row * columns + column, action, 0]), columns)
+                assert found == expected
+
+
+def test_toml_draws_the_same_world(tmp_path):
+    plain = make_world(CAVE)
+    file = tmp_path / "cave.toml"
+    file.write_text(CAVE_TOML)
+    text_file = tmp_path / "cave.txt"
+    text_file.write_text(CAVE)
+    for other in (make_world(file), make_world(str(file)), make_world(text_file)):
+        assert (other.name, other.defaults) == (plain.name, plain.defaults)
+        for mine, yours in zip(plain.mdp, other.mdp, strict=True):
+            np.testing.assert_array_equal(mine, yours)
+
+
+def test_a_map_can_be_made_again_from_its_options(tmp_path):
+    file = tmp_path / "cave.toml"
+    file.write_text(CAVE_TOML)
+    for world in (make_world(CAVE, step=-1.0, slips=[0.8, 0.1, 0.1]), make_world(file, horizon=7)):
+        again = make_world(world.name, **json.loads(json.dumps(world.options)))
+        assert (again.name, again.defaults, again.options) == (world.name, world.defaults, world.options)
+        for mine, yours in zip(world.mdp, again.mdp, strict=True):
+            np.testing.assert_array_equal(mine, yours)
+
+
+def test_options_replace_the_settings_of_a_map():
+    world = make_world(CAVE, step=0.0, horizon=5, name="mine", escape=0.25, treasures_end=False)
+    assert (world.name, world.defaults.horizon, world.defaults.budget) == ("mine", 5, 444)
+    assert world.mdp.reward[0, 0, 0] == 0
+    assert not world.mdp.terminal.any()
+    with pytest.raises(InvalidSetting, match="horizon"):
+        make_world(CAVE, horizon=0)
+    with pytest.raises(UnknownName, match="Did you mean 'horizon'"):
+        make_world(CAVE, horizn=3)
+
+
+def test_a_prison_lets_go_with_its_probability():
+    world = make_world("SPQ.\n\nQ = prison 0.25\nescape = 0.1\n")
+    chance, ahead = world.mdp.probability, world.mdp.next_state
+    assert chance[1, RIGHT].tolist() == [0.1, 0.9]
+    assert ahead[1, RIGHT].tolist() == [2, 1]
+    assert chance[2, RIGHT].tolist() == [0.25, 0.75]
+    assert chance[0, RIGHT].tolist() == [1.0, 0.0]
+    assert make_world("SP.\n", escape=1.0).mdp.next_state[1, RIGHT, 0] == 2
+    check_world(world)
+
+
+def test_defaults_of_a_map_follow_its_size():
+    world = make_world("S..#\n....\n")
+    assert (world.defaults.horizon, world.defaults.budget, world.name) == (18, 700, "map")
+    assert make_world("map", map="S.\n").n_states == 2
+
+
+def test_letters_may_be_any_character():
+    world = make_world("S.💎\n..é\n\n💎 = treasure 3\né = reward 0.5\n")
+    assert world.mdp.reward[[2, 5], 0, 0].tolist() == [3, 0.5]
+    assert not world.mdp.terminal[5].any()
+
+
+def test_a_map_of_a_million_cells():
+    cells = np.full((1000, 1000), ".")
+    cells[::7, 1:-1:2] = "#"
+    cells[0, 0], cells[-1, -1] = "S", "A"
+    text = "\n".join("".join(row) for row in cells) + "\n\nA = treasure 1\n"
+    world = make_world(text)
+    assert world.n_states == 1_000_000
+    assert reachable_states(world.mdp).sum() == (cells != "#").sum()
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "sentence"),
+    [
+        ("S..\n.X.\n", "line 2, column 2", "unknown letter 'X'; explain it"),
+        ("S..\n.s.\n", "line 2, column 2", "did you mean 'S'"),
+        ("S. .\n....\n", "line 1, column 3", "floor is '.'"),
+        ("\n   S..\n   ..\n", "line 3, column 6", "2 cells, the first has 3"),
+        ("S..\n....\n", "line 2, column 4", "4 cells, the first has 3"),
+        ("...\n...\n", "line 1, column 1", "no start"),
+        ("\n\n", "line 1, column 1", "empty"),
+        ("S.A\nA = treasure 1\n", "line 2, column 1", "after a blank line"),
+        ("S..\n\nA = treasure 1\n", "line 3, column 1", "does not occur"),
+        ("S.A\n\nA = treasure 1\n  A = penalty -1\n", "line 4, column 3", "already explained in line 3"),
+        ("S.A\n\nA = treasure ten\n", "line 3, column 1", "must be a number"),
+        ("S.A\n\nA = treasure nan\n", "line 3, column 1", "got 'nan'"),
+        ("S.A\n\nA = treasure inf\n", "line 3, column 1", "got 'inf'"),
+        ("S.A\n\nA = treasure -1\n", "line 3, column 1", "value of a treasure must be in [0, inf]"),
+        ("S.A\n\nA = penalty 1\n", "line 3, column 1", "value of a penalty must be in [-inf, 0]"),
+        ("S.A\n\nA = treasure\n", "line 3, column 1", "takes one number"),
+        ("S.A\n\nA = treasure 1 2\n", "line 3, column 1", "takes one number"),
+        ("S.A\n\nA = wall 1\n", "line 3, column 1", "takes no number"),
+        ("S.A\n\nA = prison 2\n", "line 3, column 1", "must be in [0, 1]"),
+        ("S.A\n\nA = tresure 1\n", "line 3, column 1", "Did you mean 'treasure'"),
+        ("S.A\n\nA =\n", "line 3, column 1", "unknown kind of cell"),
+        ("S.A\n\nA = treasure 1 enter lft\n", "line 3, column 1", "Did you mean 'left'"),
+        ("S.A\n\nA = treasure 1 enter\n", "line 3, column 1", "at least one move"),
+        ("S..\n\nS = treasure 1\n", "line 3, column 1", "built in (start)"),
+        ("S..\n\nhorizont = 3\n", "line 3, column 1", "Did you mean 'horizon'"),
+        ("S..\n\nhorizon = 0\n", "line 3, column 1", "horizon must be a whole number at least 1"),
+        ("S..\n\nhorizon = 2.5\n", "line 3, column 1", "horizon must be a whole number"),
+        ("S..\n\nstep = inf\n", "line 3, column 1", "step must be"),
+        ("S..\n\nstep = 1\nstep = 2\n", "line 4, column 1", "already explained"),
+        ("S..\n\nescape = 1.5\n", "line 3, column 1", "escape must be in [0, 1]"),
+        ("S..\n\ndiscount = 1\n", "line 3, column 1", "discount must be in [0, 1)"),
+        ("S..\n\ntreasures_end = maybe\n", "line 3, column 1", "yes or no"),
+        ("S..\n\nhello\n", "line 3, column 1", "expected 'letter = kind'"),
+    ],
+)
+def test_a_bad_map_is_told_where_and_why(text, place, sentence):
+    with pytest.raises(InvalidMap) as caught:
+        make_world(text)
+    assert str(caught.value).startswith(f"{place}: ")
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("toml", "sentence"),
+    [
+        ("map = ", "not a TOML file"),
+        ("name = 'x'", "needs a multi-line string 'map'"),
+        ("map = 'S.'\nlegend = 3", "must be a table"),
+        ("map = 'S.'\n[legend]\nAB = 'treasure 1'", "single letters"),
+        ("map = 'S.A'\n[legend]\nA = 3", "legend 'A': unknown kind of cell"),
+        ("map = 'S.'\nstep = true", "setting 'step': step must be"),
+        ('map = """\nS.\n.X\n"""', "map line 2, column 2: unknown letter 'X'"),
+        ('map = """\nS.\n\n..\n"""', "map line 2, column 1: this line has 0 cells"),
+    ],
+)
+def test_a_bad_toml_map_is_told_where_and_why(tmp_path, toml, sentence):
+    file = tmp_path / "bad.toml"
+    file.write_text(toml)
+    with pytest.raises(InvalidMap) as caught:
+        make_world(file)
+    assert str(caught.value).startswith(str(file))
+    assert sentence in str(caught.value)
+
+
+def test_other_refusals(tmp_path):
+    with pytest.raises(InvalidMap, match="cannot read the map"):
+        make_world(tmp_path / "missing.toml")
+    (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidMap, match="cannot read the map"):
+        make_world(tmp_path / "binary.txt")
+    with pytest.raises(InvalidWorld, match="no action leads away"):
+        make_world("S#.\n##.\n")
+    with pytest.raises(InvalidSetting, match="registered world"):
+        make_world("S.\n", name="toy")
+    with pytest.raises(InvalidMap, match="must be text"):
+        make_world("mine", map=3)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet="S.#PA =\n;treasu1-n", max_size=60))
+def test_any_text_is_a_world_or_an_explained_error(text):
+    try:
+        world = make_world("mine", map=text)
+    except (InvalidMap, InvalidWorld):
+        return
+    check_world(world)

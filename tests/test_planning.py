@@ -1,0 +1,164 @@
+"""Exact planning against brute force on small MDPs, and its refusals."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from random_mdps import random_mdps
+from wanderlust.errors import InvalidSetting
+from wanderlust.mdp import TabularMDP, deterministic_mdp
+from wanderlust.planning import (
+    discounted_return,
+    expected_reward,
+    optimal_values,
+    policy_value,
+    reachable_states,
+    uniform_over_ties,
+)
+from wanderlust.worlds import make_world
+
+discounts = st.sampled_from([0.0, 0.5, 0.9, 0.99])
+
+
+def solve_densely(mdp: TabularMDP, actions: np.ndarray, discount: float) -> np.ndarray:
+    """V of a deterministic policy, one outcome at a time."""
+    system, pay = np.eye(mdp.n_states), np.zeros(mdp.n_states)
+    for s, a in enumerate(actions):
+        for k in range(mdp.n_outcomes):
+            p = mdp.probability[s, a, k]
+            pay[s] += p * mdp.reward[s, a, k]
+            if not mdp.terminal[s, a, k]:
+                system[s, mdp.next_state[s, a, k]] -= discount * p
+    return np.linalg.solve(system, pay)
+
+
+def expected_by_recursion(mdp: TabularMDP, chance: np.ndarray, discount: float, horizon: int) -> float:
+    def value(s: int, steps: int) -> float:
+        if steps == 0:
+            return 0.0
+        total = 0.0
+        for a in range(mdp.n_actions):
+            for k in range(mdp.n_outcomes):
+                p = chance[s, a] * mdp.probability[s, a, k]
+                if p > 0:
+                    later = 0.0 if mdp.terminal[s, a, k] else value(int(mdp.next_state[s, a, k]), steps - 1)
+                    total += p * (mdp.reward[s, a, k] + discount * later)
+        return total
+
+    return sum(float(mdp.start[s]) * value(s, horizon) for s in range(mdp.n_states))
+
+
+@settings(max_examples=60, deadline=None)
+@given(random_mdps(max_states=4), discounts)
+def test_optimal_values_equal_the_best_of_all_policies(mdp, discount):
+    policies = itertools.product(range(mdp.n_actions), repeat=mdp.n_states)
+    best = np.max([solve_densely(mdp, np.array(policy), discount) for policy in policies], axis=0)
+    solution = optimal_values(mdp, discount=discount)
+    np.testing.assert_allclose(solution.v, best, atol=1e-9)
+    np.testing.assert_allclose(solution.v, solution.q.max(axis=1))
+    np.testing.assert_allclose(policy_value(mdp, solution.policy, discount=discount), best, atol=1e-8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(random_mdps(), discounts, st.randoms(use_true_random=False))
+def test_a_policy_has_the_value_of_the_dense_solution(mdp, discount, random):
+    actions = np.array([random.randrange(mdp.n_actions) for _ in range(mdp.n_states)])
+    expected = solve_densely(mdp, actions, discount)
+    np.testing.assert_allclose(policy_value(mdp, actions, discount=discount), expected, atol=1e-10)
+    as_probabilities = np.eye(mdp.n_actions)[actions]
+    np.testing.assert_allclose(policy_value(mdp, as_probabilities, discount=discount), expected, atol=1e-10)
+
+
+@settings(max_examples=40, deadline=None)
+@given(random_mdps(max_states=4), discounts, st.integers(0, 4))
+def test_the_return_is_the_sum_over_all_futures(mdp, discount, horizon):
+    chance = uniform_over_ties(expected_reward(mdp))
+    expected = expected_by_recursion(mdp, chance, discount, horizon)
+    assert discounted_return(mdp, chance, discount=discount, horizon=horizon) == pytest.approx(expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(random_mdps(), discounts)
+def test_a_long_horizon_gives_the_return_without_one(mdp, discount):
+    chance = uniform_over_ties(expected_reward(mdp))
+    endless = discounted_return(mdp, chance, discount=discount)
+    assert discounted_return(mdp, chance, discount=discount, horizon=3000) == pytest.approx(endless, abs=1e-9)
+
+
+@settings(max_examples=80, deadline=None)
+@given(random_mdps())
+def test_reachable_states_are_those_a_search_acts_in(mdp):
+    found = {int(s) for s in np.flatnonzero(mdp.start)}
+    queue = list(found)
+    while queue:
+        s = queue.pop()
+        for a, k in itertools.product(range(mdp.n_actions), range(mdp.n_outcomes)):
+            ahead = int(mdp.next_state[s, a, k])
+            if mdp.probability[s, a, k] > 0 and not mdp.terminal[s, a, k] and ahead not in found:
+                found.add(ahead)
+                queue.append(ahead)
+    assert set(np.flatnonzero(reachable_states(mdp)).tolist()) == found
+
+
+def test_a_state_behind_an_ending_transition_is_not_reachable():
+    mdp = deterministic_mdp(
+        next_state=np.array([[1], [2], [2]]),
+        reward=np.zeros((3, 1)),
+        terminal=np.array([[False], [True], [False]]),
+        start=np.array([1.0, 0.0, 0.0]),
+    )
+    assert reachable_states(mdp).tolist() == [True, True, False]
+
+
+def test_ties_share_the_probability():
+    q = np.array([[1.0, 1.0, 0.0], [0.0, 2.0, 1.0], [0.5, 0.5, 0.5]])
+    expected = [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [1 / 3, 1 / 3, 1 / 3]]
+    np.testing.assert_allclose(uniform_over_ties(q), expected)
+    nearly = np.array([[1.0, np.nextafter(1.0, 2.0)]])
+    assert uniform_over_ties(nearly).tolist() == [[0.0, 1.0]]
+
+
+def test_without_discount_a_finite_horizon_counts_rewards():
+    world = make_world("toy")
+    best = optimal_values(world.mdp).policy
+    assert discounted_return(world.mdp, best, discount=1.0, horizon=9) == 1.0
+    assert discounted_return(world.mdp, best, discount=1.0, horizon=8) == 0.0
+
+
+def test_values_of_very_different_size_are_solved_to_the_tolerance():
+    corridor = make_world("S" + "." * 400 + "A\n\nA = treasure 1e6\nstep = -0.01\n")
+    solution = optimal_values(corridor.mdp, tolerance=1e-6)
+    exact = 0.99**401 * 1e6 - 0.01 * (1 - 0.99**402) / 0.01
+    assert solution.v[0] == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        (np.zeros(24, dtype=int), "shape"),
+        (np.zeros(25), "whole numbers"),
+        (np.full(25, 4), "from 0 to 3"),
+        (np.full(25, -1), "from 0 to 3"),
+        (np.full((25, 4), 0.3), "sum to 1"),
+        (np.tile([2.0, -1.0, 0.0, 0.0], (25, 1)), "at least 0"),
+    ],
+)
+def test_policies_that_make_no_sense_are_refused(policy, sentence):
+    with pytest.raises(InvalidSetting, match=sentence):
+        policy_value(make_world("toy").mdp, policy)
+
+
+def test_settings_out_of_range_are_refused():
+    mdp = make_world("toy").mdp
+    policy = np.zeros(25, dtype=int)
+    with pytest.raises(InvalidSetting, match=r"discount must be in \[0, 1\)"):
+        policy_value(mdp, policy, discount=1.0)
+    with pytest.raises(InvalidSetting, match="tolerance"):
+        optimal_values(mdp, tolerance=0.0)
+    with pytest.raises(InvalidSetting, match="horizon"):
+        discounted_return(mdp, policy, horizon=-1)
+    with pytest.raises(InvalidSetting, match="NaN"):
+        uniform_over_ties([[np.nan, 1.0]])

@@ -1,0 +1,363 @@
+"""The worlds of the paper: their numbers, their recorded tables, and what holds for every world."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from random_mdps import random_mdps
+from wanderlust.errors import InvalidSetting, InvalidWorld, UnknownName
+from wanderlust.planning import expected_reward, optimal_values, reachable_states
+from wanderlust.worlds import (
+    CellKind,
+    World,
+    check_mdp,
+    check_world,
+    make_world,
+    register_world,
+    slip_mdp,
+    with_slips,
+    world_names,
+    world_options,
+)
+from wanderlust.worlds import registry as registry_module
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def optimal_return(world: World) -> float:
+    return float(world.mdp.start @ optimal_values(world.mdp, discount=0.99).v)
+
+
+def transition_matrix(mdp) -> np.ndarray:
+    """[action, state, next state], ends included, as the recorded models are."""
+    matrix = np.zeros((mdp.n_actions, mdp.n_states, mdp.n_states))
+    s, a, _ = np.indices(mdp.next_state.shape)
+    np.add.at(matrix, (a, s, mdp.next_state), mdp.probability)
+    return matrix
+
+
+@pytest.mark.parametrize(
+    ("name", "states", "reachable", "optimum", "horizons", "budget"),
+    [
+        ("toy", 25, 25, 0.922745, (11, 22), 2_000),
+        ("prison", 25, 23, 4.527241, (11, 22), 1_000),
+        ("wall", 2500, 2425, 2904.17253, (330, 660), 100_000),
+        ("deep-gridworld", 55, 55, 1.723146, (55, 110), 10_000),
+        ("taxi", 336, 252, 11.320789, (33, 66), 20_000),
+        ("deep-sea", 5000, 2550, 0.301670, (50, None), 500_000),
+        ("noisy-toy", 25, 25, None, (15, None), 1_500),
+        ("noisy-prison", 25, 23, 4.2385, (25, None), 5_000),
+        ("noisy-deep-gridworld", 55, 55, 1.6038, (55, None), 10_000),
+    ],
+)
+def test_the_numbers_of_the_paper(name, states, reachable, optimum, horizons, budget):
+    world = make_world(name)
+    assert world.n_states == states
+    assert reachable_states(world.mdp).sum() == reachable
+    assert (world.defaults.horizon, world.defaults.long_horizon) == horizons
+    assert world.defaults.budget == budget
+    if optimum is not None:
+        digits = 4 if name.startswith("noisy") else 5 if name == "wall" else 6
+        assert round(optimal_return(world), digits) == optimum
+
+
+def test_the_noisy_optima_of_the_published_code():
+    no_penalty = make_world("noisy-prison", step_penalty=0.0)
+    assert round(optimal_return(no_penalty), 4) == 4.3552
+    corner = optimal_values(make_world("noisy-deep-gridworld").mdp).v[0]
+    assert round(float(corner), 4) == 1.5606
+
+
+def test_the_closed_forms_of_the_optima():
+    assert optimal_return(make_world("toy")) == pytest.approx(0.99**8)
+    steps = 124
+    penalties = 0.01 * (1 - 0.99**steps) / (1 - 0.99)
+    assert optimal_return(make_world("wall")) == pytest.approx(10_000 * 0.99 ** (steps - 1) - penalties)
+    assert optimal_return(make_world("taxi")) == pytest.approx(15 * 0.99**28)
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "options"),
+    [
+        ("env_toy", "toy", {}),
+        ("env_prison", "prison", {}),
+        ("env_deepgrid", "deep-gridworld", {}),
+        ("env_ds10", "deep-sea", {"depth": 10}),
+    ],
+)
+def test_the_tables_are_those_of_the_published_code(file, name, options):
+    recorded = np.load(GOLDEN / f"{file}.npz")
+    world = make_world(name, **options)
+    np.testing.assert_array_equal(world.mdp.next_state[:, :, 0], recorded["NS"])
+    np.testing.assert_array_equal(world.mdp.reward[:, :, 0], recorded["R"])
+    np.testing.assert_array_equal(world.mdp.terminal[:, :, 0], recorded["D"].astype(bool))
+    assert world.mdp.deterministic
+    # κ is made of r_max, which the published code takes before the step penalty.
+    assert world.r_max == world.reward_range[1] == recorded["rewardUB"].item()
+    cells = recorded["allstates"] - (1, 1, 0)[: recorded["allstates"].shape[1]]
+    np.testing.assert_array_equal(world.layout.row, cells[:, 0])
+    np.testing.assert_array_equal(world.layout.column, cells[:, 1])
+    closed = world.layout.kind[0] == CellKind.WALL
+    np.testing.assert_array_equal(closed, recorded["isopen"] == 0)
+
+
+@pytest.mark.parametrize("name", ["toy", "prison"])
+def test_noise_is_that_of_the_published_code(name):
+    recorded = np.load(GOLDEN / "models.npz")
+    # Their model of `prison` has no step penalty.
+    world = make_world(f"noisy-{name}", step_penalty=0.0)
+    np.testing.assert_allclose(transition_matrix(world.mdp), recorded[f"{name}_P"], atol=1e-15)
+    np.testing.assert_allclose(expected_reward(world.mdp), recorded[f"{name}_Rsa"], atol=1e-15)
+
+
+def test_the_chain_is_that_of_the_published_code():
+    recorded = np.load(GOLDEN / "models.npz")
+    world = make_world("chain")
+    np.testing.assert_allclose(transition_matrix(world.mdp), recorded["chain27_P"], atol=1e-15)
+    np.testing.assert_allclose(optimal_values(world.mdp).v, recorded["chain27_V_STAR"], rtol=1e-12)
+    assert reachable_states(world.mdp).all()
+    defaults = world.defaults
+    assert (defaults.horizon, defaults.budget, defaults.replay) == (200_000, 200_000, "none")
+    assert (defaults.learning_rate, defaults.visitation_discount) == (0.1, 0.999)
+    assert (defaults.epsilon_start, defaults.epsilon_end) == (0.1, 0.1)
+
+
+@pytest.mark.parametrize("depth", [2, 5, 10, 59])
+def test_deep_sea_of_any_depth(depth):
+    world = make_world("deep-sea", depth=depth)
+    assert reachable_states(world.mdp).sum() == depth * (depth + 1)
+    assert (world.defaults.horizon, world.defaults.budget) == (depth, 500_000)
+    dive = 0.99 ** (depth - 1)
+    toll = 0.01 / depth * (1 - 0.99 ** (depth - 1)) / (1 - 0.99)
+    treasure, bomb = (
+        optimal_return(make_world("deep-sea", depth=depth, flag=f)) for f in ("treasure", "bomb")
+    )
+    assert treasure == pytest.approx(dive - toll)
+    assert bomb == 0
+    assert optimal_return(world) == pytest.approx(treasure / 2)
+
+
+def test_the_toy_example_and_its_prison():
+    world = make_world("toy-example")
+    assert world.defaults.horizon == 5
+    assert world.state_name(6) == "(3, 1)"
+    # Between two treasures that end the episode, (3, 2) can be entered from the prison only.
+    assert np.flatnonzero(~reachable_states(world.mdp)).tolist() == [7]
+    assert reachable_states(make_world("toy-example", escape=1e-8).mdp).all()
+    endless = make_world("toy-example", terminal=False)
+    assert not endless.mdp.terminal.any()
+    assert reachable_states(endless.mdp).all()
+    np.testing.assert_array_equal(endless.mdp.reward, world.mdp.reward)
+
+
+def test_taxi_picks_passengers_up_and_is_paid_for_them():
+    world = make_world("taxi")
+    assert world.state_name(0) == "(1, 1) empty"
+    up, at_row_2 = 2, (1 * 7 + 2) * 8
+    assert world.state_name(int(world.mdp.next_state[at_row_2, up, 0])) == "(1, 3) with 1"
+    goal = 6 * 8
+    assert world.mdp.reward[goal : goal + 8, 0, 0].tolist() == [0, 1, 1, 3, 1, 3, 3, 15]
+    assert world.mdp.terminal[goal : goal + 8].all()
+    assert world.layout.kind[0, 0, 2] == CellKind.PASSENGER
+    assert world.layout.kind[4, 0, 2] == CellKind.FLOOR
+
+
+@pytest.mark.parametrize("name", world_names())
+def test_every_world_is_sound_and_can_be_made_again(name):
+    world = make_world(name)
+    check_world(world)
+    assert world.name == name
+    defaults = {option.name: option.default for option in world_options(name) if option.name != "slips"}
+    explicit = make_world(name, **json.loads(json.dumps(defaults)))
+    noisy = with_slips(world, success=0.8, random=0.2, stay=0.0)
+    check_world(noisy)
+    twice = with_slips(noisy)
+    for original in (explicit, noisy, twice):
+        again = make_world(original.name, **json.loads(json.dumps(original.options)))
+        assert again.defaults == original.defaults
+        for mine, yours in zip(original.mdp, again.mdp, strict=True):
+            np.testing.assert_array_equal(mine, yours)
+    for mine, yours in zip(world.mdp, explicit.mdp, strict=True):
+        np.testing.assert_array_equal(mine, yours)
+    assert world.defaults == explicit.defaults
+
+
+@pytest.mark.parametrize("name", [*world_names(), "map"])
+def test_every_option_is_documented(name):
+    for option in world_options(name):
+        assert option.meaning
+        assert option.type is not None
+
+
+chances = st.tuples(*[st.integers(0, 10)] * 3).filter(any).map(lambda t: tuple(x / sum(t) for x in t))
+
+
+@settings(max_examples=60, deadline=None)
+@given(random_mdps(), chances)
+def test_slips_mix_the_three_kinds_of_outcome(mdp, mix):
+    success, random, stay = mix
+    slipping = slip_mdp(mdp, success=success, random=random, stay=stay)
+    assert np.abs(slipping.probability.sum(axis=2) - 1).max() <= 1e-12
+    matrix = transition_matrix(mdp)
+    expected = success * matrix + random * matrix.mean(axis=0) + stay * np.eye(mdp.n_states)
+    np.testing.assert_allclose(transition_matrix(slipping), expected, atol=1e-14)
+    pay = expected_reward(mdp)
+    mixed_pay = (success + stay) * pay + random * pay.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(expected_reward(slipping), mixed_pay, atol=1e-14)
+    ends = (mdp.probability * mdp.terminal).sum(axis=2)
+    mixed_ends = (success + stay) * ends + random * ends.mean(axis=1, keepdims=True)
+    found = (slipping.probability * slipping.terminal).sum(axis=2)
+    np.testing.assert_allclose(found, mixed_ends, atol=1e-14)
+    for s in range(mdp.n_states):
+        for a in range(mdp.n_actions):
+            possible = np.flatnonzero(slipping.probability[s, a])
+            outcomes = {
+                (slipping.next_state[s, a, k], slipping.terminal[s, a, k], slipping.reward[s, a, k])
+                for k in possible
+            }
+            assert len(outcomes) == len(possible)
+
+
+def test_certain_success_changes_nothing():
+    for name in ("prison", "chain"):
+        world = make_world(name)
+        same = with_slips(world, success=1.0, random=0.0, stay=0.0)
+        for mine, yours in zip(world.mdp, same.mdp, strict=True):
+            np.testing.assert_array_equal(mine, yours)
+
+
+def test_noise_brings_the_settings_of_the_paper():
+    noisy = make_world("noisy-toy").defaults
+    assert (noisy.learning_rate, noisy.visitation_discount, noisy.replay) == (0.1, 0.9, "full")
+    assert make_world("chain", slips=[0.9, 0.05, 0.05]).defaults.visitation_discount == 0.999
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "error", "sentence"),
+    [
+        ("tyo", {}, UnknownName, "Did you mean 'toy'"),
+        ("toy", {"escape": 0.1}, UnknownName, "unknown option of world 'toy' 'escape'"),
+        ("taxi", {"depth": 3}, UnknownName, "depth"),
+        ("deep-sea", {"depth": 1}, InvalidSetting, "depth must be a whole number from 2 to 1000, got 1"),
+        ("deep-sea", {"depth": 10**9}, InvalidSetting, "depth must be"),
+        ("deep-sea", {"flag": "bom"}, UnknownName, "Did you mean 'bomb'"),
+        ("chain", {"length": 1}, InvalidSetting, "length must be"),
+        ("chain", {"p": 1.5}, InvalidSetting, "p must be in"),
+        ("prison", {"escape": -0.1}, InvalidSetting, "escape must be in"),
+        ("prison", {"step_penalty": 0.01}, InvalidSetting, "step_penalty must be in"),
+        ("prison", {"step_penalty": float("nan")}, InvalidSetting, "step_penalty must be"),
+        ("toy-example", {"terminal": 1}, InvalidSetting, "terminal must be True or False"),
+        ("noisy-toy", {"success": 0.5}, InvalidSetting, "must sum to 1"),
+        ("toy", {"slips": [0.9, 0.1]}, InvalidSetting, "slips must be three probabilities"),
+        ("toy", {"slips": 0.9}, InvalidSetting, "slips must be three probabilities"),
+        ("toy", {"slips": []}, InvalidSetting, "slips must be three probabilities"),
+        ("toy", {"slips": [0.9, 0.3, 0.3]}, InvalidSetting, "must sum to 1"),
+    ],
+)
+def test_bad_names_and_options_are_explained(name, options, error, sentence):
+    with pytest.raises(error) as caught:
+        make_world(name, **options)
+    assert sentence in str(caught.value)
+
+
+def broken(**arrays):
+    world = make_world("toy")
+    return replace(world, mdp=world.mdp._replace(**arrays))
+
+
+def changed(name, index, value):
+    array = getattr(make_world("toy").mdp, name).copy()
+    array[index] = value
+    return broken(**{name: array})
+
+
+@pytest.mark.parametrize(
+    ("world", "sentence"),
+    [
+        (changed("probability", (3, 1, 0), 0.5), "got 0.5 at state 3, action 1"),
+        (changed("probability", (3, 1, 0), np.nan), "probability must be in [0, 1], got nan"),
+        (
+            changed("next_state", (2, 0, 0), 25),
+            "next_state must be from 0 to 24, got 25 at state 2, action 0",
+        ),
+        (changed("reward", (2, 0, 0), np.inf), "reward must be finite"),
+        (changed("start", 0, 0.0), "start must sum to 1, got 0"),
+        (broken(start=np.ones(3)), "start must have the shape (25,)"),
+        (broken(reward=np.zeros((25, 4, 2))), "reward must have the shape (25, 4, 1)"),
+        (broken(reward=np.zeros((25, 4, 1), dtype=np.float32)), "reward must be an array of float64"),
+        (broken(next_state=np.zeros((25, 4), dtype=np.int32)), "[state, action, outcome]"),
+        (broken(next_state=np.zeros((25, 4, 1), dtype=np.int32)), "no action leads away"),
+        (replace(make_world("toy"), action_names=("left",)), "4 actions need as many names"),
+        (replace(make_world("toy"), r_max=np.inf), "r_max"),
+        (replace(make_world("toy"), layout=make_world("wall").layout), "each of 25 states"),
+        (
+            replace(make_world("toy"), defaults=replace(make_world("toy").defaults, horizon=0)),
+            "horizon must be at least 1",
+        ),
+        (
+            replace(make_world("toy"), defaults=replace(make_world("toy").defaults, discount=1.0)),
+            "discount must be in [0, 1)",
+        ),
+        (
+            replace(
+                make_world("toy"),
+                layout=replace(make_world("toy").layout, row=np.zeros(25, dtype=np.int32)),
+            ),
+            "two states in one cell",
+        ),
+    ],
+)
+def test_the_checker_names_what_is_wrong(world, sentence):
+    with pytest.raises(InvalidWorld) as caught:
+        check_world(world)
+    assert str(caught.value).startswith("world 'toy': ")
+    assert sentence in str(caught.value)
+
+
+@settings(max_examples=40, deadline=None)
+@given(random_mdps())
+def test_the_checker_accepts_what_can_be_left(mdp):
+    goes_somewhere = reachable_states(mdp).sum() > (mdp.start > 0).sum()
+    if goes_somewhere or mdp.n_states == 1:
+        check_mdp(mdp)
+
+
+def test_worlds_of_ones_own(monkeypatch):
+    monkeypatch.setattr(registry_module, "_FACTORIES", dict(registry_module._FACTORIES))
+
+    def corridor(*, cells: Annotated[int, "how long it is"] = 3) -> World:
+        return make_world("S" + "." * (cells - 2) + "A\n\nA = treasure 1\n")
+
+    register_world("corridor", corridor)
+    world = make_world("corridor", cells=9)
+    assert (world.name, world.n_states, world.options) == ("corridor", 9, {"cells": 9})
+    assert "corridor" in world_names()
+    assert world_options("corridor")[0].meaning == "how long it is"
+    with pytest.raises(InvalidSetting, match="exists"):
+        register_world("corridor", corridor)
+    with pytest.raises(InvalidSetting, match="needs a default"):
+        register_world("other", lambda cells: make_world("toy"))
+    with pytest.raises(InvalidSetting, match="one by one"):
+        register_world("other", lambda **options: make_world("toy"))
+    with pytest.raises(InvalidSetting, match="name must be"):
+        register_world("a.toml", corridor)
+    register_world("broken", lambda: changed("reward", (0, 0, 0), np.nan))
+    with pytest.raises(InvalidWorld, match="'broken': reward must be finite"):
+        make_world("broken")
+
+
+def test_worlds_load_neither_numba_nor_scipy():
+    code = (
+        "import sys, wanderlust.worlds as w, wanderlust.planning\n"
+        "w.make_world('noisy-prison')\n"
+        "assert not {'numba', 'scipy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
