@@ -14,21 +14,52 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from wanderlust.version import __version__
+from wanderlust.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from wanderlust.agent import Agent as Agent
+    from wanderlust.drop_in import DropInExplorer as explorer
+    from wanderlust.errors import WanderlustError as WanderlustError
+    from wanderlust.exploration.check import check_explorer as check_explorer
+    from wanderlust.exploration.registry import explorer as register_explorer
+    from wanderlust.exploration.registry import explorer_names as explorer_names
+    from wanderlust.learning.settings import Replay as Replay
+    from wanderlust.learning.settings import Settings as Settings
     from wanderlust.training import Record as Record
     from wanderlust.training import train as train
+    from wanderlust.worlds import World as World
+    from wanderlust.worlds import check_world as check_world
+    from wanderlust.worlds import make_world as make_world
+    from wanderlust.worlds import with_slips as with_slips
+    from wanderlust.worlds import world_names as world_names
 
 _HOMES = {
-    "train": "training",
-    "Record": "training",
+    "Agent": "agent:Agent",
+    "Record": "training:Record",
+    "Replay": "learning.settings:Replay",
+    "Settings": "learning.settings:Settings",
+    "WanderlustError": "errors:WanderlustError",
+    "World": "worlds:World",
+    "check_explorer": "exploration.check:check_explorer",
+    "check_world": "worlds:check_world",
+    "explorer": "drop_in:DropInExplorer",
+    "explorer_names": "exploration.registry:explorer_names",
+    "make_world": "worlds:make_world",
+    "register_explorer": "exploration.registry:explorer",
+    "train": "training:train",
+    "with_slips": "worlds:with_slips",
+    "world_names": "worlds:world_names",
 }
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    if name not in _HOMES:
         raise AttributeError(f"module 'wanderlust' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"wanderlust.{home}"), name)
+    home, _, attribute = _HOMES[name].partition(":")
+    value = getattr(importlib.import_module(f"wanderlust.{home}"), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import getpass
 import hashlib
 import inspect
 import os
@@ -34,6 +35,8 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 _PACKAGE = Path(__file__).parent
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+# The wrappers by which Python would call a function take longer to compile than most functions.
+_INTERNAL: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _registered_methods: set[str] = set()
 
 
@@ -55,7 +58,7 @@ def source_hash() -> str:
 def _cache_root() -> Path:
     chosen = os.environ.get("WANDERLUST_CACHE_DIR")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    shared_machine_fallback = Path(tempfile.gettempdir()) / f"wanderlust-cache-{os.getuid()}"
+    shared_machine_fallback = Path(tempfile.gettempdir()) / f"wanderlust-cache-{getpass.getuser()}"
     for root in (Path(chosen) if chosen else home / "wanderlust", shared_machine_fallback):
         with contextlib.suppress(OSError):
             root.mkdir(parents=True, exist_ok=True)
@@ -115,16 +118,21 @@ def _njit(function: F, folder: Path | None, **options: Any) -> F:
 
 
 def compiled(function: F) -> F:
-    """Compile a function that other compiled functions call."""
-    return _njit(function, cache_folder()) if COMPILED else function
+    """Compile a function that other compiled functions call (Python itself cannot)."""
+    return _njit(function, cache_folder(), **_INTERNAL) if COMPILED else function
+
+
+def formula(function: F) -> F:
+    """Make a function of a few numbers part of each of its compiled callers; Python can call it too."""
+    return _njit(function, cache_folder(), inline="always") if COMPILED else function
 
 
 def inlined(function: F) -> F:
-    """Compile a small function into each of its callers."""
-    return _njit(function, cache_folder(), forceinline=True) if COMPILED else function
+    """Make a function part of each of its compiled callers (Python itself cannot call it)."""
+    return _njit(function, cache_folder(), inline="always", **_INTERNAL) if COMPILED else function
 
 
-def kernel(function: F) -> Callable[[type], F]:
+def kernel(function: F) -> Callable[[type | None], F]:
     """Make a function that Python calls and that is compiled for each explorer class on its own.
 
     `kernel(f)(cls)` is the version of `f` for explorer class `cls`; its machine code lies in that class's folder,
@@ -132,7 +140,7 @@ def kernel(function: F) -> Callable[[type], F]:
     """
 
     @functools.cache
-    def version_for(rule: type) -> F:
+    def version_for(rule: type | None) -> F:
         if COMPILED:
             return _njit(function, cache_folder(rule))
 
@@ -145,6 +153,11 @@ def kernel(function: F) -> Callable[[type], F]:
         return plain  # type: ignore[return-value]
 
     return version_for
+
+
+def entry(function: F) -> F:
+    """Make a function that Python calls and that has nothing to do with an explorer."""
+    return kernel(function)(None)
 
 
 def with_methods(cls: C) -> C:
@@ -192,3 +205,41 @@ def announced(rule: type, what: str) -> Iterator[None]:
 
 
 _announced: set[tuple[type, str]] = set()
+
+
+def _borrowed(value: Any) -> Any:
+    """Return a NamedTuple of arrays whose references compiled code does not count.
+
+    numba counts references to every array whenever a tuple of arrays changes hands: a microsecond a step for two dozen of
+    them. Whoever calls a kernel holds the arrays while it runs, so there is nothing to count.
+    """
+    return value
+
+
+if COMPILED:
+    from numba.core import types as _types
+    from numba.extending import intrinsic as _intrinsic
+
+    def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+        if isinstance(kind, _types.Array):
+            array = context.make_array(kind)(context, builder, value)
+            array.meminfo = array.meminfo.type(None)
+            array.parent = array.parent.type(None)
+            return array._getvalue()
+        if isinstance(kind, _types.BaseTuple):
+            for i, member in enumerate(kind):
+                kept = _without_owner(context, builder, member, builder.extract_value(value, i))
+                value = builder.insert_value(value, kept, i)
+        return value
+
+    @_intrinsic
+    def borrowed(typing_context: Any, value: Any) -> Any:
+        """Compiled form of `_borrowed`."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return _without_owner(context, builder, signature.args[0], arguments[0])
+
+        return value(value), generate
+
+else:
+    borrowed = _borrowed

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.compiled import compiled, inlined
+from wanderlust.compiled import compiled, entry, inlined
 from wanderlust.exploration.choice import best_choice_from
 from wanderlust.learning.mind import Mind, Plan
 from wanderlust.mdp import TabularMDP
@@ -104,6 +104,16 @@ def greedy_sets(ids: NDArray[np.int32], mind: Mind, plan: Plan, sets: Any) -> No
         sets[state] = bits
 
 
+@entry
+def _start(starts: NDArray[np.int32], chances: NDArray[np.float64], streams: Streams) -> int:
+    return draw_start(starts, chances, streams, WORLD)
+
+
+@entry
+def _step(mdp: TabularMDP, state: int, action: int, streams: Streams) -> int:
+    return draw_outcome(mdp, state, action, streams, WORLD)
+
+
 class Simulator:
     """A tabular world to act in step by step, with the random numbers that a fused run of the same seed uses."""
 
@@ -114,12 +124,9 @@ class Simulator:
 
     def reset(self) -> int:
         """Return the state in which the next episode starts."""
-        with np.errstate(over="ignore"):
-            return draw_start(self._starts, self._chances, self.streams, WORLD)
+        return _start(self._starts, self._chances, self.streams)
 
     def step(self, state: int, action: int) -> tuple[int, float, bool]:
         """Return the next state, the reward, and whether the episode is over."""
-        with np.errstate(over="ignore"):
-            outcome = draw_outcome(self.mdp, state, action, self.streams, WORLD)
-        index = (state, action, outcome)
+        index = (state, action, _step(self.mdp, state, action, self.streams))
         return int(self.mdp.next_state[index]), float(self.mdp.reward[index]), bool(self.mdp.terminal[index])

@@ -14,7 +14,7 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.compiled import inlined
+from wanderlust.compiled import formula
 
 Streams = NDArray[np.uint64]
 
@@ -39,7 +39,7 @@ def named_seed(seed: int, name: str) -> np.random.SeedSequence:
     return np.random.SeedSequence([seed, zlib.crc32(name.encode())])
 
 
-@inlined
+@formula
 def uniform(streams: Streams, which: int) -> float:
     """Draw a number in [0, 1) from one stream."""
     counter = streams[which] + _STRIDE
@@ -50,7 +50,7 @@ def uniform(streams: Streams, which: int) -> float:
     return float(bits >> _SHIFT_11) * _TO_UNIT
 
 
-@inlined
+@formula
 def below(streams: Streams, which: int, n: int) -> int:
     """Draw a whole number from 0 to n - 1 from one stream."""
     return int(uniform(streams, which) * n)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.compiled import announced, compiled, kernel
+from wanderlust.compiled import announced, borrowed, compiled, kernel
 from wanderlust.exploration.view import view_of
 from wanderlust.errors import check_integer
 from wanderlust.exploration.registry import configured, explorer_name
@@ -82,8 +82,9 @@ def _evaluate(course: Course, mind: Mind, plan: Plan) -> None:
     course.place[LAST_IS_SURE] = 1 if sure else 0
 
 
-def _run(rule: Any, mind: Mind, plan: Plan, course: Course, until: int) -> bool:
+def _run(rule: Any, own_mind: Mind, own_plan: Plan, own_course: Course, until: int) -> bool:
     """Run up to step `until`; return False when the mind must grow first."""
+    mind, plan, course = borrowed(own_mind), borrowed(own_plan), borrowed(own_course)
     mdp, ids, place = course.mdp, course.ids, course.place
     if place[STATE] == NONE:
         place[STATE] = draw_start(course.starts, course.chances, mind.streams, WORLD)

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from wanderlust.compiled import inlined
+from wanderlust.compiled import formula
 from wanderlust.learning.mind import Floats
 from wanderlust.streams import EXPLORER, Streams, below, uniform
 
 
-@inlined
+@formula
 def chance(streams: Streams, probability: float) -> bool:
     """Return True with the given probability."""
     return uniform(streams, EXPLORER) < probability
 
 
-@inlined
+@formula
 def random_choice(streams: Streams, n: int) -> int:
     """Return one of 0 ... n - 1, each as likely."""
     return below(streams, EXPLORER, n)
 
 
-@inlined
+@formula
 def best_choice(scores: Floats, streams: Streams) -> int:
     """Return the index of the largest score, one of them at random where several are exactly as large."""
     return best_choice_from(scores, streams, EXPLORER)
 
 
-@inlined
+@formula
 def best_choice_from(scores: Floats, streams: Streams, which: int) -> int:
     """Do the same with random numbers from a stream of the caller's choice."""
     best, ties, first = scores[0], 1, 0

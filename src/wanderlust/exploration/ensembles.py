@@ -140,6 +140,13 @@ class Thompson(NamedTuple):
         """Return the ensemble."""
         return Blueprint(ensemble=Ensemble(self.heads, self.batch, self.noise))
 
+    def score(self, view: View, scores: Floats) -> None:
+        """The ensemble's mean, about which the tables that are drawn scatter."""
+        for action in range(view.n_actions):
+            scores[action] = 0.0
+            for head in range(self.heads):
+                scores[action] += view.head(head, action) / self.heads
+
     def choose(self, view: View, scores: Floats, random: Streams) -> int:
         """Draw tables, then exploit them."""
         head = random_choice(random, self.heads)

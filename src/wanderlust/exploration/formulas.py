@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 
-from wanderlust.compiled import inlined
+from wanderlust.compiled import formula
 
 
-@inlined
+@formula
 def ucb(tries: float, total: float, plus: float) -> float:
     """Return √(2 log(plus + Σn) / n), the immediate upper confidence bound of Eq. (UCB1), for n > 0.
 
@@ -19,7 +19,7 @@ def ucb(tries: float, total: float, plus: float) -> float:
     return math.sqrt(2.0 * math.log(plus + total) / tries)
 
 
-@inlined
+@formula
 def count_bonus(tries: int, scale: float) -> float:
     """Return α n(s,a)^(-1/2), the exploration bonus of Eq. (exploration bonus)."""
     return scale / math.sqrt(tries)
@@ -34,7 +34,7 @@ def untried_ucb(n_actions: int, span: float, *, counts_itself: bool) -> float:
     return span + math.sqrt(2.0 * math.log(others))
 
 
-@inlined
+@formula
 def long_term_ucb(visitation_value: float, visitation_discount: float) -> float:
     """Return U_W = (1 - γ_w) W, the exploration term of W as a long-term UCB (Eq. behaviour policy, Section 3.2)."""
     return (1.0 - visitation_discount) * visitation_value
@@ -49,7 +49,7 @@ def long_term_ucb_start(n_actions: int, span: float, visitation_discount: float)
     return span / rest**2 + math.sqrt(2.0 * math.log(max(n_actions - 1, 1))) / rest
 
 
-@inlined
+@formula
 def pseudocount(visitation_value: float, visitation_discount: float) -> float:
     """Return n̂ = (1 - γ_w) W, the pseudocount of W as a long-term count (Section 3.2)."""
     return (1.0 - visitation_discount) * visitation_value
@@ -66,13 +66,13 @@ def untried_pseudocount_ucb(n_actions: int, span: float, visitation_discount: fl
     return span + math.sqrt(2.0 * math.log(plus + rest + n_actions - 2) / rest)
 
 
-@inlined
+@formula
 def for_ever(reward: float, visitation_discount: float) -> float:
     """Return reward / (1 - γ_w): the same visitation reward at every step for ever, in a terminal state (Section 3.2)."""
     return reward / (1.0 - visitation_discount)
 
 
-@inlined
+@formula
 def decayed_epsilon(start: float, decay: float, step: int) -> float:
     """Return ε_i = ε_0 ξ^i (Appendix A)."""
     return start * decay**step

@@ -39,15 +39,13 @@ def pair_target(pair: int, table: int, mind: Mind, plan: Plan, best: Floats) -> 
     row = mind.first_row[pair]
     signal = plan.signal[table]
     discount = plan.discount[table]
-    chain = mind.row_ints[ROW_CHAIN]
-    after = mind.row_ints[ROW_NEXT]
-    if chain[row] == NONE:
-        return outcome_target(mind.row_floats[signal, row], discount, best[after[row]])
+    if mind.row_ints[ROW_CHAIN, row] == NONE:
+        return outcome_target(mind.row_floats[signal, row], discount, best[mind.row_ints[ROW_NEXT, row]])
     target = 0.0
     while row != NONE:
         weight = mind.row_floats[ROW_COUNT, row] / mind.stored[pair]
-        target += weight * outcome_target(mind.row_floats[signal, row], discount, best[after[row]])
-        row = chain[row]
+        target += weight * outcome_target(mind.row_floats[signal, row], discount, best[mind.row_ints[ROW_NEXT, row]])
+        row = mind.row_ints[ROW_CHAIN, row]
     return target
 
 

@@ -1,0 +1,261 @@
+"""An agent that is driven step by step, in any environment whose states are numbered.
+
+    agent = Agent("vv-ucb", n_actions=4, reward_range=(0, 1), seed=1)
+    action = agent.act(state)
+    agent.observe(state, action, reward, next_state, terminated, truncated)
+
+It shares every line of mathematics with `train`: with the same seed, in the same world, both do the same.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wanderlust import agent_file
+from wanderlust.compiled import announced, borrowed, entry, kernel
+from wanderlust.errors import InvalidObservation, check_integer, check_number
+from wanderlust.explanation import Explanation, explain
+from wanderlust.exploration.registry import configured, explorer_name
+from wanderlust.exploration.view import view_of
+from wanderlust.learning.allocation import Soil, enlarged, new_mind
+from wanderlust.learning.experience import has_room, known_state
+from wanderlust.learning.inspection import by_state, tables_by_state
+from wanderlust.learning.learner import learn
+from wanderlust.learning.mind import END, N_SEEN, NONE, STEP, TARGET, Floats, Mind, Plan
+from wanderlust.learning.settings import Settings, make_plan
+from wanderlust.mdp import TabularMDP
+from wanderlust.presets import resolve
+from wanderlust.simulation import Simulator, greedy_return, starts_of
+from wanderlust.worlds import World
+
+Ids = NDArray[np.int32]
+
+
+def _choose(rule: Any, own_mind: Mind, own_plan: Plan, ids: Ids, state: int) -> int:
+    """Return the action to take, or `NONE` when the mind must grow first."""
+    mind, plan = borrowed(own_mind), borrowed(own_plan)
+    if not has_room(mind, plan):
+        return NONE
+    number = known_state(state, ids, mind)
+    return rule.choose(view_of(number, mind, plan), mind.scores, mind.streams)  # type: ignore[no-any-return]
+
+
+def _learn(
+    rule: Any,
+    own_mind: Mind,
+    own_plan: Plan,
+    ids: Ids,
+    state: int,
+    action: int,
+    reward: float,
+    next_state: int,
+    terminated: bool,
+    truncated: bool,
+) -> bool:
+    """Learn from a transition; return False when the mind must grow first."""
+    mind, plan = borrowed(own_mind), borrowed(own_plan)
+    if not has_room(mind, plan):
+        return False
+    number = known_state(state, ids, mind)
+    following = END if terminated else known_state(next_state, ids, mind)
+    learn(rule, number, action, reward, following, mind, plan)
+    if terminated or truncated:
+        rule.begin_episode(mind.notes, mind.streams)
+    return True
+
+
+def _begin(rule: Any, mind: Mind) -> None:
+    """Tell the explorer that the first episode starts."""
+    rule.begin_episode(mind.notes, mind.streams)
+
+
+@entry
+def _meet(own_mind: Mind, own_plan: Plan, ids: Ids, state: int) -> int:
+    """Return the number of a state, or `END` when the mind must grow first."""
+    mind, plan = borrowed(own_mind), borrowed(own_plan)
+    if not has_room(mind, plan):
+        return END
+    return known_state(state, ids, mind)
+
+
+@entry
+def _roll_out(
+    own_mind: Mind, own_plan: Plan, mdp: TabularMDP, starts: Ids, chances: Floats, ids: Ids, horizon: int, discount: float
+) -> float:
+    """Return what the greedy policy returns in a deterministic world."""
+    mind, plan = borrowed(own_mind), borrowed(own_plan)
+    return greedy_return(borrowed(mdp), starts, chances, ids, horizon, discount, mind, plan)[0]
+
+
+_choose_for, _learn_for, _begin_for = kernel(_choose), kernel(_learn), kernel(_begin)
+
+
+class Agent:
+    """Q-learning with an explorer: chooses actions, learns from what came of them, can be asked why.
+
+    States are numbers from 0; with `n_states` not given there may be any number of them. `changes` are settings
+    (see `Settings`) and options of the explorer.
+    """
+
+    def __init__(
+        self,
+        explorer: str | type,
+        *,
+        n_actions: int,
+        reward_range: tuple[float, float],
+        n_states: int | None = None,
+        seed: int = 0,
+        settings: Settings | None = None,
+        learns_q: bool = True,
+        **options: Any,
+    ) -> None:
+        self.settings = settings if settings is not None else Settings()
+        self.n_actions = check_integer("n_actions", n_actions, low=1)
+        self.n_states = None if n_states is None else check_integer("n_states", n_states, low=1)
+        self.seed = check_integer("seed", seed, low=0)
+        self.options = dict(options)
+        problem = self.settings.problem(n_actions, reward_range)
+        self.reward_range = problem.reward_range
+        self.rule = configured(explorer, problem, self.options)
+        self.explorer = explorer_name(type(self.rule))
+        self.plan, noise = make_plan(self.rule, problem, self.settings, learns_q=learns_q)
+        self._soil = Soil(self.plan, noise, self.seed)
+        self.mind = new_mind(self.plan, self._soil, self.seed)
+        self._ids: Ids = np.zeros(self.n_states or 64, np.int32)
+        self._choose = _choose_for(type(self.rule))
+        self._learn = _learn_for(type(self.rule))
+        _begin_for(type(self.rule))(self.rule, self.mind)
+
+    @classmethod
+    def for_world(
+        cls, world: World, explorer: str | type, *, seed: int = 0, preset: str = "as_written", **changes: Any
+    ) -> Agent:
+        """Return an agent with the paper's settings for a world, but for the changes given."""
+        settings, options = resolve(world, explorer, preset, changes)
+        return cls(
+            explorer,
+            n_actions=world.n_actions,
+            n_states=world.n_states,
+            reward_range=world.reward_range,
+            seed=seed,
+            settings=settings,
+            **options,
+        )
+
+    def act(self, state: int) -> int:
+        """Return the action that the explorer takes in a state."""
+        state = self._checked_state(state, "state")
+        with announced(type(self.rule), "act"):
+            action = self._choose(self.rule, self.mind, self.plan, self._ids, state)
+        if action == NONE:
+            self.mind = enlarged(self.mind, self.plan, self._soil)
+            action = self._choose(self.rule, self.mind, self.plan, self._ids, state)
+        return int(action)
+
+    def observe(
+        self,
+        state: int,
+        action: int,
+        reward: float,
+        next_state: int,
+        terminated: bool,
+        truncated: bool = False,
+    ) -> None:
+        """Learn from what came of an action.
+
+        `terminated` says that the task ended there, so that nothing follows; `truncated` that the episode was merely cut
+        off, so that the next state's value still counts.
+        """
+        state = self._checked_state(state, "state")
+        next_state = state if terminated else self._checked_state(next_state, "next_state")
+        if not 0 <= action < self.n_actions:
+            raise InvalidObservation(f"action must be from 0 to {self.n_actions - 1}, got {action!r}.")
+        reward = check_number("reward", reward)
+        given = (int(action), reward, next_state, bool(terminated), bool(truncated))
+        with announced(type(self.rule), "observe"):
+            while not self._learn(self.rule, self.mind, self.plan, self._ids, state, *given):
+                self.mind = enlarged(self.mind, self.plan, self._soil)
+
+    def number_of(self, state: int) -> int:
+        """Return the number under which the mind knows a state, giving it one if it is new."""
+        state = self._checked_state(state, "state")
+        number = int(_meet(self.mind, self.plan, self._ids, state))
+        if number == END:
+            self.mind = enlarged(self.mind, self.plan, self._soil)
+            number = int(_meet(self.mind, self.plan, self._ids, state))
+        return number
+
+    def greedy_action(self, state: int) -> int:
+        """Return the best action by the target table, the first of them if several are as good."""
+        return int(np.argmax(self.action_values(state)))
+
+    def action_values(self, state: int) -> Floats:
+        """Return the target table's Q-values of a state."""
+        first = self._ids[self._checked_state(state, "state")] * self.n_actions
+        return self.mind.values[TARGET, first : first + self.n_actions].copy()
+
+    def explain(self, state: int) -> Explanation:
+        """Say what the explorer would do in a state now, and why. Changes nothing."""
+        number = int(self._ids[self._checked_state(state, "state")])
+        return explain(self.rule, number, int(state), self.mind, self.plan)
+
+    def evaluate(self, world: World) -> float:
+        """Return the greedy policy's discounted return in a deterministic world, ties broken at random."""
+        starts, chances = starts_of(world.mdp)
+        settings = self.settings
+        ids = self._ids if len(self._ids) >= world.n_states else np.resize(self._ids, world.n_states)
+        return float(
+            _roll_out(
+                self.mind, self.plan, world.mdp, starts, chances, ids, settings.rollout_length, settings.discount
+            )
+        )
+
+    def simulate(self, world: World) -> Simulator:
+        """Return the world to act in, driven by this agent's own random stream for it."""
+        return Simulator(world.mdp, self.mind.streams)
+
+    @property
+    def steps(self) -> int:
+        """How many transitions were observed."""
+        return int(self.mind.numbers[STEP])
+
+    @property
+    def discovered(self) -> int:
+        """In how many distinct states an action was taken."""
+        return int(self.mind.numbers[N_SEEN])
+
+    @property
+    def visits(self) -> NDArray[np.int64]:
+        """How often each action was tried in each state: [state, action]."""
+        counts: NDArray[np.int64] = by_state(self.mind.tries, self._ids, self.plan)
+        return counts
+
+    @property
+    def tables(self) -> dict[str, Floats]:
+        """The learnt tables by name, [state, action]; 'heads' is [head, state, action]."""
+        return tables_by_state(self.mind, self._ids, self.plan)
+
+    def save(self, path: str | Path) -> None:
+        """Write the agent to a file, whole or not at all; `load` goes on as if nothing had happened."""
+        agent_file.save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path, *, explorer: type | None = None) -> Agent:
+        """Read an agent from a file. An explorer class of your own must be given: no code is taken from files."""
+        return agent_file.load(cls, Path(path), explorer)
+
+    def _checked_state(self, state: Any, name: str) -> int:
+        try:
+            number = int(state)
+        except (TypeError, ValueError):
+            raise InvalidObservation(f"{name} must be a whole number, got {state!r}.") from None
+        if number != state or number < 0 or (self.n_states is not None and number >= self.n_states):
+            limit = "at least 0" if self.n_states is None else f"from 0 to {self.n_states - 1}"
+            raise InvalidObservation(f"{name} must be a whole number {limit}, got {state!r}.")
+        if number >= len(self._ids):
+            self._ids = np.concatenate([self._ids, np.zeros(max(len(self._ids), number + 1), np.int32)])
+        return number

@@ -1,0 +1,133 @@
+"""Agents in files: plain arrays and one JSON text in a NumPy archive, sealed by a checksum. Nothing is ever unpickled."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wanderlust.errors import BadFile, WanderlustError
+from wanderlust.exploration.registry import explorer_class, explorer_name
+from wanderlust.learning.mind import Mind
+from wanderlust.learning.settings import Replay, Settings
+from wanderlust.version import __version__
+
+if TYPE_CHECKING:
+    from wanderlust.agent import Agent
+
+FORMAT = 1
+_ABOUT, _IDS = "about", "ids"
+
+
+def save(agent: Agent, path: Path) -> None:
+    """Write an agent to `path`: first to a file beside it, which then takes its place."""
+    arrays = {**agent.mind._asdict(), _IDS: agent._ids}
+    about = {
+        "format": FORMAT,
+        "wanderlust": __version__,
+        "explorer": agent.explorer,
+        "options": agent.options,
+        "settings": dataclasses.asdict(agent.settings),
+        "n_actions": agent.n_actions,
+        "n_states": agent.n_states,
+        "reward_range": agent.reward_range,
+        "seed": agent.seed,
+        "learns_q": bool(agent.plan.learns_q),
+        "checksum": _checksum(arrays),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            np.savez_compressed(file, **{_ABOUT: np.array(json.dumps(about))}, **arrays)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def load(cls: type[Agent], path: Path, explorer: type | None) -> Agent:
+    """Read an agent, or say what is wrong with the file."""
+    about, arrays = _read(path)
+    if about.get("format") != FORMAT:
+        raise BadFile(
+            f"{path}: written in format {about.get('format')!r} by wanderlust {about.get('wanderlust')!r}; "
+            f"this is {__version__}, which reads format {FORMAT}. Install a newer version."
+        )
+    if about.get("checksum") != _checksum(arrays):
+        raise BadFile(f"{path}: its contents do not match their checksum; the file was damaged or changed.")
+    name = about["explorer"]
+    if explorer is None and ":" in name:
+        raise BadFile(
+            f"{path}: its explorer is {name!r}, which is not one of wanderlust's. Give the class: "
+            f"Agent.load({str(path)!r}, explorer={name.partition(':')[2]})."
+        )
+    found = explorer_class(explorer if explorer is not None else name)
+    if explorer is not None and explorer_name(found) != name:
+        raise BadFile(f"{path}: its explorer is {name!r}, but {explorer_name(found)!r} was given.")
+    try:
+        settings = Settings(**{**about["settings"], "replay": Replay(**about["settings"]["replay"])})
+        agent = cls(
+            found,
+            n_actions=about["n_actions"],
+            n_states=about["n_states"],
+            reward_range=tuple(about["reward_range"]),
+            seed=about["seed"],
+            settings=settings,
+            learns_q=about["learns_q"],
+            **about["options"],
+        )
+    except (KeyError, TypeError, WanderlustError) as error:
+        raise BadFile(f"{path}: its description cannot be used ({error}).") from error
+    _restore(agent, arrays, path)
+    return agent
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        about = json.loads(str(arrays.pop(_ABOUT)))
+    except FileNotFoundError:
+        raise BadFile(f"{path}: there is no such file.") from None
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise BadFile(f"{path}: not an agent that wanderlust saved, or cut short ({error}).") from error
+    if not isinstance(about, dict):
+        raise BadFile(f"{path}: its description is not a table of values.")
+    return about, arrays
+
+
+def _restore(agent: Agent, arrays: dict[str, Any], path: Path) -> None:
+    """Give a new agent the arrays of the saved one, and the initial values of states to come their place in line."""
+    fresh = agent.mind
+    missing = sorted({*Mind._fields, _IDS} - arrays.keys())
+    if missing:
+        raise BadFile(f"{path}: {', '.join(missing)} missing.")
+    for name in Mind._fields:
+        wanted, given = getattr(fresh, name), arrays[name]
+        if wanted.dtype != given.dtype or wanted.shape[:-1] != given.shape[:-1]:
+            raise BadFile(f"{path}: {name} is {given.dtype}{given.shape}, which does not fit this explorer.")
+    extra_states = arrays["best"].shape[1] - fresh.state_capacity
+    if extra_states > 0:
+        agent._soil.skip(extra_states)
+    mind = Mind(**{name: np.ascontiguousarray(arrays[name]) for name in Mind._fields})
+    if fresh.stored is fresh.tries:
+        mind = mind._replace(stored=mind.tries)
+    agent.mind = mind
+    agent._ids = np.ascontiguousarray(arrays[_IDS], dtype=np.int32)
+
+
+def _checksum(arrays: dict[str, Any]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
