@@ -9,6 +9,7 @@ It shares every line of mathematics with `train`: with the same seed, in the sam
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust import agent_file
-from wanderlust.compiled import announced, borrowed, entry, kernel
-from wanderlust.errors import InvalidObservation, check_integer, check_number
+from wanderlust.compiled import announce, by_reference, compiled_now, entry, kernel
+from wanderlust.errors import InvalidObservation, InvalidSetting, InvalidWorld, check_integer, check_number
 from wanderlust.explanation import Explanation, explain
+from wanderlust.exploration.protocol import Ruled
 from wanderlust.exploration.registry import configured, explorer_name
 from wanderlust.exploration.view import view_of
 from wanderlust.learning.allocation import Soil, enlarged, new_mind
@@ -35,19 +37,18 @@ from wanderlust.worlds import World
 Ids = NDArray[np.int32]
 
 
-def _choose(rule: Any, own_mind: Mind, own_plan: Plan, ids: Ids, state: int) -> int:
+def _choose(ruled: Ruled, mind: Mind, plan: Plan, ids: Ids, state: int) -> int:
     """Return the action to take, or `NONE` when the mind must grow first."""
-    mind, plan = borrowed(own_mind), borrowed(own_plan)
     if not has_room(mind, plan):
         return NONE
     number = known_state(state, ids, mind)
-    return rule.choose(view_of(number, mind, plan), mind.scores, mind.streams)  # type: ignore[no-any-return]
+    return ruled.rule.choose(view_of(number, mind, plan), mind.scores, mind.streams)  # type: ignore[no-any-return]
 
 
 def _learn(
-    rule: Any,
-    own_mind: Mind,
-    own_plan: Plan,
+    ruled: Ruled,
+    mind: Mind,
+    plan: Plan,
     ids: Ids,
     state: int,
     action: int,
@@ -57,9 +58,9 @@ def _learn(
     truncated: bool,
 ) -> bool:
     """Learn from a transition; return False when the mind must grow first."""
-    mind, plan = borrowed(own_mind), borrowed(own_plan)
     if not has_room(mind, plan):
         return False
+    rule = ruled.rule
     number = known_state(state, ids, mind)
     following = END if terminated else known_state(next_state, ids, mind)
     learn(rule, number, action, reward, following, mind, plan)
@@ -68,15 +69,14 @@ def _learn(
     return True
 
 
-def _begin(rule: Any, mind: Mind) -> None:
+def _begin(ruled: Ruled, mind: Mind) -> None:
     """Tell the explorer that the first episode starts."""
-    rule.begin_episode(mind.notes, mind.streams)
+    ruled.rule.begin_episode(mind.notes, mind.streams)
 
 
 @entry
-def _meet(own_mind: Mind, own_plan: Plan, ids: Ids, state: int) -> int:
+def _meet(mind: Mind, plan: Plan, ids: Ids, state: int) -> int:
     """Return the number of a state, or `END` when the mind must grow first."""
-    mind, plan = borrowed(own_mind), borrowed(own_plan)
     if not has_room(mind, plan):
         return END
     return known_state(state, ids, mind)
@@ -84,11 +84,10 @@ def _meet(own_mind: Mind, own_plan: Plan, ids: Ids, state: int) -> int:
 
 @entry
 def _roll_out(
-    own_mind: Mind, own_plan: Plan, mdp: TabularMDP, starts: Ids, chances: Floats, ids: Ids, horizon: int, discount: float
+    mind: Mind, plan: Plan, mdp: TabularMDP, starts: Ids, chances: Floats, ids: Ids, horizon: int, discount: float
 ) -> float:
     """Return what the greedy policy returns in a deterministic world."""
-    mind, plan = borrowed(own_mind), borrowed(own_plan)
-    return greedy_return(borrowed(mdp), starts, chances, ids, horizon, discount, mind, plan)[0]
+    return greedy_return(mdp, starts, chances, ids, horizon, discount, mind, plan)[0]
 
 
 _choose_for, _learn_for, _begin_for = kernel(_choose), kernel(_learn), kernel(_begin)
@@ -114,6 +113,8 @@ class Agent:
         **options: Any,
     ) -> None:
         self.settings = settings if settings is not None else Settings()
+        if not isinstance(self.settings, Settings):
+            raise InvalidSetting(f"settings must be a wanderlust.Settings, got {settings!r}.")
         self.n_actions = check_integer("n_actions", n_actions, low=1)
         self.n_states = None if n_states is None else check_integer("n_states", n_states, low=1)
         self.seed = check_integer("seed", seed, low=0)
@@ -124,11 +125,13 @@ class Agent:
         self.explorer = explorer_name(type(self.rule))
         self.plan, noise = make_plan(self.rule, problem, self.settings, learns_q=learns_q)
         self._soil = Soil(self.plan, noise, self.seed)
-        self.mind = new_mind(self.plan, self._soil, self.seed)
         self._ids: Ids = np.zeros(self.n_states or 64, np.int32)
         self._choose = _choose_for(type(self.rule))
         self._learn = _learn_for(type(self.rule))
-        _begin_for(type(self.rule))(self.rule, self.mind)
+        self._ruled, self._plan = by_reference(Ruled(self.rule)), by_reference(self.plan)
+        self.mind = new_mind(self.plan, self._soil, self.seed)
+        self._compiling = announce(type(self.rule), "step by step")
+        _begin_for(type(self.rule))(self._ruled, self._mind)
 
     @classmethod
     def for_world(
@@ -146,14 +149,25 @@ class Agent:
             **options,
         )
 
+    @property
+    def mind(self) -> Mind:
+        """Everything that the agent has learnt and remembers."""
+        return self._arrays
+
+    @mind.setter
+    def mind(self, mind: Mind) -> None:
+        self._arrays, self._mind = mind, by_reference(mind)
+
+    def _grow(self) -> None:
+        self.mind = enlarged(self.mind, self.plan, self._soil)
+
     def act(self, state: int) -> int:
         """Return the action that the explorer takes in a state."""
         state = self._checked_state(state, "state")
-        with announced(type(self.rule), "act"):
-            action = self._choose(self.rule, self.mind, self.plan, self._ids, state)
+        action = self._choose(self._ruled, self._mind, self._plan, self._ids, state)
         if action == NONE:
-            self.mind = enlarged(self.mind, self.plan, self._soil)
-            action = self._choose(self.rule, self.mind, self.plan, self._ids, state)
+            self._grow()
+            action = self._choose(self._ruled, self._mind, self._plan, self._ids, state)
         return int(action)
 
     def observe(
@@ -172,21 +186,22 @@ class Agent:
         """
         state = self._checked_state(state, "state")
         next_state = state if terminated else self._checked_state(next_state, "next_state")
-        if not 0 <= action < self.n_actions:
-            raise InvalidObservation(f"action must be from 0 to {self.n_actions - 1}, got {action!r}.")
+        action = self._checked_action(action)
         reward = check_number("reward", reward)
-        given = (int(action), reward, next_state, bool(terminated), bool(truncated))
-        with announced(type(self.rule), "observe"):
-            while not self._learn(self.rule, self.mind, self.plan, self._ids, state, *given):
-                self.mind = enlarged(self.mind, self.plan, self._soil)
+        given = (action, reward, next_state, bool(terminated), bool(truncated))
+        while not self._learn(self._ruled, self._mind, self._plan, self._ids, state, *given):
+            self._grow()
+        if self._compiling:
+            compiled_now(type(self.rule), "step by step")
+            self._compiling = False
 
     def number_of(self, state: int) -> int:
         """Return the number under which the mind knows a state, giving it one if it is new."""
         state = self._checked_state(state, "state")
-        number = int(_meet(self.mind, self.plan, self._ids, state))
+        number = int(_meet(self._mind, self._plan, self._ids, state))
         if number == END:
-            self.mind = enlarged(self.mind, self.plan, self._soil)
-            number = int(_meet(self.mind, self.plan, self._ids, state))
+            self._grow()
+            number = int(_meet(self._mind, self._plan, self._ids, state))
         return number
 
     def greedy_action(self, state: int) -> int:
@@ -205,12 +220,16 @@ class Agent:
 
     def evaluate(self, world: World) -> float:
         """Return the greedy policy's discounted return in a deterministic world, ties broken at random."""
+        if not (isinstance(world, World) and world.mdp.deterministic and world.n_actions == self.n_actions):
+            what = world.name if isinstance(world, World) else world
+            raise InvalidWorld(f"evaluate needs a deterministic World with {self.n_actions} actions, got {what!r}.")
         starts, chances = starts_of(world.mdp)
         settings = self.settings
-        ids = self._ids if len(self._ids) >= world.n_states else np.resize(self._ids, world.n_states)
+        ids = np.zeros(max(len(self._ids), world.n_states), np.int32)
+        ids[: len(self._ids)] = self._ids
         return float(
             _roll_out(
-                self.mind, self.plan, world.mdp, starts, chances, ids, settings.rollout_length, settings.discount
+                self._mind, self._plan, by_reference(world.mdp), starts, chances, ids, settings.rollout_length, settings.discount
             )
         )
 
@@ -248,12 +267,21 @@ class Agent:
         """Read an agent from a file. An explorer class of your own must be given: no code is taken from files."""
         return agent_file.load(cls, Path(path), explorer)
 
+    def _checked_action(self, action: Any) -> int:
+        try:
+            number = operator.index(action)
+        except TypeError:
+            number = NONE
+        if not 0 <= number < self.n_actions:
+            raise InvalidObservation(f"action must be a whole number from 0 to {self.n_actions - 1}, got {action!r}.")
+        return number
+
     def _checked_state(self, state: Any, name: str) -> int:
         try:
-            number = int(state)
-        except (TypeError, ValueError):
-            raise InvalidObservation(f"{name} must be a whole number, got {state!r}.") from None
-        if number != state or number < 0 or (self.n_states is not None and number >= self.n_states):
+            number = operator.index(state)
+        except TypeError:
+            number = NONE
+        if number < 0 or (self.n_states is not None and number >= self.n_states):
             limit = "at least 0" if self.n_states is None else f"from 0 to {self.n_states - 1}"
             raise InvalidObservation(f"{name} must be a whole number {limit}, got {state!r}.")
         if number >= len(self._ids):

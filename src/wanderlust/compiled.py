@@ -30,6 +30,7 @@ import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
+T = TypeVar("T")
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
@@ -142,7 +143,7 @@ def kernel(function: F) -> Callable[[type | None], F]:
     @functools.cache
     def version_for(rule: type | None) -> F:
         if COMPILED:
-            return _njit(function, cache_folder(rule))
+            return _njit(function, cache_folder(rule), no_cfunc_wrapper=True)
 
         @functools.wraps(function)
         def plain(*args: Any) -> Any:
@@ -184,62 +185,47 @@ def _register_method(name: str, function: Callable[..., Any]) -> None:
     _registered_methods.add(name)
 
 
-@contextlib.contextmanager
-def announced(rule: type, what: str) -> Iterator[None]:
-    """Say on standard error, once per class and machine, that the first use compiles and takes a while."""
-    folder = cache_folder(rule)
-    mark = folder and folder / f"{rule.__module__}.{rule.__qualname__}.{what}.ready"
-    if not COMPILED or (mark and mark.exists()) or (rule, what) in _announced:
-        yield
-        return
-    _announced.add((rule, what))
+def announce(rule: type, driver: str) -> bool:
+    """Say on standard error that an explorer must be compiled first, if so; return whether that is the case.
+
+    Call `compiled_now` once it has been compiled.
+    """
+    if not COMPILED or _is_ready(rule, driver):
+        return False
     print(
         f"wanderlust: compiling {rule.__name__} for this machine (once; some seconds) ...",
         file=sys.stderr,
         flush=True,
     )
-    yield
+    return True
+
+
+def compiled_now(rule: type, driver: str) -> None:
+    """Remember, in this process and on this machine, that an explorer is compiled."""
+    _ready.add((rule, driver))
+    mark = _ready_mark(rule, driver)
     if mark:
         with contextlib.suppress(OSError):
             mark.touch()
 
 
-_announced: set[tuple[type, str]] = set()
+def _is_ready(rule: type, driver: str) -> bool:
+    mark = _ready_mark(rule, driver)
+    return (rule, driver) in _ready or (mark is not None and mark.exists())
 
 
-def _borrowed(value: Any) -> Any:
-    """Return a NamedTuple of arrays whose references compiled code does not count.
-
-    numba counts references to every array whenever a tuple of arrays changes hands: a microsecond a step for two dozen of
-    them. Whoever calls a kernel holds the arrays while it runs, so there is nothing to count.
-    """
-    return value
+def _ready_mark(rule: type, driver: str) -> Path | None:
+    folder = cache_folder(rule)
+    return folder and folder / f"{rule.__module__}.{rule.__qualname__}.{driver}.ready"
 
 
-if COMPILED:
-    from numba.core import types as _types
-    from numba.extending import intrinsic as _intrinsic
+_ready: set[tuple[type, str]] = set()
 
-    def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-        if isinstance(kind, _types.Array):
-            array = context.make_array(kind)(context, builder, value)
-            array.meminfo = array.meminfo.type(None)
-            array.parent = array.parent.type(None)
-            return array._getvalue()
-        if isinstance(kind, _types.BaseTuple):
-            for i, member in enumerate(kind):
-                kept = _without_owner(context, builder, member, builder.extract_value(value, i))
-                value = builder.insert_value(value, kept, i)
-        return value
 
-    @_intrinsic
-    def borrowed(typing_context: Any, value: Any) -> Any:
-        """Compiled form of `_borrowed`."""
+def by_reference(struct: T) -> T:
+    """Return a NamedTuple of arrays in the form in which kernels take it cheaply; see `wanderlust.references`."""
+    if not COMPILED:
+        return struct
+    from wanderlust.references import Reference
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return _without_owner(context, builder, signature.args[0], arguments[0])
-
-        return value(value), generate
-
-else:
-    borrowed = _borrowed
+    return Reference(struct)  # type: ignore[return-value]

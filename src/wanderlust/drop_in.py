@@ -61,7 +61,11 @@ class DropInExplorer:
 
     def bonus(self, state: int, action: int) -> float:
         """Return what to add to the reward of an action that was just observed: 0 but for explorers by bonus."""
-        tries = int(self._agent.visits[state, action])
+        self._agent.number_of(state)
+        if action not in range(self._agent.n_actions):
+            valid = f"from 0 to {self._agent.n_actions - 1}"
+            raise InvalidObservation(f"action must be a whole number {valid}, got {action!r}.")
+        tries = int(self._agent.visits[int(state), int(action)])
         return float(self._agent.rule.bonus(tries)) if tries else 0.0
 
     def explain(self, state: int, q: ArrayLike) -> Explanation:
@@ -83,8 +87,11 @@ class DropInExplorer:
         return tables["visitation"]
 
     def _take(self, state: int, q: ArrayLike) -> None:
-        values = np.asarray(q, dtype=np.float64)
         agent = self._agent
+        try:
+            values = np.asarray(q, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.zeros(0)
         if values.shape != (agent.n_actions,) or not np.isfinite(values).all():
             raise InvalidObservation(f"q must be {agent.n_actions} finite numbers, one for each action, got {q!r}.")
         number = agent.number_of(state)

@@ -87,6 +87,13 @@ def check_integer(name: str, value: Any, *, low: int, high: int | None = None) -
     return number
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False, or raise `InvalidSetting`."""
+    if not isinstance(value, bool):
+        raise InvalidSetting(f"{name} must be True or False, got {value!r}.")
+    return value
+
+
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     """Return `value` if it is one of `choices`, or raise `UnknownName` with the closest one."""
     known = tuple(choices)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust.compiled import kernel
+from wanderlust.compiled import by_reference, kernel
+from wanderlust.exploration.protocol import Ruled
 from wanderlust.exploration.view import View
 from wanderlust.learning.mind import STEP, Floats, Mind, Plan
 from wanderlust.streams import Streams
@@ -52,8 +53,9 @@ class Explanation:
         return "\n".join(lines)
 
 
-def _preview(rule: Any, view: View, scores: Floats, streams: Streams) -> int:
+def _preview(ruled: Ruled, view: View, scores: Floats, streams: Streams) -> int:
     """Return the choice that would be made, and fill in the scores."""
+    rule = ruled.rule
     chosen = rule.choose(view, scores, streams)
     rule.score(view, scores)
     return chosen  # type: ignore[no-any-return]
@@ -82,7 +84,7 @@ def explain(rule: Any, number: int, state: int, mind: Mind, plan: Plan) -> Expla
         mind.notes.copy(),
     )
     scores: Floats = np.zeros(n_actions)
-    chosen = int(_preview_for(type(rule))(rule, view, scores, mind.streams.copy()))
+    chosen = int(_preview_for(type(rule))(by_reference(Ruled(rule)), view, scores, mind.streams.copy()))
     # An ensemble explores by the spread of its tables; it adds nothing to the Q-values of any one of them.
     q = scores.copy() if plan.n_heads else np.array([view.q(a) for a in range(n_actions)])
     best = np.flatnonzero(scores == scores.max())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.compiled import compiled, entry, inlined
+from wanderlust.compiled import by_reference, compiled, entry, inlined
 from wanderlust.exploration.choice import best_choice_from
 from wanderlust.learning.mind import Mind, Plan
 from wanderlust.mdp import TabularMDP
@@ -120,6 +120,7 @@ class Simulator:
     def __init__(self, mdp: TabularMDP, streams: Streams) -> None:
         self.mdp = mdp
         self.streams = streams
+        self._mdp = by_reference(mdp)
         self._starts, self._chances = starts_of(mdp)
 
     def reset(self) -> int:
@@ -128,5 +129,5 @@ class Simulator:
 
     def step(self, state: int, action: int) -> tuple[int, float, bool]:
         """Return the next state, the reward, and whether the episode is over."""
-        index = (state, action, _step(self.mdp, state, action, self.streams))
+        index = (state, action, _step(self._mdp, state, action, self.streams))
         return int(self.mdp.next_state[index]), float(self.mdp.reward[index]), bool(self.mdp.terminal[index])

@@ -6,6 +6,7 @@ mathematics as `Agent`, function for function and random number for random numbe
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.compiled import announced, borrowed, compiled, kernel
+from wanderlust.compiled import announce, by_reference, compiled, compiled_now, kernel
 from wanderlust.exploration.view import view_of
 from wanderlust.errors import check_integer
+from wanderlust.exploration.protocol import Ruled
 from wanderlust.exploration.registry import configured, explorer_name
 from wanderlust.learning.allocation import Soil, enlarged, new_mind
 from wanderlust.learning.experience import has_room, known_state
@@ -82,9 +84,9 @@ def _evaluate(course: Course, mind: Mind, plan: Plan) -> None:
     course.place[LAST_IS_SURE] = 1 if sure else 0
 
 
-def _run(rule: Any, own_mind: Mind, own_plan: Plan, own_course: Course, until: int) -> bool:
+def _run(ruled: Ruled, mind: Mind, plan: Plan, course: Course, until: int) -> bool:
     """Run up to step `until`; return False when the mind must grow first."""
-    mind, plan, course = borrowed(own_mind), borrowed(own_plan), borrowed(own_course)
+    rule = ruled.rule
     mdp, ids, place = course.mdp, course.ids, course.place
     if place[STATE] == NONE:
         place[STATE] = draw_start(course.starts, course.chances, mind.streams, WORLD)
@@ -177,10 +179,12 @@ def train(
     soil = Soil(plan, noise, seed)
     mind = new_mind(plan, soil, seed)
     course = _new_course(world.mdp, settings, keep_trajectory)
-    run = _run_for(type(rule))
-    with announced(type(rule), "train"):
-        while not run(rule, mind, plan, course, settings.run_length):
-            mind = enlarged(mind, plan, soil)
+    run = functools.partial(_run_for(type(rule)), by_reference(Ruled(rule)))
+    compiling = announce(type(rule), "fused")
+    while not run(by_reference(mind), by_reference(plan), by_reference(course), settings.run_length):
+        mind = enlarged(mind, plan, soil)
+    if compiling:
+        compiled_now(type(rule), "fused")
     return _record(world, explorer_name(type(rule)), seed, settings, mind, plan, course)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from wanderlust.errors import check_choice, check_integer, check_number
+from wanderlust.errors import check_choice, check_flag, check_integer, check_number
 from wanderlust.exploration.choice import best_choice, chance, random_choice
 from wanderlust.exploration.dithering import EpsilonEnd, EpsilonStart, epsilon_schedule
 from wanderlust.exploration.formulas import decayed_epsilon
@@ -53,7 +53,8 @@ class Bootstrapped(NamedTuple):
         epsilon_end: EpsilonEnd = None,
     ) -> Bootstrapped:
         """Check the sizes."""
-        schedule = epsilon_schedule(problem, epsilon_start, epsilon_end) if dither else (0.0, 1.0)
+        dithers = check_flag("dither", dither)
+        schedule = epsilon_schedule(problem, epsilon_start, epsilon_end) if dithers else (0.0, 1.0)
         return cls(*_ensemble(heads, batch, noise), *schedule)
 
     def blueprint(self) -> Blueprint:
@@ -102,7 +103,8 @@ class RandomPrior(NamedTuple):
         epsilon_end: EpsilonEnd = None,
     ) -> RandomPrior:
         """Check the sizes."""
-        schedule = epsilon_schedule(problem, epsilon_start, epsilon_end) if dither else (0.0, 1.0)
+        dithers = check_flag("dither", dither)
+        schedule = epsilon_schedule(problem, epsilon_start, epsilon_end) if dithers else (0.0, 1.0)
         return cls(*_ensemble(heads, batch, noise, prior_weight), *schedule)
 
     # It acts as a bootstrapped ensemble does; only the learning differs.

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from wanderlust.errors import InvalidSetting, check_choice, check_number
+from wanderlust.errors import InvalidSetting, check_choice, check_flag, check_number
 from wanderlust.exploration.counts import Kappa, coefficient
 from wanderlust.exploration.formulas import (
     for_ever,
@@ -62,7 +62,7 @@ class VvUcb(NamedTuple):
         margin = check_number("initial_margin", initial_margin, low=0)
         bound = long_term_ucb_start(problem.n_actions, span, discount)
         start = bound + margin if margin > 0.0 else float(np.nextafter(bound, np.inf))
-        return cls(kappa, discount, start, 1.0 if log_plus_one else 0.0)
+        return cls(kappa, discount, start, 1.0 if check_flag("log_plus_one", log_plus_one) else 0.0)
 
     def blueprint(self) -> Blueprint:
         """Return a W-table that is maximised and starts above its bound."""

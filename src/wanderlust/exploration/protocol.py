@@ -100,6 +100,12 @@ class Blueprint(NamedTuple):
     ensemble: Ensemble | None = None
 
 
+class Ruled(NamedTuple):
+    """An explorer on its way into compiled code."""
+
+    rule: Any
+
+
 def _score(self: Any, view: View, scores: Floats) -> None:
     for action in range(view.n_actions):
         scores[action] = view.q(action)

@@ -46,7 +46,7 @@ def explorer_class(which: str | type) -> type:
     module_name, _, class_name = which.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
+    except (ImportError, TypeError, ValueError) as error:
         raise UnknownName(f"explorer {which!r}: module {module_name!r} cannot be imported ({error}).") from error
     cls = getattr(module, class_name, None)
     if cls is None:

@@ -23,7 +23,7 @@ from wanderlust.learning.update import best_action_value, moved_with_prior, outc
 from wanderlust.streams import REPLAY, below
 
 
-@inlined
+@compiled
 def learn(rule: Any, state: int, action: int, reward: float, following: int, mind: Mind, plan: Plan) -> None:
     """Learn from one transition; `following` is `END` if it was terminal."""
     larger = count_try(state, action, mind, plan)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust.errors import check_choice, check_integer, check_number
+from wanderlust.errors import InvalidSetting, check_choice, check_integer, check_number
 from wanderlust.exploration.protocol import Problem
 from wanderlust.learning.mind import FULL, NO_MEMORY, ROW_REWARD, TARGET, WINDOW, Plan
 
@@ -93,8 +93,14 @@ class Settings:
 
     def problem(self, n_actions: int, reward_range: tuple[float, float]) -> Problem:
         """Return what the explorer may know of the task."""
-        low = check_number("the smallest reward of reward_range", reward_range[0])
-        high = check_number("the largest reward of reward_range", reward_range[1], low=low)
+        try:
+            low, high = reward_range
+        except (TypeError, ValueError):
+            raise InvalidSetting(
+                f"reward_range must be two numbers, the smallest and the largest reward, got {reward_range!r}."
+            ) from None
+        low = check_number("the smallest reward of reward_range", low)
+        high = check_number("the largest reward of reward_range", high, low=low)
         return Problem(
             n_actions=check_integer("n_actions", n_actions, low=1),
             reward_range=(low, high),

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.errors import InvalidSetting, check_number
+from wanderlust.errors import InvalidSetting, InvalidWorld, check_number
 from wanderlust.mdp import TabularMDP
 from wanderlust.worlds.base import World
 from wanderlust.worlds.gridworlds import Escape, StepPenalty, deep_gridworld, prison, toy
@@ -67,6 +67,8 @@ def with_slips(world: World, *, success: float = 0.9, random: float = 0.05, stay
     A deterministic world also takes on the paper's settings for noise, η = 0.1 and γ_w = 0.9; one that was
     stochastic already keeps its own.
     """
+    if not isinstance(world, World):
+        raise InvalidWorld(f"a world must be a World, got {type(world).__name__}.")
     chances = _checked(success, random, stay)
     defaults = world.defaults
     if world.mdp.deterministic:
