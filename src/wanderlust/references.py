@@ -8,6 +8,7 @@ Compiled code reads fields as ever (`mind.values`), and counts nothing: whoever 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,25 @@ def _write_to(struct: Any, address: int) -> None:
     _write(struct, np.uintp(address))
 
 
+def _make_of(struct: Any) -> Hashable:
+    """Return what a struct's type follows from: its class and how its members are made."""
+    if isinstance(struct, np.ndarray):
+        return (struct.dtype, struct.ndim, struct.flags.c_contiguous)
+    if isinstance(struct, tuple):
+        return (type(struct), *map(_make_of, struct))
+    return type(struct)
+
+
+_known: dict[Hashable, tuple[ReferenceType, int]] = {}
+
+
+def _type_and_size(make: Hashable, struct: Any) -> tuple[ReferenceType, int]:
+    """Return the type of references to a struct and its size; numba takes a millisecond to tell, so it is asked once."""
+    if make not in _known:
+        _known[make] = ReferenceType(typeof(struct)), _size_of(struct)
+    return _known[make]
+
+
 class Reference:
     """A struct that compiled code takes by reference; it keeps the struct's arrays alive."""
 
@@ -135,8 +155,8 @@ class Reference:
 
     def __init__(self, struct: Any) -> None:
         self.struct = struct
-        self._numba_type_ = ReferenceType(typeof(struct))
-        self._buffer = np.zeros(_size_of(struct) // 8 + 1, np.uint64)
+        self._numba_type_, size = _type_and_size(_make_of(struct), struct)
+        self._buffer = np.zeros(size // 8 + 1, np.uint64)
         self.address = self._buffer.ctypes.data
         _write_to(struct, self.address)
 

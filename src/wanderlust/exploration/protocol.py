@@ -28,6 +28,7 @@ Methods that Python calls once, before a run:
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping
@@ -184,16 +185,17 @@ class Option(NamedTuple):
     text: str
 
 
-def explorer_options(cls: type) -> list[Option]:
+@functools.cache
+def explorer_options(cls: type) -> tuple[Option, ...]:
     """Return the options of an explorer class with their defaults and the sentence on each."""
     configure = cls.configure  # type: ignore[attr-defined]
     if configure.__func__ is _configure:
         defaults = cls._field_defaults  # type: ignore[attr-defined]
-        return [Option(field, defaults.get(field), "") for field in cls._fields]  # type: ignore[attr-defined]
+        return tuple(Option(field, defaults.get(field), "") for field in cls._fields)  # type: ignore[attr-defined]
     hints = typing.get_type_hints(configure, include_extras=True)
     parameters = list(inspect.signature(configure).parameters.values())
-    return [
+    return tuple(
         Option(p.name, p.default, " ".join(str(m) for m in getattr(hints[p.name], "__metadata__", ())))
         for p in parameters
         if p.kind is inspect.Parameter.KEYWORD_ONLY
-    ]
+    )

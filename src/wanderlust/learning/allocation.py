@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.learning.mind import END, FULL, N_ROWS, N_STATES, N_STORED, NO_MEMORY, NONE, WINDOW, Mind, Plan
+from wanderlust.learning.mind import END, FULL, N_ROWS, N_STATES, N_STORED, NO_MEMORY, NONE, ROW_REWARD, WINDOW, Mind, Plan
 from wanderlust.streams import named_seed, new_streams
 
 N_NOTES = 8
@@ -41,7 +41,8 @@ class Soil:
 
 def new_mind(plan: Plan, soil: Soil, seed: int, *, states: int = 64) -> Mind:
     """Return the mind of an agent that has seen nothing, with room for some states."""
-    n_tables, n_rows_of_floats = len(plan.signal), 2 + (plan.bonus_row > 0) + (plan.visit_row > 0)
+    n_tables = len(plan.signal)
+    n_rows_of_floats = 1 + max(ROW_REWARD, plan.bonus_row, plan.visit_row)
     tries = np.zeros(0, np.int64)
     empty = Mind(
         numbers=np.zeros(8, np.int64),
@@ -57,7 +58,7 @@ def new_mind(plan: Plan, soil: Soil, seed: int, *, states: int = 64) -> Mind:
         row_floats=np.zeros((n_rows_of_floats, 0)),
         multi=np.zeros(0, np.int32),
         work=np.zeros((plan.n_swept + 1, 0), np.int32),
-        flags=np.zeros((plan.n_swept, 0), np.uint8),
+        flags=np.zeros((plan.n_swept + 1, 0), np.uint8),
         pace=np.zeros((plan.n_swept, 3), np.int64),
         scratch=np.zeros((2, 0)),
         memory=np.zeros(0, np.uint32),

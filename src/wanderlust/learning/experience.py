@@ -23,6 +23,7 @@ from wanderlust.learning.mind import (
     ROW_PAIR,
     ROW_REWARD,
     ROW_STATE,
+    ROW_WEIGHT,
     STEP,
     Mind,
     Plan,
@@ -71,7 +72,7 @@ def count_try(state: int, action: int, mind: Mind, plan: Plan) -> bool:
 
 
 @compiled
-def find_or_add_row(pair: int, state: int, following: int, mind: Mind) -> int:
+def find_or_add_row(pair: int, state: int, following: int, mind: Mind, plan: Plan) -> int:
     """Return the row of an outcome, behind the pair's other rows if it is new."""
     last = NONE
     row = mind.first_row[pair]
@@ -93,6 +94,7 @@ def find_or_add_row(pair: int, state: int, following: int, mind: Mind) -> int:
         if last == mind.first_row[pair]:
             mind.multi[mind.numbers[N_MULTI]] = pair
             mind.numbers[N_MULTI] += 1
+            mind.flags[plan.n_swept, state] = 1
         mind.row_ints[ROW_CHAIN, last] = row
     return int(row)
 
@@ -150,6 +152,15 @@ def refresh_signals(rule: Any, pair: int, mind: Mind, plan: Plan) -> None:
 
 
 @inlined
+def reweigh(pair: int, mind: Mind) -> None:
+    """Give each outcome of a pair its share of the pair's stored transitions."""
+    row = mind.first_row[pair]
+    while row != NONE:
+        mind.row_floats[ROW_WEIGHT, row] = mind.row_floats[ROW_COUNT, row] / mind.stored[pair]
+        row = mind.row_ints[ROW_CHAIN, row]
+
+
+@inlined
 def reflect(pair: int, mind: Mind, plan: Plan) -> None:
     """Let the sweeps see the pair as its rows are now."""
     row = mind.first_row[pair]
@@ -172,7 +183,7 @@ def activate_everywhere(state: int, mind: Mind, plan: Plan) -> None:
 def remember(rule: Any, state: int, action: int, reward: float, following: int, mind: Mind, plan: Plan) -> None:
     """Store a transition that has been counted, and bring all rewards that depend on it up to date."""
     pair = state * plan.n_actions + action
-    row = find_or_add_row(pair, state, following, mind)
+    row = find_or_add_row(pair, state, following, mind, plan)
     gone = store(row, reward, mind, plan)
     if plan.bonus_row > 0:
         refresh_signals(rule, pair, mind, plan)
@@ -182,9 +193,11 @@ def remember(rule: Any, state: int, action: int, reward: float, following: int, 
             if mind.first_row[other] != NONE:
                 refresh_signals(rule, other, mind, plan)
                 reflect(other, mind, plan)
+    reweigh(pair, mind)
     reflect(pair, mind, plan)
     activate_everywhere(state, mind, plan)
     if gone != NONE:
+        reweigh(mind.row_ints[ROW_PAIR, gone], mind)
         reflect(mind.row_ints[ROW_PAIR, gone], mind, plan)
         activate_everywhere(mind.row_ints[ROW_STATE, gone], mind, plan)
 

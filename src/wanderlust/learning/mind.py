@@ -32,11 +32,13 @@ N_STATES, N_ROWS, N_STORED, N_MULTI, LARGEST, STEP, POLICY_CHANGED, N_SEEN = 0, 
 # Rows of `Mind.row_ints`.
 ROW_PAIR, ROW_STATE, ROW_NEXT, ROW_CHAIN, ROW_INTO = 0, 1, 2, 3, 4
 # Rows of `Mind.row_floats`; the explorer's own signals follow.
-ROW_COUNT, ROW_REWARD = 0, 1
+ROW_COUNT, ROW_WEIGHT, ROW_REWARD = 0, 1, 2
 # Columns of `Mind.pace`.
 N_WORK, DENSE_LEFT, DENSE_RUN = 0, 1, 2
 
 TARGET = 0
+# An active sweep of one state takes about as long as a dense sweep of eight.
+ACTIVE_COST = 8
 SHORTEST_DENSE_RUN, LONGEST_DENSE_RUN = 16, 4096
 
 Floats = NDArray[np.float64]

@@ -7,7 +7,7 @@ is one state in a hundred once the first rewards have spread.
 **Dense**: all pairs, in three straight passes that the compiler can vectorise: gather V(s'), move every value, take the
 best action of every state. Faster when most states are active, as they are for W, whose rewards change all the time.
 
-`sweep` goes from active to dense when the work list holds more than a quarter of the states. A dense sweep does not
+`sweep` goes from active to dense when the work list holds more than an eighth of the states. A dense sweep does not
 know what it changed, so from time to time one active sweep over all states takes stock; runs of dense sweeps
 double in length for as long as that finds the table still busy.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from wanderlust.compiled import compiled, inlined
 from wanderlust.learning.mind import (
+    ACTIVE_COST,
     DENSE_LEFT,
     DENSE_RUN,
     LONGEST_DENSE_RUN,
@@ -32,7 +33,7 @@ from wanderlust.learning.mind import (
     Mind,
     Plan,
 )
-from wanderlust.learning.update import best_action_value, better, moved, outcome_target, pair_target
+from wanderlust.learning.update import best_action_value, better, mean_target, moved, outcome_target
 
 
 @inlined
@@ -42,6 +43,13 @@ def activate(state: int, table: int, mind: Mind) -> None:
         mind.flags[table, state] = 1
         mind.work[table, mind.pace[table, N_WORK]] = state
         mind.pace[table, N_WORK] += 1
+
+
+@inlined
+def is_averaged(pair: int, mind: Mind) -> bool:
+    """Tell whether a pair has several outcomes, and thus a mean over them as its target."""
+    row = mind.first_row[pair]
+    return mind.stored[pair] > 0 and row != NONE and mind.row_ints[ROW_CHAIN, row] != NONE
 
 
 @inlined
@@ -58,7 +66,7 @@ def sweep(table: int, mind: Mind, plan: Plan) -> None:
     took_stock = pace[N_WORK] == mind.numbers[N_STATES]
     if pace[N_WORK] > 0:
         sweep_active(table, mind, plan)
-    if pace[N_WORK] > 16 and 4 * pace[N_WORK] > mind.numbers[N_STATES]:
+    if ACTIVE_COST * pace[N_WORK] > mind.numbers[N_STATES]:
         longer = 2 * pace[DENSE_RUN] if took_stock else SHORTEST_DENSE_RUN
         pace[DENSE_RUN] = min(max(longer, SHORTEST_DENSE_RUN), LONGEST_DENSE_RUN)
         pace[DENSE_LEFT] = pace[DENSE_RUN]
@@ -70,20 +78,23 @@ def sweep_active(table: int, mind: Mind, plan: Plan) -> None:
     n_actions = plan.n_actions
     minimise = plan.minimise[table]
     values, best, mirror = mind.values[table], mind.best[table], mind.mirror[table]
+    next_id, discount = mind.next_id, plan.discount[table]
     flags, work, following = mind.flags[table], mind.work[table], mind.work[plan.n_swept]
-    chain, origin, also_into = mind.row_ints[ROW_CHAIN], mind.row_ints[ROW_STATE], mind.row_ints[ROW_INTO]
+    flags_of_several = mind.flags[plan.n_swept]
+    origin, also_into = mind.row_ints[ROW_STATE], mind.row_ints[ROW_INTO]
     scratch = mind.scratch[0]
     n_work = mind.pace[table, N_WORK]
     for i in range(n_work):
         state = work[i]
         flags[state] = 0
+        several_outcomes = flags_of_several[state] != 0
         for action in range(n_actions):
             pair = state * n_actions + action
-            if mind.stored[pair] == 0:
-                scratch[i * n_actions + action] = values[pair]
+            if several_outcomes and is_averaged(pair, mind):
+                target = mean_target(pair, table, mind, plan, best)
             else:
-                target = pair_target(pair, table, mind, plan, best)
-                scratch[i * n_actions + action] = moved(values[pair], target, plan.learning_rate)
+                target = outcome_target(mirror[pair], discount, best[next_id[pair]])
+            scratch[i * n_actions + action] = moved(values[pair], target, plan.learning_rate)
     n_following = 0
     for i in range(n_work):
         state = work[i]
@@ -94,7 +105,7 @@ def sweep_active(table: int, mind: Mind, plan: Plan) -> None:
             if value != values[pair]:
                 changed = True
                 values[pair] = value
-                if chain[mind.first_row[pair]] != NONE:
+                if flags_of_several[state] != 0 and is_averaged(pair, mind):
                     mirror[pair] = value
         if not changed:
             continue
@@ -131,7 +142,7 @@ def sweep_dense(table: int, mind: Mind, plan: Plan) -> None:
     for i in range(mind.numbers[N_MULTI]):
         pair = mind.multi[i]
         if mind.stored[pair] > 0:
-            target = pair_target(pair, table, mind, plan, best)
+            target = mean_target(pair, table, mind, plan, best)
             values[pair] = moved(values[pair], target, plan.learning_rate)
             mirror[pair] = values[pair]
     gather(mind.next_id[:n_pairs], best, mind.scratch[0])

@@ -12,7 +12,7 @@ episode. Q, the behaviour's Q, W and the heads of an ensemble differ in their re
 from __future__ import annotations
 
 from wanderlust.compiled import inlined
-from wanderlust.learning.mind import NONE, ROW_CHAIN, ROW_COUNT, ROW_NEXT, Floats, Mind, Plan
+from wanderlust.learning.mind import NONE, ROW_CHAIN, ROW_NEXT, ROW_WEIGHT, Floats, Mind, Plan
 
 
 @inlined
@@ -34,17 +34,14 @@ def moved_with_prior(value: float, target: float, rate: float, prior_weight: flo
 
 
 @inlined
-def pair_target(pair: int, table: int, mind: Mind, plan: Plan, best: Floats) -> float:
-    """Return the mean TD target over all stored transitions of a pair: its rows, weighted by their counts."""
+def mean_target(pair: int, table: int, mind: Mind, plan: Plan, best: Floats) -> float:
+    """Return the mean TD target over all stored transitions of a pair: its rows, weighted by their share of them."""
+    signal, discount = plan.signal[table], plan.discount[table]
     row = mind.first_row[pair]
-    signal = plan.signal[table]
-    discount = plan.discount[table]
-    if mind.row_ints[ROW_CHAIN, row] == NONE:
-        return outcome_target(mind.row_floats[signal, row], discount, best[mind.row_ints[ROW_NEXT, row]])
     target = 0.0
     while row != NONE:
-        weight = mind.row_floats[ROW_COUNT, row] / mind.stored[pair]
-        target += weight * outcome_target(mind.row_floats[signal, row], discount, best[mind.row_ints[ROW_NEXT, row]])
+        one = outcome_target(mind.row_floats[signal, row], discount, best[mind.row_ints[ROW_NEXT, row]])
+        target += mind.row_floats[ROW_WEIGHT, row] * one
         row = mind.row_ints[ROW_CHAIN, row]
     return target
 
