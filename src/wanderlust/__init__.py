@@ -18,14 +18,15 @@ from wanderlust.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from wanderlust.agent import Agent as Agent
-    from wanderlust.drop_in import DropInExplorer as explorer
+    from wanderlust.drop_in import DropInExplorer
     from wanderlust.errors import WanderlustError as WanderlustError
+    from wanderlust.exploration import registry
     from wanderlust.exploration.check import check_explorer as check_explorer
-    from wanderlust.exploration.registry import explorer as register_explorer
     from wanderlust.exploration.registry import explorer_names as explorer_names
     from wanderlust.learning.settings import Replay as Replay
     from wanderlust.learning.settings import Settings as Settings
     from wanderlust.training import Record as Record
+    from wanderlust.training import Session as Session
     from wanderlust.training import train as train
     from wanderlust.worlds import World as World
     from wanderlust.worlds import check_world as check_world
@@ -33,10 +34,15 @@ if TYPE_CHECKING:
     from wanderlust.worlds import with_slips as with_slips
     from wanderlust.worlds import world_names as world_names
 
+    explorer = DropInExplorer
+    register_explorer = registry.explorer
+    explorer_options = registry.options_of
+
 _HOMES = {
     "Agent": "agent:Agent",
     "Record": "training:Record",
     "Replay": "learning.settings:Replay",
+    "Session": "training:Session",
     "Settings": "learning.settings:Settings",
     "WanderlustError": "errors:WanderlustError",
     "World": "worlds:World",
@@ -44,6 +50,7 @@ _HOMES = {
     "check_world": "worlds:check_world",
     "explorer": "drop_in:DropInExplorer",
     "explorer_names": "exploration.registry:explorer_names",
+    "explorer_options": "exploration.registry:options_of",
     "make_world": "worlds:make_world",
     "register_explorer": "exploration.registry:explorer",
     "train": "training:train",

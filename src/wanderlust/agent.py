@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from wanderlust import agent_file
 from wanderlust.compiled import announce, by_reference, compiled_now, entry, kernel
-from wanderlust.errors import InvalidObservation, InvalidSetting, InvalidWorld, check_integer, check_number
+from wanderlust.errors import (
+    InvalidExplorer,
+    InvalidObservation,
+    InvalidSetting,
+    InvalidWorld,
+    check_integer,
+    check_number,
+)
 from wanderlust.explanation import Explanation, explain
 from wanderlust.exploration.protocol import Ruled
 from wanderlust.exploration.registry import configured, explorer_name
@@ -168,6 +175,9 @@ class Agent:
         if action == NONE:
             self._grow()
             action = self._choose(self._ruled, self._mind, self._plan, self._ids, state)
+        if not 0 <= action < self.n_actions:
+            valid = f"0 to {self.n_actions - 1}"
+            raise InvalidExplorer(f"explorer {self.explorer!r} chose action {action}; valid are {valid}.")
         return int(action)
 
     def observe(
@@ -181,7 +191,8 @@ class Agent:
     ) -> None:
         """Learn from what came of an action.
 
-        `terminated` says that the task ended there, so that nothing follows; `truncated` that the episode was merely cut
+        `terminated` says that the task ended there, so that nothing follows; `truncated` that the episode was
+        merely cut
         off, so that the next state's value still counts.
         """
         state = self._checked_state(state, "state")
@@ -229,7 +240,14 @@ class Agent:
         ids[: len(self._ids)] = self._ids
         return float(
             _roll_out(
-                self._mind, self._plan, by_reference(world.mdp), starts, chances, ids, settings.rollout_length, settings.discount
+                self._mind,
+                self._plan,
+                by_reference(world.mdp),
+                starts,
+                chances,
+                ids,
+                settings.rollout_length,
+                settings.discount,
             )
         )
 

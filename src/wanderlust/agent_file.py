@@ -1,4 +1,6 @@
-"""Agents in files: plain arrays and one JSON text in a NumPy archive, sealed by a checksum. Nothing is ever unpickled."""
+"""Agents in files: plain arrays and one JSON text in a NumPy archive, sealed by a checksum. Nothing is ever
+unpickled.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,6 @@ import hashlib
 import json
 import os
 import tempfile
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,13 +41,14 @@ def save(agent: Agent, path: Path) -> None:
         "reward_range": agent.reward_range,
         "seed": agent.seed,
         "learns_q": bool(agent.plan.learns_q),
-        "checksum": _checksum(arrays),
     }
+    about["checksum"] = _checksum(about, arrays)
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            np.savez_compressed(file, **{_ABOUT: np.array(json.dumps(about))}, **arrays)
+            contents: dict[str, Any] = {_ABOUT: np.array(json.dumps(about)), **arrays}
+            np.savez_compressed(file, **contents)
         os.replace(name, path)
     except BaseException:
         os.unlink(name)
@@ -61,7 +63,7 @@ def load(cls: type[Agent], path: Path, explorer: type | None) -> Agent:
             f"{path}: written in format {about.get('format')!r} by wanderlust {about.get('wanderlust')!r}; "
             f"this is {__version__}, which reads format {FORMAT}. Install a newer version."
         )
-    if about.get("checksum") != _checksum(arrays):
+    if about.pop("checksum", None) != _checksum(about, arrays):
         raise BadFile(f"{path}: its contents do not match their checksum; the file was damaged or changed.")
     name = about["explorer"]
     if explorer is None and ":" in name:
@@ -92,12 +94,13 @@ def load(cls: type[Agent], path: Path, explorer: type | None) -> Agent:
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here, since NumPy leaves files that it cannot read open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         about = json.loads(str(arrays.pop(_ABOUT)))
     except FileNotFoundError:
         raise BadFile(f"{path}: there is no such file.") from None
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except Exception as error:  # A damaged archive makes zipfile and NumPy raise almost anything.
         raise BadFile(f"{path}: not an agent that wanderlust saved, or cut short ({error}).") from error
     if not isinstance(about, dict):
         raise BadFile(f"{path}: its description is not a table of values.")
@@ -124,8 +127,8 @@ def _restore(agent: Agent, arrays: dict[str, Any], path: Path) -> None:
     agent._ids = np.ascontiguousarray(arrays[_IDS], dtype=np.int32)
 
 
-def _checksum(arrays: dict[str, Any]) -> str:
-    digest = hashlib.sha256()
+def _checksum(about: dict[str, Any], arrays: dict[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype} {array.shape}".encode())

@@ -1,8 +1,8 @@
 """An explorer inside your own Q-learning loop: it keeps the counts and W, you keep Q.
 
-    explorer = wl.explorer("vv-ucb", n_states=500, n_actions=6, reward_range=(0, 20), seed=0)
-    action = explorer.act(state, q=my_q[state])
-    explorer.observe(state, action, next_state, terminated)
+explorer = wl.explorer("vv-ucb", n_states=500, n_actions=6, reward_range=(0, 20), seed=0)
+action = explorer.act(state, q=my_q[state])
+explorer.observe(state, action, next_state, terminated)
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class DropInExplorer:
         )
         if self._agent.plan.n_heads:
             raise InvalidExplorer(
-                f"{self._agent.explorer!r} explores by an ensemble of Q-tables that it learns itself, so it cannot work "
-                "with yours; use wanderlust.Agent, or an explorer such as 'vv-ucb'."
+                f"{self._agent.explorer!r} explores by an ensemble of Q-tables that it learns itself, so it cannot "
+                "work with yours; use wanderlust.Agent, or an explorer such as 'vv-ucb'."
             )
 
     def act(self, state: int, q: ArrayLike) -> int:

@@ -40,7 +40,8 @@ class Explanation:
     actions: tuple[ActionReason, ...]
     chosen: int
     reason: str
-    """'exploit': the best by Q too. 'explore': the exploration term decided. 'tie': one of several equal scores, drawn at
+    """'exploit': the best by Q too. 'explore': the exploration term decided. 'tie': one of several equal scores,
+    drawn at
     random. 'chance': not one of the best scores at all, drawn at random."""
 
     def __str__(self) -> str:

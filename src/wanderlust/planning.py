@@ -175,9 +175,7 @@ def _under(mdp: TabularMDP, policy: ArrayLike) -> tuple[SparseMatrix, FloatArray
     chance = _as_probabilities(mdp, policy)
     weight = chance[:, :, None] * np.where(mdp.terminal, 0.0, mdp.probability)
     state, _, _ = edges = np.nonzero(weight)
-    transition = csr_array(
-        (weight[edges], (state, mdp.next_state[edges])), shape=(mdp.n_states, mdp.n_states)
-    )
+    transition = csr_array((weight[edges], (state, mdp.next_state[edges])), shape=(mdp.n_states, mdp.n_states))
     return transition, np.asarray((chance * expected_reward(mdp)).sum(axis=1))
 
 

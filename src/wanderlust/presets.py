@@ -26,7 +26,9 @@ def as_written(run: Mapping[str, Any], explorer: str, n_actions: int) -> Changes
 
 
 def as_published_code(run: Mapping[str, Any], explorer: str, n_actions: int) -> Changes:
-    """Return the settings and options in which the released code differs from the text, for a run otherwise as given."""
+    """Return the settings and options in which the released code differs from the text, for a run otherwise as
+    given.
+    """
     changes: Changes = {"steps": max(run["budget"] - 1, 1), "evaluation_horizon": run["horizon"]}
     if explorer == "ucb1":
         # The coefficient and the bound changed places in a call.
@@ -58,8 +60,8 @@ def resolve(
     option_names = [option.name for option in explorer_options(cls)]
     check_options(f"a run of explorer {name!r}", changes, [*option_names, *SETTING_NAMES])
     defaults = {f.name: getattr(world.defaults, f.name) for f in fields(world.defaults) if f.name in SETTING_NAMES}
-    run = defaults | changes
-    run |= PRESETS[check_choice("preset", preset, PRESETS)](run, name, world.n_actions) | changes
+    run = defaults | dict(changes)
+    run |= PRESETS[check_choice("preset", preset, PRESETS)](run, name, world.n_actions) | dict(changes)
     # A name that is both a setting and an option, such as γ_w, works as the setting: options not given follow it.
     settings = {key: value for key, value in run.items() if key in SETTING_NAMES}
     options = {key: value for key, value in run.items() if key not in settings}

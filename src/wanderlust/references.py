@@ -1,6 +1,7 @@
 """Structs by reference in compiled code: a NamedTuple of numbers, arrays and NamedTuples as one pointer.
 
-numba passes a tuple of arrays by value, seven machine words for each array, counts references to each of them whenever the
+numba passes a tuple of arrays by value, seven machine words for each array, counts references to each of them
+whenever the
 tuple changes hands, and takes the tuple apart at every call from Python: tens of microseconds for two dozen arrays.
 `Reference(struct)` does this once and keeps the result; a kernel called with it gets one pointer.
 Compiled code reads fields as ever (`mind.values`), and counts nothing: whoever holds the reference holds the arrays.
@@ -135,14 +136,16 @@ def _make_of(struct: Any) -> Hashable:
         return (struct.dtype, struct.ndim, struct.flags.c_contiguous)
     if isinstance(struct, tuple):
         return (type(struct), *map(_make_of, struct))
-    return type(struct)
+    return f"{type(struct).__module__}.{type(struct).__qualname__}"
 
 
 _known: dict[Hashable, tuple[ReferenceType, int]] = {}
 
 
 def _type_and_size(make: Hashable, struct: Any) -> tuple[ReferenceType, int]:
-    """Return the type of references to a struct and its size; numba takes a millisecond to tell, so it is asked once."""
+    """Return the type of references to a struct and its size; numba takes a millisecond to tell, so it is asked
+    once.
+    """
     if make not in _known:
         _known[make] = ReferenceType(typeof(struct)), _size_of(struct)
     return _known[make]

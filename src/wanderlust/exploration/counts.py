@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 from wanderlust.errors import check_number
-from wanderlust.exploration.choice import best_choice, chance, random_choice
-from wanderlust.exploration.dithering import EpsilonEnd, EpsilonStart, epsilon_schedule
-from wanderlust.exploration.formulas import count_bonus, decayed_epsilon, ucb, untried_ucb
+from wanderlust.exploration.dithering import EpsilonEnd, EpsilonStart, choose_dithering, epsilon_schedule
+from wanderlust.exploration.formulas import count_bonus, ucb, untried_ucb
 from wanderlust.exploration.protocol import Blueprint, Problem
 from wanderlust.exploration.registry import explorer
 from wanderlust.exploration.view import View
@@ -74,9 +73,7 @@ class Bonus(NamedTuple):
         epsilon_end: EpsilonEnd = None,
     ) -> Bonus:
         """Work out the decay of ε."""
-        return cls(
-            check_number("scale", scale, low=0), *epsilon_schedule(problem, epsilon_start, epsilon_end)
-        )
+        return cls(check_number("scale", scale, low=0), *epsilon_schedule(problem, epsilon_start, epsilon_end))
 
     def blueprint(self) -> Blueprint:
         """Return a behaviour table of its own, with augmented rewards."""
@@ -88,7 +85,4 @@ class Bonus(NamedTuple):
 
     def choose(self, view: View, scores: Floats, random: Streams) -> int:
         """Explore with probability ε, otherwise exploit the augmented Q."""
-        if chance(random, decayed_epsilon(self.epsilon, self.decay, view.step)):
-            return random_choice(random, view.n_actions)
-        self.score(view, scores)  # type: ignore[attr-defined]
-        return best_choice(scores, random)
+        return choose_dithering(self, view, scores, random)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from wanderlust.compiled import inlined
 from wanderlust.errors import check_number
 from wanderlust.exploration.choice import best_choice, chance, random_choice
 from wanderlust.exploration.formulas import decayed_epsilon, epsilon_decay
@@ -14,7 +15,9 @@ from wanderlust.learning.mind import Floats
 from wanderlust.streams import Streams
 
 EpsilonStart = Annotated[float | None, "ε at the first step; the world's own (1) if not given."]
-EpsilonEnd = Annotated[float | None, "ε at the end of the budget, reached geometrically; the world's own (0.1) if not given."]
+EpsilonEnd = Annotated[
+    float | None, "ε at the end of the budget, reached geometrically; the world's own (0.1) if not given."
+]
 
 
 def epsilon_schedule(problem: Problem, start: float | None, end: float | None) -> tuple[float, float]:
@@ -22,6 +25,15 @@ def epsilon_schedule(problem: Problem, start: float | None, end: float | None) -
     start = check_number("epsilon_start", problem.epsilon_start if start is None else start, low=0, high=1)
     end = check_number("epsilon_end", problem.epsilon_end if end is None else end, low=0, high=1)
     return start, epsilon_decay(start, end, problem.budget)
+
+
+@inlined
+def choose_dithering(rule: Any, view: View, scores: Floats, random: Streams) -> int:
+    """Choose any action with probability ε, otherwise the best by the rule's own scores."""
+    if rule.epsilon > 0.0 and chance(random, decayed_epsilon(rule.epsilon, rule.decay, view.step)):
+        return random_choice(random, view.n_actions)
+    rule.score(view, scores)
+    return best_choice(scores, random)
 
 
 @explorer("random")
@@ -56,7 +68,4 @@ class EpsilonGreedy(NamedTuple):
 
     def choose(self, view: View, scores: Floats, random: Streams) -> int:
         """Explore with probability ε, otherwise exploit."""
-        if chance(random, decayed_epsilon(self.epsilon, self.decay, view.step)):
-            return random_choice(random, view.n_actions)
-        self.score(view, scores)  # type: ignore[attr-defined]
-        return best_choice(scores, random)
+        return choose_dithering(self, view, scores, random)

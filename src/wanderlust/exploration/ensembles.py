@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
+from wanderlust.compiled import inlined
 from wanderlust.errors import check_choice, check_flag, check_integer, check_number
-from wanderlust.exploration.choice import best_choice, chance, random_choice
-from wanderlust.exploration.dithering import EpsilonEnd, EpsilonStart, epsilon_schedule
-from wanderlust.exploration.formulas import decayed_epsilon
+from wanderlust.exploration.choice import best_choice, random_choice
+from wanderlust.exploration.dithering import EpsilonEnd, EpsilonStart, choose_dithering, epsilon_schedule
 from wanderlust.exploration.protocol import Blueprint, Ensemble, Problem
 from wanderlust.exploration.registry import explorer
 from wanderlust.exploration.view import View
@@ -18,6 +18,17 @@ Heads = Annotated[int, "The number of Q-tables in the ensemble."]
 Batch = Annotated[int, "How many stored transitions each table learns from at every step."]
 Noise = Annotated[float, "Standard deviation of the noise on the initial values."]
 Dither = Annotated[bool, "Whether it acts ε-greedily on the chosen table, as the pseudocode has it, or greedily."]
+
+
+HEAD_IN_USE = 0
+"""Which of the explorer's notes holds the table of the episode."""
+
+
+@inlined
+def score_by_head(view: View, scores: Floats) -> None:
+    """Score every action by the table in use."""
+    for action in range(view.n_actions):
+        scores[action] = view.head(int(view.notes[HEAD_IN_USE]), action)
 
 
 def _ensemble(heads: int, batch: int, noise: float, prior_weight: float = 0.0) -> Ensemble:
@@ -36,7 +47,6 @@ class Bootstrapped(NamedTuple):
     heads: int
     batch: int
     noise: float
-    prior_weight: float
     epsilon: float
     decay: float
 
@@ -55,27 +65,23 @@ class Bootstrapped(NamedTuple):
         """Check the sizes."""
         dithers = check_flag("dither", dither)
         schedule = epsilon_schedule(problem, epsilon_start, epsilon_end) if dithers else (0.0, 1.0)
-        return cls(*_ensemble(heads, batch, noise), *schedule)
+        return cls(*_ensemble(heads, batch, noise)[:3], *schedule)
 
     def blueprint(self) -> Blueprint:
         """Return the ensemble."""
-        return Blueprint(ensemble=Ensemble(self.heads, self.batch, self.noise, self.prior_weight))
+        return Blueprint(ensemble=Ensemble(self.heads, self.batch, self.noise))
 
     def begin_episode(self, notes: Floats, random: Streams) -> None:
         """Draw the table of the episode."""
-        notes[0] = random_choice(random, self.heads)
+        notes[HEAD_IN_USE] = random_choice(random, self.heads)
 
     def score(self, view: View, scores: Floats) -> None:
         """Q of the table in use."""
-        for action in range(view.n_actions):
-            scores[action] = view.head(int(view.notes[0]), action)
+        score_by_head(view, scores)
 
     def choose(self, view: View, scores: Floats, random: Streams) -> int:
         """Exploit the table in use, or dither where that is asked for."""
-        if self.epsilon > 0.0 and chance(random, decayed_epsilon(self.epsilon, self.decay, view.step)):
-            return random_choice(random, view.n_actions)
-        self.score(view, scores)
-        return best_choice(scores, random)
+        return choose_dithering(self, view, scores, random)
 
 
 @explorer("random-prior")
@@ -107,11 +113,21 @@ class RandomPrior(NamedTuple):
         schedule = epsilon_schedule(problem, epsilon_start, epsilon_end) if dithers else (0.0, 1.0)
         return cls(*_ensemble(heads, batch, noise, prior_weight), *schedule)
 
-    # It acts as a bootstrapped ensemble does; only the learning differs.
-    blueprint = Bootstrapped.blueprint
-    begin_episode = Bootstrapped.begin_episode
-    score = Bootstrapped.score
-    choose = Bootstrapped.choose
+    def blueprint(self) -> Blueprint:
+        """Return the ensemble with its prior."""
+        return Blueprint(ensemble=Ensemble(self.heads, self.batch, self.noise, self.prior_weight))
+
+    def begin_episode(self, notes: Floats, random: Streams) -> None:
+        """Draw the table of the episode."""
+        notes[HEAD_IN_USE] = random_choice(random, self.heads)
+
+    def score(self, view: View, scores: Floats) -> None:
+        """Q of the table in use."""
+        score_by_head(view, scores)
+
+    def choose(self, view: View, scores: Floats, random: Streams) -> int:
+        """Exploit the table in use, or dither where that is asked for."""
+        return choose_dithering(self, view, scores, random)
 
 
 @explorer("thompson")

@@ -60,7 +60,8 @@ def untried_pseudocount_ucb(n_actions: int, span: float, visitation_discount: fl
 
     U > (Q_max - Q_min)/κ + √(2 log(plus + (1 - γ_w) + |A| - 2) / (1 - γ_w))
 
-    `plus` is 1 by the text ("we add +1 inside the logarithm") and 0 in the equation, which has no value for two actions.
+    `plus` is 1 by the text ("we add +1 inside the logarithm") and 0 in the equation, which has no value for two
+    actions.
     """
     rest = 1.0 - visitation_discount
     return span + math.sqrt(2.0 * math.log(plus + rest + n_actions - 2) / rest)
@@ -68,7 +69,9 @@ def untried_pseudocount_ucb(n_actions: int, span: float, visitation_discount: fl
 
 @formula
 def for_ever(reward: float, visitation_discount: float) -> float:
-    """Return reward / (1 - γ_w): the same visitation reward at every step for ever, in a terminal state (Section 3.2)."""
+    """Return reward / (1 - γ_w): the same visitation reward at every step for ever, in a terminal state (Section
+    3.2).
+    """
     return reward / (1.0 - visitation_discount)
 
 

@@ -1,6 +1,7 @@
 """Exploration by the long-term visitation value W, learnt beside Q and never mixed into its reward (Section 3.2).
 
-W(s, a) is the discounted sum of a visitation reward that is to be had from taking `a` in `s`: a value of where exploration is
+W(s, a) is the discounted sum of a visitation reward that is to be had from taking `a` in `s`: a value of where
+exploration is
 still to be had. Terminal states pay theirs as if the agent stayed in them for ever, or it would never return to them.
 """
 
@@ -51,9 +52,7 @@ class VvUcb(NamedTuple):
         *,
         kappa: Kappa = None,
         visitation_discount: VisitationDiscount = None,
-        initial_margin: Annotated[
-            float, "How far above its bound W starts; 0 is the next larger number."
-        ] = 0.0,
+        initial_margin: Annotated[float, "How far above its bound W starts; 0 is the next larger number."] = 0.0,
         log_plus_one: Annotated[bool, "Whether the visitation reward has log(1 + Σn) instead of log Σn."] = False,
     ) -> VvUcb:
         """Work out κ and the initial value of W."""
@@ -79,9 +78,7 @@ class VvUcb(NamedTuple):
     def score(self, view: View, scores: Floats) -> None:
         """Q + κ (1 - γ_w) W."""
         for action in range(view.n_actions):
-            scores[action] = view.q(action) + self.kappa * long_term_ucb(
-                view.w(action), self.visitation_discount
-            )
+            scores[action] = view.q(action) + self.kappa * long_term_ucb(view.w(action), self.visitation_discount)
 
 
 @explorer("vv-count")
@@ -114,8 +111,8 @@ class VvCount(NamedTuple):
         plus = 1.0 if check_choice("untried_bound", untried_bound, ("text", "equation")) == "text" else 0.0
         if plus + (1.0 - discount) + problem.n_actions - 2 <= 0.0 or (plus == 0.0 and problem.n_actions == 2):
             raise InvalidSetting(
-                f"untried_bound='equation' has no value for {problem.n_actions} actions (the logarithm of a number below "
-                "one); use 'text'."
+                f"untried_bound='equation' has no value for {problem.n_actions} actions (the logarithm of a number "
+                "below one); use 'text'."
             )
         untried = untried_pseudocount_ucb(max(problem.n_actions, 2), span, discount, plus=plus)
         return cls(kappa, discount, untried, largest)

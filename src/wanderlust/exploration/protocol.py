@@ -64,7 +64,8 @@ class Problem:
     def value_range(self) -> float:
         """Q_max - Q_min: r_max / (1 - γ) as in the paper's experiments.
 
-        Where no reward is positive it is (r_max - r_min) / (1 - γ), as the paper's footnote has it, and 1 / (1 - γ) where all
+        Where no reward is positive it is (r_max - r_min) / (1 - γ), as the paper's footnote has it, and 1 / (1 -
+        γ) where all
         rewards are alike: nothing to gain would otherwise mean nothing to explore.
         """
         low, high = self.reward_range
@@ -173,7 +174,7 @@ def complete(cls: C) -> C:
     if "blueprint" not in vars(cls):
         cls.blueprint = _blueprint  # type: ignore[attr-defined]
     if "configure" not in vars(cls):
-        cls.configure = classmethod(_configure)  # type: ignore[attr-defined]
+        cls.configure = classmethod(_configure)  # type: ignore[attr-defined, arg-type]
     return with_methods(cls)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from wanderlust.errors import InvalidExplorer, UnknownName, check_options, unknown_name
-from wanderlust.exploration.protocol import Problem, complete, explorer_options
+from wanderlust.exploration.protocol import Option, Problem, complete, explorer_options
 
 C = TypeVar("C", bound=type)
 
@@ -29,7 +29,9 @@ def explorer_names() -> list[str]:
     """Return the registered names, the paper's own methods first."""
     for module in _PACKAGE_MODULES:
         importlib.import_module(f"wanderlust.exploration.{module}")
-    return list(_EXPLORERS)
+    homes = [f"wanderlust.exploration.{module}" for module in _PACKAGE_MODULES]
+    rank = {home: i for i, home in enumerate(homes)}
+    return sorted(_EXPLORERS, key=lambda name: rank.get(_EXPLORERS[name].__module__, len(homes)))
 
 
 def explorer_class(which: str | type) -> type:
@@ -52,7 +54,8 @@ def explorer_class(which: str | type) -> type:
     if cls is None:
         classes = [name for name, value in vars(module).items() if isinstance(value, type)]
         raise unknown_name(f"class of module {module_name!r}", class_name, classes)
-    return complete(cls)
+    own: type = complete(cls)
+    return own
 
 
 def explorer_name(cls: type) -> str:
@@ -63,8 +66,19 @@ def explorer_name(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
+def options_of(which: str | type) -> tuple[Option, ...]:
+    """Return the options of an explorer with their defaults and a sentence on each."""
+    return explorer_options(explorer_class(which))
+
+
 def configured(which: str | type, problem: Problem, options: dict[str, Any]) -> Any:
     """Return an explorer ready for a problem; a wrong option is named with the right ones."""
     cls = explorer_class(which)
     check_options(f"explorer {explorer_name(cls)!r}", options, [o.name for o in explorer_options(cls)])
-    return cls.configure(problem, **options)  # type: ignore[attr-defined]
+    try:
+        rule = cls.configure(problem, **options)  # type: ignore[attr-defined]
+    except TypeError as error:
+        raise InvalidExplorer(f"explorer {explorer_name(cls)!r} cannot be configured: {error}") from error
+    if not isinstance(rule, cls):
+        raise InvalidExplorer(f"{cls.__name__}.configure must return a {cls.__name__}, got {rule!r}.")
+    return rule

@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.learning.mind import END, FULL, N_ROWS, N_STATES, N_STORED, NO_MEMORY, NONE, ROW_REWARD, WINDOW, Mind, Plan
+from wanderlust.learning.mind import (
+    END,
+    FULL,
+    N_ROWS,
+    N_STATES,
+    N_STORED,
+    NO_MEMORY,
+    NONE,
+    ROW_REWARD,
+    WINDOW,
+    Mind,
+    Plan,
+)
 from wanderlust.streams import named_seed, new_streams
 
 N_NOTES = 8

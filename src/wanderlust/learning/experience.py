@@ -39,7 +39,7 @@ def has_room(mind: Mind, plan: Plan) -> bool:
         return False
     if plan.memory == NO_MEMORY:
         return True
-    return numbers[N_ROWS] < mind.row_ints.shape[1] and numbers[N_STORED] < len(mind.memory)
+    return bool(numbers[N_ROWS] < mind.row_ints.shape[1] and numbers[N_STORED] < len(mind.memory))
 
 
 @inlined
@@ -167,9 +167,7 @@ def reflect(pair: int, mind: Mind, plan: Plan) -> None:
     single = mind.stored[pair] > 0 and mind.row_ints[ROW_CHAIN, row] == NONE
     mind.next_id[pair] = mind.row_ints[ROW_NEXT, row] if single else END
     for table in range(plan.n_swept):
-        mind.mirror[table, pair] = (
-            mind.row_floats[plan.signal[table], row] if single else mind.values[table, pair]
-        )
+        mind.mirror[table, pair] = mind.row_floats[plan.signal[table], row] if single else mind.values[table, pair]
 
 
 @inlined

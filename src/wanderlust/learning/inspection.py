@@ -11,7 +11,9 @@ from wanderlust.learning.mind import END, TARGET, Floats, Mind, Plan
 
 
 def by_state(flat: NDArray[Any], ids: NDArray[np.int32], plan: Plan) -> NDArray[Any]:
-    """Return [..., state, action] of an array [..., pair]; states never met show as the end of an episode does: zeros."""
+    """Return [..., state, action] of an array [..., pair]; states never met show as the end of an episode does:
+    zeros.
+    """
     shaped = flat.reshape(*flat.shape[:-1], -1, plan.n_actions)
     return shaped[..., ids, :]
 

@@ -11,9 +11,9 @@ from wanderlust.learning.mind import (
     FULL,
     LARGEST,
     NO_MEMORY,
+    POLICY_CHANGED,
     ROW_REWARD,
     STEP,
-    POLICY_CHANGED,
     Mind,
     Plan,
 )
@@ -55,9 +55,7 @@ def replay(mind: Mind, plan: Plan) -> None:
 
 
 @compiled
-def learn_at_once(
-    rule: Any, state: int, action: int, reward: float, following: int, mind: Mind, plan: Plan
-) -> None:
+def learn_at_once(rule: Any, state: int, action: int, reward: float, following: int, mind: Mind, plan: Plan) -> None:
     """Move every table by the current transition alone; of an ensemble, one head drawn at random."""
     pair = state * plan.n_actions + action
     lucky_head = plan.n_swept + below(mind.streams, REPLAY, plan.n_heads) if plan.n_heads > 0 else END

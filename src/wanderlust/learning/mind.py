@@ -12,7 +12,8 @@ memory needs nothing more: the mean TD error over all stored transitions of a pa
 Rows of one pair form a chain (`ROW_CHAIN`), and so do the rows that lead into one state (`ROW_INTO`): who must be told
 when that state's value changes.
 
-A pair that was never tried is made an exact no-op of the dense sweep: it leads to `END` and its reward is its own value.
+A pair that was never tried is made an exact no-op of the dense sweep: it leads to `END` and its reward is its own
+value.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Plan(NamedTuple):
     visit_row: int
     largest_matters: bool
     learns_q: bool
+    plain_sweeps: bool
     signal: Ints
     discount: Floats
     minimise: NDArray[np.bool_]

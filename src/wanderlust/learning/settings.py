@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust.errors import InvalidSetting, check_choice, check_integer, check_number
-from wanderlust.exploration.protocol import Problem
+from wanderlust.errors import InvalidExplorer, InvalidSetting, check_choice, check_integer, check_number
+from wanderlust.exploration.protocol import Blueprint, Problem
 from wanderlust.learning.mind import FULL, NO_MEMORY, ROW_REWARD, TARGET, WINDOW, Plan
 
 _MEMORY = {"full": FULL, "none": NO_MEMORY, "window": WINDOW}
@@ -19,7 +19,8 @@ class Replay:
     """What is remembered, and how much of it every step replays."""
 
     memory: str = "full"
-    """'full': every step sweeps over all that was ever seen. 'none': only the current transition. 'window': a minibatch of the
+    """'full': every step sweeps over all that was ever seen. 'none': only the current transition. 'window': a
+    minibatch of the
     latest transitions."""
     capacity: int | None = None
     """How many transitions a window holds; 20 times the horizon if not given."""
@@ -63,6 +64,8 @@ class Settings:
     """The greedy policy is evaluated after every so many steps."""
     evaluation_horizon: int | None = None
     """After how many steps an evaluation is cut off; 10 % more than the horizon if not given."""
+    plain_sweeps: bool = False
+    """Whether every sweep goes over every pair of every table, without the shortcuts that give the same bits faster."""
     evaluated: str = "target"
     """Which table's greedy policy is evaluated: 'target', or 'behaviour' (of an ensemble, the first head)."""
 
@@ -74,6 +77,8 @@ class Settings:
         check_number("visitation_discount", self.visitation_discount, low=0, high=1, open_high=True)
         check_number("epsilon_start", self.epsilon_start, low=0, high=1)
         check_number("epsilon_end", self.epsilon_end, low=0, high=1)
+        if not isinstance(self.plain_sweeps, bool):
+            raise InvalidSetting(f"plain_sweeps must be True or False, got {self.plain_sweeps!r}.")
         check_choice("evaluated", self.evaluated, ("target", "behaviour"))
         for name in ("horizon", "budget", "evaluate_every"):
             check_integer(name, getattr(self, name), low=1)
@@ -115,11 +120,11 @@ class Settings:
 SETTING_NAMES = tuple(f.name for f in fields(Settings))
 
 
-def make_plan(
-    rule: Any, problem: Problem, settings: Settings, *, learns_q: bool = True
-) -> tuple[Plan, float]:
+def make_plan(rule: Any, problem: Problem, settings: Settings, *, learns_q: bool = True) -> tuple[Plan, float]:
     """Return the plan of an explorer's tables, and the noise on the initial values of its heads."""
     blueprint = rule.blueprint()
+    if not isinstance(blueprint, Blueprint):
+        raise InvalidExplorer(f"{type(rule).__name__}.blueprint must return a Blueprint, got {blueprint!r}.")
     replay, ensemble, visitation = settings.replay, blueprint.ensemble, blueprint.visitation
     start = problem.value_range if settings.initial == "optimistic" else 0.0
     augmented = blueprint.augmented and learns_q
@@ -129,7 +134,7 @@ def make_plan(
     tables: list[tuple[int, float, bool, float]] = [(ROW_REWARD, settings.discount, False, 0.0)]
     if augmented:
         tables.append((bonus_row, settings.discount, False, start))
-    elif start != 0.0 and ensemble is None:
+    elif ensemble is None and learns_q and (start != 0.0 or settings.plain_sweeps):
         tables.append((ROW_REWARD, settings.discount, False, start))
     behaviour = len(tables) - 1
     if visitation:
@@ -154,6 +159,7 @@ def make_plan(
         visit_row=visit_row,
         largest_matters=bool(visitation and visitation.largest_matters),
         learns_q=learns_q,
+        plain_sweeps=settings.plain_sweeps,
         signal=np.array(signal, np.int64),
         discount=np.array(discount, np.float64),
         minimise=np.array(minimise, np.bool_),

@@ -1,6 +1,7 @@
 """One simultaneous sweep of a table over the whole memory, in two ways that give the same bits.
 
-**Active**: a pair's update can change something only if its own value moved in the last sweep, or its reward, or the value
+**Active**: a pair's update can change something only if its own value moved in the last sweep, or its reward, or
+the value
 of a state that it leads to. States with such a pair are on a work list; all others are left alone, exactly. For Q this
 is one state in a hundred once the first rewards have spread.
 
@@ -24,11 +25,11 @@ from wanderlust.learning.mind import (
     N_STATES,
     N_WORK,
     NONE,
+    POLICY_CHANGED,
     ROW_CHAIN,
     ROW_INTO,
     ROW_STATE,
     SHORTEST_DENSE_RUN,
-    POLICY_CHANGED,
     Floats,
     Mind,
     Plan,
@@ -49,13 +50,16 @@ def activate(state: int, table: int, mind: Mind) -> None:
 def is_averaged(pair: int, mind: Mind) -> bool:
     """Tell whether a pair has several outcomes, and thus a mean over them as its target."""
     row = mind.first_row[pair]
-    return mind.stored[pair] > 0 and row != NONE and mind.row_ints[ROW_CHAIN, row] != NONE
+    return bool(mind.stored[pair] > 0 and row != NONE and mind.row_ints[ROW_CHAIN, row] != NONE)
 
 
 @inlined
 def sweep(table: int, mind: Mind, plan: Plan) -> None:
     """Move every remembered pair of a table once."""
     pace = mind.pace[table]
+    if plan.plain_sweeps:
+        sweep_dense(table, mind, plan)
+        return
     if pace[DENSE_LEFT] > 0:
         pace[DENSE_LEFT] -= 1
         sweep_dense(table, mind, plan)

@@ -58,7 +58,7 @@ def better(one: float, other: float, minimise: bool) -> float:
 def best_action_value(values: Floats, state: int, n_actions: int, minimise: bool) -> float:
     """Return the best value of any action in a state."""
     first = state * n_actions
-    best = values[first]
+    best: float = values[first]
     for pair in range(first + 1, first + n_actions):
         best = better(best, values[pair], minimise)
     return best

@@ -89,9 +89,7 @@ class Layout:
         return len(self.layer_names)
 
 
-def single_layer_layout(
-    kind: NDArray[np.uint8], value: FloatArray, entry: NDArray[np.uint8] | None = None
-) -> Layout:
+def single_layer_layout(kind: NDArray[np.uint8], value: FloatArray, entry: NDArray[np.uint8] | None = None) -> Layout:
     """Return the layout of a grid whose state number is row · columns + column."""
     rows, columns = kind.shape
     row, column = np.divmod(np.arange(rows * columns, dtype=np.int32), np.int32(columns))

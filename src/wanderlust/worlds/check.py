@@ -45,9 +45,7 @@ def check_mdp(mdp: TabularMDP) -> None:
         raise InvalidWorld(f"next_state must have the shape [state, action, outcome], got {shape}.")
     for name in ("probability", "reward", "terminal"):
         if getattr(mdp, name).shape != shape:
-            raise InvalidWorld(
-                f"{name} must have the shape {shape} of next_state, got {getattr(mdp, name).shape}."
-            )
+            raise InvalidWorld(f"{name} must have the shape {shape} of next_state, got {getattr(mdp, name).shape}.")
     if mdp.start.shape != shape[:1]:
         raise InvalidWorld(f"start must have the shape {shape[:1]}, got {mdp.start.shape}.")
     _complain(~((mdp.probability >= 0) & (mdp.probability <= 1)), mdp.probability, "probability", "in [0, 1]")
@@ -110,9 +108,7 @@ def _check_layout(layout: Layout, n_states: int) -> None:
     sheet = (layout.n_layers, layout.rows, layout.columns)
     for name in ("kind", "value"):
         if getattr(layout, name).shape != sheet:
-            raise InvalidWorld(
-                f"layout.{name} must have the shape {sheet}, got {getattr(layout, name).shape}."
-            )
+            raise InvalidWorld(f"layout.{name} must have the shape {sheet}, got {getattr(layout, name).shape}.")
     if layout.entry is not None and layout.entry.shape != sheet[1:]:
         raise InvalidWorld(f"layout.entry must have the shape {sheet[1:]}, got {layout.entry.shape}.")
     cells = np.ravel_multi_index((layout.layer, layout.row, layout.column), sheet)

@@ -144,9 +144,7 @@ def _paint(grid: GridMap, *, escape: float) -> tuple[NDArray[np.uint8], FloatArr
     kind = np.array([cell.kind for cell in cells], dtype=np.uint8)
     default = np.where(kind == CellKind.PRISON, escape, 0.0)
     value = np.array([default[i] if cell.value is None else cell.value for i, cell in enumerate(cells)])
-    entry = np.array(
-        [sum(1 << GRID_ACTIONS.index(move) for move in set(cell.enter)) for cell in cells], dtype=np.uint8
-    )
+    entry = np.array([sum(1 << GRID_ACTIONS.index(move) for move in set(cell.enter)) for cell in cells], dtype=np.uint8)
     # NumPy 2.0 alone returns the inverse flat; the reshape serves every version.
     which = which.reshape(grid.letters.shape)
     return kind[which], value[which], entry[which]

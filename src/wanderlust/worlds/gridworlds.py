@@ -132,9 +132,7 @@ def toy_example(
     if not isinstance(terminal, bool):
         raise InvalidSetting(f"terminal must be True or False, got {terminal!r}.")
     options = {"terminal": terminal, "escape": escape, "step_penalty": step_penalty}
-    return _named(
-        "toy-example", TOY_EXAMPLE, options, step_penalty=step_penalty, escape=escape, ends=terminal
-    )
+    return _named("toy-example", TOY_EXAMPLE, options, step_penalty=step_penalty, escape=escape, ends=terminal)
 
 
 def toy(*, step_penalty: StepPenalty = 0.0) -> World:

@@ -175,17 +175,13 @@ def _parse(rows: list[_Row], entries: list[_Entry], text: str) -> GridMap:
         if len(key) == 1 and key not in used:
             raise InvalidMap(f"{where}: the letter {key!r} does not occur in the map.")
     if not any(legend[letter].kind is CellKind.START for letter in used):
-        raise InvalidMap(
-            f"{rows[0].where}, column {rows[0].first_column}: the map has no start; write an 'S'."
-        )
+        raise InvalidMap(f"{rows[0].where}, column {rows[0].first_column}: the map has no start; write an 'S'.")
     return GridMap(letters=letters, legend=legend, settings=settings, text=text)
 
 
 def _read_cell(letter: str, meaning: Any) -> Cell:
     if letter in BUILT_IN:
-        raise InvalidMap(
-            f"{letter!r} is built in ({BUILT_IN[letter].kind.name.lower()}); choose another letter."
-        )
+        raise InvalidMap(f"{letter!r} is built in ({BUILT_IN[letter].kind.name.lower()}); choose another letter.")
     words = str(meaning).split() or [""]
     if words[0] not in KIND_WORDS:
         raise unknown_name("kind of cell", words[0], KIND_WORDS)
@@ -227,14 +223,10 @@ def _read_block(rows: list[_Row], legend: Mapping[str, Cell]) -> NDArray[np.str_
     width = len(rows[0].text)
     for where, first_column, text in rows:
         if " = " in text:
-            raise InvalidMap(
-                f"{where}, column {first_column}: legend and settings follow after a blank line."
-            )
+            raise InvalidMap(f"{where}, column {first_column}: legend and settings follow after a blank line.")
         if len(text) != width:
             column = first_column + min(len(text), width)
-            raise InvalidMap(
-                f"{where}, column {column}: this line has {len(text)} cells, the first has {width}."
-            )
+            raise InvalidMap(f"{where}, column {column}: this line has {len(text)} cells, the first has {width}.")
     letters = np.array([row.text for row in rows]).view("U1").reshape(len(rows), width)
     unknown = ~np.isin(letters.view(np.uint32), [ord(letter) for letter in legend])
     if unknown.any():

@@ -27,9 +27,7 @@ def merge_outcomes(mdp: TabularMDP) -> TabularMDP:
         np.take_along_axis(array, order, axis=1) for array in (chance, target, reward, ends)
     )
     new = np.ones((n_pairs, n_outcomes), dtype=np.bool_)
-    new[:, 1:] = (
-        (target[:, 1:] != target[:, :-1]) | (ends[:, 1:] != ends[:, :-1]) | (reward[:, 1:] != reward[:, :-1])
-    )
+    new[:, 1:] = (target[:, 1:] != target[:, :-1]) | (ends[:, 1:] != ends[:, :-1]) | (reward[:, 1:] != reward[:, :-1])
     slot = np.cumsum(new, axis=1) - 1
     real = target < n_states
     width = int(slot[real].max()) + 1

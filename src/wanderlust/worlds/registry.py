@@ -71,9 +71,7 @@ def world_options(name: str) -> tuple[WorldOption, ...]:
 def register_world(name: str, factory: WorldFactory, *, replace_existing: bool = False) -> None:
     """Make `make_world(name)` call `factory`, whose parameters must be keyword options with defaults."""
     if not name or name == "map" or "\n" in name or name.endswith((".toml", ".txt")):
-        raise InvalidSetting(
-            f"a world's name must be one line that is not 'map' nor a file name, got {name!r}."
-        )
+        raise InvalidSetting(f"a world's name must be one line that is not 'map' nor a file name, got {name!r}.")
     if name in _FACTORIES and not replace_existing:
         raise InvalidSetting(f"a world named {name!r} exists; pass replace_existing=True to replace it.")
     for parameter in inspect.signature(factory).parameters.values():

@@ -27,9 +27,7 @@ Random = Annotated[float, "probability that an action drawn uniformly from all t
 Stay = Annotated[float, "probability that the agent stays where it is"]
 
 
-def slip_mdp(
-    mdp: TabularMDP, *, success: float = 0.9, random: float = 0.05, stay: float = 0.05
-) -> TabularMDP:
+def slip_mdp(mdp: TabularMDP, *, success: float = 0.9, random: float = 0.05, stay: float = 0.05) -> TabularMDP:
     """Return the MDP in which the actions of `mdp` slip; the three probabilities must sum to 1."""
     success, random, stay = _checked(success, random, stay)
     n_states, n_actions, n_outcomes = mdp.probability.shape
@@ -107,9 +105,7 @@ def _checked(success: float, random: float, stay: float) -> tuple[float, float, 
     return chances[0] / total, chances[1] / total, chances[2] / total
 
 
-def _noisy(
-    name: str, world: World, *, horizon: int, budget: int, success: float, random: float, stay: float
-) -> World:
+def _noisy(name: str, world: World, *, horizon: int, budget: int, success: float, random: float, stay: float) -> World:
     slipping = with_slips(world, success=success, random=random, stay=stay)
     return replace(
         slipping,
@@ -153,6 +149,4 @@ def noisy_deep_gridworld(
 ) -> World:
     """`deep-gridworld` with actions that slip."""
     world = deep_gridworld(step_penalty=step_penalty)
-    return _noisy(
-        "noisy-deep-gridworld", world, horizon=55, budget=10_000, success=success, random=random, stay=stay
-    )
+    return _noisy("noisy-deep-gridworld", world, horizon=55, budget=10_000, success=success, random=random, stay=stay)

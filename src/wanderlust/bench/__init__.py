@@ -1,0 +1,1 @@
+"""How fast wanderlust is, measured as ratios inside one run."""
