@@ -23,6 +23,7 @@ from wanderlust.errors import (
     InvalidObservation,
     InvalidSetting,
     InvalidWorld,
+    check_flag,
     check_integer,
     check_number,
 )
@@ -39,9 +40,11 @@ from wanderlust.learning.settings import Settings, make_plan
 from wanderlust.mdp import TabularMDP
 from wanderlust.presets import resolve
 from wanderlust.simulation import Simulator, greedy_return, starts_of
-from wanderlust.worlds import World
+from wanderlust.worlds import World, as_world
 
 Ids = NDArray[np.int32]
+
+MOST_STATES = 200_000_000
 
 
 def _choose(ruled: Ruled, mind: Mind, plan: Plan, ids: Ids, state: int) -> int:
@@ -142,9 +145,10 @@ class Agent:
 
     @classmethod
     def for_world(
-        cls, world: World, explorer: str | type, *, seed: int = 0, preset: str = "as_written", **changes: Any
+        cls, world: World | str, explorer: str | type, *, seed: int = 0, preset: str = "as_written", **changes: Any
     ) -> Agent:
         """Return an agent with the paper's settings for a world, but for the changes given."""
+        world = as_world(world)
         settings, options = resolve(world, explorer, preset, changes)
         return cls(
             explorer,
@@ -199,7 +203,7 @@ class Agent:
         next_state = state if terminated else self._checked_state(next_state, "next_state")
         action = self._checked_action(action)
         reward = check_number("reward", reward)
-        given = (action, reward, next_state, bool(terminated), bool(truncated))
+        given = (action, reward, next_state, check_flag("terminated", terminated), check_flag("truncated", truncated))
         while not self._learn(self._ruled, self._mind, self._plan, self._ids, state, *given):
             self._grow()
         if self._compiling:
@@ -251,9 +255,9 @@ class Agent:
             )
         )
 
-    def simulate(self, world: World) -> Simulator:
+    def simulate(self, world: World | str) -> Simulator:
         """Return the world to act in, driven by this agent's own random stream for it."""
-        return Simulator(world.mdp, self.mind.streams)
+        return Simulator(as_world(world).mdp, self.mind.streams)
 
     @property
     def steps(self) -> int:
@@ -302,6 +306,10 @@ class Agent:
         if number < 0 or (self.n_states is not None and number >= self.n_states):
             limit = "at least 0" if self.n_states is None else f"from 0 to {self.n_states - 1}"
             raise InvalidObservation(f"{name} must be a whole number {limit}, got {state!r}.")
+        if number >= MOST_STATES:
+            raise InvalidObservation(
+                f"{name} must be below {MOST_STATES:,}, got {state!r}; number states from 0, without large gaps."
+            )
         if number >= len(self._ids):
             self._ids = np.concatenate([self._ids, np.zeros(max(len(self._ids), number + 1), np.int32)])
         return number

@@ -123,6 +123,15 @@ def compiled(function: F) -> F:
     return _njit(function, cache_folder(), **_INTERNAL) if COMPILED else function
 
 
+def compiled_for_rule(function: F) -> F:
+    """Do the same for a function that is given an explorer. Its code is kept only as part of the kernels that call it.
+
+    Trap: numba's index of cached code names the classes of all arguments. In the package's own folder, a user's class would
+    keep everyone who cannot import it from loading anything at all.
+    """
+    return _njit(function, None, **_INTERNAL) if COMPILED else function
+
+
 def formula(function: F) -> F:
     """Make a function of a few numbers part of each of its compiled callers; Python can call it too."""
     return _njit(function, cache_folder(), inline="always") if COMPILED else function
@@ -143,7 +152,7 @@ def kernel(function: F) -> Callable[[type | None], F]:
     @functools.cache
     def version_for(rule: type | None) -> F:
         if COMPILED:
-            return _njit(function, cache_folder(rule), no_cfunc_wrapper=True)
+            return _vectorised(_njit(function, cache_folder(rule), no_cfunc_wrapper=True))
 
         @functools.wraps(function)
         def plain(*args: Any) -> Any:
@@ -154,6 +163,28 @@ def kernel(function: F) -> Callable[[type | None], F]:
         return plain  # type: ignore[return-value]
 
     return version_for
+
+
+def _vectorised(function: F) -> F:
+    """Let a function, and all that it calls, be compiled with vectors of neighbouring values (off by default in numba)."""
+    called = False
+
+    @functools.wraps(function)
+    def call(*args: Any) -> Any:
+        nonlocal called
+        if called:
+            return function(*args)
+        from numba import config
+
+        before = config.SLP_VECTORIZE
+        config.SLP_VECTORIZE = 1
+        try:
+            return function(*args)
+        finally:
+            config.SLP_VECTORIZE = before
+            called = True
+
+    return call  # type: ignore[return-value]
 
 
 def entry(function: F) -> F:

@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 
 class WanderlustError(ValueError):
     """Base of every error that bad input raises."""
@@ -89,9 +91,9 @@ def check_integer(name: str, value: Any, *, low: int, high: int | None = None) -
 
 def check_flag(name: str, value: Any) -> bool:
     """Return `value` if it is True or False, or raise `InvalidSetting`."""
-    if not isinstance(value, bool):
+    if not isinstance(value, bool | np.bool_):
         raise InvalidSetting(f"{name} must be True or False, got {value!r}.")
-    return value
+    return bool(value)
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:

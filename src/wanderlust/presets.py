@@ -14,7 +14,7 @@ from typing import Any
 from wanderlust.errors import check_choice, check_options
 from wanderlust.exploration.protocol import explorer_options
 from wanderlust.exploration.registry import explorer_class, explorer_name
-from wanderlust.learning.settings import SETTING_NAMES, Settings
+from wanderlust.learning.settings import SETTING_NAMES, Replay, Settings
 from wanderlust.worlds import World
 
 Changes = dict[str, Any]
@@ -40,7 +40,7 @@ def as_published_code(run: Mapping[str, Any], explorer: str, n_actions: int) -> 
         changes["terminal_count"] = "largest"
     if explorer == "thompson":
         changes["draw"] = "action"
-    if run["replay"] == "none" and explorer in ("bonus", "thompson"):
+    if Replay.of(run["replay"]).memory == "none" and explorer in ("bonus", "thompson"):
         changes["evaluated"] = "behaviour"
     return changes
 

@@ -29,7 +29,7 @@ from numba.extending import (
     unbox,
 )
 
-from wanderlust.compiled import entry
+from wanderlust.compiled import kernel
 
 
 class ReferenceType(types.Type):
@@ -120,14 +120,25 @@ def _write(typing_context: Any, struct: Any, address: Any) -> Any:
     return types.none(struct, types.uintp), generate
 
 
-@entry
 def _size_of(struct: Any) -> int:
     return _size(struct)  # type: ignore[no-any-return]
 
 
-@entry
 def _write_to(struct: Any, address: int) -> None:
     _write(struct, np.uintp(address))
+
+
+# A struct with a user's class goes to the folder of that class; see `compiled_for_rule`.
+_size_of_for, _write_to_for = kernel(_size_of), kernel(_write_to)
+
+
+def _guest(struct: Any) -> type | None:
+    """Return the class within a struct that is not the package's own, if there is one."""
+    if not isinstance(struct, tuple):
+        return None
+    if type(struct).__module__.partition(".")[0] != __package__:
+        return type(struct)
+    return next((guest for guest in map(_guest, struct) if guest is not None), None)
 
 
 def _make_of(struct: Any) -> Hashable:
@@ -147,7 +158,7 @@ def _type_and_size(make: Hashable, struct: Any) -> tuple[ReferenceType, int]:
     once.
     """
     if make not in _known:
-        _known[make] = ReferenceType(typeof(struct)), _size_of(struct)
+        _known[make] = ReferenceType(typeof(struct)), _size_of_for(_guest(struct))(struct)
     return _known[make]
 
 
@@ -161,7 +172,7 @@ class Reference:
         self._numba_type_, size = _type_and_size(_make_of(struct), struct)
         self._buffer = np.zeros(size // 8 + 1, np.uint64)
         self.address = self._buffer.ctypes.data
-        _write_to(struct, self.address)
+        _write_to_for(_guest(struct))(struct, self.address)
 
 
 @typeof_impl.register(Reference)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.compiled import by_reference, compiled, entry, inlined
+from wanderlust.errors import InvalidObservation
 from wanderlust.exploration.choice import best_choice_from
 from wanderlust.learning.mind import Mind, Plan
 from wanderlust.mdp import TabularMDP
@@ -129,5 +130,8 @@ class Simulator:
 
     def step(self, state: int, action: int) -> tuple[int, float, bool]:
         """Return the next state, the reward, and whether the episode is over."""
+        if not (0 <= state < self.mdp.n_states and 0 <= action < self.mdp.n_actions):
+            limits = f"state 0 to {self.mdp.n_states - 1}, action 0 to {self.mdp.n_actions - 1}"
+            raise InvalidObservation(f"there is no action {action!r} in state {state!r}; valid are {limits}.")
         index = (state, action, _step(self._mdp, state, action, self.streams))
         return int(self.mdp.next_state[index]), float(self.mdp.reward[index]), bool(self.mdp.terminal[index])

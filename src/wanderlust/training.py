@@ -21,7 +21,7 @@ from wanderlust.learning.settings import Settings, make_plan
 from wanderlust.mdp import FloatArray, TabularMDP
 from wanderlust.planning import policy_value
 from wanderlust.presets import resolve
-from wanderlust.worlds import World, make_world
+from wanderlust.worlds import World, as_world
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Session:
         keep_trajectory: bool = False,
         **changes: Any,
     ) -> None:
-        self.world = world if isinstance(world, World) else make_world(world)
+        self.world = as_world(world)
         self.seed = check_integer("seed", seed, low=0)
         self.settings, options = resolve(self.world, explorer, preset, changes)
         problem = self.settings.problem(self.world.n_actions, self.world.reward_range)

@@ -58,6 +58,9 @@ def _check_run(cls: type, world: World, where: str, changes: dict[str, Any]) -> 
         agent.save(Path(folder) / "agent")
         loaded = Agent.load(Path(folder) / "agent", explorer=cls)
     for state in range(world.n_states):
+        scores = [reason.score for reason in agent.explain(state).actions]
+        if not np.isfinite(scores).all():
+            raise InvalidExplorer(f"{where}: scores {scores} of state {state} are not all finite.")
         _same(agent.act(state), loaded.act(state), f"{where} does not go on from a file as it would have")
 
 

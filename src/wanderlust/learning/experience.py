@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wanderlust.compiled import compiled, inlined
+from wanderlust.compiled import compiled, compiled_for_rule, inlined
 from wanderlust.learning.mind import (
     END,
     FULL,
@@ -130,7 +130,7 @@ def store(row: int, reward: float, mind: Mind, plan: Plan) -> int:
     return gone
 
 
-@compiled
+@compiled_for_rule
 def refresh_signals(rule: Any, pair: int, mind: Mind, plan: Plan) -> None:
     """Recompute the explorer's own rewards of a pair from the counts as they are now."""
     tries = mind.tries[pair]
@@ -154,6 +154,8 @@ def refresh_signals(rule: Any, pair: int, mind: Mind, plan: Plan) -> None:
 @inlined
 def reweigh(pair: int, mind: Mind) -> None:
     """Give each outcome of a pair its share of the pair's stored transitions."""
+    if mind.stored[pair] == 0:
+        return
     row = mind.first_row[pair]
     while row != NONE:
         mind.row_floats[ROW_WEIGHT, row] = mind.row_floats[ROW_COUNT, row] / mind.stored[pair]
@@ -200,7 +202,7 @@ def remember(rule: Any, state: int, action: int, reward: float, following: int, 
         activate_everywhere(mind.row_ints[ROW_STATE, gone], mind, plan)
 
 
-@compiled
+@compiled_for_rule
 def refresh_terminal_signals(rule: Any, mind: Mind, plan: Plan) -> None:
     """Recompute the visitation rewards at the end of episodes, all of which may depend on the largest count."""
     row = mind.into[END]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wanderlust.compiled import compiled, inlined
+from wanderlust.compiled import compiled_for_rule, inlined
 from wanderlust.learning.experience import count_try, refresh_terminal_signals, remember
 from wanderlust.learning.mind import (
     END,
@@ -23,7 +23,7 @@ from wanderlust.learning.update import best_action_value, moved_with_prior, outc
 from wanderlust.streams import REPLAY, below
 
 
-@compiled
+@compiled_for_rule
 def learn(rule: Any, state: int, action: int, reward: float, following: int, mind: Mind, plan: Plan) -> None:
     """Learn from one transition; `following` is `END` if it was terminal."""
     larger = count_try(state, action, mind, plan)
@@ -54,7 +54,7 @@ def replay(mind: Mind, plan: Plan) -> None:
         discard_batch(n_drawn, mind)
 
 
-@compiled
+@compiled_for_rule
 def learn_at_once(rule: Any, state: int, action: int, reward: float, following: int, mind: Mind, plan: Plan) -> None:
     """Move every table by the current transition alone; of an ensemble, one head drawn at random."""
     pair = state * plan.n_actions + action

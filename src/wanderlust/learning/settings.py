@@ -11,6 +11,8 @@ from wanderlust.errors import InvalidExplorer, InvalidSetting, check_choice, che
 from wanderlust.exploration.protocol import Blueprint, Problem
 from wanderlust.learning.mind import FULL, NO_MEMORY, ROW_REWARD, TARGET, WINDOW, Plan
 
+MOST_STEPS = 10**12
+
 _MEMORY = {"full": FULL, "none": NO_MEMORY, "window": WINDOW}
 
 
@@ -77,14 +79,13 @@ class Settings:
         check_number("visitation_discount", self.visitation_discount, low=0, high=1, open_high=True)
         check_number("epsilon_start", self.epsilon_start, low=0, high=1)
         check_number("epsilon_end", self.epsilon_end, low=0, high=1)
-        if not isinstance(self.plain_sweeps, bool):
-            raise InvalidSetting(f"plain_sweeps must be True or False, got {self.plain_sweeps!r}.")
+        check_flag("plain_sweeps", self.plain_sweeps)
         check_choice("evaluated", self.evaluated, ("target", "behaviour"))
         for name in ("horizon", "budget", "evaluate_every"):
-            check_integer(name, getattr(self, name), low=1)
+            check_integer(name, getattr(self, name), low=1, high=MOST_STEPS)
         for name in ("steps", "evaluation_horizon"):
             if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), low=1)
+                check_integer(name, getattr(self, name), low=1, high=MOST_STEPS)
 
     @property
     def run_length(self) -> int:

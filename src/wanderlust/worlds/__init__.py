@@ -6,7 +6,7 @@
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Defaults, Layout, World
 from wanderlust.worlds.check import check_mdp, check_world
 from wanderlust.worlds.grid import grid_world, toml_grid_world
-from wanderlust.worlds.registry import WorldOption, make_world, register_world, world_names, world_options
+from wanderlust.worlds.registry import WorldOption, as_world, make_world, register_world, world_names, world_options
 from wanderlust.worlds.slips import slip_mdp, with_slips
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Layout",
     "World",
     "WorldOption",
+    "as_world",
     "check_mdp",
     "check_world",
     "grid_world",

@@ -144,3 +144,8 @@ def _options_of(factory: WorldFactory) -> tuple[WorldOption, ...]:
         default = None if parameter.default is parameter.empty else parameter.default
         options.append(WorldOption(parameter.name, annotated[0], default, str(annotated[1])))
     return tuple(options)
+
+
+def as_world(given: World | str | Path) -> World:
+    """Return the world itself, or the one that a name, a map or a file describes."""
+    return given if isinstance(given, World) else make_world(given)

@@ -1,0 +1,269 @@
+"""Recorded runs of the original authors' code, and our agents led along them step by step."""
+
+from __future__ import annotations
+
+import functools
+import io
+import lzma
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import wanderlust as wl
+from wanderlust.compiled import by_reference, kernel
+from wanderlust.exploration.protocol import Ruled
+from wanderlust.learning.experience import count_try, has_room, remember
+from wanderlust.learning.mind import END, STEP, TARGET, Mind, Plan
+from wanderlust.learning.replay import discard_batch, update_by_batch
+from wanderlust.learning.sweep import sweep
+from wanderlust.streams import REPLAY, below
+
+GOLDEN = Path(__file__).parent / "golden"
+NAMES = sorted(path.name.removesuffix(".npz.xz") for path in GOLDEN.glob("*.npz.xz"))
+EXPLORERS = {
+    "vv_ucb": "vv-ucb",
+    "vv_n": "vv-count",
+    "brlsvi": "random-prior",
+    "boot": "bootstrapped",
+    "boot_thom": "thompson",
+    "ucb1": "ucb1",
+    "bonus": "bonus",
+    "egreedy": "epsilon-greedy",
+    "random": "random",
+}
+EVALUATE_EVERY = 50
+CHAIN_EVERY = 10
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One run of the authors' code: `data` has the keys that their recorder gave it."""
+
+    name: str
+    suite: str
+    place: str
+    explorer: str
+    variant: str
+    """'classic': no memory; 'finite': a window of memory; otherwise empty."""
+    data: dict[str, Array]
+
+    @property
+    def length(self) -> int:
+        return len(self.data["s"])
+
+    @property
+    def horizon(self) -> int:
+        return int(self.data["maxsteps"])
+
+    @functools.cached_property
+    def truncated(self) -> NDArray[np.bool_]:
+        """At which steps an episode was cut off; the chain's never is, its recording merely stops."""
+        cut, t = np.zeros(self.length, np.bool_), 0
+        for i, done in enumerate(self.data["done"]):
+            t += 1
+            cut[i] = not done and t == self.horizon and self.suite != "chain27"
+            t = 0 if done or cut[i] else t
+        return cut
+
+    @functools.cached_property
+    def solved_after(self) -> set[int]:
+        """After how many steps V^π of the greedy policy was recorded; of the chain, every tenth of them."""
+        if self.suite == "chain27":
+            return {*range(0, self.length, CHAIN_EVERY), *(self.data["V_steps"] - 1).tolist()}
+        return set(range(1, self.length + 1)) if self.suite == "noise" else set()
+
+
+@functools.cache
+def recording(name: str) -> Recording:
+    """Read one recording; its name is suite, place, algorithm and seed (the chain is its own place)."""
+    suite, _, rest = name.partition("_")
+    place, _, rest = ("chain27", "", rest) if suite == "chain27" else rest.partition("_")
+    algorithm = rest.rpartition("_s")[0]
+    variant = next((v for v in ("classic", "finite") if algorithm.endswith(v)), "")
+    with np.load(io.BytesIO(lzma.open(GOLDEN / f"{name}.npz.xz").read())) as file:
+        data = {key: file[key] for key in file.files}
+    return Recording(name, suite, place, EXPLORERS[algorithm.removesuffix(f"_{variant}")], variant, data)
+
+
+@functools.cache
+def world_of(suite: str, place: str) -> wl.World:
+    """Return our world of a recording."""
+    if suite == "noise":
+        return wl.make_world(f"noisy-{place}")
+    if place == "ds10":
+        return wl.make_world("deep-sea", depth=10)
+    if place == "chain27":
+        return wl.make_world("chain", length=27)
+    return wl.make_world({"deepgrid": "deep-gridworld"}.get(place, place))
+
+
+def agent_for(run: Recording) -> wl.Agent:
+    """Return our agent as the authors' code has it, before its first step."""
+    changes: dict[str, Any] = {}
+    if run.suite == "classic":
+        changes["budget"] = int(run.data["budget"])
+        window = wl.Replay("window", capacity=20 * run.horizon, batch=32)
+        changes["replay"] = window if run.variant == "finite" else "none"
+    agent = wl.Agent.for_world(
+        world_of(run.suite, run.place), run.explorer, preset="as_published_code", **changes
+    )
+    if "QB_init" in run.data:
+        plant_heads(agent, run.data["QB_init"])
+    return agent
+
+
+def plant_heads(agent: wl.Agent, initial: Array) -> None:
+    """Number all states in their own order, from 1; let the heads start from [state, action, head]."""
+    for state in range(len(initial)):
+        assert agent.number_of(state) == state + 1
+    mind, plan = agent.mind, agent.plan
+    first, last = plan.n_actions, plan.n_actions * (1 + len(initial))
+    mind.values[plan.n_swept :, first:last] = initial.reshape(last - first, -1).T
+    mind.best[plan.n_swept :, 1 : 1 + len(initial)] = initial.max(axis=1).T
+
+
+def _learn_batches(
+    ruled: Ruled,
+    mind: Mind,
+    plan: Plan,
+    state: int,
+    action: int,
+    reward: float,
+    following: int,
+    batches: Array,
+) -> bool:
+    """Learn as the package does, with each head's minibatch given as a set: [head, pair], `END` left out.
+
+    Return False when the mind must grow first.
+    """
+    if not has_room(mind, plan):
+        return False
+    count_try(state, action, mind, plan)
+    remember(ruled.rule, state, action, reward, following, mind, plan)
+    sweep(TARGET, mind, plan)
+    for head in range(plan.n_heads):
+        n_drawn = 0
+        for pair in range(batches.shape[1]):
+            if batches[head, pair]:
+                row = mind.first_row[plan.n_actions + pair]
+                mind.drawn[n_drawn] = row
+                mind.times[row] = 1
+                n_drawn += 1
+        update_by_batch(plan.n_swept + head, n_drawn, plan.prior_weight, mind, plan)
+        discard_batch(n_drawn, mind)
+    mind.numbers[STEP] += 1
+    return True
+
+
+_learn_batches_for = kernel(_learn_batches)
+
+
+@functools.cache
+def counter_before(head: int, heads: int) -> int:
+    """Return a state of the replay stream after which the next head that it draws is the given one."""
+    with np.errstate(over="ignore"):
+        for counter in range(10_000):
+            streams = np.full(4, counter, np.uint64)
+            if below(streams, REPLAY, heads) == head:
+                return counter
+    raise AssertionError
+
+
+class Follower:
+    """Our agent, led along a recording."""
+
+    def __init__(self, run: Recording) -> None:
+        self.run, self.agent = run, agent_for(run)
+        keys = ("s", "a", "r", "sn", "done")
+        columns = [run.data[key].tolist() for key in keys]
+        self._steps = list(zip(*columns, run.truncated.tolist(), strict=True))
+        self._heads = run.data.get("head")
+        self._ruled = by_reference(Ruled(self.agent.rule))
+        self._plan = by_reference(self.agent.plan)
+        self._learn_batches = _learn_batches_for(type(self.agent.rule))
+
+    def scores(self, t: int) -> Array:
+        """Return the scores that step `t` has its best action by: of the recorded heads, if there are any."""
+        agent, state = self.agent, self._steps[t][0]
+        mind, plan = agent.mind, agent.plan
+        first = agent.number_of(state) * plan.n_actions
+        if self._heads is not None and self._heads.ndim == 2:
+            return mind.values[plan.n_swept + self._heads[t], first + np.arange(plan.n_actions)]
+        if agent.explorer in ("epsilon-greedy", "bonus", "random"):
+            return mind.values[plan.behaviour, first : first + plan.n_actions].copy()
+        if self._heads is not None:
+            mind.notes[0] = self._heads[t]
+        agent.act(state)
+        return agent.mind.scores.copy()
+
+    def learn(self, t: int) -> None:
+        """Observe step `t`, with the minibatches or the head that were recorded."""
+        agent, data = self.agent, self.run.data
+        state, action, reward, next_state, done, truncated = self._steps[t]
+        if "mb_mask_packed" in data:
+            following = END if done else agent.number_of(next_state)
+            given = (agent.number_of(state), action, reward, following, self._masks[t])
+            while not self._learn_batches(self._ruled, by_reference(agent.mind), self._plan, *given):
+                agent._grow()
+            return
+        if "upd_head" in data:
+            agent.mind.streams[REPLAY] = counter_before(int(data["upd_head"][t]), agent.plan.n_heads)
+        agent.observe(state, action, reward, next_state, bool(done), truncated)
+
+    @functools.cached_property
+    def _masks(self) -> Array:
+        masks = np.unpackbits(self.run.data["mb_mask_packed"], axis=2)
+        return masks[:, :, : self.run.data["VCA_ck"][0].size]
+
+    def evaluated_table(self) -> Array:
+        """Return the table [state, action] whose greedy policy is evaluated."""
+        tables = self.agent.tables
+        if self.agent.settings.evaluated == "target":
+            return tables["target"]
+        return tables["heads"][0] if "heads" in tables else tables["behaviour"]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What our agent had at the points that were recorded."""
+
+    agent: wl.Agent
+    scores: Array
+    """[step, action], before the step was learnt from."""
+    discovered: Array
+    """After each step."""
+    visits: list[Array]
+    tables: list[dict[str, Array]]
+    """At each checkpoint."""
+    returns: Array
+    """Of the greedy policy, every 50 steps of a deterministic world."""
+    evaluated: dict[int, Array]
+    """In a stochastic world, the table whose greedy policy is evaluated, after that many steps."""
+
+
+@functools.cache
+def followed(name: str) -> Followed:
+    """Lead an agent along a recording."""
+    run = recording(name)
+    world, follower = world_of(run.suite, run.place), Follower(run)
+    agent, checkpoints = follower.agent, set(run.data["ck_steps"].tolist())
+    scores, discovered = np.zeros((run.length, world.n_actions)), np.zeros(run.length, int)
+    visits, tables, returns, evaluated = [], [], [], {}
+    for t in range(run.length):
+        if t in run.solved_after:
+            evaluated[t] = follower.evaluated_table()
+        scores[t] = follower.scores(t)
+        follower.learn(t)
+        discovered[t] = agent.discovered
+        if t + 1 in checkpoints:
+            visits.append(agent.visits)
+            tables.append(agent.tables)
+        if world.mdp.deterministic and (t + 1) % EVALUATE_EVERY == 0:
+            returns.append(agent.evaluate(world))
+    evaluated[run.length] = follower.evaluated_table()
+    return Followed(agent, scores, discovered, visits, tables, np.array(returns), evaluated)

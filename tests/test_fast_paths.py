@@ -1,0 +1,115 @@
+"""The fast paths give the bits of the plain sweep: every explorer, every memory, every world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wanderlust as wl
+from random_mdps import random_mdps
+from wanderlust.exploration.check import run_agent
+from wanderlust.mdp import TabularMDP
+from wanderlust.training import Record
+from wanderlust.worlds import Defaults
+
+EXPLORERS = wl.explorer_names()
+MEMORIES = {
+    "full": wl.Replay("full"),
+    "none": wl.Replay("none"),
+    "window": wl.Replay("window", capacity=60, batch=8),
+}
+# Sizes at which a run takes milliseconds, with states enough for both kinds of sweep.
+SMALL = {"deep-sea": {"depth": 12}, "chain": {"length": 15}}
+
+
+def assert_same(one: Record, other: Record) -> None:
+    assert np.array_equal(one.actions, other.actions)
+    assert np.array_equal(one.returns, other.returns)
+    assert np.array_equal(one.visits, other.visits)
+    assert one.tables.keys() == other.tables.keys()
+    for name in one.tables:
+        assert np.array_equal(one.tables[name], other.tables[name]), name
+
+
+def both(world: wl.World, explorer: str, **changes: object) -> tuple[Record, Record]:
+    run = {"seed": 5, "keep_trajectory": True, **changes}
+    return wl.train(world, explorer, **run), wl.train(world, explorer, plain_sweeps=True, **run)
+
+
+@pytest.mark.parametrize("initial", ["zero", "optimistic"])
+@pytest.mark.parametrize("memory", MEMORIES)
+@pytest.mark.parametrize("explorer", EXPLORERS)
+def test_every_world(explorer: str, memory: str, initial: str) -> None:
+    for name in wl.world_names():
+        world = wl.make_world(name, **SMALL.get(name, {}))
+        assert_same(*both(world, explorer, replay=MEMORIES[memory], initial=initial, steps=700))
+
+
+@pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "bonus", "epsilon-greedy", "bootstrapped"])
+@given(mdp=random_mdps(), seed=st.integers(0, 1000))
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_random_worlds(explorer: str, mdp: TabularMDP, seed: int) -> None:
+    defaults = Defaults(horizon=9, budget=300)
+    names = tuple(f"action {a}" for a in range(mdp.n_actions))
+    world = wl.World(name="random", mdp=mdp, defaults=defaults, action_names=names, r_max=mdp.reward_range[1])
+    assert_same(*both(world, explorer, seed=seed, initial="optimistic" if seed % 2 else "zero"))
+
+
+@pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "ucb1", "bonus"])
+def test_where_values_take_thousands_of_sweeps_to_settle(explorer: str) -> None:
+    corridor = wl.make_world("S" + 58 * "." + "A\n\nA = treasure 1\nstep = -0.01\n", name="corridor", horizon=400, budget=9000)
+    changes = {"discount": 0.999, "learning_rate": 0.002, "visitation_discount": 0.999}
+    if explorer in ("ucb1", "bonus"):
+        del changes["visitation_discount"]
+    fast, plain = both(corridor, explorer, **changes)
+    assert_same(fast, plain)
+    # Values that are still moving at the end show that the sweeps had work to the last.
+    earlier = wl.train(corridor, explorer, seed=5, steps=8999, **changes)
+    assert not np.array_equal(earlier.tables["behaviour"], fast.tables["behaviour"])
+
+
+def test_wall_through_both_kinds_of_sweep() -> None:
+    session = wl.Session("wall", "vv-ucb", seed=2, steps=4000)
+    dense_steps = 0
+    for step in range(0, 4001, 100):
+        session.advance(step)
+        dense_steps += int(session.mind.pace[:, 1].any())
+    assert 0 < dense_steps < 41, "the run should meet active and dense sweeps"
+    plain = wl.train("wall", "vv-ucb", seed=2, steps=4000, plain_sweeps=True)
+    fast = session.record()
+    for name in fast.tables:
+        assert np.array_equal(fast.tables[name], plain.tables[name])
+
+
+@pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "epsilon-greedy"])
+def test_across_save_and_load(explorer: str, tmp_path: Path) -> None:
+    world = wl.make_world("deep-gridworld")
+    fused = wl.train(world, explorer, seed=4, steps=1200, plain_sweeps=True)
+    agent, _ = run_agent(world, explorer, seed=4, steps=600)
+    agent.save(tmp_path / "agent.npz")
+    resumed = wl.Agent.load(tmp_path / "agent.npz")
+    # The rest of the run, from where the first half left off.
+    whole, _ = run_agent(world, explorer, seed=4, steps=1200)
+    simulator = resumed.simulate(world)
+    state, t = _place_after(world, explorer, 600)
+    for _ in range(600):
+        action = resumed.act(state)
+        following, reward, terminated = simulator.step(state, action)
+        t += 1
+        truncated = not terminated and t == resumed.settings.horizon
+        resumed.observe(state, action, reward, following, terminated, truncated)
+        state, t = (simulator.reset(), 0) if terminated or truncated else (following, t)
+    for name, values in fused.tables.items():
+        assert np.array_equal(values, resumed.tables[name])
+        assert np.array_equal(values, whole.tables[name])
+
+
+def _place_after(world: wl.World, explorer: str, steps: int) -> tuple[int, int]:
+    """Where a run is after so many steps: the state, and how far into its episode."""
+    session = wl.Session(world, explorer, seed=4, steps=1200)
+    session.advance(steps)
+    return int(session.course.place[0]), int(session.course.place[1])

@@ -1,0 +1,210 @@
+"""Our agents against recorded runs of the original authors' code: led along the same steps, they learn alike.
+
+The recordings are packed by golden/make_fixtures.py. Ties are broken at random, there by other random numbers
+than here, so an action is compared with the *set* of best actions, a return with the range that ties allow.
+Sums taken in another order differ in their last bits, which now and then decides a tie: `BITS` allows for it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import wanderlust as wl
+from recorded_runs import NAMES as ALL
+from recorded_runs import Array, followed, recording, world_of
+from wanderlust.planning import policy_value, uniform_over_ties
+
+EXACT = {"rtol": 1e-9, "atol": 1e-13}
+# Values of the chain span ten orders of magnitude in one linear system.
+SOLVED = {"rtol": 1e-9, "atol": 1e-11}
+BITS = 1e-14
+
+ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
+GREEDY = ("vv-ucb", "vv-count", "ucb1", *ENSEMBLES)
+DITHERING = ("epsilon-greedy", "bonus")
+
+GREEDY_RUNS = [name for name in ALL if recording(name).explorer in GREEDY]
+DITHERING_RUNS = [name for name in ALL if recording(name).explorer in DITHERING]
+NOISE_RUNS = [name for name in ALL if recording(name).suite == "noise"]
+CHAIN_RUNS = [name for name in ALL if recording(name).suite == "chain27"]
+EPISODIC_RUNS = [name for name in ALL if name not in CHAIN_RUNS]
+DETERMINISTIC_RUNS = [name for name in EPISODIC_RUNS if name not in NOISE_RUNS]
+
+
+def best_actions(scores: Array) -> Array:
+    """[..., action]: whether an action's score is the largest, but for the last bits."""
+    best = scores.max(axis=-1, keepdims=True)
+    return scores >= best - BITS * np.abs(best)
+
+
+def readings(table: Array) -> Iterator[Array]:
+    """Return every greedy policy of a table, each uniform over ties, that its last bits may stand for."""
+    best = best_actions(table)
+    unsure = np.flatnonzero((best.sum(axis=1) > 1) & (table.max(axis=1) != 0.0))
+    ties = [np.flatnonzero(best[state]) for state in unsure]
+    choices = [[c for n in range(1, len(tied) + 1) for c in itertools.combinations(tied, n)] for tied in ties]
+    for chosen in itertools.product(*choices):
+        policy = uniform_over_ties(table)
+        for state, actions in zip(unsure, chosen, strict=True):
+            policy[state] = 0.0
+            policy[state, list(actions)] = 1.0 / len(actions)
+        yield policy
+
+
+def test_every_recording_is_there():
+    assert len(ALL) == 102
+    assert {recording(name).explorer for name in ALL} == set(wl.explorer_names())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_transitions_are_those_of_our_world(name):
+    run = recording(name)
+    mdp, d = world_of(run.suite, run.place).mdp, run.data
+    states, actions, over = d["s"], d["a"], d["done"] == 1
+    outcome = (mdp.next_state[states, actions] == d["sn"][:, None]) & (mdp.probability[states, actions] > 0)
+    assert (outcome.any(axis=1) | over).all()
+    possible = mdp.probability[states, actions] > 0
+    same_end = mdp.terminal[states, actions] == over[:, None]
+    same_reward = np.isclose(mdp.reward[states, actions], d["r"][:, None], **EXACT)
+    agrees = possible & same_end & same_reward & (outcome | over[:, None])
+    assert agrees.any(axis=1).all()
+    starts = np.flatnonzero(over | run.truncated)[:-1] + 1
+    starts = starts[starts < run.length]
+    assert (mdp.start[states[starts]] > 0).all()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_settings_and_constants(name):
+    run = recording(name)
+    d, agent = run.data, followed(name).agent
+    settings, rule = agent.settings, agent.rule._asdict()
+    assert (settings.discount, settings.learning_rate) == (d["gamma"], d["lrate"])
+    assert settings.visitation_discount == d["gamma_vv"]
+    if run.suite != "chain27":
+        assert (settings.horizon, settings.budget) == (d["maxsteps"], d["budget"])
+    assert settings.problem(agent.n_actions, agent.reward_range).value_range == d["K"]
+    expected = {}
+    if run.explorer in ("vv-ucb", "vv-count"):
+        expected |= {"kappa": d["K"], "visitation_discount": d["gamma_vv"]}
+    if run.explorer == "vv-ucb":
+        # Their bound is strict by 1e-8, and the table starts another 1e-8 above it.
+        expected["initial"] = d["max_VVA"] + 1e-8
+    if run.explorer == "vv-count":
+        expected["untried"] = d["maxU"]
+    if run.explorer == "ucb1":
+        expected["kappa"] = d["maxU"]
+    if run.explorer == "bonus" and "beta" in d:
+        expected["scale"] = d["beta"]
+    if run.explorer in DITHERING:
+        expected |= {"decay": d["epsilon_decay"]} if "epsilon_decay" in d else {"decay": 1.0, "epsilon": 0.1}
+    for field, value in expected.items():
+        np.testing.assert_allclose(rule[field], value, rtol=1e-13, err_msg=field)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_counts_and_tables(name):
+    run, ours = recording(name), followed(name)
+    d = run.data
+    for i, step in enumerate(d["ck_steps"]):
+        tables = ours.tables[i]
+        np.testing.assert_array_equal(ours.visits[i], d["VCA_ck"][i])
+        if run.explorer in ENSEMBLES:
+            behaviour, recorded = tables["heads"], d["QB_ck"][i].transpose(2, 0, 1)
+        else:
+            behaviour, recorded = tables["behaviour"], d["QB_ck"][i]
+        # The authors' random policy has a behaviour table that nothing ever updates.
+        pairs = [] if run.explorer == "random" else [("behaviour", behaviour, recorded)]
+        if "QT_ck" in d:
+            pairs.append(("target", tables["target"], d["QT_ck"][i]))
+        if "visitation" in tables:
+            pairs.append(("visitation", tables["visitation"], d["VVA_ck"][i]))
+        for table, mine, theirs in pairs:
+            np.testing.assert_allclose(mine, theirs, **EXACT, err_msg=f"{table} table after {step} steps")
+
+
+@pytest.mark.parametrize("name", GREEDY_RUNS)
+def test_every_action_is_one_of_our_best(name):
+    run, ours = recording(name), followed(name)
+    best = best_actions(ours.scores)
+    wrong = np.flatnonzero(~best[np.arange(run.length), run.data["a"]])
+    assert not len(wrong), f"first at step {wrong[0]}: {run.data['a'][wrong[0]]} by {ours.scores[wrong[0]]}"
+
+
+@pytest.mark.parametrize("name", DITHERING_RUNS)
+def test_actions_are_off_the_best_as_often_as_chance_has_it(name):
+    run, ours = recording(name), followed(name)
+    best = best_actions(ours.scores)
+    rule = ours.agent.rule
+    off = rule.epsilon * rule.decay ** np.arange(run.length) * (1.0 - best.mean(axis=1))
+    seen = int((~best[np.arange(run.length), run.data["a"]]).sum())
+    assert abs(seen - off.sum()) <= 4.0 * np.sqrt((off * (1.0 - off)).sum())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_explanations_show_the_scores_that_are_compared(name):
+    agent = followed(name).agent
+    for state in np.unique(recording(name).data["s"])[:3].tolist():
+        explanation = agent.explain(state)
+        scores = np.array([reason.score for reason in explanation.actions])
+        before = agent.mind.streams.copy()
+        action = agent.act(state)
+        agent.mind.streams[:] = before
+        assert action == explanation.chosen
+        if agent.explorer in GREEDY and agent.explorer != "thompson":
+            np.testing.assert_array_equal(scores, agent.mind.scores)
+            assert scores[action] == scores.max()
+
+
+@pytest.mark.parametrize("name", EPISODIC_RUNS)
+def test_discovered_states(name):
+    np.testing.assert_array_equal(followed(name).discovered, recording(name).data["VC_history"])
+
+
+@pytest.mark.parametrize("name", DETERMINISTIC_RUNS)
+def test_returns_of_the_greedy_policy(name):
+    d, returns = recording(name).data, followed(name).returns
+    # Their first evaluation is of a random policy, before the first step.
+    lowest, highest, recorded = (d[key][1:] for key in ("J_lo", "J_hi", "J_history"))
+    assert len(returns) == len(recorded)
+    assert (returns >= lowest - 1e-12).all()
+    assert (returns <= highest + 1e-12).all()
+    sure = lowest == highest
+    np.testing.assert_allclose(returns[sure], recorded[sure], **EXACT)
+
+
+@pytest.mark.parametrize("name", NOISE_RUNS)
+def test_values_of_the_greedy_policy_under_noise(name):
+    """The authors' model pays no step penalty, and they report the value of the first cell."""
+    run, ours = recording(name), followed(name)
+    changes = {"step_penalty": 0.0} if run.place == "prison" else {}
+    mdp, discount = wl.make_world(f"noisy-{run.place}", **changes).mdp, float(run.data["gamma"])
+    n_unsure = 0
+    for t, recorded in enumerate(run.data["J_history"], start=1):
+        table = ours.evaluated[t]
+        if not np.isclose(policy_value(mdp, uniform_over_ties(table), discount)[0], recorded, **SOLVED):
+            values = (policy_value(mdp, policy, discount)[0] for policy in readings(table))
+            assert any(np.isclose(value, recorded, **SOLVED) for value in values), f"after {t} steps"
+            n_unsure += 1
+    assert n_unsure < 0.05 * run.length
+
+
+@pytest.mark.parametrize("name", CHAIN_RUNS)
+def test_value_errors_along_the_chain(name):
+    """They were recorded before each step's update."""
+    run, ours = recording(name), followed(name)
+    d, mdp = run.data, world_of(run.suite, run.place).mdp
+    values = {
+        t: policy_value(mdp, uniform_over_ties(ours.evaluated[t]), d["gamma"])
+        for t in sorted(run.solved_after)
+    }
+    steps = list(values)
+    np.testing.assert_allclose([values[t][d["s"][t]] for t in steps], d["Vt"][steps], **SOLVED)
+    errors = [((values[t] - d["V_STAR"]) ** 2).mean() for t in steps]
+    np.testing.assert_allclose(errors, d["MSVE"][steps], **SOLVED)
+    recorded = dict(zip(d["V_steps"] - 1, d["V_at"], strict=True))
+    for t, v in recorded.items():
+        np.testing.assert_allclose(values[t], v, **SOLVED)

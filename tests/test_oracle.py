@@ -1,0 +1,284 @@
+"""Fast equals slow, to the last bit: `wanderlust.train` against the literal algorithms in `oracle`.
+
+Equal means every state, action, count, table and return of the whole run. A difference in the last bit of any
+value breaks a tie in another way sooner or later, so whole trajectories are compared, not only final tables.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wanderlust as wl
+from oracle import SlowRecord, train_slowly
+from oracle.chance import Chance
+from oracle.explorers import EXPLORERS
+from wanderlust import streams
+from wanderlust.exploration.registry import explorer_class
+from wanderlust.learning.settings import Replay
+from wanderlust.mdp import TabularMDP
+from wanderlust.worlds import World, make_world
+from wanderlust.worlds.base import Defaults
+
+ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
+MEMORIES = {"full": Replay("full"), "none": Replay("none"), "window": Replay("window", capacity=60, batch=8)}
+WORLDS: dict[str, dict[str, Any]] = {
+    "toy": {},
+    "prison": {},
+    "noisy-toy": {},
+    "deep-sea": {"depth": 5},
+    "chain": {"length": 7},
+    "toy-example": {},
+}
+REWARDS = (-1.0, -0.01, 0.0, 0.1, 0.5, 1.0)
+
+every_explorer = pytest.mark.parametrize("explorer", EXPLORERS)
+every_memory = pytest.mark.parametrize("memory", MEMORIES)
+
+
+def small_ensemble(explorer: str, heads: int = 3, batch: int = 40) -> dict[str, int]:
+    """Return few heads and small batches, since the slow twin pays for each."""
+    return {"heads": heads, "batch": batch} if explorer in ENSEMBLES else {}
+
+
+def assert_fast_equals_slow(world: World, explorer: str, **changes: Any) -> SlowRecord:
+    """Run both and compare all that they recorded."""
+    fast = wl.train(world, explorer, keep_trajectory=True, **changes)
+    slow = train_slowly(world, explorer, **changes)
+    for name in ("states", "actions", "visits", "first_visit", "discovered"):
+        np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
+    if world.mdp.deterministic:
+        np.testing.assert_array_equal(fast.returns, slow.returns, err_msg="returns")
+    assert fast.tables.keys() == slow.tables.keys()
+    for name, values in slow.tables.items():
+        # States that were never come to have no noise yet: see test_a_state_that_was_never_met below.
+        np.testing.assert_array_equal(fast.tables[name][..., slow.met, :], values[..., slow.met, :], err_msg=name)
+    return slow
+
+
+def test_every_explorer_of_the_package_has_a_slow_twin() -> None:
+    ours = {name for name in wl.explorer_names() if explorer_class(name).__module__.startswith("wanderlust.")}
+    assert ours == set(EXPLORERS)
+
+
+@pytest.mark.parametrize(("which", "name"), list(enumerate(streams.NAMES)))
+def test_random_numbers(which: int, name: str) -> None:
+    fast, slow = streams.new_streams(12345), Chance(12345, name)
+    with np.errstate(over="ignore"):  # 64-bit numbers wrap around, of which plain NumPy would warn
+        for n in range(1, 200):
+            assert streams.uniform(fast, which) == slow.uniform()
+            assert streams.below(fast, which, n) == slow.below(n)
+
+
+@every_explorer
+@every_memory
+@pytest.mark.parametrize("name", WORLDS)
+def test_worlds_of_the_paper(name: str, memory: str, explorer: str) -> None:
+    assert_fast_equals_slow(
+        make_world(name, **WORLDS[name]),
+        explorer,
+        seed=5,
+        steps=250,
+        evaluate_every=25,
+        replay=MEMORIES[memory],
+        **small_ensemble(explorer),
+    )
+
+
+@every_explorer
+@every_memory
+@pytest.mark.parametrize("initial", ["zero", "optimistic"])
+@pytest.mark.parametrize("preset", ["as_written", "as_published_code"])
+@pytest.mark.parametrize("name", ["prison", "noisy-toy"])
+def test_presets_and_initial_values(name: str, preset: str, initial: str, memory: str, explorer: str) -> None:
+    assert_fast_equals_slow(
+        make_world(name),
+        explorer,
+        seed=11,
+        preset=preset,
+        initial=initial,
+        steps=150,
+        evaluate_every=10,
+        replay=MEMORIES[memory],
+        **small_ensemble(explorer),
+    )
+
+
+@every_explorer
+@every_memory
+def test_where_anything_can_follow(memory: str, explorer: str) -> None:
+    """Every action leads to every state or to an end, each with a reward of its own: long sums, whose order tells."""
+    n_states, n_actions = 4, 2
+    rng = np.random.default_rng(0)
+    shape = (n_states, n_actions, n_states + 1)
+    weight = rng.integers(1, 4, shape)
+    world = World(
+        name="anything",
+        mdp=TabularMDP(
+            probability=weight / weight.sum(axis=2, keepdims=True),
+            next_state=np.ascontiguousarray(np.broadcast_to([0, 1, 2, 3, 0], shape), np.int32),
+            reward=rng.random(shape),
+            terminal=np.ascontiguousarray(np.broadcast_to(np.arange(n_states + 1) == n_states, shape)),
+            start=np.full(n_states, 1 / n_states),
+        ),
+        defaults=Defaults(horizon=20, budget=300),
+        action_names=("a", "b"),
+        r_max=1.0,
+    )
+    replay = Replay(memory, capacity=50, batch=25)
+    assert_fast_equals_slow(world, explorer, seed=1, steps=300, replay=replay, **small_ensemble(explorer))
+
+
+@pytest.mark.parametrize("explorer", ENSEMBLES)
+@pytest.mark.parametrize("name", ["toy", "noisy-toy"])
+def test_ensembles_of_the_paper_s_size(name: str, explorer: str) -> None:
+    """Ten tables and batches of 1,024, which is all of the memory in a short run."""
+    assert_fast_equals_slow(make_world(name), explorer, seed=2, steps=120)
+
+
+@every_explorer
+def test_more_states_than_there_is_room_for_at_first(explorer: str) -> None:
+    """Tables that grew, and long work lists, on a world of 156 reachable states."""
+    slow = assert_fast_equals_slow(
+        make_world("deep-sea", depth=12), explorer, seed=2, steps=600, **small_ensemble(explorer, heads=2)
+    )
+    assert slow.met.sum() > 64
+
+
+@pytest.mark.parametrize(
+    ("explorer", "options"),
+    [
+        ("bonus", {"scale": 2.0}),
+        ("bonus", {"evaluated": "behaviour"}),
+        ("ucb1", {"kappa": 0.0}),
+        ("ucb1", {"kappa": 0.3, "untried_value": 2.5}),
+        ("vv-ucb", {"log_plus_one": True}),
+        ("vv-ucb", {"kappa": 0.1, "visitation_discount": 0.5, "initial_margin": 1.0}),
+        ("vv-ucb", {"visitation_discount": 0.0}),
+        ("vv-count", {"terminal_count": "largest"}),
+        ("vv-count", {"untried_bound": "equation", "visitation_discount": 0.6}),
+        ("epsilon-greedy", {"epsilon_start": 0.5, "epsilon_end": 0.5}),
+        ("bootstrapped", {"dither": True}),
+        ("bootstrapped", {"noise": 0.0, "evaluated": "behaviour"}),
+        ("random-prior", {"prior_weight": 0.5, "noise": 3.0, "dither": True}),
+        ("thompson", {"draw": "action", "evaluated": "behaviour"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(f"{k}={v}" for k, v in value.items()),
+)
+@every_memory
+@pytest.mark.parametrize("name", ["prison", "noisy-toy"])
+def test_options(name: str, memory: str, explorer: str, options: dict[str, Any]) -> None:
+    changes = small_ensemble(explorer) | options
+    assert_fast_equals_slow(make_world(name), explorer, seed=3, steps=120, replay=MEMORIES[memory], **changes)
+
+
+@st.composite
+def small_worlds(draw: st.DrawFn, *, varied_rewards: bool) -> World:
+    """Draw a world of two to six states: ties, self-loops, repeated and impossible outcomes, ends.
+
+    Unless rewards may be varied, those of equal (state, action, next state or end) are equal.
+    """
+    n_states, n_actions = draw(st.integers(2, 6)), draw(st.integers(1, 4))
+    n_outcomes = draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    shape = (n_states, n_actions, n_outcomes)
+    weight = rng.integers(0, 4, shape).astype(float)
+    weight[:, :, 0] += 1
+    next_state = rng.integers(0, n_states, shape).astype(np.int32)
+    terminal = rng.random(shape) < draw(st.sampled_from([0.0, 0.1, 0.3]))
+    some_rewards = draw(st.lists(st.sampled_from(REWARDS), min_size=1, max_size=4))
+    if varied_rewards:
+        reward = rng.choice(some_rewards, shape)
+    else:
+        of_outcome = rng.choice(some_rewards, (n_states, n_actions, n_states + 1))
+        reward = np.take_along_axis(of_outcome, np.where(terminal, n_states, next_state), axis=2)
+    start = rng.integers(0, 3, n_states).astype(float)
+    start[rng.integers(n_states)] += 1
+    if draw(st.booleans()):
+        start = np.eye(n_states)[rng.integers(n_states)]
+    mdp = TabularMDP(
+        probability=weight / weight.sum(axis=2, keepdims=True),
+        next_state=next_state,
+        reward=reward,
+        terminal=terminal,
+        start=start / start.sum(),
+    )
+    return World(
+        name="small",
+        mdp=mdp,
+        defaults=Defaults(horizon=draw(st.integers(1, 25)), budget=100),
+        action_names=tuple("abcd"[:n_actions]),
+        r_max=mdp.reward_range[1],
+    )
+
+
+@st.composite
+def small_runs(draw: st.DrawFn, explorer: str, memory: str) -> dict[str, Any]:
+    """Draw the settings of a short run: windows that overflow, minibatches of one, discounts of zero."""
+    replay = Replay(memory)
+    if memory == "window":
+        replay = Replay(memory, capacity=draw(st.integers(1, 40)), batch=draw(st.integers(1, 12)))
+    return {
+        "seed": draw(st.integers(0, 1000)),
+        "steps": draw(st.integers(1, 120)),
+        "preset": draw(st.sampled_from(["as_written", "as_published_code"])),
+        "initial": draw(st.sampled_from(["zero", "optimistic"])),
+        "discount": draw(st.sampled_from([0.99, 0.9, 0.0])),
+        "visitation_discount": draw(st.sampled_from([0.99, 0.9, 0.5])),
+        "learning_rate": draw(st.sampled_from([0.5, 0.1, 1.0])),
+        "evaluate_every": draw(st.integers(1, 20)),
+        "replay": replay,
+        **small_ensemble(explorer, draw(st.integers(1, 4)), draw(st.integers(1, 40))),
+    }
+
+
+@every_explorer
+@every_memory
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_random_worlds(memory: str, explorer: str, data: st.DataObject) -> None:
+    world = data.draw(small_worlds(varied_rewards=memory != "window"), "world")
+    assert_fast_equals_slow(world, explorer, **data.draw(small_runs(explorer, memory), "run"))
+
+
+def ring(*, rewards: tuple[float, ...], chances: tuple[float, ...]) -> World:
+    """Return two states that lead to each other, whatever is done; the reward alone is left to chance."""
+    shape = (2, 2, len(rewards))
+    mdp = TabularMDP(
+        probability=np.ascontiguousarray(np.broadcast_to(chances, shape), np.float64),
+        next_state=np.ascontiguousarray(np.broadcast_to([[[1]], [[0]]], shape), np.int32),
+        reward=np.ascontiguousarray(np.broadcast_to(rewards, shape), np.float64),
+        terminal=np.zeros(shape, bool),
+        start=np.array([1.0, 0.0]),
+    )
+    return World(
+        name="ring",
+        mdp=mdp,
+        defaults=Defaults(horizon=4, budget=100),
+        action_names=("a", "b"),
+        r_max=max(rewards),
+    )
+
+
+@pytest.mark.xfail(strict=True, reason="a window's mean rewards keep a trace of transitions it has given up")
+def test_a_window_forgets_rewards() -> None:
+    world, replay = ring(rewards=(0.0, 1.0), chances=(0.5, 0.5)), Replay("window", capacity=6, batch=2)
+    assert_fast_equals_slow(world, "random", seed=1, steps=60, replay=replay)
+
+
+@pytest.mark.xfail(strict=True, reason="rollouts take the first outcome for the one that happens")
+def test_a_sure_outcome_need_not_be_the_first() -> None:
+    world = ring(rewards=(0.0, 1.0), chances=(0.0, 1.0))
+    assert world.mdp.deterministic
+    assert_fast_equals_slow(world, "random", seed=1, steps=20, evaluate_every=5)
+
+
+@pytest.mark.xfail(strict=True, reason="a fused run meets the start of an episode for which no step is left")
+def test_a_state_that_was_never_met_has_no_noise() -> None:
+    world = make_world("deep-sea", depth=5)
+    for seed in range(8):
+        fast = wl.train(world, "bootstrapped", seed=seed, steps=5)
+        slow = train_slowly(world, "bootstrapped", seed=seed, steps=5)
+        np.testing.assert_array_equal(fast.tables["heads"], slow.tables["heads"])

@@ -1,0 +1,548 @@
+"""What the paper says in Section 3, statement by statement.
+
+The paper counts cells as (column, row from the bottom); `cell` takes that form, so that each test reads like
+the text. Where the text and its own equations disagree, a comment says so and the test follows the equations.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wanderlust as wl
+from wanderlust.exploration.formulas import (
+    long_term_ucb,
+    long_term_ucb_start,
+    pseudocount,
+    ucb,
+    untried_pseudocount_ucb,
+    untried_ucb,
+)
+from wanderlust.planning import optimal_values
+
+LEFT, RIGHT, UP, DOWN = range(4)
+EVERY = {LEFT, RIGHT, UP, DOWN}
+GAMMA = GAMMA_W = 0.99
+KAPPA = 2 / (1 - GAMMA)
+
+TRAJECTORIES = [
+    [LEFT, DOWN, LEFT, DOWN, DOWN],
+    [UP, DOWN, RIGHT, RIGHT, RIGHT],
+    [RIGHT, LEFT, RIGHT, DOWN, DOWN],
+    [RIGHT, DOWN, LEFT, UP, RIGHT],
+]
+
+
+def cell(column, row_from_bottom):
+    """Return the number of the state that the paper writes as (column, row from the bottom)."""
+    return 3 * (3 - row_from_bottom) + column - 1
+
+
+START, PRISON, LITTLE, MUCH = cell(1, 3), cell(2, 2), cell(1, 1), cell(3, 1)
+VISITED = [START, cell(1, 2), LITTLE, cell(2, 3), PRISON]
+
+
+def new_agent(explorer, n_states=9, reward_range=(0, 2), gamma_w=GAMMA_W, **options):
+    """Return an agent for so many states, and one more to be trained in (see `converge`)."""
+    how = wl.Settings(discount=GAMMA, learning_rate=1.0, visitation_discount=gamma_w)
+    return wl.Agent(explorer, n_states=n_states + 1, n_actions=4, reward_range=reward_range, settings=how, **options)
+
+
+def converge(agent, sweeps=3000):
+    """Train all tables on what the agent remembers, without adding to it.
+
+    Every observation makes one sweep over the whole memory. These are made in a state of its own, from which
+    and to which nothing leads: no count, no value of any other state knows of it. With γ = 0.99 and a
+    learning rate of 1 the distance to the fixed point falls by 0.99 a sweep, to 1e-13 of what it was.
+    """
+    aside = agent.n_states - 1
+    for _ in range(sweeps):
+        agent.observe(aside, 0, 0.0, aside, terminated=True)
+    return agent
+
+
+def walk(agent, world, actions):
+    """Lead an agent along one episode."""
+    mdp, state = world.mdp, START
+    for i, action in enumerate(actions):
+        following, ends = int(mdp.next_state[state, action, 0]), bool(mdp.terminal[state, action, 0])
+        last = i == len(actions) - 1
+        agent.observe(state, action, float(mdp.reward[state, action, 0]), following, ends, last and not ends)
+        assert last or not ends
+        state = following
+
+
+def try_all(agent, world, times=1, but=()):
+    """Show an agent every action of every state of a deterministic world."""
+    mdp = world.mdp
+    for state, action in np.ndindex(mdp.n_states, mdp.n_actions):
+        for _ in range(0 if (state, action) in but else times):
+            index = (state, action, 0)
+            agent.observe(
+                state, action, float(mdp.reward[index]), int(mdp.next_state[index]), bool(mdp.terminal[index])
+            )
+
+
+def best(values):
+    """Return the set of best actions, equal up to rounding."""
+    values = np.asarray(values)
+    return set(np.flatnonzero(values >= values.max() - 1e-7).tolist())
+
+
+def greedy(agent, state):
+    return best(agent.action_values(state))
+
+
+def scores(agent, state):
+    return np.array([reason.score for reason in agent.explain(state).actions])
+
+
+def behaviour(agent, state):
+    return best(scores(agent, state))
+
+
+def terms(agent, state):
+    """Return the exploration terms κ U of a state."""
+    return np.array([reason.bonus for reason in agent.explain(state).actions])
+
+
+# --- Section 3.1: immediate counts are myopic ------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def toy():
+    """Agents that have seen the four episodes, by explorer."""
+    world = wl.make_world("toy-example")
+    agents = {name: new_agent(name) for name in ("ucb1", "bonus", "vv-ucb", "vv-count")}
+    for agent in agents.values():
+        for actions in TRAJECTORIES:
+            walk(agent, world, actions)
+        converge(agent)
+    return agents
+
+
+def test_world_of_the_example():
+    world = wl.make_world("toy-example")
+    assert world.defaults.horizon == 5
+    assert world.mdp.start[START] == 1
+    paid = world.mdp.reward[:, :, 0]
+    assert (paid[LITTLE] == 1).all()
+    assert (paid[MUCH] == 2).all()
+    assert paid.sum() == 4 * 3
+    assert (world.mdp.next_state[PRISON] == PRISON).all()
+
+
+def test_counts_of_the_four_episodes(toy):
+    expected = np.zeros((9, 4), int)
+    expected[START] = [1, 3, 1, 2]
+    expected[cell(1, 2)] = [1, 1, 0, 1]
+    expected[LITTLE] = [0, 0, 0, 1]
+    expected[cell(2, 3)] = [1, 0, 0, 2]
+    expected[PRISON] = [1, 3, 1, 1]
+    for agent in toy.values():
+        np.testing.assert_array_equal(agent.visits[:9], expected)
+
+
+def test_what_the_agent_has_done_so_far(toy):
+    n = toy["ucb1"].visits
+    assert (n[START] > 0).all()
+    assert (n[PRISON] > 0).all()
+    assert n[cell(1, 2)].tolist().count(0) == 1
+    assert n[cell(1, 2), UP] == 0
+    # The text says that it "visited (1,3) once and experienced the reward of 1" and did not execute "up" and
+    # "right" in (2,1). The reward lies in (1,1) and (2,1) was never visited: (1,1) and (2,3) are meant.
+    assert n[LITTLE].sum() == 1
+    assert n[cell(2, 3), UP] == n[cell(2, 3), RIGHT] == 0
+    assert n[cell(2, 1)].sum() == 0
+
+
+def test_greedy_points_to_the_only_reward_collected(toy):
+    agent = toy["ucb1"]
+    for state, action in ((START, DOWN), (cell(1, 2), DOWN), (LITTLE, DOWN), (cell(2, 3), LEFT)):
+        assert greedy(agent, state) == {action}
+    assert agent.action_values(LITTLE)[DOWN] == pytest.approx(1)
+    assert agent.action_values(START)[DOWN] == pytest.approx(GAMMA**2)
+
+
+def test_ucb1_selects_untried_actions_but_fails_at_the_start(toy):
+    agent = toy["ucb1"]
+    assert behaviour(agent, cell(1, 2)) == {UP}
+    assert behaviour(agent, cell(2, 3)) == {UP, RIGHT}
+    assert behaviour(agent, START) == {UP, LEFT}
+    for state in VISITED:
+        assert terms(agent, state).min() > 100 * abs(agent.action_values(state)).max()
+
+
+def test_bonus_also_repeats_actions_where_others_are_untried(toy):
+    agent = toy["bonus"]
+    # In (1,2) the text has "left" alone; "right", also tried once, leads to where 0.1 a step is had for ever.
+    assert behaviour(agent, cell(1, 2)) == {LEFT, RIGHT}
+    assert behaviour(agent, cell(2, 3)) == {LEFT}
+    assert behaviour(agent, START) == {UP, LEFT}
+    assert agent.visits[cell(1, 2), LEFT] == agent.visits[cell(2, 3), LEFT] == 1
+    assert scores(agent, cell(1, 2))[UP] == scores(agent, cell(2, 3))[UP] == 0
+
+
+# --- Section 3.2: the W-function explores deeply ---------------------------------------------------
+
+W_EXPLORERS = ["vv-ucb", "vv-count"]
+
+
+@pytest.mark.parametrize("name", W_EXPLORERS)
+def test_w_goes_down_from_the_start(toy, name):
+    agent = toy[name]
+    assert behaviour(agent, START) == {DOWN}
+    assert agent.visits[START, DOWN] > agent.visits[START, [UP, LEFT]].max()
+    assert scores(agent, START)[DOWN] > scores(agent, START)[RIGHT]
+
+
+@pytest.mark.parametrize("name", W_EXPLORERS)
+def test_w_selects_untried_actions_over_greedy_ones(toy, name):
+    agent = toy[name]
+    assert behaviour(agent, cell(1, 2)) == {UP}
+    assert greedy(agent, cell(1, 2)) == {DOWN}
+    assert behaviour(agent, cell(2, 3)) == {UP, RIGHT}
+    assert greedy(agent, cell(2, 3)) == {LEFT}
+    assert behaviour(agent, LITTLE) == EVERY - {DOWN}
+
+
+@pytest.mark.parametrize("name", W_EXPLORERS)
+def test_w_does_not_lead_into_the_prison(toy, name):
+    following = wl.make_world("toy-example").mdp.next_state[:, :, 0]
+    for state in set(VISITED) - {PRISON}:
+        assert all(following[state, action] != PRISON for action in behaviour(toy[name], state))
+
+
+@pytest.mark.parametrize("name", W_EXPLORERS)
+def test_w_avoids_what_was_done_most_in_the_prison_by_very_little(toy, name):
+    # The text says that "right" was executed once more than the others; in its four episodes it is twice.
+    agent = toy[name]
+    assert agent.visits[PRISON].tolist() == [1, 3, 1, 1]
+    assert behaviour(agent, PRISON) == EVERY - {RIGHT}
+    values = scores(agent, PRISON)
+    assert (values.max() - values.min()) / values.max() < 0.01
+
+
+def test_both_w_functions_give_the_same_policy_with_values_of_another_size(toy):
+    for state in VISITED:
+        assert behaviour(toy["vv-ucb"], state) == behaviour(toy["vv-count"], state)
+    unvisited = cell(3, 3)
+    assert scores(toy["vv-ucb"], unvisited).min() > 5 * scores(toy["vv-count"], unvisited).max()
+
+
+def fixed_point(world, n, reward, ends_at, discount, start, pick):
+    """Solve x(s,a) = reward + discount · pick x(s',·) over tried pairs; untried ones keep their start."""
+    following = world.mdp.next_state[:, :, 0]
+    onward = np.where(ends_at, 0.0, discount)
+    x = np.full(n.shape, start)
+    for _ in range(4000):
+        x = np.where(n > 0, reward + onward * pick(x, axis=1)[following], x)
+    return x
+
+
+def test_tables_are_the_fixed_points_of_their_definitions(toy):
+    """The converged tables, worked out from the counts by the equations alone."""
+    world = wl.make_world("toy-example")
+    n = toy["ucb1"].visits[:9]
+    ends = world.mdp.terminal[:, :, 0]
+    reward = world.mdp.reward[:, :, 0]
+    tried = np.maximum(n, 1)
+    stays = np.where(ends, 1 / (1 - GAMMA_W), 1.0)
+    immediate = np.sqrt(2 * np.log(np.maximum(n.sum(axis=1, keepdims=True), 1)) / tried)
+    start = 1 / (1 - GAMMA_W) ** 2 + math.sqrt(2 * math.log(3)) / (1 - GAMMA_W)
+    for explorer, table, r, first, pick in (
+        ("ucb1", "target", reward, 0.0, np.max),
+        ("bonus", "behaviour", reward + 0.1 / np.sqrt(tried), 0.0, np.max),
+        ("vv-ucb", "visitation", stays * immediate, start, np.max),
+        ("vv-count", "visitation", stays * n, 0.0, np.min),
+    ):
+        expected = fixed_point(world, n, r, ends, 0.99, first, pick)
+        np.testing.assert_allclose(toy[explorer].tables[table][:9], expected, rtol=1e-9, atol=1e-9)
+
+
+# --- Section 3.3: uniform counts -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["terminal", "non-terminal"])
+def uniform(request):
+    """A world, and agents that tried everything once but "left" in the start: by explorer."""
+    world = wl.make_world("toy-example", terminal=request.param)
+    agents = {name: new_agent(name) for name in ("ucb1", "bonus", "vv-ucb", "vv-count")}
+    for agent in agents.values():
+        try_all(agent, world, but={(START, LEFT)})
+        converge(agent)
+    return world, agents
+
+
+def test_greedy_is_optimal_and_leads_to_the_larger_reward(uniform):
+    world, agents = uniform
+    known = optimal_values(world.mdp, GAMMA).q
+    known[START, LEFT] = 0
+    np.testing.assert_allclose(agents["ucb1"].tables["target"][:9], known, atol=1e-8)
+    state, route = START, []
+    while state != MUCH and len(route) < 9:
+        state = int(world.mdp.next_state[state, min(greedy(agents["ucb1"], state)), 0])
+        route.append(state)
+    assert state == MUCH
+    assert PRISON not in route
+
+
+def test_bonus_has_no_interest_in_the_untried_action(uniform):
+    _, agents = uniform
+    at_start = scores(agents["bonus"], START)
+    assert at_start[LEFT] == 0
+    assert at_start[LEFT] < at_start[[RIGHT, UP, DOWN]].min()
+    everywhere = agents["bonus"].tables["behaviour"][:9]
+    assert everywhere.min() == everywhere[START, LEFT]
+
+
+def test_ucb1_is_greedy_but_where_the_untried_action_is(uniform):
+    _, agents = uniform
+    agent = agents["ucb1"]
+    assert behaviour(agent, START) == {LEFT}
+    for state in set(range(9)) - {START}:
+        assert behaviour(agent, state) == greedy(agent, state)
+
+
+@pytest.mark.parametrize("name", W_EXPLORERS)
+def test_w_leads_to_the_untried_action_from_everywhere(uniform, name):
+    world, agents = uniform
+    agent = agents[name]
+    exploration = np.array([terms(agent, state) for state in range(9)])
+    assert exploration.max() == exploration[START, LEFT]
+    assert (exploration == exploration.max()).sum() == 1
+    # From the prison nothing leads away, from a terminal state neither, and (2,1) has no other neighbours.
+    lost = {PRISON, LITTLE, MUCH, cell(2, 1)} if world.mdp.terminal.any() else {PRISON}
+    for state in set(range(9)) - lost:
+        steps = 0
+        while state != START:
+            state = int(world.mdp.next_state[state, max(behaviour(agent, state)), 0])
+            steps += 1
+            assert steps <= 4
+        assert behaviour(agent, state) == {LEFT}
+
+
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "non-terminal"])
+@pytest.mark.parametrize("name", ["ucb1", "bonus", "vv-ucb", "vv-count"])
+def test_with_all_counts_equal_every_policy_is_the_greedy_one(name, terminal):
+    world = wl.make_world("toy-example", terminal=terminal)
+    agent = new_agent(name)
+    try_all(agent, world)
+    converge(agent)
+    if name == "bonus" and terminal:
+        # The text says "all policies", but a bonus that is the same everywhere still pays for not ending the
+        # episode: 0.1 at each step for ever is 10, more than the 2 of the treasure.
+        assert behaviour(agent, START) == EVERY
+        assert scores(agent, START)[LEFT] == pytest.approx(0.1 / (1 - GAMMA))
+        return
+    for state in range(9):
+        assert behaviour(agent, state) == greedy(agent, state)
+
+
+# --- γ_w = 0 is UCB1 -------------------------------------------------------------------------------
+
+Q_VALUES = st.lists(st.floats(0, KAPPA), min_size=4, max_size=4)
+COUNTS = st.lists(st.integers(0, 6), min_size=4, max_size=4)
+
+
+def drop_in(name, *, n_actions=4, gamma_w=GAMMA_W, r_max=2.0, **options):
+    """Return an explorer to be given Q-values, whose W moves all the way to its target at once."""
+    return wl.explorer(
+        name,
+        n_states=2,
+        n_actions=n_actions,
+        reward_range=(0, r_max),
+        learning_rate=1.0,
+        visitation_discount=gamma_w,
+        **options,
+    )
+
+
+def drop_in_scores(explorer, q):
+    return np.array([reason.score for reason in explorer.explain(0, q).actions])
+
+
+def tried(explorer, counts):
+    """Let an explorer try the actions of state 0, each so many times, and find itself in state 1."""
+    for action, count in enumerate(counts):
+        for _ in range(count):
+            explorer.observe(0, action, 1, terminated=False)
+    return explorer
+
+
+@settings(max_examples=40, deadline=None)
+@given(q=Q_VALUES, counts=COUNTS)
+def test_without_foresight_vv_count_is_ucb1(q, counts):
+    ours = drop_in_scores(tried(drop_in("vv-count", gamma_w=0), counts), q)
+    np.testing.assert_allclose(ours, drop_in_scores(tried(drop_in("ucb1"), counts), q), rtol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(q=Q_VALUES, counts=COUNTS)
+def test_without_foresight_vv_ucb_is_ucb1(q, counts):
+    """With the same +1 in the logarithm tried actions have the same values; untried ones win in both."""
+    ours = drop_in_scores(tried(drop_in("vv-ucb", gamma_w=0, log_plus_one=True), counts), q)
+    theirs = drop_in_scores(tried(drop_in("ucb1"), counts), q)
+    known = np.array(counts) > 0
+    np.testing.assert_allclose(ours[known], theirs[known], rtol=1e-12)
+    # The two bounds of untried actions differ in the logarithm only: |A| - 1 or |A|.
+    gap = KAPPA * (math.sqrt(2 * math.log(4)) - math.sqrt(2 * math.log(3)))
+    np.testing.assert_allclose(theirs[~known] - ours[~known], gap, rtol=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(q=Q_VALUES, counts=COUNTS)
+def test_without_foresight_vv_ucb_is_the_equation_of_ucb1(q, counts):
+    ours = drop_in_scores(tried(drop_in("vv-ucb", gamma_w=0), counts), q)
+    for action, count in enumerate(counts):
+        if count:
+            expected = q[action] + KAPPA * math.sqrt(2 * math.log(sum(counts)) / count)
+            assert ours[action] == pytest.approx(expected, rel=1e-12)
+
+
+# --- No action twice before every action once ------------------------------------------------------
+
+DISCOUNTS = st.floats(0, 0.999)
+SIZES = st.integers(2, 12)
+# The bounds are strict, so a tried action may be worth almost Q_max, but not Q_max itself.
+WITHIN = st.floats(0, 1 - 1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    name=st.sampled_from(["ucb1", "vv-ucb", "vv-count"]),
+    size=SIZES,
+    gamma_w=DISCOUNTS,
+    r_max=st.floats(1e-3, 1e4),
+    data=st.data(),
+)
+def test_an_untried_action_comes_before_any_second_try(name, size, gamma_w, r_max, data):
+    untried = data.draw(st.integers(0, size - 1))
+    worth = np.array(data.draw(st.lists(WITHIN, min_size=size, max_size=size)))
+    worth[untried] = 0
+    q = worth * r_max / (1 - GAMMA)
+    explorer = drop_in(name, n_actions=size, gamma_w=gamma_w, r_max=r_max)
+    tried(explorer, [0 if action == untried else 1 for action in range(size)])
+    assert explorer.act(0, q) == untried
+
+
+@settings(max_examples=40, deadline=None)
+@given(name=st.sampled_from(["ucb1", "vv-ucb", "vv-count"]), size=SIZES, gamma_w=DISCOUNTS, data=st.data())
+def test_the_first_actions_are_all_different(name, size, gamma_w, data):
+    q = np.array(data.draw(st.lists(WITHIN, min_size=size, max_size=size))) * 2 / (1 - GAMMA)
+    explorer = drop_in(name, n_actions=size, gamma_w=gamma_w)
+    taken = []
+    for _ in range(size):
+        taken.append(explorer.act(0, q))
+        explorer.observe(0, taken[-1], 1, terminated=False)
+    assert sorted(taken) == list(range(size))
+
+
+SPANS = st.floats(1e-3, 1e3)
+
+
+@given(size=SIZES, span=SPANS, gamma_w=DISCOUNTS)
+def test_bound_of_w_as_a_long_term_ucb(size, span, gamma_w):
+    """Q_min + κ(1-γ_w)W > Q_max + κ(1-γ_w)(√(2 log(|A|-1)) + γ_w W), for W above its bound and only there."""
+    bound = long_term_ucb_start(size, span, gamma_w)
+
+    def untried_wins(w):
+        target = math.sqrt(2 * math.log(size - 1)) + gamma_w * w
+        return long_term_ucb(w, gamma_w) > span + long_term_ucb(target, gamma_w)
+
+    assert untried_wins(bound * (1 + 1e-9))
+    assert not untried_wins(bound * (1 - 1e-9))
+
+
+@given(
+    size=SIZES,
+    span=SPANS,
+    gamma_w=DISCOUNTS,
+    data=st.data(),
+)
+def test_bound_of_w_as_a_long_term_count(size, span, gamma_w, data):
+    """The bound is above (Q_max - Q_min)/κ + U of every tried action whose pseudocounts lie in [1-γ_w, 1]."""
+    counts = data.draw(st.lists(st.floats(1 - gamma_w, 1), min_size=size - 1, max_size=size - 1))
+    bound = untried_pseudocount_ucb(size, span, gamma_w, plus=1.0)
+    least = min(counts)
+    assert bound >= (span + ucb(least, sum(counts), 1.0)) * (1 - 1e-12)
+    worst = ucb(1 - gamma_w, (1 - gamma_w) + size - 2, 1.0)
+    assert bound == pytest.approx(span + worst, rel=1e-12)
+
+
+@given(size=SIZES, span=SPANS)
+def test_bound_of_ucb1(size, span):
+    """|A| - 1 actions tried once, +1 in the logarithm: the bound is their U plus the range of Q-values."""
+    assert untried_ucb(size, span, counts_itself=True) == pytest.approx(span + ucb(1, size - 1, 1.0), rel=1e-12)
+
+
+# --- Identical visitation --------------------------------------------------------------------------
+
+
+@st.composite
+def small_worlds(draw):
+    """Draw a deterministic world of a few states, some of whose actions end the episode."""
+    n_states, n_actions = draw(st.integers(1, 5)), 4
+    pairs = n_states * n_actions
+    following = draw(st.lists(st.integers(0, n_states - 1), min_size=pairs, max_size=pairs))
+    ends = draw(st.lists(st.booleans(), min_size=pairs, max_size=pairs))
+    return np.array(following).reshape(n_states, n_actions), np.array(ends).reshape(n_states, n_actions)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    world=small_worlds(),
+    times=st.integers(1, 5),
+    gamma_w=st.floats(0, 0.9),
+    name=st.sampled_from(W_EXPLORERS),
+)
+def test_w_under_identical_visitation(world, times, gamma_w, name):
+    following, ends = world
+    agent = new_agent(name, n_states=len(following), gamma_w=gamma_w)
+    for state, action in np.ndindex(following.shape):
+        for _ in range(times):
+            agent.observe(state, action, 0.0, following[state, action], ends[state, action])
+    converge(agent, sweeps=250)
+    immediate = math.sqrt(2 * math.log(4 * times) / times) if name == "vv-ucb" else times
+    learnt = agent.tables["visitation"][:-1]
+    np.testing.assert_allclose(learnt, immediate / (1 - gamma_w), rtol=1e-6)
+    # So the exploration term is that of the immediate count, whatever γ_w.
+    u = long_term_ucb if name == "vv-ucb" else pseudocount
+    assert u(float(learnt[0, 0]), gamma_w) == pytest.approx(immediate, rel=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(world=small_worlds(), gamma_w=st.floats(0, 0.9), data=st.data())
+def test_uniform_counts_do_not_give_uniform_pseudocounts_but_bounded_ones(world, gamma_w, data):
+    """Every pair tried once but one: the pseudocounts of the others lie between 1 - γ_w and 1 (Section 3.3).
+
+    The text illustrates it by a chain with pseudocounts 3.8 and 4.52 at γ_w = 0.9. With all counts 1 its own
+    bounds (this test) leave room for nothing above 1, so these numbers cannot follow from (1 - γ_w) W and are
+    not tested.
+    """
+    following, ends = world
+    pair = data.draw(st.integers(0, following.size - 1))
+    agent = new_agent("vv-count", n_states=len(following), gamma_w=gamma_w)
+    for i, (state, action) in enumerate(np.ndindex(following.shape)):
+        if i != pair:
+            agent.observe(state, action, 0.0, following[state, action], ends[state, action])
+    converge(agent, sweeps=250)
+    counts = (1 - gamma_w) * agent.tables["visitation"][:-1].ravel()
+    assert counts[pair] == 0
+    others = np.delete(counts, pair)
+    assert (others >= (1 - gamma_w) * (1 - 1e-9)).all()
+    assert (others <= 1 + 1e-9).all()
+
+
+def test_pseudocounts_of_a_uniform_count_differ():
+    """In the toy example with "left" in the start untried: one step from it, two steps, and so on."""
+    agent = new_agent("vv-count", gamma_w=0.9)
+    try_all(agent, wl.make_world("toy-example"), but={(START, LEFT)})
+    converge(agent, sweeps=400)
+    counts = 0.1 * agent.tables["visitation"]
+    assert counts[START, UP] == pytest.approx(0.1)
+    assert counts[cell(1, 2), UP] == pytest.approx(0.1)
+    assert counts[cell(3, 3), LEFT] == pytest.approx(0.1 * (1 + 0.9))
+    assert counts[PRISON, UP] == pytest.approx(1)
