@@ -109,9 +109,7 @@ def agent_for(run: Recording) -> wl.Agent:
         changes["budget"] = int(run.data["budget"])
         window = wl.Replay("window", capacity=20 * run.horizon, batch=32)
         changes["replay"] = window if run.variant == "finite" else "none"
-    agent = wl.Agent.for_world(
-        world_of(run.suite, run.place), run.explorer, preset="as_published_code", **changes
-    )
+    agent = wl.Agent.for_world(world_of(run.suite, run.place), run.explorer, preset="as_published_code", **changes)
     if "QB_init" in run.data:
         plant_heads(agent, run.data["QB_init"])
     return agent

@@ -61,7 +61,8 @@ def test_random_worlds(explorer: str, mdp: TabularMDP, seed: int) -> None:
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "ucb1", "bonus"])
 def test_where_values_take_thousands_of_sweeps_to_settle(explorer: str) -> None:
-    corridor = wl.make_world("S" + 58 * "." + "A\n\nA = treasure 1\nstep = -0.01\n", name="corridor", horizon=400, budget=9000)
+    text = "S" + 58 * "." + "A\n\nA = treasure 1\nstep = -0.01\n"
+    corridor = wl.make_world(text, name="corridor", horizon=400, budget=9000)
     changes = {"discount": 0.999, "learning_rate": 0.002, "visitation_discount": 0.999}
     if explorer in ("ucb1", "bonus"):
         del changes["visitation_discount"]

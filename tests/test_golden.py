@@ -197,10 +197,7 @@ def test_value_errors_along_the_chain(name):
     """They were recorded before each step's update."""
     run, ours = recording(name), followed(name)
     d, mdp = run.data, world_of(run.suite, run.place).mdp
-    values = {
-        t: policy_value(mdp, uniform_over_ties(ours.evaluated[t]), d["gamma"])
-        for t in sorted(run.solved_after)
-    }
+    values = {t: policy_value(mdp, uniform_over_ties(ours.evaluated[t]), d["gamma"]) for t in sorted(run.solved_after)}
     steps = list(values)
     np.testing.assert_allclose([values[t][d["s"][t]] for t in steps], d["Vt"][steps], **SOLVED)
     errors = [((values[t] - d["V_STAR"]) ** 2).mean() for t in steps]

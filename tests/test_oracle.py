@@ -18,7 +18,7 @@ from oracle.explorers import EXPLORERS
 from wanderlust import streams
 from wanderlust.exploration.registry import explorer_class
 from wanderlust.learning.settings import Replay
-from wanderlust.mdp import TabularMDP
+from wanderlust.mdp import TabularMDP, deterministic_mdp
 from wanderlust.worlds import World, make_world
 from wanderlust.worlds.base import Defaults
 
@@ -129,6 +129,26 @@ def test_where_anything_can_follow(memory: str, explorer: str) -> None:
     )
     replay = Replay(memory, capacity=50, batch=25)
     assert_fast_equals_slow(world, explorer, seed=1, steps=300, replay=replay, **small_ensemble(explorer))
+
+
+def test_a_policy_with_ties_is_evaluated_anew() -> None:
+    """While nothing is learnt, what the greedy policy collects is luck; the first reward is thirty steps away."""
+    n_states = 40
+    following = np.minimum(np.arange(n_states) + 1, n_states - 1)
+    reward = np.zeros((n_states, 2))
+    reward[30, 1] = 1.0
+    world = World(
+        name="corridor",
+        mdp=deterministic_mdp(
+            np.column_stack([following] * 2), reward, np.zeros((n_states, 2), bool), np.eye(n_states)[0]
+        ),
+        defaults=Defaults(horizon=n_states, budget=30),
+        action_names=("a", "b"),
+        r_max=1.0,
+    )
+    slow = assert_fast_equals_slow(world, "random", seed=1, evaluate_every=1)
+    assert not slow.tables["target"].any()
+    assert len(set(slow.returns)) == 2
 
 
 @pytest.mark.parametrize("explorer", ENSEMBLES)

@@ -137,9 +137,7 @@ def test_deep_sea_of_any_depth(depth):
     assert (world.defaults.horizon, world.defaults.budget) == (depth, 500_000)
     dive = 0.99 ** (depth - 1)
     toll = 0.01 / depth * (1 - 0.99 ** (depth - 1)) / (1 - 0.99)
-    treasure, bomb = (
-        optimal_return(make_world("deep-sea", depth=depth, flag=f)) for f in ("treasure", "bomb")
-    )
+    treasure, bomb = (optimal_return(make_world("deep-sea", depth=depth, flag=f)) for f in ("treasure", "bomb"))
     assert treasure == pytest.approx(dive - toll)
     assert bomb == 0
     assert optimal_return(world) == pytest.approx(treasure / 2)
@@ -220,8 +218,7 @@ def test_slips_mix_the_three_kinds_of_outcome(mdp, mix):
         for a in range(mdp.n_actions):
             possible = np.flatnonzero(slipping.probability[s, a])
             outcomes = {
-                (slipping.next_state[s, a, k], slipping.terminal[s, a, k], slipping.reward[s, a, k])
-                for k in possible
+                (slipping.next_state[s, a, k], slipping.terminal[s, a, k], slipping.reward[s, a, k]) for k in possible
             }
             assert len(outcomes) == len(possible)
 

@@ -195,9 +195,8 @@ class Agent:
     ) -> None:
         """Learn from what came of an action.
 
-        `terminated` says that the task ended there, so that nothing follows; `truncated` that the episode was
-        merely cut
-        off, so that the next state's value still counts.
+        `terminated` says that the task ended there, so that nothing follows; `truncated` that the episode was merely
+        cut off, so that the next state's value still counts.
         """
         state = self._checked_state(state, "state")
         next_state = state if terminated else self._checked_state(next_state, "next_state")

@@ -36,7 +36,8 @@ def bench(
 
     from wanderlust.bench import measures, report
 
-    console = Console()
+    # Wide enough for the table where there is no terminal to ask.
+    console = Console() if sys.stdout.isatty() else Console(width=150)
     found = report.collect(measures.all_lines(quick, peers_python), console)
     console.print(report.table(found))
     if json is not None:

@@ -126,8 +126,8 @@ def compiled(function: F) -> F:
 def compiled_for_rule(function: F) -> F:
     """Do the same for a function that is given an explorer. Its code is kept only as part of the kernels that call it.
 
-    Trap: numba's index of cached code names the classes of all arguments. In the package's own folder, a user's class would
-    keep everyone who cannot import it from loading anything at all.
+    Trap: numba's index of cached code names the classes of all arguments. In the package's own folder, a user's class
+    would keep everyone who cannot import it from loading anything at all, and its code would go stale when edited.
     """
     return _njit(function, None, **_INTERNAL) if COMPILED else function
 
@@ -166,7 +166,10 @@ def kernel(function: F) -> Callable[[type | None], F]:
 
 
 def _vectorised(function: F) -> F:
-    """Let a function, and all that it calls, be compiled with vectors of neighbouring values (off by default in numba)."""
+    """Let a function, and all that it calls, be compiled with vectors of neighbouring values.
+
+    numba leaves this off by default; it is what makes the dense sweep fast.
+    """
     called = False
 
     @functools.wraps(function)

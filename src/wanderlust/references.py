@@ -1,9 +1,8 @@
 """Structs by reference in compiled code: a NamedTuple of numbers, arrays and NamedTuples as one pointer.
 
 numba passes a tuple of arrays by value, seven machine words for each array, counts references to each of them
-whenever the
-tuple changes hands, and takes the tuple apart at every call from Python: tens of microseconds for two dozen arrays.
-`Reference(struct)` does this once and keeps the result; a kernel called with it gets one pointer.
+whenever the tuple changes hands, and takes the tuple apart at every call from Python: tens of microseconds for two
+dozen arrays. `Reference(struct)` does this once and keeps the result; a kernel called with it gets one pointer.
 Compiled code reads fields as ever (`mind.values`), and counts nothing: whoever holds the reference holds the arrays.
 """
 

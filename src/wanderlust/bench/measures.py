@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from wanderlust.agent import Agent
 from wanderlust.bench import peer_script
-from wanderlust.bench.plain_numpy import Transcription, Tuned
+from wanderlust.bench.plain_numpy import Transcription, Transition, Tuned
 from wanderlust.bench.result import Result, Skipped, best_of, faster, limited, within
 from wanderlust.bench.startup import cold_start, help_time
 from wanderlust.compiled import by_reference, entry
-from wanderlust.exploration.check import run_agent
 from wanderlust.learning.mind import N_ROWS, N_STATES, N_STORED, Mind, Plan
 from wanderlust.learning.replay import discard_batch, draw_batch
 from wanderlust.learning.sweep import sweep_dense
-from wanderlust.mdp import TabularMDP
 from wanderlust.planning import reachable_states
 from wanderlust.training import Session, train
 from wanderlust.worlds import World, make_world
@@ -36,8 +35,9 @@ def whole_run(world: World, explorer: str, *, steps: int, repeats: int = 3, **ch
     return best_of(repeats, lambda: train(world, explorer, seed=1, steps=steps, **changes))[0] / steps
 
 
-def full_memory(mdp: TabularMDP) -> list[tuple[int, int, float, int, bool]]:
+def full_memory(world: World) -> list[Transition]:
     """Return one transition for every pair that can be visited."""
+    mdp = world.mdp
     states = np.flatnonzero(reachable_states(mdp))
     return [
         (int(s), a, float(mdp.reward[s, a, 0]), int(mdp.next_state[s, a, 0]), bool(mdp.terminal[s, a, 0]))
@@ -60,9 +60,9 @@ def check_reference(reference: Transcription | Tuned, world: World, explorer: st
 
 
 def against_numpy(quick: bool) -> Lines:
-    """Compare whole runs on `wall` with the two NumPy versions, extrapolated from their time per step at full memory."""
+    """Compare whole runs on `wall` with two NumPy versions, extrapolated from their time per step at full memory."""
     wall, steps = make_world("wall"), 100_000
-    pairs = full_memory(wall.mdp)
+    pairs = full_memory(wall)
     for explorer, versions in (("vv-ucb", ((Transcription, 250), (Tuned, 12))), ("vv-count", ((Tuned, 10),))):
         rule = Session(wall, explorer).rule
         # The first steps, in which memory fills up, take less of everything; the whole run is what is compared.
@@ -70,7 +70,7 @@ def against_numpy(quick: bool) -> Lines:
         for version, target in versions:
             check_reference(version(wall.mdp, rule, discount=0.99, learning_rate=0.5), wall, explorer, 400)
             reference = version(wall.mdp, rule, discount=0.99, learning_rate=0.5)
-            _fill(reference, pairs)
+            reference.fill(pairs)
             few = 5 if quick else 20
 
             def some_steps(learner: Any = reference, count: int = few) -> None:
@@ -86,19 +86,6 @@ def against_numpy(quick: bool) -> Lines:
                 target,
                 unit="µs/step",
             )
-
-
-def _fill(reference: Transcription | Tuned, pairs: list[tuple[int, int, float, int, bool]]) -> None:
-    """Put all pairs into a reference's memory without the thousands of sweeps that learning them one by one takes."""
-    if isinstance(reference, Tuned):
-        for s, a, r, s2, over in pairs:
-            pair = s * reference.n_actions + a
-            reference.n[pair], reference.over[pair], reference.reward[0, pair] = 1, over, r
-            reference.next_state[pair] = reference.end if over else s2
-        return
-    s, a, r, s2, over = (np.array(column) for column in zip(*pairs, strict=True))
-    reference.s, reference.a, reference.s2, reference.r, reference.over = s, a, s2, r, over
-    reference.seen[s, a], reference.n[s, a] = True, 1
 
 
 @entry
@@ -122,12 +109,15 @@ def sweep_against_stream(quick: bool) -> Lines:
     mind, plan, times = session.mind, session.plan, 500
     n_pairs = int(mind.numbers[N_STATES] + 1) * plan.n_actions
     table = plan.visitation
-    arrays = [mind.values[table, :n_pairs].copy(), mind.mirror[table, :n_pairs].copy(), mind.next_id[:n_pairs].copy()]
+    values, reward = mind.values[table, :n_pairs].copy(), mind.mirror[table, :n_pairs].copy()
+    next_id = mind.next_id[:n_pairs].copy()
     m, p = by_reference(mind), by_reference(plan)
     _sweep_often(table, m, p, 1)
-    _stream_often(*arrays, 1)
+    _stream_often(values, reward, next_id, 1)
     ours, stream = best_of(
-        5 if quick else 20, lambda: _sweep_often(table, m, p, times), lambda: _stream_often(*arrays, times)
+        5 if quick else 20,
+        lambda: _sweep_often(table, m, p, times),
+        lambda: _stream_often(values, reward, next_id, times),
     )
     yield within(
         f"one dense W sweep over {n_pairs:,} pairs, against streaming its arrays",
@@ -263,15 +253,22 @@ def _time_of_steps(session: Session, steps: int) -> float:
 def step_by_step(quick: bool) -> Lines:
     """Compare the two drivers."""
     wall, steps = make_world("wall"), 5_000 if quick else 20_000
-    run_agent(wall, "epsilon-greedy", seed=1, steps=10)
-    train(wall, "epsilon-greedy", seed=1, steps=200)
-    agent, fused = best_of(
-        3,
-        lambda: run_agent(wall, "epsilon-greedy", seed=1, steps=steps),
-        lambda: train(wall, "epsilon-greedy", seed=1, steps=steps),
-    )
+    record = train(wall, "epsilon-greedy", seed=1, steps=steps, keep_trajectory=True)
+    path = [
+        (s, a, float(wall.mdp.reward[s, a, 0]), int(wall.mdp.next_state[s, a, 0]), bool(wall.mdp.terminal[s, a, 0]))
+        for s, a in zip(record.states.tolist(), record.actions.tolist(), strict=True)
+    ]
+
+    def follow() -> None:
+        agent = Agent.for_world(wall, "epsilon-greedy", seed=1)
+        for s, a, r, s2, over in path:
+            agent.act(s)
+            agent.observe(s, a, r, s2, over)
+
+    follow()
+    agent, fused = best_of(3, follow, lambda: train(wall, "epsilon-greedy", seed=1, steps=steps))
     yield limited(
-        "step-by-step Agent on wall (act, world's step, observe), above the fused step",
+        "step-by-step Agent on wall (act and observe), above the fused step",
         MICRO * (agent - fused) / steps,
         15,
         unit="µs/step",
@@ -316,11 +313,11 @@ def peers(quick: bool, python: str) -> Lines:
         if not times:
             continue
         best = min(times, key=lambda library: times[library])
-        for what, explorer, changes, target in (
-            ("ε-greedy without memory", "epsilon-greedy", {"replay": "none"}, 100),
-            ("vv-ucb with full memory", "vv-ucb", {}, 1),
+        for what, explorer, replay, target in (
+            ("ε-greedy without memory", "epsilon-greedy", "none", 100),
+            ("vv-ucb with full memory", "vv-ucb", "full", 1),
         ):
-            ours = whole_run(world, explorer, steps=200_000, **changes)
+            ours = whole_run(world, explorer, steps=200_000, replay=replay)
             yield faster(
                 f"{name}, {what}, against {best}",
                 MICRO * ours,

@@ -1,6 +1,6 @@
-"""Plain Q-learning by other libraries on one of our worlds. Stands alone: it runs in whatever Python has them installed.
+"""Plain Q-learning by other libraries on one of our worlds. Stands alone: it runs in whatever Python has them.
 
-    python peer_script.py LIBRARY world.npz STEPS      prints seconds per environment step
+python peer_script.py LIBRARY world.npz STEPS      prints seconds per environment step
 """
 
 from __future__ import annotations

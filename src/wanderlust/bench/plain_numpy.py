@@ -12,6 +12,9 @@ import numpy as np
 
 from wanderlust.mdp import FloatArray, TabularMDP
 
+Transition = tuple[int, int, float, int, bool]
+"""State, action, reward, next state, and whether the episode is over."""
+
 
 class Transcription:
     """Algorithm 3 or 4 of the paper, vectorised over the memory, nothing kept that could be computed again."""
@@ -44,6 +47,11 @@ class Transcription:
         best = self.w[self.s2].min(axis=1) if self.minimise else self.w[self.s2].max(axis=1)
         target = reward + self.discount_w * best * ~self.over
         self.w[self.s, self.a] += self.rate * (target - self.w[self.s, self.a])
+
+    def fill(self, memory: list[Transition]) -> None:
+        """Put distinct pairs into the memory at once, without a sweep for each of them."""
+        self.s, self.a, self.r, self.s2, self.over = (np.array(column) for column in zip(*memory, strict=True))
+        self.seen[self.s, self.a], self.n[self.s, self.a] = True, 1
 
     def visitation_reward(self) -> FloatArray:
         """Return the visitation reward of every pair in memory."""
@@ -103,6 +111,13 @@ class Tuned:
                 by_state.min(axis=1, out=self.best[table])
             else:
                 by_state.max(axis=1, out=self.best[table])
+
+    def fill(self, memory: list[Transition]) -> None:
+        """Put distinct pairs into the memory at once, without a sweep for each of them."""
+        for s, a, r, s2, over in memory:
+            pair = s * self.n_actions + a
+            self.n[pair], self.over[pair], self.reward[0, pair] = 1, over, r
+            self.next_state[pair] = self.end if over else s2
 
     def tables(self) -> dict[str, FloatArray]:
         """Return the tables by the names that wanderlust gives them."""

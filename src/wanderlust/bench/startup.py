@@ -14,9 +14,7 @@ _FIRST_STEP = "import wanderlust as wl; wl.train('prison', 'vv-ucb', steps=1)"
 def seconds(arguments: list[str], **environment: str) -> float:
     """Return how long a new Python process takes."""
     begin = time.perf_counter()
-    subprocess.run(
-        [sys.executable, *arguments], env={**os.environ, **environment}, check=True, capture_output=True
-    )
+    subprocess.run([sys.executable, *arguments], env={**os.environ, **environment}, check=True, capture_output=True)
     return time.perf_counter() - begin
 
 

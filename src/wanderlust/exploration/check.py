@@ -24,9 +24,8 @@ def check_explorer(explorer: str | type, *, steps: int = _STEPS, **options: Any)
     """Raise `InvalidExplorer` unless an explorer keeps to the protocol.
 
     It is run with every kind of memory, in a deterministic and a stochastic world, fused and step by step. It must
-    choose valid
-    actions, keep all values finite, do the same with the same seed and in both drivers, and go on from a saved file
-    as if it had never stopped.
+    choose valid actions, keep all values finite, do the same with the same seed and in both drivers, and go on from a
+    saved file as if it had never stopped.
     """
     cls = explorer_class(explorer)
     name = explorer_name(cls)

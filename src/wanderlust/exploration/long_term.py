@@ -1,8 +1,8 @@
 """Exploration by the long-term visitation value W, learnt beside Q and never mixed into its reward (Section 3.2).
 
 W(s, a) is the discounted sum of a visitation reward that is to be had from taking `a` in `s`: a value of where
-exploration is
-still to be had. Terminal states pay theirs as if the agent stayed in them for ever, or it would never return to them.
+exploration is still to be had. Terminal states pay theirs as if the agent stayed in them for ever, or it would never
+return to them.
 """
 
 from __future__ import annotations

@@ -64,9 +64,8 @@ class Problem:
     def value_range(self) -> float:
         """Q_max - Q_min: r_max / (1 - γ) as in the paper's experiments.
 
-        Where no reward is positive it is (r_max - r_min) / (1 - γ), as the paper's footnote has it, and 1 / (1 -
-        γ) where all
-        rewards are alike: nothing to gain would otherwise mean nothing to explore.
+        Where no reward is positive it is (r_max - r_min) / (1 - γ), as the paper's footnote has it, and 1 / (1 - γ)
+        where all rewards are alike: nothing to gain would otherwise mean nothing to explore.
         """
         low, high = self.reward_range
         span = high if high > 0.0 else high - low

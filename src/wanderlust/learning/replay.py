@@ -1,8 +1,7 @@
 """Minibatches: which transitions are replayed, and how a table moves by them.
 
-A batch is drawn without replacement by a partial Fisher-Yates shuffle that is never undone: any order of the list
-is as good a
-starting point for the next shuffle as any other, so a draw of k costs k swaps, however long the list.
+A batch is drawn without replacement by a partial Fisher-Yates shuffle that is never undone: any order of the list is
+as good a starting point for the next shuffle as any other, so a draw of k costs k swaps, however long the list.
 
 A batch is kept as its distinct rows (`drawn`) and how often each was drawn (`times`).
 """

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust.errors import InvalidExplorer, InvalidSetting, check_choice, check_integer, check_number
+from wanderlust.errors import InvalidExplorer, InvalidSetting, check_choice, check_flag, check_integer, check_number
 from wanderlust.exploration.protocol import Blueprint, Problem
 from wanderlust.learning.mind import FULL, NO_MEMORY, ROW_REWARD, TARGET, WINDOW, Plan
 

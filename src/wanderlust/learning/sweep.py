@@ -1,9 +1,8 @@
 """One simultaneous sweep of a table over the whole memory, in two ways that give the same bits.
 
 **Active**: a pair's update can change something only if its own value moved in the last sweep, or its reward, or
-the value
-of a state that it leads to. States with such a pair are on a work list; all others are left alone, exactly. For Q this
-is one state in a hundred once the first rewards have spread.
+the value of a state that it leads to. States with such a pair are on a work list; all others are left alone, exactly.
+For Q this is one state in a hundred once the first rewards have spread.
 
 **Dense**: all pairs, in two straight passes that the compiler can vectorise: move every value, then take the best
 action of every state. Faster when most states are active, as they are for W, whose rewards change all the time.
