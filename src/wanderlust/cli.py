@@ -24,6 +24,7 @@ def bench(
     *,
     quick: Annotated[bool, arg(help="Fewer repeats, smaller sizes: about two minutes.")] = False,
     json: Annotated[Path | None, arg(metavar="FILE", help="Also write machine and results to this file.")] = None,
+    plot: Annotated[Path | None, arg(metavar="FILE", help="Also draw how times grow with the world.")] = None,
     peers_python: Annotated[
         str | None, arg(metavar="PYTHON", help="A Python that has mushroom-rl and table-rl, if this one has not.")
     ] = None,
@@ -44,6 +45,9 @@ def bench(
         json.parent.mkdir(parents=True, exist_ok=True)
         json.write_text(report.as_json(found, quick) + "\n")
         console.print(f"written to {json}")
+    if plot is not None:
+        report.plot_growth(found, plot)
+        console.print(f"drawn to {plot}")
 
 
 @app.command

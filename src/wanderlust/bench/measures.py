@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -218,30 +219,29 @@ def growth(quick: bool) -> Lines:
         session = Session(wall_like(side), "epsilon-greedy", seed=1, epsilon_start=0.1, steps=400_000)
         session.advance(200_000)
         times[side] = _time_of_steps(session, 100_000) * NANO
-    series = ", ".join(f"{side}²: {t:.0f} ns" for side, t in times.items())
-    yield within(
+    line = within(
         f"growth of the world {sides[0]}² to {sides[-1]}², ε-greedy with Q settled",
         times[sides[-1]],
         times[sides[0]],
         1.5,
         unit="ns/step",
-        note=series,
+        note=", ".join(f"{side}²: {t:.0f} ns" for side, t in times.items()),
     )
-    depths = (50, 100) if quick else (50, 100, 200)
-    for depth in depths:
-        steps = 30_000 if quick else 100_000
-        session = Session(make_world("deep-sea", depth=depth), "vv-ucb", seed=1, steps=2 * steps)
+    yield replace(line, points=tuple((float(side**2), t) for side, t in times.items()))
+    points, notes, costs = [], [], []
+    for depth in (50, 100) if quick else (50, 100, 200):
+        # Long enough to meet every state: the time of a sweep is to be that of a full table.
+        steps = 40 * depth**2
+        session = Session(make_world("deep-sea", depth=depth), "vv-ucb", seed=1, steps=steps + 3_000)
         session.advance(steps)
-        t = _time_of_steps(session, 2_000)
+        t = _time_of_steps(session, 3_000)
         n_pairs = int(session.mind.numbers[N_STATES]) * session.plan.n_actions
-        size = sum(array.nbytes for array in session.mind if isinstance(array, np.ndarray))
-        yield limited(
-            f"deep-sea {depth}, vv-ucb, {n_pairs:,} pairs met",
-            NANO * t / n_pairs,
-            1.5,
-            unit="ns/pair/step",
-            note=f"{MICRO * t:.1f} µs/step, {size / 2**20:.1f} MiB",
-        )
+        size = sum(array.nbytes for array in session.mind)
+        points.append((float(n_pairs), NANO * t))
+        costs.append(NANO * t / n_pairs)
+        notes.append(f"N={depth}: {n_pairs:,} pairs, {MICRO * t:.1f} µs, {size / 2**20:.1f} MiB")
+    line = limited("deep-sea, vv-ucb, the dearest step", max(costs), 1.5, unit="ns/pair", note="; ".join(notes))
+    yield replace(line, points=tuple(points))
 
 
 def _time_of_steps(session: Session, steps: int) -> float:

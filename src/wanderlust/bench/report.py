@@ -91,6 +91,7 @@ def as_json(lines: list[Result | Skipped], quick: bool) -> str:
             "unit": line.unit,
             "note": line.note,
             "met": line.met,
+            "points": line.points,
         }
         for line in lines
         if isinstance(line, Result)
@@ -98,3 +99,26 @@ def as_json(lines: list[Result | Skipped], quick: bool) -> str:
     skipped = [{"name": line.name, "why": line.why} for line in lines if isinstance(line, Skipped)]
     document = {"machine": machine(), "quick": quick, "results": results, "skipped": skipped}
     return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def plot_growth(lines: list[Result | Skipped], file: Path) -> None:
+    """Draw time against size for the lines that followed growth, on logarithmic axes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    followed = [line for line in lines if isinstance(line, Result) and line.points]
+    figure, axes = pyplot.subplots(1, len(followed), figsize=(4.8 * len(followed), 3.6), squeeze=False)
+    labels = (("cells of the world", "ns per step"), ("pairs met", "ns per step"))
+    for axis, line, (size, unit) in zip(axes[0], followed, labels, strict=True):
+        x, y = zip(*line.points, strict=True)
+        axis.loglog(x, y, "o-", color="#0072b2")
+        axis.set(
+            xlabel=size, ylabel=unit, title=line.name.partition(", ")[2] or line.name, ylim=(min(y) / 4, max(y) * 4)
+        )
+        axis.grid(alpha=0.3, which="both")
+    figure.tight_layout()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=120)
+    pyplot.close(figure)

@@ -21,6 +21,8 @@ class Result:
     unit: str
     """Of ours and the reference; the ratio has the unit too where there is no reference."""
     note: str = ""
+    points: tuple[tuple[float, float], ...] = ()
+    """Size and time, where growth was followed."""
 
     @property
     def met(self) -> bool:
