@@ -226,6 +226,9 @@ def announce(rule: type, driver: str) -> bool:
     """
     if not COMPILED or _is_ready(rule, driver):
         return False
+    if (rule, driver) in _announced:
+        return True
+    _announced.add((rule, driver))
     print(
         f"wanderlust: compiling {rule.__name__} for this machine (once; some seconds) ...",
         file=sys.stderr,
@@ -253,6 +256,7 @@ def _ready_mark(rule: type, driver: str) -> Path | None:
     return folder and folder / f"{rule.__module__}.{rule.__qualname__}.{driver}.ready"
 
 
+_announced: set[tuple[type, str]] = set()
 _ready: set[tuple[type, str]] = set()
 
 
