@@ -89,13 +89,13 @@ def _run(ruled: Ruled, mind: Mind, plan: Plan, course: Course, until: int) -> in
         place[STATE] = draw_start(course.starts, course.chances, mind.streams, WORLD)
         rule.begin_episode(mind.notes, mind.streams)
     state = place[STATE]
-    number = known_state(state, ids, mind)
     t = place[EPISODE_STEP]
     while mind.numbers[STEP] < until:
         if not has_room(mind, plan):
             place[STATE], place[EPISODE_STEP] = state, t
             return NO_ROOM
         step = mind.numbers[STEP]
+        number = known_state(state, ids, mind)
         action = rule.choose(view_of(number, mind, plan), mind.scores, mind.streams)
         if action < 0 or action >= plan.n_actions:
             place[OFFENDING_ACTION] = action
@@ -120,7 +120,6 @@ def _run(ruled: Ruled, mind: Mind, plan: Plan, course: Course, until: int) -> in
             rule.begin_episode(mind.notes, mind.streams)
         else:
             state = next_state
-        number = known_state(state, ids, mind)
     place[STATE], place[EPISODE_STEP] = state, t
     return DONE
 

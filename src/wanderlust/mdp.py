@@ -47,8 +47,8 @@ class TabularMDP(NamedTuple):
 
     @property
     def deterministic(self) -> bool:
-        """Whether every action has one certain outcome (the start may still be random)."""
-        return bool(np.all(self.probability.max(axis=2) == 1.0))
+        """Whether the first outcome of every action is certain (the start may still be random)."""
+        return bool(np.all(self.probability[:, :, 0] == 1.0))
 
     @property
     def reward_range(self) -> tuple[float, float]:

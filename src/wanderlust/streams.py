@@ -22,11 +22,12 @@ Streams = NDArray[np.uint64]
 WORLD, EXPLORER, REPLAY, EVALUATION = 0, 1, 2, 3
 NAMES = ("world", "explorer", "replay", "evaluation")
 
-_STRIDE = np.uint64(0x9E3779B97F4A7C15)
+STRIDE = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _SHIFT_30, _SHIFT_27, _SHIFT_31, _SHIFT_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _TO_UNIT = math.ldexp(1.0, -53)
+HALF, LOW_HALF, _TWO_TO_32 = np.uint64(32), np.uint64(2**32 - 1), np.uint64(2**32)
 
 
 def new_streams(seed: int) -> Streams:
@@ -40,17 +41,35 @@ def named_seed(seed: int, name: str) -> np.random.SeedSequence:
 
 
 @formula
-def uniform(streams: Streams, which: int) -> float:
-    """Draw a number in [0, 1) from one stream."""
-    counter = streams[which] + _STRIDE
-    streams[which] = counter
+def scrambled(counter: np.uint64) -> np.uint64:
+    """Return the 64 random bits that belong to a stream's counter."""
     bits = (counter ^ (counter >> _SHIFT_30)) * _MIX_1
     bits = (bits ^ (bits >> _SHIFT_27)) * _MIX_2
-    bits = bits ^ (bits >> _SHIFT_31)
-    return float(bits >> _SHIFT_11) * _TO_UNIT
+    return bits ^ (bits >> _SHIFT_31)
+
+
+@formula
+def uniform(streams: Streams, which: int) -> float:
+    """Draw a number in [0, 1) from one stream."""
+    counter = streams[which] + STRIDE
+    streams[which] = counter
+    return float(scrambled(counter) >> _SHIFT_11) * _TO_UNIT
 
 
 @formula
 def below(streams: Streams, which: int, n: int) -> int:
     """Draw a whole number from 0 to n - 1 from one stream."""
     return int(uniform(streams, which) * n)
+
+
+@formula
+def scaled(half: np.uint64, n: np.uint64) -> np.uint64:
+    """Turn 32 random bits into a whole number below n: the upper half of their product (Lemire 2019)."""
+    return (half * n) >> HALF
+
+
+@formula
+def is_fair(half: np.uint64, n: np.uint64) -> bool:
+    """Tell whether `scaled` may use these bits: numbers that would come up once too often are to be drawn again."""
+    low = (half * n) & LOW_HALF
+    return bool(low >= n or low >= _TWO_TO_32 % n)

@@ -19,14 +19,29 @@ class Chance:
     def __init__(self, seed: int, name: str) -> None:
         self.counter = int(seed_of(seed, name).generate_state(1, np.uint64)[0])
 
-    def uniform(self) -> float:
-        """Return a number in [0, 1): the upper 53 bits of the scrambled counter."""
+    def bits(self) -> int:
+        """Return 64 random bits: the counter, one stride on, scrambled."""
         self.counter = (self.counter + 0x9E3779B97F4A7C15) & _64_BITS
         z = self.counter
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _64_BITS
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _64_BITS
-        z ^= z >> 31
-        return (z >> 11) / 2**53
+        return z ^ (z >> 31)
+
+    def two_below(self, n: int, m: int) -> tuple[int, int]:
+        """Return one of 0 ... n - 1 and one of 0 ... m - 1, from the two halves of 64 bits.
+
+        A half times n, divided by 2^32, is one of them. Some come up once more than others among the 2^32 halves, so
+        the halves whose remainder is below 2^32 mod n are drawn again (Lemire).
+        """
+        while True:
+            bits = self.bits()
+            (i, rest_i), (j, rest_j) = divmod((bits >> 32) * n, 2**32), divmod(bits % 2**32 * m, 2**32)
+            if rest_i >= 2**32 % n and rest_j >= 2**32 % m:
+                return i, j
+
+    def uniform(self) -> float:
+        """Return a number in [0, 1): the upper 53 bits of the scrambled counter."""
+        return (self.bits() >> 11) / 2**53
 
     def below(self, n: int) -> int:
         """Return one of 0 ... n - 1."""

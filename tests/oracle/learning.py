@@ -99,7 +99,7 @@ class QLearning:
             self.learn([transition], {transition.outcome: transition.r})
         else:
             self.memory.store(transition)
-            self.learn(self.batch(), self.memory.mean_rewards())
+            self.learn(self.batch(), self.memory.mean_reward)
         self.i += 1
 
     def batch(self) -> list[Transition]:

@@ -40,14 +40,22 @@ class Memory:
         self.urn: list[int] = []
         self.stored = 0
         self.first_seen: dict[Outcome, int] = {}
+        self.count: dict[Outcome, int] = {}
+        self.mean_reward: dict[Outcome, float] = {}
 
     def store(self, transition: Transition) -> None:
         """Keep a transition; a full ring gives up its oldest."""
-        self.first_seen.setdefault(transition.outcome, self.stored)
+        key, r = transition.outcome, transition.r
+        self.first_seen.setdefault(key, self.stored)
+        # A running mean over as many rewards as are in the memory: a window's follows the latest.
+        self.count[key] = self.count.get(key, 0) + 1
+        mean = self.mean_reward.get(key, 0.0)
+        self.mean_reward[key] = r if self.count[key] == 1 else mean + (r - mean) / self.count[key]
         if self.capacity is None or len(self.transitions) < self.capacity:
             self.urn.append(len(self.transitions))
             self.transitions.append(transition)
         else:
+            self.count[self.transitions[self.stored % self.capacity].outcome] -= 1
             self.transitions[self.stored % self.capacity] = transition
         self.stored += 1
 
@@ -63,21 +71,12 @@ class Memory:
         """
         n = len(self.urn)
         if n > size:
-            for i in range(size):
-                j = i + chance.below(n - i)
-                self.urn[i], self.urn[j] = self.urn[j], self.urn[i]
+            for i in range(0, size, 2):
+                for place, further in zip((i, i + 1), chance.two_below(n - i, n - i - 1), strict=True):
+                    if place < size:
+                        j = place + further
+                        self.urn[place], self.urn[j] = self.urn[j], self.urn[place]
         return [self.transitions[place] for place in self.urn[:size]]
-
-    def mean_rewards(self) -> dict[Outcome, float]:
-        """Return the mean reward of every outcome in the memory: a running mean, the oldest first."""
-        oldest = self.stored % len(self.transitions) if len(self.transitions) == self.capacity else 0
-        count: dict[Outcome, int] = {}
-        mean: dict[Outcome, float] = {}
-        for transition in self.transitions[oldest:] + self.transitions[:oldest]:
-            key, r = transition.outcome, transition.r
-            count[key] = count.get(key, 0) + 1
-            mean[key] = r if count[key] == 1 else mean[key] + (r - mean[key]) / count[key]
-        return mean
 
 
 def tally(transitions: list[Transition]) -> dict[Pair, dict[int | None, int]]:

@@ -26,8 +26,6 @@ class SlowRecord:
     returns: NDArray[np.float64]
     """Empty in a stochastic world, where no rollout gives the expected return."""
     tables: dict[str, NDArray[np.float64]]
-    met: NDArray[np.bool_]
-    """The states that the agent started in or was led to, acted in or not."""
 
 
 def train_slowly(world: World, explorer: str, *, seed: int, preset: str = "as_written", **changes: Any) -> SlowRecord:
@@ -39,17 +37,14 @@ def train_slowly(world: World, explorer: str, *, seed: int, preset: str = "as_wr
     actions: list[int] = []
     discovered: list[int] = []
     returns: list[float] = []
-    met = np.zeros(world.n_states, bool)
     while agent.i < settings.run_length:
         s = reset(world, world_chance)
         agent.begin_episode()
-        met[s] = True
         agent.meet(s)
         for _ in range(settings.horizon):
             a = agent.choose(s)
             s_next, r, terminal = step(world, s, a, world_chance)
             if not terminal:
-                met[s_next] = True
                 agent.meet(s_next)
             states.append(s)
             actions.append(a)
@@ -69,7 +64,6 @@ def train_slowly(world: World, explorer: str, *, seed: int, preset: str = "as_wr
         discovered=np.array(discovered),
         returns=np.array(returns),
         tables={name: np.array(values) for name, values in agent.tables().items()},
-        met=met,
     )
 
 

@@ -84,7 +84,7 @@ def sweep_active(table: int, mind: Mind, plan: Plan) -> None:
     n_actions = plan.n_actions
     minimise = plan.minimise[table]
     values, best, mirror = mind.values[table], mind.best[table], mind.mirror[table]
-    next_id, discount = mind.next_id, plan.discount[table]
+    next_id, into, discount, rate = mind.next_id, mind.into, plan.discount[table], plan.learning_rate
     flags, work, following = mind.flags[table], mind.work[table], mind.work[plan.n_swept]
     flags_of_several = mind.flags[plan.n_swept]
     origin, also_into = mind.row_ints[ROW_STATE], mind.row_ints[ROW_INTO]
@@ -100,8 +100,8 @@ def sweep_active(table: int, mind: Mind, plan: Plan) -> None:
                 target = mean_target(pair, table, mind, plan, best)
             else:
                 target = outcome_target(mirror[pair], discount, best[next_id[pair]])
-            scratch[i * n_actions + action] = moved(values[pair], target, plan.learning_rate)
-    n_following = 0
+            scratch[i * n_actions + action] = moved(values[pair], target, rate)
+    n_following, any_changed = 0, False
     for i in range(n_work):
         state = work[i]
         changed = False
@@ -115,8 +115,7 @@ def sweep_active(table: int, mind: Mind, plan: Plan) -> None:
                     mirror[pair] = value
         if not changed:
             continue
-        if table == plan.evaluated:
-            mind.numbers[POLICY_CHANGED] = 1
+        any_changed = True
         if flags[state] == 0:
             flags[state] = 1
             following[n_following] = state
@@ -124,7 +123,7 @@ def sweep_active(table: int, mind: Mind, plan: Plan) -> None:
         fresh_best = best_action_value(values, state, n_actions, minimise)
         if fresh_best != best[state]:
             best[state] = fresh_best
-            row = mind.into[state]
+            row = into[state]
             while row != NONE:
                 reader = origin[row]
                 if flags[reader] == 0:
@@ -135,6 +134,8 @@ def sweep_active(table: int, mind: Mind, plan: Plan) -> None:
     for i in range(n_following):
         work[i] = following[i]
     mind.pace[table, N_WORK] = n_following
+    if any_changed and table == plan.evaluated:
+        mind.numbers[POLICY_CHANGED] = 1
 
 
 @compiled
