@@ -78,7 +78,7 @@ def for_ever(reward: float, visitation_discount: float) -> float:
 @formula
 def decayed_epsilon(start: float, decay: float, step: int) -> float:
     """Return ε_i = ε_0 ξ^i (Appendix A)."""
-    return start * decay**step
+    return start * math.pow(decay, float(step))
 
 
 def epsilon_decay(start: float, end: float, budget: int) -> float:

@@ -25,6 +25,7 @@ from wanderlust.learning.mind import (
     ROW_STATE,
     ROW_WEIGHT,
     STEP,
+    WINDOW,
     Mind,
     Plan,
 )
@@ -183,8 +184,19 @@ def activate_everywhere(state: int, mind: Mind, plan: Plan) -> None:
 def remember(rule: Any, state: int, action: int, reward: float, following: int, mind: Mind, plan: Plan) -> None:
     """Store a transition that has been counted, and bring all rewards that depend on it up to date."""
     pair = state * plan.n_actions + action
+    rows_before = mind.numbers[N_ROWS]
     row = find_or_add_row(pair, state, following, mind, plan)
+    mean_before = mind.row_floats[ROW_REWARD, row]
     gone = store(row, reward, mind, plan)
+    # What was seen before just so, as the only outcome of its pair, teaches nothing new about rewards.
+    is_news = (
+        row == rows_before
+        or mind.row_floats[ROW_REWARD, row] != mean_before
+        or mind.row_ints[ROW_CHAIN, mind.first_row[pair]] != NONE
+        or plan.memory == WINDOW
+    )
+    if is_news:
+        reweigh(pair, mind)
     if plan.bonus_row > 0:
         refresh_signals(rule, pair, mind, plan)
     if plan.visit_row > 0:
@@ -193,9 +205,11 @@ def remember(rule: Any, state: int, action: int, reward: float, following: int, 
             if mind.first_row[other] != NONE:
                 refresh_signals(rule, other, mind, plan)
                 reflect(other, mind, plan)
-    reweigh(pair, mind)
-    reflect(pair, mind, plan)
-    activate_everywhere(state, mind, plan)
+    if is_news or plan.bonus_row > 0:
+        reflect(pair, mind, plan)
+    for table in range(plan.n_swept):
+        if is_news or plan.signal[table] != ROW_REWARD:
+            activate(state, table, mind)
     if gone != NONE:
         reweigh(mind.row_ints[ROW_PAIR, gone], mind)
         reflect(mind.row_ints[ROW_PAIR, gone], mind, plan)

@@ -35,12 +35,12 @@ ROW_PAIR, ROW_STATE, ROW_NEXT, ROW_CHAIN, ROW_INTO = 0, 1, 2, 3, 4
 # Rows of `Mind.row_floats`; the explorer's own signals follow.
 ROW_COUNT, ROW_WEIGHT, ROW_REWARD = 0, 1, 2
 # Columns of `Mind.pace`.
-N_WORK, DENSE_LEFT, DENSE_RUN = 0, 1, 2
+N_WORK, DENSE_LEFT = 0, 1
 
 TARGET = 0
-# An active sweep of one state takes about as long as a dense sweep of eight.
-ACTIVE_COST = 8
-SHORTEST_DENSE_RUN, LONGEST_DENSE_RUN = 16, 4096
+# An active sweep of one state takes about as long as a dense sweep of a dozen.
+ACTIVE_COST = 12
+DENSE_RUN, PROBED_STATES = 32, 64
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -7,9 +7,9 @@ For Q this is one state in a hundred once the first rewards have spread.
 **Dense**: all pairs, in two straight passes that the compiler can vectorise: move every value, then take the best
 action of every state. Faster when most states are active, as they are for W, whose rewards change all the time.
 
-`sweep` goes from active to dense when the work list holds more than an eighth of the states. A dense sweep does not
-know what it changed, so from time to time one active sweep over all states takes stock; runs of dense sweeps
-double in length for as long as that finds the table still busy.
+`sweep` goes from active to dense when the work list holds more than a twelfth of the states. A dense sweep does not
+know what it changed, so now and then a sample of states tells whether the table is still that busy. Once it is not, one
+active sweep over all states takes stock.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from wanderlust.learning.mind import (
     ACTIVE_COST,
     DENSE_LEFT,
     DENSE_RUN,
-    LONGEST_DENSE_RUN,
     N_MULTI,
     N_STATES,
     N_WORK,
     NONE,
     POLICY_CHANGED,
+    PROBED_STATES,
     ROW_CHAIN,
     ROW_INTO,
     ROW_STATE,
-    SHORTEST_DENSE_RUN,
+    STEP,
     Floats,
     Mind,
     Plan,
@@ -63,19 +63,39 @@ def sweep(table: int, mind: Mind, plan: Plan) -> None:
         sweep_dense(table, mind, plan)
         return
     if pace[DENSE_LEFT] > 0:
-        pace[DENSE_LEFT] -= 1
         sweep_dense(table, mind, plan)
+        pace[DENSE_LEFT] -= 1
         if pace[DENSE_LEFT] == 0:
-            for state in range(1, mind.numbers[N_STATES] + 1):
-                activate(state, table, mind)
+            if is_busy(table, mind, plan):
+                pace[DENSE_LEFT] = DENSE_RUN
+            else:
+                for state in range(1, mind.numbers[N_STATES] + 1):
+                    activate(state, table, mind)
         return
-    took_stock = pace[N_WORK] == mind.numbers[N_STATES]
     if pace[N_WORK] > 0:
         sweep_active(table, mind, plan)
     if ACTIVE_COST * pace[N_WORK] > mind.numbers[N_STATES]:
-        longer = 2 * pace[DENSE_RUN] if took_stock else SHORTEST_DENSE_RUN
-        pace[DENSE_RUN] = min(max(longer, SHORTEST_DENSE_RUN), LONGEST_DENSE_RUN)
-        pace[DENSE_LEFT] = pace[DENSE_RUN]
+        pace[DENSE_LEFT] = DENSE_RUN
+
+
+@compiled
+def is_busy(table: int, mind: Mind, plan: Plan) -> bool:
+    """Tell, from a sample of states, whether so many have values yet to move that dense sweeps are the faster ones."""
+    values, best, mirror = mind.values[table], mind.best[table], mind.mirror[table]
+    n_actions, n_states = plan.n_actions, mind.numbers[N_STATES]
+    apart = n_states // PROBED_STATES + 1
+    probed, moving = 0, 0
+    for state in range(1 + mind.numbers[STEP] % apart, n_states + 1, apart):
+        probed += 1
+        for pair in range(state * n_actions, (state + 1) * n_actions):
+            if is_averaged(pair, mind):
+                target = mean_target(pair, table, mind, plan, best)
+            else:
+                target = outcome_target(mirror[pair], plan.discount[table], best[mind.next_id[pair]])
+            if moved(values[pair], target, plan.learning_rate) != values[pair]:
+                moving += 1
+                break
+    return ACTIVE_COST * moving > probed
 
 
 @compiled

@@ -1,0 +1,135 @@
+"""Statistics over seeds: known values, and what must hold whatever the numbers."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wanderlust.errors import WanderlustError
+from wanderlust.reports import recap
+from wanderlust.reports.statistics import (
+    Percent,
+    bootstrap_interval,
+    interquartile_mean,
+    paper_percent,
+    probability_of_improvement,
+    wilson_interval,
+)
+
+numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
+
+
+def test_the_papers_interval_of_two_seeds():
+    assert paper_percent([0.0, 100.0]) == (50.0, pytest.approx(100.0 / math.sqrt(2.0)))
+
+
+def test_the_papers_toy_cell():
+    """Eight of twenty seeds at 100: the paper prints 40 ± 21.91."""
+    mean, ci = paper_percent([100.0] * 8 + [0.0] * 12)
+    assert (mean, round(ci, 2)) == (40.0, 21.91)
+
+
+@given(numbers, st.floats(-100, 100), st.floats(0, 10))
+def test_the_papers_interval_moves_and_scales_with_the_numbers(values, shift, scale):
+    before, after = paper_percent(values), paper_percent(scale * np.array(values) + shift)
+    assert after.mean == pytest.approx(scale * before.mean + shift, rel=1e-9, abs=1e-6)
+    assert after.ci == pytest.approx(scale * before.ci, rel=1e-6, abs=1e-6)
+
+
+def test_wilson_known_values():
+    """Newcombe (1998): 81 of 263 gives 0.2553 to 0.3662."""
+    share, low, high = wilson_interval(81, 263)
+    assert (round(low, 4), round(high, 4)) == (0.2553, 0.3662)
+    assert share == 81 / 263
+
+
+@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_wilson_stays_inside_and_is_symmetric(k_of_n):
+    k, n = k_of_n
+    share, low, high = wilson_interval(k, n)
+    assert 0.0 <= low <= share <= high <= 1.0
+    mirrored = wilson_interval(n - k, n)
+    assert (low, high) == pytest.approx((1 - mirrored.high, 1 - mirrored.low))
+    assert high > low
+
+
+@given(st.integers(1, 100))
+def test_wilson_narrows_with_more_seeds(n):
+    few, many = wilson_interval(n, 2 * n), wilson_interval(2 * n, 4 * n)
+    assert many.high - many.low < few.high - few.low
+
+
+def test_iqm_known_values():
+    assert interquartile_mean([1, 2, 3, 4]) == 2.5
+    assert interquartile_mean([-1000, 2, 3, 1000]) == 2.5
+    # Of five, a quarter is 1.25: the second and the fourth count three quarters each.
+    assert interquartile_mean([0, 1, 2, 3, 100]) == pytest.approx((0.75 * 1 + 2 + 0.75 * 3) / 2.5)
+    assert interquartile_mean([7]) == 7
+
+
+@given(numbers, st.randoms())
+def test_iqm_lies_between_the_extremes_and_does_not_depend_on_the_order(values, random):
+    shuffled = values[:]
+    random.shuffle(shuffled)
+    assert min(values) <= interquartile_mean(values) <= max(values)
+    assert interquartile_mean(values) == interquartile_mean(shuffled)
+
+
+@given(numbers)
+def test_bootstrap_interval_lies_between_the_extremes_and_repeats(values):
+    first, again = (bootstrap_interval(values, samples=50, seed=3) for _ in range(2))
+    assert first == again
+    slack = 1e-9 * (1 + max(map(abs, values)))
+    assert min(values) - slack <= first.low <= first.high <= max(values) + slack
+    assert first.estimate == pytest.approx(np.mean(values))
+
+
+def test_bootstrap_interval_of_a_mean_is_about_two_standard_errors():
+    values = np.random.default_rng(0).normal(size=200)
+    _, low, high = bootstrap_interval(values)
+    assert (high - low) / 2 == pytest.approx(paper_percent(values).ci, rel=0.1)
+
+
+@given(numbers, numbers)
+def test_probability_of_improvement_and_its_opposite_sum_to_one(x, y):
+    forth, back = probability_of_improvement(x, y), probability_of_improvement(y, x)
+    assert 0.0 <= forth <= 1.0
+    assert forth + back == pytest.approx(1.0)
+    assert probability_of_improvement(x, x) == pytest.approx(0.5)
+
+
+def test_probability_of_improvement_of_a_clear_case():
+    assert probability_of_improvement([3, 4], [1, 2]) == 1.0
+    assert probability_of_improvement([1, 2], [1, 2]) == 0.5
+
+
+@pytest.mark.parametrize("bad", [[], [math.nan], [math.inf], [[1.0]]])
+def test_no_statistics_of_nothing(bad):
+    for function in (paper_percent, interquartile_mean, bootstrap_interval):
+        with pytest.raises(WanderlustError, match="at least one finite number"):
+            function(bad)
+
+
+def test_the_papers_tables_are_all_there():
+    cells = recap.paper_cells()
+    assert len(cells) == 198
+    assert cells[recap.Cell("taxi", "zero", "short", "bonus")] == ((74.62, 2.24), (17.6, 2.56))
+
+
+@given(st.floats(0, 100), st.floats(0, 20), st.integers(1, 20))
+def test_a_number_agrees_with_itself(mean, ci, seeds):
+    assert recap.compared(Percent(mean, ci), Percent(mean, ci), seeds)[1]
+
+
+def test_agreement_is_half_a_point_where_nothing_varies():
+    theirs = Percent(100.0, 0.0)
+    assert recap.compared(Percent(99.5, 0.0), theirs, 20) == (0.0, True)
+    assert recap.compared(Percent(99.4, 0.0), theirs, 20) == (0.0, False)
+
+
+def test_agreement_is_2_58_standard_errors():
+    ours, theirs = Percent(10.0, 6.0), Percent(10.0 + 2.58 * 5 + 0.4, 8.0)
+    assert recap.compared(ours, theirs, 20) == (5.0, True)
+    assert not recap.compared(ours, theirs._replace(mean=theirs.mean + 0.2), 20)[1]

@@ -1,0 +1,306 @@
+"""Runs and their files: a run is its description, a file is whole or not there, and no bad file stops anything."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wanderlust.errors import BadFile, InvalidSetting, UnknownName, WanderlustError
+from wanderlust.studies import store as store_module
+from wanderlust.studies.run import Result, Run
+from wanderlust.studies.runner import run_all
+from wanderlust.studies.store import CannotWrite, Store, read
+
+RUN = Run(world="toy", explorer="random", seed=3, settings={"budget": 200})
+
+plain = st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats(allow_nan=False, allow_infinity=False)
+values = st.recursive(plain | st.text(), lambda inner: st.lists(inner, max_size=3), max_leaves=5)
+options = st.dictionaries(st.text(min_size=1), values, max_size=4)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return RUN.train()
+
+
+@pytest.fixture
+def store(tmp_path):
+    found = Store(tmp_path / "results")
+    found.prepare()
+    return found
+
+
+@settings(deadline=None)
+@given(options, options, options, st.integers(0, 2**63), st.sampled_from(["as_written", "as_published_code"]))
+def test_a_run_survives_json_and_pickle(world_options, explorer_options, changes, seed, preset):
+    run = Run(
+        world="toy",
+        explorer="vv-ucb",
+        seed=seed,
+        preset=preset,
+        world_options=world_options,
+        explorer_options=explorer_options,
+        settings=changes,
+    )
+    for copy in (Run.from_json(run.json), pickle.loads(pickle.dumps(run))):
+        assert copy == run
+        assert (hash(copy), copy.key, copy.json, copy.command) == (hash(run), run.key, run.json, run.command)
+
+
+def test_the_order_of_options_does_not_matter():
+    one = Run(world="toy", explorer="random", settings={"budget": 200, "horizon": 5})
+    other = Run(explorer="random", settings={"horizon": np.int64(5), "budget": 200}, world="toy")
+    assert one == other
+    assert one.key == other.key
+    assert one.key != Run(world="toy", explorer="random", settings={"budget": 201, "horizon": 5}).key
+
+
+def test_a_run_cannot_be_changed_after_the_fact():
+    with pytest.raises(TypeError):
+        RUN.settings["budget"] = 1
+    with pytest.raises(AttributeError):
+        RUN.seed = 4
+
+
+def test_keys_do_not_change_by_accident():
+    """If this fails, every stored result is lost to its owners: is that what you want?"""
+    assert RUN.json == '{"explorer":"random","seed":3,"settings":{"budget":200},"world":"toy"}'
+    assert RUN.key == "3c02aaa7dee4221625d0c058"
+
+
+def test_an_edited_explorer_is_another(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    code = """
+from typing import NamedTuple
+class Mine(NamedTuple):
+    x: float
+    @classmethod
+    def configure(cls, problem):
+        return cls(1.0)
+"""
+    (tmp_path / "mine_for_keys.py").write_text(code)
+    first = Run(world="toy", explorer="mine_for_keys:Mine").key
+    (tmp_path / "mine_for_keys.py").write_text(code + "# edited\n")
+    assert Run(world="toy", explorer="mine_for_keys:Mine").key != first
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "described by JSON"),
+        ("[]", "JSON object"),
+        ('{"world":"toy"}', "needs the field 'explorer'"),
+        ('{"world":"toy","explorer":"random","sed":1}', "Did you mean 'seed'"),
+        ('{"world":"toy","explorer":"random","seed":-1}', "seed must be"),
+        ('{"world":"a.toml","explorer":"random"}', "option `map`"),
+        ('{"world":"toy","explorer":"random","preset":"as_writen"}', "Did you mean 'as_written'"),
+        ('{"world":"toy","explorer":"random","settings":3}', "table of names"),
+    ],
+)
+def test_bad_descriptions_get_a_sentence(text, message):
+    with pytest.raises(WanderlustError, match=message):
+        Run.from_json(text)
+
+
+def test_options_must_be_plain():
+    with pytest.raises(InvalidSetting, match="numbers, texts, lists"):
+        Run(world="toy", explorer="random", settings={"budget": object()})
+
+
+def test_a_replay_and_a_map_can_be_described():
+    run = Run(
+        world="mine",
+        world_options={"map": "S.T\n\nT = treasure 1"},
+        explorer="random",
+        settings={"replay": {"memory": "window", "capacity": 7}, "budget": 60, "horizon": 9},
+    )
+    assert Run.from_json(run.json).train().visits.sum() == 60
+    with pytest.raises(UnknownName, match="capacity"):
+        Run(world="toy", explorer="random", settings={"replay": {"capcity": 7}}).train()
+
+
+def test_success_without_a_best_return_is_not_a_number():
+    run = Run(world="mine", world_options={"map": "S.."}, explorer="random", settings={"budget": 60, "horizon": 9})
+    result = run.train()
+    assert np.isnan(result.success)
+    assert result.discovery == 100.0
+    assert np.isnan(RUN.train(steps=1).success)
+
+
+def same(one: Result, other: Result) -> bool:
+    return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_stored_is_what_was_saved(store, result):
+    path = store.save(RUN, result, 1.5)
+    found = store.load(RUN)
+    assert found.run == RUN
+    assert same(found.result, result)
+    assert found.about["seconds"] == 1.5
+    assert {"wanderlust", "python", "numpy", "numba", "machine", "finished"} <= found.about.keys()
+    assert [each.name for each in store.runs.iterdir()] == [path.name]
+    assert os.stat(path).st_mode & 0o444
+
+
+def test_pausing_does_not_matter(result, monkeypatch):
+    monkeypatch.setattr("wanderlust.studies.run._PIECE", 7)
+    assert same(RUN.train(), result)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(bytes(data))
+
+
+def overwrite(path):
+    path.write_text("a shopping list")
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def pickled(path):
+    np.savez(path, about=np.array([{"format": 1}], dtype=object))
+
+
+def another_run(path):
+    Store(path.parents[1]).save(other := Run(world="toy", explorer="random", settings={"budget": 50}), other.train(), 0)
+    os.replace(Store(path.parents[1]).path(other), path)
+
+
+@pytest.mark.parametrize("damage", [cut, flip, overwrite, empty, pickled, another_run])
+def test_a_damaged_file_is_moved_aside_and_made_again(store, result, damage):
+    path = store.save(RUN, result, 0.0)
+    good = Run(world="toy", explorer="random", seed=4, settings={"budget": 200})
+    damage(path)
+    with pytest.raises(BadFile, match=path.name):
+        read(path)
+    damaged = path.read_bytes()
+    problems = []
+    assert list(store.all(problems)) == []
+    assert len(problems) == 1
+    outcome = run_all([RUN, good], store, jobs=1)
+    assert (outcome.made, outcome.kept, outcome.failures) == (2, 0, [])
+    assert path.name in outcome.problems[0]
+    assert path.with_name(f"{path.name}.1.damaged").read_bytes() == damaged
+    assert same(store.load(RUN).result, result)
+
+
+def test_files_of_other_versions_are_left_alone(store, result, monkeypatch):
+    monkeypatch.setattr("wanderlust.studies.run.MATHEMATICS", 0)
+    monkeypatch.setattr(store_module, "MATHEMATICS", 0)
+    old = Run.from_json(RUN.json)
+    path = store.save(old, result, 0.0)
+    monkeypatch.undo()
+    before = path.read_bytes()
+    fresh = Run.from_json(RUN.json)
+    assert fresh.key != old.key
+    outcome = run_all([fresh], store, jobs=1)
+    assert (outcome.made, outcome.problems) == (1, [])
+    assert path.read_bytes() == before
+    problems = []
+    assert [each.run for each in store.all(problems)] == [fresh]
+    assert "left alone" in problems[0]
+    assert "mathematics 0" in problems[0]
+
+
+def test_unfinished_files_are_not_results_and_old_ones_are_swept_out(store):
+    fresh, stale = store.runs / ".a.1.partial", store.runs / ".b.2.partial"
+    for file in (fresh, stale):
+        file.write_bytes(b"half")
+    os.utime(stale, (0, 0))
+    store.prepare()
+    assert fresh.exists()
+    assert not stale.exists()
+    assert list(store.all([])) == []
+
+
+def test_no_results_is_a_sentence(tmp_path):
+    with pytest.raises(BadFile, match="no results in this folder"):
+        Store(tmp_path).all([])
+
+
+def test_a_file_in_the_way_is_a_sentence(tmp_path):
+    (tmp_path / "results").write_text("")
+    with pytest.raises(CannotWrite, match="cannot be written there"):
+        Store(tmp_path / "results").prepare()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is read-only to this user")
+def test_a_read_only_folder_is_a_sentence(store):
+    store.runs.chmod(0o555)
+    try:
+        with pytest.raises(CannotWrite, match="cannot be written there"):
+            run_all([RUN], store, jobs=1)
+    finally:
+        store.runs.chmod(0o755)
+
+
+DISK_FULL = """
+import resource, signal, sys
+from pathlib import Path
+from wanderlust.studies.run import Run
+from wanderlust.studies.runner import run_all
+from wanderlust.studies.store import Store
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+small = [Run(world="toy", explorer="random", seed=s, settings={"budget": 200}) for s in (1, 2)]
+store = Store(sys.argv[1])
+run_all(small, store, jobs=1)
+resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+run_all([*small, Run(world="toy", explorer="random", seed=3, settings={"budget": 200})], store, jobs=2)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the size of files as Linux does")
+def test_a_full_disk_loses_nothing(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", DISK_FULL, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+    )
+    assert done.returncode == 1
+    assert "CannotWrite" in done.stderr
+    assert "What was finished before is kept" in done.stderr
+    store = Store(tmp_path)
+    assert {each.run.seed for each in store.all([])} == {1, 2}
+    assert all(file.suffix == ".npz" for file in store.runs.iterdir())
+
+
+def test_readers_and_writers_do_not_disturb_each_other(store, result):
+    problems, stop = [], threading.Event()
+
+    def read_all():
+        while not stop.is_set():
+            for each in store.all(problems):
+                assert same(each.result, result)
+
+    reader = threading.Thread(target=read_all)
+    reader.start()
+    for _ in range(60):
+        store.save(RUN, result, 0.0)
+    stop.set()
+    reader.join()
+    assert problems == []
+
+
+def test_every_file_tells_its_run(store, result):
+    path = store.save(RUN, result, 0.0)
+    with np.load(path, allow_pickle=False) as archive:
+        about = json.loads(str(archive["about"]))
+    assert Run(**about["run"]) == RUN
