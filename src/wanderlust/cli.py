@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from tyro.conf import arg
+from tyro.conf import Positional, arg
 from tyro.extras import SubcommandApp
 
 from wanderlust.errors import WanderlustError
@@ -76,6 +76,87 @@ def explorers() -> None:
         print(f"{name}  {(explorer_class(name).__doc__ or '').splitlines()[0]}")
         for option in options_of(name):
             print(f"    {option.name}={option.default!r}  {option.text}")
+
+
+@app.command
+def reproduce(
+    experiment: Annotated[
+        Positional[str], arg(metavar="EXPERIMENT", help="Its name, or 'list' for all names, or 'all'.")
+    ],
+    *,
+    quick: Annotated[bool, arg(help="Fewer seeds, smaller sizes: minutes. All that is printed says so.")] = False,
+    worlds: Annotated[tuple[str, ...] | None, arg(metavar="NAME ...", help="Only these of its worlds.")] = None,
+    explorers: Annotated[tuple[str, ...] | None, arg(metavar="NAME ...", help="Only these of its explorers.")] = None,
+    seeds: Annotated[int | None, arg(metavar="N", help="How many seeds, from 1 on; the paper's if not given.")] = None,
+    preset: Annotated[
+        str, arg(help="'as_published_code', which made the paper's numbers, or 'as_written', its text.")
+    ] = "as_published_code",
+    jobs: Annotated[
+        int | None, arg(metavar="N", help="How many runs at a time; one for each core if not given.")
+    ] = None,
+    out: Annotated[Path, arg(metavar="FOLDER", help="Where runs and reports are kept.")] = Path("results"),
+    quiet: Annotated[bool, arg(help="Print errors only.")] = False,
+) -> None:
+    """Repeat an experiment of the paper and print its numbers beside the paper's.
+
+    Stopped at any time, the same command goes on where it was: a run that is stored in the folder is not made again.
+
+    Example: wanderlust reproduce recap --quick
+
+    Example: wanderlust reproduce recap --worlds prison taxi --seeds 5 --jobs 2 --out results/
+    """
+    from wanderlust.studies import commands
+    from wanderlust.studies.studies import Choice
+
+    if experiment == "list":
+        commands.list_studies(jobs)
+        return
+    choice = Choice(worlds, explorers, seeds, preset, quick)
+    sys.exit(commands.reproduce(experiment, choice, out, jobs=jobs, quiet=quiet))
+
+
+@app.command
+def report(
+    folder: Annotated[Positional[Path], arg(metavar="FOLDER", help="Where `reproduce` kept its runs.")],
+) -> None:
+    """Make tables and scorecard again from stored runs; nothing is run.
+
+    Example: wanderlust report results/
+    """
+    from wanderlust.studies import commands
+
+    commands.report(folder)
+
+
+@app.command
+def export(
+    folder: Annotated[Positional[Path], arg(metavar="FOLDER", help="Where `reproduce` kept its runs.")],
+    *,
+    format: Annotated[str, arg(help="'csv' (a line per run), 'json' or 'parquet' (with the curves).")] = "csv",
+    to: Annotated[Path | None, arg(metavar="FILE", help="What to write; runs.csv in the folder if not given.")] = None,
+) -> None:
+    """Write all stored runs to one file for other programs.
+
+    Example: wanderlust export results/ --format json
+    """
+    from wanderlust.studies import commands
+
+    commands.export_runs(folder, format, to)
+
+
+@app.command
+def run(
+    description: Annotated[Positional[str], arg(metavar="JSON", help="A run, as reports and error messages print it.")],
+    *,
+    out: Annotated[Path | None, arg(metavar="FOLDER", help="Keep the result in this folder, too.")] = None,
+) -> None:
+    """Make one run, described by JSON, and print what came of it.
+
+    Example: wanderlust run '{"world":"prison","explorer":"vv-ucb","seed":1}'
+    """
+    from wanderlust.studies import commands
+
+    commands.run_one(description, out)
 
 
 def main() -> None:

@@ -1,0 +1,181 @@
+"""The recap tables (Table 1 and Appendix A.6) beside the paper's own numbers.
+
+A cell *agrees* if both its numbers, discovery and success, differ from the paper's by no more than 2.58 standard errors
+of the difference (99 %) and half a point, since the paper rounds.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import math
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from wanderlust.mdp import FloatArray
+from wanderlust.reports import formats, scorecard
+from wanderlust.reports.report import Report
+from wanderlust.reports.scorecard import PAPER_SEEDS
+from wanderlust.reports.statistics import (
+    Interval,
+    Percent,
+    bootstrap_interval,
+    interquartile_mean,
+    paper_percent,
+    probability_of_improvement,
+    standard_error_of_difference,
+    wilson_interval,
+)
+
+ERRORS_ALLOWED = 2.58
+ROUNDING_ALLOWED = 0.5
+_OPTIMAL = 100.0 - 1e-6
+"""Success, in percent, from which on a policy is optimal but for rounding."""
+_CURVE_POINTS = 200
+
+
+class Cell(NamedTuple):
+    """A line of a recap table."""
+
+    environment: str
+    initialization: str
+    horizon: str
+    algorithm: str
+
+
+class Numbers(NamedTuple):
+    """The two numbers of a line."""
+
+    discovery: Percent
+    success: Percent
+
+
+class Row(NamedTuple):
+    """A line of a recap table: ours, the paper's, and how they compare."""
+
+    cell: Cell
+    seeds: int
+    planned: int
+    ours: Numbers | None
+    theirs: Numbers | None
+    error: tuple[float, float]
+    """Standard errors of the two differences."""
+    learnt: Interval | None
+    """The share of seeds that learnt an optimal policy."""
+    success_iqm: Interval | None
+    verdict: str
+    """'agrees', 'differs', 'not compared' or 'no runs'."""
+
+
+class Samples:
+    """What the runs of each line gave, one number per seed."""
+
+    def __init__(self, planned: Mapping[Cell, int], scaled_down: Iterable[Cell] = (), note: str = "") -> None:
+        self.planned = dict(planned)
+        """How many runs of each line were asked for."""
+        self.scaled_down = set(scaled_down)
+        """Lines whose world is not the paper's: shown, but not compared."""
+        self.note = note
+        self.discovery: dict[Cell, list[float]] = {cell: [] for cell in planned}
+        self.success: dict[Cell, list[float]] = {cell: [] for cell in planned}
+        self._curves: dict[Cell, list[FloatArray]] = {}
+
+    def add(self, cell: Cell, discovery: float, success: float, curves: FloatArray) -> None:
+        """Add a run: its final numbers in percent, and its curves, [steps, discovery, success] by evaluation."""
+        self.discovery[cell].append(discovery)
+        self.success[cell].append(success)
+        self._curves.setdefault(cell, []).append(_thinned(curves))
+
+    def curves_csv(self) -> str:
+        """Return the mean curves with the paper's interval."""
+        lines = []
+        for cell, all_curves in self._curves.items():
+            length = min(curves.shape[1] for curves in all_curves)
+            stacked = np.stack([curves[:, :length] for curves in all_curves])
+            for i, step in enumerate(stacked[0, 0]):
+                discovery, success = paper_percent(stacked[:, 1, i]), paper_percent(stacked[:, 2, i])
+                numbers = [f"{number:.4f}" for number in (*discovery, *success)]
+                lines.append([*cell, len(all_curves), int(step), *numbers])
+        heads = [*Cell._fields, "seeds", "step", "discovery_mean", "discovery_ci95", "success_mean", "success_ci95"]
+        return formats.as_csv(heads, lines)
+
+    def improvement_csv(self) -> str:
+        """Return for every two explorers of a scenario how probably one does better than the other."""
+        lines = []
+        for x, y in combinations([cell for cell, found in self.success.items() if found], 2):
+            if x[:3] == y[:3]:
+                by_success = probability_of_improvement(self.success[x], self.success[y])
+                by_discovery = probability_of_improvement(self.discovery[x], self.discovery[y])
+                lines.append([*x, y.algorithm, f"{by_discovery:.4f}", f"{by_success:.4f}"])
+        return formats.as_csv([*Cell._fields, "than", "probability_discovery", "probability_success"], lines)
+
+
+def _thinned(curves: FloatArray) -> FloatArray:
+    """Return at most so many points of a curve, evenly spaced, the last one included."""
+    length = curves.shape[1]
+    every = max(1, math.ceil(length / _CURVE_POINTS))
+    return curves[:, (length - 1) % every :: every].copy()
+
+
+@functools.cache
+def paper_cells() -> Mapping[Cell, Numbers]:
+    """Return the 198 lines of the paper's six tables."""
+    text = resources.files("wanderlust.reports").joinpath("recap_tables.csv").read_text(encoding="utf-8")
+    return {
+        Cell(*(line[name] for name in Cell._fields)): Numbers(
+            Percent(float(line["discovery_mean"]), float(line["discovery_ci95"])),
+            Percent(float(line["success_mean"]), float(line["success_ci95"])),
+        )
+        for line in csv.DictReader(io.StringIO(text))
+    }
+
+
+def compared(ours: Percent, theirs: Percent, seeds: int) -> tuple[float, bool]:
+    """Return the standard error of the difference, and whether the two agree.
+
+    With fewer seeds than the paper's, ours may by chance be all alike: then the paper's spread stands in for our own.
+    """
+    if seeds < PAPER_SEEDS:
+        ours = ours._replace(ci=max(ours.ci, theirs.ci * math.sqrt(PAPER_SEEDS / seeds)))
+    error = standard_error_of_difference(ours, theirs)
+    return error, abs(ours.mean - theirs.mean) <= ERRORS_ALLOWED * error + ROUNDING_ALLOWED
+
+
+def make_row(cell: Cell, samples: Samples) -> Row:
+    """Return one line."""
+    discovery, success = samples.discovery[cell], samples.success[cell]
+    planned, seeds = samples.planned[cell], len(success)
+    theirs = paper_cells().get(cell)
+    if not seeds:
+        return Row(cell, 0, planned, None, theirs, (math.nan, math.nan), None, None, "no runs")
+    ours = Numbers(paper_percent(discovery), paper_percent(success))
+    learnt = wilson_interval(sum(value >= _OPTIMAL for value in success), seeds)
+    spread = bootstrap_interval(success, lambda x: np.apply_along_axis(interquartile_mean, -1, x), samples=200)
+    error, verdict = (math.nan, math.nan), "not compared"
+    if theirs is not None and cell not in samples.scaled_down:
+        both = [compared(mine, paper, seeds) for mine, paper in zip(ours, theirs, strict=True)]
+        error = both[0][0], both[1][0]
+        verdict = "agrees" if all(agrees for _, agrees in both) else "differs"
+    return Row(cell, seeds, planned, ours, theirs, error, learnt, spread, verdict)
+
+
+def make_report(samples: Samples) -> Report:
+    """Return tables and scorecard, for the terminal and as files."""
+    rows = [make_row(cell, samples) for cell in samples.planned]
+    return Report(
+        shown=[*formats.rich_tables(rows, samples.note), scorecard.summary(rows, samples.note)],
+        files={
+            "tables.md": formats.as_markdown(rows, samples.note),
+            "tables.csv": formats.rows_as_csv(rows, samples.note),
+            "tables.tex": formats.as_latex(rows, samples.note),
+            "curves.csv": samples.curves_csv(),
+            "improvement.csv": samples.improvement_csv(),
+            "scorecard.md": scorecard.as_markdown(rows, samples.note),
+            "scorecard.json": scorecard.as_json(rows, samples.note),
+        },
+    )

@@ -1,0 +1,109 @@
+"""The scorecard: which of the paper's numbers come out here, cell by cell."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from wanderlust.reports.formats import percent, scenario, title_of
+from wanderlust.version import __version__
+
+if TYPE_CHECKING:
+    from wanderlust.reports.recap import Numbers, Row
+
+PAPER_SEEDS = 20
+RULE = (
+    "A cell agrees if its discovery and its success both differ from the paper's by no more than 2.58 standard errors "
+    "of the difference and half a point. By chance alone about one cell in fifty would not, more where a few seeds decide. "
+    "`random` does not heed the start of Q: its lines for zero and optimistic are the same runs, here and in the paper."
+)
+
+
+def summary(rows: Iterable[Row], note: str) -> str:
+    """Return the scorecard in a few sentences."""
+    rows = list(rows)
+    verdicts = Counter(row.verdict for row in rows)
+    compared = verdicts.get("agrees", 0) + verdicts.get("differs", 0)
+    text = f"{verdicts.get('agrees', 0)} of {compared} cells agree with the paper."
+    for verdict in ("not compared", "no runs"):
+        if verdicts.get(verdict):
+            text += f" {verdict.capitalize()}: {verdicts[verdict]}."
+    fewest = min((row.seeds for row in rows if row.verdict in ("agrees", "differs")), default=PAPER_SEEDS)
+    if fewest < PAPER_SEEDS:
+        text += (
+            f" With {fewest} seeds, where the paper has {PAPER_SEEDS}, intervals are wide and agreement says little."
+        )
+    return f"{text} ({note})" if note else text
+
+
+def as_json(rows: Iterable[Row], note: str) -> str:
+    """Return the scorecard for machines; `cells` has one entry per line of the tables."""
+    rows = list(rows)
+    document = {
+        "wanderlust": __version__,
+        "note": note,
+        "rule": RULE,
+        "summary": summary(rows, note),
+        "verdicts": dict(Counter(row.verdict for row in rows)),
+        "cells": [_as_entry(row) for row in rows],
+    }
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def as_markdown(rows: Iterable[Row], note: str) -> str:
+    """Return the scorecard for people: the sum, how many cells of each world agree, and each cell that does not."""
+    rows = list(rows)
+    parts = ["# Scorecard\n", f"{summary(rows, note)}\n", f"{RULE}\n"]
+    parts += ["| world | agree | differ | not compared | no runs |", "|---|---:|---:|---:|---:|"]
+    for environment in dict.fromkeys(row.cell.environment for row in rows):
+        here = [row.verdict for row in rows if row.cell.environment == environment]
+        counts = [str(here.count(verdict)) for verdict in ("agrees", "differs", "not compared", "no runs")]
+        parts.append(f"| {title_of(environment)} | {' | '.join(counts)} |")
+    differing = [row for row in rows if row.verdict == "differs" and row.ours and row.theirs]
+    if differing:
+        parts += ["\n## Cells that differ\n"]
+        parts += [
+            "| world | scenario | algorithm | discovery | paper | success | paper |",
+            "|---|---|---|---:|---:|---:|---:|",
+        ]
+        for row in differing:
+            assert row.ours
+            assert row.theirs
+            numbers = (row.ours.discovery, row.theirs.discovery, row.ours.success, row.theirs.success)
+            cells = [title_of(row.cell.environment), scenario(row), row.cell.algorithm, *map(percent, numbers)]
+            parts.append(f"| {' | '.join(cells)} |")
+    return "\n".join(parts) + "\n"
+
+
+def _as_entry(row: Row) -> dict[str, Any]:
+    difference: dict[str, float] | None = None
+    error: dict[str, float] | None = None
+    if row.ours and row.theirs and row.verdict in ("agrees", "differs"):
+        difference = {
+            "discovery": _rounded(row.ours.discovery.mean - row.theirs.discovery.mean),
+            "success": _rounded(row.ours.success.mean - row.theirs.success.mean),
+        }
+        error = {"discovery": _rounded(row.error[0]), "success": _rounded(row.error[1])}
+    return {
+        **row.cell._asdict(),
+        "seeds": row.seeds,
+        "ours": _numbers(row.ours),
+        "theirs": _numbers(row.theirs),
+        "difference": difference,
+        "standard_error": error,
+        "verdict": row.verdict,
+    }
+
+
+def _numbers(numbers: Numbers | None) -> dict[str, dict[str, float]] | None:
+    if numbers is None:
+        return None
+    return {
+        name: {"mean": _rounded(value.mean), "ci95": _rounded(value.ci)} for name, value in numbers._asdict().items()
+    }
+
+
+def _rounded(number: float) -> float:
+    return round(number, 4)

@@ -1,0 +1,111 @@
+"""A plain table for experiments that the paper shows as curves: one line per group of seeds, and the curves as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from wanderlust.mdp import FloatArray
+from wanderlust.reports.formats import as_csv, percent
+from wanderlust.reports.report import Report
+from wanderlust.reports.statistics import Interval, paper_percent, wilson_interval
+
+OPTIMAL = 100.0 - 1e-6
+"""Success, in percent, from which on a policy is optimal but for rounding."""
+Label = tuple[str, ...]
+
+
+class Group:
+    """The runs that differ only in their seed."""
+
+    def __init__(self) -> None:
+        self.discovery: list[float] = []
+        self.curves: list[FloatArray] = []
+        self.evenness: list[float] = []
+
+    def add(self, discovery: float, curves: FloatArray, visits: NDArray[np.int64], reachable: int) -> None:
+        """Add a run: states discovered in percent, curves [steps, discovery, success], visits [state, action]."""
+        self.discovery.append(discovery)
+        self.curves.append(curves)
+        self.evenness.append(evenness(visits.sum(axis=1), reachable))
+
+    @property
+    def success(self) -> list[float]:
+        """The last return of each run, in percent of the best."""
+        return [float(curves[2, -1]) for curves in self.curves]
+
+    def steps_to_learn(self) -> list[float]:
+        """Return, for the seeds that ended with an optimal policy, the step from which on it was optimal."""
+        found = []
+        for steps, _, success in self.curves:
+            if success[-1] >= OPTIMAL:
+                below = np.flatnonzero(success < OPTIMAL)
+                found.append(float(steps[below[-1] + 1] if len(below) else steps[0]))
+        return found
+
+    def learnt(self) -> Interval:
+        """Return the share of seeds that ended with an optimal policy."""
+        return wilson_interval(sum(value >= OPTIMAL for value in self.success), len(self.success))
+
+
+def evenness(counts: NDArray[np.int64], reachable: int) -> float:
+    """Return how evenly states were visited: entropy of the counts over the largest possible, in percent."""
+    share = counts[counts > 0] / counts.sum()
+    return 100.0 * float(-(share * np.log(share)).sum()) / float(np.log(reachable)) if reachable > 1 else 100.0
+
+
+def summary(title: str, names: Label, groups: dict[Label, Group], note: str) -> Report:
+    """Return a table of the groups, and their mean curves."""
+    heads = (*names, "seeds", "discovery (%)", "success (%)", "learnt (%)", "steps to learn", "evenness (%)")
+    lines = [_line(label, group) for label, group in groups.items()]
+    table = Table(title=title, title_justify="left", caption=f"{LEGEND} {note}".strip())
+    for i, head in enumerate(heads):
+        is_name = i < len(names)
+        table.add_column(head, justify="left" if is_name else "right", no_wrap=is_name)
+    for i, line in enumerate(lines):
+        if i and line[0] != lines[i - 1][0]:
+            table.add_section()
+        table.add_row(*line)
+    markdown = [f"# {title}\n", f"{LEGEND}\n", *([f"**{note}**\n"] if note else [])]
+    markdown += [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *(f"| {' | '.join(line)} |" for line in lines)]
+    return Report(
+        shown=[table],
+        files={
+            "table.md": "\n".join(markdown) + "\n",
+            "table.csv": as_csv([*heads, "note"], [[*line, note] for line in lines]),
+            "curves.csv": as_csv([*names, "seeds", "step", *_CURVES], list(_curve_lines(groups))),
+        },
+    )
+
+
+LEGEND = (
+    "success: return learnt in percent of the best; learnt: seeds with an optimal policy at the end, Wilson's 95 % "
+    "interval; steps to learn: their median; evenness: entropy of the state counts."
+)
+_CURVES = ("discovery_mean", "discovery_ci95", "success_mean", "success_ci95")
+
+
+def _line(label: Label, group: Group) -> list[str]:
+    if not group.curves:
+        return [*label, "0", *["–"] * 5]
+    learnt, steps = group.learnt(), group.steps_to_learn()
+    return [
+        *label,
+        str(len(group.curves)),
+        percent(paper_percent(group.discovery), len(group.curves)),
+        percent(paper_percent(group.success), len(group.curves)),
+        f"{100 * learnt.estimate:.0f} [{100 * learnt.low:.0f}, {100 * learnt.high:.0f}]",
+        f"{np.median(steps):.0f}" if steps else "–",
+        f"{np.mean(group.evenness):.1f}",
+    ]
+
+
+def _curve_lines(groups: dict[Label, Group]) -> Iterator[Sequence[object]]:
+    for label, group in groups.items():
+        for at_one_step in zip(*(curves.T for curves in group.curves), strict=True):
+            steps, discovery, success = np.array(at_one_step).T
+            numbers = (*paper_percent(discovery), *paper_percent(success))
+            yield [*label, len(group.curves), int(steps[0]), *(f"{number:.4f}" for number in numbers)]

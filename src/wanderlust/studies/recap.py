@@ -1,0 +1,89 @@
+"""Section 4.1, Table 1, Appendix A.6: six worlds, nine algorithms, two starts of Q, short and long episodes.
+
+The claim: only exploration by W discovers all states and learns the best policy, whatever the world and the start.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+from wanderlust.reports import recap as tables
+from wanderlust.reports.report import Report
+from wanderlust.studies.run import Run
+from wanderlust.studies.store import Stored
+from wanderlust.studies.studies import EXPLORERS, Choice, Study
+from wanderlust.worlds import make_world
+
+WORLDS = ("deep-sea", "taxi", "deep-gridworld", "toy", "prison", "wall")
+"""In the order of Table 1."""
+INITIALS = ("zero", "optimistic")
+SEEDS = 20
+
+_QUICK_SEEDS = {"deep-sea": 2, "wall": 2}
+_QUICK_DEEP_SEA: dict[str, Any] = {"depth": 20}
+_QUICK_DEEP_SEA_BUDGET = 50_000
+
+
+def runs(choice: Choice) -> list[Run]:
+    """Return world x start x horizon x explorer x seed."""
+    return [
+        Run(
+            world=world,
+            world_options=_QUICK_DEEP_SEA if choice.quick and world == "deep-sea" else {},
+            explorer=explorer,
+            preset=choice.preset,
+            seed=seed,
+            settings={"initial": initial, **horizon},
+        )
+        for world in choice.of_worlds(WORLDS)
+        for horizon in _horizons(world, choice.quick)
+        for initial in INITIALS
+        for explorer in choice.of_explorers(EXPLORERS)
+        for seed in choice.of_seeds(SEEDS, _QUICK_SEEDS.get(world, 5))
+    ]
+
+
+def _horizons(world: str, quick: bool) -> list[dict[str, int]]:
+    """Return the settings of the horizons: short and long, or in deep sea, where every episode is as long, only one."""
+    if world == "deep-sea":
+        return [{"budget": _QUICK_DEEP_SEA_BUDGET}] if quick else [{}]
+    return [{"horizon": horizon} for horizon in _horizons_of(world)]
+
+
+@functools.cache
+def _horizons_of(world: str) -> tuple[int, int]:
+    defaults = make_world(world).defaults
+    assert defaults.long_horizon is not None
+    return defaults.horizon, defaults.long_horizon
+
+
+def cell_of(run: Run) -> tables.Cell:
+    """Return the cell of the paper's tables to which a run belongs."""
+    horizon = "fixed"
+    if "horizon" in run.settings:
+        horizon = "short" if run.settings["horizon"] == _horizons_of(run.world)[0] else "long"
+    return tables.Cell(run.world, run.settings["initial"], horizon, run.explorer)
+
+
+def report(asked: list[Run], stored: Iterable[Stored], note: str) -> Report:
+    """Return the tables and the scorecard."""
+    scaled_down = {cell_of(run) for run in asked if run.world_options}
+    planned: dict[tables.Cell, int] = {}
+    for run in asked:
+        planned[cell_of(run)] = planned.get(cell_of(run), 0) + 1
+    samples = tables.Samples(planned, scaled_down, note)
+    for each in stored:
+        samples.add(cell_of(each.run), each.result.discovery, each.result.success, each.result.percent_curves)
+    return tables.make_report(samples)
+
+
+STUDY = Study(
+    id="recap",
+    place="Section 4.1, Table 1, Appendix A.6",
+    what="states discovered and return learnt: 6 worlds, 9 explorers, 2 starts of Q, 2 horizons",
+    runs=runs,
+    report=report,
+    quick="5 seeds (deep-sea and wall: 2) instead of 20; deep-sea 20 deep with 50,000 steps instead of 50 with 500,000",
+)

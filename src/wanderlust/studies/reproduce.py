@@ -1,0 +1,106 @@
+"""Carry out a study in a folder, and make its report again from what the folder holds.
+
+A folder holds `runs/`, shared by all studies, and one folder per study with what was asked for (`study.json`), tables
+and other files. A study can be asked for bit by bit: the report is of all that was ever asked for there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+
+from wanderlust.errors import BadFile
+from wanderlust.studies.progress import Progress
+from wanderlust.studies.run import Run
+from wanderlust.studies.runner import Outcome, run_all
+from wanderlust.studies.store import CannotWrite, Store
+from wanderlust.studies.studies import Choice, Study, choices_as_json, choices_from_json
+
+ASKED = "study.json"
+
+
+class Asked(NamedTuple):
+    """What was asked for in a study's folder."""
+
+    study: Study
+    choices: list[Choice]
+    folder: Path
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs of all choices, each once."""
+        return list(dict.fromkeys(run for choice in self.choices for run in self.study.runs(choice)))
+
+
+def reproduce(study: Study, choice: Choice, out: Path, *, jobs: int | None, quiet: bool, console: Console) -> Outcome:
+    """Make the runs of a study that are missing in the folder, then its report."""
+    runs = study.runs(choice)
+    store = Store(out)
+    store.prepare()
+    folder = out / f"{study.id}{choice.suffix}"
+    before = _asked_in(folder).choices if (folder / ASKED).exists() else []
+    asked = Asked(study, [*(each for each in before if each != choice), choice], folder)
+    _write(folder / ASKED, choices_as_json(study, asked.choices))
+    outcome = run_all(runs, store, jobs=jobs, progress=Progress(quiet=quiet))
+    show_report(asked, store, console, quiet=quiet)
+    return outcome
+
+
+def show_report(asked: Asked, store: Store, console: Console, *, quiet: bool = False) -> None:
+    """Make the report of a study from stored runs alone; show it and write its files."""
+    problems: list[str] = []
+    runs = asked.runs
+    report = asked.study.report(runs, store.each(runs, problems), note_on(asked))
+    if not quiet:
+        for problem in problems:
+            console.print(problem, markup=False, highlight=False, soft_wrap=True)
+        for shown in report.shown:
+            console.print(shown)
+    for name, text in report.files.items():
+        _write(asked.folder / name, text)
+    if not quiet:
+        console.print(f"written to {asked.folder}: {', '.join(report.files)}", highlight=False, soft_wrap=True)
+
+
+def note_on(asked: Asked) -> str:
+    """Return what must be said on everything that is printed: whether it is the whole thing, and by which preset."""
+    notes = []
+    if any(choice.quick for choice in asked.choices):
+        notes.append(f"QUICK, not the paper's size: {asked.study.quick}.")
+    if any(choice.preset != "as_published_code" for choice in asked.choices):
+        notes.append("Preset as_written: the paper's text, where its code differs.")
+    return " ".join(notes)
+
+
+def studies_in(out: Path) -> Iterator[Asked]:
+    """Yield what was asked for in a folder, study by study."""
+    found = sorted(file.parent for file in out.glob(f"*/{ASKED}"))
+    if not found:
+        raise BadFile(f"{out}: no experiment was run in this folder; `wanderlust reproduce list` names them all.")
+    yield from map(_asked_in, found)
+
+
+def _asked_in(folder: Path) -> Asked:
+    file = folder / ASKED
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(f"{file}: cannot be read ({error}).") from error
+    return Asked(*choices_from_json(text, str(file)), folder)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a small text, all of it or nothing."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        os.replace(partial, path)
+    except OSError as error:
+        raise CannotWrite(f"{path}: cannot be written ({error.strerror or error}).") from error
+    finally:
+        partial.unlink(missing_ok=True)

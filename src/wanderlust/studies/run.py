@@ -1,0 +1,240 @@
+"""A run and its result: the atom of every experiment.
+
+A `Run` says all that matters: world, explorer, their options, settings, preset and seed. Its result is a pure function
+of it, so that two computers, or one and the same tomorrow, agree to the last bit. A run is written as one line of
+JSON, and a hash of that line, its `key`, is the name under which the result is kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import json
+import math
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wanderlust.errors import InvalidSetting, WanderlustError, check_choice, check_integer, check_options
+from wanderlust.mdp import FloatArray
+from wanderlust.presets import PRESETS
+
+MATHEMATICS = 1
+"""Raise this by one when some run would give another result than before, or when the form of stored files changes:
+what was stored earlier is then left alone, and made anew when it is asked for."""
+
+_KEY_LENGTH = 24
+_PIECE = 10_000
+"""Steps between two looks at whether the run was called off: a second or so at the slowest."""
+
+Options = Mapping[str, Any]
+
+
+class Stopped(Exception):
+    """A run was called off before its end."""
+
+
+class Result(NamedTuple):
+    """What came of a run, without its tables. Arrays are indexed by the world's own states."""
+
+    steps: NDArray[np.int64]
+    """The steps after which the greedy policy was evaluated."""
+    returns: FloatArray
+    """Its expected discounted return from the start, at each of them."""
+    discovered: NDArray[np.int64]
+    """How many distinct states had been acted in, at each of them."""
+    visits: NDArray[np.int64]
+    """[state, action]: how often each action was tried."""
+    first_visit: NDArray[np.int64]
+    """[state]: the step at which a state was first acted in; -1 for never."""
+    optimal_return: NDArray[np.float64]
+    """The best expected discounted return from the start; a single number."""
+    reachable: NDArray[np.int64]
+    """How many states can be reached at all; a single number."""
+
+    @property
+    def success(self) -> float:
+        """The last evaluation's return in percent of the best: what the paper's recap tables call success.
+
+        Not a number if nothing was evaluated, or if the best return is zero.
+        """
+        return float(self.percent_curves[2, -1]) if len(self.returns) else math.nan
+
+    @property
+    def discovery(self) -> float:
+        """The states acted in until the end, in percent of those that can be reached."""
+        return 100.0 * int((self.first_visit >= 0).sum()) / int(self.reachable)
+
+    @property
+    def percent_curves(self) -> FloatArray:
+        """[3, evaluation]: steps, states discovered and return, the latter two in percent of what is possible."""
+        discovered = 100.0 * self.discovered / int(self.reachable)
+        return np.stack([self.steps, discovered, 100.0 * self.returns / (float(self.optimal_return) or math.nan)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Everything that decides what comes of a training; two runs are equal if they are described alike."""
+
+    world: str
+    """A registered name, or with the option `map` the name to give that map."""
+    explorer: str
+    """A registered name, or `module:Class`."""
+    seed: int = 0
+    preset: str = "as_written"
+    """'as_written', the paper's text, or 'as_published_code', which made its numbers."""
+    world_options: Options = field(default_factory=dict)
+    explorer_options: Options = field(default_factory=dict)
+    settings: Options = field(default_factory=dict)
+    """Changes to `Settings`; a `replay` is a word or a table of its fields."""
+
+    def __post_init__(self) -> None:
+        for name in ("world", "explorer"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidSetting(f"the {name} of a run is named by a string, got {getattr(self, name)!r}.")
+        if self.world.endswith((".toml", ".txt")):
+            raise InvalidSetting(
+                f"a run cannot depend on the file {self.world!r}, which may change: "
+                "give the map's text as the world's option `map`."
+            )
+        check_integer("seed", self.seed, low=0)
+        check_choice("preset", self.preset, PRESETS)
+        for name in ("world_options", "explorer_options", "settings"):
+            object.__setattr__(self, name, _plain_options(name, getattr(self, name)))
+
+    def __hash__(self) -> int:
+        return hash(self.json)
+
+    def __reduce__(self) -> tuple[Callable[[str], Run], tuple[str]]:
+        return Run.from_json, (self.json,)
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """All fields as plain values, those with their usual value left out."""
+        found: dict[str, Any] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            usual = each.default
+            if isinstance(value, Mapping):
+                value, usual = dict(value), {}
+            if value != usual:
+                found[each.name] = value
+        return found
+
+    @property
+    def json(self) -> str:
+        """The run as one line, always the same for the same run."""
+        return json.dumps(self.description, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Run:
+        """Return the run that `json` wrote."""
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise InvalidSetting(f"a run is described by JSON, got {text!r} ({error}).") from None
+        if not isinstance(found, dict):
+            raise InvalidSetting(f"a run is described by a JSON object, got {text!r}.")
+        check_options("a run", found, (each.name for each in fields(cls)))
+        for name in ("world", "explorer"):
+            if name not in found:
+                raise InvalidSetting(f"a run needs the field {name!r}, got {text!r}.")
+        return cls(**found)
+
+    @functools.cached_property
+    def key(self) -> str:
+        """The name of the result: a hash of the description, of the mathematics, and of an explorer's own code."""
+        parts = (self.json, str(MATHEMATICS), _foreign_code(self.explorer))
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_KEY_LENGTH]
+
+    @property
+    def command(self) -> str:
+        """The line that repeats this run in a shell."""
+        return f"wanderlust run {shlex.quote(self.json)}"
+
+    def train(self, stopped: Callable[[], bool] = lambda: False, *, steps: int | None = None) -> Result:
+        """Carry it out. `stopped` is asked now and then whether to give up; `steps` ends it early, for a trial."""
+        from wanderlust.learning.settings import Replay
+        from wanderlust.training import Session
+        from wanderlust.worlds import make_world
+
+        world = make_world(self.world, **self.world_options)
+        changes = dict(self.settings)
+        if isinstance(changes.get("replay"), Mapping):
+            check_options("replay", changes["replay"], (each.name for each in fields(Replay)))
+            changes["replay"] = Replay(**changes["replay"])
+        twice = changes.keys() & self.explorer_options.keys()
+        if twice:
+            raise InvalidSetting(f"{', '.join(sorted(twice))}: given as a setting and as an option of the explorer.")
+        changes |= self.explorer_options
+        session = Session(world, self.explorer, seed=self.seed, preset=self.preset, **changes)
+        end = session.settings.run_length if steps is None else min(steps, session.settings.run_length)
+        while session.step < end:
+            if stopped():
+                raise Stopped
+            session.advance(min(session.step + _PIECE, end))
+        record = session.record()
+        best, reachable = _facts(self.world, json.dumps(dict(self.world_options)), session.settings.discount)
+        return Result(
+            steps=record.steps,
+            returns=record.returns,
+            discovered=record.discovered,
+            visits=record.visits,
+            first_visit=record.first_visit,
+            optimal_return=np.float64(best) + np.zeros(()),
+            reachable=np.zeros((), np.int64) + reachable,
+        )
+
+
+@functools.lru_cache(maxsize=256)
+def _facts(world: str, options: str, discount: float) -> tuple[float, int]:
+    """Return the best return from the start, and how many states can be reached."""
+    from wanderlust.planning import optimal_values, reachable_states
+    from wanderlust.worlds import make_world
+
+    mdp = make_world(world, **json.loads(options)).mdp
+    return float(mdp.start @ optimal_values(mdp, discount).v), int(reachable_states(mdp).sum())
+
+
+def _foreign_code(explorer: str) -> str:
+    """Return a hash of the file of an explorer that is not the package's own: edited, it is another explorer."""
+    from wanderlust.exploration.registry import explorer_class
+
+    try:
+        cls = explorer_class(explorer)
+        file = inspect.getsourcefile(cls)
+    except (WanderlustError, TypeError, OSError):
+        return ""
+    if file is None or cls.__module__.partition(".")[0] == "wanderlust":
+        return ""
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+def _plain_options(name: str, given: Any) -> Options:
+    """Return options as JSON has them, so that a run and its copy from a file are equal."""
+    if not isinstance(given, Mapping):
+        raise InvalidSetting(f"{name} must be a table of names and values, got {given!r}.")
+    try:
+        plain = json.loads(json.dumps(dict(given), default=_plain_value, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidSetting(
+            f"{name} must be numbers, texts, lists or tables of these, got {given!r} ({error})."
+        ) from None
+    return MappingProxyType(plain)
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "__dataclass_fields__"):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -1,0 +1,88 @@
+"""Section 4.2.1: how often each state was visited in the end. Exploration by W spreads evenly, the others crowd."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wanderlust.reports.formats import as_csv
+from wanderlust.reports.report import Report
+from wanderlust.studies.grouped import grouped_report
+from wanderlust.studies.run import Run
+from wanderlust.studies.store import Stored
+from wanderlust.studies.studies import Choice, Study
+from wanderlust.worlds import make_world
+
+Counts = NDArray[np.int64]
+
+WORLDS = ("deep-sea", "deep-gridworld", "prison", "wall")
+EXPLORERS = ("vv-ucb", "bootstrapped", "ucb1", "bonus", "epsilon-greedy")
+SHADES = " ·░▒▓█"
+"""From never visited to the most visited cell of the map, by the logarithm of the count."""
+
+
+def runs(choice: Choice) -> list[Run]:
+    """Return world x explorer, one seed."""
+    return [
+        Run(
+            world=world,
+            world_options={"depth": 20} if choice.quick and world == "deep-sea" else {},
+            explorer=explorer,
+            preset=choice.preset,
+            seed=seed,
+            settings={"budget": 50_000} if choice.quick and world == "deep-sea" else {},
+        )
+        for world in choice.of_worlds(WORLDS)
+        for explorer in choice.of_explorers(EXPLORERS)
+        for seed in choice.of_seeds(1, 1)
+    ]
+
+
+def report(asked: list[Run], stored: Iterable[Stored], note: str) -> Report:
+    """Return how even the counts are, the counts themselves, and drawings of them."""
+    found = list(stored)
+    made = _TABLE(asked, found, note)
+    lines, drawings = [], [note] if note else []
+    for run, result, _ in found:
+        counts = cell_counts(run, result.visits)
+        drawings.append(f"{run.world}, {run.explorer}, seed {run.seed}\n{drawing(counts)}\n")
+        for (row, column), count in np.ndenumerate(counts):
+            lines.append([run.world, run.explorer, run.seed, row + 1, column + 1, count])
+    files = {
+        **made.files,
+        "counts.csv": as_csv(["world", "explorer", "seed", "row", "column", "visits"], lines),
+        "maps.txt": "\n".join(drawings),
+    }
+    return Report(made.shown, files)
+
+
+def cell_counts(run: Run, visits: Counts) -> Counts:
+    """Return the visits of each cell, all its states and actions together."""
+    layout = make_world(run.world, **run.world_options).layout
+    assert layout is not None
+    counts = np.zeros((layout.rows, layout.columns), np.int64)
+    np.add.at(counts, (layout.row, layout.column), visits.sum(axis=1))
+    return counts
+
+
+def drawing(counts: Counts) -> str:
+    """Return a map of characters, the darker the more visits."""
+    depth = np.log1p(counts) / max(float(np.log1p(counts.max())), 1.0)
+    shade = np.ceil(depth * (len(SHADES) - 1)).astype(int).clip(0, len(SHADES) - 1)
+    return "\n".join("".join(SHADES[i] * 2 for i in row) for row in shade)
+
+
+_TABLE = grouped_report(
+    "Visits at the end of the learning", ("world", "explorer"), lambda run: (run.world, run.explorer)
+)
+
+STUDY = Study(
+    id="visit-maps",
+    place="Section 4.2.1",
+    what="how often each state was visited in the end: 4 worlds, 5 explorers",
+    runs=runs,
+    report=report,
+    quick="deep-sea 20 deep with 50,000 steps instead of 50 with 500,000",
+)
