@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 PAPER_SEEDS = 20
 RULE = (
     "A cell agrees if its discovery and its success both differ from the paper's by no more than 2.58 standard errors "
-    "of the difference and half a point. By chance alone about one cell in fifty would not, more where a few seeds decide. "
-    "`random` does not heed the start of Q: its lines for zero and optimistic are the same runs, here and in the paper."
+    "of the difference and half a point. By chance alone about one cell in fifty would not, more where a "
+    "few seeds decide. `random` does not heed the start of Q: its lines for zero and optimistic hold the same numbers."
 )
 
 
