@@ -12,10 +12,10 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import typeof
 from numba.core import cgutils, types
 from numba.core.imputils import impl_ret_borrowed
+from numba.core.registry import cpu_target
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
@@ -97,17 +97,6 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 @intrinsic
-def _size(typing_context: Any, struct: Any) -> Any:
-    """Return how many bytes a struct takes."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        size = context.get_abi_sizeof(context.get_value_type(signature.args[0]))
-        return ir.Constant(context.get_value_type(types.intp), size)
-
-    return types.intp(struct), generate
-
-
-@intrinsic
 def _write(typing_context: Any, struct: Any, address: Any) -> Any:
     """Write a struct to an address."""
 
@@ -119,16 +108,12 @@ def _write(typing_context: Any, struct: Any, address: Any) -> Any:
     return types.none(struct, types.uintp), generate
 
 
-def _size_of(struct: Any) -> int:
-    return _size(struct)  # type: ignore[no-any-return]
-
-
 def _write_to(struct: Any, address: int) -> None:
     _write(struct, np.uintp(address))
 
 
 # A struct with a user's class goes to the folder of that class; see `compiled_for_rule`.
-_size_of_for, _write_to_for = kernel(_size_of), kernel(_write_to)
+_write_to_for = kernel(_write_to)
 
 
 def _guest(struct: Any) -> type | None:
@@ -157,7 +142,9 @@ def _type_and_size(make: Hashable, struct: Any) -> tuple[ReferenceType, int]:
     once.
     """
     if make not in _known:
-        _known[make] = ReferenceType(typeof(struct)), _size_of_for(_guest(struct))(struct)
+        kind = typeof(struct)
+        context = cpu_target.target_context
+        _known[make] = ReferenceType(kind), context.get_abi_sizeof(context.get_value_type(kind))
     return _known[make]
 
 

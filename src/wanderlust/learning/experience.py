@@ -152,7 +152,7 @@ def refresh_signals(rule: Any, pair: int, mind: Mind, plan: Plan) -> None:
         row = mind.row_ints[ROW_CHAIN, row]
 
 
-@inlined
+@compiled
 def reweigh(pair: int, mind: Mind) -> None:
     """Give each outcome of a pair its share of the pair's stored transitions."""
     if mind.stored[pair] == 0:
@@ -163,7 +163,7 @@ def reweigh(pair: int, mind: Mind) -> None:
         row = mind.row_ints[ROW_CHAIN, row]
 
 
-@inlined
+@compiled
 def reflect(pair: int, mind: Mind, plan: Plan) -> None:
     """Let the sweeps see the pair as its rows are now."""
     row = mind.first_row[pair]

@@ -15,6 +15,7 @@ from wanderlust.compiled import compiled, inlined
 from wanderlust.learning.mind import (
     FULL,
     N_MULTI,
+    N_ROWS,
     N_STORED,
     POLICY_CHANGED,
     ROW_NEXT,
@@ -69,6 +70,14 @@ def draw_batch(mind: Mind, plan: Plan) -> int:
         shuffle_front(urn, n_stored, n_samples, mind.streams)
     memory, by_slot = mind.memory, plan.memory != FULL
     n_drawn = 0
+    if not by_slot and mind.numbers[N_MULTI] == 0 and mind.numbers[N_ROWS] <= n_samples:
+        # Where every pair has one outcome, only which rows were drawn matters; a few are soonest found by looking.
+        for i in range(n_samples):
+            times[urn[i]] = 1
+        for row in range(mind.numbers[N_ROWS]):
+            drawn[n_drawn] = row
+            n_drawn += times[row]
+        return n_drawn
     for i in range(n_samples):
         row = memory[urn[i]] if by_slot else urn[i]
         # Written every time, kept only when the row is new to the batch: no branch to mispredict.
