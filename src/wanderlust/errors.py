@@ -78,7 +78,7 @@ def check_number(
 
 def check_integer(name: str, value: Any, *, low: int, high: int | None = None) -> int:
     """Return `value` as an integer of at least `low` (and at most `high`), or raise `InvalidSetting`."""
-    valid = f"at least {low}" if high is None else f"from {low} to {high}"
+    valid = f"at least {low}" if high is None else f"from {low:,} to {high:,}"
     try:
         number = int(value)
         whole = number == value and not isinstance(value, bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 from collections.abc import Iterable
@@ -107,6 +108,7 @@ def plot_growth(lines: list[Result | Skipped], file: Path) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.ticker import NullFormatter
 
     followed = [line for line in lines if isinstance(line, Result) and line.points]
     figure, axes = pyplot.subplots(1, len(followed), figsize=(4.8 * len(followed), 3.6), squeeze=False)
@@ -114,11 +116,18 @@ def plot_growth(lines: list[Result | Skipped], file: Path) -> None:
     for axis, line, (size, unit) in zip(axes[0], followed, labels, strict=True):
         x, y = zip(*line.points, strict=True)
         axis.loglog(x, y, "o-", color="#0072b2")
-        axis.set(
-            xlabel=size, ylabel=unit, title=line.name.partition(", ")[2] or line.name, ylim=(min(y) / 4, max(y) * 4)
-        )
+        # Whole decades, labelled as such only: the shape is the message.
+        axis.set(xlabel=size, ylabel=unit, xlim=_decades(x), ylim=_decades(y))
+        axis.xaxis.set_minor_formatter(NullFormatter())
+        axis.yaxis.set_minor_formatter(NullFormatter())
+        axis.set_title(line.name.partition(", ")[2] or line.name, fontsize=10)
         axis.grid(alpha=0.3, which="both")
     figure.tight_layout()
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=120)
     pyplot.close(figure)
+
+
+def _decades(values: tuple[float, ...]) -> tuple[float, float]:
+    """Return the powers of ten about some numbers."""
+    return 10.0 ** math.floor(math.log10(min(values))), 10.0 ** math.ceil(math.log10(max(values) * 1.01))
