@@ -243,7 +243,7 @@ def test_noise_brings_the_settings_of_the_paper():
         ("tyo", {}, UnknownName, "Did you mean 'toy'"),
         ("toy", {"escape": 0.1}, UnknownName, "unknown option of world 'toy' 'escape'"),
         ("taxi", {"depth": 3}, UnknownName, "depth"),
-        ("deep-sea", {"depth": 1}, InvalidSetting, "depth must be a whole number from 2 to 1000, got 1"),
+        ("deep-sea", {"depth": 1}, InvalidSetting, "depth must be a whole number from 2 to 1,000, got 1"),
         ("deep-sea", {"depth": 10**9}, InvalidSetting, "depth must be"),
         ("deep-sea", {"flag": "bom"}, UnknownName, "Did you mean 'bomb'"),
         ("chain", {"length": 1}, InvalidSetting, "length must be"),

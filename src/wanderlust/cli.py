@@ -22,7 +22,7 @@ app = SubcommandApp()
 @app.command
 def bench(
     *,
-    quick: Annotated[bool, arg(help="Fewer repeats, smaller sizes: about two minutes.")] = False,
+    quick: Annotated[bool, arg(help="Fewer repeats, smaller sizes: about a minute.")] = False,
     json: Annotated[Path | None, arg(metavar="FILE", help="Also write machine and results to this file.")] = None,
     plot: Annotated[Path | None, arg(metavar="FILE", help="Also draw how times grow with the world.")] = None,
     peers_python: Annotated[
