@@ -23,7 +23,7 @@ from wanderlust.version import __version__
 if TYPE_CHECKING:
     from wanderlust.agent import Agent
 
-FORMAT = 1
+FORMAT = 2
 _ABOUT, _IDS = "about", "ids"
 
 

@@ -137,6 +137,7 @@ class Bootstrapped(EpsilonGreedy):
         self.B = range(self.options.get("heads", 10))
         self.Q_b = [Table(self.world, self.Q_start, self.settings.discount) for _ in self.B]
         self.met: set[int] = set()
+        self.asleep: set[int] = set()
         self.noise = np.random.Generator(np.random.PCG64(seed_of(self.seed, "initial values")))
         self.noise.standard_normal((len(self.B), len(self.A)))
         self.b = 0
@@ -180,8 +181,23 @@ class Bootstrapped(EpsilonGreedy):
             self.Q_b[lucky].update(batch, rewards, eta, nu)
             return
         size = self.options.get("batch", 1024) if replay.memory == "full" else replay.batch
-        for Q in self.Q_b:
-            Q.update(self.memory.minibatch(size, self.replay_chance), rewards, eta, nu)
+        if self.news:
+            self.asleep.clear()
+        for b, Q in enumerate(self.Q_b):
+            if b not in self.asleep:
+                Q.update(self.memory.minibatch(size, self.replay_chance), rewards, eta, nu)
+                if self.i % 32 == 0 and self.nothing_moves(Q, rewards, eta, nu):
+                    self.asleep.add(b)
+
+    def nothing_moves(self, Q: Table, rewards: Mapping[Outcome, float], eta: float, nu: float) -> bool:
+        """Tell whether no minibatch could change a table, so that it need not draw any until there is news."""
+        everything = self.memory.everything()
+        if self.settings.replay.memory != "full" or any(not self.memory.is_certain(each.pair) for each in everything):
+            return False
+        trial = Table(self.world, 0.0, Q.gamma)
+        trial.values = [list(row) for row in Q.values]
+        trial.update(everything, rewards, eta, nu)
+        return trial.values == Q.values
 
 
 class RandomPrior(Bootstrapped):

@@ -98,7 +98,7 @@ class QLearning:
         if self.settings.replay.memory == "none":
             self.learn([transition], {transition.outcome: transition.r})
         else:
-            self.memory.store(transition)
+            self.news = self.memory.store(transition)
             self.learn(self.batch(), self.memory.mean_reward)
         self.i += 1
 

@@ -43,9 +43,10 @@ class Memory:
         self.count: dict[Outcome, int] = {}
         self.mean_reward: dict[Outcome, float] = {}
 
-    def store(self, transition: Transition) -> None:
-        """Keep a transition; a full ring gives up its oldest."""
+    def store(self, transition: Transition) -> bool:
+        """Keep a transition; a full ring gives up its oldest. Return whether it is news."""
         key, r = transition.outcome, transition.r
+        before = self.mean_reward.get(key)
         self.first_seen.setdefault(key, self.stored)
         # A running mean over as many rewards as are in the memory: a window's follows the latest.
         self.count[key] = self.count.get(key, 0) + 1
@@ -58,6 +59,11 @@ class Memory:
             self.count[self.transitions[self.stored % self.capacity].outcome] -= 1
             self.transitions[self.stored % self.capacity] = transition
         self.stored += 1
+        return self.mean_reward[key] != before or not self.is_certain(transition.pair)
+
+    def is_certain(self, pair: Pair) -> bool:
+        """Tell whether a pair was only ever seen to lead to one state."""
+        return sum(outcome[:2] == pair for outcome in self.first_seen) == 1
 
     def everything(self) -> list[Transition]:
         """Return all that is remembered, the outcomes that were first seen first in front."""

@@ -77,6 +77,8 @@ def new_mind(plan: Plan, soil: Soil, seed: int, *, states: int = 64) -> Mind:
         slots=np.zeros(0, np.uint32),
         drawn=np.zeros(plan.batch, np.int32),
         times=np.zeros(0, np.int32),
+        rates=np.zeros(0),
+        asleep=np.zeros(plan.n_heads, np.uint8),
         streams=new_streams(seed),
         notes=np.zeros(N_NOTES),
         scores=np.zeros(plan.n_actions),
@@ -120,6 +122,8 @@ def grown(mind: Mind, plan: Plan, soil: Soil, *, states: int, rows: int, stored:
             "flags": _longer(mind.flags, new_states, 0),
             "scratch": _longer(mind.scratch, pairs, 0),
         }
+        if plan.n_heads and plan.memory == FULL:
+            changes["rates"] = _longer(mind.rates, pairs, 0)
         changes["stored"] = _longer(mind.stored, pairs, 0) if plan.memory == WINDOW else changes["tries"]
     if plan.memory != NO_MEMORY:
         changes["row_ints"] = _longer(mind.row_ints, rows - mind.row_capacity, NONE)

@@ -197,6 +197,7 @@ def remember(rule: Any, state: int, action: int, reward: float, following: int, 
     )
     if is_news:
         reweigh(pair, mind)
+        mind.asleep[:] = 0
     if plan.bonus_row > 0:
         refresh_signals(rule, pair, mind, plan)
     if plan.visit_row > 0:

@@ -17,7 +17,7 @@ from wanderlust.learning.mind import (
     Mind,
     Plan,
 )
-from wanderlust.learning.replay import discard_batch, draw_batch, update_by_batch
+from wanderlust.learning.replay import discard_batch, draw_batch, replay_heads, update_by_batch
 from wanderlust.learning.sweep import sweep
 from wanderlust.learning.update import best_action_value, moved_with_prior, outcome_target
 from wanderlust.streams import REPLAY, below
@@ -48,10 +48,8 @@ def replay(mind: Mind, plan: Plan) -> None:
         for table in range(0 if plan.learns_q else 1, plan.n_swept):
             update_by_batch(table, n_drawn, 0.0, mind, plan)
         discard_batch(n_drawn, mind)
-    for head in range(plan.n_heads):
-        n_drawn = draw_batch(mind, plan)
-        update_by_batch(plan.n_swept + head, n_drawn, plan.prior_weight, mind, plan)
-        discard_batch(n_drawn, mind)
+    if plan.n_heads > 0:
+        replay_heads(mind, plan)
 
 
 @compiled_for_rule

@@ -41,6 +41,10 @@ TARGET = 0
 # An active sweep of one state takes about as long as a dense sweep of a dozen.
 ACTIVE_COST = 12
 DENSE_RUN, PROBED_STATES = 32, 64
+# A pair of a minibatch that is kept as a list takes about as long as a dense pass over so many.
+LISTED_COST = 16
+# After every so many steps, heads of an ensemble that no minibatch could move fall asleep.
+BEDTIME = 32
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -94,6 +98,8 @@ class Mind(NamedTuple):
     slots: NDArray[np.uint32]
     drawn: NDArray[np.int32]
     times: NDArray[np.int32]
+    rates: Floats
+    asleep: NDArray[np.uint8]
     streams: NDArray[np.uint64]
     notes: Floats
     scores: Floats

@@ -3,7 +3,13 @@
 A batch is drawn without replacement by a partial Fisher-Yates shuffle that is never undone: any order of the list is
 as good a starting point for the next shuffle as any other, so a draw of k costs k swaps, however long the list.
 
-A batch is kept as its distinct rows (`drawn`) and how often each was drawn (`times`).
+A batch is kept as its distinct rows (`drawn`) and how often each was drawn (`times`). Where every pair has one
+outcome, only which pairs were drawn matters. Then, unless the table is large, each pair gets its own learning rate for
+the moment (`rates`), which is 0 for those not drawn, and one straight pass over the table moves them all: reading on is
+faster than jumping about.
+
+A head of an ensemble whose every remembered pair is exactly where its target would have it cannot be moved by any
+minibatch. It falls asleep, and draws none until something new is remembered.
 """
 
 from __future__ import annotations
@@ -13,17 +19,23 @@ from numpy.typing import NDArray
 
 from wanderlust.compiled import compiled, inlined
 from wanderlust.learning.mind import (
+    BEDTIME,
     FULL,
+    LISTED_COST,
     N_MULTI,
-    N_ROWS,
+    N_STATES,
     N_STORED,
     POLICY_CHANGED,
     ROW_NEXT,
     ROW_PAIR,
     ROW_STATE,
+    STEP,
+    TARGET,
+    Floats,
     Mind,
     Plan,
 )
+from wanderlust.learning.sweep import best_of_all
 from wanderlust.learning.update import best_action_value, moved_with_prior, outcome_target
 from wanderlust.streams import HALF, LOW_HALF, REPLAY, STRIDE, Streams, is_fair, scaled, scrambled
 
@@ -59,6 +71,95 @@ def swap(urn: NDArray[np.uint32], i: np.uint64, j: np.uint64) -> None:
     urn[i] = taken
 
 
+@inlined
+def passes_over_all(mind: Mind, plan: Plan) -> bool:
+    """Tell whether a minibatch moves its pairs by one pass over the whole table."""
+    n_pairs = (mind.numbers[N_STATES] + 1) * plan.n_actions
+    few = n_pairs <= LISTED_COST * min(plan.batch, mind.numbers[N_STORED])
+    return bool(few and plan.memory == FULL and mind.numbers[N_MULTI] == 0)
+
+
+@inlined
+def nothing_moves(table: int, prior_weight: float, mind: Mind, plan: Plan) -> bool:
+    """Tell whether any minibatch would leave a table as it is: every pair has one outcome and is at its target."""
+    if plan.memory != FULL or mind.numbers[N_MULTI] != 0:
+        return False
+    values, best, reward = mind.values[table], mind.best[table], mind.mirror[TARGET]
+    rate, discount = plan.learning_rate, plan.discount[table]
+    for pair in range(plan.n_actions, (mind.numbers[N_STATES] + 1) * plan.n_actions):
+        if mind.stored[pair] > 0:
+            target = outcome_target(reward[pair], discount, best[mind.next_id[pair]])
+            if moved_with_prior(values[pair], target, rate, prior_weight) != values[pair]:
+                return False
+    return True
+
+
+@compiled
+def replay_heads(mind: Mind, plan: Plan) -> None:
+    """Move every head that is awake by a minibatch of its own."""
+    in_passes, bedtime = passes_over_all(mind, plan), mind.numbers[STEP] % BEDTIME == 0
+    for head in range(plan.n_heads):
+        if mind.asleep[head] != 0:
+            continue
+        table = plan.n_swept + head
+        if in_passes:
+            update_by_pass(table, plan.prior_weight, mind, plan)
+        else:
+            n_drawn = draw_batch(mind, plan)
+            update_by_batch(table, n_drawn, plan.prior_weight, mind, plan)
+            discard_batch(n_drawn, mind)
+        if bedtime and nothing_moves(table, plan.prior_weight, mind, plan):
+            mind.asleep[head] = 1
+
+
+@compiled
+def update_by_pass(table: int, prior_weight: float, mind: Mind, plan: Plan) -> None:
+    """Draw a minibatch and move its pairs, all other pairs at the rate 0."""
+    n_stored, rates, pair_of, urn = mind.numbers[N_STORED], mind.rates, mind.row_ints[ROW_PAIR], mind.memory
+    n_samples = min(plan.batch, n_stored)
+    if n_stored > plan.batch:
+        shuffle_front(urn, n_stored, n_samples, mind.streams)
+    for i in range(n_samples):
+        rates[pair_of[urn[i]]] = plan.learning_rate
+    n_states = mind.numbers[N_STATES] + 1
+    n_pairs = n_states * plan.n_actions
+    values, best = mind.values[table], mind.best[table]
+    move_at_rates(values[:n_pairs], rates, mind.mirror[TARGET], mind.next_id, best, plan.discount[table], prior_weight)
+    best_of_all(values, best, n_states, plan.n_actions, plan.minimise[table])
+    rates[:n_pairs] = 0.0
+    if table == plan.evaluated:
+        mind.numbers[POLICY_CHANGED] = 1
+
+
+@compiled
+def move_at_rates(
+    values: Floats,
+    rates: Floats,
+    reward: Floats,
+    next_id: NDArray[np.uint32],
+    best: Floats,
+    discount: float,
+    prior_weight: float,
+) -> None:
+    """Apply the TD rule to every pair at its own rate; four at a time, as in `move_all`."""
+    whole = len(values) - len(values) % 4
+    for a in range(0, whole, 4):
+        b, c, d = a + 1, a + 2, a + 3
+        target_a = outcome_target(reward[a], discount, best[next_id[a]])
+        target_b = outcome_target(reward[b], discount, best[next_id[b]])
+        target_c = outcome_target(reward[c], discount, best[next_id[c]])
+        target_d = outcome_target(reward[d], discount, best[next_id[d]])
+        value_a, value_b, value_c, value_d = values[a], values[b], values[c], values[d]
+        rate_a, rate_b, rate_c, rate_d = rates[a], rates[b], rates[c], rates[d]
+        values[a] = moved_with_prior(value_a, target_a, rate_a, prior_weight)
+        values[b] = moved_with_prior(value_b, target_b, rate_b, prior_weight)
+        values[c] = moved_with_prior(value_c, target_c, rate_c, prior_weight)
+        values[d] = moved_with_prior(value_d, target_d, rate_d, prior_weight)
+    for pair in range(whole, len(values)):
+        target = outcome_target(reward[pair], discount, best[next_id[pair]])
+        values[pair] = moved_with_prior(values[pair], target, rates[pair], prior_weight)
+
+
 @compiled
 def draw_batch(mind: Mind, plan: Plan) -> int:
     """Draw a minibatch, all of the memory while that is no larger; return its number of distinct rows."""
@@ -70,14 +171,6 @@ def draw_batch(mind: Mind, plan: Plan) -> int:
         shuffle_front(urn, n_stored, n_samples, mind.streams)
     memory, by_slot = mind.memory, plan.memory != FULL
     n_drawn = 0
-    if not by_slot and mind.numbers[N_MULTI] == 0 and mind.numbers[N_ROWS] <= n_samples:
-        # Where every pair has one outcome, only which rows were drawn matters; a few are soonest found by looking.
-        for i in range(n_samples):
-            times[urn[i]] = 1
-        for row in range(mind.numbers[N_ROWS]):
-            drawn[n_drawn] = row
-            n_drawn += times[row]
-        return n_drawn
     for i in range(n_samples):
         row = memory[urn[i]] if by_slot else urn[i]
         # Written every time, kept only when the row is new to the batch: no branch to mispredict.
