@@ -65,7 +65,7 @@ def test_every_deviation_is_listed_with_options_that_exist():
     page = ROOT / "docs" / "deviations.md"
     table = [row for part in ("Explorers", "Memory and evaluation", "Worlds") for row in rows(page, part)]
     assert sorted(int(row[0]) for row in table) == list(range(1, 27))
-    known = {"with_slips", "Record.returns", "Record.steps", "Record.greedy", "capacity", "batch"}
+    known = {"with_slips", "Record.returns", "Record.steps", "Record.policy_values", "capacity", "batch"}
     known |= {"wanderlust.planning", "wanderlust.planning.policy_value"}
     known |= set(wl.Settings.__dataclass_fields__) | set(wl.explorer_names()) | set(wl.world_names())
     for name in wl.explorer_names():

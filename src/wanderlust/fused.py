@@ -17,10 +17,10 @@ from wanderlust.exploration.protocol import Ruled
 from wanderlust.exploration.view import view_of
 from wanderlust.learning.experience import has_room, known_state
 from wanderlust.learning.learner import learn
-from wanderlust.learning.mind import END, N_SEEN, NONE, POLICY_CHANGED, STEP, Mind, Plan
+from wanderlust.learning.mind import END, N_SEEN, NO_MEMORY, NONE, POLICY_CHANGED, STEP, Mind, Plan
 from wanderlust.learning.settings import Settings
 from wanderlust.mdp import FloatArray, TabularMDP
-from wanderlust.simulation import draw_outcome, draw_start, greedy_return, greedy_sets, starts_of
+from wanderlust.simulation import draw_outcome, draw_start, greedy_return, greedy_set, greedy_sets, starts_of
 from wanderlust.streams import WORLD
 
 # What `run` answers.
@@ -54,13 +54,18 @@ class Course(NamedTuple):
 
 
 @compiled
-def _evaluate(course: Course, mind: Mind, plan: Plan) -> None:
+def _evaluate(course: Course, mind: Mind, plan: Plan, acted_in: int) -> None:
     """Record the return of the greedy policy; of a stochastic world the policy itself, to be solved afterwards."""
     i = course.place[N_EVALUATED]
     course.place[N_EVALUATED] += 1
     course.discovered[i] = mind.numbers[N_SEEN]
     if len(course.greedy) > 0:
-        greedy_sets(course.ids, mind, plan, course.greedy[i])
+        if i > 0 and course.evaluate_every == 1 and plan.memory == NO_MEMORY:
+            # Since the step before, only the state just acted in can have got other best actions.
+            course.greedy[i] = course.greedy[i - 1]
+            course.greedy[i, acted_in] = greedy_set(course.ids[acted_in], mind, plan)
+        else:
+            greedy_sets(course.ids, mind, plan, course.greedy[i])
         return
     # A policy without ties that has not changed returns what it returned before.
     if i > 0 and mind.numbers[POLICY_CHANGED] == 0 and course.place[LAST_IS_SURE] == 1:
@@ -112,7 +117,7 @@ def _run(ruled: Ruled, mind: Mind, plan: Plan, course: Course, until: int) -> in
             course.states[step] = state
         learn(rule, number, action, reward, following, mind, plan)
         if mind.numbers[STEP] % course.evaluate_every == 0:
-            _evaluate(course, mind, plan)
+            _evaluate(course, mind, plan, state)
         t += 1
         if over or t == course.horizon:
             t = 0

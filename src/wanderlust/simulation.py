@@ -88,21 +88,27 @@ def greedy_return(
     return expected, sure
 
 
+@inlined
+def greedy_set(number: int, mind: Mind, plan: Plan) -> np.uint64:
+    """Return the best actions of a state by the evaluated table, as bits."""
+    first = number * plan.n_actions
+    best = mind.values[plan.evaluated, first]
+    bits = np.uint64(1)
+    for action in range(1, plan.n_actions):
+        value = mind.values[plan.evaluated, first + action]
+        if value > best:
+            best = value
+            bits = np.uint64(0)
+        if value == best:
+            bits |= np.uint64(1) << np.uint64(action)
+    return bits
+
+
 @compiled
 def greedy_sets(ids: NDArray[np.int32], mind: Mind, plan: Plan, sets: Any) -> None:
-    """Write, for every state of the world, the set of its best actions by the evaluated table, as bits."""
+    """Write the best actions of every state of the world."""
     for state in range(len(ids)):
-        first = ids[state] * plan.n_actions
-        best = mind.values[plan.evaluated, first]
-        bits = np.uint64(1)
-        for action in range(1, plan.n_actions):
-            value = mind.values[plan.evaluated, first + action]
-            if value > best:
-                best = value
-                bits = np.uint64(0)
-            if value == best:
-                bits |= np.uint64(1) << np.uint64(action)
-        sets[state] = bits
+        sets[state] = greedy_set(ids[state], mind, plan)
 
 
 @entry

@@ -18,8 +18,8 @@ from wanderlust.learning.allocation import Soil, enlarged, new_mind
 from wanderlust.learning.inspection import by_state, tables_by_state
 from wanderlust.learning.mind import STEP
 from wanderlust.learning.settings import Settings, make_plan
-from wanderlust.mdp import FloatArray, TabularMDP
-from wanderlust.planning import policy_value
+from wanderlust.mdp import FloatArray
+from wanderlust.planning import policy_values
 from wanderlust.presets import resolve
 from wanderlust.worlds import World, as_world
 
@@ -45,8 +45,13 @@ class Record:
     tables: Mapping[str, FloatArray]
     """The final tables [state, action]: 'target', 'behaviour', 'visitation' as far as there are any, 'heads'
     [head, state, action]."""
-    greedy: NDArray[np.uint64]
-    """In a stochastic world, the best actions of every state at each evaluation, as bits."""
+    policies: NDArray[np.uint64]
+    """[policy, state]: in a stochastic world, the distinct greedy policies that were evaluated; a state's best actions
+    as bits."""
+    policy_values: FloatArray
+    """[policy, state]: V^π of each of them."""
+    policy_at: NDArray[np.int64]
+    """[evaluation]: which of them it was."""
     states: NDArray[np.int32]
     actions: NDArray[np.int16]
     """Every state and action of the run, if it was asked to keep them."""
@@ -103,10 +108,12 @@ class Session:
         """Return what came of the run so far."""
         n_evaluated = self.step // self.settings.evaluate_every
         course, kept = self.course, min(self.step, len(self.course.actions))
-        greedy = course.greedy[:n_evaluated]
+        policies, policy_at = distinct_policies(course.greedy[:n_evaluated])
+        mdp, values = self.world.mdp, np.zeros(policies.shape)
         returns = course.returns[:n_evaluated].copy()
         if len(course.greedy):
-            returns = solved_returns(self.world.mdp, greedy, self.settings.discount)
+            values = policy_values(mdp, [_chances(bits, mdp.n_actions) for bits in policies], self.settings.discount)
+            returns = (values @ mdp.start)[policy_at]
         return Record(
             world=self.world.name,
             explorer=explorer_name(type(self.rule)),
@@ -118,7 +125,9 @@ class Session:
             visits=by_state(self.mind.tries, course.ids, self.plan),
             first_visit=course.first_visit.copy(),
             tables=tables_by_state(self.mind, course.ids, self.plan),
-            greedy=greedy.copy(),
+            policies=policies,
+            policy_values=values,
+            policy_at=policy_at,
             states=course.states[:kept].copy(),
             actions=course.actions[:kept].copy(),
         )
@@ -143,14 +152,22 @@ def train(
     return session.record()
 
 
-def solved_returns(mdp: TabularMDP, greedy: NDArray[np.uint64], discount: float) -> FloatArray:
-    """Return V^π from the start for each recorded greedy policy, uniform over its best actions."""
-    returns = np.zeros(len(greedy))
-    for i, sets in enumerate(greedy):
-        if i > 0 and np.array_equal(sets, greedy[i - 1]):
-            returns[i] = returns[i - 1]
-            continue
-        chosen = (sets[:, None] >> np.arange(mdp.n_actions, dtype=np.uint64)) & np.uint64(1)
-        policy = chosen / chosen.sum(axis=1, keepdims=True)
-        returns[i] = mdp.start @ policy_value(mdp, policy, discount)
-    return returns
+def distinct_policies(greedy: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the distinct rows of [evaluation, state], in the order met, and which of them each row is."""
+    found: dict[bytes, int] = {}
+    changed = (greedy[1:] != greedy[:-1]).any(axis=1)
+    changes = np.flatnonzero(np.append(len(greedy) > 0, changed))
+    rows: list[int] = []
+    names = np.zeros(len(changes), np.int64)
+    for i, row in enumerate(changes):
+        name = found.setdefault(greedy[row].tobytes(), len(found))
+        if name == len(rows):
+            rows.append(int(row))
+        names[i] = name
+    return greedy[rows].copy(), np.repeat(names, np.diff(np.append(changes, len(greedy))))
+
+
+def _chances(bits: NDArray[np.uint64], n_actions: int) -> FloatArray:
+    """Return the probabilities [state, action] of a policy that is uniform over its best actions."""
+    chosen = (bits[:, None] >> np.arange(n_actions, dtype=np.uint64)) & np.uint64(1)
+    return np.asarray(chosen / chosen.sum(axis=1, keepdims=True))

@@ -30,6 +30,9 @@ MATHEMATICS = 2
 """Raise this by one when some run would give another result than before, or when the form of stored files changes:
 what was stored earlier is then left alone, and made anew when it is asked for."""
 
+UNTIL = ("budget", "positive-return")
+MEASURES = ("returns", "values")
+
 _KEY_LENGTH = 24
 _PIECE = 10_000
 """Steps between two looks at whether the run was called off: a second or so at the slowest."""
@@ -39,6 +42,9 @@ Options = Mapping[str, Any]
 
 class Stopped(Exception):
     """A run was called off before its end."""
+
+
+_NOTHING = np.zeros(0)
 
 
 class Result(NamedTuple):
@@ -58,6 +64,18 @@ class Result(NamedTuple):
     """The best expected discounted return from the start; a single number."""
     reachable: NDArray[np.int64]
     """How many states can be reached at all; a single number."""
+    gaps: FloatArray = _NOTHING
+    """[ε], of `measure="values"`: the thresholds ε for V* - V^π."""
+    bad_steps: NDArray[Any] = _NOTHING
+    """[ε]: the sample complexity, at how many steps V*(s) - V^π(s) > ε for the state s that the agent was in."""
+    ends_good: NDArray[Any] = _NOTHING
+    """[ε]: whether V*(s) - V^π(s) <= ε at the last step."""
+    moments: NDArray[Any] = _NOTHING
+    """Some steps, evenly spaced in the logarithm, at which was noted ..."""
+    value_errors: FloatArray = _NOTHING
+    """... the mean over all states of (V* - V^π)², and ..."""
+    visits_by_moment: NDArray[Any] = _NOTHING
+    """[moment, state]: ... how often every state had been acted in."""
 
     @property
     def success(self) -> float:
@@ -94,6 +112,10 @@ class Run:
     explorer_options: Options = field(default_factory=dict)
     settings: Options = field(default_factory=dict)
     """Changes to `Settings`; a `replay` is a word or a table of its fields."""
+    until: str = "budget"
+    """When the run ends: 'budget', or 'positive-return': after the first evaluation with a return above zero."""
+    measure: str = "returns"
+    """'returns', or 'values': in a stochastic world, the greedy policy of every single step is solved as well."""
 
     def __post_init__(self) -> None:
         for name in ("world", "explorer"):
@@ -106,6 +128,8 @@ class Run:
             )
         check_integer("seed", self.seed, low=0)
         check_choice("preset", self.preset, PRESETS)
+        check_choice("until", self.until, UNTIL)
+        check_choice("measure", self.measure, MEASURES)
         for name in ("world_options", "explorer_options", "settings"):
             object.__setattr__(self, name, _plain_options(name, getattr(self, name)))
 
@@ -161,7 +185,8 @@ class Run:
 
     def train(self, stopped: Callable[[], bool] = lambda: False, *, steps: int | None = None) -> Result:
         """Carry it out. `stopped` is asked now and then whether to give up; `steps` ends it early, for a trial."""
-        from wanderlust.learning.settings import Replay
+        from wanderlust.learning.settings import Replay, Settings
+        from wanderlust.studies.value_measures import value_measures
         from wanderlust.training import Session
         from wanderlust.worlds import make_world
 
@@ -174,23 +199,43 @@ class Run:
         if twice:
             raise InvalidSetting(f"{', '.join(sorted(twice))}: given as a setting and as an option of the explorer.")
         changes |= self.explorer_options
-        session = Session(world, self.explorer, seed=self.seed, preset=self.preset, **changes)
+        every = int(changes.get("evaluate_every", Settings.evaluate_every))
+        by_step = self.measure == "values"
+        if by_step:
+            changes["evaluate_every"] = 1
+        session = Session(
+            world, self.explorer, seed=self.seed, preset=self.preset, keep_trajectory=by_step, **changes
+        )
+        if self.measure == "values" or self.until != "budget":
+            self._check_kind(deterministic=bool(world.mdp.deterministic))
         end = session.settings.run_length if steps is None else min(steps, session.settings.run_length)
+        piece = every if self.until == "positive-return" else _PIECE
         while session.step < end:
             if stopped():
                 raise Stopped
-            session.advance(min(session.step + _PIECE, end))
+            session.advance(min(session.step + piece, end))
+            evaluated = session.step // every
+            if self.until == "positive-return" and evaluated and session.course.returns[evaluated - 1] > 0.0:
+                break
         record = session.record()
         best, reachable = _facts(self.world, json.dumps(dict(self.world_options)), session.settings.discount)
+        kept = slice(every - 1, None, every) if by_step else slice(None)
         return Result(
-            steps=record.steps,
-            returns=record.returns,
-            discovered=record.discovered,
+            steps=record.steps[kept],
+            returns=record.returns[kept],
+            discovered=record.discovered[kept],
             visits=record.visits,
             first_visit=record.first_visit,
             optimal_return=np.float64(best) + np.zeros(()),
             reachable=np.zeros((), np.int64) + reachable,
+            **(value_measures(record, world.mdp) if by_step else {}),
         )
+
+    def _check_kind(self, *, deterministic: bool) -> None:
+        if self.measure == "values" and deterministic:
+            raise InvalidSetting(f"measure='values' is for stochastic worlds; {self.world!r} is deterministic.")
+        if self.until != "budget" and not deterministic:
+            raise InvalidSetting(f"until={self.until!r} is for deterministic worlds; {self.world!r} is stochastic.")
 
 
 @functools.lru_cache(maxsize=256)

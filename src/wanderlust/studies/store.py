@@ -28,6 +28,7 @@ from wanderlust.version import __version__
 FORMAT = 1
 RUNS = "runs"
 _ABOUT = "about"
+_ALWAYS = [name for name in Result._fields if name not in Result._field_defaults]
 _PARTIAL, _ASIDE = ".partial", ".damaged"
 _STALE_AFTER = 3600.0
 """Seconds after which a file that was never finished is some dead process's: writing one takes milliseconds."""
@@ -101,7 +102,8 @@ class Store:
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             **_origin(),
         }
-        arrays = result._asdict()
+        # What a run does not measure is empty, and not written.
+        arrays = {name: array for name, array in result._asdict().items() if np.size(array) or name in _ALWAYS}
         about["checksum"] = _checksum(about, arrays)
         partial = self._beside(path)
         try:
