@@ -54,8 +54,13 @@ def _numbers(values: ArrayLike) -> FloatArray:
 
 def paper_percent(values: ArrayLike) -> Percent:
     """Return mean ± 2 σ/√n, σ with divisor n, which is how the paper's tables were made."""
-    x = _numbers(values)
-    return Percent(float(x.mean()), float(_STANDARD_ERRORS * x.std() / math.sqrt(len(x))))
+    mean, ci = paper_curve(_numbers(values))
+    return Percent(float(mean), float(ci))
+
+
+def paper_curve(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the same mean and ± for each point of curves [seed, ...]."""
+    return values.mean(axis=0), _STANDARD_ERRORS * values.std(axis=0) / math.sqrt(len(values))
 
 
 def wilson_interval(successes: int, n: int, *, z: float = _NORMAL_95) -> Interval:
