@@ -64,7 +64,7 @@ def as_html(rows: Iterable[Row], note: str) -> str:
         parts.append(f'<h2 id="{escape(environment)}">{escape(title_of(environment))}</h2>')
         parts.append(f'<div class="wide"><table>{_head(_HEADS)}')
         for name, lines in scenarios:
-            parts.append('<tbody><tr class="scenario">' f'<th colspan="{len(_HEADS)}">{escape(name)}</th></tr>')
+            parts.append(f'<tbody><tr class="scenario"><th colspan="{len(_HEADS)}">{escape(name)}</th></tr>')
             parts += [_line(row) for row in lines]
             parts.append("</tbody>")
         parts.append("</table></div>")

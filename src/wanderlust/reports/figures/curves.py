@@ -61,12 +61,16 @@ def curves_figure(
     `styles` gives the style of each line, in the order of the legend. `logarithmic` is for returns that differ by
     orders of magnitude.
     """
+    from matplotlib.ticker import MaxNLocator
+
     figure = new_figure(title, min(WIDTH, 1.2 + 3.1 * len(columns)), 5.2)
     axes = figure.subplots(2, len(columns), sharex="col", sharey="row", squeeze=False)
     handles: dict[str, object] = {}
     for column, (scenario, lines) in enumerate(columns.items()):
         axes[0, column].set_title(scenario)
         axes[1, column].set_xlabel("step")
+        axes[1, column].xaxis.set_major_locator(MaxNLocator(4))
+        axes[1, column].xaxis.set_major_formatter("{x:,.0f}")
         for row, measure in enumerate(_MEASURES):
             handles |= _draw_lines(axes[row, column], lines, styles, measure)
     for row, name in enumerate(_MEASURES.values()):

@@ -27,6 +27,9 @@ _PATH, _DECIMALS = re.compile(rb' d="[^"]*"'), re.compile(rb"(\.\d\d)\d+")
 def as_files(draw: Callable[[], Figure]) -> dict[str, bytes]:
     """Draw a figure once; return it in each format."""
     figure = draw()
+    # Where everything goes is found out once, not for each format: that takes longer than the drawing itself.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     files = {}
     for form in FORMATS:
         buffer = io.BytesIO()

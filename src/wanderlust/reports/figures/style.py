@@ -58,9 +58,9 @@ GREY = "#6e6e6e"
 CLOSED = "#b8b8b8"
 """The colour of cells that cannot be entered."""
 
-_LETTERS, _SMALL_LETTERS = 14.0, 19.0
+_LETTERS, _SMALL_LETTERS = 17.0, 19.0
 """About how many letters of a legend, and of small print, an inch holds."""
-_LETTERS_OF_A_HANDLE = 10
+_LETTERS_OF_A_HANDLE = 9
 """How many letters' room the line beside a label takes."""
 
 _RC: dict[str, Any] = {
