@@ -13,7 +13,7 @@ from rich.table import Table
 from wanderlust.reports.statistics import Percent
 
 if TYPE_CHECKING:
-    from wanderlust.reports.recap import Row
+    from wanderlust.reports.recap import Cell, Row
 
 TITLES = {
     "deep-sea": "Deep sea",
@@ -47,10 +47,10 @@ def as_csv(heads: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
     return text.getvalue()
 
 
-def scenario(row: Row) -> str:
+def scenario(cell: Cell) -> str:
     """Return the start and the horizon of a line in the paper's words."""
-    start = "zero init." if row.cell.initialization == "zero" else "opt. init."
-    return start if row.cell.horizon == "fixed" else f"{start}, {row.cell.horizon} horizon"
+    start = "zero init." if cell.initialization == "zero" else "opt. init."
+    return start if cell.horizon == "fixed" else f"{start}, {cell.horizon} horizon"
 
 
 def title_of(environment: str) -> str:
@@ -61,7 +61,7 @@ def title_of(environment: str) -> str:
 def by_environment(rows: Iterable[Row]) -> Iterator[tuple[str, list[tuple[str, list[Row]]]]]:
     """Yield each world with its scenarios and their lines."""
     for environment, group in groupby(rows, key=lambda row: row.cell.environment):
-        yield environment, [(name, list(lines)) for name, lines in groupby(group, key=scenario)]
+        yield environment, [(name, list(lines)) for name, lines in groupby(group, key=lambda row: scenario(row.cell))]
 
 
 def percent(value: Percent | None, seeds: int | None = None) -> str:

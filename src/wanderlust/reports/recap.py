@@ -13,12 +13,14 @@ import math
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from itertools import combinations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from wanderlust.mdp import FloatArray
-from wanderlust.reports import formats, scorecard
+from wanderlust.reports import formats, scorecard, scorecard_page
+from wanderlust.reports.figures.curves import Curves, curves_figure, mean_curves
+from wanderlust.reports.figures.style import styles_of
 from wanderlust.reports.report import Report
 from wanderlust.reports.scorecard import PAPER_SEEDS
 from wanderlust.reports.statistics import (
@@ -32,11 +34,16 @@ from wanderlust.reports.statistics import (
     wilson_interval,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 ERRORS_ALLOWED = 2.58
 ROUNDING_ALLOWED = 0.5
 _OPTIMAL = 100.0 - 1e-6
 """Success, in percent, from which on a policy is optimal but for rounding."""
 _CURVE_POINTS = 200
+_LOGARITHMIC = ("wall",)
+"""Worlds whose treasures differ by orders of magnitude: the paper draws their returns on a logarithmic axis, too."""
 
 
 class Cell(NamedTuple):
@@ -83,24 +90,21 @@ class Samples:
         self.note = note
         self.discovery: dict[Cell, list[float]] = {cell: [] for cell in planned}
         self.success: dict[Cell, list[float]] = {cell: [] for cell in planned}
-        self._curves: dict[Cell, list[FloatArray]] = {}
+        self.curves: dict[Cell, list[FloatArray]] = {}
+        """Thinned to some hundred points."""
 
     def add(self, cell: Cell, discovery: float, success: float, curves: FloatArray) -> None:
         """Add a run: its final numbers in percent, and its curves, [steps, discovery, success] by evaluation."""
         self.discovery[cell].append(discovery)
         self.success[cell].append(success)
-        self._curves.setdefault(cell, []).append(_thinned(curves))
+        self.curves.setdefault(cell, []).append(_thinned(curves))
 
     def curves_csv(self) -> str:
         """Return the mean curves with the paper's interval."""
         lines = []
-        for cell, all_curves in self._curves.items():
-            length = min(curves.shape[1] for curves in all_curves)
-            stacked = np.stack([curves[:, :length] for curves in all_curves])
-            for i, step in enumerate(stacked[0, 0]):
-                discovery, success = paper_percent(stacked[:, 1, i]), paper_percent(stacked[:, 2, i])
-                numbers = [f"{number:.4f}" for number in (*discovery, *success)]
-                lines.append([*cell, len(all_curves), int(step), *numbers])
+        for cell, curves in self.curves.items():
+            for step, *numbers in mean_curves(curves).points():
+                lines.append([*cell, len(curves), int(step), *(f"{number:.4f}" for number in numbers)])
         heads = [*Cell._fields, "seeds", "step", "discovery_mean", "discovery_ci95", "success_mean", "success_ci95"]
         return formats.as_csv(heads, lines)
 
@@ -176,6 +180,24 @@ def make_report(samples: Samples) -> Report:
             "curves.csv": samples.curves_csv(),
             "improvement.csv": samples.improvement_csv(),
             "scorecard.md": scorecard.as_markdown(rows, samples.note),
+            "scorecard.html": scorecard_page.as_html(rows, samples.note),
             "scorecard.json": scorecard.as_json(rows, samples.note),
         },
+        figures={
+            f"curves-{world}": functools.partial(_draw_curves, samples, world)
+            for world in dict.fromkeys(cell.environment for cell in samples.curves)
+        },
     )
+
+
+def _draw_curves(samples: Samples, world: str) -> Figure:
+    """Draw the curves of a world, a column for each start and horizon."""
+    columns: dict[str, dict[str, Curves]] = {}
+    for cell in samples.planned:
+        if cell.environment == world:
+            column = columns.setdefault(formats.scenario(cell), {})
+            if cell in samples.curves:
+                column[cell.algorithm] = mean_curves(samples.curves[cell])
+    styles = styles_of(cell.algorithm for cell in samples.planned)
+    title = f"{formats.title_of(world)}: means and 95 % over the seeds"
+    return curves_figure(title, columns, styles, note=samples.note, logarithmic=world in _LOGARITHMIC)

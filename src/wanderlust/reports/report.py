@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import RenderableType
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Report(NamedTuple):
@@ -15,3 +19,5 @@ class Report(NamedTuple):
     """For the terminal."""
     files: Mapping[str, str]
     """Name to contents."""
+    figures: Mapping[str, Callable[[], Figure]] = MappingProxyType({})
+    """Name, without the end that tells the format, to what draws it."""

@@ -72,7 +72,7 @@ def as_markdown(rows: Iterable[Row], note: str) -> str:
             assert row.ours
             assert row.theirs
             numbers = (row.ours.discovery, row.theirs.discovery, row.ours.success, row.theirs.success)
-            cells = [title_of(row.cell.environment), scenario(row), row.cell.algorithm, *map(percent, numbers)]
+            cells = [title_of(row.cell.environment), scenario(row.cell), row.cell.algorithm, *map(percent, numbers)]
             parts.append(f"| {' | '.join(cells)} |")
     return "\n".join(parts) + "\n"
 

@@ -7,6 +7,8 @@ Given one number per seed, x₁ … x_n:
     bootstrap   percentiles of a statistic over samples with replacement
     IQM         the mean of the middle half                            (Agarwal et al. 2021)
     P(X > Y)    probability of improvement, ties counting half         (Agarwal et al. 2021)
+
+and of several sizes the exponent with which something grows.
 """
 
 from __future__ import annotations
@@ -33,6 +35,13 @@ class Interval(NamedTuple):
     high: float
 
 
+class PowerLaw(NamedTuple):
+    """y = factor · x^exponent."""
+
+    exponent: Interval
+    factor: float
+
+
 class Percent(NamedTuple):
     """A mean over seeds and its ±, as the recap tables print them."""
 
@@ -54,8 +63,13 @@ def _numbers(values: ArrayLike) -> FloatArray:
 
 def paper_percent(values: ArrayLike) -> Percent:
     """Return mean ± 2 σ/√n, σ with divisor n, which is how the paper's tables were made."""
-    x = _numbers(values)
-    return Percent(float(x.mean()), float(_STANDARD_ERRORS * x.std() / math.sqrt(len(x))))
+    mean, ci = paper_curve(_numbers(values))
+    return Percent(float(mean), float(ci))
+
+
+def paper_curve(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the same mean and ± for each point of curves [seed, ...]."""
+    return values.mean(axis=0), _STANDARD_ERRORS * values.std(axis=0) / math.sqrt(len(values))
 
 
 def wilson_interval(successes: int, n: int, *, z: float = _NORMAL_95) -> Interval:
@@ -108,6 +122,28 @@ def probability_of_improvement(x: ArrayLike, y: ArrayLike) -> float:
     """Return how often a seed of `x` beats one of `y`, over all pairs; a tie counts half."""
     a, b = _numbers(x)[:, None], _numbers(y)[None, :]
     return float((a > b).mean() + 0.5 * (a == b).mean())
+
+
+def power_law(x: ArrayLike, log_y: ArrayLike, *, level: float = 0.95) -> PowerLaw:
+    """Return the power law that least squares fit to log y over log x, with Student's interval of its exponent.
+
+    `log_y` is one number for each x: of several seeds, the mean of their logarithms.
+    """
+    from scipy.stats import t
+
+    u, v = np.log(_numbers(x)), _numbers(log_y)
+    if len(u) != len(v) or len(u) < 3 or np.ptp(u) == 0:
+        raise InvalidSetting(f"a power law is fitted to at least three points of different x, got {x!r} and {log_y!r}.")
+    level = check_number("level", level, low=0, high=1, open_low=True, open_high=True)
+    from_mean = u - u.mean()
+    spread = float(from_mean @ from_mean)
+    exponent = float(from_mean @ v) / spread
+    residual = v - v.mean() - exponent * from_mean
+    free = len(u) - 2
+    half = float(t.ppf((1 + level) / 2, free)) * math.sqrt(float(residual @ residual) / free / spread)
+    return PowerLaw(
+        Interval(exponent, exponent - half, exponent + half), float(np.exp(v.mean() - exponent * u.mean()))
+    )
 
 
 def standard_error_of_difference(ours: Percent, theirs: Percent) -> float:

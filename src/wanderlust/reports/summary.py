@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
 from wanderlust.mdp import FloatArray
-from wanderlust.reports.formats import as_csv, percent
+from wanderlust.reports.figures.curves import Curves, mean_curves
+from wanderlust.reports.formats import as_csv, percent, title_of
 from wanderlust.reports.report import Report
 from wanderlust.reports.statistics import Interval, paper_percent, wilson_interval
 
@@ -105,7 +106,15 @@ def _line(label: Label, group: Group) -> list[str]:
 
 def _curve_lines(groups: dict[Label, Group]) -> Iterator[Sequence[object]]:
     for label, group in groups.items():
-        for at_one_step in zip(*(curves.T for curves in group.curves), strict=True):
-            steps, discovery, success = np.array(at_one_step).T
-            numbers = (*paper_percent(discovery), *paper_percent(success))
-            yield [*label, len(group.curves), int(steps[0]), *(f"{number:.4f}" for number in numbers)]
+        if group.curves:
+            for step, *numbers in mean_curves(group.curves).points():
+                yield [*label, len(group.curves), int(step), *(f"{number:.4f}" for number in numbers)]
+
+
+def mean_curves_of(groups: dict[Label, Group], line: Callable[[Label], str]) -> dict[str, dict[str, Curves]]:
+    """Return the mean curves of the groups that have runs, by the first word of their label, then by their line."""
+    columns: dict[str, dict[str, Curves]] = {}
+    for label, group in groups.items():
+        if group.curves:
+            columns.setdefault(title_of(label[0]), {})[line(label)] = mean_curves(group.curves)
+    return columns

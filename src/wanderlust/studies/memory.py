@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wanderlust.reports.figures.style import Style, styles_of
 from wanderlust.studies.grouped import grouped_report
 from wanderlust.studies.run import Run
 from wanderlust.studies.studies import Choice, Study
@@ -13,6 +14,7 @@ MEMORIES = {
     "epsilon-greedy": ("full", "none"),
     "random-prior": ("full", "window"),
 }
+_IN_WORDS = {"full": "infinite memory", "none": "no memory", "window": "short memory"}
 BUDGET = 2500
 SEEDS = 20
 
@@ -34,6 +36,20 @@ def runs(choice: Choice) -> list[Run]:
     ]
 
 
+def _line(explorer: str, memory: str) -> str:
+    return f"{explorer}, {_IN_WORDS[memory]}"
+
+
+def _styles() -> dict[str, Style]:
+    """Return each explorer's own colour: solid with infinite memory, dashed without."""
+    known = styles_of(MEMORIES)
+    return {
+        _line(explorer, memory): known[explorer]._replace(dash="-" if memory == "full" else "--")
+        for explorer, memories in MEMORIES.items()
+        for memory in memories
+    }
+
+
 STUDY = Study(
     id="memory",
     place="Appendix A.5",
@@ -43,6 +59,8 @@ STUDY = Study(
         "Infinite memory against none, or a short one",
         ("world", "explorer", "memory"),
         lambda run: (run.world, run.explorer, run.settings["replay"]),
+        line=lambda label: _line(label[1], label[2]),
+        styles=_styles,
     ),
     quick="5 seeds instead of 20",
 )

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from wanderlust.errors import BadFile
+from wanderlust.reports.figures.files import FORMATS, as_files
 from wanderlust.studies.progress import Progress
 from wanderlust.studies.run import Run
 from wanderlust.studies.runner import Outcome, run_all
@@ -44,7 +45,7 @@ def reproduce(study: Study, choice: Choice, out: Path, *, jobs: int | None, quie
     folder = out / f"{study.id}{choice.suffix}"
     before = _asked_in(folder).choices if (folder / ASKED).exists() else []
     asked = Asked(study, [*(each for each in before if each != choice), choice], folder)
-    _write(folder / ASKED, choices_as_json(study, asked.choices))
+    _write(folder / ASKED, choices_as_json(study, asked.choices).encode())
     outcome = run_all(runs, store, jobs=jobs, progress=Progress(quiet=quiet))
     show_report(asked, store, console, quiet=quiet)
     return outcome
@@ -61,9 +62,14 @@ def show_report(asked: Asked, store: Store, console: Console, *, quiet: bool = F
         for shown in report.shown:
             console.print(shown)
     for name, text in report.files.items():
-        _write(asked.folder / name, text)
+        _write(asked.folder / name, text.encode())
+    for name, draw in report.figures.items():
+        for form, contents in as_files(draw).items():
+            _write(asked.folder / f"{name}.{form}", contents)
     if not quiet:
-        console.print(f"written to {asked.folder}: {', '.join(report.files)}", highlight=False, soft_wrap=True)
+        figures = [f"{name}.{{{','.join(FORMATS)}}}" for name in report.figures]
+        names = ", ".join([*report.files, *figures])
+        console.print(f"written to {asked.folder}: {names}", highlight=False, markup=False, soft_wrap=True)
 
 
 def note_on(asked: Asked) -> str:
@@ -93,12 +99,12 @@ def _asked_in(folder: Path) -> Asked:
     return Asked(*choices_from_json(text, str(file)), folder)
 
 
-def _write(path: Path, text: str) -> None:
-    """Write a small text, all of it or nothing."""
+def _write(path: Path, contents: bytes) -> None:
+    """Write a small file, all of it or nothing."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
+        partial.write_bytes(contents)
         os.replace(partial, path)
     except OSError as error:
         raise CannotWrite(f"{path}: cannot be written ({error.strerror or error}).") from error

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+
+from wanderlust.reports.figures.style import styles_of
 from wanderlust.studies.grouped import grouped_report
 from wanderlust.studies.run import Run
 from wanderlust.studies.studies import EXPLORERS, Choice, Study
@@ -26,7 +29,11 @@ STUDY = Study(
     what="three gridworlds in which actions slip, 9 explorers",
     runs=runs,
     report=grouped_report(
-        "Gridworlds in which actions slip", ("world", "explorer"), lambda run: (run.world, run.explorer)
+        "Gridworlds in which actions slip",
+        ("world", "explorer"),
+        lambda run: (run.world, run.explorer),
+        line=lambda label: label[1],
+        styles=functools.partial(styles_of, EXPLORERS),
     ),
     quick="5 seeds instead of 50",
 )

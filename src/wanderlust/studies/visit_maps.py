@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wanderlust.reports.formats import as_csv
+from wanderlust.reports.figures.maps import CountMap, maps_figure
+from wanderlust.reports.formats import as_csv, title_of
 from wanderlust.reports.report import Report
+from wanderlust.studies.count_maps import Counts, cell_counts, count_map
 from wanderlust.studies.grouped import grouped_report
 from wanderlust.studies.run import Run
 from wanderlust.studies.store import Stored
 from wanderlust.studies.studies import Choice, Study
-from wanderlust.worlds import make_world
-
-Counts = NDArray[np.int64]
 
 WORLDS = ("deep-sea", "deep-gridworld", "prison", "wall")
 EXPLORERS = ("vv-ucb", "bootstrapped", "ucb1", "bonus", "epsilon-greedy")
+TITLE = "Visits at the end of the learning"
 SHADES = " ·░▒▓█"
 """From never visited to the most visited cell of the map, by the logarithm of the count."""
 
@@ -41,12 +41,14 @@ def runs(choice: Choice) -> list[Run]:
 
 
 def report(asked: list[Run], stored: Iterable[Stored], note: str) -> Report:
-    """Return how even the counts are, the counts themselves, and drawings of them."""
+    """Return how even the counts are, the counts themselves, and drawings of them; the figure shows the first seed."""
     found = list(stored)
     made = _TABLE(asked, found, note)
     lines, drawings = [], [note] if note else []
+    maps: dict[str, dict[str, CountMap]] = {}
     for run, result, _ in found:
         counts = cell_counts(run, result.visits)
+        maps.setdefault(title_of(run.world), {}).setdefault(run.explorer, count_map(run, result, run.explorer))
         drawings.append(f"{run.world}, {run.explorer}, seed {run.seed}\n{drawing(counts)}\n")
         for (row, column), count in np.ndenumerate(counts):
             lines.append([run.world, run.explorer, run.seed, row + 1, column + 1, count])
@@ -55,16 +57,9 @@ def report(asked: list[Run], stored: Iterable[Stored], note: str) -> Report:
         "counts.csv": as_csv(["world", "explorer", "seed", "row", "column", "visits"], lines),
         "maps.txt": "\n".join(drawings),
     }
-    return Report(made.shown, files)
-
-
-def cell_counts(run: Run, visits: Counts) -> Counts:
-    """Return the visits of each cell, all its states and actions together."""
-    layout = make_world(run.world, **run.world_options).layout
-    assert layout is not None
-    counts = np.zeros((layout.rows, layout.columns), np.int64)
-    np.add.at(counts, (layout.row, layout.column), visits.sum(axis=1))
-    return counts
+    rows = {world: list(of_world.values()) for world, of_world in maps.items()}
+    figures = {"maps": functools.partial(maps_figure, TITLE, rows, note=note)} if rows else {}
+    return Report(made.shown, files, figures)
 
 
 def drawing(counts: Counts) -> str:
@@ -74,9 +69,7 @@ def drawing(counts: Counts) -> str:
     return "\n".join("".join(SHADES[i] * 2 for i in row) for row in shade)
 
 
-_TABLE = grouped_report(
-    "Visits at the end of the learning", ("world", "explorer"), lambda run: (run.world, run.explorer)
-)
+_TABLE = grouped_report(TITLE, ("world", "explorer"), lambda run: (run.world, run.explorer))
 
 STUDY = Study(
     id="visit-maps",
