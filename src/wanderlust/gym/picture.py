@@ -23,6 +23,8 @@ SMALLEST_WIDTH = 360
 """Of a picture, so that the line of text has room."""
 _SMALLEST_CELL_WITH_LINES = 5
 _SMALLEST_CELL_WITH_WORDS = 22
+_MOST_VALUES_BESIDE = 40
+_SMALL_WORDS = 13.0
 _FINER = 4
 """Signs are drawn so many times larger and then shrunk, which makes their edges smooth."""
 
@@ -56,10 +58,10 @@ class Picture:
         longest = max(sheet.rows, sheet.columns)
         self.cell = min(max(LONGEST_SIDE // longest, 1), LARGEST_CELL)
         # Videos want even numbers.
-        self.width = max(sheet.columns * self.cell, SMALLEST_WIDTH) // 2 * 2
+        self.width = (max(sheet.columns * self.cell, SMALLEST_WIDTH) + 1) // 2 * 2
         self.text_height = 28
         self.height = (sheet.rows * self.cell + self.text_height + 1) // 2 * 2
-        self.left = max(self.width - sheet.columns * self.cell, 0) // 2
+        self.left = (self.width - sheet.columns * self.cell) // 2
         self._signs: dict[int, Image.Image] = {}
 
     def frame(self, state: int, visits: NDArray[np.int64], title: str) -> Pixels:
@@ -83,7 +85,7 @@ class Picture:
         palette = np.array([_rgb(_COLOURS[kind]) for kind in CellKind], dtype=np.float64)
         counts = np.nan_to_num(by_cell(self.sheet, visits.astype(np.float64), largest=False))
         depth = np.log1p(counts) / np.log1p(max(float(counts.max()), 9.0))
-        strength = np.where(np.isin(kinds, (CellKind.WALL,)), 0.0, 0.75 * depth)
+        strength = np.where(kinds == CellKind.WALL, 0.0, 0.75 * depth)
         # What tells by its colour what it is keeps most of it.
         strength *= np.where(np.isin(kinds, (CellKind.TREASURE, CellKind.PENALTY, CellKind.REWARD)), 0.35, 1.0)
         shades = palette[kinds] + strength[:, :, None] * (np.array(_rgb(_VISITED)) - palette[kinds])
@@ -104,11 +106,30 @@ class Picture:
             kind, value = CellKind(int(sheet.kind[layer, row, column])), float(sheet.value[layer, row, column])
             number = int(self._passengers[row, column])
             signs.alpha_composite(_sign(kind, value, number, size), (int(column) * size, int(row) * size))
+        if size < _SMALLEST_CELL_WITH_WORDS:
+            self._write_values_beside(signs, layer)
         if sheet.entry is not None and size >= _SMALLEST_CELL_WITH_LINES:
             pen = ImageDraw.Draw(signs)
             for row, column in np.argwhere(sheet.entry != 15):
                 _draw_closed_sides(pen, int(column) * size, int(row) * size, size, int(sheet.entry[row, column]))
         return signs
+
+    def _write_values_beside(self, signs: Image.Image, layer: int) -> None:
+        """Write the values of treasures and penalties next to cells that have no room for them."""
+        kinds, size = self.sheet.kind[layer], self.cell
+        paying = np.argwhere(np.isin(kinds, (CellKind.TREASURE, CellKind.PENALTY)))
+        if len(paying) > _MOST_VALUES_BESIDE:
+            return
+        pen, half = ImageDraw.Draw(signs), _SMALL_WORDS / 2
+        for row, column in paying:
+            words = f"{self.sheet.value[layer, row, column]:g}"
+            font = _fitting(words, self.width, _SMALL_WORDS)
+            middle = min(max((row + 0.5) * size, half), signs.height - half)
+            on_the_right = (column + 1) * size + 3
+            fits = on_the_right + font.getlength(words) < signs.width
+            place, anchor = (on_the_right, "lm") if fits else (column * size - 3, "rm")
+            rim = _rgb(_COLOURS[CellKind.FLOOR])
+            pen.text((place, middle), words, fill=_INK, font=font, anchor=anchor, stroke_width=2, stroke_fill=rim)
 
     def _write(self, picture: Image.Image, title: str) -> None:
         middle = self.sheet.rows * self.cell + self.text_height // 2
@@ -149,14 +170,18 @@ def _sign(kind: CellKind, value: float, number: int, size: int) -> Image.Image:
         pen.rectangle((0, 0, fine, fine), fill=strong[kind])
     words = _words(kind, value, number)
     if words and size >= _SMALLEST_CELL_WITH_WORDS:
-        font = _fitting(words, 0.8 * fine, 0.34 * fine)
-        pen.text((fine / 2, fine / 2), words, fill=_INK, font=font, anchor="mm")
+        font, middle = _fitting(words, 0.8 * fine, 0.34 * fine), (fine / 2, fine / 2)
+        if kind is CellKind.PRISON:
+            left, top, right, bottom = pen.textbbox(middle, words, font=font, anchor="mm")
+            edge = 0.05 * fine
+            pen.rectangle((left - edge, top - edge, right + edge, bottom + edge), fill=_COLOURS[kind])
+        pen.text(middle, words, fill=_INK, font=font, anchor="mm")
     return sign.resize((size, size), Image.Resampling.LANCZOS)
 
 
 def _words(kind: CellKind, value: float, number: int) -> str:
     if kind is CellKind.START:
-        return f"S {value:g}" if value else "S"
+        return "S"
     if kind is CellKind.PASSENGER:
         return str(number)
     if kind is CellKind.PRISON:
