@@ -30,7 +30,7 @@ from wanderlust.worlds.drawing import sheet_of, text_map
 Transitions = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 
 
-class WorldEnv(gymnasium.Env[int, int]):
+class WorldEnv(gymnasium.Env[Any, Any]):
     """Any world, to act in step by step: one by name with its options, or a `World` of your own."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 8}  # type: ignore[misc]
@@ -165,7 +165,7 @@ class GridEnv(WorldEnv):
         super().__init__(map, render_mode=render_mode, **options)
 
 
-def within_horizon(env: gymnasium.Env[int, int]) -> gymnasium.Env[int, int]:
+def within_horizon(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
     """Return the environment as `gymnasium.make` made it, cut off at its world's horizon unless told otherwise.
 
     The horizon depends on options such as the depth of the sea, of which `gymnasium.make` knows nothing. It puts a

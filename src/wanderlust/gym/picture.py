@@ -89,7 +89,7 @@ class Picture:
         # What tells by its colour what it is keeps most of it.
         strength *= np.where(np.isin(kinds, (CellKind.TREASURE, CellKind.PENALTY, CellKind.REWARD)), 0.35, 1.0)
         shades = palette[kinds] + strength[:, :, None] * (np.array(_rgb(_VISITED)) - palette[kinds])
-        pixels = shades.round().astype(np.uint8).repeat(self.cell, axis=0).repeat(self.cell, axis=1)
+        pixels: Pixels = shades.round().astype(np.uint8).repeat(self.cell, axis=0).repeat(self.cell, axis=1)
         if self.cell >= _SMALLEST_CELL_WITH_LINES:
             line = np.array(_rgb(_LINE), dtype=np.uint8)
             is_wall = (kinds == CellKind.WALL).repeat(self.cell, axis=0).repeat(self.cell, axis=1)
@@ -196,7 +196,9 @@ def _draw_bars(pen: ImageDraw.ImageDraw, size: int) -> None:
 
 
 def _draw_passenger(pen: ImageDraw.ImageDraw, size: int) -> None:
-    pen.ellipse((size * 0.18, size * 0.18, size * 0.82, size * 0.82), fill="#b197fc", outline="#6741d9", width=size // 24)
+    pen.ellipse(
+        (size * 0.18, size * 0.18, size * 0.82, size * 0.82), fill="#b197fc", outline="#6741d9", width=size // 24
+    )
 
 
 def _draw_closed_sides(pen: ImageDraw.ImageDraw, x: int, y: int, size: int, entry: int) -> None:

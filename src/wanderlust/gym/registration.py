@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
+from typing import Any
 
 WORLDS = (
     "toy-example",
@@ -80,7 +81,8 @@ class _AfterGymnasium:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader.exec_module = self._then_register(spec.loader.exec_module)  # type: ignore[method-assign]
+            loader: Any = spec.loader
+            loader.exec_module = self._then_register(loader.exec_module)
         return spec
 
     def _then_register(self, load: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:

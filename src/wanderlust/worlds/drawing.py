@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from string import ascii_lowercase, ascii_uppercase
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +81,29 @@ def text_map(sheet: Layout, state: int) -> str:
 
 
 def by_cell(sheet: Layout, values: NDArray[np.float64], *, largest: bool) -> NDArray[np.float64]:
-    """Return [row, column]: of the values of all states in a cell, the sum or the largest; NaN where there is none."""
+    """Return [row, column]: the sum or the largest of the values of all states that are drawn in a cell.
+
+    NaN is for states that have no value, and for cells that have no state: walls.
+    """
+    drawn = sheet.kind[sheet.layer, sheet.row, sheet.column] != CellKind.WALL
+    there = drawn & ~np.isnan(values)
     cells = np.full((sheet.rows, sheet.columns), -np.inf if largest else 0.0)
-    (np.maximum if largest else np.add).at(cells, (sheet.row, sheet.column), values)
-    there = np.zeros(cells.shape, dtype=np.bool_)
-    there[sheet.row, sheet.column] = True
-    there &= (sheet.kind != CellKind.WALL).any(axis=0)
-    return np.where(there, cells, np.nan)
+    (np.maximum if largest else np.add).at(cells, (sheet.row[there], sheet.column[there]), values[there])
+    has_value = np.zeros(cells.shape, dtype=np.bool_)
+    has_value[sheet.row[there], sheet.column[there]] = True
+    return np.where(has_value, cells, np.nan)
+
+
+SHADES = " ·░▒▓█"
+
+
+def shaded(depth: NDArray[np.float64], *, width: int = 2) -> list[str]:
+    """Return the rows of a map of characters, the darker the nearer its cell's depth is to 1."""
+    shade = np.ceil(np.nan_to_num(depth) * (len(SHADES) - 1)).astype(int).clip(0, len(SHADES) - 1)
+    return ["".join(SHADES[i] * width for i in row) for row in shade]
+
+
+def logarithmic(counts: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the logarithms of counts as shares of that of the largest."""
+    largest = float(np.nanmax(counts)) if np.isfinite(counts).any() else 0.0
+    return np.asarray(np.log1p(counts) / max(float(np.log1p(largest)), 1.0))
