@@ -92,11 +92,11 @@ def _style(colour: NDArray[np.uint8], *, here: bool) -> Style:
 
 
 def _small(sheet: Layout, state: int, paint: Colours, pooled: int) -> list[Text]:
-    """Return half blocks; one that stands for several cells has the colour of the brightest, or of what is in them."""
+    """Return half blocks; one that stands for several cells has the colour of what is in them, or of the brightest."""
     marked = paint.copy()
     rank = paint.astype(np.int64).sum(axis=2)
     kinds = sheet.kind[int(sheet.layer[state])]
-    rank[kinds == CellKind.WALL] = 0
+    rank[kinds == CellKind.WALL] = 900
     for kind, colour in _MARKS.items():
         marked[kinds == kind] = _rgb(colour)
         rank[kinds == kind] = 1_000

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import ConsoleDimensions, Group, RenderableType
 from rich.text import Text
 
@@ -14,11 +12,11 @@ from wanderlust.mdp import FloatArray
 from wanderlust.watching import canvas
 from wanderlust.watching.run import Look, WatchedRun
 from wanderlust.worlds.base import CellKind
-from wanderlust.worlds.drawing import by_cell, logarithmic, shaded, sheet_of, text_map
+from wanderlust.worlds.drawing import by_cell, letters, logarithmic, shaded, sheet_of, text_map
 
 _GAP = 3
-_LINES_OF_WORDS = 6
-"""Title, headings, a blank line, and up to three lines of words."""
+_OTHER_LINES = 3
+"""Title, headings, and a blank line."""
 
 
 class _Map(NamedTuple):
@@ -38,15 +36,18 @@ class Stage:
 
     def frame(self, size: ConsoleDimensions) -> RenderableType:
         """Return the present as colours, as large as the terminal allows."""
-        look = self.run.look()
-        sheet, height = self.sheet, size.height - _LINES_OF_WORDS
+        look, sheet = self.run.look(), self.sheet
+        words, meanings = _in_lines(look.words, size.width), _in_lines(self._meanings(look), size.width)
+        height = size.height - _OTHER_LINES - len(words) - len(meanings)
         beside = canvas.fitting(sheet.rows, sheet.columns, (size.width - _GAP) // 2, height)
         stacked = canvas.fitting(sheet.rows, sheet.columns, size.width, (height - 1) // 2)
         is_beside = beside.lines_per_cell >= stacked.lines_per_cell
-        drawn = [self._painted(each, look, beside if is_beside else stacked) for each in self._maps(look)]
+        chosen = beside if is_beside else stacked
+        drawn = [self._painted(each, look, chosen) for each in self._maps(look)]
         lines = _side_by_side(*drawn) if is_beside else [*drawn[0], *drawn[1]]
-        words = textwrap.wrap("   ".join(look.words), size.width, break_on_hyphens=False)
-        return Group(Text(self._heading(look), style="bold", no_wrap=True), *lines, Text(), *map(Text, words))
+        # Half blocks have no room for letters, so there is nothing to explain.
+        below = [*meanings, *words] if chosen.scale else words
+        return Group(Text(self._heading(look), style="bold", no_wrap=True), *lines, Text(), *map(Text, below))
 
     def plain(self) -> str:
         """Return the present as text without colours."""
@@ -58,6 +59,7 @@ class Stage:
                 self._heading(look),
                 f"the map, {visits.heading}, {promise.heading}:",
                 *("  |  ".join(row) for row in rows),
+                ", ".join(self._meanings(look)),
                 *look.words,
                 "",
             ]
@@ -66,6 +68,10 @@ class Stage:
     def _heading(self, look: Look) -> str:
         layer = self.sheet.layer_names[self.sheet.layer[look.state]]
         return f"{self.title} ({layer})" if layer else self.title
+
+    def _meanings(self, look: Look) -> list[str]:
+        meanings = letters(self.sheet, int(self.sheet.layer[look.state]))[1]
+        return [f"{letter} {meaning}" for letter, meaning in meanings.items()]
 
     def _letters(self, look: Look) -> list[str]:
         return text_map(self.sheet, look.state).splitlines()[: self.sheet.rows]
@@ -83,6 +89,18 @@ class Stage:
         is_wall = self.sheet.kind[self.sheet.layer[look.state]] == CellKind.WALL
         paint = canvas.colours(each.depth, is_wall, each.scale)
         return [Text(each.heading, no_wrap=True), *canvas.painted(self.sheet, look.state, paint, size)]
+
+
+def _in_lines(sentences: list[str], width: int) -> list[str]:
+    """Return as many sentences to a line as it has room for, and none that is broken in two."""
+    lines: list[str] = []
+    for sentence in sentences:
+        longer = f"{lines[-1]}   {sentence}" if lines else ""
+        if lines and len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(sentence)
+    return lines
 
 
 def _side_by_side(left: list[Text], right: list[Text]) -> list[Text]:
@@ -104,6 +122,9 @@ def _by_rank(values: FloatArray) -> FloatArray:
     return ranks
 
 
-def _range(values: NDArray[np.float64]) -> str:
-    low, high = np.nanmin(values), np.nanmax(values)
-    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+def _range(values: FloatArray) -> str:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return "not yet known"
+    low, high = f"{known.min():.4g}", f"{known.max():.4g}"
+    return low if low == high else f"{low} to {high}"

@@ -44,7 +44,7 @@ class WatchedRun:
     def __init__(self, world: World, explorer: str, *, seed: int = 0, **changes: Any) -> None:
         settings, _ = resolve(world, explorer, "as_written", changes)
         changes.setdefault("evaluate_every", max(settings.run_length // EVALUATIONS, 1))
-        self.session = Session(world, explorer, seed=seed, keep_trajectory=True, **changes)
+        self.session = Session(world, explorer, seed=seed, **changes)
         self.world = world
         self.length = settings.run_length
         self.episode = 1
@@ -77,9 +77,16 @@ class WatchedRun:
         course, step = self.session.course, self.step
         if step and course.place[EPISODE_STEP] == 0:
             self.episode += 1
+        state = int(course.place[STATE])
         self.session.advance(step + 1)
-        if self.first_reward is None and self._pays[course.states[step], course.actions[step]]:
+        if self.first_reward is None and (self._tries(state)[self._pays[state]] > 0).any():
             self.first_reward = step + 1
+
+    def _tries(self, state: int) -> NDArray[np.int64]:
+        """Return how often each action was tried in a state."""
+        n_actions = self.world.n_actions
+        first = int(self.session.course.ids[state]) * n_actions
+        return np.asarray(self.session.mind.tries[first : first + n_actions])
 
     def look(self) -> Look:
         """Return what is to be seen now."""
