@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from wanderlust.gym.registration import register_with_gymnasium
 from wanderlust.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -70,3 +71,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_HOMES])
+
+
+register_with_gymnasium()

@@ -159,6 +159,34 @@ def run(
     commands.run_one(description, out)
 
 
+@app.command
+def watch(
+    world: Annotated[Positional[str], arg(metavar="WORLD", help="Its name, or the path of a map's file.")],
+    *,
+    explorer: Annotated[str, arg(metavar="NAME", help="Who explores; `wanderlust explorers` lists them.")] = "vv-ucb",
+    seed: Annotated[int, arg(metavar="N", help="The same seed shows the same run.")] = 0,
+    steps: Annotated[int | None, arg(metavar="N", help="How long the run is; the world's budget if not given.")] = None,
+    speed: Annotated[
+        float | None, arg(metavar="STEPS", help="Steps a second; what makes a run of a minute if not given.")
+    ] = None,
+    option: Annotated[
+        tuple[str, ...],
+        arg(metavar="NAME=VALUE ...", help="Options of the world and of the explorer, and settings of the run."),
+    ] = (),
+) -> None:
+    """Show a run live in the terminal: the agent, how often it was where, and what draws it on.
+
+    Stop with Ctrl-C. Where the output goes to a file or a pipe, a few frames are printed as plain text.
+
+    Example: wanderlust watch prison --explorer vv-ucb
+
+    Example: wanderlust watch deep-sea --explorer bonus --speed 200 --option depth=15 flag=treasure kappa=0.5
+    """
+    from wanderlust.watching import command
+
+    command.watch(world, explorer, seed=seed, steps=steps, speed=speed, options=option)
+
+
 def main() -> None:
     """Run the command that the user typed; bad input gets a sentence, not a traceback."""
     try:

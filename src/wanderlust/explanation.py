@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust.compiled import by_reference, kernel
+from wanderlust.compiled import announce, by_reference, compiled_now, kernel
 from wanderlust.exploration.protocol import Ruled
-from wanderlust.exploration.view import View
+from wanderlust.exploration.view import View, view_of
 from wanderlust.learning.mind import STEP, Floats, Mind, Plan
 from wanderlust.streams import Streams
 
@@ -62,7 +62,28 @@ def _preview(ruled: Ruled, view: View, scores: Floats, streams: Streams) -> int:
     return chosen  # type: ignore[no-any-return]
 
 
+def _write_best_scores(ruled: Ruled, mind: Mind, plan: Plan, scores: Floats, best: Floats) -> None:
+    """Write the best score of every state, by its number."""
+    rule = ruled.rule
+    for number in range(len(best)):
+        rule.score(view_of(number, mind, plan), scores)
+        best[number] = scores.max()
+
+
 _preview_for = kernel(_preview)
+_best_scores_for = kernel(_write_best_scores)
+
+
+def best_scores(rule: Any, mind: Mind, plan: Plan) -> Floats:
+    """Return the best score of every state, by its number; nothing is changed by looking."""
+    copy = mind._replace(notes=mind.notes.copy())
+    best: Floats = np.zeros(len(mind.tries) // plan.n_actions)
+    compiling = announce(type(rule), "scores")
+    write = _best_scores_for(type(rule))
+    write(by_reference(Ruled(rule)), by_reference(copy), by_reference(plan), np.zeros(plan.n_actions), best)
+    if compiling:
+        compiled_now(type(rule), "scores")
+    return best
 
 
 def explain(rule: Any, number: int, state: int, mind: Mind, plan: Plan) -> Explanation:

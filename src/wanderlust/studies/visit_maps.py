@@ -15,12 +15,11 @@ from wanderlust.studies.grouped import grouped_report
 from wanderlust.studies.run import Run
 from wanderlust.studies.store import Stored
 from wanderlust.studies.studies import Choice, Study
+from wanderlust.worlds.drawing import logarithmic, shaded
 
 WORLDS = ("deep-sea", "deep-gridworld", "prison", "wall")
 EXPLORERS = ("vv-ucb", "bootstrapped", "ucb1", "bonus", "epsilon-greedy")
 TITLE = "Visits at the end of the learning"
-SHADES = " ·░▒▓█"
-"""From never visited to the most visited cell of the map, by the logarithm of the count."""
 
 
 def runs(choice: Choice) -> list[Run]:
@@ -63,10 +62,8 @@ def report(asked: list[Run], stored: Iterable[Stored], note: str) -> Report:
 
 
 def drawing(counts: Counts) -> str:
-    """Return a map of characters, the darker the more visits."""
-    depth = np.log1p(counts) / max(float(np.log1p(counts.max())), 1.0)
-    shade = np.ceil(depth * (len(SHADES) - 1)).astype(int).clip(0, len(SHADES) - 1)
-    return "\n".join("".join(SHADES[i] * 2 for i in row) for row in shade)
+    """Return a map of characters, the darker the more visits, by the logarithm of the count."""
+    return "\n".join(shaded(logarithmic(counts)))
 
 
 _TABLE = grouped_report(TITLE, ("world", "explorer"), lambda run: (run.world, run.explorer))

@@ -1,0 +1,1 @@
+"""A run, live in the terminal: the command `watch`."""

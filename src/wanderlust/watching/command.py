@@ -1,0 +1,91 @@
+"""What the command `watch` does: a run at a speed that eyes can follow, or a few pictures where nobody looks."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+
+from wanderlust.errors import InvalidSetting, check_number
+from wanderlust.watching.frame import Stage
+from wanderlust.watching.run import WatchedRun, prepared
+
+SECONDS_OF_A_RUN = 60
+"""How long a run takes unless a speed is asked for."""
+_FRAMES_PER_SECOND = 12
+_PLAIN_FRAMES = 4
+
+
+def watch(
+    world: str,
+    explorer: str,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    speed: float | None = None,
+    options: Iterable[str] = (),
+    console: Console | None = None,
+) -> None:
+    """Show a run as it happens; where the output is no terminal, print a few frames of it as plain text."""
+    given = _read_options(options)
+    if steps is not None:
+        given["steps"] = steps
+    if speed is not None:
+        speed = check_number("speed", speed, low=0, open_low=True)
+    console = console or Console()
+    made, changes = prepared(world, explorer, given)
+    run = WatchedRun(made, explorer, seed=seed, **changes)
+    run.prepare()
+    stage = Stage(run, f"{made.name}, {explorer}, seed {seed}")
+    if console.is_terminal:
+        _show(run, stage, console, speed or run.length / SECONDS_OF_A_RUN)
+    else:
+        _print(run, stage, console)
+
+
+def _show(run: WatchedRun, stage: Stage, console: Console, speed: float) -> None:
+    pause = 1 / min(_FRAMES_PER_SECOND, speed)
+    with contextlib.suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
+        clock = time.monotonic()
+        live.update(stage.frame(console.size), refresh=True)
+        while not run.over:
+            clock = max(clock + pause, time.monotonic())
+            time.sleep(max(clock - time.monotonic(), 0))
+            _advance(run, max(round(speed * pause), 1), until=time.monotonic() + 0.5)
+            live.update(stage.frame(console.size), refresh=True)
+    if not run.over:
+        console.print(f"stopped at step {run.step:,} of {run.length:,}", highlight=False)
+
+
+def _advance(run: WatchedRun, steps: int, until: float) -> None:
+    """Run so many steps, or fewer where they take too long for anything to be seen."""
+    for _ in range(steps):
+        if run.over or time.monotonic() > until:
+            return
+        run.advance()
+
+
+def _print(run: WatchedRun, stage: Stage, console: Console) -> None:
+    for i in range(1, _PLAIN_FRAMES + 1):
+        while run.step < run.length * i // _PLAIN_FRAMES:
+            run.advance()
+        console.print(stage.plain(), markup=False, highlight=False, soft_wrap=True)
+
+
+def _read_options(options: Iterable[str]) -> dict[str, Any]:
+    """Return options written as name=value; a value that is no Python literal is a word."""
+    found = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        if not (name and equals):
+            raise InvalidSetting(f"an option must be written as name=value, such as kappa=0.1, got {option!r}.")
+        try:
+            found[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            found[name] = value
+    return found

@@ -1,0 +1,386 @@
+"""The worlds as Gymnasium environments: same dynamics, and good citizens of Gymnasium."""
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import RecordEpisodeStatistics, RecordVideo, TimeLimit
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import wanderlust as wl
+from wanderlust.gym.environments import WorldEnv
+from wanderlust.gym.registration import GRID_ID, WORLDS, environment_id, register_environments, register_with_gymnasium
+from wanderlust.worlds import register_world, world_names
+
+CAVE = """
+    S..#.
+    .A.#.
+    ..P.B
+    ccp.C
+
+    A = treasure 1
+    B = penalty -20
+    C = treasure 10000 enter down
+    c = puddle -0.01 enter left right
+    p = prison 0.3
+    step = -0.01
+    horizon = 7
+"""
+NEEDED = {GRID_ID: {"map": CAVE}, "wanderlust/Chain-v0": {"length": 5}, "wanderlust/DeepSea-v0": {"depth": 6}}
+IDS = [GRID_ID, *map(environment_id, WORLDS)]
+SOURCES = str(Path(wl.__file__).parents[1])
+
+
+def make(environment, **options):
+    return gym.make(environment, **NEEDED.get(environment, {}), **options)
+
+
+# --- Registration ----------------------------------------------------------------------------------
+
+
+def test_every_world_of_the_package_has_an_id():
+    assert world_names()[: len(WORLDS)] == WORLDS
+    ours = {name for name in gym.registry if name.startswith("wanderlust/")}
+    assert set(IDS) <= ours
+    assert "wanderlust/DeepSea-v0" in ours
+    assert "wanderlust/NoisyDeepGridworld-v0" in ours
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import gymnasium, wanderlust",
+        "import wanderlust, gymnasium",
+        "import wanderlust, gymnasium.spaces",
+        "import wanderlust, importlib, gymnasium; importlib.reload(wanderlust); import wanderlust.gym.environments",
+        "import wanderlust.gym.environments, gymnasium",
+        "import gymnasium",
+    ],
+)
+def test_the_order_of_imports_does_not_matter(imports, tmp_path):
+    environment = "wanderlust/Prison-v0" if "wanderlust" in imports else "wanderlust:wanderlust/Prison-v0"
+    code = f"""{imports}
+import sys
+env = gymnasium.make({environment!r})
+assert env.spec.max_episode_steps == 11
+assert not any("wanderlust" in type(finder).__module__ for finder in sys.meta_path)
+assert "numba" not in sys.modules
+assert sum(name.startswith("wanderlust/") for name in gymnasium.registry) == {len(IDS)}
+print(gymnasium.envs.__spec__.loader.get_source("gymnasium.envs") != "")
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env={**os.environ, "PYTHONPATH": SOURCES},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
+def test_importing_wanderlust_alone_loads_neither_gymnasium_nor_numpy():
+    code = "import sys, wanderlust; print({'gymnasium', 'numpy', 'PIL', 'pygame'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": SOURCES},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "set()\n"
+
+
+def test_registering_again_changes_nothing():
+    before = dict(gym.registry)
+    register_with_gymnasium()
+    register_environments()
+    assert gym.registry == before
+    assert all(gym.registry[name] is before[name] for name in before)
+
+
+def test_a_world_of_ones_own_gets_an_id():
+    register_world("short corridor", lambda: wl.make_world("S.A\n\nA = treasure 1\n"), replace_existing=True)
+    register_environments(["short corridor"])
+    try:
+        env = gym.make("wanderlust/ShortCorridor-v0")
+        assert env.reset(seed=0)[0] == 0
+        assert [env.step(1)[1:3] for _ in range(3)] == [(0.0, False), (0.0, False), (1.0, True)]
+    finally:
+        del gym.registry["wanderlust/ShortCorridor-v0"]
+
+
+# --- Gymnasium's own checks ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("environment", IDS)
+def test_gymnasium_has_nothing_to_say(environment, monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = make(environment)
+    check_env(env.unwrapped)
+    assert env.observation_space == gym.spaces.Discrete(env.unwrapped.world.n_states)
+    assert env.action_space == gym.spaces.Discrete(env.unwrapped.world.n_actions)
+
+
+def rollout(env, seed, n_steps):
+    """Return all that a random agent gets to see, episode after episode."""
+    env.action_space.seed(seed)
+    seen = [env.reset(seed=seed)]
+    for _ in range(n_steps):
+        action = env.action_space.sample()
+        seen.append((action, env.step(action)))
+        if seen[-1][1][2] or seen[-1][1][3]:
+            seen.append(env.reset())
+    return seen
+
+
+@pytest.mark.parametrize("environment", IDS)
+def test_a_seed_means_something(environment):
+    env = make(environment)
+    first = rollout(env, 3, 60)
+    assert rollout(env, 3, 60) == first
+    assert rollout(make(environment), 3, 60) == first
+    assert rollout(env, 4, 60) != first
+
+
+@pytest.mark.parametrize("environment", ["wanderlust/NoisyPrison-v0", "wanderlust/DeepSea-v0", GRID_ID])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_a_copy_goes_on_like_the_original(environment, copied):
+    env = make(environment, render_mode="rgb_array")
+    rollout(env, 1, 10)
+    env.reset()
+    env.render()
+    assert env.unwrapped.P
+    other = copied(env)
+    for _ in range(30):
+        action = int(env.action_space.sample())
+        ours, theirs = env.step(action), other.step(action)
+        assert ours == theirs
+        assert np.array_equal(env.render(), other.render())
+        if ours[2] or ours[3]:
+            assert env.reset() == other.reset()
+
+
+def test_wrappers_see_whole_episodes(tmp_path):
+    env = RecordEpisodeStatistics(gym.make("wanderlust/Prison-v0"))
+    env.reset(seed=0)
+    for action in (1, 3, 1):
+        _, _, terminated, truncated, info = env.step(action)
+    assert (terminated, truncated) == (True, False)
+    assert info["episode"]["l"] == 3
+    assert info["episode"]["r"] == pytest.approx(0.97)
+
+
+# MoviePy leaves closing its pipes to the garbage collector.
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("environment", ["wanderlust/Toy-v0", "wanderlust/DeepSea-v0", "wanderlust/Chain-v0"])
+def test_a_video_is_recorded(environment, tmp_path):
+    pytest.importorskip("moviepy")
+    env = RecordVideo(make(environment, render_mode="rgb_array", max_episode_steps=5), str(tmp_path / "videos"))
+    rollout(env, 0, 5)
+    env.close()
+    (video,) = tmp_path.rglob("*episode-0.mp4")
+    assert video.stat().st_size > 500
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_vectors_of_environments(mode):
+    envs = gym.make_vec("wanderlust/DeepSea-v0", num_envs=3, vectorization_mode=mode, depth=4, flag="treasure")
+    try:
+        observations, infos = envs.reset(seed=5)
+        assert observations.tolist() == [1, 1, 1]
+        for t in range(4):
+            observations, rewards, terminated, _, infos = envs.step(np.array([1, 1, 0]))
+            assert terminated.tolist() == [t == 3] * 3
+        assert rewards.tolist() == pytest.approx([0.9975, 0.9975, 0.0])
+        assert infos["column"].tolist() == [3, 3, 0]
+    finally:
+        envs.close()
+
+
+def test_a_specification_survives_json():
+    env = gym.make("wanderlust/DeepSea-v0", depth=7)
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    assert again.unwrapped.world.options == {"depth": 7}
+    assert again.spec.max_episode_steps == 7
+
+
+# --- Horizons --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "horizon"),
+    [
+        ("wanderlust/Prison-v0", {}, 11),
+        ("wanderlust/Prison-v0", {"max_episode_steps": 22}, 22),
+        ("wanderlust/Prison-v0", {"max_episode_steps": -1}, None),
+        ("wanderlust/Wall-v0", {}, 330),
+        ("wanderlust/DeepSea-v0", {"depth": 9}, 9),
+        ("wanderlust/DeepSea-v0", {"depth": 9, "slips": [0, 0, 1]}, 9),
+        ("wanderlust/DeepSea-v0", {"depth": 9, "max_episode_steps": 50}, 50),
+        (GRID_ID, {"map": CAVE}, 7),
+        (GRID_ID, {"map": CAVE, "horizon": 5}, 5),
+    ],
+)
+def test_episodes_are_cut_off_at_the_horizon_of_the_world(environment, options, horizon):
+    env = gym.make(environment, **options)
+    assert env.spec.max_episode_steps == horizon
+    again = gym.make(env.spec)
+    assert again.spec.max_episode_steps == horizon
+    for each in (env, again):
+        layers = [each]
+        while isinstance(layers[-1], gym.Wrapper):
+            layers.append(layers[-1].env)
+        assert sum(isinstance(layer, TimeLimit) for layer in layers) == (horizon is not None)
+
+
+def test_cut_off_and_over_are_told_apart():
+    env = gym.make("wanderlust/Toy-v0")
+    env.reset()
+    ends = [env.step(0)[2:4] for _ in range(11)]
+    assert ends == [(False, False)] * 10 + [(False, True)]
+    env.reset()
+    ends = [env.step(action)[2:4] for action in [1] * 4 + [3] * 4 + [0]]
+    assert ends == [(False, False)] * 8 + [(True, False)]
+
+
+# --- Dynamics --------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(IDS), st.integers(0, 2**32 - 1))
+def test_every_step_is_a_transition_of_the_world(environment, seed):
+    env = make(environment)
+    mdp, layout, P = env.unwrapped.world.mdp, env.unwrapped.world.layout, env.unwrapped.P
+    state, info = env.reset(seed=seed)
+    assert info["prob"] == mdp.start[state] > 0
+    env.action_space.seed(seed)
+    for _ in range(40):
+        action = int(env.action_space.sample())
+        following, reward, over, _, info = env.step(action)
+        outcome = (info["prob"], following, reward, over)
+        assert outcome in P[state][action]
+        here = (mdp.next_state[state, action] == following) & (mdp.reward[state, action] == reward)
+        here &= (mdp.terminal[state, action] == over) & (mdp.probability[state, action] > 0)
+        assert info["prob"] in mdp.probability[state, action][here]
+        assert (info["row"], info["column"]) == (layout.row[following], layout.column[following])
+        assert ("layer" in info) == (layout.n_layers > 1)
+        assert env.observation_space.contains(following)
+        if over:
+            following, _ = env.reset()
+        state = following
+
+
+@pytest.mark.parametrize("environment", IDS)
+def test_the_table_of_transitions_is_the_world(environment):
+    env = make(environment).unwrapped
+    mdp = env.world.mdp
+    assert list(env.P) == list(range(mdp.n_states))
+    total = sum(p * r for s in env.P for a in env.P[s] for p, _, r, _ in env.P[s][a])
+    assert total == pytest.approx((mdp.probability * mdp.reward).sum())
+    for state in (0, mdp.n_states // 2, mdp.n_states - 1):
+        for action in range(mdp.n_actions):
+            outcomes = env.P[state][action]
+            assert sum(outcome[0] for outcome in outcomes) == pytest.approx(1)
+            assert len(outcomes) == (mdp.probability[state, action] > 0).sum()
+            assert [type(part) for part in outcomes[0]] == [float, int, float, bool]
+
+
+def test_luck_is_as_frequent_as_the_world_says():
+    env = WorldEnv("noisy-toy", success=0.6, random=0.3, stay=0.1)
+    env.reset(seed=2)
+    n, seen = 20_000, Counter()
+    for _ in range(n):
+        env._state = 12
+        seen[env.step(1)[0]] += 1
+    for probability, following, _, _ in env.P[12][1]:
+        assert seen.pop(following) / n == pytest.approx(probability, abs=4 * np.sqrt(probability / n))
+    assert not seen
+
+
+def test_starts_are_as_frequent_as_the_world_says():
+    env = WorldEnv("S.S\n.S#\n")
+    env.reset(seed=0)
+    seen = Counter(env.reset()[0] for _ in range(3000))
+    assert set(seen) == {0, 2, 4}
+    assert all(abs(count - 1000) < 110 for count in seen.values())
+
+
+def test_visits_count_the_states_acted_in():
+    env = WorldEnv("toy")
+    env.reset()
+    for _ in range(3):
+        env.step(1)
+    assert env.visits.tolist() == [1, 1, 1] + [0] * 22
+
+
+def test_a_world_that_was_made_before():
+    world = wl.make_world("S.A\n\nA = treasure 2\n")
+    assert WorldEnv(world).world is world
+
+
+# --- Mistakes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("action", [4, -1, 1.5, "left", None])
+def test_an_action_that_does_not_exist(action):
+    env = gym.make("wanderlust/Prison-v0")
+    env.reset()
+    with pytest.raises(wl.WanderlustError, match=r"there is no action .*; valid are 0 left, 1 right, 2 up, 3 down"):
+        env.step(action)
+
+
+def test_a_step_when_no_episode_is_under_way():
+    env = WorldEnv("SA\n\nA = treasure 1\n")
+    with pytest.raises(wl.WanderlustError, match=r"call reset\(\) first"):
+        env.step(0)
+    env.reset()
+    env.step(1)
+    assert env.step(1)[2]
+    with pytest.raises(wl.WanderlustError, match=r"call reset\(\) first"):
+        env.step(0)
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "said"),
+    [
+        ("wanderlust/DeepSea-v0", {"dept": 3}, "Did you mean 'depth'"),
+        ("wanderlust/DeepSea-v0", {"depth": 0}, "depth must be"),
+        (GRID_ID, {}, "needs map="),
+        (GRID_ID, {"map": "prison"}, "needs map="),
+        (GRID_ID, {"map": "S.a\n...\n"}, "unknown letter 'a'"),
+        (GRID_ID, {"map": "nowhere.txt"}, "cannot read the map"),
+    ],
+)
+def test_options_that_make_no_world(environment, options, said):
+    with pytest.raises(wl.WanderlustError, match=said):
+        gym.make(environment, **options)
+
+
+def test_options_where_there_are_none():
+    with pytest.raises(wl.WanderlustError, match="reset takes no options, got 'start'"):
+        WorldEnv("toy").reset(options={"start": 3})
+    with pytest.raises(wl.WanderlustError, match="given by its name, got depth"):
+        WorldEnv(wl.make_world("toy"), depth=3)
+    with pytest.raises(wl.WanderlustError, match="Did you mean 'rgb_array'"):
+        WorldEnv("toy", render_mode="rgb_aray")
+
+
+def test_maps_from_files(tmp_path):
+    file = tmp_path / "corridor.txt"
+    file.write_text("S.A\n\nA = treasure 1\nhorizon = 4\n")
+    for given_as in (file, str(file), file.read_text()):
+        env = gym.make(GRID_ID, map=given_as)
+        assert env.spec.max_episode_steps == 4
+        assert env.observation_space.n == 3
+    assert json.loads(gym.spec(GRID_ID).to_json())["id"] == GRID_ID

@@ -1,0 +1,271 @@
+"""Pictures and text maps of environments: what is in the world is to be seen where it is."""
+
+import subprocess
+import sys
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import wanderlust as wl
+from wanderlust.gym.environments import WorldEnv
+from wanderlust.gym.picture import LONGEST_SIDE, SMALLEST_WIDTH, Picture
+from wanderlust.worlds import CellKind, World
+from wanderlust.worlds.drawing import LONGEST_ROW, by_cell, letters, sheet_of, text_map
+
+CAVE = """
+    S..#.
+    .A.#.
+    ..P.B
+    cc..C
+    rr...
+
+    A = treasure 1
+    B = penalty -20
+    C = treasure 10000 enter down
+    c = puddle -0.01 enter left right
+    r = reward 0.1
+"""
+
+
+def shown(world, render_mode, actions=(), **options):
+    """Return what is rendered after some actions, and the environment."""
+    env = WorldEnv(world, render_mode=render_mode, **options)
+    env.reset(seed=0)
+    for action in actions:
+        env.step(action)
+    return env.render(), env
+
+
+def cell_of(frame, env, row, column):
+    """Return the pixels of a cell without its edge."""
+    picture = env._picture
+    top, left, size = row * picture.cell, picture.left + column * picture.cell, picture.cell
+    return frame[top + 1 : top + size, left + 1 : left + size]
+
+
+# --- Text ------------------------------------------------------------------------------------------
+
+
+def test_text_shows_the_map_the_agent_and_what_the_letters_mean():
+    text, _ = shown(CAVE, "ansi", [1])
+    assert text.splitlines() == [
+        "S@.#.",
+        ".A.#.",
+        "..P.C",
+        "aa..B",
+        "DD...",
+        "",
+        "A = treasure 1",
+        "B = treasure 10000",
+        "C = penalty -20",
+        "D = reward 0.1",
+        "a = puddle -0.01",
+        "",
+        "map   step 1 (right)   return 0",
+    ]
+
+
+def test_the_text_of_a_map_is_a_map():
+    world = wl.make_world(CAVE)
+    text = text_map(sheet_of(world), 7).replace("@", ".")
+    again = wl.make_world(text)
+    assert np.array_equal(again.layout.kind, world.layout.kind)
+    assert np.array_equal(again.layout.value, world.layout.value)
+
+
+def test_taxi_tells_who_is_aboard_and_who_waits():
+    text, env = shown("taxi", "ansi", [3, 3, 1, 1, 2, 2])
+    assert env.world.layout.layer_names[4] == "with 1"
+    assert text.splitlines()[0] == "S#@.#.A"
+    assert text.splitlines()[4:6] == ["......2", "3.....#"]
+    assert "taxi, with 1" in text
+    assert "A = treasure 1\n" in text
+
+
+@pytest.mark.parametrize(("flag", "meaning"), [("bomb", "A = penalty -1"), ("treasure", "A = treasure 1")])
+def test_deep_sea_tells_what_waits(flag, meaning):
+    text, _ = shown("deep-sea", "ansi", depth=4, flag=flag)
+    assert text.splitlines()[:4] == ["@###", "..##", "...#", "...A"]
+    assert meaning in text
+    assert f"deep-sea, {flag}" in text
+
+
+def test_an_episode_is_seen_to_end_where_it_ends():
+    text, env = shown("SA\n\nA = treasure 1\n", "ansi", [1, 0])
+    assert text.startswith("S@\n")
+    assert "step 2 (left, the end)   return 1" in text
+    assert env.reset()[0] == 0
+
+
+def test_more_values_than_letters():
+    values = "".join(chr(ord("α") + i) for i in range(30) if chr(ord("α") + i).isalpha())
+    legend = "\n".join(f"{letter} = treasure {i}" for i, letter in enumerate(values))
+    drawn, meanings = letters(sheet_of(wl.make_world(f"S{values}\n\n{legend}\n")), 0)
+    assert meanings["$"] == "treasure"
+    assert "".join(drawn[0]).count("$") == len(values) - 24
+
+
+# --- Pictures --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("world", [*wl.world_names()[:11], CAVE])
+def test_every_world_has_a_picture(world):
+    frame, env = shown(world, "rgb_array", [1, 0])
+    assert frame.dtype == np.uint8
+    assert frame.shape[2] == 3
+    assert frame.shape[0] % 2 == frame.shape[1] % 2 == 0
+    assert SMALLEST_WIDTH <= frame.shape[1] <= LONGEST_SIDE + 2
+    assert np.array_equal(frame, env.render())
+    before = frame.copy()
+    env.reset()
+    env.step(env.world.n_actions - 1)
+    assert not np.array_equal(env.render(), before)
+
+
+def test_kinds_of_cells_look_different():
+    frame, env = shown(CAVE, "rgb_array")
+    corners = {}
+    for row, column in ((0, 2), (0, 3), (1, 1), (2, 2), (2, 4), (3, 0), (4, 0)):
+        kind = CellKind(int(env.world.layout.kind[0, row, column]))
+        corners[kind] = tuple(cell_of(frame, env, row, column)[8, 8])
+    assert len(set(corners.values())) == len(corners) == 7
+
+
+def test_the_agent_is_where_the_state_is():
+    frame, env = shown("toy", "rgb_array", [1, 1, 3])
+    agents = (frame == (0xC2, 0x25, 0x5C)).all(axis=2)
+    rows, columns = np.nonzero(agents)
+    size = env._picture.cell
+    assert set(rows // size) == {1}
+    assert set((columns - env._picture.left) // size) == {2}
+
+
+def test_values_are_written_in_their_cells():
+    """The same map with another value differs in that cell only."""
+    one, env = shown("S.A\n\nA = treasure 1\n", "rgb_array")
+    other, _ = shown("S.A\n\nA = treasure 28\n", "rgb_array")
+    rows, columns = np.nonzero((one != other).any(axis=2))
+    assert len(rows)
+    assert set((columns - env._picture.left) // env._picture.cell) == {2}
+    assert set(rows // env._picture.cell) == {0}
+
+
+def test_small_cells_have_their_values_beside_them():
+    plain = "S" + "." * 39 + "\n" + ("." * 40 + "\n") * 38 + "." * 20 + "A" + "." * 19 + "\n\nA = treasure "
+    one, other = (shown(plain + value, "rgb_array")[0] for value in ("1", "2"))
+    rows, columns = np.nonzero((one != other).any(axis=2))
+    assert len(rows)
+    assert columns.min() >= 21 * 16
+    assert columns.max() < 24 * 16
+
+
+def test_cells_get_darker_with_every_visit():
+    env = WorldEnv("toy", render_mode="rgb_array")
+    env.reset()
+    reds = []
+    for _ in range(4):
+        reds.append(int(cell_of(env.render(), env, 0, 1)[3, 3, 0]))
+        for action in (1, 0):
+            env.step(action)
+    assert reds == sorted(reds, reverse=True)
+    assert len(set(reds)) == 4
+
+
+def test_bars_are_at_the_sides_that_are_closed():
+    frame, env = shown(CAVE, "rgb_array")
+    size, left = env._picture.cell, env._picture.left
+    wall = (0x3D, 0x46, 0x57)
+    puddle = frame[3 * size : 4 * size, left : left + size]
+    assert (puddle[0, size // 2] == wall).all()
+    assert (puddle[-1, size // 2] == wall).all()
+    assert not (puddle[size // 2, 0] == wall).all()
+    treasure = frame[3 * size : 4 * size, left + 4 * size : left + 5 * size]
+    assert not (treasure[0, size // 2] == wall).all()
+    assert all((treasure[at] == wall).all() for at in ((-1, size // 2), (size // 2, 0), (size // 2, -1)))
+
+
+def test_a_large_world_has_a_picture_of_reasonable_size():
+    frame, env = shown("deep-sea", "rgb_array", [1], depth=700)
+    assert env._picture.cell == 1
+    assert frame.shape == (728, 700, 3)
+    frame, _ = shown("chain", "rgb_array", [0], length=100_000)
+    assert max(frame.shape) < 700
+
+
+def test_long_rows_are_folded():
+    sheet = sheet_of(wl.make_world("chain", length=LONGEST_ROW))
+    assert (sheet.rows, sheet.columns) == (1, LONGEST_ROW)
+    sheet = sheet_of(wl.make_world("chain", length=60))
+    assert (sheet.rows, sheet.columns) == (8, 8)
+    assert (sheet.row[59], sheet.column[59]) == (7, 3)
+    assert sheet.kind[0, 7].tolist() == [0, 0, 0, CellKind.REWARD] + [CellKind.WALL] * 4
+
+
+def test_a_world_without_a_layout_is_drawn_all_the_same():
+    toy = wl.make_world("toy")
+    world = World(name="bare", mdp=toy.mdp, defaults=toy.defaults, action_names=toy.action_names, r_max=1.0)
+    text, _ = shown(world, "ansi", [1])
+    assert text.splitlines()[0] == "S@" + "." * 23
+    frame, env = shown(world, "rgb_array", [1])
+    assert frame.shape[2] == 3
+    assert env.reset()[1] == {"prob": 1.0}
+
+
+def test_cells_add_up_over_layers():
+    sheet = sheet_of(wl.make_world("deep-sea", depth=3))
+    values = np.arange(18, dtype=float)
+    values[2:4] = np.nan
+    total, largest = by_cell(sheet, values, largest=False), by_cell(sheet, values, largest=True)
+    assert total[0, 0] == 1
+    assert largest[2, 1] == 15
+    assert np.isnan(total[0, 1])
+    assert np.isnan(largest[0, 2])
+    picture = Picture(sheet)
+    assert picture.frame(0, np.zeros(18, dtype=np.int64), "").shape == (picture.height, picture.width, 3)
+
+
+# --- Modes -----------------------------------------------------------------------------------------
+
+
+def test_frames_can_be_collected():
+    env = gym.make("wanderlust/Toy-v0", render_mode="rgb_array_list")
+    env.reset()
+    env.step(1)
+    assert [frame.shape for frame in env.render()] == [(388, 360, 3)] * 2
+
+
+def test_rendering_without_a_mode_says_so():
+    env = WorldEnv("toy")
+    env.reset()
+    with pytest.warns(UserWarning, match="render_mode='rgb_array', 'ansi' or 'human'"):
+        assert env.render() is None
+
+
+def test_a_window_shows_what_the_picture_is(monkeypatch):
+    pygame = pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = gym.make("wanderlust/ToyExample-v0", render_mode="human")
+    env.reset()
+    env.step(1)
+    on_screen = pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
+    inner = env.unwrapped
+    assert np.array_equal(on_screen, inner._picture.frame(1, inner.visits, inner._title))
+    env.close()
+    assert pygame.display.get_surface() is None
+    env.close()
+
+
+def test_without_pygame_there_is_advice():
+    code = """
+import sys
+sys.modules["pygame"] = None
+import gymnasium, wanderlust
+assert gymnasium.make("wanderlust/Toy-v0", render_mode="rgb_array")
+try:
+    gymnasium.make("wanderlust/Toy-v0", render_mode="human")
+except wanderlust.WanderlustError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'wanderlust[human]'" in done.stdout

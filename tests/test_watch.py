@@ -1,0 +1,266 @@
+"""The command `watch`: what it shows is what happens, in whatever room there is."""
+
+import contextlib
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console, ConsoleDimensions
+
+import wanderlust as wl
+from wanderlust.explanation import explain
+from wanderlust.watching.canvas import PROMISE, colours, fitting, painted
+from wanderlust.watching.command import watch
+from wanderlust.watching.frame import Stage
+from wanderlust.watching.run import WatchedRun, prepared
+from wanderlust.worlds import CellKind
+from wanderlust.worlds.drawing import sheet_of
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1]), "PYTHONUTF8": "1"}
+
+
+def watched(world="prison", explorer="vv-ucb", steps=0, **options):
+    made, changes = prepared(world, explorer, options)
+    run = WatchedRun(made, explorer, seed=1, **changes)
+    run.prepare()
+    for _ in range(steps):
+        run.advance()
+    return run
+
+
+def printed(*arguments, **options):
+    """Return what the command prints where there is no terminal."""
+    console = Console(file=io.StringIO(), width=100)
+    watch(*arguments, console=console, **options)
+    return console.file.getvalue()
+
+
+def command(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "wanderlust", "watch", *arguments],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+# --- The run ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "ucb1"])
+def test_watching_changes_nothing(explorer):
+    run = watched(explorer=explorer)
+    while not run.over:
+        run.advance()
+        if run.step % 100 == 0:
+            run.look()
+    record = wl.train("prison", explorer, seed=1, evaluate_every=5, keep_trajectory=True)
+    seen = run.session.record()
+    assert np.array_equal(seen.visits, record.visits)
+    assert np.array_equal(seen.returns, record.returns)
+    assert all(np.array_equal(seen.tables[name], record.tables[name]) for name in record.tables)
+    paid = wl.make_world("prison").mdp.reward[record.states, record.actions, 0]
+    assert run.first_reward == 1 + int(np.argmax(paid > 0))
+    mdp = wl.make_world("prison").mdp
+    episodes, t = 0, 0
+    for state, action in zip(record.states, record.actions, strict=True):
+        episodes += t == 0
+        t = 0 if mdp.terminal[state, action, 0] or t == 10 else t + 1
+    assert run.episode == episodes
+
+
+def test_a_look_tells_where_things_stand():
+    look = watched().look()
+    assert look.state == 0
+    assert look.words == [
+        "step 0 of 1,000",
+        "episode 1",
+        "discovered 0 of 23 states, 0.0 %",
+        "greedy return not yet known",
+        "first reward not yet",
+    ]
+    run = watched(steps=300)
+    look = run.look()
+    assert look.words[0] == "step 300 of 1,000"
+    assert look.visits.sum() == 300
+    assert np.isnan(look.promise[[15, 16]]).all()
+    met = ~np.isnan(look.promise)
+    assert np.array_equal(look.promise[met], run.session.record().tables["visitation"].max(axis=1)[met])
+
+
+def test_what_draws_an_explorer():
+    assert (watched(explorer="vv-ucb").promise_name, watched(explorer="vv-ucb").minimises) == ("largest W", False)
+    assert (watched(explorer="vv-count").promise_name, watched(explorer="vv-count").minimises) == ("smallest W", True)
+    run = watched(explorer="ucb1", steps=200)
+    assert run.promise_name == "largest score"
+    session, promise = run.session, run.look().promise
+    for state in np.flatnonzero(~np.isnan(promise)):
+        number = int(session.course.ids[state])
+        reasons = explain(session.rule, number, int(state), session.mind, session.plan).actions
+        assert promise[state] == max(reason.score for reason in reasons)
+
+
+def test_options_go_where_they_belong(tmp_path):
+    world, changes = prepared("deep-sea", "vv-ucb", {"depth": 7, "kappa": 0.5, "horizon": 9, "slips": [0.9, 0.1, 0.0]})
+    assert (world.layout.rows, world.mdp.deterministic) == (7, False)
+    assert changes == {"kappa": 0.5, "horizon": 9}
+    file = tmp_path / "corridor.txt"
+    file.write_text("S.A\n\nA = treasure 1\n")
+    world, changes = prepared(str(file), "ucb1", {"step": -0.5, "budget": 30})
+    assert world.reward_range == (-0.5, 1.0)
+    assert changes == {"budget": 30}
+
+
+# --- The picture -----------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 200), st.integers(1, 200), st.integers(10, 200), st.integers(2, 80))
+def test_whatever_the_room_the_map_fits(rows, columns, width, height):
+    size = fitting(rows, columns, width, height)
+    if size.scale:
+        assert 2 * size.scale * columns <= width
+        assert size.scale * rows <= height
+    else:
+        assert -(-columns // size.pooled) <= width
+        assert -(-rows // (2 * size.pooled)) <= height
+        assert 2 * columns > width or rows > height
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60), (20, 8)])
+@pytest.mark.parametrize("world", ["prison", "wall", "taxi", "chain", "deep-sea"])
+def test_every_frame_fits_the_terminal(world, size):
+    run = watched(world, "vv-ucb", 30)
+    frame = Stage(run, "a title").frame(ConsoleDimensions(*size))
+    console = Console(width=size[0], height=size[1], file=io.StringIO(), force_terminal=True)
+    lines = console.render_lines(frame, pad=False)
+    if size[1] >= 12:
+        assert len(lines) <= size[1]
+    assert max(sum(segment.cell_length for segment in line) for line in lines) <= size[0]
+
+
+def test_cells_have_the_colours_of_their_values():
+    depth = np.array([[0.0, 1.0], [np.nan, 0.5]])
+    paint = colours(depth, np.array([[False, False], [False, False]]), ("#000000", "#ffffff"))
+    assert paint[0].tolist() == [[0, 0, 0], [255, 255, 255]]
+    assert paint[1, 1].tolist() == [128, 128, 128]
+    assert paint[1, 0].tolist() not in ([0, 0, 0], [255, 255, 255])
+
+
+def test_half_blocks_keep_what_matters():
+    sheet = sheet_of(wl.make_world("wall"))
+    is_wall = sheet.kind[0] == CellKind.WALL
+    paint = colours(np.zeros((50, 50)), is_wall, PROMISE)
+    lines = painted(sheet, 1224, paint, fitting(50, 50, 25, 13))
+    assert len(lines) == 13
+    assert all(len(line) == 25 for line in lines)
+    seen = {str(style.color.get_truecolor()) for line in lines for span in line.spans if (style := span.style).color}
+    seen |= {
+        str(style.bgcolor.get_truecolor()) for line in lines for span in line.spans if (style := span.style).bgcolor
+    }
+    assert len(seen) == 5  # floor, wall, treasure, penalty, agent
+
+
+def test_large_cells_have_letters():
+    run = watched(steps=0)
+    frame = Stage(run, "a title").frame(ConsoleDimensions(80, 24))
+    console = Console(width=80, height=24, file=io.StringIO(), force_terminal=False)
+    console.print(frame)
+    text = console.file.getvalue()
+    assert "visits up to 0" in text
+    assert "largest W" in text
+    assert re.search(r"^ +@ .* @ ", text, flags=re.M)
+    assert "A treasure 1   B treasure 2   C treasure 5" in text
+    assert "step 0 of 1,000   episode 1" in text
+
+
+# --- The command -----------------------------------------------------------------------------------
+
+
+def test_without_a_terminal_a_few_frames_are_printed():
+    text = printed("prison", "vv-ucb", seed=1, steps=400, speed=0.001)
+    assert [int(step) for step in re.findall(r"^step (\d+) of 400$", text, flags=re.M)] == [100, 200, 300, 400]
+    assert text.count("prison, vv-ucb, seed 1") == 4
+    assert text.count("@") == 4
+    assert "\x1b" not in text
+    assert "A treasure 1, B treasure 2, C treasure 5" in text
+
+
+def test_options_are_read_as_python_writes_them():
+    text = printed("deep-sea", "vv-ucb", steps=20, options=["depth=4", "flag=treasure", "slips=[0.9, 0.05, 0.05]"])
+    assert "deep-sea, vv-ucb, seed 0 (treasure)" in text
+    with pytest.raises(wl.WanderlustError, match="written as name=value"):
+        printed("toy", "vv-ucb", options=["depth"])
+
+
+def test_a_run_that_is_shorter_than_its_frames():
+    assert re.findall(r"^step (\d) of 2$", printed("toy", "vv-ucb", steps=2), flags=re.M)[-1] == "2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["prisn"], "unknown world 'prisn'. Did you mean 'prison'?"),
+        (["prison", "--explorer", "vv-ubc"], "unknown explorer 'vv-ubc'. Did you mean 'vv-ucb'?"),
+        (["prison", "--option", "kapa=1"], "Did you mean 'kappa'?"),
+        (["prison", "--speed", "0"], "speed must be"),
+        (["nowhere.txt"], "cannot read the map 'nowhere.txt'"),
+    ],
+)
+def test_mistakes_get_a_sentence(arguments, said):
+    done = command(*arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_map_from_a_file(tmp_path):
+    file = tmp_path / "corridor.txt"
+    file.write_text("S.A\n\nA = treasure 1\nname = corridor\n")
+    done = command(str(file), "--steps", "40")
+    assert done.returncode == 0, done.stderr
+    assert "corridor, vv-ucb, seed 0" in done.stdout
+    assert "first reward at step" in done.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_in_a_terminal_it_is_live(interrupted):
+    watched()  # compiles now what would otherwise take its time below
+    ours, theirs = os.openpty()
+    arguments = ["--speed", "4"] if interrupted else ["--speed", "1000", "--steps", "200"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wanderlust", "watch", "prison", *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**ENVIRONMENT, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"},
+    )
+    os.close(theirs)
+    text, deadline = "", time.monotonic() + 120
+    with contextlib.suppress(OSError):  # which is how the end of a terminal shows
+        while time.monotonic() < deadline and (piece := os.read(ours, 65536)):
+            text += piece.decode(errors="replace")
+            if interrupted and "step 2 of" in text:
+                process.send_signal(signal.SIGINT)
+                interrupted = False
+    os.close(ours)
+    assert process.wait(timeout=60) == 0, text[-2000:]
+    assert "Traceback" not in text
+    assert "\x1b[" in text
+    assert text.count("episode") > 2
+    if arguments[1] == "4":
+        assert re.search(r"stopped at step \d+ of 1,000", text)
+    else:
+        assert "step 200 of 200" in text
+        assert "stopped" not in text
