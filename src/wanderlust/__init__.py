@@ -18,6 +18,9 @@ from wanderlust.gym.registration import register_with_gymnasium
 from wanderlust.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from wanderlust.adapters import Tabular as Tabular
+    from wanderlust.adapters import tabular as tabular
+    from wanderlust.adapters import world_from_gym as world_from_gym
     from wanderlust.agent import Agent as Agent
     from wanderlust.drop_in import DropInExplorer
     from wanderlust.errors import WanderlustError as WanderlustError
@@ -26,6 +29,15 @@ if TYPE_CHECKING:
     from wanderlust.exploration.registry import explorer_names as explorer_names
     from wanderlust.learning.settings import Replay as Replay
     from wanderlust.learning.settings import Settings as Settings
+    from wanderlust.practice import Callback as Callback
+    from wanderlust.practice import Checkpoint as Checkpoint
+    from wanderlust.practice import CsvLog as CsvLog
+    from wanderlust.practice import EvaluateEvery as EvaluateEvery
+    from wanderlust.practice import ProgressBar as ProgressBar
+    from wanderlust.practice import StopWhenSolved as StopWhenSolved
+    from wanderlust.practice import TensorBoard as TensorBoard
+    from wanderlust.practice import evaluate as evaluate
+    from wanderlust.practice import learn as learn
     from wanderlust.training import Record as Record
     from wanderlust.training import Session as Session
     from wanderlust.training import train as train
@@ -41,21 +53,33 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Agent": "agent:Agent",
+    "Callback": "practice:Callback",
+    "Checkpoint": "practice:Checkpoint",
+    "CsvLog": "practice:CsvLog",
+    "EvaluateEvery": "practice:EvaluateEvery",
+    "ProgressBar": "practice:ProgressBar",
     "Record": "training:Record",
     "Replay": "learning.settings:Replay",
     "Session": "training:Session",
     "Settings": "learning.settings:Settings",
+    "StopWhenSolved": "practice:StopWhenSolved",
+    "Tabular": "adapters:Tabular",
+    "TensorBoard": "practice:TensorBoard",
     "WanderlustError": "errors:WanderlustError",
     "World": "worlds:World",
     "check_explorer": "exploration.check:check_explorer",
     "check_world": "worlds:check_world",
+    "evaluate": "practice:evaluate",
     "explorer": "drop_in:DropInExplorer",
     "explorer_names": "exploration.registry:explorer_names",
     "explorer_options": "exploration.registry:options_of",
+    "learn": "practice:learn",
     "make_world": "worlds:make_world",
     "register_explorer": "exploration.registry:explorer",
+    "tabular": "adapters:tabular",
     "train": "training:train",
     "with_slips": "worlds:with_slips",
+    "world_from_gym": "adapters:world_from_gym",
     "world_names": "worlds:world_names",
 }
 

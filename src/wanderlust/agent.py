@@ -31,7 +31,7 @@ from wanderlust.explanation import Explanation, explain
 from wanderlust.exploration.protocol import Ruled
 from wanderlust.exploration.registry import configured, explorer_name
 from wanderlust.exploration.view import view_of
-from wanderlust.learning.allocation import Soil, enlarged, new_mind
+from wanderlust.learning.allocation import Soil, enlarged, new_mind, replant
 from wanderlust.learning.experience import has_room, known_state
 from wanderlust.learning.inspection import by_state, tables_by_state
 from wanderlust.learning.learner import learn
@@ -129,6 +129,8 @@ class Agent:
         self.n_states = None if n_states is None else check_integer("n_states", n_states, low=1)
         self.seed = check_integer("seed", seed, low=0)
         self.options = dict(options)
+        self.env: Any = None
+        """The environment, its states numbered, in which `learn` has taught it; None if it was not taught so."""
         problem = self.settings.problem(n_actions, reward_range)
         self.reward_range = problem.reward_range
         self.rule = configured(explorer, problem, self.options)
@@ -208,6 +210,20 @@ class Agent:
         if self._compiling:
             compiled_now(type(self.rule), "step by step")
             self._compiling = False
+
+    def expect_rewards(self, reward_range: tuple[float, float]) -> None:
+        """Go on with another range of rewards, as when it becomes known by and by: κ and all bounds follow.
+
+        What was learnt stays. What was never tried gets the values with which it would have started.
+        """
+        problem = self.settings.problem(self.n_actions, reward_range)
+        before = self.plan
+        self.rule = configured(type(self.rule), problem, self.options)
+        self.plan, _ = make_plan(self.rule, problem, self.settings, learns_q=before.learns_q)
+        self.reward_range = problem.reward_range
+        self._soil.plan = self.plan
+        replant(self.mind, self.plan, before)
+        self._ruled, self._plan = by_reference(Ruled(self.rule)), by_reference(self.plan)
 
     def number_of(self, state: int) -> int:
         """Return the number under which the mind knows a state, giving it one if it is new."""

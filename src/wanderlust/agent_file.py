@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,8 @@ import numpy as np
 
 from wanderlust.errors import BadFile, WanderlustError
 from wanderlust.exploration.registry import explorer_class, explorer_name
-from wanderlust.learning.mind import Mind
+from wanderlust.learning.allocation import trimmed
+from wanderlust.learning.mind import ROOM, Mind
 from wanderlust.learning.settings import Replay, Settings
 from wanderlust.version import __version__
 
@@ -27,10 +29,20 @@ FORMAT = 2
 _ABOUT, _IDS = "about", "ids"
 
 
-def save(agent: Agent, path: Path) -> None:
-    """Write an agent to `path`: first to a file beside it, which then takes its place."""
-    arrays = {**agent.mind._asdict(), _IDS: agent._ids}
+def save(
+    agent: Agent,
+    path: Path,
+    *,
+    more_arrays: Mapping[str, Any] | None = None,
+    more_about: Mapping[str, Any] | None = None,
+) -> None:
+    """Write an agent to `path`: first to a file beside it, which then takes its place.
+
+    More arrays and more plain values may go with it; `load_all` gives them back.
+    """
+    arrays = {**(more_arrays or {}), **trimmed(agent.mind, agent.plan)._asdict(), _IDS: agent._ids}
     about = {
+        **(more_about or {}),
         "format": FORMAT,
         "wanderlust": __version__,
         "explorer": agent.explorer,
@@ -57,6 +69,11 @@ def save(agent: Agent, path: Path) -> None:
 
 def load(cls: type[Agent], path: Path, explorer: type | None) -> Agent:
     """Read an agent, or say what is wrong with the file."""
+    return load_all(cls, path, explorer)[0]
+
+
+def load_all(cls: type[Agent], path: Path, explorer: type | None) -> tuple[Agent, Mapping[str, Any], Mapping[str, Any]]:
+    """Read an agent, and everything else about it and all arrays that were saved with it."""
     about, arrays = _read(path)
     if about.get("format") != FORMAT:
         raise BadFile(
@@ -89,7 +106,7 @@ def load(cls: type[Agent], path: Path, explorer: type | None) -> Agent:
     except (KeyError, TypeError, WanderlustError) as error:
         raise BadFile(f"{path}: its description cannot be used ({error}).") from error
     _restore(agent, arrays, path)
-    return agent
+    return agent, about, arrays
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -117,10 +134,14 @@ def _restore(agent: Agent, arrays: dict[str, Any], path: Path) -> None:
         wanted, given = getattr(fresh, name), arrays[name]
         if wanted.dtype != given.dtype or wanted.shape[:-1] != given.shape[:-1]:
             raise BadFile(f"{path}: {name} is {given.dtype}{given.shape}, which does not fit this explorer.")
-    extra_states = arrays["best"].shape[1] - fresh.state_capacity
+    room = arrays["best"].shape[1]
+    extra_states = room - fresh.room
     if extra_states > 0:
         agent._soil.skip(extra_states)
     mind = Mind(**{name: np.ascontiguousarray(arrays[name]) for name in Mind._fields})
+    numbers = np.resize(mind.numbers, len(fresh.numbers))
+    numbers[ROOM] = room
+    mind = mind._replace(numbers=numbers)
     if fresh.stored is fresh.tries:
         mind = mind._replace(stored=mind.tries)
     agent.mind = mind

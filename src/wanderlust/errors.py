@@ -17,6 +17,9 @@ import numpy as np
 class WanderlustError(ValueError):
     """Base of every error that bad input raises."""
 
+    agent: Any = None
+    """The agent as it was when learning ended with this error, if it did."""
+
 
 class UnknownName(WanderlustError):
     """A name that is not registered; the message lists the known names and the closest one."""
@@ -40,6 +43,18 @@ class InvalidExplorer(WanderlustError):
 
 class InvalidObservation(WanderlustError):
     """A state, action or reward that cannot have come from the environment described."""
+
+
+class InvalidEnvironment(WanderlustError):
+    """A Gymnasium environment that cannot be used as it is; the message says what to give with it."""
+
+
+class EnvironmentFailed(WanderlustError):
+    """An environment that raised an error of its own, which is this one's cause."""
+
+
+class MissingPackage(WanderlustError):
+    """A package that is needed only for what was asked; the message says how to install it."""
 
 
 class BadFile(WanderlustError):

@@ -1,4 +1,8 @@
-"""Making a mind and letting it grow: arrays double when states, rows or stored transitions outgrow them."""
+"""Making a mind and letting it grow, without ever making its owner wait.
+
+Arrays double while they are small. Then they leap to a size that will hardly be outgrown, of which only what is used
+takes memory, and states get their initial values some thousands at a time.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,10 @@ from wanderlust.learning.mind import (
     N_ROWS,
     N_STATES,
     N_STORED,
+    N_WORK,
     NO_MEMORY,
     NONE,
+    ROOM,
     ROW_REWARD,
     WINDOW,
     Mind,
@@ -23,6 +29,13 @@ from wanderlust.learning.mind import (
 from wanderlust.streams import named_seed, new_streams
 
 N_NOTES = 8
+
+# Arrays of so many states or rows are copied in no time. Above, growing must not make anybody wait.
+LARGEST_COPY, PREPARED_STATES, RESERVED_PAIRS = 2**14, 2**12, 2**23
+
+_BY_STATE = ("best", "into", "work", "flags")
+_BY_PAIR = ("tries", "values", "mirror", "next_id", "first_row", "multi", "scratch")
+_BY_ROW = ("row_ints", "row_floats", "times")
 
 
 class Soil:
@@ -57,7 +70,7 @@ def new_mind(plan: Plan, soil: Soil, seed: int, *, states: int = 64) -> Mind:
     n_rows_of_floats = 1 + max(ROW_REWARD, plan.bonus_row, plan.visit_row)
     tries = np.zeros(0, np.int64)
     empty = Mind(
-        numbers=np.zeros(8, np.int64),
+        numbers=np.zeros(ROOM + 1, np.int64),
         tries=tries,
         stored=np.zeros(0, np.int64) if plan.memory == WINDOW else tries,
         values=np.zeros((n_tables, 0)),
@@ -83,64 +96,106 @@ def new_mind(plan: Plan, soil: Soil, seed: int, *, states: int = 64) -> Mind:
         notes=np.zeros(N_NOTES),
         scores=np.zeros(plan.n_actions),
     )
-    return grown(empty, plan, soil, states=states + 1, rows=states, stored=states)
+    mind = reserved(empty, plan, states=states + 1, rows=states, stored=states)
+    prepare(mind, plan, soil)
+    return mind
 
 
 def enlarged(mind: Mind, plan: Plan, soil: Soil) -> Mind:
-    """Return the mind with twice the room wherever there is none left."""
+    """Return the mind with more room wherever there is none left."""
     states, rows, stored = mind.state_capacity, mind.row_capacity, len(mind.memory)
-    if mind.numbers[N_STATES] + 3 > states:
-        states = 2 * states + 2
+    states_full = mind.numbers[N_STATES] + 3 > mind.room
+    if states_full and mind.room == states:
+        states = _next_size(states, RESERVED_PAIRS // plan.n_actions)
     if mind.numbers[N_ROWS] + 1 > rows:
-        rows = 2 * rows + 2
+        rows = _next_size(rows, RESERVED_PAIRS)
     if mind.numbers[N_STORED] + 1 > stored:
         stored = 2 * stored + 2
-    return grown(mind, plan, soil, states=states, rows=rows, stored=stored)
+    mind = reserved(mind, plan, states=states, rows=rows, stored=stored)
+    if states_full:
+        prepare(mind, plan, soil)
+    return mind
 
 
-def grown(mind: Mind, plan: Plan, soil: Soil, *, states: int, rows: int, stored: int) -> Mind:
-    """Return the mind in arrays of the given sizes, what is new filled with "never seen"."""
-    old_states, new_states = mind.state_capacity, states - mind.state_capacity
-    changes: dict[str, Any] = {}
-    if new_states:
-        fresh = soil.values(new_states)
-        if old_states == 0:
-            fresh[:, END, :] = 0.0
-        flat = fresh.reshape(len(fresh), -1)
-        pairs = new_states * plan.n_actions
-        sign = np.where(plan.minimise, -1.0, 1.0)[:, None]
-        changes |= {
-            "tries": _longer(mind.tries, pairs, 0),
-            "values": np.concatenate([mind.values, flat], axis=1),
-            "best": np.concatenate([mind.best, sign * (sign[:, :, None] * fresh).max(axis=2)], axis=1),
-            "mirror": np.concatenate([mind.mirror, flat[: plan.n_swept]], axis=1),
-            "next_id": _longer(mind.next_id, pairs, END),
-            "first_row": _longer(mind.first_row, pairs, NONE),
-            "into": _longer(mind.into, new_states, NONE),
-            "multi": _longer(mind.multi, pairs, NONE),
-            "work": _longer(mind.work, new_states, 0),
-            "flags": _longer(mind.flags, new_states, 0),
-            "scratch": _longer(mind.scratch, pairs, 0),
-        }
-        if plan.n_heads and plan.memory == FULL:
-            changes["rates"] = _longer(mind.rates, pairs, 0)
-        changes["stored"] = _longer(mind.stored, pairs, 0) if plan.memory == WINDOW else changes["tries"]
+def _next_size(size: int, leap: int) -> int:
+    """Return twice the size; once there is much to copy, as much as will hardly ever be outgrown."""
+    return leap if LARGEST_COPY < size < leap else 2 * size + 2
+
+
+def prepare(mind: Mind, plan: Plan, soil: Soil) -> None:
+    """Put the initial values of further states in their places: of all that the arrays can hold, if they are few."""
+    first = mind.room
+    n_states = min(mind.state_capacity - first, PREPARED_STATES)
+    fresh = soil.values(n_states)
+    if first == 0:
+        fresh[:, END, :] = 0.0
+    states, pairs = slice(first, first + n_states), slice(first * plan.n_actions, (first + n_states) * plan.n_actions)
+    flat = fresh.reshape(len(fresh), -1)
+    sign = np.where(plan.minimise, -1.0, 1.0)[:, None]
+    mind.values[:, pairs] = flat
+    mind.best[:, states] = sign * (sign[:, :, None] * fresh).max(axis=2)
+    mind.mirror[:, pairs] = flat[: plan.n_swept]
+    mind.first_row[pairs] = NONE
+    mind.into[states] = NONE
+    mind.numbers[ROOM] += n_states
+
+
+def reserved(mind: Mind, plan: Plan, *, states: int, rows: int, stored: int) -> Mind:
+    """Return the mind in arrays of the given sizes, what is new being zero.
+
+    The operating system hands out memory of zeros only when it is written to, so that a large reserve costs nothing.
+    """
+    more_states, more_rows = states - mind.state_capacity, rows - mind.row_capacity
+    pairs = more_states * plan.n_actions
+    changes: dict[str, Any] = {name: _longer(getattr(mind, name), more_states) for name in _BY_STATE}
+    changes |= {name: _longer(getattr(mind, name), pairs) for name in _BY_PAIR}
+    changes["stored"] = _longer(mind.stored, pairs) if plan.memory == WINDOW else changes["tries"]
+    if plan.memory == FULL and plan.n_heads:
+        changes["rates"] = _longer(mind.rates, pairs)
     if plan.memory != NO_MEMORY:
-        changes["row_ints"] = _longer(mind.row_ints, rows - mind.row_capacity, NONE)
-        changes["row_floats"] = _longer(mind.row_floats, rows - mind.row_capacity, 0)
-        changes["times"] = _longer(mind.times, rows - mind.row_capacity, 0)
+        changes |= {name: _longer(getattr(mind, name), more_rows) for name in _BY_ROW}
     if plan.memory == WINDOW:
-        changes["memory"] = _longer(mind.memory, plan.window + 1 - len(mind.memory), 0)
-        changes["slots"] = _longer(mind.slots, plan.window - len(mind.slots), 0)
+        changes["memory"] = _longer(mind.memory, plan.window + 1 - len(mind.memory))
+        changes["slots"] = _longer(mind.slots, plan.window - len(mind.slots))
     elif plan.memory == FULL:
         # Only minibatches look at single transitions; sweeps need the rows alone.
         needed = stored - len(mind.memory) if plan.n_heads else 1 - len(mind.memory)
-        changes["memory"] = _longer(mind.memory, max(needed, 0), 0)
+        changes["memory"] = _longer(mind.memory, max(needed, 0))
     return mind._replace(**changes)
 
 
-def _longer(array: NDArray[Any], more: int, fill: int) -> NDArray[Any]:
-    """Return the array with `more` entries behind its last axis."""
+def trimmed(mind: Mind, plan: Plan) -> Mind:
+    """Return the mind without what is merely reserved, as it is kept in files."""
+    states, pairs, rows = mind.room, mind.room * plan.n_actions, int(mind.numbers[N_ROWS])
+    changes = {name: getattr(mind, name)[..., :states] for name in _BY_STATE}
+    changes |= {name: getattr(mind, name)[..., :pairs] for name in (*_BY_PAIR, "stored", "rates")}
+    changes |= {name: getattr(mind, name)[..., :rows] for name in _BY_ROW}
+    return mind._replace(**changes)
+
+
+def replant(mind: Mind, plan: Plan, before: Plan) -> None:
+    """Give pairs that were never tried the initial values of another plan, where that differs from the one before."""
+    n_pairs, n_states = mind.room * plan.n_actions, mind.numbers[N_STATES]
+    untried = mind.tries[:n_pairs] == 0
+    untried[: plan.n_actions] = False
+    mind.asleep[:] = 0
+    for table in np.flatnonzero(plan.initial != before.initial):
+        values, mirror = mind.values[table, :n_pairs], mind.mirror[: table + 1, :n_pairs]
+        values[untried] += plan.initial[table] - before.initial[table]
+        if table < plan.n_swept:
+            # Not by adding: where W starts is the next number above a bound, and must be that very number.
+            values[untried] = mirror[table, untried] = plan.initial[table]
+            mind.flags[table, 1 : n_states + 1] = 1
+            mind.work[table, :n_states] = np.arange(1, n_states + 1)
+            mind.pace[table, N_WORK] = n_states
+        by_state = values.reshape(-1, plan.n_actions)
+        mind.best[table, : mind.room] = by_state.min(axis=1) if plan.minimise[table] else by_state.max(axis=1)
+
+
+def _longer(array: NDArray[Any], more: int) -> NDArray[Any]:
+    """Return the array with `more` zeros behind its last axis."""
     if more == 0:
         return array
-    return np.concatenate([array, np.full((*array.shape[:-1], more), fill, array.dtype)], axis=-1)
+    longer = np.zeros((*array.shape[:-1], array.shape[-1] + more), array.dtype)
+    longer[..., : array.shape[-1]] = array
+    return longer

@@ -16,6 +16,7 @@ from wanderlust.learning.mind import (
     N_STORED,
     NO_MEMORY,
     NONE,
+    ROOM,
     ROW_CHAIN,
     ROW_COUNT,
     ROW_INTO,
@@ -36,7 +37,7 @@ from wanderlust.learning.sweep import activate
 def has_room(mind: Mind, plan: Plan) -> bool:
     """Tell whether one more transition surely fits: two new states, one row, one stored transition."""
     numbers = mind.numbers
-    if numbers[N_STATES] + 3 > mind.best.shape[1]:
+    if numbers[N_STATES] + 3 > numbers[ROOM]:
         return False
     if plan.memory == NO_MEMORY:
         return True
@@ -87,6 +88,7 @@ def find_or_add_row(pair: int, state: int, following: int, mind: Mind, plan: Pla
     mind.row_ints[ROW_PAIR, row] = pair
     mind.row_ints[ROW_STATE, row] = state
     mind.row_ints[ROW_NEXT, row] = following
+    mind.row_ints[ROW_CHAIN, row] = NONE
     mind.row_ints[ROW_INTO, row] = mind.into[following]
     mind.into[following] = row
     if last == NONE:

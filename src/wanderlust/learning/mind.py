@@ -29,7 +29,7 @@ NONE = -1
 FULL, NO_MEMORY, WINDOW = 0, 1, 2
 
 # Columns of `Mind.numbers`.
-N_STATES, N_ROWS, N_STORED, N_MULTI, LARGEST, STEP, POLICY_CHANGED, N_SEEN = 0, 1, 2, 3, 4, 5, 6, 7
+N_STATES, N_ROWS, N_STORED, N_MULTI, LARGEST, STEP, POLICY_CHANGED, N_SEEN, ROOM = 0, 1, 2, 3, 4, 5, 6, 7, 8
 # Rows of `Mind.row_ints`.
 ROW_PAIR, ROW_STATE, ROW_NEXT, ROW_CHAIN, ROW_INTO = 0, 1, 2, 3, 4
 # Rows of `Mind.row_floats`; the explorer's own signals follow.
@@ -105,11 +105,16 @@ class Mind(NamedTuple):
     scores: Floats
 
     @property
+    def room(self) -> int:
+        """How many states have their initial values in place, `END` included."""
+        return int(self.numbers[ROOM])
+
+    @property
     def state_capacity(self) -> int:
-        """How many states the arrays have room for, `END` included."""
+        """How many states the arrays could hold, `END` included."""
         return int(self.best.shape[1])
 
     @property
     def row_capacity(self) -> int:
-        """How many outcome rows the arrays have room for."""
+        """How many outcome rows the arrays could hold."""
         return int(self.row_ints.shape[1])

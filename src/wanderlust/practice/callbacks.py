@@ -1,0 +1,50 @@
+"""What can be hung into the loop of `learn`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wanderlust.errors import check_integer
+from wanderlust.practice.lesson import Lesson
+
+
+class Callback:
+    """Called while an agent learns. Override what you need; a method that returns False ends the lesson."""
+
+    def on_start(self, lesson: Lesson) -> None:
+        """Be told that learning begins, or goes on."""
+
+    def on_step(self, lesson: Lesson) -> bool | None:
+        """Be told of every step that was learnt from."""
+
+    def on_episode_end(self, lesson: Lesson) -> bool | None:
+        """Be told of every end of an episode, after `on_step`."""
+
+    def on_end(self, lesson: Lesson) -> None:
+        """Be told that learning is over, also when it was stopped or failed."""
+
+
+class Checkpoint(Callback):
+    """Saves agent and lesson every so many steps and at the end; `learn(env, resume=path)` goes on from there.
+
+    With `{step}` in the path, files are kept side by side; otherwise each takes the place of the one before.
+    """
+
+    def __init__(self, path: str | Path, every: int | None = None) -> None:
+        self.path = str(path)
+        self.every = None if every is None else check_integer("every", every, low=1)
+        self._saved_at: int | None = None
+
+    def on_step(self, lesson: Lesson) -> None:
+        """Save when it is time."""
+        if self.every is not None and lesson.step % self.every == 0:
+            self._save(lesson)
+
+    def on_end(self, lesson: Lesson) -> None:
+        """Save what there is in the end."""
+        if self._saved_at != lesson.step:
+            self._save(lesson)
+
+    def _save(self, lesson: Lesson) -> None:
+        lesson.save(self.path.replace("{step}", str(lesson.step)))
+        self._saved_at = lesson.step

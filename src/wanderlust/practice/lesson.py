@@ -1,0 +1,124 @@
+"""A lesson: an agent, the environment it learns in, and where they are."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wanderlust.adapters import Tabular
+from wanderlust.agent import Agent
+from wanderlust.errors import EnvironmentFailed, InvalidObservation, WanderlustError
+
+RECENT_EPISODES = 100
+
+
+class Lesson:
+    """What callbacks see: the agent, the environment, the latest transition, the episodes so far."""
+
+    def __init__(self, env: Tabular, agent: Agent, *, steps: int, estimates_rewards: bool) -> None:
+        self.env = env
+        self.agent = agent
+        self.steps = steps
+        """The step at which learning ends."""
+        self.estimates_rewards = estimates_rewards
+        """Whether the rewards' range follows what is seen."""
+        self.episode = 0
+        """How many episodes are over."""
+        self.episode_return, self.episode_steps = 0.0, 0
+        """Sum of rewards and length of the episode under way, or of the latest one if it is over."""
+        self.recent_returns: deque[float] = deque(maxlen=RECENT_EPISODES)
+        """What the latest episodes have returned, undiscounted."""
+        self.state, self.action, self.reward, self.next_state = 0, 0, 0.0, 0
+        """The latest transition."""
+        self.over = True
+        """Whether the episode is over, so that the next step begins another."""
+        self.terminated, self.truncated = False, False
+        self.info: dict[str, Any] = {}
+        self.measures: dict[str, float] = {}
+        """What callbacks have measured, by name: the latest of each."""
+        self.episode_begin: dict[str, Any] | None = None
+        """What the episode's chance began with; see `wanderlust.practice.checkpoints`."""
+        self.episode_actions: list[int] = []
+
+    @property
+    def step(self) -> int:
+        """How many steps the agent has learnt from, earlier lessons included."""
+        return self.agent.steps
+
+    def begin_episode(self, seed: int | None = None) -> None:
+        """Reset the environment, from a seed if one is given, otherwise from where its own chance has come to."""
+        self.episode_begin = chance_of(self.env) if seed is None else {"seed": seed}
+        self.episode_actions = []
+        self.next_state, self.info = self._ask("reset", lambda: self.env.reset(seed=seed))
+        self.episode_return, self.episode_steps = 0.0, 0
+        self.over = self.terminated = self.truncated = False
+
+    def take_step(self) -> None:
+        """Let the agent act once and learn from what comes of it."""
+        agent, state = self.agent, self.next_state
+        action = agent.act(state)
+        following, paid, terminated, truncated, info = self._ask("step", lambda: self.env.step(action))
+        reward = self._checked_reward(paid)
+        if self.estimates_rewards:
+            self._follow_rewards(reward)
+        agent.observe(state, action, reward, following, terminated, truncated)
+        self.state, self.action, self.reward, self.next_state = state, action, reward, following
+        self.terminated, self.truncated, self.info = bool(terminated), bool(truncated), info
+        self.episode_actions.append(action)
+        self.episode_return += reward
+        self.episode_steps += 1
+        self.over = self.terminated or self.truncated
+        if self.over:
+            self.episode += 1
+            self.recent_returns.append(self.episode_return)
+
+    def _follow_rewards(self, reward: float) -> None:
+        """Let the rewards' range be that of all rewards seen."""
+        low, high = self.agent.reward_range if self.step > 0 else (reward, reward)
+        if not low <= reward <= high or (low, high) != self.agent.reward_range:
+            self.agent.expect_rewards((min(low, reward), max(high, reward)))
+
+    def save(self, path: str | Path) -> None:
+        """Write agent and lesson to a file, from which `learn(env, resume=path)` goes on as if it had never stopped."""
+        from wanderlust.practice import checkpoints
+
+        checkpoints.save(self, Path(path))
+
+    def _ask(self, what: str, call: Callable[[], Any]) -> Any:
+        """Return the environment's answer; an error of its own becomes ours, with what was being done."""
+        try:
+            return call()
+        except WanderlustError:
+            raise
+        except Exception as error:
+            where = f"{what} {self.episode_steps + 1}" if what == "step" else what
+            raise EnvironmentFailed(
+                f"{self.env.name} failed in {where} of episode {self.episode + 1}, after {self.step:,} steps in all, "
+                f"with {type(error).__name__}: {error}. What was learnt until then is in this error's `agent`."
+            ) from error
+
+    def _checked_reward(self, reward: Any) -> float:
+        try:
+            number = float(reward)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise InvalidObservation(
+                f"{self.env.name} paid the reward {reward!r} in step {self.episode_steps + 1} of episode "
+                f"{self.episode + 1}; rewards must be finite numbers. What was learnt until then is in this error's "
+                "`agent`."
+            )
+        return number
+
+
+def chance_of(env: Tabular) -> dict[str, Any] | None:
+    """Return the state of the environment's random numbers, or None if they are not NumPy's."""
+    generator = getattr(env.unwrapped, "np_random", None)
+    if not isinstance(generator, np.random.Generator):
+        return None
+    return {"chance": generator.bit_generator.state}
