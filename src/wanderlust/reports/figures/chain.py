@@ -138,7 +138,7 @@ def msve_figure(title: str, panels: Mapping[str, Mapping[str, ErrorsOverTime]], 
             )
         if not axes.get_lines():
             say_empty(axes)
-    row[0].set_ylabel("MSVE")
+    row[0].set_ylabel("mean squared value error")
     row[0].set_ylim(bottom=floor)
     add_legend(figure, {name: handles[name] for name in styles if name in handles}, note)
     return figure

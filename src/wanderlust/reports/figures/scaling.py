@@ -14,7 +14,17 @@ import numpy as np
 
 from wanderlust.errors import InvalidSetting
 from wanderlust.mdp import BoolArray, FloatArray
-from wanderlust.reports.figures.style import GREY, WIDTH, Style, add_legend, new_figure, say_empty, styled, styles_of
+from wanderlust.reports.figures.style import (
+    GREY,
+    SMALL,
+    WIDTH,
+    Style,
+    add_legend,
+    new_figure,
+    say_empty,
+    styled,
+    styles_of,
+)
 from wanderlust.reports.statistics import PowerLaw, paper_curve, power_law
 
 if TYPE_CHECKING:
@@ -80,7 +90,7 @@ def scaling_figure(
 
     Each panel lists its explorers with the exponent of the growth and its 95 % interval.
     """
-    from matplotlib.ticker import NullFormatter, ScalarFormatter
+    from matplotlib.ticker import NullLocator, ScalarFormatter
 
     figure, row, styles = _panels(title, panels, y_name, height=4.6)
     for axes, lines in zip(row, panels.values(), strict=True):
@@ -90,11 +100,11 @@ def scaling_figure(
         sizes = sorted({float(x) for each in lines.values() for x in each.x})
         axes.set_xticks(_few(sizes))
         axes.xaxis.set_major_formatter(ScalarFormatter())
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_minor_locator(NullLocator())
         if handles:
             named = [f"{explorer}  {_exponent(lines[explorer].fit())}" for explorer in handles]
-            axes.legend(list(handles.values()), named, loc="upper left", handlelength=2.4, fontsize=7.5)
-            _leave_room(axes, len(handles))
+            axes.legend(list(handles.values()), named, loc="upper left", handlelength=2.4, fontsize=SMALL)
+    _leave_room(row[0], max(len(lines) for lines in panels.values()))
     add_legend(figure, _meanings(), note)
     return figure
 
@@ -158,9 +168,10 @@ def _draw_line(axes: Axes, runs: Complexity, style: Style, limit: float | None) 
     whole = runs.complete
     none = np.isnan(mean) & np.isfinite(runs.steps).any(axis=1)
     height = np.where(none, np.nan if limit is None else limit, mean)
-    for i in range(len(runs.x) - 1):
-        dash = "-" if whole[i] and whole[i + 1] else "--"
-        axes.plot(runs.x[i : i + 2], height[i : i + 2], color=style.colour, linestyle=dash, linewidth=0.9, zorder=3)
+    joined = whole[:-1] & whole[1:]
+    for chosen, dash in ((joined, "-"), (~joined, "--")):
+        x, y = (_pieces(each)[chosen].ravel() for each in (runs.x, height))
+        axes.plot(x, y, color=style.colour, linestyle=dash, linewidth=0.9, zorder=3)
     # The lower end of a bar must not leave the logarithm's domain.
     low = np.minimum(ci, 0.9 * mean)
     axes.errorbar(
@@ -177,6 +188,11 @@ def _draw_line(axes: Axes, runs: Complexity, style: Style, limit: float | None) 
             markeredgewidth=0.9,
             zorder=4,
         )
+
+
+def _pieces(values: FloatArray) -> FloatArray:
+    """Return [point, 3]: each point, the next one, and a gap."""
+    return np.stack([values[:-1], values[1:], np.full(len(values) - 1, np.nan)], axis=1)
 
 
 def _meanings() -> dict[str, Any]:
@@ -209,8 +225,8 @@ def _few(sizes: list[float]) -> list[float]:
 def _leave_room(axes: Axes, lines: int) -> None:
     """Raise the upper end, so that a list of so many lines hides nothing."""
     low, high = axes.get_ylim()
-    share = min(0.06 * lines + 0.04, 0.6)
-    axes.set_ylim(low, max(high, low * (high / low) ** (1 / (1 - share))))
+    share = min(0.055 * lines + 0.02, 0.6)
+    axes.set_ylim(low, low * (high / low) ** (1 / (1 - share)))
 
 
 def _zero_gap(positive: list[float]) -> float:

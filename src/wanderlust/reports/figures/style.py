@@ -108,17 +108,20 @@ def styled(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def styles_of(explorers: Iterable[str]) -> dict[str, Style]:
-    """Return the style of each explorer; one that is not the package's own has a spare style, by its name."""
-    names = list(dict.fromkeys(explorers))
-    found = {name: _KNOWN[name] for name in names if name in _KNOWN}
+    """Return the style of each explorer, in the order of the paper's tables; others follow, with spare styles.
+
+    Which spare style an explorer has depends on its name, so that it looks the same everywhere, unless two clash.
+    """
+    names = dict.fromkeys(explorers)
+    found = {name: style for name, style in _KNOWN.items() if name in names}
     for name in names:
         if name not in found:
-            first = zlib.crc32(name.encode())
-            turns = [_SPARE[(first + i) % len(_SPARE)] for i in range(len(_SPARE))]
-            taken = {style.colour for style in found.values()}
+            first = zlib.crc32(name.encode()) % len(_SPARE)
+            turns = [*_SPARE[first:], *_SPARE[:first]]
             fresh = [style for style in turns if style not in found.values()] or turns
-            found[name] = next((style for style in fresh if style.colour not in taken), fresh[0])
-    return {name: found[name] for name in names}
+            colours = {style.colour for style in found.values()}
+            found[name] = next((style for style in fresh if style.colour not in colours), fresh[0])
+    return found
 
 
 def shades_of(labels: Sequence[str]) -> dict[str, Style]:

@@ -22,8 +22,8 @@ _CELL = 0.72
 """Width of a cell, in inches: the least in which the labels can be read."""
 _TIE = 1e-9
 """Values that differ by less than this part of the largest are alike."""
-_LARGE = 1000.0
-"""From here on labels have no decimals."""
+_LARGE, _TINY = 100.0, 0.005
+"""From the one on labels have no decimals, below the other two decimals would be zero."""
 _SQUARE = ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))
 _ARROW = {"arrowstyle": "-|>", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 7}
 
@@ -114,8 +114,24 @@ def _is_dark(colour: Any) -> bool:
 def _write_value(axes: Axes, value: float, x: float, y: float, ink: str, *, upright: bool) -> None:
     if np.isnan(value):
         return
-    text = f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.3g}"
-    axes.text(x, y, text, color=ink, fontsize=5.5, ha="center", va="center", rotation=0 if upright else 90, zorder=5)
+    axes.text(
+        x,
+        y,
+        _in_short(value),
+        color=ink,
+        fontsize=5.5,
+        ha="center",
+        va="center",
+        rotation=0 if upright else 90,
+        zorder=5,
+    )
+
+
+def _in_short(value: float) -> str:
+    """Return a number with two decimals, none if it is large, and its order of magnitude if it is tiny."""
+    if abs(value) >= _LARGE:
+        return f"{value:,.0f}"
+    return f"{value:.0e}" if 0 < abs(value) < _TINY else f"{round(value, 2) + 0.0:g}"
 
 
 def _draw_arrow(axes: Axes, row: int, column: int, down: int, right: int, ink: str) -> None:
