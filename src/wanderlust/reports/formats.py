@@ -53,6 +53,27 @@ def scenario(cell: Cell) -> str:
     return start if cell.horizon == "fixed" else f"{start}, {cell.horizon} horizon"
 
 
+def as_markdown_table(title: str, heads: Sequence[str], lines: Iterable[Sequence[str]], legend: str, note: str) -> str:
+    """Return a table under its title, with a legend and a note if there are any."""
+    parts = [f"# {title}\n", *([f"{legend}\n"] if legend else []), *([f"**{note}**\n"] if note else [])]
+    parts += [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *(f"| {' | '.join(line)} |" for line in lines)]
+    return "\n".join(parts) + "\n"
+
+
+def as_rich_table(
+    title: str, heads: Sequence[str], lines: Sequence[Sequence[str]], caption: str, *, names: int
+) -> Table:
+    """Return a table for the terminal whose first `names` columns are words, in sections by the first of them."""
+    table = Table(title=title, title_justify="left", caption=caption)
+    for i, head in enumerate(heads):
+        table.add_column(head, justify="left" if i < names else "right", no_wrap=i < names)
+    for i, line in enumerate(lines):
+        if names > 1 and i and line[0] != lines[i - 1][0]:
+            table.add_section()
+        table.add_row(*line)
+    return table
+
+
 def title_of(environment: str) -> str:
     """Return the paper's title of a world."""
     return TITLES.get(environment, environment)

@@ -141,9 +141,7 @@ def power_law(x: ArrayLike, log_y: ArrayLike, *, level: float = 0.95) -> PowerLa
     residual = v - v.mean() - exponent * from_mean
     free = len(u) - 2
     half = float(t.ppf((1 + level) / 2, free)) * math.sqrt(float(residual @ residual) / free / spread)
-    return PowerLaw(
-        Interval(exponent, exponent - half, exponent + half), float(np.exp(v.mean() - exponent * u.mean()))
-    )
+    return PowerLaw(Interval(exponent, exponent - half, exponent + half), float(np.exp(v.mean() - exponent * u.mean())))
 
 
 def standard_error_of_difference(ours: Percent, theirs: Percent) -> float:

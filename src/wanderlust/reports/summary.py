@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
 
 from wanderlust.mdp import FloatArray
 from wanderlust.reports.figures.curves import Curves, mean_curves
-from wanderlust.reports.formats import as_csv, percent, title_of
+from wanderlust.reports.formats import as_csv, as_markdown_table, as_rich_table, percent, title_of
 from wanderlust.reports.report import Report
 from wanderlust.reports.statistics import Interval, paper_percent, wilson_interval
 
@@ -62,20 +61,11 @@ def summary(title: str, names: Label, groups: dict[Label, Group], note: str) -> 
     """Return a table of the groups, and their mean curves."""
     heads = (*names, "seeds", "discovery (%)", "success (%)", "learnt (%)", "steps to learn", "evenness (%)")
     lines = [_line(label, group) for label, group in groups.items()]
-    table = Table(title=title, title_justify="left", caption=f"{LEGEND} {note}".strip())
-    for i, head in enumerate(heads):
-        is_name = i < len(names)
-        table.add_column(head, justify="left" if is_name else "right", no_wrap=is_name)
-    for i, line in enumerate(lines):
-        if i and line[0] != lines[i - 1][0]:
-            table.add_section()
-        table.add_row(*line)
-    markdown = [f"# {title}\n", f"{LEGEND}\n", *([f"**{note}**\n"] if note else [])]
-    markdown += [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *(f"| {' | '.join(line)} |" for line in lines)]
+    table = as_rich_table(title, heads, lines, f"{LEGEND} {note}".strip(), names=len(names))
     return Report(
         shown=[table],
         files={
-            "table.md": "\n".join(markdown) + "\n",
+            "table.md": as_markdown_table(title, heads, lines, LEGEND, note),
             "table.csv": as_csv([*heads, "note"], [[*line, note] for line in lines]),
             "curves.csv": as_csv([*names, "seeds", "step", *_CURVES], list(_curve_lines(groups))),
         },

@@ -17,9 +17,11 @@ from wanderlust.studies.run import Run
 ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
 
 _PER_STEP = 0.3
-_PER_STEP_OF_MINIBATCHES = 60.0
+_PER_STEP_OF_MINIBATCHES = 5.0
 # For each pair of state and action: a step sweeps over those that were visited, minibatches are gathered from them.
+# Ensembles are often asleep, once they have learnt or found nothing more.
 _PER_PAIR = {"vv-ucb": 0.0006, "vv-count": 0.0006, "bonus": 0.0003} | dict.fromkeys(ENSEMBLES, 0.01)
+_PER_SOLVED_STEP = 1.0
 _PER_PAIR_OF_Q = 0.00005
 _PER_EXACT_EVALUATION = 700.0
 
@@ -40,6 +42,9 @@ def seconds(run: Run) -> float:
     """Return how long a run may take, in seconds, once its explorer is compiled."""
     pairs, budget, deterministic = _size(run.world, json.dumps(dict(run.world_options)))
     steps = int(run.settings.get("steps") or run.settings.get("budget") or budget)
+    if run.until == "positive-return" and run.explorer != "bonus":
+        # Most learn the deep sea long before the limit.
+        steps = min(steps, round(pairs**1.3))
     replay: Any = run.settings.get("replay", "full")
     each = _PER_STEP
     if replay == "full":
@@ -47,6 +52,8 @@ def seconds(run: Run) -> float:
         each += _PER_STEP_OF_MINIBATCHES if run.explorer in ENSEMBLES else 0.0
     if not deterministic:
         each += _PER_EXACT_EVALUATION / int(run.settings.get("evaluate_every", 50))
+    if run.measure == "values":
+        each += _PER_SOLVED_STEP
     return 1e-6 * each * steps
 
 

@@ -203,9 +203,7 @@ class Run:
         by_step = self.measure == "values"
         if by_step:
             changes["evaluate_every"] = 1
-        session = Session(
-            world, self.explorer, seed=self.seed, preset=self.preset, keep_trajectory=by_step, **changes
-        )
+        session = Session(world, self.explorer, seed=self.seed, preset=self.preset, keep_trajectory=by_step, **changes)
         if self.measure == "values" or self.until != "budget":
             self._check_kind(deterministic=bool(world.mdp.deterministic))
         end = session.settings.run_length if steps is None else min(steps, session.settings.run_length)

@@ -33,9 +33,12 @@ EXPLORERS = (
 """The nine algorithms, in the order of the paper's tables."""
 
 _MODULES = {
+    "toy-example": "toy_example",
     "recap": "recap",
     "visit-maps": "visit_maps",
     "gamma-w": "gamma_w",
+    "deep-sea-scaling": "deep_sea_scaling",
+    "chain": "chain",
     "stochastic": "stochastic",
     "memory": "memory",
 }
