@@ -24,7 +24,7 @@ from wanderlust.errors import InvalidMap, InvalidObservation, InvalidSetting, ch
 from wanderlust.gym.picture import Picture
 from wanderlust.gym.registration import GRID_ID, HORIZON_OF_THE_WORLD
 from wanderlust.gym.window import Window
-from wanderlust.worlds import World, make_world
+from wanderlust.worlds import Layout, World, make_world
 from wanderlust.worlds.drawing import sheet_of, text_map
 
 Transitions = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
@@ -119,7 +119,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         }
 
     @cached_property
-    def _sheet(self) -> Any:
+    def _sheet(self) -> Layout:
         return sheet_of(self.world)
 
     @cached_property

@@ -18,6 +18,8 @@ from wanderlust.watching.run import WatchedRun, prepared
 SECONDS_OF_A_RUN = 60
 """How long a run takes unless a speed is asked for."""
 _FRAMES_PER_SECOND = 12
+_LONGEST_BETWEEN_FRAMES = 0.5
+"""Seconds."""
 _PLAIN_FRAMES = 4
 
 
@@ -51,22 +53,20 @@ def watch(
 def _show(run: WatchedRun, stage: Stage, console: Console, speed: float) -> None:
     pause = 1 / min(_FRAMES_PER_SECOND, speed)
     with contextlib.suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
-        clock = time.monotonic()
+        begun = time.monotonic()
         live.update(stage.frame(console.size), refresh=True)
         while not run.over:
-            clock = max(clock + pause, time.monotonic())
-            time.sleep(max(clock - time.monotonic(), 0))
-            _advance(run, max(round(speed * pause), 1), until=time.monotonic() + 0.5)
+            time.sleep(pause)
+            _advance(run, int(speed * (time.monotonic() - begun)))
             live.update(stage.frame(console.size), refresh=True)
     if not run.over:
         console.print(f"stopped at step {run.step:,} of {run.length:,}", highlight=False)
 
 
-def _advance(run: WatchedRun, steps: int, until: float) -> None:
-    """Run so many steps, or fewer where they take too long for anything to be seen."""
-    for _ in range(steps):
-        if run.over or time.monotonic() > until:
-            return
+def _advance(run: WatchedRun, until: int) -> None:
+    """Run up to a step, or not as far where that takes too long for anything to be seen."""
+    deadline = time.monotonic() + _LONGEST_BETWEEN_FRAMES
+    while run.step < until and not run.over and time.monotonic() < deadline:
         run.advance()
 
 
