@@ -69,7 +69,7 @@ def curves_figure(
     for column, (scenario, lines) in enumerate(columns.items()):
         axes[0, column].set_title(scenario)
         axes[1, column].set_xlabel("step")
-        axes[1, column].xaxis.set_major_locator(MaxNLocator(4))
+        axes[1, column].xaxis.set_major_locator(MaxNLocator(5, steps=(1, 2, 2.5, 5, 10)))
         axes[1, column].xaxis.set_major_formatter("{x:,.0f}")
         for row, measure in enumerate(_MEASURES):
             handles |= _draw_lines(axes[row, column], lines, styles, measure)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _FEWEST_SIZES = 3
 """A line goes through any two points: fewer sizes tell nothing of an exponent."""
+_BAR: dict[str, Any] = {"elinewidth": 0.8, "capsize": 1.5, "alpha": 0.7, "zorder": 3}
 
 
 @dataclass(frozen=True)
@@ -171,13 +172,14 @@ def _draw_line(axes: Axes, runs: Complexity, style: Style, limit: float | None) 
     joined = whole[:-1] & whole[1:]
     for chosen, dash in ((joined, "-"), (~joined, "--")):
         x, y = (_pieces(each)[chosen].ravel() for each in (runs.x, height))
-        axes.plot(x, y, color=style.colour, linestyle=dash, linewidth=0.9, zorder=3)
-    # The lower end of a bar must not leave the logarithm's domain.
-    low = np.minimum(ci, 0.9 * mean)
-    axes.errorbar(
-        runs.x, mean, [low, ci], fmt="none", ecolor=style.colour, elinewidth=0.8, capsize=1.5, alpha=0.7, zorder=3
-    )
-    for chosen, face in ((whole, style.colour), (~whole, "white")):
+        if np.isfinite(y).any():
+            axes.plot(x, y, color=style.colour, linestyle=dash, linewidth=0.9, zorder=3)
+    found = np.isfinite(mean)
+    if found.any():
+        # The lower end of a bar must not leave the logarithm's domain.
+        bars = np.stack([np.minimum(ci, 0.9 * mean), ci])[:, found]
+        axes.errorbar(runs.x[found], mean[found], bars, fmt="none", ecolor=style.colour, **_BAR)
+    for chosen, face in ((whole, style.colour), (~whole & np.isfinite(height), "white")):
         axes.plot(
             runs.x[chosen],
             height[chosen],

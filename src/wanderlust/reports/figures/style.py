@@ -1,7 +1,7 @@
 """How figures look: one colour, marker and dash per explorer, the same everywhere; fonts and sizes.
 
-The colours are Okabe and Ito's, a brown and a grey, which people who confuse red and green can tell apart, and so can
-most printers. Dashes tell families: solid learns W, dashed keeps an ensemble, dash-dotted counts, dotted dithers.
+The colours are, but for a shade, Okabe and Ito's, a brown and a grey: people who confuse red and green can tell them
+apart. Dashes tell families: solid learns W, dashed keeps an ensemble, dash-dotted counts, dotted dithers.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _KNOWN = {
     "vv-count": Style("#e69f00", "s", "-"),
     "random-prior": Style("#009e73", "^", "--"),
     "bootstrapped": Style("#d55e00", "v", "--"),
-    "thompson": Style("#cc79a7", "D", "--"),
+    "thompson": Style("#d17bb0", "D", "--"),
     "ucb1": Style("#6b3d1e", "P", "-."),
     "bonus": Style("#56b4e9", "X", "-."),
     "epsilon-greedy": Style("#000000", "<", ":"),
-    "random": Style("#8c8c8c", ">", ":"),
+    "random": Style("#b5b5b5", ">", ":"),
 }
 _SPARE = tuple(
     Style(colour, marker, "-")

@@ -1,0 +1,366 @@
+"""Figures: drawn from real runs in every format, alike each time, complete, and told apart by everybody."""
+
+import csv
+import io
+import itertools
+import json
+import os
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+from rich.console import Console
+
+import wanderlust as wl
+from wanderlust.errors import InvalidSetting
+from wanderlust.reports.figures.chain import CountsOverTime, ErrorsOverTime, counts_figure, msve_figure
+from wanderlust.reports.figures.curves import curves_figure, mean_curves
+from wanderlust.reports.figures.files import FORMATS, as_files
+from wanderlust.reports.figures.maps import CountMap, maps_figure
+from wanderlust.reports.figures.scaling import Complexity, epsilon_figure, scaling_figure
+from wanderlust.reports.figures.style import shades_of, styles_of
+from wanderlust.reports.figures.triangles import ValuePanel, best_actions, toy_figure
+from wanderlust.reports.statistics import power_law
+from wanderlust.studies.reproduce import note_on, reproduce, show_report, studies_in
+from wanderlust.studies.store import Store
+from wanderlust.studies.studies import EXPLORERS, Choice, find_study
+
+SOURCES = str(Path(wl.__file__).parents[1])
+ASKED = {
+    "recap": Choice(worlds=("toy", "prison"), explorers=("vv-ucb", "ucb1", "random"), seeds=2),
+    "visit-maps": Choice(worlds=("prison",), explorers=("vv-ucb", "ucb1")),
+    "gamma-w": Choice(explorers=("vv-count",), seeds=1),
+    "stochastic": Choice(worlds=("noisy-toy",), explorers=("vv-ucb", "ucb1"), seeds=2),
+    "memory": Choice(worlds=("toy",), explorers=("vv-ucb", "epsilon-greedy"), seeds=2),
+}
+FIGURES = {
+    "recap": {"curves-toy", "curves-prison"},
+    "visit-maps": {"maps"},
+    "gamma-w": {"curves", "maps"},
+    "stochastic": {"curves"},
+    "memory": {"curves"},
+}
+
+
+def asked_in(folder, name):
+    """Return what was asked for of a study."""
+    return next(asked for asked in studies_in(folder) if asked.study.id == name)
+
+
+def figures_of(folder, name):
+    """Return what draws each figure of a study."""
+    asked = asked_in(folder, name)
+    return asked.study.report(asked.runs, Store(folder).each(asked.runs, []), note_on(asked)).figures
+
+
+def texts(figure):
+    return {text.get_text() for text in figure.findobj(matplotlib.text.Text)}
+
+
+def assert_complete(figure):
+    """Every panel has something in it, and no text leaves the page."""
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        if axes.axison:
+            shown = [*axes.get_lines(), *axes.get_images(), *axes.collections, *axes.patches, *axes.texts]
+            assert shown, axes.get_title()
+        for line in axes.get_lines():
+            data = np.asarray(line.get_ydata(), dtype=float)
+            assert not len(data) or np.isfinite(data).any(), axes.get_title()
+    page = figure.bbox
+    boxes = [text.get_window_extent() for text in figure.texts] + [each.get_window_extent() for each in figure.legends]
+    boxes += [axes.get_tightbbox() for axes in figure.axes]
+    for box in boxes:
+        assert page.x0 - 2 <= box.x0 <= box.x1 <= page.x1 + 2
+        assert page.y0 - 2 <= box.y0 <= box.y1 <= page.y1 + 2
+
+
+def check_files(files):
+    """The three formats can be read, and are no blank pages."""
+    assert tuple(files) == FORMATS
+    pixels = imread(io.BytesIO(files["png"]))
+    assert pixels[..., :3].std() > 0.02
+    assert ElementTree.fromstring(files["svg"]).tag.endswith("svg")
+    assert files["pdf"].startswith(b"%PDF")
+    assert files["pdf"].rstrip().endswith(b"%%EOF")
+    assert all(len(contents) < 600_000 for contents in files.values())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder in which all studies were carried out, with few runs."""
+    folder = tmp_path_factory.mktemp("results")
+    for name, choice in ASKED.items():
+        reproduce(find_study(name), choice, folder, jobs=1, quiet=True, console=Console(file=io.StringIO()))
+    return folder
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_study_writes_its_figures(folder, name):
+    assert {file.stem for file in (folder / name).glob("*.png")} == FIGURES[name]
+    for figure in FIGURES[name]:
+        check_files({form: (folder / name / f"{figure}.{form}").read_bytes() for form in FORMATS})
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_nothing_is_empty_or_leaves_the_page(folder, name):
+    for draw in figures_of(folder, name).values():
+        assert_complete(draw())
+
+
+@pytest.mark.parametrize("name", ["stochastic", "visit-maps"])
+def test_the_same_runs_give_the_same_bytes(folder, name):
+    written = {file.name: file.read_bytes() for file in (folder / name).iterdir()}
+    with matplotlib.rc_context({"font.size": 30, "savefig.dpi": 17, "svg.hashsalt": None}):
+        show_report(asked_in(folder, name), Store(folder), Console(file=io.StringIO()), quiet=True)
+    assert {file.name: file.read_bytes() for file in (folder / name).iterdir()} == written
+
+
+def test_curves_show_what_the_tables_say(folder):
+    figure = figures_of(folder, "recap")["curves-toy"]()
+    with (folder / "recap" / "curves.csv").open(encoding="utf-8", newline="") as file:
+        lines = [line for line in csv.DictReader(file) if line["environment"] == "toy"]
+    assert [axes.get_title() for axes in figure.axes[:4]] == [
+        "zero init., short horizon",
+        "opt. init., short horizon",
+        "zero init., long horizon",
+        "opt. init., long horizon",
+    ]
+    scenario = [line for line in lines if (line["initialization"], line["horizon"]) == ("zero", "short")]
+    for row, measure in enumerate(("discovery_mean", "success_mean")):
+        drawn = figure.axes[4 * row].get_lines()
+        for line, explorer in zip(drawn, ("vv-ucb", "ucb1", "random"), strict=True):
+            expected = [float(each[measure]) for each in scenario if each["algorithm"] == explorer]
+            np.testing.assert_allclose(line.get_ydata(), expected, atol=1e-4)
+            assert line.get_color() == styles_of([explorer])[explorer].colour
+
+
+def test_every_column_is_there_though_runs_are_missing(folder):
+    asked = asked_in(folder, "recap")
+    few = [run for run in asked.runs if run.world == "toy" and run.settings["initial"] == "zero"]
+    report = asked.study.report(asked.runs, Store(folder).each(few, []), "")
+    assert list(report.figures) == ["curves-toy"]
+    figure = report.figures["curves-toy"]()
+    assert sum(text == "no runs" for axes in figure.axes for text in (t.get_text() for t in axes.texts)) == 4
+    assert_complete(figure)
+    assert asked.study.report(asked.runs, iter(()), "").figures == {}
+
+
+def test_the_page_has_a_row_for_each_cell(folder):
+    page = (folder / "recap" / "scorecard.html").read_text(encoding="utf-8")
+    reader = Reader()
+    reader.feed(page)
+    assert reader.open == []
+    cells = json.loads((folder / "recap" / "scorecard.json").read_text(encoding="utf-8"))["cells"]
+    assert len(reader.rows) == len(cells) == 24
+    for texts_of_row, cell in zip(reader.rows, cells, strict=True):
+        assert texts_of_row[0] == cell["algorithm"]
+        assert texts_of_row[-1].endswith(cell["verdict"])
+        assert float(texts_of_row[1].split()[0]) == pytest.approx(cell["ours"]["discovery"]["mean"], abs=0.006)
+        assert float(texts_of_row[4].split()[0]) == pytest.approx(cell["theirs"]["success"]["mean"], abs=0.006)
+    assert "http" not in page
+    assert "src=" not in page
+    assert "prefers-color-scheme: dark" in page
+
+
+class Reader(HTMLParser):
+    """Reads the rows of cells, and sees that what is opened is closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.rows, self._inside = [], [], False
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "meta":
+            return
+        self.open.append(tag)
+        if tag == "tr":
+            self._inside = "cell" in (dict(attrs).get("class") or "").split()
+            if self._inside:
+                self.rows.append([])
+        if tag == "td" and self._inside:
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self._inside and self.open and self.open[-1] == "td":
+            self.rows[-1][-1] += data
+
+
+def test_every_explorer_has_a_style_of_its_own():
+    styles = styles_of([*reversed(EXPLORERS), "my:Own", "fading", "another"])
+    assert tuple(styles)[:9] == EXPLORERS
+    assert len({styles[name].marker for name in EXPLORERS}) == 9
+    assert len({style.colour for style in styles.values()}) == 12
+    assert styles_of(["fading"])["fading"] == styles_of(["fading", "vv-ucb"])["fading"]
+    many = styles_of(f"own {i}" for i in range(40))
+    assert len(many) == 40
+    assert len(set(many.values())) == 15
+    assert len({style.colour for style in shades_of([str(i) for i in range(12)]).values()}) == 12
+
+
+SIGHT = {
+    "usual": np.eye(3),
+    # Machado, Oliveira and Fernandes (2009), for linear RGB.
+    "no red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "no green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+}
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_people_who_confuse_colours_tell_the_explorers_apart(sight):
+    linear = np.array([to_rgb(style.colour) for style in styles_of(EXPLORERS).values()]) ** 2.2
+    seen = np.clip(linear @ np.array(SIGHT[sight]).T, 0, 1) ** (1 / 2.2)
+    nearest = min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2))
+    assert nearest > 0.15
+
+
+def test_nothing_is_imported_before_something_is_drawn():
+    script = (
+        "import sys, wanderlust.studies.reproduce\n"
+        "from wanderlust.studies.studies import Choice, find_study, study_names\n"
+        "from wanderlust.reports.figures import chain, scaling, triangles\n"
+        "for name in study_names():\n"
+        "    study = find_study(name)\n"
+        "    study.report(study.runs(Choice(quick=True)), iter(()), '')\n"
+        "assert not any(name.startswith('matplotlib') for name in sys.modules)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCES, os.environ.get("PYTHONPATH", "")])}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=300)
+
+
+SIZES = np.arange(5.0, 20.0, 2.0)
+
+
+def growth(exponent, *, limit=np.inf, seeds=4):
+    steps = 3.0 * SIZES[:, None] ** exponent * np.exp(0.1 * np.random.default_rng(1).normal(size=(len(SIZES), seeds)))
+    return Complexity(SIZES, np.minimum(steps, limit), steps < limit)
+
+
+def test_a_power_law_is_found_again():
+    exact = power_law([2, 4, 8, 16], np.log(5.0 * np.array([2, 4, 8, 16]) ** 2.5))
+    assert exact.exponent == pytest.approx((2.5, 2.5, 2.5))
+    assert exact.factor == pytest.approx(5.0)
+    x, y = [1.0, 2.0, 3.0, 5.0], [0.1, 1.3, 1.9, 3.0]
+    from scipy.stats import linregress, t
+
+    fit = linregress(np.log(x), y)
+    found = power_law(x, y)
+    assert found.exponent.estimate == pytest.approx(fit.slope)
+    assert found.exponent.high - fit.slope == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
+    assert found.exponent.estimate - found.exponent.low == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
+    for bad in (([1, 2], [1, 2]), ([2, 2, 2], [1, 2, 3]), ([1, 2, 3], [1, 2])):
+        with pytest.raises(InvalidSetting, match="at least three points"):
+            power_law(*bad)
+
+
+def test_what_did_not_learn_is_open_and_not_fitted():
+    steps = np.array([[10.0, 10.0], [20.0, 40.0], [50.0, 99.0], [99.0, 99.0], [np.nan, np.nan]])
+    learnt = np.array([[True, True], [True, True], [True, False], [False, False], [False, False]])
+    runs = Complexity(np.array([2.0, 4.0, 8.0, 16.0, 32.0]), steps, learnt)
+    assert runs.complete.tolist() == [True, True, False, False, False]
+    np.testing.assert_array_equal(runs.means()[0], [10.0, 30.0, 50.0, np.nan, np.nan])
+    assert runs.fit() is None
+    figure = scaling_figure("Growth", {"": {"vv-ucb": runs}}, x_name="N", y_name="steps", limit=99.0)
+    marks = {
+        line.get_markerfacecolor(): [tuple(point) for point in line.get_xydata()]
+        for line in figure.axes[0].get_lines()
+        if line.get_linestyle() == "None" and line.get_marker() == "o"
+    }
+    colour = styles_of(["vv-ucb"])["vv-ucb"].colour
+    assert marks[colour] == [(2.0, 10.0), (4.0, 30.0)]
+    assert marks["white"] == [(8.0, 50.0), (16.0, 99.0)]
+    with pytest.raises(InvalidSetting, match=r"\[point, seed\]"):
+        Complexity(SIZES, steps, learnt)
+
+
+def test_the_figure_of_growth():
+    lines = {"vv-ucb": growth(2.5), "bootstrapped": growth(3.0, limit=5000.0), "my:Own": growth(4.0, limit=200.0)}
+    figure = scaling_figure("Growth", {"a": lines, "b": lines}, x_name="N", y_name="steps", limit=5000.0, note="QUICK")
+    assert_complete(figure)
+    shown = {text.get_text() for text in figure.axes[1].get_legend().get_texts()}
+    fit = growth(2.5).fit().exponent
+    assert f"vv-ucb  $N^{{{fit.estimate:.2f}}}$ [{fit.low:.2f}, {fit.high:.2f}]" in shown
+    assert fit.low < 2.5 < fit.high
+    assert "my:Own  –" in shown
+    assert "QUICK" in texts(figure)
+    check_files(as_files(lambda: figure))
+
+
+def test_the_figure_of_accuracies():
+    steps = np.full((4, 3), 100.0) * np.arange(4, 0, -1)[:, None]
+    runs = Complexity(np.array([0.0, 1e-22, 1e-11, 1e-5]), steps, np.ones((4, 3), dtype=bool))
+    figure = epsilon_figure("ε", {"N = 27": {"vv-ucb": runs}, "N = 55": {}}, y_name="steps", limit=1000.0)
+    assert_complete(figure)
+    assert {"0", "$10^{-22}$", "$10^{-5}$", "no runs"} <= texts(figure)
+    check_files(as_files(lambda: figure))
+
+
+def test_the_figures_of_the_chain():
+    steps = np.unique(np.geomspace(1, 1000, 30).astype(int))
+    counts = CountsOverTime(steps, steps[:, None] // np.arange(1, 6))
+    figure = counts_figure("Visits", dict.fromkeys(("vv-ucb", "ucb1", "bonus", "thompson"), counts))
+    assert_complete(figure)
+    assert "not yet visited" in texts(figure)
+    check_files(as_files(lambda: figure))
+    errors = ErrorsOverTime(steps, np.maximum(0.0, 10.0 / steps - 0.1) * np.ones((3, 1)))
+    figure = msve_figure("Errors", {"N = 27": {"vv-ucb": errors, "ucb1": errors}, "N = 55": {"vv-ucb": errors}})
+    assert_complete(figure)
+    check_files(as_files(lambda: figure))
+    for bad in ([3, 2, 4], [0, 1, 2], [1, 2]):
+        with pytest.raises(InvalidSetting, match="increasing"):
+            CountsOverTime(np.array(bad), np.zeros((3, 5), dtype=int))
+
+
+def test_the_figure_of_the_toy_example():
+    layout = wl.make_world("toy-example").layout
+    values = np.arange(36.0).reshape(9, 4)
+    values[4] = 7.0
+    values[8] = np.nan
+    values[0] = [500.0, -1.0, 500.0, 0.001]
+    rows = {"terminal": [ValuePanel("counts", values, arrows=False), ValuePanel("ucb1", values)], "not": []}
+    figure = toy_figure("Toy", rows, layout)
+    assert_complete(figure)
+    counts, ucb1 = ([text.get_text() for text in axes.texts] for axes in figure.axes[:2])
+    assert {"500", "-1", "1e-03", "S", "P", "2"} <= set(counts)
+    assert (counts.count(""), ucb1.count("")) == (0, 2 + 6)  # Two in the tie, none where all or nothing is alike.
+    check_files(as_files(lambda: figure))
+    with pytest.raises(InvalidSetting, match="9 states, 4 actions"):
+        toy_figure("Toy", {"": [ValuePanel("x", np.zeros((4, 9)))]}, layout)
+
+
+def test_best_actions():
+    best = best_actions(np.array([[1.0, 2.0, 2.0, 0.0], [5.0, 5.0, 5.0, 5.0], [0.0, 0.0, 0.0, 1e-3]]))
+    assert best.tolist() == [[False, True, True, False], [False] * 4, [False, False, False, True]]
+
+
+def test_a_map_tells_closed_from_never_visited():
+    counts = np.array([[1000, 0], [10, 0]])
+    closed = np.array([[False, True], [False, False]])
+    open_everywhere = np.zeros((2, 2), dtype=bool)
+    rows = {"a": [CountMap("x", counts, closed)], "b": [CountMap("y", counts, open_everywhere)]}
+    figure = maps_figure("Visits", rows)
+    assert_complete(figure)
+    assert {"never visited", "cannot be reached"} <= texts(figure)
+    visited, grey = (image.get_array() for image in figure.axes[0].get_images())
+    assert visited.mask.tolist() == [[False, True], [False, True]]
+    assert grey.mask.tolist() == [[True, False], [True, True]]
+
+
+def test_long_curves_keep_their_end():
+    curves = np.stack([np.arange(50.0, 50.0 * 1001, 50.0), np.linspace(0, 100, 1000), np.linspace(0, 90, 1000)])
+    columns = {"a": {"vv-ucb": mean_curves([curves, curves])}, "b": {}}
+    figure = curves_figure("Long", columns, styles_of(["vv-ucb"]), logarithmic=True)
+    (line,) = figure.axes[0].get_lines()
+    assert len(line.get_xdata()) == 100
+    assert (line.get_xdata()[-1], line.get_ydata()[-1]) == (50_000.0, 100.0)
+    assert_complete(figure)
