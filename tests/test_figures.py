@@ -28,7 +28,7 @@ from wanderlust.reports.figures.scaling import Complexity, epsilon_figure, scali
 from wanderlust.reports.figures.style import shades_of, styles_of
 from wanderlust.reports.figures.triangles import ValuePanel, best_actions, toy_figure
 from wanderlust.reports.statistics import power_law
-from wanderlust.studies.reproduce import note_on, reproduce, show_report, studies_in
+from wanderlust.studies.reproduce import note_on, reproduce, show_report, studies_in, write_scorecard
 from wanderlust.studies.store import Store
 from wanderlust.studies.studies import EXPLORERS, Choice, find_study
 
@@ -99,6 +99,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     for name, choice in ASKED.items():
         reproduce(find_study(name), choice, folder, jobs=1, quiet=True, console=Console(file=io.StringIO()))
+    write_scorecard(folder, "", Console(file=io.StringIO()))
     return folder
 
 
@@ -154,11 +155,11 @@ def test_every_column_is_there_though_runs_are_missing(folder):
 
 
 def test_the_page_has_a_row_for_each_cell(folder):
-    page = (folder / "recap" / "scorecard.html").read_text(encoding="utf-8")
+    page = (folder / "scorecard.html").read_text(encoding="utf-8")
     reader = Reader()
     reader.feed(page)
     assert reader.open == []
-    cells = json.loads((folder / "recap" / "scorecard.json").read_text(encoding="utf-8"))["cells"]
+    cells = json.loads((folder / "scorecard.json").read_text(encoding="utf-8"))["cells"]
     assert len(reader.rows) == len(cells) == 24
     for texts_of_row, cell in zip(reader.rows, cells, strict=True):
         assert texts_of_row[0] == cell["algorithm"]

@@ -21,18 +21,11 @@ from wanderlust.exploration.formulas import (
     untried_ucb,
 )
 from wanderlust.planning import optimal_values
+from wanderlust.studies.toy_example import DOWN, EPISODES, LEFT, RIGHT, UP, converge, scores, try_all, walk
 
-LEFT, RIGHT, UP, DOWN = range(4)
 EVERY = {LEFT, RIGHT, UP, DOWN}
 GAMMA = GAMMA_W = 0.99
 KAPPA = 2 / (1 - GAMMA)
-
-TRAJECTORIES = [
-    [LEFT, DOWN, LEFT, DOWN, DOWN],
-    [UP, DOWN, RIGHT, RIGHT, RIGHT],
-    [RIGHT, LEFT, RIGHT, DOWN, DOWN],
-    [RIGHT, DOWN, LEFT, UP, RIGHT],
-]
 
 
 def cell(column, row_from_bottom):
@@ -50,41 +43,6 @@ def new_agent(explorer, n_states=9, reward_range=(0, 2), gamma_w=GAMMA_W, **opti
     return wl.Agent(explorer, n_states=n_states + 1, n_actions=4, reward_range=reward_range, settings=how, **options)
 
 
-def converge(agent, sweeps=3000):
-    """Train all tables on what the agent remembers, without adding to it.
-
-    Every observation makes one sweep over the whole memory. These are made in a state of its own, from which
-    and to which nothing leads: no count, no value of any other state knows of it. With γ = 0.99 and a
-    learning rate of 1 the distance to the fixed point falls by 0.99 a sweep, to 1e-13 of what it was.
-    """
-    aside = agent.n_states - 1
-    for _ in range(sweeps):
-        agent.observe(aside, 0, 0.0, aside, terminated=True)
-    return agent
-
-
-def walk(agent, world, actions):
-    """Lead an agent along one episode."""
-    mdp, state = world.mdp, START
-    for i, action in enumerate(actions):
-        following, ends = int(mdp.next_state[state, action, 0]), bool(mdp.terminal[state, action, 0])
-        last = i == len(actions) - 1
-        agent.observe(state, action, float(mdp.reward[state, action, 0]), following, ends, last and not ends)
-        assert last or not ends
-        state = following
-
-
-def try_all(agent, world, times=1, but=()):
-    """Show an agent every action of every state of a deterministic world."""
-    mdp = world.mdp
-    for state, action in np.ndindex(mdp.n_states, mdp.n_actions):
-        for _ in range(0 if (state, action) in but else times):
-            index = (state, action, 0)
-            agent.observe(
-                state, action, float(mdp.reward[index]), int(mdp.next_state[index]), bool(mdp.terminal[index])
-            )
-
-
 def best(values):
     """Return the set of best actions, equal up to rounding."""
     values = np.asarray(values)
@@ -93,10 +51,6 @@ def best(values):
 
 def greedy(agent, state):
     return best(agent.action_values(state))
-
-
-def scores(agent, state):
-    return np.array([reason.score for reason in agent.explain(state).actions])
 
 
 def behaviour(agent, state):
@@ -117,7 +71,7 @@ def toy():
     world = wl.make_world("toy-example")
     agents = {name: new_agent(name) for name in ("ucb1", "bonus", "vv-ucb", "vv-count")}
     for agent in agents.values():
-        for actions in TRAJECTORIES:
+        for actions in EPISODES:
             walk(agent, world, actions)
         converge(agent)
     return agents

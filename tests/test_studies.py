@@ -21,7 +21,7 @@ from wanderlust.errors import BadFile, UnknownName, WanderlustError
 from wanderlust.reports.recap import paper_cells
 from wanderlust.studies import estimate, recap
 from wanderlust.studies.progress import Progress
-from wanderlust.studies.reproduce import reproduce, show_report, studies_in
+from wanderlust.studies.reproduce import reproduce, show_report, studies_in, write_scorecard
 from wanderlust.studies.run import Run
 from wanderlust.studies.runner import run_all
 from wanderlust.studies.store import Store
@@ -116,14 +116,14 @@ def wait_for_files(folder, count, process):
 
 def test_killed_again_and_again_it_ends_as_if_nothing_had_happened(undisturbed, tmp_path):
     killed = 0
-    for count in (1, 30, 70, 100):
+    for count in (1, 12, 24, 36, 48, 60, 72, 84, 96, 108):
         process = start(FEW, tmp_path)
         wait_for_files(tmp_path, count, process)
         process.kill()
         process.wait()
         process.stderr.close()
         killed += process.returncode == -signal.SIGKILL
-    assert killed >= 3
+    assert killed >= 8
     assert len(arrays_of(tmp_path)) >= 70
     last = start(FEW, tmp_path)
     errors = last.stderr.read()
@@ -239,6 +239,7 @@ def carry_out(study, choice, folder):
     console = Console(file=text, width=170)
     outcome = reproduce(find_study(study), choice, folder, jobs=2, quiet=False, console=console)
     assert outcome.failures == []
+    write_scorecard(folder, choice.suffix, console)
     return text.getvalue()
 
 
@@ -254,8 +255,10 @@ def test_the_recap_beside_the_paper(prison):
     folder, printed = prison
     assert "80.78 ± 2.56" in printed  # the paper's UCB1
     assert "of 8 cells agree with the paper. With 4 seeds" in printed
-    for name in ("tables.md", "tables.csv", "tables.tex", "scorecard.md", "scorecard.json", "curves.csv"):
+    for name in ("tables.md", "tables.csv", "tables.tex", "curves.csv", "cells.json", "claims.json"):
         assert (folder / "recap" / name).stat().st_size > 100
+    for form in ("md", "html", "json"):
+        assert (folder / f"scorecard.{form}").stat().st_size > 100
     with (folder / "recap" / "tables.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 8
@@ -268,8 +271,10 @@ def test_the_recap_beside_the_paper(prison):
 
 def test_the_scorecard_follows_from_the_runs(prison):
     folder, _ = prison
-    cells = json.loads((folder / "recap" / "scorecard.json").read_text(encoding="utf-8"))["cells"]
+    card = json.loads((folder / "scorecard.json").read_text(encoding="utf-8"))
+    cells = card["cells"]
     assert len(cells) == 8
+    assert [claim["verdict"] for claim in card["claims"] if claim["claim"].startswith("only vv")] == ["reproduced"]
     stored = arrays_of(folder)
     for cell in cells:
         key = tuple(cell[name] for name in ("environment", "initialization", "horizon", "algorithm"))
@@ -288,6 +293,7 @@ def test_the_scorecard_follows_from_the_runs(prison):
             for name in ("discovery", "success")
         )
         assert cell["verdict"] == ("agrees" if within else "differs")
+        assert bool(cell.get("why")) == (not within)
 
 
 def test_a_report_is_made_again_from_stored_runs(prison):
@@ -296,6 +302,7 @@ def test_a_report_is_made_again_from_stored_runs(prison):
     text = io.StringIO()
     for asked in studies_in(folder):
         show_report(asked, Store(folder), Console(file=text, width=170))
+        write_scorecard(folder, asked.suffix, Console(file=text, width=170))
     assert text.getvalue() == printed
     assert {file.name: file.read_bytes() for file in (folder / "recap").iterdir()} == before
 
@@ -314,12 +321,12 @@ def test_a_study_can_be_asked_for_bit_by_bit(tmp_path):
 
 def test_quick_says_so_everywhere(tmp_path):
     printed = carry_out("recap", Choice(worlds=("deep-sea",), explorers=("random",), quick=True), tmp_path)
-    written = [*(tmp_path / "recap-quick").glob("tables.*"), *(tmp_path / "recap-quick").glob("scorecard.*")]
+    written = [*(tmp_path / "recap-quick").glob("tables.*"), *tmp_path.glob("scorecard-quick.*")]
     files = {file.name: file.read_text(encoding="utf-8") for file in written}
     assert len(files) == 6
     for text in (printed, *files.values()):
         assert "QUICK, not the paper's size" in re.sub(r"\s+", " ", html.unescape(text))
-    assert {cell["verdict"] for cell in json.loads(files["scorecard.json"])["cells"]} == {"not compared"}
+    assert {cell["verdict"] for cell in json.loads(files["scorecard-quick.json"])["cells"]} == {"not compared"}
 
 
 @pytest.mark.parametrize(
@@ -331,7 +338,7 @@ def test_quick_says_so_everywhere(tmp_path):
         ("visit-maps", Choice(worlds=("prison",), explorers=("vv-ucb", "ucb1"))),
     ],
 )
-def test_the_small_studies(study, choice, tmp_path):
+def test_studies_of_groups(study, choice, tmp_path):
     printed = carry_out(study, choice, tmp_path)
     assert ("100.00 ± 0.00" in printed) == (study != "visit-maps")  # One seed has no interval.
     assert "100.00" in printed
@@ -362,15 +369,42 @@ def test_the_commands(tmp_path):
     assert "no experiment was run" in wanderlust("report", "nowhere", cwd=tmp_path, code=2)
 
 
-def test_parquet_without_pyarrow_is_a_sentence(prison):
+def test_parquet_holds_every_run(prison):
+    from pyarrow import parquet
+
     folder, _ = prison
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        message = wanderlust("export", ".", "--format", "parquet", cwd=folder, code=2)
-        assert "pip install 'wanderlust[parquet]'" in message
-    else:
-        assert "16" in wanderlust("export", ".", "--format", "parquet", cwd=folder)
+    assert "32 runs written" in wanderlust("export", ".", "--format", "parquet", cwd=folder)
+    table = parquet.read_table(folder / "runs.parquet").to_pydict()
+    stored = {run.key: result for run, result in arrays_of(folder).items()}
+    assert sorted(table["key"]) == sorted(stored)
+    for key, returns in zip(table["key"], table["returns"], strict=True):
+        assert returns == stored[key].returns.tolist()
+
+
+def test_without_pyarrow_there_is_a_sentence(prison, monkeypatch, tmp_path):
+    folder, _ = prison
+    # Found first, and cannot be imported.
+    (tmp_path / "pyarrow.py").write_text("raise ImportError('not here')")
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", f"{tmp_path}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}")
+    message = wanderlust("export", ".", "--format", "parquet", cwd=folder, code=2)
+    assert "pip install 'wanderlust[parquet]'" in message
+
+
+def test_a_failing_run_is_listed_with_its_command_and_the_code_is_1(tmp_path):
+    # A horizon of -1 makes every second run fail.
+    script = (
+        "import sys; from wanderlust.studies import recap\n"
+        "recap.runs.__globals__['_horizons_of'] = lambda world: (11, -1)\n"
+        "from wanderlust.cli import main\n"
+        "sys.argv[1:] = 'reproduce recap --worlds toy --explorers random --seeds 1 --out bad'.split()\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "2 runs made" in done.stdout
+    assert "again: wanderlust run" in done.stderr
 
 
 def test_the_nine_explorers_are_all_there():

@@ -13,7 +13,7 @@ from rich.table import Table
 from wanderlust.reports.statistics import Percent
 
 if TYPE_CHECKING:
-    from wanderlust.reports.recap import Cell, Row
+    from wanderlust.reports.cells import Cell, Row
 
 TITLES = {
     "deep-sea": "Deep sea",

@@ -13,18 +13,17 @@ import math
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wanderlust.mdp import FloatArray
-from wanderlust.reports import formats, scorecard, scorecard_page
+from wanderlust.reports import cells, formats, scorecard
+from wanderlust.reports.cells import PAPER_SEEDS, Cell, Numbers, Row
 from wanderlust.reports.figures.curves import Curves, curves_figure, mean_curves
 from wanderlust.reports.figures.style import styles_of
 from wanderlust.reports.report import Report
-from wanderlust.reports.scorecard import PAPER_SEEDS
 from wanderlust.reports.statistics import (
-    Interval,
     Percent,
     bootstrap_interval,
     interquartile_mean,
@@ -33,50 +32,16 @@ from wanderlust.reports.statistics import (
     standard_error_of_difference,
     wilson_interval,
 )
+from wanderlust.reports.summary import OPTIMAL, step_learnt
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ERRORS_ALLOWED = 2.58
 ROUNDING_ALLOWED = 0.5
-_OPTIMAL = 100.0 - 1e-6
-"""Success, in percent, from which on a policy is optimal but for rounding."""
 _CURVE_POINTS = 200
 _LOGARITHMIC = ("wall",)
 """Worlds whose treasures differ by orders of magnitude: the paper draws their returns on a logarithmic axis, too."""
-
-
-class Cell(NamedTuple):
-    """A line of a recap table."""
-
-    environment: str
-    initialization: str
-    horizon: str
-    algorithm: str
-
-
-class Numbers(NamedTuple):
-    """The two numbers of a line."""
-
-    discovery: Percent
-    success: Percent
-
-
-class Row(NamedTuple):
-    """A line of a recap table: ours, the paper's, and how they compare."""
-
-    cell: Cell
-    seeds: int
-    planned: int
-    ours: Numbers | None
-    theirs: Numbers | None
-    error: tuple[float, float]
-    """Standard errors of the two differences."""
-    learnt: Interval | None
-    """The share of seeds that learnt an optimal policy."""
-    success_iqm: Interval | None
-    verdict: str
-    """'agrees', 'differs', 'not compared' or 'no runs'."""
 
 
 class Samples:
@@ -90,6 +55,8 @@ class Samples:
         self.note = note
         self.discovery: dict[Cell, list[float]] = {cell: [] for cell in planned}
         self.success: dict[Cell, list[float]] = {cell: [] for cell in planned}
+        self.learnt_at: dict[Cell, list[float]] = {cell: [] for cell in planned}
+        """The step from which on the policy was optimal; infinity for never."""
         self.curves: dict[Cell, list[FloatArray]] = {}
         """Thinned to some hundred points."""
 
@@ -97,6 +64,7 @@ class Samples:
         """Add a run: its final numbers in percent, and its curves, [steps, discovery, success] by evaluation."""
         self.discovery[cell].append(discovery)
         self.success[cell].append(success)
+        self.learnt_at[cell].append(step_learnt(curves))
         self.curves.setdefault(cell, []).append(_thinned(curves))
 
     def curves_csv(self) -> str:
@@ -158,7 +126,7 @@ def make_row(cell: Cell, samples: Samples) -> Row:
     if not seeds:
         return Row(cell, 0, planned, None, theirs, (math.nan, math.nan), None, None, "no runs")
     ours = Numbers(paper_percent(discovery), paper_percent(success))
-    learnt = wilson_interval(sum(value >= _OPTIMAL for value in success), seeds)
+    learnt = wilson_interval(sum(value >= OPTIMAL for value in success), seeds)
     spread = bootstrap_interval(success, lambda x: np.apply_along_axis(interquartile_mean, -1, x), samples=200)
     error, verdict = (math.nan, math.nan), "not compared"
     if theirs is not None and cell not in samples.scaled_down:
@@ -179,9 +147,7 @@ def make_report(samples: Samples) -> Report:
             "tables.tex": formats.as_latex(rows, samples.note),
             "curves.csv": samples.curves_csv(),
             "improvement.csv": samples.improvement_csv(),
-            "scorecard.md": scorecard.as_markdown(rows, samples.note),
-            "scorecard.html": scorecard_page.as_html(rows, samples.note),
-            "scorecard.json": scorecard.as_json(rows, samples.note),
+            "cells.json": cells.as_json(rows, samples.note),
         },
         figures={
             f"curves-{world}": functools.partial(_draw_curves, samples, world)

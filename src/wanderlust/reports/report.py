@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import RenderableType
+
+from wanderlust.reports.claims import Claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,3 +23,5 @@ class Report(NamedTuple):
     """Name to contents."""
     figures: Mapping[str, Callable[[], Figure]] = MappingProxyType({})
     """Name, without the end that tells the format, to what draws it."""
+    claims: Sequence[Claim] = ()
+    """What the paper says of it in words."""

@@ -1,19 +1,19 @@
-"""The scorecard: which of the paper's numbers come out here, cell by cell."""
+"""The scorecard: which of the paper's numbers come out here, cell by cell, and which of its sentences."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 
+from wanderlust.reports import claims as in_words
+from wanderlust.reports.cells import PAPER_SEEDS, Row, as_entry
+from wanderlust.reports.claims import Claim
 from wanderlust.reports.formats import percent, scenario, title_of
+from wanderlust.reports.reasons import reason
 from wanderlust.version import __version__
 
-if TYPE_CHECKING:
-    from wanderlust.reports.recap import Numbers, Row
-
-PAPER_SEEDS = 20
 RULE = (
     "A cell agrees if its discovery and its success both differ from the paper's by no more than 2.58 standard errors "
     "of the difference and half a point. By chance alone about one cell in fifty would not, more where a "
@@ -38,8 +38,8 @@ def summary(rows: Iterable[Row], note: str) -> str:
     return f"{text} ({note})" if note else text
 
 
-def as_json(rows: Iterable[Row], note: str) -> str:
-    """Return the scorecard for machines; `cells` has one entry per line of the tables."""
+def as_json(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
+    """Return the scorecard for machines; `cells` has one entry per line of the tables, `claims` one per sentence."""
     rows = list(rows)
     document = {
         "wanderlust": __version__,
@@ -47,15 +47,16 @@ def as_json(rows: Iterable[Row], note: str) -> str:
         "rule": RULE,
         "summary": summary(rows, note),
         "verdicts": dict(Counter(row.verdict for row in rows)),
-        "cells": [_as_entry(row) for row in rows],
+        "cells": [as_entry(row) | ({"why": reason(row)} if row.verdict == "differs" else {}) for row in rows],
+        "claims": [asdict(claim) for claim in claims],
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def as_markdown(rows: Iterable[Row], note: str) -> str:
+def as_markdown(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
     """Return the scorecard for people: the sum, how many cells of each world agree, and each cell that does not."""
     rows = list(rows)
-    parts = ["# Scorecard\n", f"{summary(rows, note)}\n", f"{RULE}\n"]
+    parts = ["# Scorecard\n", f"{summary(rows, note)} {in_words.summary(claims) if claims else ''}\n", f"{RULE}\n"]
     parts += ["| world | agree | differ | not compared | no runs |", "|---|---:|---:|---:|---:|"]
     for environment in dict.fromkeys(row.cell.environment for row in rows):
         here = [row.verdict for row in rows if row.cell.environment == environment]
@@ -65,45 +66,15 @@ def as_markdown(rows: Iterable[Row], note: str) -> str:
     if differing:
         parts += ["\n## Cells that differ\n"]
         parts += [
-            "| world | scenario | algorithm | discovery | paper | success | paper |",
-            "|---|---|---|---:|---:|---:|---:|",
+            "| world | scenario | algorithm | discovery | paper | success | paper | why |",
+            "|---|---|---|---:|---:|---:|---:|---|",
         ]
         for row in differing:
             assert row.ours
             assert row.theirs
             numbers = (row.ours.discovery, row.theirs.discovery, row.ours.success, row.theirs.success)
             cells = [title_of(row.cell.environment), scenario(row.cell), row.cell.algorithm, *map(percent, numbers)]
-            parts.append(f"| {' | '.join(cells)} |")
+            parts.append(f"| {' | '.join([*cells, reason(row)])} |")
+    if claims:
+        parts += ["", in_words.as_markdown(claims)]
     return "\n".join(parts) + "\n"
-
-
-def _as_entry(row: Row) -> dict[str, Any]:
-    difference: dict[str, float] | None = None
-    error: dict[str, float] | None = None
-    if row.ours and row.theirs and row.verdict in ("agrees", "differs"):
-        difference = {
-            "discovery": _rounded(row.ours.discovery.mean - row.theirs.discovery.mean),
-            "success": _rounded(row.ours.success.mean - row.theirs.success.mean),
-        }
-        error = {"discovery": _rounded(row.error[0]), "success": _rounded(row.error[1])}
-    return {
-        **row.cell._asdict(),
-        "seeds": row.seeds,
-        "ours": _numbers(row.ours),
-        "theirs": _numbers(row.theirs),
-        "difference": difference,
-        "standard_error": error,
-        "verdict": row.verdict,
-    }
-
-
-def _numbers(numbers: Numbers | None) -> dict[str, dict[str, float]] | None:
-    if numbers is None:
-        return None
-    return {
-        name: {"mean": _rounded(value.mean), "ci95": _rounded(value.ci)} for name, value in numbers._asdict().items()
-    }
-
-
-def _rounded(number: float) -> float:
-    return round(number, 4)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
+from wanderlust.reports import claims as in_words
+from wanderlust.reports.cells import Row
+from wanderlust.reports.claims import NOT_REPRODUCED, PARTLY, REPRODUCED, Claim
 from wanderlust.reports.formats import by_environment, percent, title_of
 from wanderlust.reports.scorecard import RULE, summary
 from wanderlust.version import __version__
 
-if TYPE_CHECKING:
-    from wanderlust.reports.recap import Row
-
 _SIGNS = {"agrees": "✓", "differs": "✗", "not compared": "·", "no runs": "·"}
+_CLASSES = {REPRODUCED: "agrees", PARTLY: "partly", NOT_REPRODUCED: "differs"}
 _HEADS = ("algorithm", "discovery (%)", "paper", "success (%)", "paper", "seeds", "verdict")
 _STYLE = """\
 :root { color-scheme: light dark; --ink: #1c1c1e; --paper: #fff; --dim: #6b6b70; --line: #dcdce0; --head: #f4f4f6;
@@ -39,6 +39,9 @@ thead th { background: var(--head); }
 .scenario th { padding-top: .9rem; text-align: left; }
 .agrees td:last-child { color: var(--agrees); background: var(--agrees-ground); }
 .differs td:last-child { color: var(--differs); background: var(--differs-ground); font-weight: 600; }
+.words th, .words td { text-align: left; white-space: normal; vertical-align: top; }
+.words td:last-child { white-space: nowrap; }
+.partly td:last-child { background: var(--head); }
 .not-compared td, .no-runs td { color: var(--dim); }
 .bar { display: flex; min-width: 7rem; height: .8rem; border-radius: .2rem; overflow: hidden; background: var(--line); }
 .bar i { background: var(--agrees); }
@@ -46,7 +49,7 @@ thead th { background: var(--head); }
 """
 
 
-def as_html(rows: Iterable[Row], note: str) -> str:
+def as_html(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
     """Return the page: the sum, how many cells of each world agree, and every cell."""
     rows = list(rows)
     parts = [
@@ -56,9 +59,10 @@ def as_html(rows: Iterable[Row], note: str) -> str:
         f"<title>Scorecard</title><style>\n{_STYLE}</style></head>",
         "<body>",
         "<h1>Scorecard</h1>",
-        f'<p class="sum">{escape(summary(rows, note))}</p>',
+        f'<p class="sum">{escape(summary(rows, note))} {escape(in_words.summary(claims)) if claims else ""}</p>',
         f'<p class="rule">{_with_code(RULE)}</p>',
         *_worlds(rows),
+        *(_claims(claims) if claims else []),
     ]
     for environment, scenarios in by_environment(rows):
         parts.append(f'<h2 id="{escape(environment)}">{escape(title_of(environment))}</h2>')
@@ -91,6 +95,16 @@ def _worlds(rows: list[Row]) -> list[str]:
         )
         name = f'<a href="#{escape(environment)}">{escape(title_of(environment))}</a>'
         parts.append(f'<tr><td>{name}</td>{counts}<td><div class="bar">{shares}</div></td></tr>')
+    return [*parts, "</tbody></table></div>"]
+
+
+def _claims(claims: Sequence[Claim]) -> list[str]:
+    """Return a table of what the paper says in words."""
+    parts = ["<h2>What the paper says in words</h2>", '<div class="wide"><table class="words">']
+    parts.append(_head(("where", "claim", "here", "verdict")) + "<tbody>")
+    for claim in claims:
+        cells = "".join(f"<td>{escape(text)}</td>" for text in (claim.place, claim.claim, claim.found, claim.verdict))
+        parts.append(f'<tr class="{_CLASSES[claim.verdict]}">{cells}</tr>')
     return [*parts, "</tbody></table></div>"]
 
 

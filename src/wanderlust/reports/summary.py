@@ -18,10 +18,21 @@ OPTIMAL = 100.0 - 1e-6
 Label = tuple[str, ...]
 
 
+def step_learnt(curves: FloatArray, enough: float = OPTIMAL) -> float:
+    """Return the step from which on the success in [steps, discovery, success] was enough; infinity if it never was."""
+    steps, _, success = curves
+    if not len(steps) or success[-1] < enough:
+        return np.inf
+    below = np.flatnonzero(success < enough)
+    return float(steps[below[-1] + 1] if len(below) else steps[0])
+
+
 class Group:
     """The runs that differ only in their seed."""
 
-    def __init__(self) -> None:
+    def __init__(self, enough: float = OPTIMAL) -> None:
+        self.enough = enough
+        """Success, in percent, from which on a run has learnt."""
         self.discovery: list[float] = []
         self.curves: list[FloatArray] = []
         self.evenness: list[float] = []
@@ -38,17 +49,21 @@ class Group:
         return [float(curves[2, -1]) for curves in self.curves]
 
     def steps_to_learn(self) -> list[float]:
-        """Return, for the seeds that ended with an optimal policy, the step from which on it was optimal."""
-        found = []
-        for steps, _, success in self.curves:
-            if success[-1] >= OPTIMAL:
-                below = np.flatnonzero(success < OPTIMAL)
-                found.append(float(steps[below[-1] + 1] if len(below) else steps[0]))
-        return found
+        """Return, for the seeds that learnt, the step from which on they had."""
+        steps = [step_learnt(curves, self.enough) for curves in self.curves]
+        return [step for step in steps if np.isfinite(step)]
 
     def learnt(self) -> Interval:
-        """Return the share of seeds that ended with an optimal policy."""
-        return wilson_interval(sum(value >= OPTIMAL for value in self.success), len(self.success))
+        """Return the share of seeds that had learnt in the end."""
+        return wilson_interval(sum(value >= self.enough for value in self.success), len(self.success))
+
+    def median_step(self) -> float:
+        """Return the median step from which on a seed had learnt; infinite where most seeds never did."""
+        return float(np.median([step_learnt(curves, self.enough) for curves in self.curves]))
+
+    def mean_curve(self) -> FloatArray:
+        """Return the means over the whole run of discovery and success, in percent."""
+        return np.asarray(np.mean([curves[1:].mean(axis=1) for curves in self.curves], axis=0))
 
 
 def evenness(counts: NDArray[np.int64], reachable: int) -> float:
@@ -59,13 +74,15 @@ def evenness(counts: NDArray[np.int64], reachable: int) -> float:
 
 def summary(title: str, names: Label, groups: dict[Label, Group], note: str) -> Report:
     """Return a table of the groups, and their mean curves."""
+    enough = min((group.enough for group in groups.values()), default=OPTIMAL)
+    legend = LEGEND.format("an optimal policy" if enough == OPTIMAL else f"{enough:g} % success")
     heads = (*names, "seeds", "discovery (%)", "success (%)", "learnt (%)", "steps to learn", "evenness (%)")
     lines = [_line(label, group) for label, group in groups.items()]
-    table = as_rich_table(title, heads, lines, f"{LEGEND} {note}".strip(), names=len(names))
+    table = as_rich_table(title, heads, lines, f"{legend} {note}".strip(), names=len(names))
     return Report(
         shown=[table],
         files={
-            "table.md": as_markdown_table(title, heads, lines, LEGEND, note),
+            "table.md": as_markdown_table(title, heads, lines, legend, note),
             "table.csv": as_csv([*heads, "note"], [[*line, note] for line in lines]),
             "curves.csv": as_csv([*names, "seeds", "step", *_CURVES], list(_curve_lines(groups))),
         },
@@ -73,7 +90,7 @@ def summary(title: str, names: Label, groups: dict[Label, Group], note: str) -> 
 
 
 LEGEND = (
-    "success: return learnt in percent of the best; learnt: seeds with an optimal policy at the end, Wilson's 95 % "
+    "success: return learnt in percent of the best; learnt: seeds with {} at the end, Wilson's 95 % "
     "interval; steps to learn: their median; evenness: entropy of the state counts."
 )
 _CURVES = ("discovery_mean", "discovery_ci95", "success_mean", "success_ci95")

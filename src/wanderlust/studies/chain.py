@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust.reports.claims import Claim, judged
 from wanderlust.reports.complexity import as_complexity, complexity_report
 from wanderlust.reports.figures.chain import CountsOverTime, ErrorsOverTime, counts_figure, msve_figure
 from wanderlust.reports.figures.scaling import Complexity, epsilon_figure, scaling_figure
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 WORLDS = ("chain",)
 EXPLORERS = ("vv-ucb", "vv-count", "thompson", "ucb1", "bonus", "epsilon-greedy")
 """Bootstraps choose a table per episode, and here is only one."""
+OURS = ("vv-ucb", "vv-count")
 LENGTHS = range(5, 60, 2)
 QUICK_LENGTHS = (5, 11, 17, 27)
 EPSILONS = (1e-5, 1e-11, 1e-22)
@@ -165,7 +167,103 @@ def report(asked: list[Run], stored: Iterable[Stored], note: str) -> Report:
             note=note,
         )
         figures["value-error"] = functools.partial(msve_figure, "Error of the value function", errors, note=note)
-    return made._replace(figures=figures)
+    return made._replace(figures=figures, claims=claims_of(chains, panels))
+
+
+def claims_of(chains: Chains, panels: Mapping[str, Mapping[str, Complexity]]) -> list[Claim]:
+    """Return what Section 4.2.4 says in words."""
+    return [*_exponents(panels), *_sensitivity(chains), *_errors(chains), *_ucb1(chains)]
+
+
+def _exponents(panels: Mapping[str, Mapping[str, Complexity]]) -> list[Claim]:
+    claims = []
+    for explorer in OURS:
+        fits = [by_explorer[explorer].fit() for by_explorer in panels.values() if explorer in by_explorer]
+        found = [fit.exponent.estimate for fit in fits if fit is not None]
+        if len(found) == len(EPSILONS):
+            claims.append(
+                judged(
+                    "4.2.4",
+                    f"{explorer}: the sample complexity grows like N^2.5",
+                    f"exponents {', '.join(f'{each:.2f}' for each in found)} for ε = "
+                    f"{', '.join(f'{each:g}' for each in EPSILONS)}",
+                    holds=all(2.2 <= each <= 2.8 for each in found),
+                    partly=all(each <= 3.0 for each in found),
+                )
+            )
+    return claims
+
+
+def _sensitivity(chains: Chains) -> list[Claim]:
+    """Return by how much a smaller ε makes the sample complexity larger, in the shown lengths."""
+    large, small = _index(EPSILONS[0]), 0
+    growth: dict[str, float] = {}
+    for explorer in chains.explorers:
+        keys = [key for key in chains.bad_steps if key[0] == explorer and key[1] in SHOWN_LENGTHS]
+        if keys:
+            before, after = (np.mean([chains.bad_steps[key][at] for key in keys]) for at in (large, small))
+            growth[explorer] = float(after / max(before, 1.0))
+    if any(explorer not in growth for explorer in OURS):
+        return []
+    worst = max(growth[explorer] for explorer in OURS)
+    words = ", ".join(f"{explorer} {each:.2f}" for explorer, each in growth.items())
+    return [
+        judged(
+            "4.2.4",
+            "the sample complexity of vv hardly depends on ε",
+            f"mean steps with ε = 0 over those with ε = 1e-5, N = 27 and 55: {words}",
+            holds=worst <= 2.0,
+            partly=worst <= 4.0,
+        )
+    ]
+
+
+def _errors(chains: Chains) -> list[Claim]:
+    """Return whether only W learns the values of all states."""
+    last: dict[str, float] = {}
+    for explorer in chains.explorers:
+        found = [errors[-1] for length in SHOWN_LENGTHS for errors in chains.errors.get((explorer, length), [])]
+        if found:
+            last[explorer] = float(np.mean(found))
+    if any(explorer not in last for explorer in OURS) or len(last) <= len(OURS):
+        return []
+    ours, others = max(last[name] for name in OURS), min(each for name, each in last.items() if name not in OURS)
+    words = ", ".join(f"{explorer} {each:.3g}" for explorer, each in last.items())
+    return [
+        judged(
+            "4.2.4",
+            "only vv ends with a mean squared value error close to zero",
+            f"mean at the end, N = 27 and 55: {words}",
+            holds=ours < 1e-3 and others > 100 * max(ours, 1e-3),
+            partly=ours < others,
+        )
+    ]
+
+
+def _ucb1(chains: Chains) -> list[Claim]:
+    steps = [step for step in chains.found_end.get(("ucb1", COUNTED_LENGTH), []) if step >= 0]
+    if not steps:
+        return []
+    median = float(np.median(steps))
+    crowded = 100.0 * float(np.mean(chains.crowded["ucb1", COUNTED_LENGTH]))
+    ours = [100.0 * float(np.mean(chains.crowded[name, COUNTED_LENGTH])) for name in OURS]
+    return [
+        judged(
+            "4.2.4",
+            "UCB1 finds the reward around step 1,000 (N = 27)",
+            f"median step {median:,.0f}, from {min(steps):,} to {max(steps):,}",
+            holds=500 <= median <= 2000,
+            partly=250 <= median <= 4000,
+        ),
+        judged(
+            "4.2.4",
+            "from then on UCB1 acts greedily, while vv explores for longer",
+            f"steps after the discovery that were spent in the last three states: UCB1 {crowded:.1f} %, "
+            f"{', '.join(f'{name} {each:.1f} %' for name, each in zip(OURS, ours, strict=True))}",
+            holds=crowded > 95.0 and crowded > max(ours),
+            partly=crowded > 80.0,
+        ),
+    ]
 
 
 STUDY = Study(

@@ -13,7 +13,7 @@ from rich.table import Table
 from wanderlust.studies import estimate
 from wanderlust.studies.export import export
 from wanderlust.studies.reproduce import reproduce as reproduce_study
-from wanderlust.studies.reproduce import show_report, studies_in
+from wanderlust.studies.reproduce import show_report, studies_in, write_scorecard
 from wanderlust.studies.run import Run
 from wanderlust.studies.runner import Outcome
 from wanderlust.studies.store import Store
@@ -49,6 +49,7 @@ def reproduce(experiment: str, choice: Choice, out: Path, *, jobs: int | None, q
     for study in [find_study(name) for name in names]:
         outcome = _carry_out(study, choice, out, jobs, quiet, console)
         failed = failed or bool(outcome.failures)
+    write_scorecard(out, choice.suffix, console, quiet=quiet)
     return int(failed)
 
 
@@ -71,9 +72,13 @@ def _carry_out(study: Study, choice: Choice, out: Path, jobs: int | None, quiet:
 def report(folder: Path) -> None:
     """Make the reports of all experiments of a folder again."""
     console = _console()
+    suffixes: list[str] = []
     for asked in studies_in(folder):
         console.print(f"[bold]{asked.folder.name}[/bold]: {asked.study.place}. {asked.study.what}", soft_wrap=True)
         show_report(asked, Store(folder), console)
+        suffixes.append(asked.suffix)
+    for suffix in dict.fromkeys(suffixes):
+        write_scorecard(folder, suffix, console)
 
 
 def export_runs(folder: Path, form: str, to: Path | None) -> None:

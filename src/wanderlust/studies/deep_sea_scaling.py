@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from wanderlust.reports.claims import Claim, judged
 from wanderlust.reports.complexity import as_complexity, complexity_report
 from wanderlust.reports.figures.scaling import Complexity, scaling_figure
 from wanderlust.reports.report import Report
@@ -65,7 +66,38 @@ def report(asked: list[Run], stored: Iterable[Stored], note: str) -> Report:
     draw = functools.partial(
         scaling_figure, TITLE, panels, x_name="depth N", y_name="steps to learn", limit=LIMIT, note=note
     )
-    return made._replace(figures={"steps-to-learn": draw})
+    return made._replace(figures={"steps-to-learn": draw}, claims=claims_of(panels[""]))
+
+
+def claims_of(found: Mapping[str, Complexity]) -> list[Claim]:
+    """Return what Section 4.2.3 says in words."""
+    fits = {explorer: runs.fit() for explorer, runs in found.items()}
+    claims = []
+    for explorer, claim, low, high in (
+        ("vv-ucb", "grow by less than N^2.5", 0.0, 2.5),
+        ("vv-count", "grow like N^2.5 or less", 0.0, 2.6),
+        ("random-prior", "grow like N^3", 2.7, 3.3),
+        ("bootstrapped", "grow like N^3", 2.7, 3.3),
+    ):
+        fit = fits.get(explorer)
+        if fit is not None:
+            between = fit.exponent
+            claims.append(
+                judged(
+                    "4.2.3",
+                    f"the steps that {explorer} takes to learn {claim}",
+                    f"exponent {between.estimate:.2f}, 95 % interval {between.low:.2f} to {between.high:.2f}",
+                    holds=low <= between.estimate <= high,
+                    partly=(between.low <= high and between.high >= low) or between.estimate < low,
+                )
+            )
+    ours = [found[name] for name in ("vv-ucb", "vv-count") if name in found]
+    if ours:
+        made = sum(int((~np.isnan(runs.steps)).sum()) for runs in ours)
+        learnt = sum(int(runs.learnt.sum()) for runs in ours)
+        words = f"{learnt} of {made} runs learnt within {LIMIT:,} steps"
+        claims.append(judged("4.2.3", "vv always learns within the limit", words, holds=learnt == made))
+    return claims
 
 
 STUDY = Study(

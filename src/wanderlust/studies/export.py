@@ -47,6 +47,8 @@ def _entry(stored: Stored, *, curves: bool) -> dict[str, Any]:
         "settings": dict(run.settings),
         "preset": run.preset,
         "seed": run.seed,
+        "until": run.until,
+        "measure": run.measure,
         "discovery_percent": result.discovery,
         "success_percent": None if math.isnan(result.success) else result.success,
         "final_return": float(result.returns[-1]) if len(result.returns) else None,

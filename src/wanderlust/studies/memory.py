@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from wanderlust.reports.claims import Claim, judged
 from wanderlust.reports.figures.style import Style, styles_of
+from wanderlust.reports.summary import Group, Label
 from wanderlust.studies.grouped import grouped_report
 from wanderlust.studies.run import Run
 from wanderlust.studies.studies import Choice, Study
@@ -50,6 +54,50 @@ def _styles() -> dict[str, Style]:
     }
 
 
+_SPEEDS = {("toy", "vv-ucb"): 4, ("toy", "vv-count"): 4, ("prison", "vv-ucb"): 4, ("prison", "vv-count"): 8}
+"""How many times as fast the paper found learning with memory."""
+
+
+def claims_of(groups: Mapping[Label, Group]) -> list[Claim]:
+    """Return what Appendix A.5 says in words."""
+    claims = []
+    for (world, explorer), paper in _SPEEDS.items():
+        if (world, explorer, "none") not in groups or (world, explorer, "full") not in groups:
+            continue
+        without, with_memory = (groups[world, explorer, memory].median_step() for memory in ("none", "full"))
+        speed = without / with_memory
+        claims.append(
+            judged(
+                "A.5",
+                f"{world}: memory makes {explorer} learn about {paper} times as fast",
+                f"median steps until learnt: {without:.0f} without, {with_memory:.0f} with: {speed:.1f} times",
+                holds=paper / 2 <= speed <= paper * 2,
+                partly=speed > 1.5,
+            )
+        )
+    ours = [group for name, group in groups.items() if name[1] in ("vv-ucb", "vv-count") and name[2] == "none"]
+    if ours:
+        count = sum(len(group.steps_to_learn()) for group in ours)
+        of = sum(len(group.curves) for group in ours)
+        found = f"{count} of {of} runs without memory"
+        claims.append(judged("A.5", "vv learns without memory", found, holds=count == of, partly=count >= 0.9 * of))
+    others = [group for name, group in groups.items() if name[0] == "prison" and not name[1].startswith("vv")]
+    if others:
+        count = sum(len(group.steps_to_learn()) for group in others)
+        of = sum(len(group.curves) for group in others)
+        found = f"prison: {count} of {of} runs, with and without memory"
+        claims.append(
+            judged(
+                "A.5",
+                "the others do not, where there are distractors",
+                found,
+                holds=count <= of / 10,
+                partly=count < of / 2,
+            )
+        )
+    return claims
+
+
 STUDY = Study(
     id="memory",
     place="Appendix A.5",
@@ -59,6 +107,7 @@ STUDY = Study(
         "Infinite memory against none, or a short one",
         ("world", "explorer", "memory"),
         lambda run: (run.world, run.explorer, run.settings["replay"]),
+        claims=claims_of,
         line=lambda label: _line(label[1], label[2]),
         styles=_styles,
     ),

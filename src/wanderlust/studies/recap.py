@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from wanderlust.reports import recap as tables
+from wanderlust.reports.cells import Cell
 from wanderlust.reports.report import Report
+from wanderlust.studies.recap_claims import claims_of
 from wanderlust.studies.run import Run
 from wanderlust.studies.store import Stored
 from wanderlust.studies.studies import EXPLORERS, Choice, Study
@@ -59,24 +61,24 @@ def _horizons_of(world: str) -> tuple[int, int]:
     return defaults.horizon, defaults.long_horizon
 
 
-def cell_of(run: Run) -> tables.Cell:
+def cell_of(run: Run) -> Cell:
     """Return the cell of the paper's tables to which a run belongs."""
     horizon = "fixed"
     if "horizon" in run.settings:
         horizon = "short" if run.settings["horizon"] == _horizons_of(run.world)[0] else "long"
-    return tables.Cell(run.world, run.settings["initial"], horizon, run.explorer)
+    return Cell(run.world, run.settings["initial"], horizon, run.explorer)
 
 
 def report(asked: list[Run], stored: Iterable[Stored], note: str) -> Report:
-    """Return the tables and the scorecard."""
+    """Return the tables, the curves and the claims."""
     scaled_down = {cell_of(run) for run in asked if run.world_options}
-    planned: dict[tables.Cell, int] = {}
+    planned: dict[Cell, int] = {}
     for run in asked:
         planned[cell_of(run)] = planned.get(cell_of(run), 0) + 1
     samples = tables.Samples(planned, scaled_down, note)
     for each in stored:
         samples.add(cell_of(each.run), each.result.discovery, each.result.success, each.result.percent_curves)
-    return tables.make_report(samples)
+    return tables.make_report(samples)._replace(claims=claims_of(samples))
 
 
 STUDY = Study(

@@ -1,7 +1,8 @@
 """Carry out a study in a folder, and make its report again from what the folder holds.
 
-A folder holds `runs/`, shared by all studies, and one folder per study with what was asked for (`study.json`), tables
-and other files. A study can be asked for bit by bit: the report is of all that was ever asked for there.
+A folder holds `runs/`, shared by all studies, one folder per study with what was asked for (`study.json`), tables and
+other files, and the scorecard of them all. A study can be asked for bit by bit: the report is of all that was ever
+asked for there.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from typing import NamedTuple
 from rich.console import Console
 
 from wanderlust.errors import BadFile
+from wanderlust.reports import cells, claims, scorecard, scorecard_page
+from wanderlust.reports.claims import Claim
 from wanderlust.reports.figures.files import FORMATS, as_files
 from wanderlust.studies.progress import Progress
 from wanderlust.studies.run import Run
 from wanderlust.studies.runner import Outcome, run_all
 from wanderlust.studies.store import CannotWrite, Store
-from wanderlust.studies.studies import Choice, Study, choices_as_json, choices_from_json
+from wanderlust.studies.studies import Choice, Study, choices_as_json, choices_from_json, study_names
 
-ASKED = "study.json"
+ASKED, CLAIMS = "study.json", "claims.json"
 
 
 class Asked(NamedTuple):
@@ -30,6 +33,11 @@ class Asked(NamedTuple):
     study: Study
     choices: list[Choice]
     folder: Path
+
+    @property
+    def suffix(self) -> str:
+        """What sets the folder apart from that of the full study as the paper's code has it."""
+        return self.choices[-1].suffix
 
     @property
     def runs(self) -> list[Run]:
@@ -61,15 +69,40 @@ def show_report(asked: Asked, store: Store, console: Console, *, quiet: bool = F
             console.print(problem, markup=False, highlight=False, soft_wrap=True)
         for shown in report.shown:
             console.print(shown)
-    for name, text in report.files.items():
+    files = {**report.files, **({CLAIMS: claims.as_json(report.claims)} if report.claims else {})}
+    for name, text in files.items():
         _write(asked.folder / name, text.encode())
     for name, draw in report.figures.items():
         for form, contents in as_files(draw).items():
             _write(asked.folder / f"{name}.{form}", contents)
     if not quiet:
         figures = [f"{name}.{{{','.join(FORMATS)}}}" for name in report.figures]
-        names = ", ".join([*report.files, *figures])
+        names = ", ".join([*files, *figures])
         console.print(f"written to {asked.folder}: {names}", highlight=False, markup=False, soft_wrap=True)
+
+
+def write_scorecard(out: Path, suffix: str, console: Console, *, quiet: bool = False) -> None:
+    """Make the scorecard of all studies of one kind in a folder, from what their reports left there."""
+    cells_file = out / f"recap{suffix}" / "cells.json"
+    found: list[Claim] = []
+    for name in study_names():
+        file = out / f"{name}{suffix}" / CLAIMS
+        if file.exists():
+            found += claims.from_json(_text_of(file), str(file))
+    rows, note = cells.from_json(_text_of(cells_file), str(cells_file)) if cells_file.exists() else ([], "")
+    if not rows and not found:
+        return
+    files = {
+        "md": scorecard.as_markdown(rows, found, note),
+        "html": scorecard_page.as_html(rows, found, note),
+        "json": scorecard.as_json(rows, found, note),
+    }
+    for form, text in files.items():
+        _write(out / f"scorecard{suffix}.{form}", text.encode())
+    if not quiet:
+        text = scorecard.summary(rows, note) if rows else ""
+        console.print(f"{text} {claims.summary(found) if found else ''}".strip(), highlight=False, soft_wrap=True)
+        console.print(f"written to {out}: scorecard{suffix}.{{{','.join(files)}}}", highlight=False, soft_wrap=True)
 
 
 def note_on(asked: Asked) -> str:
@@ -92,11 +125,14 @@ def studies_in(out: Path) -> Iterator[Asked]:
 
 def _asked_in(folder: Path) -> Asked:
     file = folder / ASKED
+    return Asked(*choices_from_json(_text_of(file), str(file)), folder)
+
+
+def _text_of(file: Path) -> str:
     try:
-        text = file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"{file}: cannot be read ({error}).") from error
-    return Asked(*choices_from_json(text, str(file)), folder)
 
 
 def _write(path: Path, contents: bytes) -> None:

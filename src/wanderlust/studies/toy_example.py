@@ -6,13 +6,14 @@ Nothing is run: the tables are trained to their fixed points on given experience
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from wanderlust.agent import Agent
 from wanderlust.learning.settings import Settings
 from wanderlust.mdp import FloatArray
+from wanderlust.reports.claims import Claim, judged
 from wanderlust.reports.figures.triangles import ValuePanel, toy_figure
 from wanderlust.reports.formats import as_csv, as_markdown_table, as_rich_table
 from wanderlust.reports.report import Report
@@ -30,6 +31,7 @@ EPISODES = (
     (RIGHT, DOWN, LEFT, UP, RIGHT),
 )
 """The four episodes of Section 3.1."""
+_NAMES = ("left", "right", "up", "down")
 UNTRIED = (START, LEFT)
 """The only pair that was never tried, in Section 3.3."""
 DISCOUNT = 0.99
@@ -146,11 +148,48 @@ def report(asked: list[Run], stored: Iterable[Stored], note: str) -> Report:
     title, columns = "The toy example: values of the actions in the start", ["experience", "policy", *heads[4:]]
     return Report(
         shown=[as_rich_table(title, columns, at_start, note, names=2)],
+        claims=claims_of({name: values for name, (_, values) in found.items()}, once),
         files={"table.md": as_markdown_table(title, columns, at_start, "", note), "values.csv": as_csv(heads, lines)},
         figures={
             name: functools.partial(toy_figure, title, rows, layout, note=note) for name, (title, rows) in parts.items()
         },
     )
+
+
+def claims_of(values: Mapping[str, FloatArray], once: Mapping[str, Sequence[ValuePanel]]) -> list[Claim]:
+    """Return what Section 3 says in words of the agent in its start."""
+    best = {name: _best(found[START]) for name, found in values.items()}
+    words = {name: " or ".join(_NAMES[action] for action in sorted(found)) for name, found in best.items()}
+    untried = {
+        name: [_best(panel.values[START]) for row in once.values() for panel in row if panel.title == name]
+        for name in EXPLORERS
+    }
+    takes = {name: all(found == {UNTRIED[1]} for found in each) for name, each in untried.items()}
+    return [
+        judged(
+            "3.1",
+            "after the four episodes UCB1 and the bonus myopically choose the least tried actions of the start",
+            f"UCB1: {words['ucb1']}; bonus: {words['bonus']}",
+            holds=best["ucb1"] == best["bonus"] == {LEFT, UP},
+        ),
+        judged(
+            "3.2",
+            "both vv go down instead, towards actions that were never tried",
+            f"vv-ucb: {words['vv-ucb']}; vv-count: {words['vv-count']}",
+            holds=best["vv-ucb"] == best["vv-count"] == {DOWN},
+        ),
+        judged(
+            "3.3",
+            "with one action left to try, UCB1 and vv take it in the start, the bonus does not",
+            ", ".join(f"{name} {'does' if takes[name] else 'does not'}" for name in EXPLORERS[1:]),
+            holds=takes["ucb1"] and takes["vv-ucb"] and takes["vv-count"] and not takes["bonus"],
+        ),
+    ]
+
+
+def _best(scores_of_actions: FloatArray) -> set[int]:
+    """Return the best actions, equal but for rounding."""
+    return set(np.flatnonzero(scores_of_actions >= scores_of_actions.max() - 1e-7).tolist())
 
 
 STUDY = Study(

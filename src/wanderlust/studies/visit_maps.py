@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from wanderlust.reports.claims import Claim, judged
 from wanderlust.reports.figures.maps import CountMap, maps_figure
 from wanderlust.reports.formats import as_csv, title_of
 from wanderlust.reports.report import Report
+from wanderlust.reports.summary import Group, Label
 from wanderlust.studies.count_maps import Counts, cell_counts, count_map
 from wanderlust.studies.grouped import grouped_report
 from wanderlust.studies.run import Run
@@ -58,7 +60,7 @@ def report(asked: list[Run], stored: Iterable[Stored], note: str) -> Report:
     }
     rows = {world: list(of_world.values()) for world, of_world in maps.items()}
     figures = {"maps": functools.partial(maps_figure, TITLE, rows, note=note)} if rows else {}
-    return Report(made.shown, files, figures)
+    return Report(made.shown, files, figures, made.claims)
 
 
 def drawing(counts: Counts) -> str:
@@ -66,7 +68,32 @@ def drawing(counts: Counts) -> str:
     return "\n".join(shaded(logarithmic(counts)))
 
 
-_TABLE = grouped_report(TITLE, ("world", "explorer"), lambda run: (run.world, run.explorer))
+def claims_of(groups: Mapping[Label, Group]) -> list[Claim]:
+    """Return what Section 4.2.1 says in words."""
+    evenness: dict[str, dict[str, float]] = {}
+    for (world, explorer), group in groups.items():
+        evenness.setdefault(world, {})[explorer] = float(np.mean(group.evenness))
+    whole = {world: found for world, found in evenness.items() if len(found) == len(EXPLORERS)}
+    if not whole:
+        return []
+    first = [world for world, found in whole.items() if max(found, key=lambda name: found[name]) == "vv-ucb"]
+    words = []
+    for world, found in whole.items():
+        other = max((name for name in found if name != "vv-ucb"), key=lambda name: found[name])
+        words.append(f"{world} {found['vv-ucb']:.1f} % (next: {other}, {found[other]:.1f} %)")
+    return [
+        judged(
+            "4.2.1",
+            "visits are spread most uniformly by vv",
+            f"entropy of vv-ucb's counts in percent of the largest possible: {'; '.join(words)}; the highest in "
+            f"{len(first)} of {len(whole)} worlds",
+            holds=len(first) == len(whole),
+            partly=bool(first),
+        )
+    ]
+
+
+_TABLE = grouped_report(TITLE, ("world", "explorer"), lambda run: (run.world, run.explorer), claims=claims_of)
 
 STUDY = Study(
     id="visit-maps",

@@ -1,0 +1,148 @@
+"""Runs that end once they have learnt, runs whose every policy is solved, and the studies that are made of them."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import wanderlust as wl
+from wanderlust.errors import InvalidSetting
+from wanderlust.planning import optimal_values, policy_value, policy_values, uniform_over_ties
+from wanderlust.studies.reproduce import reproduce
+from wanderlust.studies.run import Run
+from wanderlust.studies.store import Store, read
+from wanderlust.studies.studies import Choice, find_study
+
+CHAIN = Run(
+    world="chain",
+    world_options={"length": 7},
+    explorer="vv-count",
+    seed=3,
+    preset="as_published_code",
+    settings={"budget": 1500, "evaluate_every": 250},
+    measure="values",
+)
+
+
+def test_a_run_ends_with_the_first_positive_return():
+    ended = Run(world="deep-sea", world_options={"depth": 8}, explorer="vv-ucb", until="positive-return").train()
+    whole = Run(world="deep-sea", world_options={"depth": 8}, explorer="vv-ucb", settings={"steps": 5000}).train()
+    first = int(np.flatnonzero(whole.returns > 0)[0])
+    assert ended.steps[-1] == whole.steps[first]
+    assert ended.returns.tolist() == whole.returns[: first + 1].tolist()
+    assert ended.visits.sum() == ended.steps[-1]
+
+
+def test_the_sample_complexity_is_counted_step_by_step():
+    """An agent led through the same run, its greedy policy solved before every single step."""
+    result = CHAIN.train()
+    world = wl.make_world("chain", length=7)
+    session = wl.Session(world, "vv-count", seed=3, preset="as_published_code", keep_trajectory=True, budget=1500)
+    best = optimal_values(world.mdp, 0.99)
+    gaps, errors = [], []
+    for step in range(session.settings.run_length):
+        session.advance(step)
+        v = policy_value(world.mdp, uniform_over_ties(session.record().tables["target"]), 0.99)
+        session.advance(step + 1)
+        gaps.append(best.v[session.course.states[step]] - v[session.course.states[step]])
+        errors.append(np.mean((best.v - v) ** 2))
+    for epsilon, count, good in zip(result.gaps, result.bad_steps, result.ends_good, strict=True):
+        if epsilon >= 1e-9:  # Below, the two ways of solving differ by rounding.
+            assert count == sum(gap > epsilon for gap in gaps)
+            assert good == (gaps[-1] <= epsilon)
+    np.testing.assert_allclose(result.value_errors, np.array(errors)[result.moments - 1], atol=1e-9)
+    assert result.bad_steps[0] < len(gaps), "in the end the policy should be the best one"
+
+
+def test_curves_are_kept_as_seldom_as_asked():
+    result = CHAIN.train()
+    plain = Run.from_json(json.dumps({**CHAIN.description, "measure": "returns"})).train()
+    assert result.steps.tolist() == plain.steps.tolist() == [250, 500, 750, 1000, 1250]
+    np.testing.assert_allclose(result.returns, plain.returns, rtol=1e-12)
+    assert result.visits_by_moment[-1].tolist() == result.visits.sum(axis=1).tolist()
+    assert (np.diff(result.visits_by_moment, axis=0) >= 0).all()
+    assert result.visits_by_moment.sum(axis=1).tolist() == result.moments.tolist()
+
+
+def test_what_was_measured_is_stored_and_nothing_else(tmp_path):
+    store = Store(tmp_path)
+    store.prepare()
+    for run in (CHAIN, Run(world="toy", explorer="random", settings={"budget": 100})):
+        result = run.train()
+        kept = read(store.save(run, result, 1.0)).result
+        for a, b in zip(result, kept, strict=True):
+            assert a.tobytes() == b.tobytes()
+
+
+def test_measures_that_do_not_fit_the_world_are_refused():
+    with pytest.raises(InvalidSetting, match="stochastic worlds; 'toy' is deterministic"):
+        Run(world="toy", explorer="random", measure="values").train()
+    with pytest.raises(InvalidSetting, match="deterministic worlds; 'noisy-toy' is stochastic"):
+        Run(world="noisy-toy", explorer="random", until="positive-return").train()
+    with pytest.raises(InvalidSetting, match="until"):
+        Run(world="toy", explorer="random", until="tomorrow")
+
+
+def test_many_policies_are_solved_as_each_alone():
+    world, random = wl.make_world("noisy-prison"), np.random.default_rng(1)
+    policies = [random.dirichlet(np.ones(4), size=world.n_states) for _ in range(5)]
+    policies += [policies[0], random.integers(4, size=world.n_states)]
+    values = policy_values(world.mdp, policies, 0.99)
+    for policy, v in zip(policies, values, strict=True):
+        np.testing.assert_allclose(v, policy_value(world.mdp, policy, 0.99), rtol=1e-9)
+    assert values[5].tobytes() == values[0].tobytes()
+
+
+def test_a_record_names_every_policy_once():
+    record = wl.train("noisy-toy", "vv-ucb", seed=1, steps=600)
+    assert len({row.tobytes() for row in record.policies}) == len(record.policies) == len(record.policy_values)
+    assert len(record.policy_at) == len(record.returns)
+    start = np.flatnonzero(wl.make_world("noisy-toy").mdp.start)[0]
+    np.testing.assert_array_equal(record.policy_values[record.policy_at, start], record.returns)
+    assert len(wl.train("toy", "vv-ucb", seed=1, steps=200).policies) == 0
+
+
+def carry_out(study, choice, folder):
+    text = io.StringIO()
+    outcome = reproduce(find_study(study), choice, folder, jobs=2, quiet=False, console=Console(file=text, width=170))
+    assert outcome.failures == []
+    return text.getvalue()
+
+
+def test_growth_with_the_deep_sea(tmp_path, monkeypatch):
+    monkeypatch.setattr("wanderlust.studies.deep_sea_scaling.QUICK_DEPTHS", (4, 6, 8, 10))
+    choice = Choice(explorers=("vv-ucb", "vv-count"), seeds=2, quick=True)
+    assert "16 of 16" not in (printed := carry_out("deep-sea-scaling", choice, tmp_path))
+    assert printed.count("8 of 8") == 2
+    folder = tmp_path / "deep-sea-scaling-quick"
+    claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
+    assert claims[-1]["found"] == "16 of 16 runs learnt within 500,000 steps"
+    with (folder / "steps.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["learnt"] for row in rows] == ["2"] * 8
+    assert (folder / "steps-to-learn.png").exists()
+
+
+def test_the_chain(tmp_path, monkeypatch):
+    monkeypatch.setattr("wanderlust.studies.chain.QUICK_LENGTHS", (5, 7, 27))
+    choice = Choice(explorers=("vv-ucb", "vv-count", "ucb1"), seeds=1, quick=True)
+    carry_out("chain", choice, tmp_path)
+    folder = tmp_path / "chain-quick"
+    claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
+    assert [claim["claim"] for claim in claims if "UCB1 finds" in claim["claim"]]
+    assert {claim["verdict"] for claim in claims} <= {"reproduced", "partly", "not reproduced"}
+    assert {file.stem for file in folder.glob("*.png")} == {"sample-complexity", "counts", "accuracy", "value-error"}
+
+
+def test_the_toy_example(tmp_path):
+    carry_out("toy-example", Choice(), tmp_path)
+    folder = tmp_path / "toy-example"
+    claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
+    assert [claim["verdict"] for claim in claims] == ["reproduced"] * 3
+    assert {file.stem for file in folder.glob("*.svg")} == {"part-1", "part-2", "part-3"}
+    with (folder / "values.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 9 * (1 + 5 + 2 * 5)
