@@ -14,9 +14,12 @@ import tyro
 from tyro.conf import Positional, arg
 from tyro.extras import SubcommandApp
 
+from wanderlust.commands import line
 from wanderlust.errors import WanderlustError
 
 app = SubcommandApp()
+for _command in (line.train, line.compare, line.diagnose, line.explain):
+    app.command(_command)
 
 
 @app.command
@@ -189,6 +192,9 @@ def watch(
 
 def main() -> None:
     """Run the command that the user typed; bad input gets a sentence, not a traceback."""
+    # What users write as module:name is in the folder where they are, which `python -m` knows by itself.
+    if not {"", os.getcwd()} & set(sys.path):
+        sys.path.append(os.getcwd())
     try:
         app.cli(
             prog="wanderlust",
