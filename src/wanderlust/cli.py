@@ -55,30 +55,24 @@ def bench(
 
 @app.command
 def worlds() -> None:
-    """List the worlds with their options.
+    """List the worlds, each with its options, their usual values and what they mean.
 
     Example: wanderlust worlds
     """
-    from wanderlust.worlds import world_names, world_options
+    from wanderlust.commands import listing
 
-    for name in world_names():
-        print(name)
-        for option in world_options(name):
-            print(f"    {option.name}={option.default!r}  {option.meaning}")
+    listing.list_worlds()
 
 
 @app.command
 def explorers() -> None:
-    """List the explorers with their options.
+    """List the explorers, each with its options, their usual values and what they mean.
 
     Example: wanderlust explorers
     """
-    from wanderlust.exploration.registry import explorer_class, explorer_names, options_of
+    from wanderlust.commands import listing
 
-    for name in explorer_names():
-        print(f"{name}  {(explorer_class(name).__doc__ or '').splitlines()[0]}")
-        for option in options_of(name):
-            print(f"    {option.name}={option.default!r}  {option.text}")
+    listing.list_explorers()
 
 
 @app.command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 from collections.abc import Mapping
@@ -44,15 +45,21 @@ def environment_by_name(name: str, options: Mapping[str, Any] | None = None) -> 
     if rest in gymnasium.registry:
         return _made(rest, given)
     functions = sorted(each for each, value in vars(module).items() if inspect.isfunction(value))
-    known = ", ".join(functions) or "none"
+    close = difflib.get_close_matches(rest, [*functions, *gymnasium.registry], n=1)
+    hint = f" Did you mean '{module_name}:{close[0]}'?" if close else ""
     raise UnknownName(
-        f"environment {name!r}: module {module_name!r} has no function {rest!r} (it has: {known}), and importing it "
-        f"makes no environment of that name known to Gymnasium."
+        f"environment {name!r}: module {module_name!r} has no function {rest!r} (it has: "
+        f"{', '.join(functions) or 'none'}), and importing it makes no environment of that name known.{hint}"
     )
 
 
 def tabular_by_name(name: str, options: Mapping[str, Any], told_by: Mapping[str, Any]) -> Tabular:
-    """Return a new environment with its states and actions numbered.
+    """Return a new environment with its states and actions numbered."""
+    return numbered(environment_by_name(name, options), told_by)
+
+
+def numbered(env: Env[Any, Any], told_by: Mapping[str, Any]) -> Tabular:
+    """Return an environment with its states and actions numbered.
 
     `told_by` is what `wl.tabular` takes, as plain values: a key is 'hash', 'info:field' or 'module:function'; bounds
     are named by their dimension, {'1': [-3, 3]}.
@@ -63,7 +70,7 @@ def tabular_by_name(name: str, options: Mapping[str, Any], told_by: Mapping[str,
         given["key"] = _key(given["key"])
     if isinstance(given.get("bounds"), Mapping):
         given["bounds"] = {int(dimension): tuple(pair) for dimension, pair in given["bounds"].items()}
-    return Tabular(environment_by_name(name, options), **given)
+    return Tabular(env, **given)
 
 
 def module_of(name: str) -> str | None:

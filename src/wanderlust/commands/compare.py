@@ -171,7 +171,7 @@ def _print(console: Console, title: str, lines: Sequence[Line], threshold: Thres
     notes = [
         threshold.in_words,
         "Steps and states are medians over the seeds; >N: not within the N steps of a run, for half of them or more.",
-        "Solved: of the seeds, with Wilson's 95 % interval. Return: of the last evaluation, ± twice its standard error.",
+        "Solved: of the seeds, with Wilson's 95 % interval. Return: the last evaluation's, ± twice its standard error.",
     ]
     if not pays:
         notes.append("No reward above 0 was ever paid; first end: the first step that ended an episode by itself.")

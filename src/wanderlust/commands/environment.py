@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from wanderlust.commands.options import as_typed, read_options
-from wanderlust.errors import InvalidMap, InvalidSetting, check_integer, check_number
+from wanderlust.errors import InvalidEnvironment, InvalidMap, InvalidSetting, check_integer, check_number
 from wanderlust.gym.registration import GRID_ID
 
 if TYPE_CHECKING:
     from wanderlust.adapters import Tabular
 
 MAP_FILES = (".txt", ".toml")
+_AS_OPTIONS = "As options: --bins 20, --bounds 1=-3,3, --action-bins 5, --key hash."
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,14 @@ class Environment:
 
     def make(self) -> Tabular:
         """Return a new environment with its states and actions numbered."""
-        from wanderlust.adapters.by_name import tabular_by_name
+        from wanderlust.adapters.by_name import environment_by_name, numbered
 
-        return tabular_by_name(self.name, self.options, self.told_by)
+        env = environment_by_name(self.name, self.options)
+        try:
+            return numbered(env, self.told_by)
+        except (InvalidEnvironment, InvalidSetting) as error:
+            # The sentence speaks of parameters, but those who read it here have options.
+            raise type(error)(f"{error} {_AS_OPTIONS}") from error
 
     @property
     def typed(self) -> str:

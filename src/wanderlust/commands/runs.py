@@ -86,7 +86,9 @@ def made(runs: Sequence[Run], folder: Path, *, jobs: int | None, quiet: bool) ->
     problems: list[str] = []
     results: Results = {run.explorer: [] for run in runs}
     for stored in store.each(runs, problems):
-        results[stored.run.explorer].append(stored.result)
+        result = stored.result
+        # What is empty is not stored, so a table without lines has lost its columns.
+        results[stored.run.explorer].append(result._replace(episodes=result.episodes.reshape(-1, 4)))
     for problem in problems:
         print(problem, file=sys.stderr)
     return results, len(outcome.failures)

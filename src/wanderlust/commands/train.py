@@ -18,6 +18,7 @@ from wanderlust.commands.video import check_video, record_video
 from wanderlust.errors import BadFile, InvalidSetting, check_integer
 from wanderlust.exploration.registry import explorer_class
 from wanderlust.practice import Callback, CsvLog, Lesson, ProgressBar, TensorBoard, evaluate, learn
+from wanderlust.studies.environment_run import evaluation_env
 
 USUAL_EXPLORER = "vv-ucb"
 
@@ -83,8 +84,7 @@ def train(environment: Environment, wishes: Wishes) -> None:
         quiet=True,
         **_changes(wishes),
     )
-    if not wishes.quiet:
-        _print_summary(agent, first, wishes)
+    _print_summary(agent, first, wishes)
     if wishes.video is not None:
         frames = record_video(agent, environment, wishes.video, seed=wishes.seed or 0)
         print(f"video      {wishes.video}, {frames:,} frames of one episode")
@@ -131,7 +131,9 @@ def _changes(wishes: Wishes) -> dict[str, Any]:
 def _print_summary(agent: Agent, first: FirstReward, wishes: Wishes) -> None:
     env = agent.env
     low, high = agent.reward_range
-    returns = evaluate(agent, episodes=wishes.episodes)
+    other = evaluation_env(env)
+    returns = evaluate(agent, other, episodes=wishes.episodes)
+    other.close()
     spread = f", from {returns.min():.6g} to {returns.max():.6g}" if np.ptp(returns) else ""
     print(f"learnt     {env.name} with {agent.explorer}, {agent.steps:,} steps, {first.episodes:,} episodes")
     print(f"states     {agent.discovered:,} acted in, {env.n_states:,} met")

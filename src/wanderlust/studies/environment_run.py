@@ -14,10 +14,22 @@ import numpy as np
 from wanderlust.errors import InvalidSetting, check_integer
 
 if TYPE_CHECKING:
+    from wanderlust.adapters import Tabular
     from wanderlust.studies.run import Result, Run
 
 EVALUATIONS = 25
 """How often the greedy policy is evaluated, unless the setting `evaluate_every` says otherwise."""
+LONGEST_EVALUATION = 1_000
+"""After how many steps an evaluation's episode is cut off that nothing else ends, unless `horizon` says otherwise."""
+
+
+def evaluation_env(env: Tabular, limit: int = LONGEST_EVALUATION) -> Tabular:
+    """Return a second environment like this one, for a policy that may go round in circles for ever."""
+    from gymnasium.wrappers import TimeLimit
+
+    from wanderlust.adapters.environments import twin_of
+
+    return env.twin() if env.horizon is not None else env.twin(TimeLimit(twin_of(env.env), limit))
 
 
 def train_in_environment(run: Run, stopped: Callable[[], bool], *, steps: int | None = None) -> Result:
@@ -32,13 +44,16 @@ def train_in_environment(run: Run, stopped: Callable[[], bool], *, steps: int | 
         raise InvalidSetting("a run in an environment needs the setting 'steps': how long it is.")
     length = check_integer("steps", changes.pop("steps"), low=1)
     every = changes.get("evaluate_every", max(length // EVALUATIONS, 1))
-    witness, evaluations = Witness(stopped, last_step=steps), EvaluateEvery(every, episodes=run.episodes)
     env = tabular_by_name(run.world, run.world_options, run.told_by)
+    other = evaluation_env(env, changes.get("horizon", LONGEST_EVALUATION))
+    witness = Witness(stopped, last_step=steps)
+    evaluations = EvaluateEvery(every, episodes=run.episodes, env=other)
     try:
         callbacks = [evaluations, witness]
         agent = learn(env, run.explorer, steps=length, seed=run.seed, callbacks=callbacks, quiet=True, **changes)
     finally:
         env.close()
+        other.close()
     visits = np.zeros((env.n_states, env.n_actions), np.int64)
     known = agent.visits[: env.n_states]
     visits[: len(known)] = known
