@@ -21,7 +21,7 @@ from wanderlust.reports.figures.comparison import Course, comparison_figure
 from wanderlust.reports.figures.files import FORMATS, as_files
 from wanderlust.reports.formats import as_csv
 from wanderlust.reports.statistics import Interval, paper_percent, wilson_interval
-from wanderlust.studies.run import Result
+from wanderlust.studies.result import Result
 
 TABLE = "comparison.csv"
 

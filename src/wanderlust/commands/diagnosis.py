@@ -11,7 +11,7 @@ import numpy as np
 
 from wanderlust.commands.compare import first_end, first_reward, median
 from wanderlust.commands.runs import Results
-from wanderlust.studies.run import Result
+from wanderlust.studies.result import Result
 
 LATE = 0.75
 """The share of a run from which on a state that is met for the first time is met late."""

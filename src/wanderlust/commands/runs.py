@@ -16,7 +16,8 @@ from wanderlust.errors import InvalidSetting, check_integer
 from wanderlust.learning.settings import MOST_STEPS
 from wanderlust.practice.defaults import settings_for
 from wanderlust.studies.progress import Progress
-from wanderlust.studies.run import Result, Run
+from wanderlust.studies.result import Result
+from wanderlust.studies.run import Run
 from wanderlust.studies.runner import run_all
 from wanderlust.studies.store import Store
 

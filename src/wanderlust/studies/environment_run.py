@@ -15,7 +15,8 @@ from wanderlust.errors import InvalidSetting, check_integer
 
 if TYPE_CHECKING:
     from wanderlust.adapters import Tabular
-    from wanderlust.studies.run import Result, Run
+    from wanderlust.studies.result import Result
+    from wanderlust.studies.run import Run
 
 EVALUATIONS = 25
 """How often the greedy policy is evaluated, unless the setting `evaluate_every` says otherwise."""
@@ -36,7 +37,7 @@ def train_in_environment(run: Run, stopped: Callable[[], bool], *, steps: int | 
     """Carry out a run in an environment; `steps` ends it early, for a trial."""
     from wanderlust.adapters.by_name import tabular_by_name
     from wanderlust.practice import EvaluateEvery, learn
-    from wanderlust.studies.run import Result
+    from wanderlust.studies.result import Result
     from wanderlust.studies.witness import Witness
 
     changes = run.changes
