@@ -46,7 +46,14 @@ def diagnose(asked: Question, folder: Path, *, jobs: int | None, json: Path | No
         check_writable(json)
     env = asked.environment.make()
     runs = of_explorers.planned(
-        asked.environment, env, asked.explorers, seeds=asked.seeds, steps=asked.steps, changes=asked.changes
+        asked.environment,
+        env,
+        asked.explorers,
+        seeds=asked.seeds,
+        steps=asked.steps,
+        changes=asked.changes,
+        # Only the policies that they end with are looked at.
+        evaluate_every=asked.steps,
     )
     horizon, n_actions = env.horizon, env.n_actions
     env.close()

@@ -41,8 +41,12 @@ def planned(
     steps: int,
     changes: Sequence[str],
     episodes: int = 10,
+    evaluate_every: int | None = None,
 ) -> list[Run]:
-    """Return explorer x seed; whatever is wrong with any of them is said before the first begins."""
+    """Return explorer x seed; whatever is wrong with any of them is said before the first begins.
+
+    `evaluate_every` stands unless the changes say otherwise.
+    """
     check_integer("seeds", seeds, low=1)
     check_integer("steps", steps, low=1, high=MOST_STEPS)
     check_integer("episodes", episodes, low=1)
@@ -52,6 +56,7 @@ def planned(
             "choose at least one explorer, such as --explorers vv-ucb; `wanderlust explorers` lists all."
         )
     settings = read_settings(changes, names)
+    usual = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
     for explorer in names:
         _check(env, explorer, steps, settings[explorer])
     return [
@@ -62,7 +67,7 @@ def planned(
             told_by=environment.told_by,
             explorer=explorer,
             seed=seed,
-            settings={**settings[explorer], "steps": steps},
+            settings={**usual, **settings[explorer], "steps": steps},
             episodes=episodes,
         )
         for explorer in names

@@ -44,7 +44,8 @@ def train_in_environment(run: Run, stopped: Callable[[], bool], *, steps: int | 
     if "steps" not in changes:
         raise InvalidSetting("a run in an environment needs the setting 'steps': how long it is.")
     length = check_integer("steps", changes.pop("steps"), low=1)
-    every = changes.get("evaluate_every", max(length // EVALUATIONS, 1))
+    # At least once: of a run that was never evaluated there is nothing to tell.
+    every = min(changes.get("evaluate_every", max(length // EVALUATIONS, 1)), length)
     env = tabular_by_name(run.world, run.world_options, run.told_by)
     other = evaluation_env(env, changes.get("horizon", LONGEST_EVALUATION))
     witness = Witness(stopped, last_step=steps)
