@@ -2,4 +2,6 @@
 
 from wanderlust.cli import main
 
-main()
+# Processes that help with many runs import this file once more.
+if __name__ == "__main__":
+    main()

@@ -14,9 +14,12 @@ import tyro
 from tyro.conf import Positional, arg
 from tyro.extras import SubcommandApp
 
+from wanderlust.commands import line
 from wanderlust.errors import WanderlustError
 
 app = SubcommandApp()
+for _command in (line.train, line.compare, line.diagnose, line.explain):
+    app.command(_command)
 
 
 @app.command
@@ -52,30 +55,24 @@ def bench(
 
 @app.command
 def worlds() -> None:
-    """List the worlds with their options.
+    """List the worlds, each with its options, their usual values and what they mean.
 
     Example: wanderlust worlds
     """
-    from wanderlust.worlds import world_names, world_options
+    from wanderlust.commands import listing
 
-    for name in world_names():
-        print(name)
-        for option in world_options(name):
-            print(f"    {option.name}={option.default!r}  {option.meaning}")
+    listing.list_worlds()
 
 
 @app.command
 def explorers() -> None:
-    """List the explorers with their options.
+    """List the explorers, each with its options, their usual values and what they mean.
 
     Example: wanderlust explorers
     """
-    from wanderlust.exploration.registry import explorer_class, explorer_names, options_of
+    from wanderlust.commands import listing
 
-    for name in explorer_names():
-        print(f"{name}  {(explorer_class(name).__doc__ or '').splitlines()[0]}")
-        for option in options_of(name):
-            print(f"    {option.name}={option.default!r}  {option.text}")
+    listing.list_explorers()
 
 
 @app.command
@@ -189,6 +186,9 @@ def watch(
 
 def main() -> None:
     """Run the command that the user typed; bad input gets a sentence, not a traceback."""
+    # What users write as module:name is in the folder where they are, which `python -m` knows by itself.
+    if not {"", os.getcwd()} & set(sys.path):
+        sys.path.append(os.getcwd())
     try:
         app.cli(
             prog="wanderlust",

@@ -52,7 +52,7 @@ def _hash_files(files: list[Path]) -> str:
 @functools.cache
 def source_hash() -> str:
     """Return the hash of every source file that compiled code may come from: not the reports' or the command line's."""
-    never_compiled = {"adapters", "cli.py", "gym", "practice", "reports", "studies", "watching", "worlds"}
+    never_compiled = {"adapters", "cli.py", "commands", "gym", "practice", "reports", "studies", "watching", "worlds"}
     files = [f for f in _PACKAGE.rglob("*.py") if f.relative_to(_PACKAGE).parts[0] not in never_compiled]
     return _hash_files(files)
 

@@ -59,6 +59,17 @@ def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> Less
     return lesson
 
 
+def keys_in(arrays: Mapping[str, Any]) -> Keys | None:
+    """Return the keys of the states from the arrays of an agent's file, if `learn` wrote it."""
+    return Keys.from_array(arrays[_KEYS]) if _KEYS in arrays else None
+
+
+def environment_in(about: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return which environment an agent's file is from, if `learn` wrote it; see `identity_of`."""
+    saved = about.get(_LESSON)
+    return saved["environment"] if isinstance(saved, Mapping) else None
+
+
 def _lead_back(lesson: Lesson, saved: Mapping[str, Any], actions: list[int], path: Path) -> None:
     """Take the environment through the episode again, learning nothing; begin another if it ends up elsewhere."""
     env, begin = lesson.env, saved["begin"]

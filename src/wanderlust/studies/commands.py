@@ -100,8 +100,10 @@ def run_one(description: str, out: Path | None) -> None:
     last = f"{result.returns[-1]:.6g} after {result.steps[-1]} steps" if len(result.steps) else "never evaluated"
     print(f"run        {run.json}")
     print(f"key        {run.key}")
-    print(f"return     {last}: {result.success:.2f} % of the best, {float(result.optimal_return):.6g}")
-    print(f"discovery  {(result.first_visit >= 0).sum()} of {result.reachable} states: {result.discovery:.2f} %")
+    of_best = f": {result.success:.2f} % of the best, {float(result.optimal_return):.6g}"
+    of_all = f" of {result.reachable} states: {result.discovery:.2f} %"
+    print(f"return     {last}{'' if run.kind == 'environment' else of_best}")
+    print(f"discovery  {result.found}{' states' if run.kind == 'environment' else of_all}")
     print(f"time       {seconds:.2f} s")
     if out is not None:
         store = Store(out)

@@ -24,6 +24,8 @@ _PER_PAIR = {"vv-ucb": 0.0006, "vv-count": 0.0006, "bonus": 0.0003} | dict.fromk
 _PER_SOLVED_STEP = 1.0
 _PER_PAIR_OF_Q = 0.00005
 _PER_EXACT_EVALUATION = 700.0
+_PER_STEP_IN_PYTHON = 60.0
+"""Of an environment that Python runs, evaluations included."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -40,6 +42,8 @@ def _size(world: str, options: str) -> tuple[int, int, bool]:
 
 def seconds(run: Run) -> float:
     """Return how long a run may take, in seconds, once its explorer is compiled."""
+    if run.kind == "environment":
+        return 1e-6 * _PER_STEP_IN_PYTHON * float(run.settings.get("steps", 0))
     pairs, budget, deterministic = _size(run.world, json.dumps(dict(run.world_options)))
     steps = int(run.settings.get("steps") or run.settings.get("budget") or budget)
     if run.until == "positive-return" and run.explorer != "bonus":

@@ -49,17 +49,21 @@ def _entry(stored: Stored, *, curves: bool) -> dict[str, Any]:
         "seed": run.seed,
         "until": run.until,
         "measure": run.measure,
-        "discovery_percent": result.discovery,
-        "success_percent": None if math.isnan(result.success) else result.success,
+        "discovery_percent": _known(result.discovery),
+        "success_percent": _known(result.success),
         "final_return": float(result.returns[-1]) if len(result.returns) else None,
-        "optimal_return": float(result.optimal_return),
-        "states_discovered": int((result.first_visit >= 0).sum()),
-        "states_reachable": int(result.reachable),
+        "optimal_return": _known(float(result.optimal_return)),
+        "states_discovered": result.found,
+        "states_reachable": int(result.reachable) or None,
         **{name: about.get(name) for name in ("seconds", "finished", "wanderlust", "numpy", "numba", "machine")},
     }
     if curves:
         entry |= {name: getattr(result, name).tolist() for name in CURVES}
     return entry
+
+
+def _known(number: float) -> float | None:
+    return None if math.isnan(number) else number
 
 
 def _cell(value: Any) -> Any:

@@ -1,30 +1,32 @@
-"""A run and its result: the atom of every experiment.
+"""A run: the atom of every experiment.
 
 A `Run` says all that matters: world, explorer, their options, settings, preset and seed. Its result is a pure function
 of it, so that two computers, or one and the same tomorrow, agree to the last bit. A run is written as one line of
 JSON, and a hash of that line, its `key`, is the name under which the result is kept.
+
+Usually it is one of our worlds that is trained in, in one compiled loop. With `kind="environment"` it is any Gymnasium
+environment; see `wanderlust.studies.environment_run`.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.util
 import inspect
 import json
-import math
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wanderlust.errors import InvalidSetting, WanderlustError, check_choice, check_integer, check_options
-from wanderlust.mdp import FloatArray
 from wanderlust.presets import PRESETS
+from wanderlust.studies.result import Result as Result
 
 MATHEMATICS = 2
 """Raise this by one when some run would give another result than before, or when the form of stored files changes:
@@ -32,6 +34,7 @@ what was stored earlier is then left alone, and made anew when it is asked for."
 
 UNTIL = ("budget", "positive-return")
 MEASURES = ("returns", "values")
+KINDS = ("world", "environment")
 
 _KEY_LENGTH = 24
 _PIECE = 10_000
@@ -42,59 +45,6 @@ Options = Mapping[str, Any]
 
 class Stopped(Exception):
     """A run was called off before its end."""
-
-
-_NOTHING = np.zeros(0)
-
-
-class Result(NamedTuple):
-    """What came of a run, without its tables. Arrays are indexed by the world's own states."""
-
-    steps: NDArray[np.int64]
-    """The steps after which the greedy policy was evaluated."""
-    returns: FloatArray
-    """Its expected discounted return from the start, at each of them."""
-    discovered: NDArray[np.int64]
-    """How many distinct states had been acted in, at each of them."""
-    visits: NDArray[np.int64]
-    """[state, action]: how often each action was tried."""
-    first_visit: NDArray[np.int64]
-    """[state]: the step at which a state was first acted in; -1 for never."""
-    optimal_return: NDArray[np.float64]
-    """The best expected discounted return from the start; a single number."""
-    reachable: NDArray[np.int64]
-    """How many states can be reached at all; a single number."""
-    gaps: FloatArray = _NOTHING
-    """[ε], of `measure="values"`: the thresholds ε for V* - V^π."""
-    bad_steps: NDArray[Any] = _NOTHING
-    """[ε]: the sample complexity, at how many steps V*(s) - V^π(s) > ε for the state s that the agent was in."""
-    ends_good: NDArray[Any] = _NOTHING
-    """[ε]: whether V*(s) - V^π(s) <= ε at the last step."""
-    moments: NDArray[Any] = _NOTHING
-    """Some steps, evenly spaced in the logarithm, at which was noted ..."""
-    value_errors: FloatArray = _NOTHING
-    """... the mean over all states of (V* - V^π)², and ..."""
-    visits_by_moment: NDArray[Any] = _NOTHING
-    """[moment, state]: ... how often every state had been acted in."""
-
-    @property
-    def success(self) -> float:
-        """The last evaluation's return in percent of the best: what the paper's recap tables call success.
-
-        Not a number if nothing was evaluated, or if the best return is zero.
-        """
-        return float(self.percent_curves[2, -1]) if len(self.returns) else math.nan
-
-    @property
-    def discovery(self) -> float:
-        """The states acted in until the end, in percent of those that can be reached."""
-        return 100.0 * int((self.first_visit >= 0).sum()) / int(self.reachable)
-
-    @property
-    def percent_curves(self) -> FloatArray:
-        """[3, evaluation]: steps, states discovered and return, the latter two in percent of what is possible."""
-        discovered = 100.0 * self.discovered / int(self.reachable)
-        return np.stack([self.steps, discovered, 100.0 * self.returns / (float(self.optimal_return) or math.nan)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +66,12 @@ class Run:
     """When the run ends: 'budget', or 'positive-return': after the first evaluation with a return above zero."""
     measure: str = "returns"
     """'returns', or 'values': in a stochastic world, the greedy policy of every single step is solved as well."""
+    kind: str = "world"
+    """What `world` is: a 'world' of ours, or an 'environment' of Gymnasium's or the user's."""
+    told_by: Options = field(default_factory=dict)
+    """What tells the states and actions of an environment; see `wanderlust.adapters.by_name`."""
+    episodes: int = 10
+    """Over how many episodes the greedy policy is evaluated in an environment."""
 
     def __post_init__(self) -> None:
         for name in ("world", "explorer"):
@@ -130,8 +86,11 @@ class Run:
         check_choice("preset", self.preset, PRESETS)
         check_choice("until", self.until, UNTIL)
         check_choice("measure", self.measure, MEASURES)
-        for name in ("world_options", "explorer_options", "settings"):
+        check_choice("kind", self.kind, KINDS)
+        check_integer("episodes", self.episodes, low=1)
+        for name in ("world_options", "explorer_options", "settings", "told_by"):
             object.__setattr__(self, name, _plain_options(name, getattr(self, name)))
+        self._check_fields_of_kind()
 
     def __hash__(self) -> int:
         return hash(self.json)
@@ -175,7 +134,7 @@ class Run:
     @functools.cached_property
     def key(self) -> str:
         """The name of the result: a hash of the description, of the mathematics, and of an explorer's own code."""
-        parts = (self.json, str(MATHEMATICS), _foreign_code(self.explorer))
+        parts = (self.json, str(MATHEMATICS), _foreign_code(self.explorer), *self._environment_code())
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_KEY_LENGTH]
 
     @property
@@ -185,20 +144,17 @@ class Run:
 
     def train(self, stopped: Callable[[], bool] = lambda: False, *, steps: int | None = None) -> Result:
         """Carry it out. `stopped` is asked now and then whether to give up; `steps` ends it early, for a trial."""
-        from wanderlust.learning.settings import Replay, Settings
+        if self.kind == "environment":
+            from wanderlust.studies.environment_run import train_in_environment
+
+            return train_in_environment(self, stopped, steps=steps)
+        from wanderlust.learning.settings import Settings
         from wanderlust.studies.value_measures import value_measures
         from wanderlust.training import Session
         from wanderlust.worlds import make_world
 
         world = make_world(self.world, **self.world_options)
-        changes = dict(self.settings)
-        if isinstance(changes.get("replay"), Mapping):
-            check_options("replay", changes["replay"], (each.name for each in fields(Replay)))
-            changes["replay"] = Replay(**changes["replay"])
-        twice = changes.keys() & self.explorer_options.keys()
-        if twice:
-            raise InvalidSetting(f"{', '.join(sorted(twice))}: given as a setting and as an option of the explorer.")
-        changes |= self.explorer_options
+        changes = self.changes
         every = int(changes.get("evaluate_every", Settings.evaluate_every))
         by_step = self.measure == "values"
         if by_step:
@@ -229,6 +185,39 @@ class Run:
             **(value_measures(record, world.mdp) if by_step else {}),
         )
 
+    @property
+    def changes(self) -> dict[str, Any]:
+        """Settings and the explorer's options together, as `train` and `learn` take them."""
+        from wanderlust.learning.settings import Replay
+
+        changes = dict(self.settings)
+        if isinstance(changes.get("replay"), Mapping):
+            check_options("replay", changes["replay"], (each.name for each in fields(Replay)))
+            changes["replay"] = Replay(**changes["replay"])
+        twice = changes.keys() & self.explorer_options.keys()
+        if twice:
+            raise InvalidSetting(f"{', '.join(sorted(twice))}: given as a setting and as an option of the explorer.")
+        return changes | dict(self.explorer_options)
+
+    def _check_fields_of_kind(self) -> None:
+        """Refuse what would be ignored."""
+        not_for = {
+            "world": ("told_by", "episodes"),
+            "environment": ("preset", "until", "measure"),
+        }
+        for name in not_for[self.kind]:
+            if name in self.description:
+                raise InvalidSetting(f"{name} is not for a run of the kind {self.kind!r}, got {getattr(self, name)!r}.")
+
+    def _environment_code(self) -> tuple[str, ...]:
+        """Return a hash of each of the user's own files that make the environment."""
+        if self.kind == "world":
+            return ()
+        from wanderlust.adapters.by_name import module_of
+
+        names = [self.world, str(self.told_by.get("key", ""))]
+        return tuple(_code_of_module(module) for module in map(module_of, names) if module is not None)
+
     def _check_kind(self, *, deterministic: bool) -> None:
         if self.measure == "values" and deterministic:
             raise InvalidSetting(f"measure='values' is for stochastic worlds; {self.world!r} is deterministic.")
@@ -258,6 +247,17 @@ def _foreign_code(explorer: str) -> str:
     if file is None or cls.__module__.partition(".")[0] == "wanderlust":
         return ""
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+def _code_of_module(name: str) -> str:
+    """Return a hash of a module's file, which is not imported for that."""
+    try:
+        found = importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        return ""
+    if found is None or found.origin is None or not found.has_location:
+        return ""
+    return hashlib.sha256(Path(found.origin).read_bytes()).hexdigest()
 
 
 def _plain_options(name: str, given: Any) -> Options:

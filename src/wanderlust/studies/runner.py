@@ -3,23 +3,34 @@
 Runs are threads. The compiled loop of a run lets go of Python's lock, so threads keep every core busy, and they share
 the compiled code and the worlds. Processes were not faster: on two cores that were busy with other work as well, two
 threads took 25 to 32 s for 1,440 short runs and 23 to 26 s for 72 long ones, two processes 29 to 30 s and 23 to 25 s.
+
+Runs in environments that Python steps hold that lock most of the time, so they are processes, unless they are so short
+that starting those takes longer: on the same two cores, two threads took 67 s for eight runs of 60,000 steps in an 8×8
+FrozenLake, and 19 s for eight of 20,000, two processes 51 s and 24 s. The results are the same.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
 import threading
 import time
 import traceback
-from collections.abc import Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from wanderlust.errors import BadFile, WanderlustError, check_integer
 from wanderlust.studies import estimate
 from wanderlust.studies.progress import Progress
-from wanderlust.studies.run import Run
+from wanderlust.studies.run import KINDS, Run
 from wanderlust.studies.store import CannotWrite, Store
+
+WORTH_PROCESSES = 20.0
+"""Seconds of work, by estimate, from which on it pays to start processes."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,8 @@ def run_all(runs: Iterable[Run], store: Store, *, jobs: int | None = None, progr
         progress.say(problem)
     missing = _compiled(missing, outcome, progress)
     with progress.over(missing, jobs, kept=outcome.kept):
-        _make(missing, store, jobs, outcome, progress)
+        for kind in KINDS:
+            _make([run for run in missing if run.kind == kind], store, jobs, outcome, progress)
     outcome.seconds = time.perf_counter() - begun
     return outcome
 
@@ -101,17 +113,8 @@ def _compiled(runs: list[Run], outcome: Outcome, progress: Progress) -> list[Run
 
 
 def _make(runs: list[Run], store: Store, jobs: int, outcome: Outcome, progress: Progress) -> None:
-    """Make runs in a pool of threads; only this thread counts and prints."""
-    stop = threading.Event()
-
-    def make(run: Run) -> float:
-        begun = time.perf_counter()
-        result = run.train(stop.is_set)
-        seconds = time.perf_counter() - begun
-        store.save(run, result, seconds)
-        return seconds
-
-    pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="run")
+    """Make runs in a pool of threads or processes; only this thread counts and prints."""
+    pool, stop, make = _pool_for(runs, store, jobs)
     waiting: dict[Future[float], Run] = {pool.submit(make, run): run for run in runs}
     try:
         while waiting:
@@ -131,6 +134,52 @@ def _make(runs: list[Run], store: Store, jobs: int, outcome: Outcome, progress: 
     finally:
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _pool_for(runs: list[Run], store: Store, jobs: int) -> tuple[Executor, Any, Callable[[Run], float]]:
+    """Return who makes the runs, the event that calls them off, and how one is made."""
+    in_python = bool(runs) and runs[0].kind == "environment"
+    if in_python and jobs > 1 and len(runs) > 1 and sum(map(estimate.seconds, runs)) > WORTH_PROCESSES:
+        # A forked process could inherit locks that a thread of this one holds.
+        context = multiprocessing.get_context("spawn")
+        shared = context.Event()
+        workers = min(jobs, len(runs))
+        pool = ProcessPoolExecutor(workers, context, initializer=_begin_worker, initargs=(shared, store.folder))
+        return pool, shared, _make_in_worker
+    stop = threading.Event()
+    threads = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="run")
+    return threads, stop, lambda run: _make_one(run, store, stop.is_set)
+
+
+def _make_one(run: Run, store: Store, stopped: Callable[[], bool]) -> float:
+    """Make a run and store its result; return how long it took."""
+    begun = time.perf_counter()
+    result = run.train(stopped)
+    seconds = time.perf_counter() - begun
+    store.save(run, result, seconds)
+    return seconds
+
+
+_worker: tuple[Any, Path] | None = None
+"""In a process that makes runs: the event that calls them off, and the store's folder."""
+
+
+def _begin_worker(stop: Any, folder: Path) -> None:
+    """Be told what to do with every run. Ctrl-C is the parent's business, which then sets the event."""
+    global _worker
+    _worker = (stop, folder)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _make_in_worker(run: Run) -> float:
+    """Make a run in a process of the pool."""
+    assert _worker is not None
+    stop, folder = _worker
+    try:
+        return _make_one(run, Store(folder), stop.is_set)
+    except WanderlustError as error:
+        error.agent = None  # It would have to travel with the error, and nobody asks for it.
+        raise
 
 
 def _failure(run: Run, error: Exception) -> Failure:

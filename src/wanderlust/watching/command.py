@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import time
 from collections.abc import Iterable
-from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 
-from wanderlust.errors import InvalidSetting, check_number
+from wanderlust.commands.options import read_options
+from wanderlust.errors import check_number
 from wanderlust.watching.frame import Stage
 from wanderlust.watching.run import WatchedRun, prepared
 
@@ -34,7 +33,7 @@ def watch(
     console: Console | None = None,
 ) -> None:
     """Show a run as it happens; where the output is no terminal, print a few frames of it as plain text."""
-    given = _read_options(options)
+    given = read_options(options)
     if steps is not None:
         given["steps"] = steps
     if speed is not None:
@@ -75,17 +74,3 @@ def _print(run: WatchedRun, stage: Stage, console: Console) -> None:
         while run.step < run.length * i // _PLAIN_FRAMES:
             run.advance()
         console.print(stage.plain(), markup=False, highlight=False, soft_wrap=True)
-
-
-def _read_options(options: Iterable[str]) -> dict[str, Any]:
-    """Return options written as name=value; a value that is no Python literal is a word."""
-    found = {}
-    for option in options:
-        name, equals, value = option.partition("=")
-        if not (name and equals):
-            raise InvalidSetting(f"an option must be written as name=value, such as kappa=0.1, got {option!r}.")
-        try:
-            found[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            found[name] = value
-    return found

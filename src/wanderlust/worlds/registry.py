@@ -68,6 +68,13 @@ def world_options(name: str) -> tuple[WorldOption, ...]:
     return (*_options_of(_factory(name) if name != "map" else grid_world), _SLIPS)
 
 
+def world_meaning(name: str) -> str:
+    """Return one line on what a registered world is."""
+    lines = (inspect.getdoc(_factory(name)) or "").splitlines()
+    line = lines[0].removeprefix("Return ") if lines else ""
+    return line[:1].upper() + line[1:]
+
+
 def register_world(name: str, factory: WorldFactory, *, replace_existing: bool = False) -> None:
     """Make `make_world(name)` call `factory`, whose parameters must be keyword options with defaults."""
     if not name or name == "map" or "\n" in name or name.endswith((".toml", ".txt")):

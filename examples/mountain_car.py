@@ -1,0 +1,33 @@
+"""MountainCar, whose observations are real numbers: cut into bins, they become states that are met again.
+
+Every step costs 1 until the car is on the hill, and there is no hint on the way; acting at random never gets there.
+"""
+
+import wanderlust as wl
+
+STEPS = 12_000
+
+
+class FirstTime(wl.Callback):
+    """Notes the step at which the hill was first reached."""
+
+    step = None
+
+    def on_step(self, lesson):
+        """Look whether the episode ended by itself."""
+        if lesson.terminated and self.step is None:
+            self.step = lesson.step
+
+
+def main() -> None:
+    """Learn, and say when the hill was first reached."""
+    env = wl.tabular("MountainCar-v0", bins=(20, 20))
+    first = FirstTime()
+    agent = wl.learn(env, "vv-count", steps=STEPS, seed=0, quiet=True, callbacks=[first])
+    print(f"{agent.discovered} of 400 bins were visited in {STEPS:,} steps")
+    print(f"the hill was first reached at step {first.step}")
+    print(f"state 0 is {env.describe(0)}")
+
+
+if __name__ == "__main__":
+    main()

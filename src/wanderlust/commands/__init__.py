@@ -1,0 +1,1 @@
+"""What the commands for any Gymnasium environment do: `train`, `compare`, `diagnose`, `explain`."""

@@ -1,0 +1,156 @@
+"""What the command `train` does: learn in any environment, then say what came of it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from wanderlust.agent import Agent
+from wanderlust.commands.environment import Environment
+from wanderlust.commands.files import check_folder_writable, check_writable
+from wanderlust.commands.settings import read_settings
+from wanderlust.commands.video import check_video, record_video
+from wanderlust.errors import BadFile, InvalidSetting, check_integer
+from wanderlust.exploration.registry import explorer_class
+from wanderlust.practice import Callback, CsvLog, Lesson, ProgressBar, TensorBoard, evaluate, learn
+from wanderlust.studies.environment_run import evaluation_env
+
+USUAL_EXPLORER = "vv-ucb"
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What was asked for beside the environment."""
+
+    explorer: str | None
+    steps: int
+    seed: int | None
+    changes: tuple[str, ...] = ()
+    """Settings and the explorer's options, as name=value."""
+    episodes: int = 20
+    save: Path | None = None
+    resume: Path | None = None
+    log: Path | None = None
+    tensorboard: Path | None = None
+    video: Path | None = None
+    quiet: bool = False
+
+
+class FirstReward(Callback):
+    """Notes the first step that was paid more than nothing, and the first that ended an episode."""
+
+    def __init__(self) -> None:
+        self.episodes = 0
+        self.reward_at: int | None = None
+        self.end_at: int | None = None
+
+    def on_step(self, lesson: Lesson) -> None:
+        """Look at the latest step."""
+        if self.reward_at is None and lesson.reward > 0:
+            self.reward_at = lesson.step
+        if self.end_at is None and lesson.terminated:
+            self.end_at = lesson.step
+
+    def on_end(self, lesson: Lesson) -> None:
+        """Note how many episodes there were."""
+        self.episodes = lesson.episode
+
+
+def train(environment: Environment, wishes: Wishes) -> None:
+    """Let an agent learn and print a summary; nothing is learnt before all that is to be written can be."""
+    _check_files(environment, wishes)
+    env = environment.make()
+    first = FirstReward()
+    callbacks: list[Callback] = [first]
+    if not wishes.quiet:
+        callbacks.append(ProgressBar(Console(stderr=True)))
+    if wishes.log is not None:
+        callbacks.append(CsvLog(wishes.log))
+    if wishes.tensorboard is not None:
+        callbacks.append(TensorBoard(wishes.tensorboard))
+    agent = learn(
+        env,
+        _explorer(wishes),
+        steps=wishes.steps,
+        seed=wishes.seed,
+        callbacks=callbacks,
+        resume=wishes.resume,
+        save=wishes.save,
+        quiet=True,
+        **_changes(wishes),
+    )
+    _print_summary(agent, first, wishes)
+    if wishes.video is not None:
+        frames = record_video(agent, environment, wishes.video, seed=wishes.seed or 0)
+        print(f"video      {wishes.video}, {frames:,} frames of one episode")
+    env.close()
+
+
+def _check_files(environment: Environment, wishes: Wishes) -> None:
+    check_integer("episodes", wishes.episodes, low=1)
+    if wishes.video is not None:
+        check_video(environment, wishes.video)
+    if wishes.resume is not None and not wishes.resume.exists():
+        raise BadFile(f"{wishes.resume}: there is no such file to go on from.")
+    for file in (wishes.save, wishes.log):
+        if file is not None:
+            check_writable(file)
+    if wishes.tensorboard is not None:
+        check_folder_writable(wishes.tensorboard)
+
+
+def _explorer(wishes: Wishes) -> Any:
+    """Return the explorer, which a checkpoint names itself unless it is a class of the user's own."""
+    if wishes.resume is None:
+        return wishes.explorer or USUAL_EXPLORER
+    if wishes.explorer is None:
+        return None
+    if ":" not in wishes.explorer:
+        raise InvalidSetting(
+            f"--resume goes on with the explorer of its file; leave --explorer {wishes.explorer} out (only a class of "
+            "your own must be given, as module:Class)."
+        )
+    return explorer_class(wishes.explorer)
+
+
+def _changes(wishes: Wishes) -> dict[str, Any]:
+    """Return settings and the explorer's options; a checkpoint brings its own."""
+    if wishes.resume is not None:
+        if wishes.changes:
+            raise InvalidSetting(f"--resume goes on with its file's settings; leave --set {wishes.changes[0]} out.")
+        return {}
+    explorer = wishes.explorer or USUAL_EXPLORER
+    return read_settings(wishes.changes, [explorer])[explorer]
+
+
+def _print_summary(agent: Agent, first: FirstReward, wishes: Wishes) -> None:
+    env = agent.env
+    low, high = agent.reward_range
+    other = evaluation_env(env)
+    returns = evaluate(agent, other, episodes=wishes.episodes)
+    other.close()
+    spread = f", from {returns.min():.6g} to {returns.max():.6g}" if np.ptp(returns) else ""
+    print(f"learnt     {env.name} with {agent.explorer}, {agent.steps:,} steps, {first.episodes:,} episodes")
+    print(f"states     {agent.discovered:,} acted in, {env.n_states:,} met")
+    print(f"rewards    {low:g} to {high:g} a step; {_first_in_words(first, resumed=wishes.resume is not None)}")
+    print(f"greedy     return {returns.mean():.6g}, mean of {len(returns)} episodes{spread}")
+    if wishes.save is not None:
+        print(f"saved      {wishes.save}: go on with --resume, look into it with `wanderlust explain`")
+    for what, where in (("log", wishes.log), ("events", wishes.tensorboard)):
+        if where is not None:
+            print(f"{what:<10} {where}")
+    sys.stdout.flush()
+
+
+def _first_in_words(first: FirstReward, *, resumed: bool) -> str:
+    where = " since it went on" if resumed else ""
+    if first.reward_at is not None:
+        return f"the first above 0{where} at step {first.reward_at:,}"
+    if first.end_at is not None:
+        return f"none above 0{where}; the first episode that ended by itself did at step {first.end_at:,}"
+    return f"none above 0{where}, and no episode ended by itself"

@@ -1,0 +1,46 @@
+"""Every example runs, and prints what its reader is told to expect."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wanderlust as wl
+
+FOLDER = Path(__file__).parents[1] / "examples"
+EXAMPLES = {
+    "own_loop": r"first prize at step \d+\n.*\nthe start is worth 0\.[78]",
+    "own_map": r"best possible return is 8\..*\nvv-ucb +learnt 8\..*\nepsilon-greedy +learnt 0\.",
+    "minigrid_door": r"return of the learnt policy: 0\.9",
+    "mountain_car": r"the hill was first reached at step \d+",
+    "frozen_lake_exact": r"best policy is worth 0\.542",
+    "own_explorer": r"half-life   1: found \d+ of 25 cells",
+}
+
+
+def test_every_example_is_run():
+    assert {file.stem for file in FOLDER.glob("*.py")} == {*EXAMPLES, "demo"}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example(name, tmp_path):
+    file = FOLDER / f"{name}.py"
+    assert len(file.read_text(encoding="utf-8").splitlines()) < 40
+    environment = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1]), "PYTHONUTF8": "1"}
+    if name == "own_explorer":
+        # A class of a script's own is compiled in every process anew; as plain Python it does the same at once.
+        environment["NUMBA_DISABLE_JIT"] = "1"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(file)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(EXAMPLES[name], done.stdout), done.stdout
