@@ -12,6 +12,7 @@ fetches what it needs of them once.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import struct as packing
 from collections.abc import Hashable, Iterator
@@ -63,19 +64,23 @@ class ReferenceModel(models.PrimitiveModel):
 def _form(kind: Any) -> str:
     """Return how a member is written, one letter for each of its words, in the code of Python's `struct`.
 
-    An array is its address, its size, its shape and its strides.
+    An array is written as numba has it: two owners, its size, an item's size, its address, its shape, its strides.
     """
     if isinstance(kind, types.Array):
-        return "Qq" + 2 * int(kind.ndim) * "q"
+        return "QQqqQ" + 2 * int(kind.ndim) * "q"
     if isinstance(kind, types.BaseNamedTuple):
         return "".join(_form(member) for member in kind.types)
     return "d" if isinstance(kind, types.Float) else "q"
 
 
-def _field(struct: Any, name: str) -> tuple[int, Any]:
-    """Return the place of a field, in bytes, and its type."""
-    i = struct.fields.index(name)
-    return _WORD * sum(len(_form(kind)) for kind in struct.types[:i]), struct.types[i]
+@functools.cache
+def _fields(struct: Any) -> dict[str, tuple[int, Any]]:
+    """Return the place of each field, in bytes, and its type."""
+    places, place = {}, 0
+    for name, kind in zip(struct.fields, struct.types, strict=True):
+        places[name] = place, kind
+        place += _WORD * len(_form(kind))
+    return places
 
 
 @infer_getattr
@@ -88,7 +93,7 @@ class ReferenceFields(AttributeTemplate):
         """Return the type of a field."""
         if name not in kind.struct.fields:
             return None
-        found = _field(kind.struct, name)[1]
+        found = _fields(kind.struct)[name][1]
         return ReferenceType(found) if _by_reference(found) else found
 
 
@@ -101,56 +106,45 @@ def _by_reference(kind: Any) -> bool:
 
 @lower_getattr_generic(ReferenceType)
 def _load_field(context: Any, builder: Any, kind: ReferenceType, value: Any, name: str) -> Any:
-    place, found = _field(kind.struct, name)
+    place, found = _fields(kind.struct)[name]
     start = cgutils.pointer_add(builder, value, place)
     return start if _by_reference(found) else _load(context, builder, found, start)
 
 
 def _load(context: Any, builder: Any, kind: Any, start: Any) -> Any:
     """Return the value that begins at a pointer."""
-    if isinstance(kind, types.Array):
-        return _load_array(context, builder, kind, start)
-    if isinstance(kind, types.BaseNamedTuple):
-        members = []
-        for member in kind.types:
-            members.append(_load(context, builder, member, start))
-            start = cgutils.pointer_add(builder, start, _WORD * len(_form(member)))
-        return context.make_tuple(builder, kind, members)
     wanted = context.get_value_type(kind)
+    if isinstance(kind, types.Array):
+        array = _fetch(builder, start, wanted)
+        # No owner, so that there is nothing to count: zeros in memory too, but here the compiler can see them.
+        for owner in (0, 1):
+            array = builder.insert_value(array, _POINTER(None), owner)
+        return array
+    if isinstance(kind, types.BaseNamedTuple):
+        members = [
+            _load(context, builder, member, cgutils.pointer_add(builder, start, place))
+            for place, member in _fields(kind).values()
+        ]
+        return context.make_tuple(builder, kind, members)
     if isinstance(kind, types.Float):
-        word = _load_word(builder, start, 0, ir.DoubleType())
-        return word if wanted == word.type else builder.fptrunc(word, wanted)
-    word = _load_word(builder, start, 0, ir.IntType(64))
-    return word if wanted == word.type else builder.trunc(word, wanted)
+        number = _fetch(builder, start, ir.DoubleType())
+        return number if wanted == number.type else builder.fptrunc(number, wanted)
+    number = _fetch(builder, start, ir.IntType(64))
+    return number if wanted == number.type else builder.trunc(number, wanted)
 
 
-def _load_array(context: Any, builder: Any, kind: Any, start: Any) -> Any:
-    array = context.make_array(kind)(context, builder)
-    n, size = kind.ndim, ir.IntType(64)
-    words = [_load_word(builder, start, i, size) for i in range(1, 2 + 2 * n)]
-    array.data = _load_word(builder, start, 0, array.data.type)
-    array.nitems = words[0]
-    array.shape = cgutils.pack_array(builder, words[1 : 1 + n], size)
-    array.strides = cgutils.pack_array(builder, words[1 + n :], size)
-    array.itemsize = size(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-    # No owner, so that there is nothing to count.
-    array.meminfo, array.parent = array.meminfo.type(None), array.parent.type(None)
-    return array._getvalue()
-
-
-def _load_word(builder: Any, start: Any, i: int, kind: Any) -> Any:
-    place = builder.bitcast(cgutils.pointer_add(builder, start, _WORD * i), kind.as_pointer())
-    word = builder.load(place)
-    word.set_metadata("invariant.load", builder.module.add_metadata([]))
-    return word
+def _fetch(builder: Any, start: Any, kind: Any) -> Any:
+    """Return what lies at a pointer and never changes."""
+    fetched = builder.load(builder.bitcast(start, kind.as_pointer()))
+    fetched.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return fetched
 
 
 def _words(struct: Any) -> Iterator[Any]:
     """Go through the words of a struct, in the order of `_form`."""
     for member in struct:
         if isinstance(member, np.ndarray):
-            yield member.ctypes.data
-            yield member.size
+            yield from (0, 0, member.size, member.itemsize, member.ctypes.data)
             yield from member.shape
             yield from member.strides
         elif isinstance(member, tuple):
