@@ -454,11 +454,17 @@ def test_what_an_explorer_class_must_be():
         def blueprint(self):
             return "one table"
 
+    class WordForANumber(NamedTuple):
+        scale: str = "large"
+
     assert "NamedTuple" in complaint(wl.check_explorer, NoTuple)
     assert "scale: float = 1.0" in complaint(wl.check_explorer, NoFields)
     assert "(self, view, scores)" in complaint(wl.check_explorer, WrongSignature)
     assert "'scale'" in complaint(wl.check_explorer, NeedsScale)
     assert "'one table'" in complaint(wl.check_explorer, StrangeBlueprint)
+    assert "WordForANumber.scale must be a number, as compiled code needs it, got 'large'" in complaint(
+        wl.check_explorer, WordForANumber
+    )
     with pytest.raises(wl.WanderlustError):
         wl.register_explorer("wrong")(WrongSignature)
     assert "wrong" not in wl.explorer_names()

@@ -109,9 +109,38 @@ def _numba_cache_in(folder: Path) -> Iterator[None]:
         config.CACHE_DIR = before
 
 
+@functools.cache
+def _tune_compilation() -> None:
+    """Set what numba has as settings of the whole process, while it compiles a kernel of ours and only then.
+
+    A kernel is compiled with vectors of neighbouring values, which makes the dense sweep fast and is off by default.
+    The functions within it are optimised lightly: they are optimised again with the kernel, of which they become part,
+    and doing all of it at every level takes a quarter of the time.
+    """
+    from numba.core import config, event
+
+    class Tuning(event.Listener):  # type: ignore[misc]
+        def __init__(self) -> None:
+            # numba compiles one function at a time, and within it those that it calls.
+            self.begun: list[tuple[Any, Any]] = []
+
+        def on_start(self, given: Any) -> None:
+            outermost_is_ours = given.data["dispatcher"].py_func.__module__.partition(".")[0] == __package__
+            if self.begun or outermost_is_ours:
+                self.begun.append((config.OPT, config.SLP_VECTORIZE))
+                config.OPT, config.SLP_VECTORIZE = config.OPT if len(self.begun) == 1 else 1, 1
+
+        def on_end(self, given: Any) -> None:
+            if self.begun:
+                config.OPT, config.SLP_VECTORIZE = self.begun.pop()
+
+    event.register("numba:compile", Tuning())
+
+
 def _njit(function: F, folder: Path | None, **options: Any) -> F:
     from numba import njit
 
+    _tune_compilation()
     if folder is None:
         compiled_function: F = njit(**_OPTIONS, **options)(function)
         return compiled_function
@@ -154,7 +183,7 @@ def kernel(function: F) -> Callable[[type | None], F]:
     @functools.cache
     def version_for(rule: type | None) -> F:
         if COMPILED:
-            return _vectorised(_njit(function, cache_folder(rule), no_cfunc_wrapper=True))
+            return _njit(function, cache_folder(rule), no_cfunc_wrapper=True)
 
         @functools.wraps(function)
         def plain(*args: Any) -> Any:
@@ -165,31 +194,6 @@ def kernel(function: F) -> Callable[[type | None], F]:
         return plain  # type: ignore[return-value]
 
     return version_for
-
-
-def _vectorised(function: F) -> F:
-    """Let a function, and all that it calls, be compiled with vectors of neighbouring values.
-
-    numba leaves this off by default; it is what makes the dense sweep fast.
-    """
-    called = False
-
-    @functools.wraps(function)
-    def call(*args: Any) -> Any:
-        nonlocal called
-        if called:
-            return function(*args)
-        from numba import config
-
-        before = config.SLP_VECTORIZE
-        config.SLP_VECTORIZE = 1
-        try:
-            return function(*args)
-        finally:
-            config.SLP_VECTORIZE = before
-            called = True
-
-    return call  # type: ignore[return-value]
 
 
 def entry(function: F) -> F:

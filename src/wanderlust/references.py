@@ -2,25 +2,30 @@
 
 numba passes a tuple of arrays by value, seven machine words for each array, counts references to each of them
 whenever the tuple changes hands, and takes the tuple apart at every call from Python: tens of microseconds for two
-dozen arrays. `Reference(struct)` does this once and keeps the result; a kernel called with it gets one pointer.
-Compiled code reads fields as ever (`mind.values`), and counts nothing: whoever holds the reference holds the arrays.
+dozen arrays. `Reference(struct)` writes the struct once, as words of 64 bits one after the other; a kernel called with
+it gets one pointer. Compiled code reads fields as ever (`mind.values`), and counts nothing: whoever holds the reference
+holds the arrays.
+
+The words never change while compiled code runs: a mind that grows is written anew. Compiled code is told so, and
+fetches what it needs of them once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import functools
+import hashlib
+import struct as packing
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import typeof
 from numba.core import cgutils, types
-from numba.core.imputils import impl_ret_borrowed
-from numba.core.registry import cpu_target
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
     infer_getattr,
-    intrinsic,
     lower_getattr_generic,
     models,
     register_model,
@@ -28,7 +33,8 @@ from numba.extending import (
     unbox,
 )
 
-from wanderlust.compiled import kernel
+_WORD = 8
+_POINTER = ir.IntType(8).as_pointer()
 
 
 class ReferenceType(types.Type):
@@ -36,20 +42,45 @@ class ReferenceType(types.Type):
 
     def __init__(self, struct: Any) -> None:
         self.struct = struct
-        super().__init__(f"Reference({struct})")
+        # The name becomes part of the name of every function that takes such a pointer: a thousand letters if written
+        # out, over and over in all that is compiled.
+        digest = hashlib.sha256(str(struct).encode()).hexdigest()[:8]
+        super().__init__(f"{struct.instance_class.__name__}{digest}")
+
+    @property
+    def key(self) -> Any:
+        """What tells this type from others: the struct, not its name."""
+        return self.struct
 
 
 @register_model(ReferenceType)
 class ReferenceModel(models.PrimitiveModel):
-    """A reference is a pointer to the struct as numba lays it out."""
+    """A reference is a pointer to words."""
 
     def __init__(self, manager: Any, kind: ReferenceType) -> None:
-        super().__init__(manager, kind, manager[kind.struct].get_value_type().as_pointer())
+        super().__init__(manager, kind, _POINTER)
 
 
-def _field(struct: Any, name: str) -> tuple[int, Any]:
-    i = struct.fields.index(name)
-    return i, struct.types[i]
+def _form(kind: Any) -> str:
+    """Return how a member is written, one letter for each of its words, in the code of Python's `struct`.
+
+    An array is written as numba has it: two owners, its size, an item's size, its address, its shape, its strides.
+    """
+    if isinstance(kind, types.Array):
+        return "QQqqQ" + 2 * int(kind.ndim) * "q"
+    if isinstance(kind, types.BaseNamedTuple):
+        return "".join(_form(member) for member in kind.types)
+    return "d" if isinstance(kind, types.Float) else "q"
+
+
+@functools.cache
+def _fields(struct: Any) -> dict[str, tuple[int, Any]]:
+    """Return the place of each field, in bytes, and its type."""
+    places, place = {}, 0
+    for name, kind in zip(struct.fields, struct.types, strict=True):
+        places[name] = place, kind
+        place += _WORD * len(_form(kind))
+    return places
 
 
 @infer_getattr
@@ -62,7 +93,7 @@ class ReferenceFields(AttributeTemplate):
         """Return the type of a field."""
         if name not in kind.struct.fields:
             return None
-        found = _field(kind.struct, name)[1]
+        found = _fields(kind.struct)[name][1]
         return ReferenceType(found) if _by_reference(found) else found
 
 
@@ -75,54 +106,51 @@ def _by_reference(kind: Any) -> bool:
 
 @lower_getattr_generic(ReferenceType)
 def _load_field(context: Any, builder: Any, kind: ReferenceType, value: Any, name: str) -> Any:
-    i, found = _field(kind.struct, name)
-    place = cgutils.gep_inbounds(builder, value, 0, i)
-    if _by_reference(found):
-        return place
-    return impl_ret_borrowed(context, builder, found, builder.load(place))
+    place, found = _fields(kind.struct)[name]
+    start = cgutils.pointer_add(builder, value, place)
+    return start if _by_reference(found) else _load(context, builder, found, start)
 
 
-def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """Return the struct with every array's owner left out, so that there is nothing to count."""
+def _load(context: Any, builder: Any, kind: Any, start: Any) -> Any:
+    """Return the value that begins at a pointer."""
+    wanted = context.get_value_type(kind)
     if isinstance(kind, types.Array):
-        array = context.make_array(kind)(context, builder, value)
-        array.meminfo = array.meminfo.type(None)
-        array.parent = array.parent.type(None)
-        return array._getvalue()
-    if isinstance(kind, types.BaseTuple):
-        for i, member in enumerate(kind):
-            kept = _without_owner(context, builder, member, builder.extract_value(value, i))
-            value = builder.insert_value(value, kept, i)
-    return value
+        array = _fetch(builder, start, wanted)
+        # No owner, so that there is nothing to count: zeros in memory too, but here the compiler can see them.
+        for owner in (0, 1):
+            array = builder.insert_value(array, _POINTER(None), owner)
+        return array
+    if isinstance(kind, types.BaseNamedTuple):
+        members = [
+            _load(context, builder, member, cgutils.pointer_add(builder, start, place))
+            for place, member in _fields(kind).values()
+        ]
+        return context.make_tuple(builder, kind, members)
+    if isinstance(kind, types.Float):
+        number = _fetch(builder, start, ir.DoubleType())
+        return number if wanted == number.type else builder.fptrunc(number, wanted)
+    number = _fetch(builder, start, ir.IntType(64))
+    return number if wanted == number.type else builder.trunc(number, wanted)
 
 
-@intrinsic
-def _write(typing_context: Any, struct: Any, address: Any) -> Any:
-    """Write a struct to an address."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kept = _without_owner(context, builder, signature.args[0], arguments[0])
-        builder.store(kept, builder.inttoptr(arguments[1], kept.type.as_pointer()))
-        return context.get_dummy_value()
-
-    return types.none(struct, types.uintp), generate
+def _fetch(builder: Any, start: Any, kind: Any) -> Any:
+    """Return what lies at a pointer and never changes."""
+    fetched = builder.load(builder.bitcast(start, kind.as_pointer()))
+    fetched.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return fetched
 
 
-def _write_to(struct: Any, address: int) -> None:
-    _write(struct, np.uintp(address))
-
-
-# A struct with a user's class goes to the folder of that class; see `compiled_for_rule`.
-_write_to_for = kernel(_write_to)
-
-
-def _guest(struct: Any) -> type | None:
-    """Return the class within a struct that is not the package's own, if there is one."""
-    if not isinstance(struct, tuple):
-        return None
-    if type(struct).__module__.partition(".")[0] != __package__:
-        return type(struct)
-    return next((guest for guest in map(_guest, struct) if guest is not None), None)
+def _words(struct: Any) -> Iterator[Any]:
+    """Go through the words of a struct, in the order of `_form`."""
+    for member in struct:
+        if isinstance(member, np.ndarray):
+            yield from (0, 0, member.size, member.itemsize, member.ctypes.data)
+            yield from member.shape
+            yield from member.strides
+        elif isinstance(member, tuple):
+            yield from _words(member)
+        else:
+            yield member
 
 
 def _make_of(struct: Any) -> Hashable:
@@ -134,31 +162,30 @@ def _make_of(struct: Any) -> Hashable:
     return f"{type(struct).__module__}.{type(struct).__qualname__}"
 
 
-_known: dict[Hashable, tuple[ReferenceType, int]] = {}
+_known: dict[Hashable, tuple[ReferenceType, packing.Struct]] = {}
 
 
-def _type_and_size(make: Hashable, struct: Any) -> tuple[ReferenceType, int]:
-    """Return the type of references to a struct and its size; numba takes a millisecond to tell, so it is asked
-    once.
+def _type_and_form(struct: Any) -> tuple[ReferenceType, packing.Struct]:
+    """Return the type of references to a struct and how it is written; numba takes a millisecond to tell, so it is
+    asked once.
     """
+    make = _make_of(struct)
     if make not in _known:
         kind = typeof(struct)
-        context = cpu_target.target_context
-        _known[make] = ReferenceType(kind), context.get_abi_sizeof(context.get_value_type(kind))
+        _known[make] = ReferenceType(kind), packing.Struct(f"={_form(kind)}")
     return _known[make]
 
 
 class Reference:
     """A struct that compiled code takes by reference; it keeps the struct's arrays alive."""
 
-    __slots__ = ("_buffer", "_numba_type_", "address", "struct")
+    __slots__ = ("_numba_type_", "_words", "address", "struct")
 
     def __init__(self, struct: Any) -> None:
         self.struct = struct
-        self._numba_type_, size = _type_and_size(_make_of(struct), struct)
-        self._buffer = np.zeros(size // 8 + 1, np.uint64)
-        self.address = self._buffer.ctypes.data
-        _write_to_for(_guest(struct))(struct, self.address)
+        self._numba_type_, form = _type_and_form(struct)
+        self._words = np.frombuffer(form.pack(*_words(struct)), np.uint64).copy()
+        self.address = self._words.ctypes.data
 
 
 @typeof_impl.register(Reference)
@@ -169,6 +196,6 @@ def _type_of_reference(value: Reference, context: Any) -> Any:
 @unbox(ReferenceType)
 def _unbox_reference(kind: ReferenceType, value: Any, c: Any) -> Any:
     address = c.pyapi.object_getattr_string(value, "address")
-    pointer = c.builder.bitcast(c.pyapi.long_as_voidptr(address), c.context.get_value_type(kind))
+    pointer = c.pyapi.long_as_voidptr(address)
     c.pyapi.decref(address)
     return NativeValue(pointer)

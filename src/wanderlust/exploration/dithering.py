@@ -6,18 +6,24 @@ from typing import Annotated, Any, NamedTuple
 
 from wanderlust.compiled import inlined
 from wanderlust.errors import check_number
-from wanderlust.exploration.choice import best_choice, chance, random_choice
+from wanderlust.exploration.choice import best_choice, random_choice
 from wanderlust.exploration.formulas import decayed_epsilon, epsilon_decay
 from wanderlust.exploration.protocol import Problem
 from wanderlust.exploration.registry import explorer
 from wanderlust.exploration.view import View
 from wanderlust.learning.mind import Floats
-from wanderlust.streams import Streams
+from wanderlust.streams import EXPLORER, Streams, uniform
 
 EpsilonStart = Annotated[float | None, "ε at the first step; the world's own (1) if not given."]
 EpsilonEnd = Annotated[
     float | None, "ε at the end of the budget, reached geometrically; the world's own (0.1) if not given."
 ]
+
+STRETCH_LENGTH = 1024
+# Which of the explorer's notes say for which stretch of steps (counted from 1) ε lies between which values.
+STRETCH, LOWEST, HIGHEST = 5, 6, 7
+# More than a power's last digits can be wrong by, so that the bounds hold.
+ROUNDING = 1e-12
 
 
 def epsilon_schedule(problem: Problem, start: float | None, end: float | None) -> tuple[float, float]:
@@ -28,9 +34,28 @@ def epsilon_schedule(problem: Problem, start: float | None, end: float | None) -
 
 
 @inlined
+def explores(rule: Any, view: View, random: Streams) -> bool:
+    """Return True with probability ε_i = ε_0 ξ^i.
+
+    The power takes longer than all the rest of a choice. Over a stretch of steps ε stays between its values at both
+    ends, which are noted; only a draw that falls between them needs the power itself.
+    """
+    notes, stretch = view.notes, view.step // STRETCH_LENGTH
+    if notes[STRETCH] != stretch + 1:
+        one = decayed_epsilon(rule.epsilon, rule.decay, stretch * STRETCH_LENGTH)
+        other = decayed_epsilon(rule.epsilon, rule.decay, (stretch + 1) * STRETCH_LENGTH)
+        notes[STRETCH] = stretch + 1
+        notes[LOWEST], notes[HIGHEST] = min(one, other) * (1.0 - ROUNDING), max(one, other) * (1.0 + ROUNDING)
+    drawn = uniform(random, EXPLORER)
+    if drawn < notes[LOWEST]:
+        return True
+    return drawn < notes[HIGHEST] and drawn < decayed_epsilon(rule.epsilon, rule.decay, view.step)
+
+
+@inlined
 def choose_dithering(rule: Any, view: View, scores: Floats, random: Streams) -> int:
-    """Choose any action with probability ε, otherwise the best by the rule's own scores."""
-    if rule.epsilon > 0.0 and chance(random, decayed_epsilon(rule.epsilon, rule.decay, view.step)):
+    """Choose any action with probability ε, otherwise the best by the rule's own scores; the last notes are used."""
+    if rule.epsilon > 0.0 and explores(rule, view, random):
         return random_choice(random, view.n_actions)
     rule.score(view, scores)
     return best_choice(scores, random)

@@ -6,6 +6,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from wanderlust.errors import InvalidExplorer, UnknownName, check_options, unknown_name
 from wanderlust.exploration.protocol import Option, Problem, complete, explorer_options
 
@@ -81,4 +83,7 @@ def configured(which: str | type, problem: Problem, options: dict[str, Any]) -> 
         raise InvalidExplorer(f"explorer {explorer_name(cls)!r} cannot be configured: {error}") from error
     if not isinstance(rule, cls):
         raise InvalidExplorer(f"{cls.__name__}.configure must return a {cls.__name__}, got {rule!r}.")
+    for field, value in rule._asdict().items():  # type: ignore[attr-defined]
+        if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
+            raise InvalidExplorer(f"{cls.__name__}.{field} must be a number, as compiled code needs it, got {value!r}.")
     return rule

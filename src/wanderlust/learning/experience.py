@@ -133,27 +133,6 @@ def store(row: int, reward: float, mind: Mind, plan: Plan) -> int:
     return gone
 
 
-@compiled_for_rule
-def refresh_signals(rule: Any, pair: int, mind: Mind, plan: Plan) -> None:
-    """Recompute the explorer's own rewards of a pair from the counts as they are now."""
-    tries = mind.tries[pair]
-    largest = mind.numbers[LARGEST]
-    first = pair - pair % plan.n_actions
-    total = 0
-    for other in range(first, first + plan.n_actions):
-        total += mind.tries[other]
-    row = mind.first_row[pair]
-    while row != NONE:
-        if plan.bonus_row > 0:
-            mind.row_floats[plan.bonus_row, row] = mind.row_floats[ROW_REWARD, row] + rule.bonus(tries)
-        if plan.visit_row > 0:
-            if mind.row_ints[ROW_NEXT, row] == END:
-                mind.row_floats[plan.visit_row, row] = rule.terminal_visit_reward(tries, total, largest)
-            else:
-                mind.row_floats[plan.visit_row, row] = rule.visit_reward(tries, total, largest)
-        row = mind.row_ints[ROW_CHAIN, row]
-
-
 @compiled
 def reweigh(pair: int, mind: Mind) -> None:
     """Give each outcome of a pair its share of the pair's stored transitions."""
@@ -173,6 +152,29 @@ def reflect(pair: int, mind: Mind, plan: Plan) -> None:
     mind.next_id[pair] = mind.row_ints[ROW_NEXT, row] if single else END
     for table in range(plan.n_swept):
         mind.mirror[table, pair] = mind.row_floats[plan.signal[table], row] if single else mind.values[table, pair]
+
+
+@compiled_for_rule
+def refresh_signals(rule: Any, first: int, end: int, mind: Mind, plan: Plan) -> None:
+    """Recompute the explorer's own rewards of some pairs of one state from the counts as they are now."""
+    largest = mind.numbers[LARGEST]
+    state = first // plan.n_actions
+    total = 0
+    for pair in range(state * plan.n_actions, (state + 1) * plan.n_actions):
+        total += mind.tries[pair]
+    for pair in range(first, end):
+        tries = mind.tries[pair]
+        row = mind.first_row[pair]
+        while row != NONE:
+            if plan.bonus_row > 0:
+                mind.row_floats[plan.bonus_row, row] = mind.row_floats[ROW_REWARD, row] + rule.bonus(tries)
+            if plan.visit_row > 0 and mind.row_ints[ROW_NEXT, row] == END:
+                mind.row_floats[plan.visit_row, row] = rule.terminal_visit_reward(tries, total, largest)
+            elif plan.visit_row > 0:
+                mind.row_floats[plan.visit_row, row] = rule.visit_reward(tries, total, largest)
+            row = mind.row_ints[ROW_CHAIN, row]
+        if tries > 0:
+            reflect(pair, mind, plan)
 
 
 @inlined
@@ -200,22 +202,21 @@ def remember(rule: Any, state: int, action: int, reward: float, following: int, 
     if is_news:
         reweigh(pair, mind)
         mind.asleep[:] = 0
-    if plan.bonus_row > 0:
-        refresh_signals(rule, pair, mind, plan)
     if plan.visit_row > 0:
         # The logarithm of the state's total count is in the reward of each of its actions.
-        for other in range(state * plan.n_actions, (state + 1) * plan.n_actions):
-            if mind.first_row[other] != NONE:
-                refresh_signals(rule, other, mind, plan)
-                reflect(other, mind, plan)
-    if is_news or plan.bonus_row > 0:
+        refresh_signals(rule, state * plan.n_actions, (state + 1) * plan.n_actions, mind, plan)
+    elif plan.bonus_row > 0:
+        refresh_signals(rule, pair, pair + 1, mind, plan)
+    elif is_news:
         reflect(pair, mind, plan)
     for table in range(plan.n_swept):
         if is_news or plan.signal[table] != ROW_REWARD:
             activate(state, table, mind)
     if gone != NONE:
-        reweigh(mind.row_ints[ROW_PAIR, gone], mind)
-        reflect(mind.row_ints[ROW_PAIR, gone], mind, plan)
+        # One kind of whole number, or these functions would be compiled twice.
+        pair_gone = int(mind.row_ints[ROW_PAIR, gone])
+        reweigh(pair_gone, mind)
+        reflect(pair_gone, mind, plan)
         activate_everywhere(mind.row_ints[ROW_STATE, gone], mind, plan)
 
 
@@ -224,8 +225,7 @@ def refresh_terminal_signals(rule: Any, mind: Mind, plan: Plan) -> None:
     """Recompute the visitation rewards at the end of episodes, all of which may depend on the largest count."""
     row = mind.into[END]
     while row != NONE:
-        pair = mind.row_ints[ROW_PAIR, row]
-        refresh_signals(rule, pair, mind, plan)
-        reflect(pair, mind, plan)
+        pair = int(mind.row_ints[ROW_PAIR, row])
+        refresh_signals(rule, pair, pair + 1, mind, plan)
         activate_everywhere(mind.row_ints[ROW_STATE, row], mind, plan)
         row = mind.row_ints[ROW_INTO, row]
