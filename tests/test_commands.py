@@ -15,6 +15,8 @@ from PIL import Image
 import wanderlust as wl
 from wanderlust import cli
 from wanderlust.commands.compare import median
+from wanderlust.commands.diagnose import paragraphs
+from wanderlust.commands.diagnosis import diagnosed
 from wanderlust.commands.options import as_typed, read_options
 from wanderlust.commands.threshold import best_return, threshold_of
 from wanderlust.studies import runner
@@ -294,6 +296,16 @@ def test_diagnose_is_honest_when_nothing_was_found(type_in):
     code, said, _ = type_in("diagnose", "MountainCar-v0", "--bins", 5, *words)
     assert code == 0
     assert "No episode came to an end within 60 steps" in said
+
+
+def test_what_one_seed_finds_is_found():
+    """The median of two seeds, of which one found something, is never; but something was found."""
+    lake = {"kind": "environment", "world": "FrozenLake-v1", "world_options": {"is_slippery": False}}
+    runs = [Run(**lake, explorer="vv-ucb", settings={"steps": steps, "evaluate_every": 300}) for steps in (300, 5)]
+    found = diagnosed({"vv-ucb": [run.train() for run in runs]}, steps=300, horizon=100)
+    assert found.explorers[0].first_reward == float("inf")
+    assert found.found
+    assert dict(paragraphs(found))["Distractors"] == ["None was seen."]
 
 
 # --- explain, worlds, explorers --------------------------------------------------------------------
