@@ -153,10 +153,10 @@ def _on_distractors(found: Diagnosis) -> Iterator[str]:
             f"{each.explorer} settles for a return of {each.greedy_return:.4g}, although {best.explorer} found a "
             f"policy worth {best.greedy_return:.4g}: the smaller reward distracts it."
         )
-    missed = [each.explorer for each in found.explorers if math.isinf(each.first_reward)]
+    missed = [each.explorer for each in found.explorers if each.explorer not in found.finders]
     if found.found and missed:
         yield f"Never paid anything above 0: {', '.join(missed)}."
-    if found.best_return is not None and found.best_return > best.greedy_return + 1e-9 and not found.varied_pairs:
+    if found.best_return is not None and found.best_return > found.best_policy + 1e-9 and not found.varied_pairs:
         yield (
             f"Some episode returned {found.best_return:.4g}, but no policy learnt to repeat it: more steps, or a "
             "larger discount, may help."

@@ -76,11 +76,18 @@ class Diagnosis:
     """How long the shortest episode was that returned the best that was found."""
     best_return: float | None
     """The best that any episode returned."""
+    best_policy: float
+    """The best that the policy of any seed returns in the end."""
 
     @property
     def found(self) -> bool:
-        """Whether most seeds of any explorer were paid more than nothing."""
-        return any(math.isfinite(each.first_reward) for each in self.explorers)
+        """Whether any seed of any explorer was ever paid more than nothing."""
+        return bool(self.finders)
+
+    @property
+    def finders(self) -> set[str]:
+        """The explorers that were ever paid more than nothing, with any of their seeds."""
+        return {name for reward in self.rewards if reward.value is not None and reward.value > 0 for name in reward.by}
 
     @property
     def ends_are_goals(self) -> bool:
@@ -106,7 +113,7 @@ class Diagnosis:
         return tuple(
             each
             for each in self.explorers
-            if math.isfinite(each.first_reward)
+            if each.explorer in self.finders
             and each.explorer != "random"
             and not _alike(each.greedy_return, best)
             and each.greedy_return > self.worth_of_nothing
@@ -142,6 +149,7 @@ def diagnosed(results: Results, *, steps: int, horizon: int | None) -> Diagnosis
         longest_episode=int(episodes[:, 1].max()) if len(episodes) else steps,
         depth=None if best is None else int(episodes[[_alike(value, best) for value in episodes[:, 2]], 1].min()),
         best_return=best,
+        best_policy=max(float(result.returns[-1]) for result in everything),
     )
 
 

@@ -88,7 +88,9 @@ def made(runs: Sequence[Run], folder: Path, *, jobs: int | None, quiet: bool) ->
     store = Store(folder)
     outcome = run_all(runs, store, jobs=jobs, progress=Progress(quiet=quiet))
     for failure in outcome.failures:
-        print(f"failed: {failure}\n{failure.trace}", file=sys.stderr)
+        # The progress has told of it already, unless that was to be quiet.
+        told = f"failed: {failure}\n" if quiet else ""
+        print(f"{told}{failure.trace}", end="", file=sys.stderr)
     problems: list[str] = []
     results: Results = {run.explorer: [] for run in runs}
     for stored in store.each(runs, problems):

@@ -57,13 +57,16 @@ def record_video(agent: Agent, environment: Environment, path: Path, *, seed: in
 
 def _drawing(environment: Environment) -> Any:
     """Return the environment in the mode in which it returns pictures."""
+    why = "it is made in another mode"
     try:
         env = environment_by_name(environment.name, {"render_mode": "rgb_array", **environment.options})
     except WanderlustError as error:
-        raise _cannot_draw(environment.environment, str(error)) from error
-    modes = env.metadata.get("render_modes") or []
+        # Perhaps it takes no such option because it always draws.
+        why = str(error)
+        env = environment_by_name(environment.name, environment.options)
     if env.render_mode != "rgb_array":
-        raise _cannot_draw(environment.environment, f"its render modes are {', '.join(map(str, modes)) or 'none'}")
+        env.close()
+        raise _cannot_draw(environment.environment, why)
     return env
 
 

@@ -40,8 +40,10 @@ def _entry(stored: Stored, *, curves: bool) -> dict[str, Any]:
     run, result, about = stored
     entry: dict[str, Any] = {
         "key": run.key,
+        "kind": run.kind,
         "world": run.world,
         "world_options": dict(run.world_options),
+        "told_by": dict(run.told_by),
         "explorer": run.explorer,
         "explorer_options": dict(run.explorer_options),
         "settings": dict(run.settings),
