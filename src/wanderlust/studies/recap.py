@@ -23,6 +23,10 @@ WORLDS = ("deep-sea", "taxi", "deep-gridworld", "toy", "prison", "wall")
 INITIALS = ("zero", "optimistic")
 SEEDS = 20
 
+DEEP_SEA_BUDGET = 100_000
+"""The paper's table of the deep sea was not made with the 500,000 steps of its code: after 100,000, explorers that
+learn nothing have discovered what the table says, after 500,000 much more; see docs/deviations.md."""
+
 _QUICK_SEEDS = {"deep-sea": 2, "wall": 2}
 _QUICK_DEEP_SEA: dict[str, Any] = {"depth": 20}
 _QUICK_DEEP_SEA_BUDGET = 50_000
@@ -50,7 +54,7 @@ def runs(choice: Choice) -> list[Run]:
 def _horizons(world: str, quick: bool) -> list[dict[str, int]]:
     """Return the settings of the horizons: short and long, or in deep sea, where every episode is as long, only one."""
     if world == "deep-sea":
-        return [{"budget": _QUICK_DEEP_SEA_BUDGET}] if quick else [{}]
+        return [{"budget": _QUICK_DEEP_SEA_BUDGET if quick else DEEP_SEA_BUDGET}]
     return [{"horizon": horizon} for horizon in _horizons_of(world)]
 
 
@@ -87,5 +91,5 @@ STUDY = Study(
     what="states discovered and return learnt: 6 worlds, 9 explorers, 2 starts of Q, 2 horizons",
     runs=runs,
     report=report,
-    quick="5 seeds (deep-sea and wall: 2) instead of 20; deep-sea 20 deep with 50,000 steps instead of 50 with 500,000",
+    quick="5 seeds (deep-sea and wall: 2) instead of 20; deep-sea 20 deep with 50,000 steps instead of 50 with 100,000",
 )
