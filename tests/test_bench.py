@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.bench.measures import check_reference, full_memory, sweep_against_stream, wall_like
+from wanderlust.bench.against_numpy import check_reference, full_memory
+from wanderlust.bench.measures import wall_like
 from wanderlust.bench.plain_numpy import Transcription, Tuned
 from wanderlust.bench.report import as_json, plot_growth, table
 from wanderlust.bench.result import Result, Skipped, faster, limited, within
+from wanderlust.bench.sweeps import sweep_against_stream
 
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count"])

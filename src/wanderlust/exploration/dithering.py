@@ -45,7 +45,8 @@ def explores(rule: Any, view: View, random: Streams) -> bool:
         one = decayed_epsilon(rule.epsilon, rule.decay, stretch * STRETCH_LENGTH)
         other = decayed_epsilon(rule.epsilon, rule.decay, (stretch + 1) * STRETCH_LENGTH)
         notes[STRETCH] = stretch + 1
-        notes[LOWEST], notes[HIGHEST] = min(one, other) * (1.0 - ROUNDING), max(one, other) * (1.0 + ROUNDING)
+        notes[LOWEST] = (one if one < other else other) * (1.0 - ROUNDING)
+        notes[HIGHEST] = (other if one < other else one) * (1.0 + ROUNDING)
     drawn = uniform(random, EXPLORER)
     if drawn < notes[LOWEST]:
         return True

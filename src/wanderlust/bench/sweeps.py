@@ -1,0 +1,133 @@
+"""The sweeps and the minibatches on their own, against plainer ways to do the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wanderlust.bench.result import best_of, faster, within
+from wanderlust.bench.timing import MICRO, Lines, a_run, whole_run
+from wanderlust.compiled import by_reference, entry
+from wanderlust.learning.mind import N_ROWS, N_STATES, N_STORED, Mind, Plan
+from wanderlust.learning.replay import discard_batch, draw_batch
+from wanderlust.learning.sweep import sweep_dense
+from wanderlust.training import Session
+from wanderlust.worlds import make_world
+
+
+@entry
+def _sweep_often(table: int, mind: Mind, plan: Plan, times: int) -> None:
+    for _ in range(times):
+        sweep_dense(table, mind, plan)
+
+
+@entry
+def _stream_often(values: Any, reward: Any, next_id: Any, times: int) -> None:
+    """Read and write the arrays of a sweep in order: its arithmetic, with the next state's number for its value."""
+    for _ in range(times):
+        for pair in range(len(values)):
+            values[pair] = values[pair] + 0.5 * ((reward[pair] + 0.99 * next_id[pair]) - values[pair])
+
+
+def sweep_against_stream(quick: bool) -> Lines:
+    """Compare one dense sweep of W over all of `wall` with streaming the same arrays once."""
+    session = Session("wall", "vv-ucb", seed=1)
+    session.advance(60_000)
+    mind, plan, times = session.mind, session.plan, 500
+    n_pairs = int(mind.numbers[N_STATES] + 1) * plan.n_actions
+    table = plan.visitation
+    values, reward = mind.values[table, :n_pairs].copy(), mind.mirror[table, :n_pairs].copy()
+    next_id = mind.next_id[:n_pairs].copy()
+    m, p = by_reference(mind), by_reference(plan)
+    _sweep_often(table, m, p, 1)
+    _stream_often(values, reward, next_id, 1)
+    ours, stream = best_of(
+        5 if quick else 20,
+        lambda: _sweep_often(table, m, p, times),
+        lambda: _stream_often(values, reward, next_id, times),
+    )
+    yield within(
+        f"one dense W sweep over {n_pairs:,} pairs, against streaming its arrays",
+        MICRO * ours / times,
+        MICRO * stream / times,
+        2.5,
+        unit="µs",
+    )
+
+
+def active_against_dense(quick: bool) -> Lines:
+    """Compare the work lists with plain sweeps of our own, compiled as well."""
+    wall, steps, times = make_world("wall"), 100_000, 4_000
+    # A plain sweep over the whole world, as the work list would have to be replaced by once all is discovered.
+    session = Session(wall, "vv-ucb", seed=1)
+    session.advance(60_000)
+    m, p = by_reference(session.mind), by_reference(session.plan)
+    _sweep_often(0, m, p, 1)
+    # Both take hundredths of a second, and many turns: so both find moments in which a busy machine leaves them alone.
+    ours, dense = best_of(
+        10 if quick else 50,
+        a_run(wall, "epsilon-greedy", steps=steps),
+        lambda: _sweep_often(0, m, p, times),
+    )
+    yield faster(
+        "wall, ε-greedy, whole budget, work list against a dense sweep each step",
+        MICRO * ours / steps,
+        MICRO * dense / times,
+        25,
+        unit="µs/step",
+    )
+    deep_sea, steps = make_world("deep-sea"), 100_000 if quick else 500_000
+    ours, plain = best_of(
+        1 if quick else 3,
+        a_run(deep_sea, "vv-ucb", steps=steps),
+        a_run(deep_sea, "vv-ucb", steps=steps, plain_sweeps=True),
+    )
+    yield faster(
+        f"deep-sea 50, vv-ucb, {steps:,} steps, against dense sweeps of all three tables",
+        MICRO * ours / steps,
+        MICRO * plain / steps,
+        3,
+        unit="µs/step",
+    )
+
+
+@entry
+def _draw_often(mind: Mind, plan: Plan, times: int) -> None:
+    for _ in range(times):
+        discard_batch(draw_batch(mind, plan), mind)
+
+
+def minibatches(quick: bool) -> Lines:
+    """Compare draws without replacement with NumPy's, and a step of a bootstrapped ensemble with one of vv-ucb."""
+    n_stored, batch, times = 500_000, 1024, 100
+    session = Session("wall", "bootstrapped", seed=1)
+    session.advance(500)
+    mind = session.mind._replace(memory=np.zeros(n_stored, np.uint32))
+    mind.memory[:] = np.random.default_rng(0).integers(0, int(mind.numbers[N_ROWS]), n_stored)
+    mind.numbers[N_STORED] = n_stored
+    m, p = by_reference(mind), by_reference(session.plan)
+    _draw_often(m, p, 1)
+    generator = np.random.default_rng(0)
+    ours, numpy = best_of(
+        5 if quick else 20,
+        lambda: _draw_often(m, p, times),
+        lambda: [generator.choice(n_stored, batch, replace=False) for _ in range(times)],
+    )
+    yield faster(
+        f"minibatch of {batch:,} out of {n_stored:,} without replacement, against Generator.choice",
+        MICRO * ours / times,
+        MICRO * numpy / times,
+        4,
+        unit="µs",
+    )
+    wall, steps = make_world("wall"), 20_000 if quick else 100_000
+    ensemble = whole_run(wall, "bootstrapped", steps=steps, repeats=1)
+    visitation = whole_run(wall, "vv-ucb", steps=steps if steps > 50_000 else 100_000, repeats=1)
+    yield within(
+        "wall, bootstrapped with 10 heads, against a step of vv-ucb",
+        MICRO * ensemble,
+        MICRO * visitation,
+        6,
+        unit="µs/step",
+    )
