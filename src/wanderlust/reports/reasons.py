@@ -9,12 +9,12 @@ from wanderlust.reports.cells import Cell, Numbers, Row
 STARTS, HORIZONS = ("zero", "optimistic"), ("short", "long")
 
 _RANDOM_IN_THE_WALL = (
-    "A random walk needs no learning: simulated on its own, without this package, it discovers 63.3 % with the short and "
-    "68.1 % with the long horizon, as here. The paper's numbers are 1.03 times as large, for this algorithm only."
+    "A random walk needs no learning: simulated on its own, without this package, it discovers 63.3 % with the short "
+    "and 68.1 % with the long horizon, as here. The paper's numbers are 1.03 times as large, for this algorithm only."
 )
 _RANDOM_IN_THE_TAXI = (
-    "With 200 seeds: discovery 57.1 ± 0.6 %, success 8.7 ± 1.0 %. Both ± of the paper's row are those of its row for the "
-    "short horizon, in which our 2.5 ± 0.5 % agree with its 1.9 ± 1.5 %."
+    "With 200 seeds: discovery 57.1 ± 0.6 %, success 8.7 ± 1.0 %. Both ± of the paper's row are those of its row for "
+    "the short horizon, in which our 2.5 ± 0.5 % agree with its 1.9 ± 1.5 %."
 )
 _RANDOM_IN_THE_TOY = (
     "Luck, here and there: the success of a random walk is 60.6 % in closed form, and 63.5 ± 6.8 % with 200 seeds, "
@@ -42,8 +42,8 @@ _KNOWN: Mapping[Cell, str] = {
         "Luck: with 200 seeds it is 98.5 ± 0.3 % and 67.5 ± 6.6 %, which agrees with the paper."
     ),
     Cell("toy", "zero", "long", "ucb1"): (
-        "All of 200 seeds learnt the best policy here. Of 20 seeds, each with the only treasure or without, 98.5 ± 0.22 "
-        "% cannot be the mean."
+        "All of 200 seeds learnt the best policy here. Of 20 seeds, each with the only treasure or without, 98.5 ± "
+        "0.22 % cannot be the mean."
     ),
     Cell("prison", "zero", "long", "thompson"): (
         "With 200 seeds success is 37.5 ± 3.4 %, 3.1 standard errors from the paper's 29.3 ± 4.1 %; discovery agrees."
