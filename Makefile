@@ -1,5 +1,5 @@
 # Everything happens in a virtual environment of its own, so it works where the system's Python refuses to install.
-#   make demo    train four explorers and print what they found
+#   make demo    train four explorers, then the paper's tables in small beside the paper's
 #   make test    style, types and tests
 #   make clean   remove the environment and all that was built
 PYTHON ?= python3
@@ -10,6 +10,7 @@ BIN = $(VENV)/bin
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
+	$(BIN)/wanderlust reproduce recap --quick --out results
 
 test: $(VENV)/ready-for-tests
 	$(BIN)/ruff check .
