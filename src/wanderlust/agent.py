@@ -240,13 +240,14 @@ class Agent:
 
     def action_values(self, state: int) -> Floats:
         """Return the target table's Q-values of a state."""
-        first = self._ids[self._checked_state(state, "state")] * self.n_actions
+        known = self._checked_state(state, "state")  # This may make the list of numbers longer.
+        first = self._ids[known] * self.n_actions
         return self.mind.values[TARGET, first : first + self.n_actions].copy()
 
     def explain(self, state: int) -> Explanation:
         """Say what the explorer would do in a state now, and why. Changes nothing."""
-        number = int(self._ids[self._checked_state(state, "state")])
-        return explain(self.rule, number, int(state), self.mind, self.plan)
+        known = self._checked_state(state, "state")
+        return explain(self.rule, int(self._ids[known]), known, self.mind, self.plan)
 
     def evaluate(self, world: World) -> float:
         """Return the greedy policy's discounted return in a deterministic world, ties broken at random."""

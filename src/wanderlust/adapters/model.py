@@ -12,7 +12,7 @@ from gymnasium import Env
 from wanderlust.adapters.environments import make_environment
 from wanderlust.errors import InvalidEnvironment, InvalidWorld
 from wanderlust.mdp import FloatArray, TabularMDP
-from wanderlust.worlds import Defaults, World, check_world
+from wanderlust.worlds import Defaults, World, check_mdp, check_world
 from wanderlust.worlds.outcomes import merge_outcomes
 
 OBSERVED_RESETS = 10_000
@@ -35,7 +35,13 @@ def world_from_gym(env: Env[Any, Any] | str, **options: Any) -> World:
             "CliffWalking and Taxi. `wl.learn` needs none."
         )
     mdp = _mdp_of(model, name)
-    mdp = merge_outcomes(mdp._replace(start=_starts(made, mdp.n_states, name)))
+    mdp = mdp._replace(start=_starts(made, mdp.n_states, name))
+    try:
+        # Before merging, which takes an outcome without alternatives for certain.
+        check_mdp(mdp)
+    except InvalidWorld as error:
+        raise InvalidWorld(f"{name}: {error}") from None
+    mdp = merge_outcomes(mdp)
     horizon = None if made.spec is None else made.spec.max_episode_steps
     world = World(
         name=name,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from gymnasium import Env, Wrapper
 from gymnasium.spaces import Discrete
+from gymnasium.utils import RecordConstructorArgs
 
 from wanderlust.adapters.actions import numbered_actions
 from wanderlust.adapters.bins import Bounds, Counts
@@ -26,7 +27,7 @@ from wanderlust.adapters.observations import Key, telling
 from wanderlust.errors import InvalidObservation, check_integer
 
 
-class Tabular(Wrapper[Any, Any, Any, Any]):
+class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """An environment whose observations are the numbers of its states and whose actions are numbered from 0."""
 
     def __init__(
@@ -39,7 +40,6 @@ class Tabular(Wrapper[Any, Any, Any, Any]):
         action_bins: Counts | None = None,
         reset_seed: int | None = None,
     ) -> None:
-        super().__init__(env)
         self.given: dict[str, Any] = {
             "key": key,
             "bins": bins,
@@ -47,6 +47,9 @@ class Tabular(Wrapper[Any, Any, Any, Any]):
             "action_bins": action_bins,
             "reset_seed": reset_seed,
         }
+        """What it was made with."""
+        RecordConstructorArgs.__init__(self, **self.given)
+        Wrapper.__init__(self, env)
         self.reset_seed = None if reset_seed is None else check_integer("reset_seed", reset_seed, low=0)
         self._telling = telling(env, key, bins, bounds)
         self._actions = numbered_actions(env.action_space, action_bins)

@@ -15,6 +15,7 @@ from wanderlust.errors import InvalidSetting, check_choice, check_flag, check_nu
 from wanderlust.exploration.counts import Kappa, coefficient
 from wanderlust.exploration.formulas import (
     for_ever,
+    local_ucb_start,
     long_term_ucb,
     long_term_ucb_start,
     pseudocount,
@@ -53,13 +54,19 @@ class VvUcb(NamedTuple):
         kappa: Kappa = None,
         visitation_discount: VisitationDiscount = None,
         initial_margin: Annotated[float, "How far above its bound W starts; 0 is the next larger number."] = 0.0,
+        initial_bound: Annotated[
+            str,
+            "What W starts above: 'everywhere', so that an untried action is worth any way to it, or 'here', so that "
+            "it goes before the tried actions of its own state; better where chance decides what can be reached.",
+        ] = "everywhere",
         log_plus_one: Annotated[bool, "Whether the visitation reward has log(1 + Σn) instead of log Σn."] = False,
     ) -> VvUcb:
         """Work out κ and the initial value of W."""
         kappa, span = coefficient(problem, kappa)
         discount = _discount(problem, visitation_discount)
         margin = check_number("initial_margin", initial_margin, low=0)
-        bound = long_term_ucb_start(problem.n_actions, span, discount)
+        here = check_choice("initial_bound", initial_bound, ("everywhere", "here")) == "here"
+        bound = (local_ucb_start if here else long_term_ucb_start)(problem.n_actions, span, discount)
         start = bound + margin if margin > 0.0 else float(np.nextafter(bound, np.inf))
         return cls(kappa, discount, start, 1.0 if check_flag("log_plus_one", log_plus_one) else 0.0)
 

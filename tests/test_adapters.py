@@ -1,0 +1,447 @@
+"""Any Gymnasium environment has numbered states and actions, exactly where that is possible, in bins where it is not."""
+
+import gymnasium as gym
+import minigrid  # noqa: F401
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import wanderlust as wl
+from wanderlust.adapters.keys import Keys, content_of
+from wanderlust.errors import InvalidEnvironment, InvalidObservation, InvalidSetting
+from wanderlust.planning import optimal_values, policy_value
+
+
+class Scripted(gym.Env):
+    """Shows the observations it is given, one after the other, and takes any action of its space."""
+
+    def __init__(self, space, observations=(), actions=None, infos=()):
+        self.observation_space = space
+        self.action_space = spaces.Discrete(2) if actions is None else actions
+        self.observations, self.infos = list(observations), list(infos)
+        self.taken = []
+
+    def _next(self):
+        info = self.infos.pop(0) if self.infos else {}
+        return (self.observations.pop(0) if self.observations else self.observation_space.sample()), info
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self._next()
+
+    def step(self, action):
+        self.taken.append(action)
+        observation, info = self._next()
+        return observation, 0.0, False, False, info
+
+
+def walk(env, steps):
+    """Return the states of a walk."""
+    states = [env.reset(seed=0)[0]]
+    for _ in range(steps):
+        states.append(env.step(0)[0])
+    return states
+
+
+# --- Observations that are states as they are ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("space", "observations", "keys"),
+    [
+        (spaces.Discrete(5), [3, np.int64(1), 3], [3, 1]),
+        (spaces.Discrete(5, start=-2), [-2, 2, -2], [-2, 2]),
+        (spaces.MultiDiscrete([3, 4]), [np.array([2, 3]), np.array([0, 0]), np.array([2, 3])], [(2, 3), (0, 0)]),
+        (spaces.MultiBinary(2), [np.array([1, 0], np.int8), np.array([0, 0], np.int8)] * 2, [(1, 0), (0, 0)]),
+        (
+            spaces.Tuple([spaces.Discrete(3), spaces.MultiBinary(1)]),
+            [(1, np.array([1], np.int8)), (1, np.array([0], np.int8))] * 2,
+            [(1, (1,)), (1, (0,))],
+        ),
+        (
+            spaces.Dict({"door": spaces.Discrete(2), "at": spaces.MultiDiscrete([9, 9])}),
+            [{"door": 1, "at": np.array([4, 5])}, {"door": 0, "at": np.array([4, 5])}] * 2,
+            [(("at", (4, 5)), ("door", 1)), (("at", (4, 5)), ("door", 0))],
+        ),
+    ],
+)
+def test_exact_spaces_are_numbered_in_the_order_in_which_they_are_met(space, observations, keys):
+    env = wl.tabular(Scripted(space, observations))
+    assert walk(env, 2) == [0, 1, 0]
+    assert [env.key_of(state) for state in range(env.n_states)] == keys
+    assert all(isinstance(env.describe(state), str) for state in range(env.n_states))
+    assert env.observation_space.contains(np.int64(1))
+
+
+@pytest.mark.parametrize(
+    ("space", "n"),
+    [
+        (spaces.Discrete(5), 5),
+        (spaces.MultiDiscrete([3, 4]), 12),
+        (spaces.MultiBinary([2, 2]), 16),
+        (spaces.Tuple([spaces.Discrete(3), spaces.Dict({"x": spaces.MultiBinary(2)})]), 12),
+        (spaces.MultiDiscrete([1000] * 8), 200_000_000),
+    ],
+)
+def test_the_space_of_states_is_as_large_as_what_can_be_seen(space, n):
+    assert wl.tabular(Scripted(space)).observation_space.n == n
+
+
+@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")
+def test_wrapped_environments_are_gymnasium_environments():
+    from gymnasium.utils.env_checker import check_env
+
+    check_env(wl.tabular(gym.make("FrozenLake-v1").unwrapped), skip_render_check=True)
+
+
+def test_an_observation_outside_its_space_is_named():
+    env = wl.tabular(Scripted(spaces.Discrete(5), [0, 7]))
+    env.reset()
+    with pytest.raises(InvalidObservation, match=r"observation 7, .* outside .* Discrete\(5\)"):
+        env.step(0)
+    env = wl.tabular(Scripted(spaces.MultiDiscrete([2, 2]), [np.array([0, 2])]))
+    with pytest.raises(InvalidObservation, match="outside its own space"):
+        env.reset()
+
+
+@pytest.mark.parametrize(
+    ("space", "words"),
+    [
+        (spaces.Box(0, 1, (2,)), ["Box", "bins=20", "key='hash'"]),
+        (spaces.Dict({"camera": spaces.Box(0, 255, (3,), np.uint8)}), ["observation['camera']", "key='hash'"]),
+        (spaces.Tuple([spaces.Discrete(2), spaces.Box(0, 1)]), ["observation[1]"]),
+        (spaces.Sequence(spaces.Discrete(2)), ["Sequence", "key=function"]),
+    ],
+)
+def test_what_is_no_state_says_what_to_do(space, words):
+    with pytest.raises(InvalidEnvironment) as caught:
+        wl.tabular(Scripted(space))
+    assert all(word in str(caught.value) for word in words), caught.value
+
+
+# --- Keys ----------------------------------------------------------------------------------------------
+
+
+def test_a_key_can_be_a_function_of_observation_and_info():
+    space, seen = spaces.Box(-9, 9, (2,)), [np.array([1.5, 2.0]), np.array([1.9, -1.0]), np.array([-3.0, 0.0])]
+    assert walk(wl.tabular(Scripted(space, list(seen)), key=lambda o: int(o[0])), 2) == [0, 0, 1]
+    infos = [{"room": 1}, {"room": 2}, {"room": 1}]
+    by_both = wl.tabular(Scripted(space, list(seen), infos=list(infos)), key=lambda o, info: (int(o[0]), info["room"]))
+    assert walk(by_both, 2) == [0, 1, 2]
+    by_info = wl.tabular(Scripted(space, list(seen), infos=list(infos)), key="info:room")
+    assert walk(by_info, 2) == [0, 1, 0]
+    assert by_info.key_of(1) == 2
+
+
+def test_a_missing_field_of_the_info_is_named():
+    env = wl.tabular(Scripted(spaces.Box(0, 1), infos=[{"cell": 3}]), key="info:room")
+    with pytest.raises(InvalidEnvironment, match="'room'.*'cell'"):
+        env.reset()
+
+
+def test_hash_is_the_content_of_the_observation_where_the_environment_has_no_hash():
+    seen = [np.zeros((9, 9)), np.ones((9, 9)), np.zeros((9, 9))]
+    assert walk(wl.tabular(Scripted(spaces.Box(0, 1, (9, 9)), seen), key="hash"), 2) == [0, 1, 0]
+
+
+def test_hash_is_the_whole_state_of_a_minigrid():
+    """Two places that look alike through the agent's eyes are two states; carrying the key is another again."""
+    env = wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key="hash", reset_seed=0)
+    by_view = wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key=lambda o: o["image"].tobytes(), reset_seed=0)
+    agent = wl.learn(env, "vv-ucb", steps=600, quiet=True)
+    wl.learn(by_view, "vv-ucb", steps=600, quiet=True)
+    assert env.n_states > by_view.n_states
+    carrying = {env.key_of(state)[2] for state in range(env.n_states)}
+    assert None in carrying
+    assert len(carrying) > 1
+    assert agent.discovered <= env.n_states
+
+
+@pytest.mark.parametrize("key", [lambda o: [o, {1}], lambda o: {1, 2}])
+def test_what_cannot_be_hashed_is_named(key):
+    with pytest.raises(InvalidObservation, match=r"set.*not hashable.*key="):
+        wl.tabular(Scripted(spaces.Discrete(2)), key=key).reset()
+
+
+def test_nan_is_no_state():
+    with pytest.raises(InvalidObservation, match="NaN"):
+        wl.tabular(Scripted(spaces.Box(0, 1), [np.array([np.nan])]), key="hash").reset()
+    with pytest.raises(InvalidObservation, match="NaN"):
+        wl.tabular(Scripted(spaces.Box(0, 1), [np.array([np.nan])]), bins=3).reset()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"key": "sha"}, {"key": "info:"}, {"key": 3}, {"key": "hash", "bins": 3}, {"bounds": [(0, 1)]}, {"reset_seed": -1}],
+)
+def test_options_that_make_no_sense(options):
+    with pytest.raises(wl.WanderlustError):
+        wl.tabular(Scripted(spaces.Box(0, 1)), **options)
+
+
+def test_keys_come_back_from_a_file():
+    keys = Keys()
+    for key in (3, "x", (1, ("a", b"\x00\xff")), None, 2.5, True, -7):
+        keys.number_of(content_of(key))
+    again = Keys.from_array(keys.to_array())
+    assert [again.key_of(i) for i in range(len(again))] == [keys.key_of(i) for i in range(len(keys))]
+    keys.number_of(frozenset([1]))
+    with pytest.raises(InvalidObservation, match="frozenset"):
+        keys.to_array()
+
+
+# --- Bins ----------------------------------------------------------------------------------------------
+
+
+def test_boxes_are_cut_into_bins():
+    space = spaces.Box(np.array([0.0, -1.0]), np.array([1.0, 1.0]), dtype=np.float64)
+    seen = [(0.0, -1.0), (0.249, -0.01), (0.25, 0.0), (1.0, 1.0), (0.0, -0.5)]
+    env = wl.tabular(Scripted(space, [np.array(o) for o in seen]), bins=(4, 2))
+    walk(env, 4)
+    assert [env.key_of(s) for s in range(env.n_states)] == [(0, 0), (1, 1), (3, 1)]
+    assert env.describe(1) == "[0.25, 0.5] × [0, 1]"
+    assert env.observation_space.n == 8
+
+
+def test_an_unbounded_dimension_is_named_and_can_be_bounded():
+    with pytest.raises(InvalidEnvironment, match=r"dimension 1 .*unbounded.*bounds=\{1: \(low, high\)\}"):
+        wl.tabular("CartPole-v1", bins=6)
+    env = wl.tabular("CartPole-v1", bins=6, bounds={1: (-3, 3), 3: (-4, 4)})
+    env.reset(seed=0)
+    box = spaces.Box(-np.inf, np.inf, (1,))
+    env = wl.tabular(Scripted(box, [np.array([x]) for x in (-9.0, np.inf, 0.1)]), bins=2, bounds=[(-1, 1)])
+    walk(env, 2)
+    assert [env.key_of(s) for s in range(env.n_states)] == [(0,), (1,)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bins": 0},
+        {"bins": (3,)},
+        {"bins": 2.5},
+        {"bins": "many"},
+        {"bins": 3, "bounds": [(0, 1)]},
+        {"bins": 3, "bounds": {5: (0, 1)}},
+        {"bins": 3, "bounds": [(1, 0), None]},
+        {"bins": 3, "bounds": [3, None]},
+    ],
+)
+def test_bins_that_make_no_sense(options):
+    with pytest.raises(InvalidSetting):
+        wl.tabular(Scripted(spaces.Box(0, 1, (2,))), **options)
+
+
+def test_bins_are_for_boxes():
+    with pytest.raises(InvalidEnvironment, match="Box"):
+        wl.tabular("FrozenLake-v1", bins=3)
+
+
+# --- Actions -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("space", "options", "expected"),
+    [
+        (spaces.Discrete(3, start=5), {}, [5, 6, 7]),
+        (spaces.MultiDiscrete([2, 3]), {}, [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]),
+        (spaces.MultiBinary(2), {}, [[0, 0], [0, 1], [1, 0], [1, 1]]),
+        (spaces.Box(-2, 2, (1,)), {"action_bins": 3}, [[-2], [0], [2]]),
+        (spaces.Box(0, 1, (2,)), {"action_bins": (2, 1)}, [[0, 0.5], [1, 0.5]]),
+    ],
+)
+def test_actions_are_numbered(space, options, expected):
+    inner = Scripted(spaces.Discrete(2), actions=space)
+    env = wl.tabular(inner, **options)
+    env.reset()
+    assert env.action_space.n == len(expected)
+    for number in range(env.n_actions):
+        env.step(number)
+    assert [np.asarray(action).tolist() for action in inner.taken] == expected
+    assert all(space.contains(action) for action in inner.taken)
+    with pytest.raises(InvalidObservation, match=f"from 0 to {len(expected) - 1}"):
+        env.step(len(expected))
+
+
+@pytest.mark.parametrize(
+    ("space", "options", "words"),
+    [
+        (spaces.Box(-1, 1, (2,)), {}, "continuous.*action_bins"),
+        (spaces.Box(-np.inf, 1, (2,)), {"action_bins": 3}, "dimension 0 of the actions is unbounded"),
+        (spaces.Dict({"a": spaces.Discrete(2)}), {}, "ActionWrapper"),
+        (spaces.MultiDiscrete([100, 100, 100]), {}, "1,000,000 actions"),
+        (spaces.Discrete(2), {"action_bins": 3}, "action_bins is for actions that are a Box"),
+    ],
+)
+def test_actions_that_cannot_be_numbered_say_what_to_do(space, options, words):
+    with pytest.raises(wl.WanderlustError, match=words):
+        wl.tabular(Scripted(spaces.Discrete(2), actions=space), **options)
+
+
+# --- Names, layouts, twins -----------------------------------------------------------------------------
+
+
+def test_names_that_gymnasium_does_not_know():
+    with pytest.raises(wl.WanderlustError, match=r"'FrozenLak-v1'.*Did you mean 'FrozenLake-v1'"):
+        wl.tabular("FrozenLak-v1")
+    with pytest.raises(wl.WanderlustError, match="module"):
+        wl.tabular("nowhere/Thing-v0")
+    with pytest.raises(InvalidEnvironment, match="VectorEnv"):
+        wl.tabular(gym.make_vec("FrozenLake-v1", 2))
+
+
+def test_a_reset_seed_fixes_the_layout():
+    fixed = wl.tabular(gym.make("MiniGrid-FourRooms-v0"), key="hash", reset_seed=3)
+    assert {fixed.reset(seed=seed)[0] for seed in range(4)} == {0}
+    free = wl.tabular(gym.make("MiniGrid-FourRooms-v0"), key="hash")
+    assert len({free.reset(seed=seed)[0] for seed in range(4)}) == 4
+
+
+class Twice(gym.RewardWrapper):
+    """A wrapper that does not record how it was made."""
+
+    def reward(self, reward):
+        return 2 * reward
+
+
+@pytest.mark.parametrize("wrap", [lambda env: env, Twice, lambda env: Twice(env.unwrapped)])
+def test_a_twin_shares_the_numbers_and_gives_out_none(wrap):
+    env = wl.tabular(wrap(gym.make("FrozenLake-v1", is_slippery=False)))
+    env.reset(seed=0)
+    twin = env.twin()
+    assert twin.env is not env.env
+    assert type(twin.env) is type(env.env)
+    assert twin.reset(seed=0)[0] == 0
+    assert twin.step(1)[0] == 1
+    assert env.n_states == 1
+    with pytest.raises(InvalidObservation, match="no state 1"):
+        env.key_of(1)
+    assert env.step(1)[0] == 1
+    assert env.key_of(1) == 4
+
+
+# --- Exact models --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "states", "horizon"),
+    [
+        ("FrozenLake-v1", {"map_name": "8x8"}, 64, 100),
+        ("FrozenLake-v1", {"is_slippery": False}, 16, 100),
+        ("CliffWalking-v1", {}, 48, 1000),
+        ("Taxi-v4", {}, 500, 200),
+    ],
+)
+def test_a_world_has_the_transitions_of_its_environment(name, options, states, horizon):
+    env = gym.make(name, **options)
+    world = wl.world_from_gym(env)
+    mdp = world.mdp
+    assert world.n_states == states
+    assert world.defaults.horizon == horizon
+    seen = {}
+    random = np.random.default_rng(0)
+    state, _ = env.reset(seed=1)
+    for _ in range(3000):
+        assert mdp.start[state] > 0 or seen
+        action = int(random.integers(world.n_actions))
+        following, reward, terminated, truncated, _ = env.step(action)
+        same = (mdp.next_state[state, action] == following) & (mdp.terminal[state, action] == terminated)
+        assert mdp.probability[state, action][same & (mdp.reward[state, action] == reward)].sum() > 0
+        seen[state] = True
+        state = env.reset()[0] if terminated or truncated else following
+
+
+def test_known_optima():
+    assert -optimal_values(wl.world_from_gym("CliffWalking-v1").mdp, 1 - 1e-9).v[36] == pytest.approx(13, abs=1e-6)
+    lake = wl.world_from_gym("FrozenLake-v1", is_slippery=False)
+    assert optimal_values(lake.mdp).v[0] == pytest.approx(0.99**5)
+    policy = optimal_values(lake.mdp).policy
+    assert policy_value(lake.mdp, policy)[0] == pytest.approx(0.99**5)
+
+
+class Modelled(gym.Env):
+    """An environment with a model of one's choice."""
+
+    observation_space, action_space = spaces.Discrete(2), spaces.Discrete(1)
+
+    def __init__(self, model, **attributes):
+        self.P = model
+        vars(self).update(attributes)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return int(self.np_random.random() < 0.25), {}
+
+
+GOOD = {0: {0: [(1.0, 1, 0.0, False)]}, 1: {0: [(0.5, 0, 1.0, True), (0.5, 1, 0, False)]}}
+
+
+def test_starts_are_observed_where_they_are_not_told():
+    world = wl.world_from_gym(Modelled(GOOD))
+    assert world.mdp.start[1] == pytest.approx(0.25, abs=0.02)
+    told = wl.world_from_gym(Modelled(GOOD, initial_state_distrib=[0.9, 0.1]))
+    assert told.mdp.start.tolist() == [0.9, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (None, "has no model"),
+        ({}, "has no model"),
+        ({1: GOOD[0]}, "every state from 0"),
+        ({0: {0: [(1.0, 0, 0.0)]}}, r"P\[0\]\[0\] must list"),
+        ({0: {0: [(1.0, 0.5, 0.0, True)]}}, r"P\[0\]\[0\] must list"),
+        ({0: {0: []}}, "without outcomes"),
+        ({0: GOOD[0], 1: {0: [(0.5, 0, 1.0, True)]}}, "sum of probability"),
+        ({0: GOOD[0], 1: {0: [(1.0, 7, 1.0, True)]}}, "next_state"),
+        ({0: GOOD[0], 1: {0: [(1.0, 0, np.nan, True)]}}, "reward"),
+        ({0: GOOD[0], 1: {0: GOOD[1][0], 1: GOOD[1][0]}}, "state 1 has 2 actions"),
+    ],
+)
+def test_models_that_are_none(model, words):
+    with pytest.raises(wl.WanderlustError, match=words):
+        wl.world_from_gym(Modelled(model, initial_state_distrib=[1.0, 0.0][: max(len(model or ()), 1)]))
+
+
+def test_starts_that_are_none():
+    with pytest.raises(wl.WanderlustError, match="2 probabilities that sum to 1"):
+        wl.world_from_gym(Modelled(GOOD, initial_state_distrib=[0.5, 0.2]))
+
+
+# --- Growing -------------------------------------------------------------------------------------------
+
+
+def test_growing_in_leaps_gives_the_same_as_growing_by_doubling(monkeypatch):
+    """Initial values do not depend on the sizes in which tables grow, nor on how they are reserved."""
+    from wanderlust.learning import allocation
+
+    def grown():
+        agent = wl.Agent("random-prior", n_actions=2, reward_range=(0, 1), settings=wl.Settings(replay="none"), seed=3)
+        for state in range(3000):
+            agent.observe(state, agent.act(state), float(state % 7 == 0), state + 1, terminated=False)
+        return agent
+
+    doubled = grown()
+    monkeypatch.setattr(allocation, "LARGEST_COPY", 100)
+    monkeypatch.setattr(allocation, "PREPARED_STATES", 64)
+    leapt = grown()
+    assert leapt.mind.state_capacity > 1_000_000 > leapt.mind.room
+    for name, table in doubled.tables.items():
+        assert np.array_equal(table, leapt.tables[name])
+
+
+def test_an_agent_with_reserved_tables_is_saved_without_the_reserve(monkeypatch, tmp_path):
+    from wanderlust.learning import allocation
+
+    monkeypatch.setattr(allocation, "LARGEST_COPY", 100)
+    agent = wl.Agent("ucb1", n_actions=2, reward_range=(0, 1))
+    for state in range(500):
+        agent.observe(state, agent.act(state), 0.0, state + 1, terminated=False)
+    agent.save(tmp_path / "agent.npz")
+    again = wl.Agent.load(tmp_path / "agent.npz")
+    assert again.mind.state_capacity == agent.mind.room < 10_000 < agent.mind.state_capacity
+    for one in (agent, again):
+        for state in range(500, 6000):
+            one.observe(state, one.act(state), 0.0, state + 1, terminated=False)
+    assert np.array_equal(agent.tables["target"], again.tables["target"])
+    assert np.array_equal(agent.visits, again.visits)
