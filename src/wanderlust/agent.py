@@ -211,14 +211,16 @@ class Agent:
             compiled_now(type(self.rule), "step by step")
             self._compiling = False
 
-    def expect_rewards(self, reward_range: tuple[float, float]) -> None:
-        """Go on with another range of rewards, as when it becomes known by and by: κ and all bounds follow.
+    def adapt(self, reward_range: tuple[float, float] | None = None, **options: Any) -> None:
+        """Go on with another range of rewards, as when it becomes known by and by, or with other options.
 
-        What was learnt stays. What was never tried gets the values with which it would have started.
+        κ and all bounds follow. What was learnt stays. What was never tried gets the values with which it would have
+        started.
         """
-        problem = self.settings.problem(self.n_actions, reward_range)
+        problem = self.settings.problem(self.n_actions, self.reward_range if reward_range is None else reward_range)
         before = self.plan
-        self.rule = configured(type(self.rule), problem, self.options)
+        self.rule = configured(type(self.rule), problem, self.options | options)
+        self.options |= options
         self.plan, _ = make_plan(self.rule, problem, self.settings, learns_q=before.learns_q)
         self.reward_range = problem.reward_range
         self._soil.plan = self.plan

@@ -37,6 +37,8 @@ def save(lesson: Lesson, path: Path) -> None:
         "episode_steps": lesson.episode_steps,
         "recent_returns": list(lesson.recent_returns),
         "estimates_rewards": lesson.estimates_rewards,
+        "adapts": list(lesson.adapts),
+        "met_chance": lesson.met_chance,
         "measures": lesson.measures,
     }
     arrays = {_KEYS: lesson.env.keys.to_array(), _ACTIONS: np.array(lesson.episode_actions, np.int32)}
@@ -51,7 +53,8 @@ def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> Less
         raise BadFile(f"{path}: an agent, but not one that `learn` saved, so there is nothing to go on with.")
     _check_identity(env, saved["environment"], path)
     env.keys = Keys.from_array(arrays[_KEYS])
-    lesson = Lesson(env, agent, steps=steps, estimates_rewards=saved["estimates_rewards"])
+    lesson = Lesson(env, agent, steps=steps, estimates_rewards=saved["estimates_rewards"], adapts=saved["adapts"])
+    lesson.met_chance = saved["met_chance"]
     _lead_back(lesson, saved, [int(action) for action in arrays[_ACTIONS]], path)
     lesson.episode = saved["episode"]
     lesson.recent_returns.extend(saved["recent_returns"])

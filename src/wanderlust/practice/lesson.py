@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from wanderlust.adapters import Tabular
 from wanderlust.agent import Agent
 from wanderlust.errors import EnvironmentFailed, InvalidObservation, WanderlustError
+from wanderlust.practice.defaults import meets_chance, options_by_chance
 
 RECENT_EPISODES = 100
 
@@ -20,13 +21,19 @@ RECENT_EPISODES = 100
 class Lesson:
     """What callbacks see: the agent, the environment, the latest transition, the episodes so far."""
 
-    def __init__(self, env: Tabular, agent: Agent, *, steps: int, estimates_rewards: bool) -> None:
+    def __init__(
+        self, env: Tabular, agent: Agent, *, steps: int, estimates_rewards: bool, adapts: Sequence[str] = ()
+    ) -> None:
         self.env = env
         self.agent = agent
         self.steps = steps
         """The step at which learning ends."""
         self.estimates_rewards = estimates_rewards
         """Whether the rewards' range follows what is seen."""
+        self.adapts = tuple(adapts)
+        """Which of the explorer's options follow what is seen."""
+        self.met_chance = False
+        """Whether they already follow that some action was seen to have several outcomes."""
         self.episode = 0
         """How many episodes are over."""
         self.episode_return, self.episode_steps = 0.0, 0
@@ -64,8 +71,7 @@ class Lesson:
         action = agent.act(state)
         following, paid, terminated, truncated, info = self._ask("step", lambda: self.env.step(action))
         reward = self._checked_reward(paid)
-        if self.estimates_rewards:
-            self._follow_rewards(reward)
+        self._expect(reward)
         agent.observe(state, action, reward, following, terminated, truncated)
         self.state, self.action, self.reward, self.next_state = state, action, reward, following
         self.terminated, self.truncated, self.info = bool(terminated), bool(truncated), info
@@ -77,11 +83,16 @@ class Lesson:
             self.episode += 1
             self.recent_returns.append(self.episode_return)
 
-    def _follow_rewards(self, reward: float) -> None:
-        """Let the rewards' range be that of all rewards seen."""
-        low, high = self.agent.reward_range if self.step > 0 else (reward, reward)
-        if not low <= reward <= high or (low, high) != self.agent.reward_range:
-            self.agent.expect_rewards((min(low, reward), max(high, reward)))
+    def _expect(self, reward: float) -> None:
+        """Let the agent follow what has been seen: the rewards' range, and whether actions have several outcomes."""
+        agent = self.agent
+        low, high = seen = agent.reward_range
+        if self.estimates_rewards:
+            low, high = (low, high) if self.step > 0 else (reward, reward)
+            seen = (min(low, reward), max(high, reward))
+        if seen != agent.reward_range or (self.adapts and meets_chance(agent) != self.met_chance):
+            self.met_chance = meets_chance(agent)
+            agent.adapt(seen, **options_by_chance(agent, seen, self.adapts))
 
     def save(self, path: str | Path) -> None:
         """Write agent and lesson to a file, from which `learn(env, resume=path)` goes on as if it had never stopped."""

@@ -14,11 +14,11 @@ from gymnasium import Env
 
 from wanderlust.adapters import Tabular, tabular
 from wanderlust.agent import Agent
-from wanderlust.errors import InvalidSetting, WanderlustError, check_integer
+from wanderlust.errors import InvalidSetting, WanderlustError, check_flag, check_integer
 from wanderlust.learning.settings import MOST_STEPS
 from wanderlust.practice import checkpoints
 from wanderlust.practice.callbacks import Callback, Checkpoint
-from wanderlust.practice.defaults import settings_for
+from wanderlust.practice.defaults import adapted_options, settings_for
 from wanderlust.practice.lesson import Lesson
 
 NO_REWARDS_YET = (0.0, 0.0)
@@ -34,6 +34,7 @@ def learn(
     reward_range: tuple[float, float] | None = None,
     resume: str | Path | None = None,
     save: str | Path | None = None,
+    adapt: bool = True,
     quiet: bool = False,
     **changes: Any,
 ) -> Agent:
@@ -44,7 +45,9 @@ def learn(
     options of the explorer.
 
     `reward_range`, the smallest and the largest reward of a step, sets the scale of exploration. If not given it
-    follows the rewards that are seen, and a line on standard error says what they were, unless `quiet`.
+    follows the rewards that are seen, and a line on standard error says what they were, unless `quiet`. What W starts
+    at, how far it looks and how much it weighs are as in the paper until some action is seen to have several outcomes;
+    from then on they suit that, unless `adapt` is False.
 
     `resume` goes on from a file that `Checkpoint` or `save` wrote, as if learning had never stopped: settings,
     explorer and seed are those of the file, and `steps` still counts from the very first. `save` writes such a file in
@@ -57,7 +60,7 @@ def learn(
             raise InvalidSetting(f"callbacks must be wanderlust.Callback objects, got {callback!r}.")
     states = env if isinstance(env, Tabular) else tabular(env)
     if resume is None:
-        lesson = _new_lesson(states, explorer, steps, seed, reward_range, changes)
+        lesson = _new_lesson(states, explorer, steps, seed, reward_range, check_flag("adapt", adapt), changes)
         first_seed: int | None = lesson.agent.seed
     else:
         _refuse("seed", seed, "reward_range", reward_range, *(part for item in changes.items() for part in item))
@@ -76,6 +79,7 @@ def _new_lesson(
     steps: int,
     seed: int | None,
     reward_range: tuple[float, float] | None,
+    adapt: bool,
     changes: dict[str, Any],
 ) -> Lesson:
     chosen = "vv-ucb" if explorer is None else explorer
@@ -88,7 +92,8 @@ def _new_lesson(
         settings=settings,
         **options,
     )
-    return Lesson(env, agent, steps=steps, estimates_rewards=reward_range is None)
+    adapts = adapted_options(chosen, changes) if adapt else ()
+    return Lesson(env, agent, steps=steps, estimates_rewards=reward_range is None, adapts=adapts)
 
 
 def _run(lesson: Lesson, callbacks: list[Callback], seed: int | None) -> None:
