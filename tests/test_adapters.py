@@ -1,4 +1,4 @@
-"""Any Gymnasium environment has numbered states and actions, exactly where that is possible, in bins where it is not."""
+"""Any Gymnasium environment has numbered states and actions: exactly where that is possible, in bins elsewhere."""
 
 import gymnasium as gym
 import minigrid  # noqa: F401
@@ -37,10 +37,7 @@ class Scripted(gym.Env):
 
 def walk(env, steps):
     """Return the states of a walk."""
-    states = [env.reset(seed=0)[0]]
-    for _ in range(steps):
-        states.append(env.step(0)[0])
-    return states
+    return [env.reset(seed=0)[0], *(env.step(0)[0] for _ in range(steps))]
 
 
 # --- Observations that are states as they are ----------------------------------------------------------
@@ -135,7 +132,7 @@ def test_a_key_can_be_a_function_of_observation_and_info():
 
 def test_a_missing_field_of_the_info_is_named():
     env = wl.tabular(Scripted(spaces.Box(0, 1), infos=[{"cell": 3}]), key="info:room")
-    with pytest.raises(InvalidEnvironment, match="'room'.*'cell'"):
+    with pytest.raises(InvalidEnvironment, match=r"'room'.*'cell'"):
         env.reset()
 
 
@@ -172,7 +169,14 @@ def test_nan_is_no_state():
 
 @pytest.mark.parametrize(
     "options",
-    [{"key": "sha"}, {"key": "info:"}, {"key": 3}, {"key": "hash", "bins": 3}, {"bounds": [(0, 1)]}, {"reset_seed": -1}],
+    [
+        {"key": "sha"},
+        {"key": "info:"},
+        {"key": 3},
+        {"key": "hash", "bins": 3},
+        {"bounds": [(0, 1)]},
+        {"reset_seed": -1},
+    ],
 )
 def test_options_that_make_no_sense(options):
     with pytest.raises(wl.WanderlustError):
