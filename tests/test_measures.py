@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import wanderlust as wl
-from wanderlust.errors import InvalidSetting
+from wanderlust.errors import InvalidSetting, UnknownName
 from wanderlust.planning import optimal_values, policy_value, policy_values, uniform_over_ties
 from wanderlust.studies.reproduce import reproduce
 from wanderlust.studies.run import Run
@@ -82,7 +82,7 @@ def test_measures_that_do_not_fit_the_world_are_refused():
         Run(world="toy", explorer="random", measure="values").train()
     with pytest.raises(InvalidSetting, match="deterministic worlds; 'noisy-toy' is stochastic"):
         Run(world="noisy-toy", explorer="random", until="positive-return").train()
-    with pytest.raises(InvalidSetting, match="until"):
+    with pytest.raises(UnknownName, match="until"):
         Run(world="toy", explorer="random", until="tomorrow")
 
 

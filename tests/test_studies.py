@@ -220,11 +220,14 @@ def test_every_study_can_be_asked_for_in_part(name):
     full, quick = study.runs(Choice()), study.runs(Choice(quick=True))
     assert len(full) == len({run.key for run in full})
     assert estimate.total(quick, 2) <= min(estimate.total(full, 2), 600)
+    with pytest.raises(UnknownName):
+        study.runs(Choice(worlds=("atlantis",)))
+    if name == "toy-example":
+        assert full == [], "it needs no runs"
+        return
     one = study.runs(Choice(worlds=(full[0].world,), explorers=("vv-ucb",), seeds=2))
     assert {(run.world, run.explorer) for run in one} == {(full[0].world, "vv-ucb")}
     assert {run.seed for run in one} == {1, 2}
-    with pytest.raises(UnknownName):
-        study.runs(Choice(worlds=("atlantis",)))
 
 
 def test_unknown_names_get_the_closest():

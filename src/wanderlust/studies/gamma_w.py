@@ -34,6 +34,7 @@ def runs(choice: Choice) -> list[Run]:
         Run(world=world, explorer=REFERENCE, seed=seed)
         for world in choice.of_worlds(WORLDS)
         for seed in choice.of_seeds(SEEDS, 5)
+        if choice.explorers is None
     ]
     return reference + [
         Run(
