@@ -11,7 +11,7 @@ from wanderlust.mdp import FloatArray
 from wanderlust.reports.figures.curves import Curves, mean_curves
 from wanderlust.reports.formats import as_csv, as_markdown_table, as_rich_table, percent, title_of
 from wanderlust.reports.report import Report
-from wanderlust.reports.statistics import Interval, paper_percent, wilson_interval
+from wanderlust.reports.statistics import Interval, Percent, paper_percent, wilson_interval
 
 OPTIMAL = 100.0 - 1e-6
 """Success, in percent, from which on a policy is optimal but for rounding."""
@@ -61,9 +61,14 @@ class Group:
         """Return the median step from which on a seed had learnt; infinite where most seeds never did."""
         return float(np.median([step_learnt(curves, self.enough) for curves in self.curves]))
 
+    def mean_percents(self) -> tuple[Percent, Percent]:
+        """Return discovery and success, means over the whole run, with the spread over the seeds."""
+        discovery, success = np.array([curves[1:].mean(axis=1) for curves in self.curves]).T
+        return paper_percent(discovery), paper_percent(success)
+
     def mean_curve(self) -> FloatArray:
-        """Return the means over the whole run of discovery and success, in percent."""
-        return np.asarray(np.mean([curves[1:].mean(axis=1) for curves in self.curves], axis=0))
+        """Return the means over the whole run and all seeds of discovery and success, in percent."""
+        return np.array([each.mean for each in self.mean_percents()])
 
 
 def evenness(counts: NDArray[np.int64], reachable: int) -> float:
