@@ -49,12 +49,13 @@ def long_term_ucb_start(n_actions: int, span: float, visitation_discount: float)
     return span / rest**2 + math.sqrt(2.0 * math.log(max(n_actions - 1, 1))) / rest
 
 
-def local_ucb_start(n_actions: int, span: float, visitation_discount: float) -> float:
-    """Return the bound above which an untried action goes before the tried ones of its own state, as in UCB1.
+def local_ucb_start(n_actions: int, visitation_discount: float) -> float:
+    """Return the bound above which an untried action goes before the tried ones of its own state, as in UCB1 with κ the
+    range of Q-values.
 
-    (1 - γ_w) W > (Q_max - Q_min)/κ + √(2 log(|A| - 1))
+    (1 - γ_w) W > 1 + √(2 log(|A| - 1))
     """
-    return (span + math.sqrt(2.0 * math.log(max(n_actions - 1, 1)))) / (1.0 - visitation_discount)
+    return (1.0 + math.sqrt(2.0 * math.log(max(n_actions - 1, 1)))) / (1.0 - visitation_discount)
 
 
 @formula

@@ -57,7 +57,7 @@ class VvUcb(NamedTuple):
         initial_bound: Annotated[
             str,
             "What W starts above: 'everywhere', so that an untried action is worth any way to it, or 'here', so that "
-            "it goes before the tried actions of its own state; better where chance decides what can be reached.",
+            "it goes before the tried ones of its own state: better where chance decides what can be reached.",
         ] = "everywhere",
         log_plus_one: Annotated[bool, "Whether the visitation reward has log(1 + Σn) instead of log Σn."] = False,
     ) -> VvUcb:
@@ -65,8 +65,9 @@ class VvUcb(NamedTuple):
         kappa, span = coefficient(problem, kappa)
         discount = _discount(problem, visitation_discount)
         margin = check_number("initial_margin", initial_margin, low=0)
-        here = check_choice("initial_bound", initial_bound, ("everywhere", "here")) == "here"
-        bound = (local_ucb_start if here else long_term_ucb_start)(problem.n_actions, span, discount)
+        bound = long_term_ucb_start(problem.n_actions, span, discount)
+        if check_choice("initial_bound", initial_bound, ("everywhere", "here")) == "here":
+            bound = local_ucb_start(problem.n_actions, discount)
         start = bound + margin if margin > 0.0 else float(np.nextafter(bound, np.inf))
         return cls(kappa, discount, start, 1.0 if check_flag("log_plus_one", log_plus_one) else 0.0)
 

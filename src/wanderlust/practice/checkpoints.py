@@ -20,6 +20,7 @@ from wanderlust.adapters import Tabular
 from wanderlust.adapters.keys import Keys
 from wanderlust.agent import Agent
 from wanderlust.errors import BadFile
+from wanderlust.practice.defaults import Outlook
 from wanderlust.practice.lesson import Lesson
 
 _LESSON, _KEYS, _ACTIONS = "lesson", "lesson_keys", "lesson_actions"
@@ -38,7 +39,7 @@ def save(lesson: Lesson, path: Path) -> None:
         "recent_returns": list(lesson.recent_returns),
         "estimates_rewards": lesson.estimates_rewards,
         "adapts": list(lesson.adapts),
-        "met_chance": lesson.met_chance,
+        "expected": list(lesson.expected),
         "measures": lesson.measures,
     }
     arrays = {_KEYS: lesson.env.keys.to_array(), _ACTIONS: np.array(lesson.episode_actions, np.int32)}
@@ -54,7 +55,8 @@ def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> Less
     _check_identity(env, saved["environment"], path)
     env.keys = Keys.from_array(arrays[_KEYS])
     lesson = Lesson(env, agent, steps=steps, estimates_rewards=saved["estimates_rewards"], adapts=saved["adapts"])
-    lesson.met_chance = saved["met_chance"]
+    reward_range, chance, stage = saved["expected"]
+    lesson.expected = Outlook(tuple(reward_range), chance, stage)
     _lead_back(lesson, saved, [int(action) for action in arrays[_ACTIONS]], path)
     lesson.episode = saved["episode"]
     lesson.recent_returns.extend(saved["recent_returns"])

@@ -3,13 +3,14 @@
 The paper's settings are for tasks where an action has one outcome. Where chance has its say, as on ice or where bins
 hide what differs within them, they explore for ever: an untried action is worth any way to it, however unlikely, and
 κ is the range of the values of rewards that last for ever. So once an action was seen to have two outcomes, W starts
-lower, looks less far, and weighs less. docs/settings.md has what was tried, with numbers.
+lower and looks less far; and once there are rewards to be had, it looks nearer still and weighs less and less.
+docs/settings.md has what was tried, with numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from wanderlust.adapters import Tabular
 from wanderlust.agent import Agent
@@ -19,12 +20,15 @@ from wanderlust.exploration.registry import explorer_class, explorer_name
 from wanderlust.learning.mind import N_MULTI
 from wanderlust.learning.settings import SETTING_NAMES, Settings
 
-KAPPA_SHARE = 0.1
-"""κ where chance has its say, as a share of the paper's, the range of Q-values."""
-VISITATION_DISCOUNT = 0.95
-"""γ_w where chance has its say."""
 INITIAL_BOUND = "here"
 """What W starts above where chance has its say."""
+FAR, NEAR = 0.95, 0.8
+"""γ_w where chance has its say: as long as all rewards were alike, and once they are not."""
+KAPPA_END = 0.003
+"""κ where chance has its say and rewards are not all alike: it falls over the budget, as ε does, from the paper's value
+to this share of it."""
+STAGES = 100
+"""In how many stages it falls."""
 
 
 def settings_for(
@@ -50,19 +54,33 @@ def adapted_options(explorer: str | type, changes: Mapping[str, Any]) -> tuple[s
     return tuple(name for name in ("kappa", "visitation_discount", "initial_bound") if name not in changes)
 
 
-def meets_chance(agent: Agent) -> bool:
-    """Tell whether some action was seen to have several outcomes."""
-    return bool(agent.mind.numbers[N_MULTI] > 0)
+class Outlook(NamedTuple):
+    """What an agent's options follow from."""
+
+    reward_range: tuple[float, float]
+    meets_chance: bool
+    """Whether some action was seen to have several outcomes."""
+    stage: int
+    """How much of the budget is gone, in hundredths, where that matters."""
 
 
-def options_by_chance(agent: Agent, reward_range: tuple[float, float], names: Sequence[str]) -> dict[str, Any]:
-    """Return the options for an agent that has met chance; as long as it has not, there is nothing to change."""
-    if not names or not meets_chance(agent):
+def outlook(agent: Agent, reward_range: tuple[float, float]) -> Outlook:
+    """Return what is to be expected of a task after what has been seen of it."""
+    low, high = reward_range
+    chance = bool(agent.mind.numbers[N_MULTI] > 0)
+    stage = min(STAGES * agent.steps // agent.settings.budget, STAGES) if chance and high > low else 0
+    return Outlook(reward_range, chance, stage)
+
+
+def options_for(agent: Agent, expected: Outlook, names: Sequence[str]) -> dict[str, Any]:
+    """Return the options that suit an outlook; as long as no chance was met, there is nothing to change."""
+    if not expected.meets_chance:
         return {}
-    value_range = agent.settings.problem(agent.n_actions, reward_range).value_range
+    low, high = expected.reward_range
+    value_range = agent.settings.problem(agent.n_actions, expected.reward_range).value_range
     options = {
-        "kappa": KAPPA_SHARE * value_range,
-        "visitation_discount": VISITATION_DISCOUNT,
         "initial_bound": INITIAL_BOUND,
+        "visitation_discount": NEAR if high > low else FAR,
+        "kappa": value_range * KAPPA_END ** (expected.stage / STAGES),
     }
     return {name: options[name] for name in names}

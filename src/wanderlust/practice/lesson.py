@@ -13,7 +13,7 @@ import numpy as np
 from wanderlust.adapters import Tabular
 from wanderlust.agent import Agent
 from wanderlust.errors import EnvironmentFailed, InvalidObservation, WanderlustError
-from wanderlust.practice.defaults import meets_chance, options_by_chance
+from wanderlust.practice.defaults import Outlook, options_for, outlook
 
 RECENT_EPISODES = 100
 
@@ -32,8 +32,8 @@ class Lesson:
         """Whether the rewards' range follows what is seen."""
         self.adapts = tuple(adapts)
         """Which of the explorer's options follow what is seen."""
-        self.met_chance = False
-        """Whether they already follow that some action was seen to have several outcomes."""
+        self.expected = Outlook(agent.reward_range, meets_chance=False, stage=0)
+        """What they follow from."""
         self.episode = 0
         """How many episodes are over."""
         self.episode_return, self.episode_steps = 0.0, 0
@@ -90,9 +90,10 @@ class Lesson:
         if self.estimates_rewards:
             low, high = (low, high) if self.step > 0 else (reward, reward)
             seen = (min(low, reward), max(high, reward))
-        if seen != agent.reward_range or (self.adapts and meets_chance(agent) != self.met_chance):
-            self.met_chance = meets_chance(agent)
-            agent.adapt(seen, **options_by_chance(agent, seen, self.adapts))
+        expected = outlook(agent, seen) if self.adapts else Outlook(seen, meets_chance=False, stage=0)
+        if expected != self.expected:
+            self.expected = expected
+            agent.adapt(seen, **options_for(agent, expected, self.adapts))
 
     def save(self, path: str | Path) -> None:
         """Write agent and lesson to a file, from which `learn(env, resume=path)` goes on as if it had never stopped."""
