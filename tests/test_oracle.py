@@ -193,6 +193,13 @@ def test_options(name: str, memory: str, explorer: str, options: dict[str, Any])
     assert_fast_equals_slow(make_world(name), explorer, seed=3, steps=120, replay=MEMORIES[memory], **changes)
 
 
+@pytest.mark.parametrize(("start", "end"), [(0.9, 0.05), (0.1, 0.9), (0.5, 0.0)])
+def test_chances_that_change_over_thousands_of_steps(start: float, end: float) -> None:
+    """Long enough for the bounds between which ε is known to be noted anew, and far apart."""
+    changes = {"epsilon_start": start, "epsilon_end": end, "budget": 3000, "replay": "none"}
+    assert_fast_equals_slow(make_world("toy"), "epsilon-greedy", seed=6, steps=3000, **changes)
+
+
 @st.composite
 def small_worlds(draw: st.DrawFn) -> World:
     """Draw a world of two to six states: ties, self-loops, repeated and impossible outcomes, ends."""

@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import wanderlust as wl
+from wanderlust.compiled import COMPILED
 
 SOURCES = Path(wl.__file__).parent
 
@@ -31,3 +35,32 @@ def test_files_left_out_of_the_hash_are_never_compiled() -> None:
         left_out += (SOURCES / folder).rglob("*.py")
     for file in left_out:
         assert not re.search(r"@(compiled|compiled_for_rule|inlined|formula|entry)|kernel\(", file.read_text()), file
+
+
+@pytest.mark.skipif(not COMPILED, reason="all is plain Python")
+@pytest.mark.parametrize(("module", "is_ours"), [("wanderlust.some.module", True), ("somebody.elses", False)])
+def test_settings_of_numba_are_changed_only_while_it_compiles_what_is_ours(module: str, is_ours: bool) -> None:
+    import numba
+    from numba.core import config, event
+
+    class Watch(event.Listener):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.seen: list[Any] = []
+
+        def on_start(self, given: Any) -> None:
+            self.seen.append(config.SLP_VECTORIZE)
+
+        def on_end(self, given: Any) -> None:
+            pass
+
+    def half(x: float) -> float:
+        return x / 2
+
+    half.__module__ = module
+    assert callable(wl.train), "loads all that is compiled"
+    before = config.OPT, config.SLP_VECTORIZE
+    watch = Watch()
+    with event.install_listener("numba:compile", watch):
+        assert numba.njit(half)(1.0) == 0.5
+    assert watch.seen == [1 if is_ours else before[1]]
+    assert before == (config.OPT, config.SLP_VECTORIZE)

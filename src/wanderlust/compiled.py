@@ -114,25 +114,32 @@ def _tune_compilation() -> None:
     """Set what numba has as settings of the whole process, while it compiles a kernel of ours and only then.
 
     A kernel is compiled with vectors of neighbouring values, which makes the dense sweep fast and is off by default.
-    The functions within it are optimised lightly: they are optimised again with the kernel, of which they become part,
-    and doing all of it at every level takes a quarter of the time.
+    What a function calls becomes part of it and is optimised again with it, level after level. So functions between the
+    kernel and those that call nothing are optimised lightly. Trap: done to the latter too, it slows the dense sweep.
     """
     from numba.core import config, event
 
     class Tuning(event.Listener):  # type: ignore[misc]
         def __init__(self) -> None:
             # numba compiles one function at a time, and within it those that it calls.
-            self.begun: list[tuple[Any, Any]] = []
+            self.depth, self.usual = 0, (config.OPT, config.SLP_VECTORIZE)
 
         def on_start(self, given: Any) -> None:
-            outermost_is_ours = given.data["dispatcher"].py_func.__module__.partition(".")[0] == __package__
-            if self.begun or outermost_is_ours:
-                self.begun.append((config.OPT, config.SLP_VECTORIZE))
-                config.OPT, config.SLP_VECTORIZE = config.OPT if len(self.begun) == 1 else 1, 1
+            if self.depth == 0:
+                if given.data["dispatcher"].py_func.__module__.partition(".")[0] != __package__:
+                    return
+                self.usual = config.OPT, config.SLP_VECTORIZE
+            self.depth += 1
+            config.OPT, config.SLP_VECTORIZE = self.usual[0], 1
 
         def on_end(self, given: Any) -> None:
-            if self.begun:
-                config.OPT, config.SLP_VECTORIZE = self.begun.pop()
+            if self.depth == 0:
+                return
+            self.depth -= 1
+            if self.depth == 0:
+                config.OPT, config.SLP_VECTORIZE = self.usual
+            else:
+                config.OPT = self.usual[0] if self.depth == 1 else 1
 
     event.register("numba:compile", Tuning())
 
