@@ -21,10 +21,10 @@ class FirstTime(wl.Callback):
 
 def main() -> None:
     """Learn, and say when the hill was first reached."""
-    env = wl.tabular("MountainCar-v0", bins=(20, 20))
+    env = wl.tabular("MountainCar-v0", bins=(16, 16))
     first = FirstTime()
-    agent = wl.learn(env, "vv-count", steps=STEPS, seed=0, quiet=True, callbacks=[first])
-    print(f"{agent.discovered} of 400 bins were visited in {STEPS:,} steps")
+    agent = wl.learn(env, "vv-ucb", steps=STEPS, seed=0, quiet=True, callbacks=[first])
+    print(f"{agent.discovered} of 256 bins were visited in {STEPS:,} steps")
     print(f"the hill was first reached at step {first.step}")
     print(f"state 0 is {env.describe(0)}")
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import wanderlust as wl
 from random_mdps import random_mdps
 from wanderlust.exploration.check import run_agent
+from wanderlust.learning.learner import InAnyWay
 from wanderlust.mdp import TabularMDP
 from wanderlust.training import Record
 from wanderlust.worlds import Defaults
@@ -71,6 +72,14 @@ def test_where_values_take_thousands_of_sweeps_to_settle(explorer: str) -> None:
     # Values that are still moving at the end show that the sweeps had work to the last.
     earlier = wl.train(corridor, explorer, seed=5, steps=8999, **changes)
     assert not np.array_equal(earlier.tables["behaviour"], fast.tables["behaviour"])
+
+
+@pytest.mark.parametrize("explorer", ["vv-count", "bonus"])
+@pytest.mark.parametrize("world", ["taxi", "noisy-prison"])
+def test_the_leaner_manner_of_learning(explorer: str, world: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lean = wl.train(world, explorer, seed=5, steps=700, keep_trajectory=True)
+    monkeypatch.setattr("wanderlust.training.manner_of", lambda plan: InAnyWay())
+    assert_same(lean, wl.train(world, explorer, seed=5, steps=700, keep_trajectory=True))
 
 
 def test_wall_through_both_kinds_of_sweep() -> None:

@@ -66,7 +66,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     names = sorted(known)
     close = difflib.get_close_matches(str(name), names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    return UnknownName(f"unknown {kind} {name!r}.{hint} Known: {', '.join(names)}.")
+    return UnknownName(f"unknown {kind} {name!r}.{hint} Known: {', '.join(names) or 'none'}.")
 
 
 def check_number(

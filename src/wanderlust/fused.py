@@ -62,7 +62,9 @@ def _evaluate(course: Course, mind: Mind, plan: Plan, acted_in: int) -> None:
     if len(course.greedy) > 0:
         if i > 0 and course.evaluate_every == 1 and plan.memory == NO_MEMORY:
             # Since the step before, only the state just acted in can have got other best actions.
-            course.greedy[i] = course.greedy[i - 1]
+            # Trap: a whole row copied in one assignment takes numba seconds to compile, for its error messages.
+            for other in range(len(course.ids)):
+                course.greedy[i, other] = course.greedy[i - 1, other]
             course.greedy[i, acted_in] = greedy_set(course.ids[acted_in], mind, plan)
         else:
             greedy_sets(course.ids, mind, plan, course.greedy[i])
@@ -115,7 +117,7 @@ def _run(ruled: Ruled, mind: Mind, plan: Plan, course: Course, until: int) -> in
         if step < len(course.actions):
             course.actions[step] = action
             course.states[step] = state
-        learn(rule, number, action, reward, following, mind, plan)
+        learn(ruled, number, action, reward, following, mind, plan)
         if mind.numbers[STEP] % course.evaluate_every == 0:
             _evaluate(course, mind, plan, state)
         t += 1

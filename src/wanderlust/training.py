@@ -16,6 +16,7 @@ from wanderlust.exploration.registry import configured, explorer_name
 from wanderlust.fused import BAD_ACTION, NO_ROOM, OFFENDING_ACTION, new_course, run_for
 from wanderlust.learning.allocation import Soil, enlarged, new_mind
 from wanderlust.learning.inspection import by_state, tables_by_state
+from wanderlust.learning.learner import manner_of
 from wanderlust.learning.mind import STEP
 from wanderlust.learning.settings import Settings, make_plan
 from wanderlust.mdp import FloatArray
@@ -89,9 +90,11 @@ class Session:
         """Run up to the given step, or to the end; what comes of it does not depend on where one pauses."""
         end = self.settings.run_length
         until = end if until is None else check_integer("until", until, low=0, high=end)
-        run, ruled = run_for(type(self.rule)), by_reference(Ruled(self.rule))
+        manner = manner_of(self.plan)
+        run, ruled = run_for(type(self.rule)), by_reference(Ruled(self.rule, manner))
         plan, course = by_reference(self.plan), by_reference(self.course)
-        compiling = announce(type(self.rule), "fused")
+        driver = f"fused.{type(manner).__name__}"
+        compiling = announce(type(self.rule), driver)
         while status := run(ruled, by_reference(self.mind), plan, course, until):
             if status == BAD_ACTION:
                 action, name = self.course.place[OFFENDING_ACTION], explorer_name(type(self.rule))
@@ -102,7 +105,7 @@ class Session:
             assert status == NO_ROOM
             self.mind = enlarged(self.mind, self.plan, self._soil)
         if compiling:
-            compiled_now(type(self.rule), "fused")
+            compiled_now(type(self.rule), driver)
 
     def record(self) -> Record:
         """Return what came of the run so far."""

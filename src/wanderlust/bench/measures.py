@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 from wanderlust.agent import Agent
 from wanderlust.bench.against_numpy import against_numpy
@@ -13,6 +14,7 @@ from wanderlust.bench.result import best_of, faster, limited, within
 from wanderlust.bench.startup import cold_start, help_time
 from wanderlust.bench.sweeps import active_against_dense, minibatches, sweep_against_stream
 from wanderlust.bench.timing import MICRO, NANO, Lines
+from wanderlust.learning.allocation import trimmed
 from wanderlust.learning.mind import N_STATES
 from wanderlust.training import Session, train
 from wanderlust.worlds import World, make_world
@@ -33,11 +35,12 @@ def wall_like(side: int) -> World:
 def growth(quick: bool) -> Lines:
     """Follow the time of a step as worlds grow."""
     sides = (25, 50, 100) if quick else (25, 50, 100, 200, 400)
-    times = {}
-    for side in sides:
-        session = Session(wall_like(side), "epsilon-greedy", seed=1, epsilon_start=0.1, steps=400_000)
+    stretch, turns = 10_000, 20
+    sessions = [Session(wall_like(side), "epsilon-greedy", seed=1, epsilon_start=0.1, steps=400_000) for side in sides]
+    for session in sessions:
         session.advance(200_000)
-        times[side] = _time_of_steps(session, 100_000) * NANO
+    shortest = best_of(turns, *(partial(_go_on, session, stretch) for session in sessions))
+    times = {side: NANO * t / stretch for side, t in zip(sides, shortest, strict=True)}
     line = within(
         f"growth of the world {sides[0]}² to {sides[-1]}², ε-greedy with Q settled",
         times[sides[-1]],
@@ -50,12 +53,12 @@ def growth(quick: bool) -> Lines:
     points, notes, costs = [], [], []
     for depth in (50, 100) if quick else (50, 100, 200):
         # Long enough to meet every state: the time of a sweep is to be that of a full table.
-        steps = 40 * depth**2
-        session = Session(make_world("deep-sea", depth=depth), "vv-ucb", seed=1, steps=steps + 3_000)
+        steps, stretch, turns = 40 * depth**2, 500, 10
+        session = Session(make_world("deep-sea", depth=depth), "vv-ucb", seed=1, steps=steps + turns * stretch)
         session.advance(steps)
-        t = _time_of_steps(session, 3_000)
+        t = best_of(turns, partial(_go_on, session, stretch))[0] / stretch
         n_pairs = int(session.mind.numbers[N_STATES]) * session.plan.n_actions
-        size = sum(array.nbytes for array in session.mind)
+        size = sum(array.nbytes for array in trimmed(session.mind, session.plan))
         points.append((float(n_pairs), NANO * t))
         costs.append(NANO * t / n_pairs)
         notes.append(f"N={depth}: {n_pairs:,} pairs, {MICRO * t:.1f} µs, {size / 2**20:.1f} MiB")
@@ -63,10 +66,8 @@ def growth(quick: bool) -> Lines:
     yield replace(line, points=tuple(points))
 
 
-def _time_of_steps(session: Session, steps: int) -> float:
-    """Return the shortest time of a step over three stretches of a run that goes on."""
-    stretch = steps // 3
-    return min(best_of(1, lambda: session.advance(session.step + stretch))[0] for _ in range(3)) / stretch
+def _go_on(session: Session, steps: int) -> None:
+    session.advance(session.step + steps)
 
 
 def step_by_step(quick: bool) -> Lines:

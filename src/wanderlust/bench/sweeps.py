@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from wanderlust.bench.result import best_of, faster, within
-from wanderlust.bench.timing import MICRO, Lines, a_run, whole_run
+from wanderlust.bench.timing import MICRO, Lines, a_run
 from wanderlust.compiled import by_reference, entry
-from wanderlust.learning.mind import N_ROWS, N_STATES, N_STORED, Mind, Plan
-from wanderlust.learning.replay import discard_batch, draw_batch
+from wanderlust.learning.mind import N_STATES, N_STORED, Mind, Plan
+from wanderlust.learning.replay import shuffle_front
 from wanderlust.learning.sweep import sweep_dense
 from wanderlust.training import Session
 from wanderlust.worlds import make_world
@@ -95,7 +95,7 @@ def active_against_dense(quick: bool) -> Lines:
 @entry
 def _draw_often(mind: Mind, plan: Plan, times: int) -> None:
     for _ in range(times):
-        discard_batch(draw_batch(mind, plan), mind)
+        shuffle_front(mind.memory, mind.numbers[N_STORED], plan.batch, mind.streams)
 
 
 def minibatches(quick: bool) -> Lines:
@@ -103,8 +103,7 @@ def minibatches(quick: bool) -> Lines:
     n_stored, batch, times = 500_000, 1024, 100
     session = Session("wall", "bootstrapped", seed=1)
     session.advance(500)
-    mind = session.mind._replace(memory=np.zeros(n_stored, np.uint32))
-    mind.memory[:] = np.random.default_rng(0).integers(0, int(mind.numbers[N_ROWS]), n_stored)
+    mind = session.mind._replace(memory=np.arange(n_stored, dtype=np.uint32))
     mind.numbers[N_STORED] = n_stored
     m, p = by_reference(mind), by_reference(session.plan)
     _draw_often(m, p, 1)
@@ -121,13 +120,19 @@ def minibatches(quick: bool) -> Lines:
         4,
         unit="µs",
     )
+    # From an optimistic start the ensemble meets the whole world, and its heads have little sleep.
     wall, steps = make_world("wall"), 20_000 if quick else 100_000
-    ensemble = whole_run(wall, "bootstrapped", steps=steps, repeats=1)
-    visitation = whole_run(wall, "vv-ucb", steps=steps if steps > 50_000 else 100_000, repeats=1)
+    awake, settled, visitation = best_of(
+        1 if quick else 2,
+        a_run(wall, "bootstrapped", steps=steps, initial="optimistic"),
+        a_run(wall, "bootstrapped", steps=steps),
+        a_run(wall, "vv-ucb", steps=steps),
+    )
     yield within(
-        "wall, bootstrapped with 10 heads, against a step of vv-ucb",
-        MICRO * ensemble,
-        MICRO * visitation,
+        "wall, bootstrapped with 10 heads, optimistic start, against a step of vv-ucb",
+        MICRO * awake / steps,
+        MICRO * visitation / steps,
         6,
         unit="µs/step",
+        note=f"from zero, where it soon has nothing left to learn: {MICRO * settled / steps:.2f} µs",
     )

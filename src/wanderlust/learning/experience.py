@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from wanderlust.compiled import compiled, compiled_for_rule, inlined
 from wanderlust.learning.mind import (
     END,
@@ -31,6 +33,12 @@ from wanderlust.learning.mind import (
     Plan,
 )
 from wanderlust.learning.sweep import activate
+
+
+@inlined
+def wide(number: Any) -> int:
+    """Return a whole number in 64 bits. numba compiles a function once more for every width that it is called with."""
+    return int(np.int64(number))
 
 
 @inlined
@@ -213,8 +221,7 @@ def remember(rule: Any, state: int, action: int, reward: float, following: int, 
         if is_news or plan.signal[table] != ROW_REWARD:
             activate(state, table, mind)
     if gone != NONE:
-        # One kind of whole number, or these functions would be compiled twice.
-        pair_gone = int(mind.row_ints[ROW_PAIR, gone])
+        pair_gone = wide(mind.row_ints[ROW_PAIR, gone])
         reweigh(pair_gone, mind)
         reflect(pair_gone, mind, plan)
         activate_everywhere(mind.row_ints[ROW_STATE, gone], mind, plan)
@@ -225,7 +232,7 @@ def refresh_terminal_signals(rule: Any, mind: Mind, plan: Plan) -> None:
     """Recompute the visitation rewards at the end of episodes, all of which may depend on the largest count."""
     row = mind.into[END]
     while row != NONE:
-        pair = int(mind.row_ints[ROW_PAIR, row])
+        pair = wide(mind.row_ints[ROW_PAIR, row])
         refresh_signals(rule, pair, pair + 1, mind, plan)
         activate_everywhere(mind.row_ints[ROW_STATE, row], mind, plan)
         row = mind.row_ints[ROW_INTO, row]

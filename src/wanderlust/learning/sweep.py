@@ -55,7 +55,7 @@ def is_averaged(pair: int, mind: Mind) -> bool:
     return bool(mind.stored[pair] > 0 and row != NONE and mind.row_ints[ROW_CHAIN, row] != NONE)
 
 
-@compiled
+@inlined
 def sweep(table: int, mind: Mind, plan: Plan) -> None:
     """Move every remembered pair of a table once."""
     pace = mind.pace[table]

@@ -3,7 +3,7 @@
 The paper's settings are for tasks where an action has one outcome. Where chance has its say, as on ice or where bins
 hide what differs within them, they explore for ever: an untried action is worth any way to it, however unlikely, and
 κ is the range of the values of rewards that last for ever. So once an action was seen to have two outcomes, W starts
-lower and looks less far; and once there are rewards to be had, it looks nearer still and weighs less and less.
+lower; and once there are rewards to be had, it looks less far and weighs less and less.
 docs/settings.md has what was tried, with numbers.
 """
 
@@ -22,8 +22,8 @@ from wanderlust.learning.settings import SETTING_NAMES, Settings
 
 INITIAL_BOUND = "here"
 """What W starts above where chance has its say."""
-FAR, NEAR = 0.95, 0.8
-"""γ_w where chance has its say: as long as all rewards were alike, and once they are not."""
+NEAR = 0.8
+"""γ_w where chance has its say and rewards are not all alike."""
 KAPPA_END = 0.003
 """κ where chance has its say and rewards are not all alike: it falls over the budget, as ε does, from the paper's value
 to this share of it."""
@@ -78,9 +78,7 @@ def options_for(agent: Agent, expected: Outlook, names: Sequence[str]) -> dict[s
         return {}
     low, high = expected.reward_range
     value_range = agent.settings.problem(agent.n_actions, expected.reward_range).value_range
-    options = {
-        "initial_bound": INITIAL_BOUND,
-        "visitation_discount": NEAR if high > low else FAR,
-        "kappa": value_range * KAPPA_END ** (expected.stage / STAGES),
-    }
-    return {name: options[name] for name in names}
+    options = {"initial_bound": INITIAL_BOUND, "kappa": value_range * KAPPA_END ** (expected.stage / STAGES)}
+    if high > low:
+        options["visitation_discount"] = NEAR
+    return {name: option for name, option in options.items() if name in names}

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from wanderlust.reports import claims as in_words
+from wanderlust.reports import reasons
 from wanderlust.reports.cells import PAPER_SEEDS, Row, as_entry
 from wanderlust.reports.claims import Claim
 from wanderlust.reports.formats import percent, scenario, title_of
-from wanderlust.reports.reasons import reason
 from wanderlust.version import __version__
 
 RULE = (
@@ -47,10 +47,17 @@ def as_json(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
         "rule": RULE,
         "summary": summary(rows, note),
         "verdicts": dict(Counter(row.verdict for row in rows)),
-        "cells": [as_entry(row) | ({"why": reason(row)} if row.verdict == "differs" else {}) for row in rows],
+        "cells": [as_entry(row) | _why(row, note) for row in rows],
         "claims": [asdict(claim) for claim in claims],
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def _why(row: Row, note: str) -> dict[str, str]:
+    if row.verdict != "differs":
+        return {}
+    found = reasons.reason(row, note)
+    return {"cause": found.cause, "why": found.text}
 
 
 def as_markdown(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
@@ -65,6 +72,7 @@ def as_markdown(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
     differing = [row for row in rows if row.verdict == "differs" and row.ours and row.theirs]
     if differing:
         parts += ["\n## Cells that differ\n"]
+        parts += [f"{reasons.summary(rows, note)}\n"] if reasons.summary(rows, note) else []
         parts += [
             "| world | scenario | algorithm | discovery | paper | success | paper | why |",
             "|---|---|---|---:|---:|---:|---:|---|",
@@ -74,7 +82,7 @@ def as_markdown(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
             assert row.theirs
             numbers = (row.ours.discovery, row.theirs.discovery, row.ours.success, row.theirs.success)
             cells = [title_of(row.cell.environment), scenario(row.cell), row.cell.algorithm, *map(percent, numbers)]
-            parts.append(f"| {' | '.join([*cells, reason(row)])} |")
+            parts.append(f"| {' | '.join([*cells, reasons.reason(row, note).text])} |")
     if claims:
         parts += ["", in_words.as_markdown(claims)]
     return "\n".join(parts) + "\n"
