@@ -10,8 +10,10 @@ from wanderlust.reports.cells import Cell
 from wanderlust.reports.claims import Claim, judged
 from wanderlust.reports.recap import Samples
 from wanderlust.reports.summary import OPTIMAL
+from wanderlust.studies.studies import EXPLORERS
 
 OURS = ("vv-ucb", "vv-count")
+OTHERS = tuple(name for name in EXPLORERS if name not in OURS)
 ENSEMBLES = ("random-prior", "bootstrapped", "thompson")
 _NEARLY = 95.0
 """Percent of the best return from which on an algorithm has caught up."""
@@ -27,6 +29,11 @@ class Recap:
     def choose(self, test: Callable[[Cell], bool]) -> list[Cell]:
         """Return the cells that pass a test."""
         return [cell for cell in self.cells if test(cell)]
+
+    def choose_others(self, test: Callable[[Cell], bool]) -> list[Cell]:
+        """Return the cells of all algorithms but vv that pass a test; none if some algorithm was left out."""
+        cells = self.choose(lambda cell: cell.algorithm in OTHERS and test(cell))
+        return cells if {cell.algorithm for cell in cells} == set(OTHERS) else []
 
     def is_perfect(self, cell: Cell) -> bool:
         """Tell whether all seeds found all states and learnt an optimal policy."""
@@ -56,15 +63,16 @@ def claims_of(samples: Samples) -> list[Claim]:
 
 def _only_ours(recap: Recap) -> list[Claim]:
     ours = recap.choose(lambda cell: cell.algorithm in OURS)
-    if not ours:
+    theirs = recap.choose_others(lambda cell: True)
+    if not (ours and theirs):
         return []
     perfect = sum(map(recap.is_perfect, ours))
     others: dict[str, list[int]] = {}
-    for cell in recap.choose(lambda cell: cell.algorithm not in OURS):
+    for cell in theirs:
         here = others.setdefault(cell.algorithm, [0, 0])
         here[0] += recap.is_perfect(cell)
         here[1] += 1
-    best = max(others.items(), key=lambda item: item[1][0] / item[1][1], default=("none", [0, 0]))
+    best = max(others.items(), key=lambda item: item[1][0] / item[1][1])
     alone = all(count < of for count, of in others.values())
     return [
         judged(
@@ -160,13 +168,10 @@ def _horizons(recap: Recap) -> list[Claim]:
 
 
 def _optimism(recap: Recap) -> list[Claim]:
-    cells = recap.choose(
-        lambda cell: (
-            cell.environment in ("taxi", "deep-gridworld")
-            and cell.initialization == "optimistic"
-            and cell.algorithm not in (*OURS, "random")
-        )
+    others = recap.choose_others(
+        lambda cell: cell.environment in ("taxi", "deep-gridworld") and cell.initialization == "optimistic"
     )
+    cells = [cell for cell in others if cell.algorithm != "random"]
     if not cells:
         return []
     before = [cell._replace(initialization="zero") for cell in cells]
@@ -207,9 +212,7 @@ def _random(recap: Recap) -> list[Claim]:
 
 def _distracted(recap: Recap, world: str, place: str, claim: str) -> list[Claim]:
     """Return a claim that all but vv end in local optima, with a zero start."""
-    cells = recap.choose(
-        lambda cell: cell.environment == world and cell.initialization == "zero" and cell.algorithm not in OURS
-    )
+    cells = recap.choose_others(lambda cell: cell.environment == world and cell.initialization == "zero")
     if not cells:
         return []
     count, of = recap.solved(cells)
@@ -238,9 +241,7 @@ def _deep_gridworld(recap: Recap) -> list[Claim]:
 
 
 def _wall(recap: Recap) -> list[Claim]:
-    cells = recap.choose(
-        lambda cell: cell.environment == "wall" and cell.initialization == "zero" and cell.algorithm not in OURS
-    )
+    cells = recap.choose_others(lambda cell: cell.environment == "wall" and cell.initialization == "zero")
     if not cells:
         return []
     best = max(cells, key=lambda cell: max(recap.samples.success[cell]))
