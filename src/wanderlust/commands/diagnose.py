@@ -131,7 +131,7 @@ def _on_rewards(found: Diagnosis) -> Iterator[str]:
 
 
 def _on_states(found: Diagnosis) -> Iterator[str]:
-    most = max(found.explorers, key=lambda each: each.states)
+    most = found.widest
     least = min(found.explorers, key=lambda each: each.states)
     if most.states == least.states:
         yield f"All explorers acted in {most.states:,.0f} states."
@@ -188,7 +188,7 @@ def _on_episodes(found: Diagnosis) -> Iterator[str]:
 
 def is_growing(found: Diagnosis) -> bool:
     """Tell whether the explorer that met most states still met new ones in the end."""
-    return max(found.explorers, key=lambda each: each.states).late_states >= GROWING
+    return found.widest.late_states >= GROWING
 
 
 def suggestion(found: Diagnosis, asked: Question) -> str:
@@ -196,7 +196,7 @@ def suggestion(found: Diagnosis, asked: Question) -> str:
     steps = found.steps * (_MORE_STEPS if is_growing(found) else 1)
     if found.found or found.ends_are_goals:
         return _command(asked, found.ranked[0].explorer, steps, _settings(found))
-    most = max(found.explorers, key=lambda each: each.states)
+    most = found.widest
     if is_growing(found):
         return f"Nothing was found yet, but there is more to see: {_command(asked, most.explorer, steps, {})}"
     return (

@@ -101,10 +101,17 @@ class Diagnosis:
 
     @property
     def ranked(self) -> tuple[OfExplorer, ...]:
-        """The explorers, the best policy first; among equals, who was paid first, then who found most."""
-        return tuple(
-            sorted(self.explorers, key=lambda each: (-round(each.greedy_return, 6), each.first_reward, -each.states))
-        )
+        """The explorers, the best policy first; among equals, who was paid first, or reached an end, or found most."""
+
+        def rank(each: OfExplorer) -> tuple[float, ...]:
+            return -round(each.greedy_return, 6), each.first_reward, each.first_end, -each.states
+
+        return tuple(sorted(self.explorers, key=rank))
+
+    @property
+    def widest(self) -> OfExplorer:
+        """The explorer that met most states; among equals, the one that met them sooner."""
+        return max(self.explorers, key=lambda each: (each.states, -each.late_states))
 
     @property
     def settlers(self) -> tuple[OfExplorer, ...]:
