@@ -145,8 +145,8 @@ tables are those of 100,000 steps, as the paper's must have been ([deviations](.
     if (results / f"scorecard-{AS_WRITTEN}.json").exists():
         parts.append(
             f"""These are the mathematics of the authors' released code, which made the paper's numbers. With those of
-its text, for the three explorers that differ, {score(results, f"-{AS_WRITTEN}")}: [scorecard](scorecard-{AS_WRITTEN}.md),
-[tables](recap-{AS_WRITTEN}/tables.md), from
+its text, for the three explorers that differ, {score(results, f"-{AS_WRITTEN}")}:
+[scorecard](scorecard-{AS_WRITTEN}.md), [tables](recap-{AS_WRITTEN}/tables.md), from
 
 ```sh
 wanderlust reproduce recap --preset {AS_WRITTEN} --explorers vv-ucb vv-count ucb1 --jobs 2 --out results/

@@ -11,8 +11,6 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 
 class WanderlustError(ValueError):
     """Base of every error that bad input raises."""
@@ -106,7 +104,8 @@ def check_integer(name: str, value: Any, *, low: int, high: int | None = None) -
 
 def check_flag(name: str, value: Any) -> bool:
     """Return `value` if it is True or False, or raise `InvalidSetting`."""
-    if not isinstance(value, bool | np.bool_):
+    # By its name, since NumPy is not to be imported for an error: `wanderlust --help` would take half as long again.
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
         raise InvalidSetting(f"{name} must be True or False, got {value!r}.")
     return bool(value)
 

@@ -97,7 +97,7 @@ def step_by_step(quick: bool) -> Lines:
 
 def startup(quick: bool) -> Lines:
     """Time first uses in new processes."""
-    first, second = cold_start()
+    first, second = cold_start(tries=1 if quick else 2)
     yield limited("first ever run of an explorer, in a new process, compilation included", first, 15, unit="s")
     yield limited("the same from the second process on, to the end of the first step", second, 1.5, unit="s")
     yield limited("wanderlust --help", help_time(), 0.5, unit="s")
@@ -112,7 +112,7 @@ def threads(quick: bool) -> Lines:
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(lambda seed: train(wall, "vv-ucb", seed=seed, steps=steps), range(4)))
 
-    one, two = best_of(2 if quick else 3, lambda: seeds(1), lambda: seeds(2))
+    one, two = best_of(2 if quick else 6, lambda: seeds(1), lambda: seeds(2))
     yield faster("2 threads over 4 seeds of wall, vv-ucb, against 1 thread", two, one, 1.8, unit="s")
 
 

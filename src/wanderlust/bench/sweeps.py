@@ -79,7 +79,7 @@ def active_against_dense(quick: bool) -> Lines:
     )
     deep_sea, steps = make_world("deep-sea"), 100_000 if quick else 500_000
     ours, plain = best_of(
-        1 if quick else 3,
+        1 if quick else 4,
         a_run(deep_sea, "vv-ucb", steps=steps),
         a_run(deep_sea, "vv-ucb", steps=steps, plain_sweeps=True),
     )
@@ -109,7 +109,7 @@ def minibatches(quick: bool) -> Lines:
     _draw_often(m, p, 1)
     generator = np.random.default_rng(0)
     ours, numpy = best_of(
-        5 if quick else 20,
+        20 if quick else 200,
         lambda: _draw_often(m, p, times),
         lambda: [generator.choice(n_stored, batch, replace=False) for _ in range(times)],
     )
@@ -133,5 +133,5 @@ def minibatches(quick: bool) -> Lines:
         MICRO * visitation / steps,
         6,
         unit="µs/step",
-        note=f"from zero its heads soon sleep; from an optimistic start they stay awake: {MICRO * awake / steps:.0f} µs",
+        note=f"from zero its heads soon sleep; from an optimistic start they are awake: {MICRO * awake / steps:.0f} µs",
     )
