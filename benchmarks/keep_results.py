@@ -1,7 +1,7 @@
 """Keep the compact part of a full reproduction: tables, figures, scorecard in docs/results, a summary in the README.
 
     wanderlust reproduce all --jobs 2 --out results/
-    wanderlust reproduce recap --preset as_written --explorers vv-ucb vv-count ucb1 --jobs 2 --out results/
+    wanderlust reproduce recap --preset as_written --explorers vv-ucb vv-count thompson ucb1 --jobs 2 --out results/
     python benchmarks/keep_results.py results/
 
 Every number is read from the results; none is typed in.
@@ -145,11 +145,11 @@ tables are those of 100,000 steps, as the paper's must have been ([deviations](.
     if (results / f"scorecard-{AS_WRITTEN}.json").exists():
         parts.append(
             f"""These are the mathematics of the authors' released code, which made the paper's numbers. With those of
-its text, for the three explorers that differ, {score(results, f"-{AS_WRITTEN}")}:
+its text, for the explorers whose formulas differ, {score(results, f"-{AS_WRITTEN}")}:
 [scorecard](scorecard-{AS_WRITTEN}.md), [tables](recap-{AS_WRITTEN}/tables.md), from
 
 ```sh
-wanderlust reproduce recap --preset {AS_WRITTEN} --explorers vv-ucb vv-count ucb1 --jobs 2 --out results/
+wanderlust reproduce recap --preset {AS_WRITTEN} --explorers vv-ucb vv-count thompson ucb1 --jobs 2 --out results/
 ```
 """
         )

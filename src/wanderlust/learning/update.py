@@ -11,7 +11,7 @@ episode. Q, the behaviour's Q, W and the heads of an ensemble differ in their re
 
 from __future__ import annotations
 
-from wanderlust.compiled import inlined
+from wanderlust.compiled import compiled, inlined
 from wanderlust.learning.mind import NONE, ROW_CHAIN, ROW_NEXT, ROW_WEIGHT, Floats, Mind, Plan
 
 
@@ -33,7 +33,7 @@ def moved_with_prior(value: float, target: float, rate: float, prior_weight: flo
     return value + rate * ((target - value) + prior_weight * (0.0 - value))
 
 
-@inlined
+@compiled
 def mean_target(pair: int, table: int, mind: Mind, plan: Plan, best: Floats) -> float:
     """Return the mean TD target over all stored transitions of a pair: its rows, weighted by their share of them."""
     signal, discount = plan.signal[table], plan.discount[table]
