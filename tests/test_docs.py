@@ -1,5 +1,6 @@
 """Every Python example in the documentation runs, and what the documentation names exists."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -75,3 +76,28 @@ def test_every_deviation_is_listed_with_options_that_exist():
     for row in table:
         assert len(row) == 6, row
         assert set(re.findall(r"`(.+?)`", f"{row[4]} {row[5]}")) <= known, row
+
+
+@pytest.fixture(scope="module")
+def keep_results():
+    """Return the script that puts results into the documentation."""
+    spec = importlib.util.spec_from_file_location("keep_results", ROOT / "benchmarks" / "keep_results.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_readme_says_what_the_kept_results_hold(keep_results):
+    assert keep_results.summary(ROOT / "docs" / "results") in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_kept_results_are_complete(keep_results):
+    for study, figures in keep_results.FIGURES.items():
+        for figure in figures:
+            assert (ROOT / "docs" / "results" / study / f"{figure}.png").stat().st_size > 10_000
+
+
+def test_incomplete_results_are_not_kept(keep_results, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["keep_results.py", str(tmp_path)])
+    with pytest.raises(SystemExit, match="no results of toy-example, recap"):
+        keep_results.main()
