@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,8 @@ def record_video(agent: Agent, environment: Environment, path: Path, *, seed: in
 
 def _drawing(environment: Environment) -> Any:
     """Return the environment in the mode in which it returns pictures."""
+    # Pictures need no screen. pygame, with which many environments draw, would look for one and complain.
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     why = "it is made in another mode"
     try:
         env = environment_by_name(environment.name, {"render_mode": "rgb_array", **environment.options})
