@@ -95,3 +95,16 @@ def test_the_command_line_lists_worlds_and_explorers() -> None:
         [sys.executable, "-m", "wanderlust", "explorers"], capture_output=True, text=True, check=True
     )
     assert all(name in explorers.stdout for name in wl.explorer_names())
+
+
+def test_what_cannot_be_written_or_run_is_said_before_measuring(tmp_path):
+    for arguments, said in (
+        (["--peers-python", "/no/such/python"], "there is no program"),
+        (["--json", str(tmp_path)], "it is a folder"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "wanderlust", "bench", *arguments], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert "met" not in done.stdout

@@ -6,6 +6,7 @@ Heavy modules are imported by the command that needs them, so that asking for he
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,7 @@ from tyro.conf import Positional, arg
 from tyro.extras import SubcommandApp
 
 from wanderlust.commands import line
-from wanderlust.errors import WanderlustError
+from wanderlust.errors import InvalidSetting, WanderlustError
 
 app = SubcommandApp()
 for _command in (line.train, line.compare, line.diagnose, line.explain):
@@ -39,13 +40,20 @@ def bench(
     from rich.console import Console
 
     from wanderlust.bench import measures, report
+    from wanderlust.commands.files import check_writable
+
+    # Before minutes of measuring, not after them.
+    for file in (json, plot):
+        if file is not None:
+            check_writable(file)
+    if peers_python is not None and shutil.which(peers_python) is None:
+        raise InvalidSetting(f"--peers-python: there is no program {peers_python!r}; name a Python, such as python3.")
 
     # Wide enough for the table where there is no terminal to ask.
     console = Console() if sys.stdout.isatty() else Console(width=150)
     found = report.collect(measures.all_lines(quick, peers_python), console)
     console.print(report.table(found))
     if json is not None:
-        json.parent.mkdir(parents=True, exist_ok=True)
         json.write_text(report.as_json(found, quick) + "\n")
         console.print(f"written to {json}")
     if plot is not None:
