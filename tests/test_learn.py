@@ -11,6 +11,7 @@ from gymnasium import spaces
 import wanderlust as wl
 from wanderlust.errors import BadFile, EnvironmentFailed, InvalidObservation, InvalidSetting
 from wanderlust.exploration.check import run_agent
+from wanderlust.practice.defaults import SWEEPS
 
 
 class Corridor(gym.Env):
@@ -97,13 +98,26 @@ def test_it_is_the_agent_that_one_would_drive_by_hand():
             return self.state, float(world.mdp.reward[place]), ends, over and not ends, {}
 
     ours = {"horizon": world.defaults.horizon, "budget": world.defaults.budget}
-    paper = {"initial_bound": "everywhere", "kappa": None}
+    paper = {"initial_bound": "everywhere", "kappa": None, "sweeps": 1}
     agent = wl.learn(InWorld(), "vv-ucb", steps=500, seed=4, reward_range=world.reward_range, **ours, **paper)
     by_hand, _ = run_agent(world, "vv-ucb", seed=4, steps=500)
     states = [agent.env.key_of(state) for state in range(agent.env.n_states)]
     assert np.array_equal(agent.visits[: len(states)], by_hand.visits[states])
     for name, table in agent.tables.items():
         assert np.array_equal(table[: len(states)], by_hand.tables[name][states])
+
+
+@pytest.mark.parametrize(
+    ("env", "changes", "expected"),
+    [
+        ("CliffWalking-v1", {}, SWEEPS),
+        ("CliffWalking-v1", {"sweeps": 3}, 3),
+        ("CliffWalking-v1", {"replay": "none"}, 1),
+        ("wanderlust/Toy-v0", {}, 1),
+    ],
+)
+def test_the_paper_s_worlds_are_swept_once_a_step_and_others_as_often_as_suits(env, changes, expected):
+    assert wl.learn(env, "epsilon-greedy", steps=5, quiet=True, **changes).settings.sweeps == expected
 
 
 def test_being_cut_off_is_not_an_end():
@@ -278,6 +292,8 @@ def test_the_cause_of_a_failure_is_told():
         ({"steps": 0}, "steps"),
         ({"steps": "many"}, "steps"),
         ({"explorer": "vv-ubc"}, "Did you mean 'vv-ucb'"),
+        ({"sweeps": 0}, "sweeps"),
+        ({"sweeps": 2, "replay": "none"}, "full memory"),
         ({"kapa": 1}, "Did you mean 'kappa'"),
         ({"seed": -1}, "seed"),
         ({"callbacks": [print]}, "callbacks must be"),

@@ -106,6 +106,21 @@ def test_presets_and_initial_values(name: str, preset: str, initial: str, memory
 
 
 @every_explorer
+@pytest.mark.parametrize("name", ["prison", "noisy-toy", "deep-sea"])
+def test_several_sweeps_a_step(name: str, explorer: str) -> None:
+    """The noisy world takes them, too, until the first action that does not do what it did before."""
+    assert_fast_equals_slow(
+        make_world(name, **WORLDS[name]), explorer, seed=3, sweeps=5, steps=120, **small_ensemble(explorer)
+    )
+
+
+def test_several_sweeps_move_only_so_many_pairs() -> None:
+    """From 13 states with four actions on, 2,000 sweeps would move more than 100,000."""
+    slow = assert_fast_equals_slow(make_world("toy"), "vv-ucb", seed=3, sweeps=2000, steps=60)
+    assert np.count_nonzero(slow.visits.any(axis=1)) > 13
+
+
+@every_explorer
 @every_memory
 def test_where_anything_can_follow(memory: str, explorer: str) -> None:
     """Every action leads to every state or to an end, each with a reward of its own: long sums, whose order tells."""

@@ -136,7 +136,6 @@ class Bootstrapped(EpsilonGreedy):
         super().__init__(*given)
         self.B = range(self.options.get("heads", 10))
         self.Q_b = [Table(self.world, self.Q_start, self.settings.discount) for _ in self.B]
-        self.met: set[int] = set()
         self.asleep: set[int] = set()
         self.noise = np.random.Generator(np.random.PCG64(seed_of(self.seed, "initial values")))
         self.noise.standard_normal((len(self.B), len(self.A)))
@@ -144,7 +143,7 @@ class Bootstrapped(EpsilonGreedy):
 
     def meet(self, s: int) -> None:
         if s not in self.met:
-            self.met.add(s)
+            super().meet(s)
             for Q in self.Q_b:
                 for a in self.A:
                     Q.values[s][a] += self.options.get("noise", 1.0) * self.noise.standard_normal()

@@ -58,6 +58,7 @@ class QLearning:
         self.A = range(world.n_actions)
         self.n = [[0] * world.n_actions for _ in range(world.n_states)]
         self.i = 0
+        self.met: set[int] = set()
         self.chance, self.replay_chance = Chance(seed, "explorer"), Chance(seed, "replay")
         replay = settings.replay
         window = replay.capacity or 20 * settings.horizon
@@ -86,7 +87,8 @@ class QLearning:
         """Prepare for an episode: most explorers need not."""
 
     def meet(self, s: int) -> None:
-        """Take note of a state when it is first come to: most explorers need not."""
+        """Take note of a state that is come to."""
+        self.met.add(s)
 
     def choose(self, s: int) -> int:
         """Draw an action from β(·|s)."""
@@ -110,5 +112,13 @@ class QLearning:
 
     def learn(self, batch: list[Transition], rewards: Mapping[Outcome, float]) -> None:
         """Move every table by the same transitions."""
-        for table in self.swept().values():
-            table.update(batch, rewards, self.settings.learning_rate)
+        for _ in range(self.n_sweeps()):
+            for table in self.swept().values():
+                table.update(batch, rewards, self.settings.learning_rate)
+
+    def n_sweeps(self) -> int:
+        """Return how many times: as often as is asked for, unless that is too much work or an outcome was not sure."""
+        pairs = {transition.pair for transition in self.memory.transitions}
+        if self.settings.sweeps == 1 or not all(map(self.memory.is_certain, pairs)):
+            return 1
+        return max(1, min(self.settings.sweeps, 100_000 // (len(self.met) * len(self.A))))

@@ -10,6 +10,9 @@ from wanderlust.learning.mind import (
     END,
     FULL,
     LARGEST,
+    MOST_MOVES,
+    N_MULTI,
+    N_STATES,
     NO_MEMORY,
     POLICY_CHANGED,
     ROW_REWARD,
@@ -44,8 +47,21 @@ def remember_and_refresh(
 @inlined
 def sweep_all(mind: Mind, plan: Plan) -> None:
     """Move every table but the heads by all that is remembered."""
-    for table in range(0 if plan.learns_q else 1, plan.n_swept):
-        sweep(table, mind, plan)
+    for _ in range(n_sweeps(mind, plan)):
+        for table in range(0 if plan.learns_q else 1, plan.n_swept):
+            sweep(table, mind, plan)
+
+
+@inlined
+def n_sweeps(mind: Mind, plan: Plan) -> int:
+    """Return how many sweeps this step takes.
+
+    One where chance has been met: an outcome seen once is no more than a hint, and to follow it to the end leads
+    astray.
+    """
+    if plan.sweeps == 1 or mind.numbers[N_MULTI] > 0:
+        return 1
+    return max(1, min(plan.sweeps, MOST_MOVES // (mind.numbers[N_STATES] * plan.n_actions)))
 
 
 @with_methods

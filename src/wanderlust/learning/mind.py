@@ -43,6 +43,8 @@ ACTIVE_COST = 12
 DENSE_RUN, PROBED_STATES = 32, 64
 # A pair of a minibatch that is kept as a list takes about as long as a dense pass over so many.
 LISTED_COST = 16
+# More than one sweep a step may move so many pairs of each table, which takes a tenth of a millisecond or less.
+MOST_MOVES = 100_000
 # After every so many steps, heads of an ensemble that no minibatch could move fall asleep.
 BEDTIME = 32
 
@@ -69,6 +71,7 @@ class Plan(NamedTuple):
     largest_matters: bool
     learns_q: bool
     plain_sweeps: bool
+    sweeps: int
     signal: Ints
     discount: Floats
     minimise: NDArray[np.bool_]

@@ -68,6 +68,9 @@ class Settings:
     """After how many steps an evaluation is cut off; 10 % more than the horizon if not given."""
     plain_sweeps: bool = False
     """Whether every sweep goes over every pair of every table, without the shortcuts that give the same bits faster."""
+    sweeps: int = 1
+    """How many sweeps over a full memory follow every step. With more than the paper's one, what is new spreads at
+    once. They are fewer where they would move more than 100,000 pairs, and one once an action had several outcomes."""
     evaluated: str = "target"
     """Which table's greedy policy is evaluated: 'target', or 'behaviour' (of an ensemble, the first head)."""
 
@@ -80,6 +83,12 @@ class Settings:
         check_number("epsilon_start", self.epsilon_start, low=0, high=1)
         check_number("epsilon_end", self.epsilon_end, low=0, high=1)
         check_flag("plain_sweeps", self.plain_sweeps)
+        check_integer("sweeps", self.sweeps, low=1)
+        if self.sweeps > 1 and self.replay.memory != "full":
+            raise InvalidSetting(
+                f"sweeps={self.sweeps} needs a full memory to sweep over; with replay {self.replay.memory!r} leave it "
+                "at 1."
+            )
         check_choice("evaluated", self.evaluated, ("target", "behaviour"))
         for name in ("horizon", "budget", "evaluate_every"):
             check_integer(name, getattr(self, name), low=1, high=MOST_STEPS)
@@ -161,6 +170,7 @@ def make_plan(rule: Any, problem: Problem, settings: Settings, *, learns_q: bool
         largest_matters=bool(visitation and visitation.largest_matters),
         learns_q=learns_q,
         plain_sweeps=settings.plain_sweeps,
+        sweeps=settings.sweeps,
         signal=np.array(signal, np.int64),
         discount=np.array(discount, np.float64),
         minimise=np.array(minimise, np.bool_),

@@ -1,6 +1,7 @@
 """What `learn` does unless told otherwise.
 
-The paper's settings are for tasks where an action has one outcome. Where chance has its say, as on ice or where bins
+The paper's settings are for tasks where an action has one outcome. There one thing is done better: a table that is
+small is swept many times after every step, not once, so that what is new spreads at once, to Q and to W. Where chance has its say, as on ice or where bins
 hide what differs within them, they explore for ever: an untried action is worth any way to it, however unlikely, and
 κ is the range of the values of rewards that last for ever. So once an action was seen to have two outcomes, W starts
 lower; and once there are rewards to be had, it looks less far and weighs less and less.
@@ -18,7 +19,8 @@ from wanderlust.errors import check_options
 from wanderlust.exploration.protocol import explorer_options
 from wanderlust.exploration.registry import explorer_class, explorer_name
 from wanderlust.learning.mind import N_MULTI
-from wanderlust.learning.settings import SETTING_NAMES, Settings
+from wanderlust.learning.settings import SETTING_NAMES, Replay, Settings
+from wanderlust.worlds import World
 
 INITIAL_BOUND = "here"
 """What W starts above where chance has its say."""
@@ -29,6 +31,8 @@ KAPPA_END = 0.003
 to this share of it."""
 STAGES = 100
 """In how many stages it falls."""
+SWEEPS = 50
+"""Sweeps after a step as long as no chance was met."""
 
 
 def settings_for(
@@ -41,9 +45,16 @@ def settings_for(
     run: dict[str, Any] = {"budget": steps} | dict(changes)
     if env.horizon is not None:
         run.setdefault("horizon", env.horizon)
+    if not _is_our_world(env) and Replay.of(run.get("replay", "full")).memory == "full":
+        run.setdefault("sweeps", SWEEPS)
     # A name that is both a setting and an option, such as γ_w, works as the setting: options not given follow it.
     settings = {key: value for key, value in run.items() if key in SETTING_NAMES}
     return Settings(**settings), {key: value for key, value in run.items() if key not in settings}
+
+
+def _is_our_world(env: Tabular) -> bool:
+    """Tell whether an environment is one of our worlds, which keep to the paper's settings."""
+    return isinstance(getattr(env.unwrapped, "world", None), World)
 
 
 def adapted_options(explorer: str | type, changes: Mapping[str, Any]) -> tuple[str, ...]:

@@ -32,6 +32,9 @@ MATHEMATICS = 2
 """Raise this by one when some run would give another result than before, or when the form of stored files changes:
 what was stored earlier is then left alone, and made anew when it is asked for."""
 
+PRACTICE = 2
+"""The same for runs in any environment alone, which also follow what `wanderlust.practice.defaults` says."""
+
 UNTIL = ("budget", "positive-return")
 MEASURES = ("returns", "values")
 KINDS = ("world", "environment")
@@ -210,13 +213,14 @@ class Run:
                 raise InvalidSetting(f"{name} is not for a run of the kind {self.kind!r}, got {getattr(self, name)!r}.")
 
     def _environment_code(self) -> tuple[str, ...]:
-        """Return a hash of each of the user's own files that make the environment."""
+        """Return what tells runs in an environment apart: our defaults, and a hash of each of the user's own files."""
         if self.kind == "world":
             return ()
         from wanderlust.adapters.by_name import module_of
 
         names = [self.world, str(self.told_by.get("key", ""))]
-        return tuple(_code_of_module(module) for module in map(module_of, names) if module is not None)
+        own = [_code_of_module(module) for module in map(module_of, names) if module is not None]
+        return (f"practice {PRACTICE}", *own)
 
     def _check_kind(self, *, deterministic: bool) -> None:
         if self.measure == "values" and deterministic:
