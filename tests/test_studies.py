@@ -18,14 +18,16 @@ from rich.console import Console
 
 import wanderlust as wl
 from wanderlust.errors import BadFile, UnknownName, WanderlustError
-from wanderlust.reports.cells import Cell
-from wanderlust.reports.recap import Samples, paper_cells
+from wanderlust.reports import scorecard, scorecard_page
+from wanderlust.reports.cells import Cell, as_json, from_json
+from wanderlust.reports.recap import Samples, paper_cells, row_after_second_look
 from wanderlust.studies import estimate, recap
 from wanderlust.studies.progress import Progress
 from wanderlust.studies.recap_claims import claims_of
 from wanderlust.studies.reproduce import reproduce, show_report, studies_in, write_scorecard
 from wanderlust.studies.run import Run
 from wanderlust.studies.runner import run_all
+from wanderlust.studies.second_looks import OTHER_SETTINGS
 from wanderlust.studies.store import Store
 from wanderlust.studies.studies import EXPLORERS, Choice, find_study, study_names
 
@@ -208,12 +210,38 @@ def test_the_longest_run_is_estimated_the_longest():
 
 
 def test_the_recap_study_is_the_papers():
-    runs = recap.runs(Choice())
-    assert len(runs) == len(set(runs)) == 198 * 20
-    assert {recap.cell_of(run) for run in runs} == set(paper_cells())
+    runs = recap.runs(Choice(seeds=20))
+    seconds = runs[198 * 20 :]
+    assert len(runs) == len(set(runs)) == 198 * 20 + 5 * 20
+    assert {recap.cell_of(run) for run in runs[: 198 * 20]} == set(paper_cells())
+    assert {recap.cell_of(run) for run in seconds} == set(OTHER_SETTINGS)
     assert {run.seed for run in runs} == set(range(1, 21))
-    assert {run.preset for run in runs} == {"as_published_code"}
+    assert {run.preset for run in runs[: 198 * 20]} == {"as_published_code"}
     assert {run.preset for run in recap.runs(Choice(preset="as_written"))} == {"as_written"}
+    assert set(runs) <= set(recap.runs(Choice())), "where a run is brief, more seeds, never fewer"
+
+
+@pytest.mark.parametrize(
+    ("usual", "other", "expected"),
+    [(65.28, 100.0, ("agrees", "")), (63.0, 65.28, ("agrees", "longer")), (63.0, 60.0, ("differs", ""))],
+)
+def test_a_line_that_differs_is_looked_at_with_its_other_setting(usual, other, expected):
+    cell = Cell("wall", "zero", "short", "random")
+    looks = []
+    for percent in (usual, other):
+        samples = Samples({cell: 20})
+        for _ in range(20):
+            samples.add(cell, percent, 0.59, np.array([[50.0], [percent], [0.59]]))
+        looks.append(samples)
+    row = row_after_second_look(cell, *looks, {cell: "longer"})
+    assert (row.verdict, row.setting) == expected
+    if row.setting:
+        assert row.ours.discovery.mean == pytest.approx(other)
+        assert row.usual.discovery.mean == pytest.approx(usual)
+        assert from_json(as_json([row], ""), "here")[0][0].usual == row.usual
+        assert "1 of them only with another setting" in scorecard.summary([row], "")
+        assert "| longer | 65.28 ± 0.00 | 63.00 ± 0.00 | 65.28 ± 0.45 |" in scorecard.as_markdown([row], [], "")
+        assert "agrees†" in scorecard_page.as_html([row], [], "")
 
 
 @pytest.mark.parametrize("name", study_names())

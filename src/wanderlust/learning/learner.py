@@ -61,7 +61,8 @@ def n_sweeps(mind: Mind, plan: Plan) -> int:
     """
     if plan.sweeps == 1 or mind.numbers[N_MULTI] > 0:
         return 1
-    return max(1, min(plan.sweeps, MOST_MOVES // (mind.numbers[N_STATES] * plan.n_actions)))
+    most = MOST_MOVES // (int(mind.numbers[N_STATES]) * plan.n_actions)
+    return max(1, min(plan.sweeps, most))
 
 
 @with_methods

@@ -1,10 +1,12 @@
 """What `learn` does unless told otherwise.
 
 The paper's settings are for tasks where an action has one outcome. There one thing is done better: a table that is
-small is swept many times after every step, not once, so that what is new spreads at once, to Q and to W. Where chance has its say, as on ice or where bins
-hide what differs within them, they explore for ever: an untried action is worth any way to it, however unlikely, and
-κ is the range of the values of rewards that last for ever. So once an action was seen to have two outcomes, W starts
-lower; and once there are rewards to be had, it looks less far and weighs less and less.
+small is swept many times after every step, not once, so that what is new spreads at once, to Q and to W.
+
+Where chance has its say, as on ice or where bins hide what differs within them, the paper's settings explore for ever:
+an untried action is worth any way to it, however unlikely, and κ is the range of the values of rewards that last for
+ever. So once an action was seen to have two outcomes, W starts lower; and once there are rewards to be had, it looks
+less far and weighs less and less.
 docs/settings.md has what was tried, with numbers.
 """
 

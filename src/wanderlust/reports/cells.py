@@ -44,6 +44,10 @@ class Row(NamedTuple):
     success_iqm: Interval | None
     verdict: str
     """'agrees', 'differs', 'not compared' or 'no runs'."""
+    setting: str = ""
+    """What was set otherwise than in the rest of the table, if only that gives the paper's numbers."""
+    usual: Numbers | None = None
+    """What came of the line without that."""
 
 
 def as_json(rows: Iterable[Row], note: str) -> str:
@@ -81,6 +85,7 @@ def as_entry(row: Row) -> dict[str, Any]:
         "learnt": row.learnt._asdict() if row.learnt else None,
         "success_iqm": row.success_iqm._asdict() if row.success_iqm else None,
         "verdict": row.verdict,
+        **({"setting": row.setting, "with_the_usual_setting": _numbers(row.usual)} if row.setting else {}),
     }
 
 
@@ -96,6 +101,8 @@ def _from_entry(entry: dict[str, Any]) -> Row:
         learnt=Interval(**entry["learnt"]) if entry["learnt"] else None,
         success_iqm=Interval(**entry["success_iqm"]) if entry["success_iqm"] else None,
         verdict=entry["verdict"],
+        setting=entry.get("setting", ""),
+        usual=_numbers_from(entry.get("with_the_usual_setting")),
     )
 
 

