@@ -79,6 +79,8 @@ def score(results: Path, suffix: str = "") -> str:
     card = json.loads((results / f"scorecard{suffix}.json").read_text(encoding="utf-8"))
     agree, differ = (card["verdicts"].get(verdict, 0) for verdict in ("agrees", "differs"))
     text = f"{agree} of {agree + differ} cells of the paper's tables agree with ours"
+    others = sum("setting" in cell for cell in card["cells"])
+    text += f" ({others} of them only with another setting than the rest of their table has)" if others else ""
     if suffix:
         return text
     claims = Counter(claim["verdict"] for claim in card["claims"])
@@ -107,7 +109,7 @@ def whole(number: str) -> str:
 
 def summary(results: Path) -> str:
     """Return what the project's README says."""
-    return f"""Return learnt in percent of the best possible, mean over 20 seeds, Q starting at zero, short episodes;
+    return f"""Return learnt in percent of the best, mean over 20 seeds or more, Q starting at zero, short episodes;
 *the paper's number in brackets*:
 
 {table(results)}

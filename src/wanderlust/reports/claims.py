@@ -46,7 +46,7 @@ def from_json(text: str, where: str) -> list[Claim]:
 def summary(claims: Sequence[Claim]) -> str:
     """Return how many claims got which verdict, in words."""
     counts = [f"{sum(claim.verdict == verdict for claim in claims)} {verdict}" for verdict in VERDICTS]
-    return f"Of {len(claims)} claims of the text: {', '.join(counts)}."
+    return f"Of {len(claims)} {'claim' if len(claims) == 1 else 'claims'} of the text: {', '.join(counts)}."
 
 
 def as_markdown(claims: Sequence[Claim]) -> str:

@@ -17,24 +17,24 @@ A map is a block of letters, one per cell, then a blank line, then a legend and 
 Four letters are built in: `#` wall, `.` floor, `S` start (several: one is drawn uniformly), `P` prison.
 A line `letter = kind [number] [enter moves]` gives any other letter a meaning, of these kinds:
 
-========================  ================================================================================ `treasure
-5`              pays 5 (at least 0) for the action taken in it, which ends the episode `penalty -5`              the
-same with at most 0 `reward 0.1`              pays any number for each action taken in it; the episode goes on `puddle
--0.1`             the same with at most 0 `prison` or `prison 0.1`  an action in it moves the agent with this
-probability only (default: `escape`) `floor`, `start`, `wall`  as the built-in letters, for cells that need an `enter`
-or another letter ========================
-================================================================================
+* `treasure 5` pays 5 (at least 0) for the action taken in it, which ends the episode;
+* `penalty -5` does the same with at most 0;
+* `reward 0.1` pays any number for each action taken in it, and the episode goes on;
+* `puddle -0.1` does the same with at most 0;
+* `prison` or `prison 0.1`: an action in it moves the agent with this probability only (default: `escape`);
+* `floor`, `start`, `wall`: as the built-in letters, for cells that need an `enter` or another letter.
 
 `enter left right` makes a cell one-way: only these moves go in, any other leaves the agent in place. A line
 with a longer word is a setting:
 
-=================  ======================================================================================= `name`
-what the world is called (default "map") `step`             reward added to every action, usually negative (0)
-`escape`           chance that an action in a prison succeeds, unless its letter has its own (0: never)
-`treasures_end`    `no`: treasures and penalties do not end the episode (`yes`) `horizon`          steps of an episode
-(three times rows plus columns) `long_horizon`     a second, longer horizon to compare with (none) `budget`
-steps of a training (100 for every cell that is not a wall) `discount`         γ (0.99) =================
-=======================================================================================
+* `name`: what the world is called (default "map");
+* `step`: reward added to every action, usually negative (0);
+* `escape`: chance that an action in a prison succeeds, unless its letter has its own (0: never);
+* `treasures_end`: with `no`, treasures and penalties do not end the episode (`yes`);
+* `horizon`: steps of an episode (three times rows plus columns);
+* `long_horizon`: a second, longer horizon to compare with (none);
+* `budget`: steps of a training (100 for every cell that is not a wall);
+* `discount`: γ (0.99).
 
 A semicolon in the legend begins a comment. The same in TOML: a string `map`, the settings as keys, and a
 table `[legend]` of strings such as `A = "treasure 1"`.
