@@ -61,8 +61,12 @@ def n_sweeps(mind: Mind, plan: Plan) -> int:
     """
     if plan.sweeps == 1 or mind.numbers[N_MULTI] > 0:
         return 1
-    most = MOST_MOVES // (int(mind.numbers[N_STATES]) * plan.n_actions)
-    return max(1, min(plan.sweeps, most))
+    n_pairs = mind.numbers[N_STATES] * plan.n_actions
+    # Compared, not max and min of them: those take longer to compile than all else here.
+    if plan.sweeps * n_pairs <= MOST_MOVES:
+        return plan.sweeps
+    most: int = MOST_MOVES // n_pairs
+    return most if most > 1 else 1
 
 
 @with_methods
