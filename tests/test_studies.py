@@ -340,6 +340,8 @@ def test_the_scorecard_follows_from_the_runs(prison):
         )
         assert cell["verdict"] == ("agrees" if within else "differs")
         assert bool(cell.get("why")) == (not within)
+    page = html.unescape((folder / "scorecard.html").read_text(encoding="utf-8"))
+    assert all(cell["why"] in page for cell in cells if "why" in cell)
 
 
 def test_a_report_is_made_again_from_stored_runs(prison):

@@ -10,7 +10,8 @@ from html import escape
 from wanderlust.reports import claims as in_words
 from wanderlust.reports.cells import Row
 from wanderlust.reports.claims import NOT_REPRODUCED, PARTLY, REPRODUCED, Claim
-from wanderlust.reports.formats import MARK, by_environment, percent, settings_told, title_of
+from wanderlust.reports.formats import MARK, by_environment, percent, scenario, settings_told, title_of
+from wanderlust.reports.reasons import reason
 from wanderlust.reports.scorecard import RULE, summary
 from wanderlust.version import __version__
 
@@ -72,10 +73,19 @@ def as_html(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
             parts += [_line(row) for row in lines]
             parts.append("</tbody>")
         parts.append("</table></div>")
-        told = settings_told(row for _, lines in scenarios for row in lines)
-        parts += [f'<p class="rule">{escape(text)}</p>' for text in told]
+        here = [row for _, lines in scenarios for row in lines]
+        parts += [f'<p class="rule">{escape(text)}</p>' for text in (*settings_told(here), *_why(here, note))]
     parts += [f"<footer><p>wanderlust {escape(__version__)}</p></footer>", "</body>", "</html>"]
     return "\n".join(parts) + "\n"
+
+
+def _why(rows: Iterable[Row], note: str) -> list[str]:
+    """Return a sentence on each line that differs."""
+    return [
+        f"{_SIGNS[row.verdict]} {row.cell.algorithm}, {scenario(row.cell)}: {reason(row, note)}"
+        for row in rows
+        if row.verdict == "differs"
+    ]
 
 
 def _head(heads: Iterable[str]) -> str:
