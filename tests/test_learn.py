@@ -114,6 +114,7 @@ def test_it_is_the_agent_that_one_would_drive_by_hand():
         ("CliffWalking-v1", {"sweeps": 3}, 3),
         ("CliffWalking-v1", {"replay": "none"}, 1),
         ("wanderlust/Toy-v0", {}, 1),
+        (wl.tabular("MountainCar-v0", bins=8), {}, 1),
     ],
 )
 def test_the_paper_s_worlds_are_swept_once_a_step_and_others_as_often_as_suits(env, changes, expected):

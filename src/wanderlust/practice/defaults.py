@@ -47,16 +47,19 @@ def settings_for(
     run: dict[str, Any] = {"budget": steps} | dict(changes)
     if env.horizon is not None:
         run.setdefault("horizon", env.horizon)
-    if not _is_our_world(env) and Replay.of(run.get("replay", "full")).memory == "full":
+    if _has_sure_states(env) and Replay.of(run.get("replay", "full")).memory == "full":
         run.setdefault("sweeps", SWEEPS)
     # A name that is both a setting and an option, such as γ_w, works as the setting: options not given follow it.
     settings = {key: value for key, value in run.items() if key in SETTING_NAMES}
     return Settings(**settings), {key: value for key, value in run.items() if key not in settings}
 
 
-def _is_our_world(env: Tabular) -> bool:
-    """Tell whether an environment is one of our worlds, which keep to the paper's settings."""
-    return isinstance(getattr(env.unwrapped, "world", None), World)
+def _has_sure_states(env: Tabular) -> bool:
+    """Tell whether more than the paper's one sweep may serve an environment.
+
+    Not in our own worlds, which keep to the paper's settings, nor in bins: what happens in a bin is up to chance.
+    """
+    return env.given["bins"] is None and not isinstance(getattr(env.unwrapped, "world", None), World)
 
 
 def adapted_options(explorer: str | type, changes: Mapping[str, Any]) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ def learn(
     follows the rewards that are seen, and a line on standard error says what they were, unless `quiet`. What W starts
     at, how far it looks and how much it weighs are as in the paper until some action is seen to have several outcomes;
     from then on they suit that, unless `adapt` is False. Until then, too, several sweeps follow every step in
-    environments that are not worlds of ours; `sweeps=1` is as in the paper.
+    environments that are neither worlds of ours nor cut into bins; `sweeps=1` is as in the paper.
 
     `resume` goes on from a file that `Checkpoint` or `save` wrote, as if learning had never stopped: settings,
     explorer and seed are those of the file, and `steps` still counts from the very first. `save` writes such a file in
