@@ -135,7 +135,8 @@ def page(results: Path) -> str:
 wanderlust reproduce all --jobs 2 --out results/
 ```
 
-with {versions(abouts)}. Its {len(abouts):,} runs took {hours:.1f} hours of one core in all.
+with {versions(abouts)}. Its {len(abouts):,} runs took {hours:.1f} hours of one core in all,
+by the clock, on a machine that had other work as well.
 They are not kept here; every one can be made again, to the last bit, from its description.
 
 {score(results)}: [scorecard](scorecard.md), also as [a page](scorecard.html) and [for machines](scorecard.json).
