@@ -90,10 +90,13 @@ def test_two_jobs_give_what_one_gives(undisturbed, tmp_path):
 
 
 SCRIPT = """
+import signal
 import sys
 from wanderlust.studies.run import Run
 from wanderlust.studies.runner import run_all
 from wanderlust.studies.store import Store
+# A shell has what it starts in the background ignore interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 run_all([Run.from_json(line) for line in sys.stdin], Store(sys.argv[1]), jobs=2)
 """
 

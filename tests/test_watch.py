@@ -245,6 +245,8 @@ def test_in_a_terminal_it_is_live(interrupted):
         stdout=theirs,
         stderr=theirs,
         env={**ENVIRONMENT, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"},
+        # A shell has what it starts in the background ignore interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(theirs)
     text, deadline = "", time.monotonic() + 120
