@@ -78,9 +78,9 @@ def score(results: Path, suffix: str = "") -> str:
     """Return the outcome of a scorecard in one sentence."""
     card = json.loads((results / f"scorecard{suffix}.json").read_text(encoding="utf-8"))
     agree, differ = (card["verdicts"].get(verdict, 0) for verdict in ("agrees", "differs"))
-    text = f"{agree} of {agree + differ} cells of the paper's tables agree with ours"
     others = sum("setting" in cell for cell in card["cells"])
-    text += f" ({others} of them only with another setting than the rest of their table has)" if others else ""
+    text = f"{agree - others} of {agree + differ} cells of the paper's tables agree with ours"
+    text += f" ({others} more do with a setting of their own, found from the paper's numbers)" if others else ""
     if suffix:
         return text
     claims = Counter(claim["verdict"] for claim in card["claims"])

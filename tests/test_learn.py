@@ -294,6 +294,7 @@ def test_the_cause_of_a_failure_is_told():
         ({"steps": "many"}, "steps"),
         ({"explorer": "vv-ubc"}, "Did you mean 'vv-ucb'"),
         ({"sweeps": 0}, "sweeps"),
+        ({"sweeps": 10**30}, "sweeps"),
         ({"sweeps": 2, "replay": "none"}, "full memory"),
         ({"kapa": 1}, "Did you mean 'kappa'"),
         ({"seed": -1}, "seed"),

@@ -242,7 +242,7 @@ def test_a_line_that_differs_is_looked_at_with_its_other_setting(usual, other, e
         assert row.ours.discovery.mean == pytest.approx(other)
         assert row.usual.discovery.mean == pytest.approx(usual)
         assert from_json(as_json([row], ""), "here")[0][0].usual == row.usual
-        assert "1 of them only with another setting" in scorecard.summary([row], "")
+        assert "0 of 1 cells agree with the paper, and 1 more with a setting of" in scorecard.summary([row], "")
         assert "| longer | 65.28 ± 0.00 | 63.00 ± 0.00 | 65.28 ± 0.45 |" in scorecard.as_markdown([row], [], "")
         assert "agrees†" in scorecard_page.as_html([row], [], "")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from wanderlust.errors import InvalidExplorer, InvalidSetting, check_choice, check_flag, check_integer, check_number
 from wanderlust.exploration.protocol import Blueprint, Problem
-from wanderlust.learning.mind import FULL, NO_MEMORY, ROW_REWARD, TARGET, WINDOW, Plan
+from wanderlust.learning.mind import FULL, MOST_MOVES, NO_MEMORY, ROW_REWARD, TARGET, WINDOW, Plan
 
 MOST_STEPS = 10**12
 
@@ -83,7 +83,7 @@ class Settings:
         check_number("epsilon_start", self.epsilon_start, low=0, high=1)
         check_number("epsilon_end", self.epsilon_end, low=0, high=1)
         check_flag("plain_sweeps", self.plain_sweeps)
-        check_integer("sweeps", self.sweeps, low=1)
+        check_integer("sweeps", self.sweeps, low=1, high=MOST_MOVES)
         if self.sweeps > 1 and self.replay.memory != "full":
             raise InvalidSetting(
                 f"sweeps={self.sweeps} needs a full memory to sweep over; with replay {self.replay.memory!r} leave it "

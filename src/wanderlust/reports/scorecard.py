@@ -33,9 +33,9 @@ def summary(rows: Iterable[Row], note: str) -> str:
     rows = list(rows)
     verdicts = Counter(row.verdict for row in rows)
     compared = verdicts.get("agrees", 0) + verdicts.get("differs", 0)
-    text = f"{verdicts.get('agrees', 0)} of {compared} cells agree with the paper"
     others = sum(bool(row.setting) for row in rows)
-    text += f", {others} of them only with another setting than the rest of their table has." if others else "."
+    text = f"{verdicts.get('agrees', 0) - others} of {compared} cells agree with the paper"
+    text += f", and {others} more with a setting of their own, found from the paper's numbers." if others else "."
     for verdict in ("not compared", "no runs"):
         if verdicts.get(verdict):
             text += f" {verdict.capitalize()}: {verdicts[verdict]}."
