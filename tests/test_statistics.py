@@ -15,6 +15,7 @@ from wanderlust.reports.statistics import (
     interquartile_mean,
     paper_percent,
     probability_of_improvement,
+    standard_error_of_difference,
     wilson_interval,
 )
 
@@ -133,3 +134,19 @@ def test_agreement_is_2_58_standard_errors():
     ours, theirs = Percent(10.0, 6.0), Percent(10.0 + 2.58 * 5 + 0.4, 8.0)
     assert recap.compared(ours, theirs, 20) == (5.0, True)
     assert not recap.compared(ours, theirs._replace(mean=theirs.mean + 0.2), 20)[1]
+
+
+@given(st.floats(0, 100), st.floats(0, 100), st.integers(1, 500))
+def test_of_as_many_seeds_the_error_of_a_difference_is_that_of_independent_means(ci, other_ci, seeds):
+    error = standard_error_of_difference(Percent(0, ci), Percent(0, other_ci), (seeds, seeds))
+    assert error == pytest.approx(math.hypot(ci, other_ci) / 2)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.83, 0.955])
+def test_samples_of_the_same_seldom_differ_however_few_seeds_one_has(share):
+    random = np.random.default_rng(0)
+    differ = [
+        not recap.compared(paper_percent(100 * (random.random(200) < share)), twenty, 200)[1]
+        for twenty in (paper_percent(100 * (random.random(20) < share)) for _ in range(2_000))
+    ]
+    assert np.mean(differ) < 0.025

@@ -19,7 +19,7 @@ from rich.console import Console
 import wanderlust as wl
 from wanderlust.errors import BadFile, UnknownName, WanderlustError
 from wanderlust.reports import scorecard, scorecard_page
-from wanderlust.reports.cells import Cell, as_json, from_json
+from wanderlust.reports.cells import Cell, OtherSetting, as_json, from_json
 from wanderlust.reports.recap import Samples, paper_cells, row_after_second_look
 from wanderlust.studies import estimate, recap
 from wanderlust.studies.progress import Progress
@@ -236,13 +236,16 @@ def test_a_line_that_differs_is_looked_at_with_its_other_setting(usual, other, e
         for _ in range(20):
             samples.add(cell, percent, 0.59, np.array([[50.0], [percent], [0.59]]))
         looks.append(samples)
-    row = row_after_second_look(cell, *looks, {cell: "longer"})
+    row = row_after_second_look(cell, *looks, {cell: OtherSetting("longer")})
     assert (row.verdict, row.setting) == expected
     if row.setting:
         assert row.ours.discovery.mean == pytest.approx(other)
         assert row.usual.discovery.mean == pytest.approx(usual)
         assert from_json(as_json([row], ""), "here")[0][0].usual == row.usual
         assert "0 of 1 cells agree with the paper, and 1 more with a setting of" in scorecard.summary([row], "")
+        of_text = row_after_second_look(cell, *looks, {cell: OtherSetting("longer", preset="as_written")})
+        assert from_json(as_json([of_text], ""), "here")[0][0].of_text
+        assert scorecard.summary([of_text], "").startswith("1 of 1 cells agree with the paper (1 of them as its text")
         assert "| longer | 65.28 ± 0.00 | 63.00 ± 0.00 | 65.28 ± 0.45 |" in scorecard.as_markdown([row], [], "")
         assert "agrees†" in scorecard_page.as_html([row], [], "")
 

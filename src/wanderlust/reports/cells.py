@@ -29,6 +29,19 @@ class Numbers(NamedTuple):
     success: Percent
 
 
+class OtherSetting(NamedTuple):
+    """What a line is made with a second time."""
+
+    words: str
+    budget: int | None = None
+    preset: str = "as_published_code"
+
+    @property
+    def of_text(self) -> bool:
+        """Whether it is that of the paper's text, where the released code differs."""
+        return self.preset == "as_written"
+
+
 class Row(NamedTuple):
     """A line of a recap table: ours, the paper's, and how they compare."""
 
@@ -46,6 +59,8 @@ class Row(NamedTuple):
     """'agrees', 'differs', 'not compared' or 'no runs'."""
     setting: str = ""
     """What was set otherwise than in the rest of the table, if only that gives the paper's numbers."""
+    of_text: bool = False
+    """Whether that is what the paper's text says, and the rest is as its released code has it."""
     usual: Numbers | None = None
     """What came of the line without that."""
 
@@ -85,8 +100,12 @@ def as_entry(row: Row) -> dict[str, Any]:
         "learnt": row.learnt._asdict() if row.learnt else None,
         "success_iqm": row.success_iqm._asdict() if row.success_iqm else None,
         "verdict": row.verdict,
-        **({"setting": row.setting, "with_the_usual_setting": _numbers(row.usual)} if row.setting else {}),
+        **(_second_look(row) if row.setting else {}),
     }
+
+
+def _second_look(row: Row) -> dict[str, Any]:
+    return {"setting": row.setting, "of_text": row.of_text, "with_the_usual_setting": _numbers(row.usual)}
 
 
 def _from_entry(entry: dict[str, Any]) -> Row:
@@ -102,6 +121,7 @@ def _from_entry(entry: dict[str, Any]) -> Row:
         success_iqm=Interval(**entry["success_iqm"]) if entry["success_iqm"] else None,
         verdict=entry["verdict"],
         setting=entry.get("setting", ""),
+        of_text=entry.get("of_text", False),
         usual=_numbers_from(entry.get("with_the_usual_setting")),
     )
 

@@ -16,8 +16,8 @@ from wanderlust.version import __version__
 
 RULE = (
     "A cell agrees if its discovery and its success both differ from the paper's by no more than 2.58 standard errors "
-    "of the difference and half a point. By chance alone about one cell in fifty would not, more where a "
-    "few seeds decide. `random` does not heed the start of Q: its lines for zero and optimistic hold the same numbers."
+    "of the difference and half a point. By chance alone about one in a hundred of those that vary would not. `random` "
+    "does not heed the start of Q: its lines for zero and optimistic hold the same numbers."
 )
 
 
@@ -33,8 +33,10 @@ def summary(rows: Iterable[Row], note: str) -> str:
     rows = list(rows)
     verdicts = Counter(row.verdict for row in rows)
     compared = verdicts.get("agrees", 0) + verdicts.get("differs", 0)
-    others = sum(bool(row.setting) for row in rows)
+    by_text = sum(row.of_text for row in rows)
+    others = sum(bool(row.setting) for row in rows) - by_text
     text = f"{verdicts.get('agrees', 0) - others} of {compared} cells agree with the paper"
+    text += f" ({by_text} of them as its text has it, not its released code)" if by_text else ""
     text += f", and {others} more with a setting of their own, found from the paper's numbers." if others else "."
     for verdict in ("not compared", "no runs"):
         if verdicts.get(verdict):

@@ -144,6 +144,12 @@ def power_law(x: ArrayLike, log_y: ArrayLike, *, level: float = 0.95) -> PowerLa
     return PowerLaw(Interval(exponent, exponent - half, exponent + half), float(np.exp(v.mean() - exponent * u.mean())))
 
 
-def standard_error_of_difference(ours: Percent, theirs: Percent) -> float:
-    """Return the standard error of the difference of two independent means."""
-    return math.hypot(ours.standard_error, theirs.standard_error)
+def standard_error_of_difference(ours: Percent, theirs: Percent, seeds: tuple[int, int]) -> float:
+    """Return the standard error of the difference of two means if both samples are from the same: σ √(1/n + 1/m).
+
+    σ² is the variance within the samples, pooled. Of as many seeds it is the same as √(SE² + SE²). Otherwise that would
+    trust the smaller sample too much: where one seed in twenty fails, twenty easily all succeed, with an SE of 0.
+    """
+    n, m = seeds
+    pooled = ((n * ours.standard_error) ** 2 + (m * theirs.standard_error) ** 2) / (n + m)
+    return math.sqrt(pooled * (1 / n + 1 / m))

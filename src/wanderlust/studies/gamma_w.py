@@ -127,9 +127,9 @@ def _claims_on_zero(found: list[Stored], reference: Group) -> list[Claim]:
                 group.add(result.discovery, result.percent_curves, result.visits, int(result.reachable))
         if not group.curves:
             continue
-        ours = group.mean_curve()
+        ours, seeds = group.mean_curve(), (len(group.curves), len(reference.curves))
         apart = [
-            abs(mine.mean - theirs.mean) / max(standard_error_of_difference(mine, theirs), 1e-9)
+            abs(mine.mean - theirs.mean) / max(standard_error_of_difference(mine, theirs, seeds), 1e-9)
             for mine, theirs in zip(group.mean_percents(), reference.mean_percents(), strict=True)
         ]
         claims.append(

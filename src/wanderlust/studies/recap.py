@@ -97,8 +97,7 @@ def report(asked: list[Run], stored: Iterable[Stored], note: str) -> Report:
     for each in stored:
         samples = again if each.run in seconds else usual
         samples.add(cell_of(each.run), each.result.discovery, each.result.success, each.result.percent_curves)
-    settings = {cell: other.words for cell, other in OTHER_SETTINGS.items()}
-    return tables.make_report(usual, again, settings)._replace(claims=claims_of(usual))
+    return tables.make_report(usual, again, OTHER_SETTINGS)._replace(claims=claims_of(usual))
 
 
 STUDY = Study(

@@ -9,19 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
-from wanderlust.reports.cells import Cell
+from wanderlust.reports.cells import Cell, OtherSetting
 from wanderlust.studies.run import Run
-
-
-class OtherSetting(NamedTuple):
-    """What is set otherwise."""
-
-    words: str
-    budget: int | None = None
-    preset: str = "as_published_code"
-
 
 _LONGER = OtherSetting("200,000 steps instead of 100,000", budget=200_000)
 OTHER_SETTINGS: Mapping[Cell, OtherSetting] = {
