@@ -97,10 +97,10 @@ def test_a_callback_that_fails_fails_loudly_and_the_others_are_told_of_the_end(t
 
 
 def test_evaluating_changes_nothing_and_finds_what_is_learnt():
-    evaluation = wl.EvaluateEvery(50, episodes=3)
+    evaluation = wl.EvaluateEvery(10, episodes=3)
     with_it = wl.learn(lake(), "vv-ucb", steps=400, seed=2, callbacks=[evaluation], quiet=True)
     without = wl.learn(lake(), "vv-ucb", steps=400, seed=2, quiet=True)
-    assert [found.step for found in evaluation.history] == list(range(50, 401, 50))
+    assert [found.step for found in evaluation.history] == list(range(10, 401, 10))
     assert evaluation.history[-1].returns.tolist() == [1.0] * 3
     assert evaluation.history[0].mean < 1
     assert np.array_equal(with_it.tables["target"], without.tables["target"][: len(with_it.tables["target"])])

@@ -31,11 +31,12 @@ from wanderlust.explanation import Explanation, explain
 from wanderlust.exploration.protocol import Ruled
 from wanderlust.exploration.registry import configured, explorer_name
 from wanderlust.exploration.view import view_of
-from wanderlust.learning.allocation import Soil, enlarged, new_mind, replant
+from wanderlust.learning.allocation import Soil, enlarged, new_mind
 from wanderlust.learning.experience import has_room, known_state
 from wanderlust.learning.inspection import by_state, tables_by_state
 from wanderlust.learning.learner import learn, manner_of
 from wanderlust.learning.mind import END, N_SEEN, NONE, STEP, TARGET, Floats, Mind, Plan
+from wanderlust.learning.revision import repay_ends, replant, temper
 from wanderlust.learning.settings import Settings, make_plan
 from wanderlust.mdp import TabularMDP
 from wanderlust.presets import resolve
@@ -226,6 +227,14 @@ class Agent:
         self._soil.plan = self.plan
         replant(self.mind, self.plan, before)
         self._ruled, self._plan = by_reference(Ruled(self.rule, manner_of(self.plan))), by_reference(self.plan)
+
+    def temper(self, state: int, starts: Floats) -> None:
+        """Let W of the actions never tried in a state be this, by action."""
+        temper(self._mind, self._plan, self.number_of(state), starts)
+
+    def repay_ends(self, reward: float) -> None:
+        """Go on as if every end of an episode that was paid something above zero had been paid this."""
+        repay_ends(self._mind, self._plan, check_number("reward", reward))
 
     def number_of(self, state: int) -> int:
         """Return the number under which the mind knows a state, giving it one if it is new."""

@@ -17,7 +17,6 @@ from wanderlust.learning.mind import (
     N_ROWS,
     N_STATES,
     N_STORED,
-    N_WORK,
     NO_MEMORY,
     NONE,
     ROOM,
@@ -171,25 +170,6 @@ def trimmed(mind: Mind, plan: Plan) -> Mind:
     changes |= {name: getattr(mind, name)[..., :pairs] for name in (*_BY_PAIR, "stored", "rates")}
     changes |= {name: getattr(mind, name)[..., :rows] for name in _BY_ROW}
     return mind._replace(**changes)
-
-
-def replant(mind: Mind, plan: Plan, before: Plan) -> None:
-    """Give pairs that were never tried the initial values of another plan, where that differs from the one before."""
-    n_pairs, n_states = mind.room * plan.n_actions, mind.numbers[N_STATES]
-    untried = mind.tries[:n_pairs] == 0
-    untried[: plan.n_actions] = False
-    mind.asleep[:] = 0
-    for table in np.flatnonzero(plan.initial != before.initial):
-        values, mirror = mind.values[table, :n_pairs], mind.mirror[: table + 1, :n_pairs]
-        values[untried] += plan.initial[table] - before.initial[table]
-        if table < plan.n_swept:
-            # Not by adding: where W starts is the next number above a bound, and must be that very number.
-            values[untried] = mirror[table, untried] = plan.initial[table]
-            mind.flags[table, 1 : n_states + 1] = 1
-            mind.work[table, :n_states] = np.arange(1, n_states + 1)
-            mind.pace[table, N_WORK] = n_states
-        by_state = values.reshape(-1, plan.n_actions)
-        mind.best[table, : mind.room] = by_state.min(axis=1) if plan.minimise[table] else by_state.max(axis=1)
 
 
 def _longer(array: NDArray[Any], more: int) -> NDArray[Any]:

@@ -20,7 +20,9 @@ from wanderlust.adapters import Tabular
 from wanderlust.adapters.keys import Keys
 from wanderlust.agent import Agent
 from wanderlust.errors import BadFile
+from wanderlust.practice.clock import Clock
 from wanderlust.practice.defaults import Outlook
+from wanderlust.practice.idleness import Idleness
 from wanderlust.practice.lesson import Lesson
 
 _LESSON, _KEYS, _ACTIONS = "lesson", "lesson_keys", "lesson_actions"
@@ -40,6 +42,8 @@ def save(lesson: Lesson, path: Path) -> None:
         "estimates_rewards": lesson.estimates_rewards,
         "adapts": list(lesson.adapts),
         "expected": list(lesson.expected),
+        "clock": None if lesson.clock is None else list(lesson.clock),
+        "idleness": None if lesson.idleness is None else _plain(vars(lesson.idleness)),
         "measures": lesson.measures,
     }
     arrays = {_KEYS: lesson.env.keys.to_array(), _ACTIONS: np.array(lesson.episode_actions, np.int32)}
@@ -57,11 +61,23 @@ def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> Less
     lesson = Lesson(env, agent, steps=steps, estimates_rewards=saved["estimates_rewards"], adapts=saved["adapts"])
     reward_range, chance, stage = saved["expected"]
     lesson.expected = Outlook(tuple(reward_range), chance, stage)
+    _recall(lesson, saved)
     _lead_back(lesson, saved, [int(action) for action in arrays[_ACTIONS]], path)
     lesson.episode = saved["episode"]
     lesson.recent_returns.extend(saved["recent_returns"])
     lesson.measures = dict(saved["measures"])
     return lesson
+
+
+def _recall(lesson: Lesson, saved: Mapping[str, Any]) -> None:
+    """Bring back what was noticed of the environment; a file of an older version has nothing of that."""
+    if saved.get("clock") is not None:
+        seen, per_step = saved["clock"]
+        lesson.clock = Clock(tuple((int(step), float(reward)) for step, reward in seen), per_step)
+    if saved.get("idleness") is not None:
+        lesson.idleness = Idleness(lesson.agent.n_actions)
+        for name, counts in saved["idleness"].items():
+            getattr(lesson.idleness, name)[:] = counts
 
 
 def keys_in(arrays: Mapping[str, Any]) -> Keys | None:

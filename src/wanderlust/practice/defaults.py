@@ -47,19 +47,24 @@ def settings_for(
     run: dict[str, Any] = {"budget": steps} | dict(changes)
     if env.horizon is not None:
         run.setdefault("horizon", env.horizon)
-    if _has_sure_states(env) and Replay.of(run.get("replay", "full")).memory == "full":
+    if has_sure_states(env) and Replay.of(run.get("replay", "full")).memory == "full":
         run.setdefault("sweeps", SWEEPS)
     # A name that is both a setting and an option, such as γ_w, works as the setting: options not given follow it.
     settings = {key: value for key, value in run.items() if key in SETTING_NAMES}
     return Settings(**settings), {key: value for key, value in run.items() if key not in settings}
 
 
-def _has_sure_states(env: Tabular) -> bool:
-    """Tell whether more than the paper's one sweep may serve an environment.
+def is_own_world(env: Tabular) -> bool:
+    """Tell whether an environment is a world of ours: there all is as in the paper."""
+    return isinstance(getattr(env.unwrapped, "world", None), World)
 
-    Not in our own worlds, which keep to the paper's settings, nor in bins: what happens in a bin is up to chance.
+
+def has_sure_states(env: Tabular) -> bool:
+    """Tell whether an environment may be one in which an action has one outcome.
+
+    Not in bins: what happens in a bin is up to chance. Not in our own worlds, which keep to the paper's settings.
     """
-    return env.given["bins"] is None and not isinstance(getattr(env.unwrapped, "world", None), World)
+    return env.given["bins"] is None and not is_own_world(env)
 
 
 def adapted_options(explorer: str | type, changes: Mapping[str, Any]) -> tuple[str, ...]:

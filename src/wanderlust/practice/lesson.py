@@ -13,7 +13,9 @@ import numpy as np
 from wanderlust.adapters import Tabular
 from wanderlust.agent import Agent
 from wanderlust.errors import EnvironmentFailed, InvalidObservation, WanderlustError
+from wanderlust.practice.clock import Clock
 from wanderlust.practice.defaults import Outlook, options_for, outlook
+from wanderlust.practice.idleness import Idleness
 
 RECENT_EPISODES = 100
 
@@ -34,6 +36,10 @@ class Lesson:
         """Which of the explorer's options follow what is seen."""
         self.expected = Outlook(agent.reward_range, meets_chance=False, stage=0)
         """What they follow from."""
+        self.clock: Clock | None = None
+        """How rewards fall with the steps of an episode; None if that is not looked for."""
+        self.idleness: Idleness | None = None
+        """Which actions mostly do nothing; None if that is not heeded."""
         self.episode = 0
         """How many episodes are over."""
         self.episode_return, self.episode_steps = 0.0, 0
@@ -71,8 +77,11 @@ class Lesson:
         action = agent.act(state)
         following, paid, terminated, truncated, info = self._ask("step", lambda: self.env.step(action))
         reward = self._checked_reward(paid)
-        self._expect(reward)
-        agent.observe(state, action, reward, following, terminated, truncated)
+        worth = self._worth(reward) if terminated and reward > 0.0 else reward
+        self._expect(worth)
+        agent.observe(state, action, worth, following, terminated, truncated)
+        if self.idleness is not None and not self.expected.meets_chance:
+            self._heed_idleness(self.idleness, state, action, following, bool(terminated), reward)
         self.state, self.action, self.reward, self.next_state = state, action, reward, following
         self.terminated, self.truncated, self.info = bool(terminated), bool(truncated), info
         self.episode_actions.append(action)
@@ -94,6 +103,29 @@ class Lesson:
         if expected != self.expected:
             self.expected = expected
             agent.adapt(seen, **options_for(agent, expected, self.adapts))
+
+    def _worth(self, reward: float) -> float:
+        """Return what the agent is to learn from a reward at an episode's end, late or not."""
+        if self.clock is None:
+            return reward
+        step, knew = self.episode_steps + 1, self.clock.falls
+        self.clock = self.clock.after(step, reward)
+        worth = self.clock.at_once(step, reward)
+        if self.clock.falls and not knew:
+            self.agent.repay_ends(worth)
+        return worth
+
+    def _heed_idleness(
+        self, idleness: Idleness, state: int, action: int, following: int, terminated: bool, reward: float
+    ) -> None:
+        """Let the untried actions of where the agent was and is wait if they mostly do nothing."""
+        agent = self.agent
+        if agent.mind.tries[agent.number_of(state) * agent.n_actions + action] == 1:
+            idleness.note(action, did_nothing=not terminated and following == state and reward <= 0.0)
+        starts = idleness.starts(agent.plan.initial[agent.plan.visitation], agent.rule.visitation_discount)
+        agent.temper(state, starts)
+        if not terminated and following != state:
+            agent.temper(following, starts)
 
     def save(self, path: str | Path) -> None:
         """Write agent and lesson to a file, from which `learn(env, resume=path)` goes on as if it had never stopped."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from wanderlust.errors import InvalidSetting, WanderlustError, check_flag, check
 from wanderlust.learning.settings import MOST_STEPS
 from wanderlust.practice import checkpoints
 from wanderlust.practice.callbacks import Callback, Checkpoint
-from wanderlust.practice.defaults import adapted_options, settings_for
+from wanderlust.practice.clock import Clock
+from wanderlust.practice.defaults import adapted_options, has_sure_states, is_own_world, settings_for
+from wanderlust.practice.idleness import Idleness
 from wanderlust.practice.lesson import Lesson
 
 NO_REWARDS_YET = (0.0, 0.0)
@@ -47,8 +49,10 @@ def learn(
     `reward_range`, the smallest and the largest reward of a step, sets the scale of exploration. If not given it
     follows the rewards that are seen, and a line on standard error says what they were, unless `quiet`. What W starts
     at, how far it looks and how much it weighs are as in the paper until some action is seen to have several outcomes;
-    from then on they suit that, unless `adapt` is False. Until then, too, several sweeps follow every step in
-    environments that are neither worlds of ours nor cut into bins; `sweeps=1` is as in the paper.
+    from then on they suit that. Until then, in environments that are neither worlds of ours nor cut into bins, several
+    sweeps follow every step (`sweeps=1` is as in the paper), and actions that mostly do nothing are tried last. Rewards
+    at the end of episodes that are found to fall with every step count as if paid at once. With `adapt=False` all but
+    the sweeps is as in the paper.
 
     `resume` goes on from a file that `Checkpoint` or `save` wrote, as if learning had never stopped: settings,
     explorer and seed are those of the file, and `steps` still counts from the very first. `save` writes such a file in
@@ -69,8 +73,9 @@ def learn(
         first_seed = None
     lesson.agent.env = states
     _run(lesson, hung_in, first_seed)
-    if lesson.estimates_rewards and not quiet:
-        print(f"wanderlust: {_seen(lesson)}", file=sys.stderr)
+    if not quiet:
+        for sentence in _noticed(lesson):
+            print(f"wanderlust: {sentence}", file=sys.stderr)
     return lesson.agent
 
 
@@ -94,7 +99,12 @@ def _new_lesson(
         **options,
     )
     adapts = adapted_options(chosen, changes) if adapt else ()
-    return Lesson(env, agent, steps=steps, estimates_rewards=reward_range is None, adapts=adapts)
+    lesson = Lesson(env, agent, steps=steps, estimates_rewards=reward_range is None, adapts=adapts)
+    if adapt and not is_own_world(env):
+        lesson.clock = Clock()
+    if "initial_bound" in adapts and has_sure_states(env):
+        lesson.idleness = Idleness(env.n_actions)
+    return lesson
 
 
 def _run(lesson: Lesson, callbacks: list[Callback], seed: int | None) -> None:
@@ -148,6 +158,16 @@ def _refuse(*names_and_values: Any) -> None:
     for name, value in zip(names_and_values[::2], names_and_values[1::2], strict=True):
         if value is not None:
             raise InvalidSetting(f"resume goes on with the settings of its file; leave {name}={value!r} out.")
+
+
+def _noticed(lesson: Lesson) -> Iterator[str]:
+    if lesson.estimates_rewards:
+        yield _seen(lesson)
+    if lesson.clock is not None and lesson.clock.per_step:
+        yield (
+            f"what is paid at the end of an episode falls by {lesson.clock.per_step:g} with every step of it, and "
+            "counted as if paid at once (adapt=False takes it as it is)."
+        )
 
 
 def _seen(lesson: Lesson) -> str:

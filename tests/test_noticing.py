@@ -1,0 +1,194 @@
+"""What `learn` notices of an environment: rewards that fall with the clock, and actions that mostly do nothing."""
+
+import gymnasium as gym
+import minigrid  # noqa: F401
+import numpy as np
+import pytest
+from gymnasium import spaces
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wanderlust as wl
+from wanderlust.practice.clock import ENOUGH, Clock
+from wanderlust.practice.idleness import DETOUR, Idleness
+
+
+class Hurry(gym.Env):
+    """Six cells in a row, the last pays less the later it is reached; of four actions two do nothing."""
+
+    observation_space, action_space = spaces.Discrete(6), spaces.Discrete(4)
+
+    def __init__(self, loss=0.01, slip=0.0):
+        self.loss, self.slip = loss, slip
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell = self.length = 0
+        return 0, {}
+
+    def step(self, action):
+        self.length += 1
+        move = {0: -1, 1: 1}.get(int(action), 0) if self.np_random.random() >= self.slip else 0
+        self.cell = min(max(self.cell + move, 0), 5)
+        found = self.cell == 5
+        reward = 1.0 - self.loss * self.length if found else 0.0
+        return self.cell, reward, found, not found and self.length == 90, {}
+
+
+class Last(wl.Callback):
+    """Keeps the lesson."""
+
+    def on_step(self, lesson):
+        self.lesson = lesson
+
+
+def lesson_of(env, explorer="vv-ucb", steps=300, **changes):
+    last = Last()
+    agent = wl.learn(env, explorer, steps=steps, seed=3, callbacks=[last], quiet=True, **changes)
+    return agent, last.lesson
+
+
+# --- The clock -----------------------------------------------------------------------------------------
+
+steps_apart = st.lists(st.integers(1, 500), min_size=ENOUGH, max_size=12, unique=True)
+
+
+@given(steps_apart, st.floats(1e-4, 0.5), st.floats(0.1, 100))
+def test_rewards_on_a_falling_line_are_worth_what_they_were_at_once(steps, loss, reward):
+    clock = Clock()
+    for n, step in enumerate(steps):
+        assert clock.falls == (n >= ENOUGH)
+        clock = clock.after(step, reward - loss * step)
+    assert clock.per_step == pytest.approx(loss)
+    for step in steps:
+        assert clock.at_once(step, reward - loss * step) == pytest.approx(reward)
+
+
+@pytest.mark.parametrize(
+    "rewards",
+    [(1.0, 1.0, 1.0, 1.0), (4.0, 3.0, 2.0, 1.1), (1.0, 2.0, 3.0, 4.0), (4.0, 3.0, 2.0, 2.0)],
+    ids=["constant", "nearly", "rising", "not the last"],
+)
+def test_other_rewards_are_worth_what_is_paid(rewards):
+    clock = Clock()
+    for step, reward in enumerate(rewards, start=1):
+        clock = clock.after(step, reward)
+    assert clock.per_step == 0.0
+    assert clock.at_once(50, 0.7) == 0.7
+    assert clock.after(60, 0.1) == clock, "once ruled out, it stays so"
+
+
+def test_ends_at_the_same_step_tell_nothing():
+    clock = Clock()
+    for _ in range(10):
+        clock = clock.after(7, 0.5)
+    assert clock == Clock(((7, 0.5),))
+
+
+def test_the_user_is_told_of_the_clock(capsys):
+    wl.learn(Hurry(), steps=300, seed=3)
+    assert "falls by 0.01 with every step" in capsys.readouterr().err
+    wl.learn(Hurry(loss=0.0), steps=300, seed=3)
+    assert "falls by" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "bonus", "epsilon-greedy", "random"])
+def test_ends_paid_earlier_count_as_those_after_the_clock_was_noticed(explorer):
+    agent, lesson = lesson_of(Hurry(), explorer, steps=1_000)
+    assert lesson.clock.per_step == pytest.approx(0.01)
+    assert lesson.recent_returns[-1] < 1.0, "what is reported is what was paid"
+    assert agent.tables["target"][4, 1] == pytest.approx(1.0)
+    assert agent.reward_range == pytest.approx((0.0, 1.0))
+    never = lesson_of(Hurry(), explorer, steps=1_000, adapt=False)[0]
+    assert never.tables["target"][4, 1] < 0.99
+
+
+def test_all_are_repaid_the_moment_the_clock_is_noticed():
+    class Ends(wl.Callback):
+        def on_step(self, lesson):
+            if lesson.clock.falls:
+                rows = lesson.agent.mind.row_floats[2, : lesson.agent.mind.numbers[1]]
+                self.paid = rows[rows > 0]
+                return False
+            return None
+
+    ends = Ends()
+    env = wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key="hash", reset_seed=0)
+    wl.learn(env, steps=3_000, seed=0, callbacks=[ends], quiet=True)
+    assert len(ends.paid) > 1
+    np.testing.assert_allclose(ends.paid, 1.0)
+
+
+# --- Idle actions --------------------------------------------------------------------------------------
+
+
+def test_w_starts_lower_for_what_mostly_does_nothing():
+    idleness = Idleness(3)
+    assert (idleness.starts(100.0, 0.9) == 100.0).all()
+    for n in range(9):
+        idleness.note(1, did_nothing=True)
+        idleness.note(2, did_nothing=n < 3)
+    np.testing.assert_allclose(idleness.starts(100.0, 0.9), 100 * 0.9 ** (DETOUR * np.array([0, 0.9, 0.3])))
+
+
+def test_untried_actions_start_where_the_idleness_of_their_kind_says():
+    env = wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key="hash", reset_seed=0)
+    agent, lesson = lesson_of(env, steps=60)
+    tries, w = agent.visits, agent.tables["visitation"]
+    moves = np.array([0, 1, 2])
+    assert (lesson.idleness.tried == (tries > 0).sum(axis=0)).all()
+    assert lesson.idleness.idle[[0, 1]].sum() == 0, "turning always does something"
+    plan = agent.plan
+    starts = lesson.idleness.starts(plan.initial[plan.visitation], agent.rule.visitation_discount)
+    untried = tries[lesson.next_state] == 0
+    assert untried.any()
+    assert (w[lesson.next_state][untried] == starts[untried]).all()
+    assert tries[:, moves].sum() > tries[:, 3:].sum(), "what does something is tried first"
+
+
+def test_everything_is_tried_in_the_end():
+    agent, lesson = lesson_of(Hurry(), steps=200)
+    assert (agent.visits[:5] > 0).all()
+    assert lesson.idleness.idle.tolist() == [1, 0, 5, 5]
+
+
+def test_idle_actions_do_not_wait_once_chance_was_met():
+    class UntilChance(wl.Callback):
+        def on_step(self, lesson):
+            self.lesson = lesson
+            return not lesson.expected.meets_chance
+
+    met = UntilChance()
+    agent = wl.learn(Hurry(slip=0.5), steps=400, seed=3, callbacks=[met], quiet=True)
+    known, untried = agent.env.n_states, agent.visits == 0
+    assert met.lesson.expected.meets_chance
+    assert met.lesson.idleness.idle.any()
+    assert untried[:known].any()
+    assert (agent.tables["visitation"][:known][untried[:known]] == agent.rule.initial).all()
+
+
+@pytest.mark.parametrize(
+    ("env", "changes"),
+    [
+        (gym.make("wanderlust/Prison-v0"), {}),
+        (wl.tabular(gym.make("MountainCar-v0"), bins=(4, 4)), {}),
+        (Hurry(), {"initial_bound": "everywhere"}),
+        (Hurry(), {"adapt": False}),
+        (Hurry(), {"explorer": "vv-count"}),
+    ],
+    ids=["a world of ours", "bins", "the start of W given", "not to adapt", "another explorer"],
+)
+def test_where_nothing_waits(env, changes):
+    assert lesson_of(env, steps=20, **changes)[1].idleness is None
+
+
+@pytest.mark.parametrize("stop", [30, 150])
+def test_what_was_noticed_is_kept_in_files(stop, tmp_path):
+    whole, lesson = lesson_of(Hurry(), steps=400)
+    wl.learn(Hurry(), steps=stop, seed=3, quiet=True, save=tmp_path / "agent.npz", budget=400)
+    last = Last()
+    again = wl.learn(Hurry(), steps=400, quiet=True, resume=tmp_path / "agent.npz", callbacks=[last])
+    assert last.lesson.clock == lesson.clock
+    assert last.lesson.idleness.idle.tolist() == lesson.idleness.idle.tolist()
+    for name, table in whole.tables.items():
+        assert np.array_equal(table, again.tables[name]), name
