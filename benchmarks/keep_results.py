@@ -77,15 +77,12 @@ def copy_tables(folder: Path) -> None:
 def score(results: Path, suffix: str = "") -> str:
     """Return the outcome of a scorecard in one sentence."""
     card = json.loads((results / f"scorecard{suffix}.json").read_text(encoding="utf-8"))
-    agree, differ = (card["verdicts"].get(verdict, 0) for verdict in ("agrees", "differs"))
-    others = sum("setting" in cell for cell in card["cells"])
-    text = f"{agree - others} of {agree + differ} cells of the paper's tables agree with ours"
-    text += f" ({others} more do with a setting of their own, found from the paper's numbers)" if others else ""
+    text = str(card["summary"]).partition(". ")[0].rstrip(".")
     if suffix:
         return text
     claims = Counter(claim["verdict"] for claim in card["claims"])
     held = f"{claims['reproduced']} were reproduced, {claims['partly']} in part, {claims['not reproduced']} not"
-    return f"{text}, and of {claims.total()} claims of its text {held}"
+    return f"{text}; of {claims.total()} claims of its text {held}"
 
 
 def table(results: Path) -> str:

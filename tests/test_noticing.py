@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
+from wanderlust.learning.revision import idle_start
 from wanderlust.practice.clock import ENOUGH, Clock
-from wanderlust.practice.idleness import DETOUR, Idleness
+from wanderlust.practice.idleness import DETOUR
 
 
 class Hurry(gym.Env):
@@ -123,12 +124,10 @@ def test_all_are_repaid_the_moment_the_clock_is_noticed():
 
 
 def test_w_starts_lower_for_what_mostly_does_nothing():
-    idleness = Idleness(3)
-    assert (idleness.starts(100.0, 0.9) == 100.0).all()
-    for n in range(9):
-        idleness.note(1, did_nothing=True)
-        idleness.note(2, did_nothing=n < 3)
-    np.testing.assert_allclose(idleness.starts(100.0, 0.9), 100 * 0.9 ** (DETOUR * np.array([0, 0.9, 0.3])))
+    assert idle_start(100.0, 0.9, DETOUR, 0, 0) == 100.0
+    assert idle_start(100.0, 0.9, DETOUR, 9, 0) == 100.0
+    assert idle_start(100.0, 0.9, DETOUR, 9, 3) == pytest.approx(100 * 0.9 ** (DETOUR * 0.3))
+    assert idle_start(100.0, 0.9, DETOUR, 9, 9) == pytest.approx(100 * 0.9 ** (DETOUR * 0.9))
 
 
 def test_untried_actions_start_where_the_idleness_of_their_kind_says():
@@ -136,20 +135,21 @@ def test_untried_actions_start_where_the_idleness_of_their_kind_says():
     agent, lesson = lesson_of(env, steps=60)
     tries, w = agent.visits, agent.tables["visitation"]
     moves = np.array([0, 1, 2])
-    assert (lesson.idleness.tried == (tries > 0).sum(axis=0)).all()
-    assert lesson.idleness.idle[[0, 1]].sum() == 0, "turning always does something"
-    plan = agent.plan
-    starts = lesson.idleness.starts(plan.initial[plan.visitation], agent.rule.visitation_discount)
-    untried = tries[lesson.next_state] == 0
-    assert untried.any()
-    assert (w[lesson.next_state][untried] == starts[untried]).all()
+    tried, idle = lesson.idleness.counts
+    assert (tried == (tries > 0).sum(axis=0)).all()
+    assert idle[[0, 1]].sum() == 0, "turning always does something"
+    untried = np.flatnonzero(tries[lesson.next_state] == 0)
+    assert len(untried)
+    for action in untried:
+        expected = idle_start(agent.rule.initial, 0.99, DETOUR, tried[action], idle[action])
+        assert w[lesson.next_state, action] == pytest.approx(expected)
     assert tries[:, moves].sum() > tries[:, 3:].sum(), "what does something is tried first"
 
 
 def test_everything_is_tried_in_the_end():
     agent, lesson = lesson_of(Hurry(), steps=200)
     assert (agent.visits[:5] > 0).all()
-    assert lesson.idleness.idle.tolist() == [1, 0, 5, 5]
+    assert lesson.idleness.counts.tolist() == [[5, 5, 5, 5], [1, 0, 5, 5]]
 
 
 def test_idle_actions_do_not_wait_once_chance_was_met():
@@ -162,7 +162,7 @@ def test_idle_actions_do_not_wait_once_chance_was_met():
     agent = wl.learn(Hurry(slip=0.5), steps=400, seed=3, callbacks=[met], quiet=True)
     known, untried = agent.env.n_states, agent.visits == 0
     assert met.lesson.expected.meets_chance
-    assert met.lesson.idleness.idle.any()
+    assert met.lesson.idleness.counts[1].any()
     assert untried[:known].any()
     assert (agent.tables["visitation"][:known][untried[:known]] == agent.rule.initial).all()
 
@@ -189,6 +189,6 @@ def test_what_was_noticed_is_kept_in_files(stop, tmp_path):
     last = Last()
     again = wl.learn(Hurry(), steps=400, quiet=True, resume=tmp_path / "agent.npz", callbacks=[last])
     assert last.lesson.clock == lesson.clock
-    assert last.lesson.idleness.idle.tolist() == lesson.idleness.idle.tolist()
+    assert np.array_equal(last.lesson.idleness.counts, lesson.idleness.counts)
     for name, table in whole.tables.items():
         assert np.array_equal(table, again.tables[name]), name

@@ -35,8 +35,8 @@ from wanderlust.learning.allocation import Soil, enlarged, new_mind
 from wanderlust.learning.experience import has_room, known_state
 from wanderlust.learning.inspection import by_state, tables_by_state
 from wanderlust.learning.learner import learn, manner_of
-from wanderlust.learning.mind import END, N_SEEN, NONE, STEP, TARGET, Floats, Mind, Plan
-from wanderlust.learning.revision import repay_ends, replant, temper
+from wanderlust.learning.mind import END, N_SEEN, NONE, STEP, TARGET, Floats, Ints, Mind, Plan
+from wanderlust.learning.revision import let_idle_wait, repay_ends, replant
 from wanderlust.learning.settings import Settings, make_plan
 from wanderlust.mdp import TabularMDP
 from wanderlust.presets import resolve
@@ -228,9 +228,15 @@ class Agent:
         replant(self.mind, self.plan, before)
         self._ruled, self._plan = by_reference(Ruled(self.rule, manner_of(self.plan))), by_reference(self.plan)
 
-    def temper(self, state: int, starts: Floats) -> None:
-        """Let W of the actions never tried in a state be this, by action."""
-        temper(self._mind, self._plan, self.number_of(state), starts)
+    def let_idle_wait(
+        self, state: int, action: int, next_state: int | None, *, idle: bool, counts: Ints, detour: int
+    ) -> None:
+        """Let the untried actions of two states wait if they mostly do nothing; see `wanderlust.practice.idleness`.
+
+        It is told what was just observed: whether the action did nothing, and None if the episode is over.
+        """
+        following = END if next_state is None else int(self._ids[next_state])
+        let_idle_wait(self._mind, self._plan, int(self._ids[state]), action, following, idle, counts, detour)
 
     def repay_ends(self, reward: float) -> None:
         """Go on as if every end of an episode that was paid something above zero had been paid this."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wanderlust.compiled import entry
+from wanderlust.compiled import compiled, entry, formula
 from wanderlust.learning.experience import activate_everywhere, reflect, wide
 from wanderlust.learning.mind import (
     END,
@@ -15,7 +15,7 @@ from wanderlust.learning.mind import (
     ROW_PAIR,
     ROW_REWARD,
     ROW_STATE,
-    Floats,
+    Ints,
     Mind,
     Plan,
 )
@@ -59,13 +59,34 @@ def repay_ends(mind: Mind, plan: Plan, reward: float) -> None:
 
 
 @entry
-def temper(mind: Mind, plan: Plan, state: int, starts: Floats) -> None:
-    """Let W of a state's untried actions be what `starts` has for each action."""
+def let_idle_wait(
+    mind: Mind, plan: Plan, state: int, action: int, following: int, idle: bool, counts: Ints, detour: int
+) -> None:
+    """Count whether an action did anything, if that was its first try in a state; then temper W there and thereafter.
+
+    `counts` are tries and idle tries by action. `following` is `END` if the episode is over.
+    """
+    if mind.tries[state * plan.n_actions + action] == 1:
+        counts[0, action] += 1
+        counts[1, action] += idle
+    temper(state, counts, detour, mind, plan)
+    if following != END and following != state:
+        temper(following, counts, detour, mind, plan)
+
+
+@compiled
+def temper(state: int, counts: Ints, detour: int, mind: Mind, plan: Plan) -> None:
+    """Let W of a state's untried actions start the lower the more often they were idle elsewhere."""
     table, first = plan.visitation, state * plan.n_actions
-    values = mind.values[table]
+    values, changed = mind.values[table], False
     for action in range(plan.n_actions):
-        if mind.tries[first + action] == 0:
-            values[first + action] = mind.mirror[table, first + action] = starts[action]
+        pair = first + action
+        if mind.tries[pair] == 0:
+            start = idle_start(plan.initial[table], plan.discount[table], detour, counts[0, action], counts[1, action])
+            changed = changed or start != values[pair]
+            values[pair] = mind.mirror[table, pair] = start
+    if not changed:
+        return
     best = best_action_value(values, state, plan.n_actions, plan.minimise[table])
     if best != mind.best[table, state]:
         mind.best[table, state] = best
@@ -73,3 +94,12 @@ def temper(mind: Mind, plan: Plan, state: int, starts: Floats) -> None:
         while row != NONE:
             activate(mind.row_ints[ROW_STATE, row], table, mind)
             row = mind.row_ints[ROW_INTO, row]
+
+
+@formula
+def idle_start(initial: float, discount: float, detour: int, tried: int, idle: int) -> float:
+    """Return γ_w^(k · share of idle tries) of W's initial value, as if an idle action were k steps away.
+
+    The share has one try in it that did something, so that an action is not given up after the first.
+    """
+    return initial * float(discount ** (detour * (idle / (tried + 1.0))))

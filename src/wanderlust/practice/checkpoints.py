@@ -43,7 +43,7 @@ def save(lesson: Lesson, path: Path) -> None:
         "adapts": list(lesson.adapts),
         "expected": list(lesson.expected),
         "clock": None if lesson.clock is None else list(lesson.clock),
-        "idleness": None if lesson.idleness is None else _plain(vars(lesson.idleness)),
+        "idleness": None if lesson.idleness is None else lesson.idleness.counts.tolist(),
         "measures": lesson.measures,
     }
     arrays = {_KEYS: lesson.env.keys.to_array(), _ACTIONS: np.array(lesson.episode_actions, np.int32)}
@@ -76,8 +76,7 @@ def _recall(lesson: Lesson, saved: Mapping[str, Any]) -> None:
         lesson.clock = Clock(tuple((int(step), float(reward)) for step, reward in seen), per_step)
     if saved.get("idleness") is not None:
         lesson.idleness = Idleness(lesson.agent.n_actions)
-        for name, counts in saved["idleness"].items():
-            getattr(lesson.idleness, name)[:] = counts
+        lesson.idleness.counts[:] = saved["idleness"]
 
 
 def keys_in(arrays: Mapping[str, Any]) -> Keys | None:

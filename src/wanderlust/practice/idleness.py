@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wanderlust.learning.mind import Floats, Ints
+from wanderlust.agent import Agent
+from wanderlust.learning.mind import Ints
 
 DETOUR = 20
 """As if it were so many steps away, if an action never does anything."""
@@ -20,21 +21,10 @@ class Idleness:
     """How often each action, tried in a state for the first time, left everything as it was."""
 
     def __init__(self, n_actions: int) -> None:
-        self.tried: Ints = np.zeros(n_actions, np.int64)
-        """In how many states each action was tried."""
-        self.idle: Ints = np.zeros(n_actions, np.int64)
-        """In how many of them it did nothing."""
+        self.counts: Ints = np.zeros((2, n_actions), np.int64)
+        """By action, in how many states it was tried, and in how many of them it did nothing."""
 
-    def note(self, action: int, did_nothing: bool) -> None:
-        """Take note of an action that was tried for the first time in a state."""
-        self.tried[action] += 1
-        self.idle[action] += did_nothing
-
-    def starts(self, initial: float, discount: float) -> Floats:
-        """Return where W starts by action: γ_w^(k · share of idle tries) of the initial value, k the detour.
-
-        The share has one try in it that did something, so that an action is not given up after the first.
-        """
-        share = self.idle / (self.tried + 1.0)
-        found: Floats = initial * discount ** (DETOUR * share)
-        return found
+    def heed(self, agent: Agent, state: int, action: int, next_state: int | None, reward: float) -> None:
+        """Let the untried actions of where the agent was and is wait if they mostly do nothing."""
+        idle = state == next_state and reward <= 0.0
+        agent.let_idle_wait(state, action, next_state, idle=idle, counts=self.counts, detour=DETOUR)

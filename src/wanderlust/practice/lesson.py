@@ -81,7 +81,7 @@ class Lesson:
         self._expect(worth)
         agent.observe(state, action, worth, following, terminated, truncated)
         if self.idleness is not None and not self.expected.meets_chance:
-            self._heed_idleness(self.idleness, state, action, following, bool(terminated), reward)
+            self.idleness.heed(agent, state, action, None if terminated else following, reward)
         self.state, self.action, self.reward, self.next_state = state, action, reward, following
         self.terminated, self.truncated, self.info = bool(terminated), bool(truncated), info
         self.episode_actions.append(action)
@@ -114,18 +114,6 @@ class Lesson:
         if self.clock.falls and not knew:
             self.agent.repay_ends(worth)
         return worth
-
-    def _heed_idleness(
-        self, idleness: Idleness, state: int, action: int, following: int, terminated: bool, reward: float
-    ) -> None:
-        """Let the untried actions of where the agent was and is wait if they mostly do nothing."""
-        agent = self.agent
-        if agent.mind.tries[agent.number_of(state) * agent.n_actions + action] == 1:
-            idleness.note(action, did_nothing=not terminated and following == state and reward <= 0.0)
-        starts = idleness.starts(agent.plan.initial[agent.plan.visitation], agent.rule.visitation_discount)
-        agent.temper(state, starts)
-        if not terminated and following != state:
-            agent.temper(following, starts)
 
     def save(self, path: str | Path) -> None:
         """Write agent and lesson to a file, from which `learn(env, resume=path)` goes on as if it had never stopped."""
