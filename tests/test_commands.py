@@ -128,6 +128,13 @@ def test_environments_by_many_names(type_in, here, words, expected):
     assert re.search(f"learnt +{expected}", said), said
 
 
+def test_rewards_that_fall_with_the_clock_are_told(type_in):
+    words = ("MiniGrid-Empty-5x5-v0", "--key", "hash", "--reset-seed", 0)
+    code, said, error = type_in("train", *words, "--steps", 2_000, "--seed", 0, "--quiet", "--episodes", 1)
+    assert code == 0, error
+    assert "0.009 less with every step of it, taken as if paid at once" in said
+
+
 def test_settings_and_options_reach_the_agent(type_in):
     words = ("--set", "discount=0.9", "kappa=0.5", "reward_range=[0,2]", "replay=none")
     assert type_in("train", *LAKE, "--steps", 30, "--quiet", "--save", "a.npz", *words)[0] == 0

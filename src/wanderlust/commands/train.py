@@ -18,6 +18,7 @@ from wanderlust.commands.video import check_video, record_video
 from wanderlust.errors import BadFile, InvalidSetting, check_integer
 from wanderlust.exploration.registry import explorer_class
 from wanderlust.practice import Callback, CsvLog, Lesson, ProgressBar, TensorBoard, evaluate, learn
+from wanderlust.practice.clock import Clock
 from wanderlust.studies.environment_run import evaluation_env
 
 USUAL_EXPLORER = "vv-ucb"
@@ -41,13 +42,14 @@ class Wishes:
     quiet: bool = False
 
 
-class FirstReward(Callback):
-    """Notes the first step that was paid more than nothing, and the first that ended an episode."""
+class Notes(Callback):
+    """Notes the first step that was paid more than nothing, the first that ended an episode, and how rewards fall."""
 
     def __init__(self) -> None:
         self.episodes = 0
         self.reward_at: int | None = None
         self.end_at: int | None = None
+        self.clock = Clock()
 
     def on_step(self, lesson: Lesson) -> None:
         """Look at the latest step."""
@@ -57,16 +59,17 @@ class FirstReward(Callback):
             self.end_at = lesson.step
 
     def on_end(self, lesson: Lesson) -> None:
-        """Note how many episodes there were."""
+        """Note how many episodes there were, and what was found out."""
         self.episodes = lesson.episode
+        self.clock = lesson.clock or self.clock
 
 
 def train(environment: Environment, wishes: Wishes) -> None:
     """Let an agent learn and print a summary; nothing is learnt before all that is to be written can be."""
     _check_files(environment, wishes)
     env = environment.make()
-    first = FirstReward()
-    callbacks: list[Callback] = [first]
+    notes = Notes()
+    callbacks: list[Callback] = [notes]
     if not wishes.quiet:
         callbacks.append(ProgressBar(Console(stderr=True)))
     if wishes.log is not None:
@@ -84,7 +87,7 @@ def train(environment: Environment, wishes: Wishes) -> None:
         quiet=True,
         **_changes(wishes),
     )
-    _print_summary(agent, first, wishes)
+    _print_summary(agent, notes, wishes)
     if wishes.video is not None:
         frames = record_video(agent, environment, wishes.video, seed=wishes.seed or 0)
         print(f"video      {wishes.video}, {frames:,} frames of one episode")
@@ -128,17 +131,20 @@ def _changes(wishes: Wishes) -> dict[str, Any]:
     return read_settings(wishes.changes, [explorer])[explorer]
 
 
-def _print_summary(agent: Agent, first: FirstReward, wishes: Wishes) -> None:
+def _print_summary(agent: Agent, notes: Notes, wishes: Wishes) -> None:
     env = agent.env
     low, high = agent.reward_range
     other = evaluation_env(env)
     returns = evaluate(agent, other, episodes=wishes.episodes)
     other.close()
     spread = f", from {returns.min():.6g} to {returns.max():.6g}" if np.ptp(returns) else ""
-    print(f"learnt     {env.name} with {agent.explorer}, {agent.steps:,} steps, {first.episodes:,} episodes")
+    print(f"learnt     {env.name} with {agent.explorer}, {agent.steps:,} steps, {notes.episodes:,} episodes")
     print(f"states     {agent.discovered:,} acted in, {env.n_states:,} met")
-    print(f"rewards    {low:g} to {high:g} a step; {_first_in_words(first, resumed=wishes.resume is not None)}")
-    print(f"greedy     return {returns.mean():.6g}, mean of {len(returns)} episodes{spread}")
+    print(f"rewards    {low:g} to {high:g} a step; {_first_in_words(notes, resumed=wishes.resume is not None)}")
+    if notes.clock.falls:
+        print(f"           {notes.clock.in_words()}")
+    over = f"mean of {len(returns)} episodes{spread}" if len(returns) > 1 else "in one episode"
+    print(f"greedy     return {returns.mean():.6g}, {over}")
     if wishes.save is not None:
         print(f"saved      {wishes.save}: go on with --resume, look into it with `wanderlust explain`")
     for what, where in (("log", wishes.log), ("events", wishes.tensorboard)):
@@ -147,10 +153,10 @@ def _print_summary(agent: Agent, first: FirstReward, wishes: Wishes) -> None:
     sys.stdout.flush()
 
 
-def _first_in_words(first: FirstReward, *, resumed: bool) -> str:
+def _first_in_words(notes: Notes, *, resumed: bool) -> str:
     where = " since it went on" if resumed else ""
-    if first.reward_at is not None:
-        return f"the first above 0{where} at step {first.reward_at:,}"
-    if first.end_at is not None:
-        return f"none above 0{where}; the first episode that ended by itself did at step {first.end_at:,}"
+    if notes.reward_at is not None:
+        return f"the first above 0{where} at step {notes.reward_at:,}"
+    if notes.end_at is not None:
+        return f"none above 0{where}; the first episode that ended by itself did at step {notes.end_at:,}"
     return f"none above 0{where}, and no episode ended by itself"

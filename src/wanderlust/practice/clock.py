@@ -28,6 +28,10 @@ class Clock(NamedTuple):
         """Whether rewards are known to fall."""
         return bool(self.per_step)
 
+    def in_words(self) -> str:
+        """Return what is done about falling rewards."""
+        return f"at the end of an episode {self.per_step:g} less with every step of it, taken as if paid at once"
+
     def after(self, step: int, reward: float) -> Clock:
         """Return what is known after one more end was paid something above zero."""
         if self.per_step is not None or any(step == before for before, _ in self.seen):

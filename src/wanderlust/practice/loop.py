@@ -163,11 +163,8 @@ def _refuse(*names_and_values: Any) -> None:
 def _noticed(lesson: Lesson) -> Iterator[str]:
     if lesson.estimates_rewards:
         yield _seen(lesson)
-    if lesson.clock is not None and lesson.clock.per_step:
-        yield (
-            f"what is paid at the end of an episode falls by {lesson.clock.per_step:g} with every step of it, and "
-            "counted as if paid at once (adapt=False takes it as it is)."
-        )
+    if lesson.clock is not None and lesson.clock.falls:
+        yield f"rewards are, {lesson.clock.in_words()} (adapt=False takes them as they are)."
 
 
 def _seen(lesson: Lesson) -> str:
