@@ -88,9 +88,9 @@ def test_ends_at_the_same_step_tell_nothing():
 
 def test_the_user_is_told_of_the_clock(capsys):
     wl.learn(Hurry(), steps=300, seed=3)
-    assert "at the end of an episode 0.01 less with every step of it" in capsys.readouterr().err
+    assert "at the end of an episode fall by 0.01 with every step" in capsys.readouterr().err
     wl.learn(Hurry(loss=0.0), steps=300, seed=3)
-    assert "less with every step" not in capsys.readouterr().err
+    assert "with every step" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "bonus", "epsilon-greedy", "random"])

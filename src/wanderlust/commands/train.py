@@ -142,7 +142,7 @@ def _print_summary(agent: Agent, notes: Notes, wishes: Wishes) -> None:
     print(f"states     {agent.discovered:,} acted in, {env.n_states:,} met")
     print(f"rewards    {low:g} to {high:g} a step; {_first_in_words(notes, resumed=wishes.resume is not None)}")
     if notes.clock.falls:
-        print(f"           {notes.clock.in_words()}")
+        print(f"clock      {notes.clock.in_words()}")
     over = f"mean of {len(returns)} episodes{spread}" if len(returns) > 1 else "in one episode"
     print(f"greedy     return {returns.mean():.6g}, {over}")
     if wishes.save is not None:

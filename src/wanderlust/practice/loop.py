@@ -164,7 +164,7 @@ def _noticed(lesson: Lesson) -> Iterator[str]:
     if lesson.estimates_rewards:
         yield _seen(lesson)
     if lesson.clock is not None and lesson.clock.falls:
-        yield f"rewards are, {lesson.clock.in_words()} (adapt=False takes them as they are)."
+        yield f"{lesson.clock.in_words()} (adapt=False takes them as they are)."
 
 
 def _seen(lesson: Lesson) -> str:
