@@ -30,7 +30,8 @@ class Clock(NamedTuple):
 
     def in_words(self) -> str:
         """Return what is done about falling rewards."""
-        return f"rewards at the end of an episode fall by {self.per_step:g} with every step; they count as if paid at once"
+        fall = f"rewards at the end of an episode fall by {self.per_step:g} with every step"
+        return f"{fall}; they count as if paid at once"
 
     def after(self, step: int, reward: float) -> Clock:
         """Return what is known after one more end was paid something above zero."""
