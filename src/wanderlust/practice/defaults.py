@@ -28,9 +28,11 @@ INITIAL_BOUND = "here"
 """What W starts above where chance has its say."""
 NEAR = 0.8
 """γ_w where chance has its say and rewards are not all alike."""
-KAPPA_END = 0.003
-"""κ where chance has its say and rewards are not all alike: it falls over the budget, as ε does, from the paper's value
-to this share of it."""
+KAPPA_FALLS = (0.1, 0.01)
+"""κ where chance has its say and rewards are not all alike: it falls over the budget, as ε does, from the one share of
+the paper's value to the other."""
+KAPPA_FALLS_IN_BINS = (1.0, 0.003)
+"""The same where observations are cut into bins, in which little exploration soon gets used to a poor way."""
 STAGES = 100
 """In how many stages it falls."""
 SWEEPS = 50
@@ -93,13 +95,15 @@ def outlook(agent: Agent, reward_range: tuple[float, float]) -> Outlook:
     return Outlook(reward_range, chance, stage)
 
 
-def options_for(agent: Agent, expected: Outlook, names: Sequence[str]) -> dict[str, Any]:
+def options_for(agent: Agent, expected: Outlook, names: Sequence[str], *, in_bins: bool) -> dict[str, Any]:
     """Return the options that suit an outlook; as long as no chance was met, there is nothing to change."""
     if not expected.meets_chance:
         return {}
     low, high = expected.reward_range
-    value_range = agent.settings.problem(agent.n_actions, expected.reward_range).value_range
-    options = {"initial_bound": INITIAL_BOUND, "kappa": value_range * KAPPA_END ** (expected.stage / STAGES)}
+    kappa = agent.settings.problem(agent.n_actions, expected.reward_range).value_range
+    options = {"initial_bound": INITIAL_BOUND, "kappa": kappa}
     if high > low:
+        first, last = KAPPA_FALLS_IN_BINS if in_bins else KAPPA_FALLS
+        options["kappa"] = kappa * first * (last / first) ** (expected.stage / STAGES)
         options["visitation_discount"] = NEAR
     return {name: option for name, option in options.items() if name in names}

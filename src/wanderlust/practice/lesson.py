@@ -102,7 +102,8 @@ class Lesson:
         expected = outlook(agent, seen) if self.adapts else Outlook(seen, meets_chance=False, stage=0)
         if expected != self.expected:
             self.expected = expected
-            agent.adapt(seen, **options_for(agent, expected, self.adapts))
+            in_bins = self.env.given["bins"] is not None
+            agent.adapt(seen, **options_for(agent, expected, self.adapts, in_bins=in_bins))
 
     def _worth(self, reward: float) -> float:
         """Return what the agent is to learn from a reward at an episode's end, late or not."""

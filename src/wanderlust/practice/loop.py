@@ -98,9 +98,10 @@ def _new_lesson(
         settings=settings,
         **options,
     )
+    adapt = adapt and not is_own_world(env)
     adapts = adapted_options(chosen, changes) if adapt else ()
     lesson = Lesson(env, agent, steps=steps, estimates_rewards=reward_range is None, adapts=adapts)
-    if adapt and not is_own_world(env):
+    if adapt:
         lesson.clock = Clock()
     if "initial_bound" in adapts and has_sure_states(env):
         lesson.idleness = Idleness(env.n_actions)
