@@ -189,6 +189,15 @@ def inlined(function: F) -> F:
     return _njit(function, cache_folder(), inline="always", **_INTERNAL) if COMPILED else function
 
 
+@inlined
+def wide(number: Any) -> int:
+    """Return a whole number in 64 bits, to be given to a compiled function.
+
+    numba compiles a function once more for every width that it is called with, and for every number written out.
+    """
+    return np.int64(number)  # type: ignore[return-value]
+
+
 def kernel(function: F) -> Callable[[type | None], F]:
     """Make a function that Python calls and that is compiled for each explorer class on its own.
 
