@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import wanderlust as wl
 from random_mdps import random_mdps
 from wanderlust.exploration.check import run_agent
-from wanderlust.learning.learner import InAnyWay
+from wanderlust.learning.learner import IN_ANY_WAY
 from wanderlust.mdp import TabularMDP
 from wanderlust.training import Record
 from wanderlust.worlds import Defaults
@@ -78,7 +78,7 @@ def test_where_values_take_thousands_of_sweeps_to_settle(explorer: str) -> None:
 @pytest.mark.parametrize("world", ["taxi", "noisy-prison"])
 def test_the_leaner_manner_of_learning(explorer: str, world: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lean = wl.train(world, explorer, seed=5, steps=700, keep_trajectory=True)
-    monkeypatch.setattr("wanderlust.training.manner_of", lambda plan: InAnyWay())
+    monkeypatch.setattr("wanderlust.training.manner_of", lambda plan: IN_ANY_WAY)
     assert_same(lean, wl.train(world, explorer, seed=5, steps=700, keep_trajectory=True))
 
 

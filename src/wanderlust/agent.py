@@ -34,7 +34,7 @@ from wanderlust.exploration.view import view_of
 from wanderlust.learning.allocation import Soil, enlarged, new_mind
 from wanderlust.learning.experience import has_room, known_state
 from wanderlust.learning.inspection import by_state, tables_by_state
-from wanderlust.learning.learner import learn, manner_of
+from wanderlust.learning.learner import Manner, learn, manner_of
 from wanderlust.learning.mind import END, N_SEEN, NONE, STEP, TARGET, Floats, Ints, Mind, Plan
 from wanderlust.learning.revision import let_idle_wait, repay_ends, replant
 from wanderlust.learning.settings import Settings, make_plan
@@ -67,13 +67,14 @@ def _learn(
     next_state: int,
     terminated: bool,
     truncated: bool,
+    manner: Manner,
 ) -> bool:
     """Learn from a transition; return False when the mind must grow first."""
     if not has_room(mind, plan):
         return False
     number = known_state(state, ids, mind)
     following = END if terminated else known_state(next_state, ids, mind)
-    learn(ruled, number, action, reward, following, mind, plan)
+    learn(ruled.rule, number, action, reward, following, mind, plan, manner)
     if terminated or truncated:
         ruled.rule.begin_episode(mind.notes, mind.streams)
     return True
@@ -140,9 +141,10 @@ class Agent:
         self._ids: Ids = np.zeros(self.n_states or 64, np.int32)
         self._choose = _choose_for(type(self.rule))
         self._learn = _learn_for(type(self.rule))
-        self._ruled, self._plan = by_reference(Ruled(self.rule, manner_of(self.plan))), by_reference(self.plan)
+        self._ruled, self._plan = by_reference(Ruled(self.rule)), by_reference(self.plan)
+        self._manner = manner_of(self.plan)
         self.mind = new_mind(self.plan, self._soil, self.seed)
-        self._driver = f"step by step.{type(manner_of(self.plan)).__name__}"
+        self._driver = f"step by step.{self._manner}"
         self._compiling = announce(type(self.rule), self._driver)
         _begin_for(type(self.rule))(self._ruled, self._mind)
 
@@ -206,7 +208,7 @@ class Agent:
         action = self._checked_action(action)
         reward = check_number("reward", reward)
         given = (action, reward, next_state, check_flag("terminated", terminated), check_flag("truncated", truncated))
-        while not self._learn(self._ruled, self._mind, self._plan, self._ids, state, *given):
+        while not self._learn(self._ruled, self._mind, self._plan, self._ids, state, *given, self._manner):
             self._grow()
         if self._compiling:
             compiled_now(type(self.rule), self._driver)
@@ -226,7 +228,7 @@ class Agent:
         self.reward_range = problem.reward_range
         self._soil.plan = self.plan
         replant(self.mind, self.plan, before)
-        self._ruled, self._plan = by_reference(Ruled(self.rule, manner_of(self.plan))), by_reference(self.plan)
+        self._ruled, self._plan = by_reference(Ruled(self.rule)), by_reference(self.plan)
 
     def let_idle_wait(
         self, state: int, action: int, next_state: int | None, *, idle: bool, counts: Ints, detour: int

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import getpass
 import hashlib
 import inspect
@@ -116,6 +117,9 @@ def _tune_compilation() -> None:
     A kernel is compiled with vectors of neighbouring values, which makes the dense sweep fast and is off by default.
     What a function calls becomes part of it and is optimised again with it, level after level. So functions between the
     kernel and those that call nothing are optimised lightly. Trap: done to the latter too, it slows the dense sweep.
+
+    Python's garbage collection rests meanwhile: numba makes millions of objects that live until it is done, and looking
+    through them again and again takes a fifth of the time.
     """
     from numba.core import config, event
 
@@ -123,12 +127,15 @@ def _tune_compilation() -> None:
         def __init__(self) -> None:
             # numba compiles one function at a time, and within it those that it calls.
             self.depth, self.usual = 0, (config.OPT, config.SLP_VECTORIZE)
+            self.collects = gc.isenabled()
 
         def on_start(self, given: Any) -> None:
             if self.depth == 0:
                 if given.data["dispatcher"].py_func.__module__.partition(".")[0] != __package__:
                     return
                 self.usual = config.OPT, config.SLP_VECTORIZE
+                self.collects = gc.isenabled()
+                gc.disable()
             self.depth += 1
             config.OPT, config.SLP_VECTORIZE = self.usual[0], 1
 
@@ -138,6 +145,8 @@ def _tune_compilation() -> None:
             self.depth -= 1
             if self.depth == 0:
                 config.OPT, config.SLP_VECTORIZE = self.usual
+                if self.collects:
+                    gc.enable()
             else:
                 config.OPT = self.usual[0] if self.depth == 1 else 1
 
@@ -178,6 +187,15 @@ def formula(function: F) -> F:
 def inlined(function: F) -> F:
     """Make a function part of each of its compiled callers (Python itself cannot call it)."""
     return _njit(function, cache_folder(), inline="always", **_INTERNAL) if COMPILED else function
+
+
+@inlined
+def wide(number: Any) -> int:
+    """Return a whole number in 64 bits, to be given to a compiled function.
+
+    numba compiles a function once more for every width that it is called with, and for every number written out.
+    """
+    return np.int64(number)  # type: ignore[return-value]
 
 
 def kernel(function: F) -> Callable[[type | None], F]:

@@ -16,7 +16,7 @@ from wanderlust.errors import InvalidSetting
 from wanderlust.exploration.protocol import Ruled
 from wanderlust.exploration.view import view_of
 from wanderlust.learning.experience import has_room, known_state
-from wanderlust.learning.learner import learn
+from wanderlust.learning.learner import Manner, learn
 from wanderlust.learning.mind import END, N_SEEN, NO_MEMORY, NONE, POLICY_CHANGED, STEP, Mind, Plan
 from wanderlust.learning.settings import Settings
 from wanderlust.mdp import FloatArray, TabularMDP
@@ -88,16 +88,19 @@ def _evaluate(course: Course, mind: Mind, plan: Plan, acted_in: int) -> None:
     course.place[LAST_IS_SURE] = 1 if sure else 0
 
 
-def _run(ruled: Ruled, mind: Mind, plan: Plan, course: Course, until: int) -> int:
+def _run(ruled: Ruled, mind: Mind, plan: Plan, course: Course, until: int, manner: Manner) -> int:
     """Run up to step `until`, or until something is in the way."""
     rule = ruled.rule
     mdp, ids, place = course.mdp, course.ids, course.place
-    if place[STATE] == NONE:
-        place[STATE] = draw_start(course.starts, course.chances, mind.streams, WORLD)
-        rule.begin_episode(mind.notes, mind.streams)
-    state = place[STATE]
-    t = place[EPISODE_STEP]
-    while mind.numbers[STEP] < until:
+    state, t = place[STATE], place[EPISODE_STEP]
+    begins = state == NONE
+    while True:
+        if begins:
+            t = 0
+            state = draw_start(course.starts, course.chances, mind.streams, WORLD)
+            rule.begin_episode(mind.notes, mind.streams)
+        if mind.numbers[STEP] >= until:
+            break
         if not has_room(mind, plan):
             place[STATE], place[EPISODE_STEP] = state, t
             return NO_ROOM
@@ -117,16 +120,12 @@ def _run(ruled: Ruled, mind: Mind, plan: Plan, course: Course, until: int) -> in
         if step < len(course.actions):
             course.actions[step] = action
             course.states[step] = state
-        learn(ruled, number, action, reward, following, mind, plan)
+        learn(rule, number, action, reward, following, mind, plan, manner)
         if mind.numbers[STEP] % course.evaluate_every == 0:
             _evaluate(course, mind, plan, state)
         t += 1
-        if over or t == course.horizon:
-            t = 0
-            state = draw_start(course.starts, course.chances, mind.streams, WORLD)
-            rule.begin_episode(mind.notes, mind.streams)
-        else:
-            state = next_state
+        begins = over or t == course.horizon
+        state = next_state
     place[STATE], place[EPISODE_STEP] = state, t
     return DONE
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.compiled import by_reference, compiled, entry, inlined
+from wanderlust.compiled import by_reference, compiled, entry, inlined, wide
 from wanderlust.errors import InvalidObservation
-from wanderlust.exploration.choice import best_choice_from
+from wanderlust.exploration.choice import best_choice_among
 from wanderlust.learning.mind import Mind, Plan
 from wanderlust.mdp import TabularMDP
 from wanderlust.streams import EVALUATION, WORLD, Streams, uniform
@@ -37,13 +37,13 @@ def draw_outcome(mdp: TabularMDP, state: int, action: int, streams: Streams, whi
 def draw_start(starts: NDArray[np.int32], chances: NDArray[np.float64], streams: Streams, which: int) -> int:
     """Draw where an episode starts; a fixed start takes no random number."""
     if len(starts) == 1:
-        return int(starts[0])
+        return starts[0]  # type: ignore[no-any-return]
     left = uniform(streams, which)
     for i in range(len(starts) - 1):
         if left < chances[i]:
-            return int(starts[i])
+            return starts[i]  # type: ignore[no-any-return]
         left -= chances[i]
-    return int(starts[-1])
+    return starts[-1]  # type: ignore[no-any-return]
 
 
 def starts_of(mdp: TabularMDP) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -69,14 +69,15 @@ def greedy_return(
     """
     sure = True
     expected = 0.0
+    values = mind.values[plan.evaluated]
     for i in range(len(starts)):
         state = starts[i]
         gain, weight = 0.0, 1.0
         for _ in range(horizon):
-            first = ids[state] * plan.n_actions
-            values = mind.values[plan.evaluated, first : first + plan.n_actions]
             before = mind.streams[EVALUATION]
-            action = best_choice_from(values, mind.streams, EVALUATION)
+            action = best_choice_among(
+                values, ids[state] * plan.n_actions, plan.n_actions, mind.streams, wide(EVALUATION)
+            )
             if mind.streams[EVALUATION] != before:
                 sure = False
             gain += weight * mdp.reward[state, action, 0]
@@ -132,7 +133,7 @@ class Simulator:
 
     def reset(self) -> int:
         """Return the state in which the next episode starts."""
-        return _start(self._starts, self._chances, self.streams)
+        return int(_start(self._starts, self._chances, self.streams))
 
     def step(self, state: int, action: int) -> tuple[int, float, bool]:
         """Return the next state, the reward, and whether the episode is over."""

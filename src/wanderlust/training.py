@@ -91,11 +91,11 @@ class Session:
         end = self.settings.run_length
         until = end if until is None else check_integer("until", until, low=0, high=end)
         manner = manner_of(self.plan)
-        run, ruled = run_for(type(self.rule)), by_reference(Ruled(self.rule, manner))
+        run, ruled = run_for(type(self.rule)), by_reference(Ruled(self.rule))
         plan, course = by_reference(self.plan), by_reference(self.course)
-        driver = f"fused.{type(manner).__name__}"
+        driver = f"fused.{manner}"
         compiling = announce(type(self.rule), driver)
-        while status := run(ruled, by_reference(self.mind), plan, course, until):
+        while status := run(ruled, by_reference(self.mind), plan, course, until, manner):
             if status == BAD_ACTION:
                 action, name = self.course.place[OFFENDING_ACTION], explorer_name(type(self.rule))
                 raise InvalidExplorer(

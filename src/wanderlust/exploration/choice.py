@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wanderlust.compiled import formula
+from wanderlust.compiled import compiled, formula, wide
 from wanderlust.learning.mind import Floats
 from wanderlust.streams import EXPLORER, Streams, below, uniform
 
@@ -22,23 +22,27 @@ def random_choice(streams: Streams, n: int) -> int:
 @formula
 def best_choice(scores: Floats, streams: Streams) -> int:
     """Return the index of the largest score, one of them at random where several are exactly as large."""
-    return best_choice_from(scores, streams, EXPLORER)
+    return best_choice_among(scores, wide(0), len(scores), streams, wide(EXPLORER))
 
 
-@formula
-def best_choice_from(scores: Floats, streams: Streams, which: int) -> int:
-    """Do the same with random numbers from a stream of the caller's choice."""
-    best, ties, first = scores[0], 1, 0
-    for action in range(1, len(scores)):
-        if scores[action] > best:
-            best, ties, first = scores[action], 1, action
-        elif scores[action] == best:
+@compiled
+def best_choice_among(scores: Floats, begin: int, n: int, streams: Streams, which: int) -> int:
+    """Do the same for `n` scores from a place on, with random numbers from a stream of the caller's choice.
+
+    Not a part of its callers, and not given a part of the array: either takes numba longer to compile.
+    """
+    best, ties, first = scores[begin], 1, 0
+    for action in range(1, n):
+        score = scores[begin + action]
+        if score > best:
+            best, ties, first = score, 1, action
+        elif score == best:
             ties += 1
     if ties == 1:
         return first
     skip = below(streams, which, ties)
-    for action in range(first, len(scores)):
-        if scores[action] == best:
+    for action in range(first, n):
+        if scores[begin + action] == best:
             if skip == 0:
                 return action
             skip -= 1

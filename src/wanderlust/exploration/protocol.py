@@ -39,7 +39,6 @@ from wanderlust.compiled import with_methods
 from wanderlust.errors import InvalidExplorer, check_options
 from wanderlust.exploration.choice import best_choice
 from wanderlust.exploration.view import View
-from wanderlust.learning.learner import BySweeps, InAnyWay
 from wanderlust.learning.mind import Floats
 from wanderlust.streams import Streams
 
@@ -106,7 +105,6 @@ class Ruled(NamedTuple):
     """An explorer on its way into compiled code."""
 
     rule: Any
-    manner: BySweeps | InAnyWay = InAnyWay()
 
 
 def _score(self: Any, view: View, scores: Floats) -> None:

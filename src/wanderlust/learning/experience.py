@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from wanderlust.compiled import compiled, compiled_for_rule, inlined
+from wanderlust.compiled import compiled, compiled_for_rule, inlined, wide
 from wanderlust.learning.mind import (
     END,
     FULL,
@@ -36,12 +34,6 @@ from wanderlust.learning.sweep import activate
 
 
 @inlined
-def wide(number: Any) -> int:
-    """Return a whole number in 64 bits. numba compiles a function once more for every width that it is called with."""
-    return int(np.int64(number))
-
-
-@inlined
 def has_room(mind: Mind, plan: Plan) -> bool:
     """Tell whether one more transition surely fits: two new states, one row, one stored transition."""
     numbers = mind.numbers
@@ -60,7 +52,7 @@ def known_state(state: int, ids: Any, mind: Mind) -> int:
         mind.numbers[N_STATES] += 1
         number = mind.numbers[N_STATES]
         ids[state] = number
-    return int(number)
+    return number  # type: ignore[no-any-return]
 
 
 @inlined
@@ -88,7 +80,7 @@ def find_or_add_row(pair: int, state: int, following: int, mind: Mind, plan: Pla
     row = mind.first_row[pair]
     while row != NONE:
         if mind.row_ints[ROW_NEXT, row] == following:
-            return int(row)
+            return row  # type: ignore[no-any-return]
         last = row
         row = mind.row_ints[ROW_CHAIN, row]
     row = mind.numbers[N_ROWS]
@@ -107,7 +99,7 @@ def find_or_add_row(pair: int, state: int, following: int, mind: Mind, plan: Pla
             mind.numbers[N_MULTI] += 1
             mind.flags[plan.n_swept, state] = 1
         mind.row_ints[ROW_CHAIN, last] = row
-    return int(row)
+    return row  # type: ignore[no-any-return]
 
 
 @inlined
@@ -134,7 +126,7 @@ def store(row: int, reward: float, mind: Mind, plan: Plan) -> int:
         mind.numbers[N_STORED] += 1
         return NONE
     oldest = mind.numbers[STEP] % plan.window
-    gone = int(mind.memory[oldest])
+    gone: int = mind.memory[oldest]
     mind.memory[oldest] = row
     mind.row_floats[ROW_COUNT, gone] -= 1.0
     mind.stored[mind.row_ints[ROW_PAIR, gone]] -= 1
@@ -192,7 +184,7 @@ def activate_everywhere(state: int, mind: Mind, plan: Plan) -> None:
         activate(state, table, mind)
 
 
-@inlined
+@compiled_for_rule
 def remember(rule: Any, state: int, action: int, reward: float, following: int, mind: Mind, plan: Plan) -> None:
     """Store a transition that has been counted, and bring all rewards that depend on it up to date."""
     pair = state * plan.n_actions + action
@@ -209,12 +201,13 @@ def remember(rule: Any, state: int, action: int, reward: float, following: int, 
     )
     if is_news:
         reweigh(pair, mind)
-        mind.asleep[:] = 0
-    if plan.visit_row > 0:
-        # The logarithm of the state's total count is in the reward of each of its actions.
-        refresh_signals(rule, state * plan.n_actions, (state + 1) * plan.n_actions, mind, plan)
-    elif plan.bonus_row > 0:
-        refresh_signals(rule, pair, pair + 1, mind, plan)
+        # Trap: a whole array written in one assignment takes numba longer to compile than all else here.
+        for head in range(len(mind.asleep)):
+            mind.asleep[head] = 0
+    if plan.visit_row > 0 or plan.bonus_row > 0:
+        # The logarithm of the state's total count is in the visitation reward of each of its actions.
+        first, n_pairs = (pair - action, plan.n_actions) if plan.visit_row > 0 else (pair, 1)
+        refresh_signals(rule, first, first + n_pairs, mind, plan)
     elif is_news:
         reflect(pair, mind, plan)
     for table in range(plan.n_swept):

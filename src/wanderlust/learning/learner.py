@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from wanderlust.compiled import compiled_for_rule, inlined, with_methods
+from wanderlust.compiled import compiled, compiled_for_rule, inlined
 from wanderlust.learning.experience import count_try, refresh_terminal_signals, remember
 from wanderlust.learning.mind import (
     END,
@@ -25,12 +25,32 @@ from wanderlust.learning.sweep import sweep
 from wanderlust.learning.update import best_action_value, moved_with_prior, outcome_target
 from wanderlust.streams import REPLAY, below
 
+# How to learn; see `manner_of`.
+BY_SWEEPS, IN_ANY_WAY = None, True
+Manner = bool | None
+
+
+def manner_of(plan: Plan) -> Manner:
+    """Return how to learn: `IN_ANY_WAY`, or only `BY_SWEEPS` where there is no ensemble and the memory is whole.
+
+    Both do the same where the latter serves. But machine code for minibatches, or for no memory at all, need not be
+    made then, which is a quarter of the time of the first compilation: numba leaves out what comes under a condition
+    that is false for an argument that is None.
+    """
+    return BY_SWEEPS if plan.memory == FULL and plan.n_heads == 0 else IN_ANY_WAY
+
 
 @inlined
-def learn(ruled: Any, state: int, action: int, reward: float, following: int, mind: Mind, plan: Plan) -> None:
+def learn(
+    rule: Any, state: int, action: int, reward: float, following: int, mind: Mind, plan: Plan, manner: Manner
+) -> None:
     """Learn from one transition; `following` is `END` if it was terminal."""
     larger = count_try(state, action, mind, plan)
-    ruled.manner.take_in(ruled.rule, state, action, reward, following, larger, mind, plan)
+    if manner is None:
+        remember_and_refresh(rule, state, action, reward, following, larger, mind, plan)
+        sweep_all(mind, plan)
+    else:
+        learn_in_any_way(rule, state, action, reward, following, larger, mind, plan)
     mind.numbers[STEP] += 1
 
 
@@ -44,7 +64,7 @@ def remember_and_refresh(
         refresh_terminal_signals(rule, mind, plan)
 
 
-@inlined
+@compiled
 def sweep_all(mind: Mind, plan: Plan) -> None:
     """Move every table but the heads by all that is remembered."""
     for _ in range(n_sweeps(mind, plan)):
@@ -69,53 +89,24 @@ def n_sweeps(mind: Mind, plan: Plan) -> int:
     return most if most > 1 else 1
 
 
-@with_methods
-class BySweeps(NamedTuple):
-    """How an explorer without an ensemble learns with the whole of its memory.
-
-    `InAnyWay` would do the same. But machine code for minibatches, or for no memory at all, need not be made here: that
-    is a quarter of the time of the first compilation.
-    """
-
-    number: int = 0
-    """Means nothing; compiled code wants a field."""
-
-    def take_in(
-        self, rule: Any, state: int, action: int, reward: float, following: int, larger: bool, mind: Mind, plan: Plan
-    ) -> None:
-        """Learn from a transition that has been counted."""
-        remember_and_refresh(rule, state, action, reward, following, larger, mind, plan)
+@inlined
+def learn_in_any_way(
+    rule: Any, state: int, action: int, reward: float, following: int, larger: bool, mind: Mind, plan: Plan
+) -> None:
+    """Learn from a transition that has been counted, with any memory and any tables."""
+    if plan.memory == NO_MEMORY:
+        learn_at_once(rule, state, action, reward, following, mind, plan)
+        return
+    remember_and_refresh(rule, state, action, reward, following, larger, mind, plan)
+    if plan.memory == FULL or plan.n_heads > 0:
         sweep_all(mind, plan)
-
-
-@with_methods
-class InAnyWay(NamedTuple):
-    """How any explorer learns with any memory."""
-
-    number: int = 0
-
-    def take_in(
-        self, rule: Any, state: int, action: int, reward: float, following: int, larger: bool, mind: Mind, plan: Plan
-    ) -> None:
-        """Learn from a transition that has been counted."""
-        if plan.memory == NO_MEMORY:
-            learn_at_once(rule, state, action, reward, following, mind, plan)
-            return
-        remember_and_refresh(rule, state, action, reward, following, larger, mind, plan)
-        if plan.memory == FULL or plan.n_heads > 0:
-            sweep_all(mind, plan)
-        else:
-            n_drawn = draw_batch(mind, plan)
-            for table in range(0 if plan.learns_q else 1, plan.n_swept):
-                update_by_batch(table, n_drawn, 0.0, mind, plan)
-            discard_batch(n_drawn, mind)
-        if plan.n_heads > 0:
-            replay_heads(mind, plan)
-
-
-def manner_of(plan: Plan) -> BySweeps | InAnyWay:
-    """Return the leaner manner of learning where it serves."""
-    return BySweeps() if plan.memory == FULL and plan.n_heads == 0 else InAnyWay()
+    else:
+        n_drawn = draw_batch(mind, plan)
+        for table in range(0 if plan.learns_q else 1, plan.n_swept):
+            update_by_batch(table, n_drawn, 0.0, mind, plan)
+        discard_batch(n_drawn, mind)
+    if plan.n_heads > 0:
+        replay_heads(mind, plan)
 
 
 @compiled_for_rule

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wanderlust.compiled import compiled, entry, formula
-from wanderlust.learning.experience import activate_everywhere, reflect, wide
+from wanderlust.compiled import compiled, entry, formula, wide
+from wanderlust.learning.experience import activate_everywhere, reflect
 from wanderlust.learning.mind import (
     END,
     N_STATES,

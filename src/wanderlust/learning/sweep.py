@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.compiled import compiled, inlined
+from wanderlust.compiled import compiled, inlined, wide
 from wanderlust.learning.mind import (
     ACTIVE_COST,
     DENSE_LEFT,
@@ -59,11 +59,10 @@ def is_averaged(pair: int, mind: Mind) -> bool:
 def sweep(table: int, mind: Mind, plan: Plan) -> None:
     """Move every remembered pair of a table once."""
     pace = mind.pace[table]
-    if plan.plain_sweeps:
+    if plan.plain_sweeps or pace[DENSE_LEFT] > 0:
         sweep_dense(table, mind, plan)
-        return
-    if pace[DENSE_LEFT] > 0:
-        sweep_dense(table, mind, plan)
+        if plan.plain_sweeps:
+            return
         pace[DENSE_LEFT] -= 1
         if pace[DENSE_LEFT] == 0:
             if is_busy(table, mind, plan):
@@ -167,12 +166,12 @@ def sweep_dense(table: int, mind: Mind, plan: Plan) -> None:
     n_pairs = n_states * n_actions
     # Pairs with several outcomes go first, and are no-ops of the straight passes then: their mirror is their value.
     for i in range(mind.numbers[N_MULTI]):
-        pair = mind.multi[i]
+        pair = wide(mind.multi[i])
         if mind.stored[pair] > 0:
             target = mean_target(pair, table, mind, plan, best)
             values[pair] = moved(values[pair], target, plan.learning_rate)
             mirror[pair] = values[pair]
-    move_all(values[:n_pairs], mirror, mind.next_id, best, plan.learning_rate, plan.discount[table])
+    move_all(values, n_pairs, mirror, mind.next_id, best, plan.learning_rate, plan.discount[table])
     best_of_all(values, best, n_states, n_actions, plan.minimise[table])
     if table == plan.evaluated:
         mind.numbers[POLICY_CHANGED] = 1
@@ -180,14 +179,20 @@ def sweep_dense(table: int, mind: Mind, plan: Plan) -> None:
 
 @compiled
 def move_all(
-    values: Floats, reward: Floats, next_id: NDArray[np.uint32], best: Floats, rate: float, discount: float
+    values: Floats,
+    n_pairs: int,
+    reward: Floats,
+    next_id: NDArray[np.uint32],
+    best: Floats,
+    rate: float,
+    discount: float,
 ) -> None:
-    """Apply the TD rule to every pair, each with one outcome.
+    """Apply the TD rule to the first so many pairs, each with one outcome.
 
     Four at a time, all loads before any store: so the compiler sees that it may do the arithmetic on vectors, which it
     cannot in a plain loop, where a store might change a value that is yet to be fetched.
     """
-    whole = len(values) - len(values) % 4
+    whole = n_pairs - n_pairs % 4
     for a in range(0, whole, 4):
         b, c, d = a + 1, a + 2, a + 3
         target_a = outcome_target(reward[a], discount, best[next_id[a]])
@@ -199,7 +204,7 @@ def move_all(
         values[b] = moved(value_b, target_b, rate)
         values[c] = moved(value_c, target_c, rate)
         values[d] = moved(value_d, target_d, rate)
-    for pair in range(whole, len(values)):
+    for pair in range(whole, n_pairs):
         target = outcome_target(reward[pair], discount, best[next_id[pair]])
         values[pair] = moved(values[pair], target, rate)
 
