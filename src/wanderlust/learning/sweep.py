@@ -8,8 +8,8 @@ For Q this is one state in a hundred once the first rewards have spread.
 action of every state. Faster when most states are active, as they are for W, whose rewards change all the time.
 
 `sweep` goes from active to dense when the work list holds more than a twelfth of the states. A dense sweep does not
-know what it changed, so now and then a sample of states tells whether the table is still that busy. Once it is not, one
-active sweep over all states takes stock.
+know what it changed, so now and then a sample of states tells whether the table is still that busy. Once it seems not
+to be, a look at all states takes stock: it finds those that are yet to move, or that they are too many after all.
 """
 
 from __future__ import annotations
@@ -64,12 +64,8 @@ def sweep(table: int, mind: Mind, plan: Plan) -> None:
         if plan.plain_sweeps:
             return
         pace[DENSE_LEFT] -= 1
-        if pace[DENSE_LEFT] == 0:
-            if is_busy(table, mind, plan):
-                pace[DENSE_LEFT] = DENSE_RUN
-            else:
-                for state in range(1, mind.numbers[N_STATES] + 1):
-                    activate(state, table, mind)
+        if pace[DENSE_LEFT] == 0 and is_busy(table, mind, plan):
+            pace[DENSE_LEFT] = DENSE_RUN
         return
     if pace[N_WORK] > 0:
         sweep_active(table, mind, plan)
@@ -79,22 +75,45 @@ def sweep(table: int, mind: Mind, plan: Plan) -> None:
 
 @compiled
 def is_busy(table: int, mind: Mind, plan: Plan) -> bool:
-    """Tell, from a sample of states, whether so many have values yet to move that dense sweeps are the faster ones."""
-    values, best, mirror = mind.values[table], mind.best[table], mind.mirror[table]
-    n_actions, n_states = plan.n_actions, mind.numbers[N_STATES]
+    """Tell whether so many states have values yet to move that dense sweeps are the faster ones.
+
+    If not, the work list becomes those states. A sample is asked first, and all of them only if it says no.
+    """
+    n_states, pace = mind.numbers[N_STATES], mind.pace[table]
     apart = n_states // PROBED_STATES + 1
-    probed, moving = 0, 0
-    for state in range(1 + mind.numbers[STEP] % apart, n_states + 1, apart):
-        probed += 1
+    first = 1 + mind.numbers[STEP] % apart
+    n_probed = (n_states - first) // apart + 1
+    if ACTIVE_COST * find_moving(table, first, apart, mind, plan) > n_probed:
+        return True
+    n_moving = find_moving(table, wide(1), wide(1), mind, plan)
+    if ACTIVE_COST * n_moving > n_states:
+        return True
+    flags, work, found = mind.flags[table], mind.work[table], mind.work[plan.n_swept]
+    for i in range(pace[N_WORK]):
+        flags[work[i]] = 0
+    for i in range(n_moving):
+        work[i] = found[i]
+        flags[found[i]] = 1
+    pace[N_WORK] = n_moving
+    return False
+
+
+@compiled
+def find_moving(table: int, first: int, apart: int, mind: Mind, plan: Plan) -> int:
+    """List states with values yet to move, out of those so far apart, in the spare work list; return how many."""
+    values, best, mirror = mind.values[table], mind.best[table], mind.mirror[table]
+    found, n_actions, n_found = mind.work[plan.n_swept], plan.n_actions, 0
+    for state in range(first, mind.numbers[N_STATES] + 1, apart):
         for pair in range(state * n_actions, (state + 1) * n_actions):
             if is_averaged(pair, mind):
                 target = mean_target(pair, table, mind, plan, best)
             else:
                 target = outcome_target(mirror[pair], plan.discount[table], best[mind.next_id[pair]])
             if moved(values[pair], target, plan.learning_rate) != values[pair]:
-                moving += 1
+                found[n_found] = state
+                n_found += 1
                 break
-    return ACTIVE_COST * moving > probed
+    return n_found
 
 
 @compiled
