@@ -119,7 +119,7 @@ def _tune_compilation() -> None:
     kernel and those that call nothing are optimised lightly. Trap: done to the latter too, it slows the dense sweep.
 
     Python's garbage collection rests meanwhile: numba makes millions of objects that live until it is done, and looking
-    through them again and again takes a fifth of the time.
+    through them again and again takes a twentieth of the time.
     """
     from numba.core import config, event
 
