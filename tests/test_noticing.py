@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
+from wanderlust.learning.mind import N_MULTI
 from wanderlust.learning.revision import idle_start
 from wanderlust.practice.clock import ENOUGH, Clock
+from wanderlust.practice.defaults import Outlook, options_for
 from wanderlust.practice.idleness import DETOUR
 
 
@@ -192,3 +194,29 @@ def test_what_was_noticed_is_kept_in_files(stop, tmp_path):
     assert np.array_equal(last.lesson.idleness.counts, lesson.idleness.counts)
     for name, table in whole.tables.items():
         assert np.array_equal(table, again.tables[name]), name
+
+
+# --- Chance --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("in_bins", "shares"), [(False, (0.1, 0.01)), (True, (1.0, 0.003))])
+def test_exploration_weighs_less_and_less_once_there_is_something_to_choose_from(in_bins, shares):
+    agent = wl.Agent("vv-ucb", n_actions=4, reward_range=(0, 1))
+    names = ("kappa", "visitation_discount", "initial_bound")
+    nothing_yet = options_for(agent, Outlook((0.0, 0.0), True, 0), names, in_bins=in_bins)
+    paper = agent.settings.problem(4, (0.0, 0.0)).value_range
+    assert nothing_yet == {"kappa": paper, "initial_bound": "here"}
+    paper = agent.settings.problem(4, (0.0, 1.0)).value_range
+    kappas = [
+        options_for(agent, Outlook((0.0, 1.0), True, stage), names, in_bins=in_bins)["kappa"] for stage in range(101)
+    ]
+    assert kappas == sorted(kappas, reverse=True)
+    assert (kappas[0] / paper, kappas[-1] / paper) == pytest.approx(shares)
+    assert options_for(agent, Outlook((0.0, 1.0), False, 0), names, in_bins=in_bins) == {}
+
+
+def test_worlds_of_the_paper_keep_its_settings_even_where_chance_has_its_say():
+    agent, lesson = lesson_of("wanderlust/NoisyToy-v0", steps=1_500)
+    assert agent.mind.numbers[N_MULTI] > 0
+    assert lesson.adapts == ()
+    assert agent.rule.visitation_discount == agent.settings.visitation_discount
