@@ -219,4 +219,6 @@ def test_worlds_of_the_paper_keep_its_settings_even_where_chance_has_its_say():
     agent, lesson = lesson_of("wanderlust/NoisyToy-v0", steps=1_500)
     assert agent.mind.numbers[N_MULTI] > 0
     assert lesson.adapts == ()
-    assert agent.rule.visitation_discount == agent.settings.visitation_discount
+    paper = wl.make_world("noisy-toy").defaults
+    assert agent.rule.visitation_discount == paper.visitation_discount == 0.9
+    assert agent.settings.learning_rate == paper.learning_rate == 0.1

@@ -22,6 +22,7 @@ from wanderlust.exploration.protocol import explorer_options
 from wanderlust.exploration.registry import explorer_class, explorer_name
 from wanderlust.learning.mind import N_MULTI
 from wanderlust.learning.settings import SETTING_NAMES, Replay, Settings
+from wanderlust.presets import resolve
 from wanderlust.worlds import World
 
 INITIAL_BOUND = "here"
@@ -49,6 +50,9 @@ def settings_for(
     run: dict[str, Any] = {"budget": steps} | dict(changes)
     if env.horizon is not None:
         run.setdefault("horizon", env.horizon)
+    world = own_world(env)
+    if world is not None:
+        return resolve(world, explorer, "as_written", run)
     if has_sure_states(env) and Replay.of(run.get("replay", "full")).memory == "full":
         run.setdefault("sweeps", SWEEPS)
     # A name that is both a setting and an option, such as γ_w, works as the setting: options not given follow it.
@@ -56,9 +60,10 @@ def settings_for(
     return Settings(**settings), {key: value for key, value in run.items() if key not in settings}
 
 
-def is_own_world(env: Tabular) -> bool:
-    """Tell whether an environment is a world of ours: there all is as in the paper."""
-    return isinstance(getattr(env.unwrapped, "world", None), World)
+def own_world(env: Tabular) -> World | None:
+    """Return the world that an environment is, if it is one of ours: there all is as in the paper."""
+    world = getattr(env.unwrapped, "world", None)
+    return world if isinstance(world, World) else None
 
 
 def has_sure_states(env: Tabular) -> bool:
@@ -66,7 +71,7 @@ def has_sure_states(env: Tabular) -> bool:
 
     Not in bins: what happens in a bin is up to chance. Not in our own worlds, which keep to the paper's settings.
     """
-    return env.given["bins"] is None and not is_own_world(env)
+    return env.given["bins"] is None and own_world(env) is None
 
 
 def adapted_options(explorer: str | type, changes: Mapping[str, Any]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from wanderlust.learning.settings import MOST_STEPS
 from wanderlust.practice import checkpoints
 from wanderlust.practice.callbacks import Callback, Checkpoint
 from wanderlust.practice.clock import Clock
-from wanderlust.practice.defaults import adapted_options, has_sure_states, is_own_world, settings_for
+from wanderlust.practice.defaults import adapted_options, has_sure_states, own_world, settings_for
 from wanderlust.practice.idleness import Idleness
 from wanderlust.practice.lesson import Lesson
 
@@ -98,7 +98,7 @@ def _new_lesson(
         settings=settings,
         **options,
     )
-    adapt = adapt and not is_own_world(env)
+    adapt = adapt and own_world(env) is None
     adapts = adapted_options(chosen, changes) if adapt else ()
     lesson = Lesson(env, agent, steps=steps, estimates_rewards=reward_range is None, adapts=adapts)
     if adapt:
