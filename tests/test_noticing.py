@@ -63,8 +63,10 @@ def test_rewards_on_a_falling_line_are_worth_what_they_were_at_once(steps, loss,
         assert clock.falls == (n >= ENOUGH)
         clock = clock.after(step, reward - loss * step)
     assert clock.per_step == pytest.approx(loss)
-    for step in steps:
-        assert clock.at_once(step, reward - loss * step) == pytest.approx(reward)
+    worths = {clock.at_once(step, reward - loss * step) for step in steps}
+    assert len(worths) == 1, "to the last bit"
+    assert worths.pop() == pytest.approx(reward)
+    assert clock.at_once(10, 2 * reward) == pytest.approx(2 * reward + 10 * loss)
 
 
 @pytest.mark.parametrize(

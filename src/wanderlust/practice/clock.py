@@ -47,4 +47,9 @@ class Clock(NamedTuple):
 
     def at_once(self, step: int, reward: float) -> float:
         """Return what the end of an episode would have been paid without its steps."""
-        return reward + (self.per_step or 0.0) * step
+        if not self.per_step:
+            return reward
+        step_0, reward_0 = self.seen[0]
+        worth, full = reward + self.per_step * step, reward_0 + self.per_step * step_0
+        # Rounding must not make two ways differ that are as good.
+        return full if math.isclose(worth, full, rel_tol=_PRECISION) else worth
