@@ -1,7 +1,8 @@
 """What `learn` does unless told otherwise.
 
-The paper's settings are for tasks where an action has one outcome. There one thing is done better: a table that is
-small is swept many times after every step, not once, so that what is new spreads at once, to Q and to W.
+The paper's settings are for tasks where an action has one outcome. There a few things are done better: a table that is
+small is swept many times after every step, not once, so that what is new spreads at once, to Q and to W; actions that
+mostly do nothing are tried last (`idleness`); and rewards that fall with the clock count as if paid at once (`clock`).
 
 Where chance has its say, as on ice or where bins hide what differs within them, the paper's settings explore for ever:
 an untried action is worth any way to it, however unlikely, and κ is the range of the values of rewards that last for
