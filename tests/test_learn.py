@@ -186,6 +186,24 @@ def test_another_range_in_the_middle_leaves_what_was_learnt_and_gives_the_untrie
     assert agent.rule.initial > before[9].max()
 
 
+@pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count"])
+def test_another_reach_of_w_is_heeded_in_states_that_are_not_visited_again(explorer):
+    def taught(discount, **settings):
+        how = wl.Settings(**settings)
+        agent = wl.Agent(explorer, n_actions=2, reward_range=(0, 1), settings=how, visitation_discount=discount)
+        for step in range(90):
+            state, over = step % 9, step % 9 == 8
+            agent.observe(state, step % 2, 0.0, 0 if over else state + 1, terminated=over)
+        agent.adapt(visitation_discount=0.5)
+        for _ in range(300):
+            agent.observe(4, 0, 0.0, 5, terminated=False)
+        return agent.tables["visitation"]
+
+    changed, from_the_start = taught(0.9), taught(0.5)
+    assert np.allclose(changed, from_the_start, rtol=1e-9, atol=0)
+    assert np.array_equal(changed, taught(0.9, plain_sweeps=True))
+
+
 # --- Going on ------------------------------------------------------------------------------------------
 
 PLACES = {

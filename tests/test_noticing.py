@@ -201,20 +201,32 @@ def test_what_was_noticed_is_kept_in_files(stop, tmp_path):
 # --- Chance --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("in_bins", "shares"), [(False, (0.1, 0.01)), (True, (1.0, 0.003))])
-def test_exploration_weighs_less_and_less_once_there_is_something_to_choose_from(in_bins, shares):
+@pytest.mark.parametrize(
+    ("in_bins", "weights", "discounts"), [(False, (0.02, 0.0004), (0.8, 0.0)), (True, (0.2, 0.0006), (0.8, 0.8))]
+)
+def test_exploration_weighs_less_and_less_once_there_is_something_to_choose_from(in_bins, weights, discounts):
     agent = wl.Agent("vv-ucb", n_actions=4, reward_range=(0, 1))
     names = ("kappa", "visitation_discount", "initial_bound")
     nothing_yet = options_for(agent, Outlook((0.0, 0.0), True, 0), names, in_bins=in_bins)
     paper = agent.settings.problem(4, (0.0, 0.0)).value_range
     assert nothing_yet == {"kappa": paper, "initial_bound": "here"}
     paper = agent.settings.problem(4, (0.0, 1.0)).value_range
-    kappas = [
-        options_for(agent, Outlook((0.0, 1.0), True, stage), names, in_bins=in_bins)["kappa"] for stage in range(101)
-    ]
-    assert kappas == sorted(kappas, reverse=True)
-    assert (kappas[0] / paper, kappas[-1] / paper) == pytest.approx(shares)
+    stages = [options_for(agent, Outlook((0.0, 1.0), True, stage), names, in_bins=in_bins) for stage in range(101)]
+    next_weighs = [options["kappa"] * (1 - options["visitation_discount"]) / paper for options in stages]
+    looks_ahead = [options["visitation_discount"] for options in stages]
+    assert next_weighs == sorted(next_weighs, reverse=True)
+    assert looks_ahead == sorted(looks_ahead, reverse=True)
+    assert (next_weighs[0], next_weighs[-1]) == pytest.approx(weights)
+    assert (looks_ahead[0], looks_ahead[-1]) == pytest.approx(discounts)
     assert options_for(agent, Outlook((0.0, 1.0), False, 0), names, in_bins=in_bins) == {}
+
+
+def test_the_next_step_weighs_the_same_however_far_the_caller_lets_w_look():
+    agent = wl.Agent("vv-ucb", n_actions=4, reward_range=(0, 1), visitation_discount=0.95)
+    given = options_for(agent, Outlook((0.0, 1.0), True, 0), ("kappa", "initial_bound"), in_bins=False)
+    assert sorted(given) == ["initial_bound", "kappa"]
+    paper = agent.settings.problem(4, (0.0, 1.0)).value_range
+    assert given["kappa"] * (1 - 0.95) / paper == pytest.approx(0.02)
 
 
 def test_worlds_of_the_paper_keep_its_settings_even_where_chance_has_its_say():

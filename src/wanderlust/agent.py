@@ -32,7 +32,7 @@ from wanderlust.exploration.protocol import Ruled
 from wanderlust.exploration.registry import configured, explorer_name
 from wanderlust.exploration.view import view_of
 from wanderlust.learning.allocation import Soil, enlarged, new_mind
-from wanderlust.learning.experience import has_room, known_state
+from wanderlust.learning.experience import has_room, known_state, refresh_terminal_signals
 from wanderlust.learning.inspection import by_state, tables_by_state
 from wanderlust.learning.learner import Manner, learn, manner_of
 from wanderlust.learning.mind import END, N_SEEN, NONE, STEP, TARGET, Floats, Ints, Mind, Plan
@@ -85,6 +85,11 @@ def _begin(ruled: Ruled, mind: Mind) -> None:
     ruled.rule.begin_episode(mind.notes, mind.streams)
 
 
+def _refresh_ends(ruled: Ruled, mind: Mind, plan: Plan) -> None:
+    """Bring up to date what the explorer pays at the end of episodes, which depends on how far W looks."""
+    refresh_terminal_signals(ruled.rule, mind, plan)
+
+
 @entry
 def _meet(mind: Mind, plan: Plan, ids: Ids, state: int) -> int:
     """Return the number of a state, or `END` when the mind must grow first."""
@@ -102,6 +107,7 @@ def _roll_out(
 
 
 _choose_for, _learn_for, _begin_for = kernel(_choose), kernel(_learn), kernel(_begin)
+_refresh_ends_for = kernel(_refresh_ends)
 
 
 class Agent:
@@ -229,6 +235,8 @@ class Agent:
         self._soil.plan = self.plan
         replant(self.mind, self.plan, before)
         self._ruled, self._plan = by_reference(Ruled(self.rule)), by_reference(self.plan)
+        if (self.plan.discount != before.discount).any():
+            _refresh_ends_for(type(self.rule))(self._ruled, self._mind, self._plan)
 
     def let_idle_wait(
         self, state: int, action: int, next_state: int | None, *, idle: bool, counts: Ints, detour: int

@@ -24,8 +24,11 @@ from wanderlust.learning.update import best_action_value
 
 
 def replant(mind: Mind, plan: Plan, before: Plan) -> None:
-    """Give pairs that were never tried the initial values of another plan, where that differs from the one before."""
-    n_pairs, n_states = mind.room * plan.n_actions, mind.numbers[N_STATES]
+    """Give pairs that were never tried the initial values of another plan, where that differs from the one before.
+
+    Every state is looked at again where values are discounted otherwise than before.
+    """
+    n_pairs = mind.room * plan.n_actions
     untried = mind.tries[:n_pairs] == 0
     untried[: plan.n_actions] = False
     mind.asleep[:] = 0
@@ -35,11 +38,19 @@ def replant(mind: Mind, plan: Plan, before: Plan) -> None:
         if table < plan.n_swept:
             # Not by adding: where W starts is the next number above a bound, and must be that very number.
             values[untried] = mirror[table, untried] = plan.initial[table]
-            mind.flags[table, 1 : n_states + 1] = 1
-            mind.work[table, :n_states] = np.arange(1, n_states + 1)
-            mind.pace[table, N_WORK] = n_states
         by_state = values.reshape(-1, plan.n_actions)
         mind.best[table, : mind.room] = by_state.min(axis=1) if plan.minimise[table] else by_state.max(axis=1)
+    changed = (plan.initial != before.initial) | (plan.discount != before.discount)
+    for table in np.flatnonzero(changed[: plan.n_swept]):
+        look_at_all(table, mind)
+
+
+def look_at_all(table: int, mind: Mind) -> None:
+    """Put every state on a table's work list."""
+    n_states = mind.numbers[N_STATES]
+    mind.flags[table, 1 : n_states + 1] = 1
+    mind.work[table, :n_states] = np.arange(1, n_states + 1)
+    mind.pace[table, N_WORK] = n_states
 
 
 @entry

@@ -7,12 +7,14 @@ mostly do nothing are tried last (`idleness`); and rewards that fall with the cl
 Where chance has its say, as on ice or where bins hide what differs within them, the paper's settings explore for ever:
 an untried action is worth any way to it, however unlikely, and κ is the range of the values of rewards that last for
 ever. So once an action was seen to have two outcomes, W starts lower; and once there are rewards to be had, it looks
-less far and weighs less and less.
+less far and weighs less and less. In the end, on ice, it looks no further than the action itself: what is left to find
+out then is not where rewards are, but which of two good actions is the better one.
 docs/settings.md has what was tried, with numbers.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -29,11 +31,11 @@ from wanderlust.worlds import World
 INITIAL_BOUND = "here"
 """What W starts above where chance has its say."""
 NEAR = 0.8
-"""γ_w where chance has its say and rewards are not all alike."""
-KAPPA_FALLS = (0.1, 0.01)
-"""κ where chance has its say and rewards are not all alike: it falls over the budget, as ε does, from the one share of
-the paper's value to the other."""
-KAPPA_FALLS_IN_BINS = (1.0, 0.003)
+"""γ_w where chance has its say and rewards are not all alike; but for bins it falls to 0 over the budget."""
+WEIGHT_FALLS = (0.02, 0.0004)
+"""κ (1 - γ_w), what the visitation reward of the next step weighs, where chance has its say and rewards are not all
+alike: it falls over the budget, as ε does, from the one share of the paper's κ to the other."""
+WEIGHT_FALLS_IN_BINS = (0.2, 0.0006)
 """The same where observations are cut into bins, in which little exploration soon gets used to a poor way."""
 STAGES = 100
 """In how many stages it falls."""
@@ -109,7 +111,11 @@ def options_for(agent: Agent, expected: Outlook, names: Sequence[str], *, in_bin
     kappa = agent.settings.problem(agent.n_actions, expected.reward_range).value_range
     options = {"initial_bound": INITIAL_BOUND, "kappa": kappa}
     if high > low:
-        first, last = KAPPA_FALLS_IN_BINS if in_bins else KAPPA_FALLS
-        options["kappa"] = kappa * first * (last / first) ** (expected.stage / STAGES)
-        options["visitation_discount"] = NEAR
+        gone = expected.stage / STAGES
+        first, last = WEIGHT_FALLS_IN_BINS if in_bins else WEIGHT_FALLS
+        discount = NEAR if in_bins else NEAR * math.sqrt(1.0 - gone)
+        if "visitation_discount" not in names:
+            discount = agent.rule.visitation_discount
+        options["kappa"] = kappa * first * (last / first) ** gone / (1.0 - discount)
+        options["visitation_discount"] = discount
     return {name: option for name, option in options.items() if name in names}

@@ -32,7 +32,7 @@ MATHEMATICS = 2
 """Raise this by one when some run would give another result than before, or when the form of stored files changes:
 what was stored earlier is then left alone, and made anew when it is asked for."""
 
-PRACTICE = 3
+PRACTICE = 4
 """The same for runs in any environment alone, which also follow what `wanderlust.practice.defaults` says."""
 
 UNTIL = ("budget", "positive-return")
