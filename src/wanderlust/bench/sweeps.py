@@ -9,9 +9,9 @@ import numpy as np
 from wanderlust.bench.result import best_of, faster, within
 from wanderlust.bench.timing import MICRO, Lines, a_run
 from wanderlust.compiled import by_reference, entry
+from wanderlust.learning.dense import sweep_dense
 from wanderlust.learning.mind import N_STATES, N_STORED, Mind, Plan
 from wanderlust.learning.replay import shuffle_front
-from wanderlust.learning.sweep import sweep_dense
 from wanderlust.training import Session
 from wanderlust.worlds import make_world
 

@@ -38,8 +38,8 @@ ROW_COUNT, ROW_WEIGHT, ROW_REWARD = 0, 1, 2
 N_WORK, DENSE_LEFT = 0, 1
 
 TARGET = 0
-# An active sweep of one state takes about as long as a dense sweep of a dozen.
-ACTIVE_COST = 12
+# An active sweep of one state takes about as long as a dense sweep of ten.
+ACTIVE_COST = 10
 DENSE_RUN, PROBED_STATES = 32, 64
 # A pair of a minibatch that is kept as a list takes about as long as a dense pass over so many.
 LISTED_COST = 16

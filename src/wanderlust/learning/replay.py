@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.compiled import compiled, inlined
+from wanderlust.learning.dense import best_of_all
 from wanderlust.learning.mind import (
     BEDTIME,
     FULL,
@@ -35,7 +36,6 @@ from wanderlust.learning.mind import (
     Mind,
     Plan,
 )
-from wanderlust.learning.sweep import best_of_all
 from wanderlust.learning.update import best_action_value, moved_with_prior, outcome_target
 from wanderlust.streams import HALF, LOW_HALF, REPLAY, STRIDE, Streams, is_fair, scaled, scrambled
 

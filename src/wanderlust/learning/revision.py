@@ -42,7 +42,7 @@ def replant(mind: Mind, plan: Plan, before: Plan) -> None:
         mind.best[table, : mind.room] = by_state.min(axis=1) if plan.minimise[table] else by_state.max(axis=1)
     changed = (plan.initial != before.initial) | (plan.discount != before.discount)
     for table in np.flatnonzero(changed[: plan.n_swept]):
-        look_at_all(table, mind)
+        look_at_all(int(table), mind)
 
 
 def look_at_all(table: int, mind: Mind) -> None:

@@ -7,7 +7,7 @@ For Q this is one state in a hundred once the first rewards have spread.
 **Dense**: all pairs, in two straight passes that the compiler can vectorise: move every value, then take the best
 action of every state. Faster when most states are active, as they are for W, whose rewards change all the time.
 
-`sweep` goes from active to dense when the work list holds more than a twelfth of the states. A dense sweep does not
+`sweep` goes from active to dense when the work list holds more than a tenth of the states. A dense sweep does not
 know what it changed, so now and then a sample of states tells whether the table is still that busy. Once it seems not
 to be, a look at all states takes stock: it finds those that are yet to move, or that they are too many after all.
 """
@@ -15,14 +15,13 @@ to be, a look at all states takes stock: it finds those that are yet to move, or
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wanderlust.compiled import compiled, inlined, wide
+from wanderlust.learning.dense import sweep_dense
 from wanderlust.learning.mind import (
     ACTIVE_COST,
     DENSE_LEFT,
     DENSE_RUN,
-    N_MULTI,
     N_STATES,
     N_WORK,
     NONE,
@@ -32,11 +31,13 @@ from wanderlust.learning.mind import (
     ROW_INTO,
     ROW_STATE,
     STEP,
-    Floats,
     Mind,
     Plan,
 )
 from wanderlust.learning.update import best_action_value, better, mean_target, moved, outcome_target
+
+# numba turns every index that may be negative round; those that are counted without a sign it takes as they are.
+NOTHING, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 
 
 @inlined
@@ -83,10 +84,10 @@ def is_busy(table: int, mind: Mind, plan: Plan) -> bool:
     apart = n_states // PROBED_STATES + 1
     first = 1 + mind.numbers[STEP] % apart
     n_probed = (n_states - first) // apart + 1
-    if ACTIVE_COST * find_moving(table, first, apart, mind, plan) > n_probed:
+    if find_moving(table, first, apart, n_probed // ACTIVE_COST, mind, plan) > n_probed // ACTIVE_COST:
         return True
-    n_moving = find_moving(table, wide(1), wide(1), mind, plan)
-    if ACTIVE_COST * n_moving > n_states:
+    n_moving = find_moving(table, wide(1), wide(1), n_states // ACTIVE_COST, mind, plan)
+    if n_moving > n_states // ACTIVE_COST:
         return True
     flags, work, found = mind.flags[table], mind.work[table], mind.work[plan.n_swept]
     for i in range(pace[N_WORK]):
@@ -99,152 +100,101 @@ def is_busy(table: int, mind: Mind, plan: Plan) -> bool:
 
 
 @compiled
-def find_moving(table: int, first: int, apart: int, mind: Mind, plan: Plan) -> int:
-    """List states with values yet to move, out of those so far apart, in the spare work list; return how many."""
-    values, best, mirror = mind.values[table], mind.best[table], mind.mirror[table]
-    found, n_actions, n_found = mind.work[plan.n_swept], plan.n_actions, 0
+def find_moving(table: int, first: int, apart: int, most: int, mind: Mind, plan: Plan) -> int:
+    """List states with values yet to move, out of those so far apart, in the spare work list; return how many.
+
+    One more than `most` are enough.
+    """
+    values, found, n_actions, n_found = mind.values[table], mind.work[plan.n_swept], plan.n_actions, 0
     for state in range(first, mind.numbers[N_STATES] + 1, apart):
         for pair in range(state * n_actions, (state + 1) * n_actions):
-            if is_averaged(pair, mind):
-                target = mean_target(pair, table, mind, plan, best)
-            else:
-                target = outcome_target(mirror[pair], plan.discount[table], best[mind.next_id[pair]])
-            if moved(values[pair], target, plan.learning_rate) != values[pair]:
+            if fresh_value(pair, table, mind, plan) != values[pair]:
                 found[n_found] = state
                 n_found += 1
                 break
+        if n_found > most:
+            break
     return n_found
 
 
 @compiled
+def fresh_value(pair: int, table: int, mind: Mind, plan: Plan) -> float:
+    """Return what the next sweep makes of a pair's value."""
+    best = mind.best[table]
+    if is_averaged(pair, mind):
+        target = mean_target(pair, table, mind, plan, best)
+    else:
+        target = outcome_target(mind.mirror[table, pair], plan.discount[table], best[mind.next_id[pair]])
+    return moved(mind.values[table, pair], target, plan.learning_rate)
+
+
+@compiled
 def sweep_active(table: int, mind: Mind, plan: Plan) -> None:
-    """Move the pairs of the states on the work list, and put on it what that may change next."""
-    n_actions = plan.n_actions
-    minimise = plan.minimise[table]
-    values, best, mirror = mind.values[table], mind.best[table], mind.mirror[table]
-    next_id, into, discount, rate = mind.next_id, mind.into, plan.discount[table], plan.learning_rate
+    """Move the pairs of the states on the work list, and put on it what that may change next.
+
+    First all values, which only their own states read; then what the states are worth, which others do. What comes on
+    the list is written there in any case and counted if new: a store costs less than a branch that chance decides.
+    """
+    values, best, mirror, next_id = mind.values[table], mind.best[table], mind.mirror[table], mind.next_id
+    discount, rate, minimise = plan.discount[table], plan.learning_rate, plan.minimise[table]
     flags, work, following = mind.flags[table], mind.work[table], mind.work[plan.n_swept]
-    flags_of_several = mind.flags[plan.n_swept]
-    origin, also_into = mind.row_ints[ROW_STATE], mind.row_ints[ROW_INTO]
-    scratch = mind.scratch[0]
-    n_work = mind.pace[table, N_WORK]
+    several_outcomes, worth = mind.flags[plan.n_swept], mind.scratch[0]
+    into, also_into, origin = mind.into, mind.row_ints[ROW_INTO], mind.row_ints[ROW_STATE]
+    n_work, n_actions = mind.pace[table, N_WORK], np.uint64(plan.n_actions)
+    odd, none = n_actions % TWO, np.inf if minimise else -np.inf
+    n_following = NOTHING
     for i in range(n_work):
-        state = work[i]
-        flags[state] = 0
-        several_outcomes = flags_of_several[state] != 0
-        for action in range(n_actions):
-            pair = state * n_actions + action
-            if several_outcomes and is_averaged(pair, mind):
-                target = mean_target(pair, table, mind, plan, best)
-            else:
-                target = outcome_target(mirror[pair], discount, best[next_id[pair]])
-            scratch[i * n_actions + action] = moved(values[pair], target, rate)
-    n_following, any_changed = 0, False
+        state = np.uint64(work[i])
+        a, end = state * n_actions, (state + ONE) * n_actions - odd
+        changed, fresh_best = False, none
+        if several_outcomes[state] != 0:
+            changed, fresh_best = move_averaged(wide(state), table, mind, plan)
+            a = end + odd
+        while a < end:
+            b = a + ONE
+            value_a, value_b = values[a], values[b]
+            fresh_a = moved(value_a, outcome_target(mirror[a], discount, best[next_id[a]]), rate)
+            fresh_b = moved(value_b, outcome_target(mirror[b], discount, best[next_id[b]]), rate)
+            values[a], values[b] = fresh_a, fresh_b
+            changed |= (fresh_a != value_a) | (fresh_b != value_b)
+            fresh_best = better(fresh_best, better(fresh_a, fresh_b, minimise), minimise)
+            a += TWO
+        if a == end and odd > 0:
+            value_a = values[a]
+            fresh_a = moved(value_a, outcome_target(mirror[a], discount, best[next_id[a]]), rate)
+            values[a] = fresh_a
+            changed |= fresh_a != value_a
+            fresh_best = better(fresh_best, fresh_a, minimise)
+        worth[i] = fresh_best
+        flags[state] = changed
+        following[n_following] = state
+        n_following += np.uint64(changed)
+    if n_following > 0 and table == plan.evaluated:
+        mind.numbers[POLICY_CHANGED] = 1
     for i in range(n_work):
-        state = work[i]
-        changed = False
-        for action in range(n_actions):
-            pair = state * n_actions + action
-            value = scratch[i * n_actions + action]
-            if value != values[pair]:
-                changed = True
-                values[pair] = value
-                if flags_of_several[state] != 0 and is_averaged(pair, mind):
-                    mirror[pair] = value
-        if not changed:
-            continue
-        any_changed = True
-        if flags[state] == 0:
-            flags[state] = 1
-            following[n_following] = state
-            n_following += 1
-        fresh_best = best_action_value(values, state, n_actions, minimise)
-        if fresh_best != best[state]:
-            best[state] = fresh_best
+        state = np.uint64(work[i])
+        if worth[i] != best[state]:
+            best[state] = worth[i]
             row = into[state]
             while row != NONE:
-                reader = origin[row]
-                if flags[reader] == 0:
-                    flags[reader] = 1
-                    following[n_following] = reader
-                    n_following += 1
+                reader = np.uint64(origin[row])
+                following[n_following] = reader
+                n_following += np.uint64(flags[reader] == 0)
+                flags[reader] = 1
                 row = also_into[row]
-    for i in range(n_following):
-        work[i] = following[i]
+    for j in range(n_following):
+        work[j] = following[j]
     mind.pace[table, N_WORK] = n_following
-    if any_changed and table == plan.evaluated:
-        mind.numbers[POLICY_CHANGED] = 1
 
 
 @compiled
-def sweep_dense(table: int, mind: Mind, plan: Plan) -> None:
-    """Move every pair of every state met so far; pairs never tried stay, being no-ops."""
-    n_actions = plan.n_actions
-    values, best, mirror = mind.values[table], mind.best[table], mind.mirror[table]
-    n_states = mind.numbers[N_STATES] + 1
-    n_pairs = n_states * n_actions
-    # Pairs with several outcomes go first, and are no-ops of the straight passes then: their mirror is their value.
-    for i in range(mind.numbers[N_MULTI]):
-        pair = wide(mind.multi[i])
-        if mind.stored[pair] > 0:
-            target = mean_target(pair, table, mind, plan, best)
-            values[pair] = moved(values[pair], target, plan.learning_rate)
-            mirror[pair] = values[pair]
-    move_all(values, n_pairs, mirror, mind.next_id, best, plan.learning_rate, plan.discount[table])
-    best_of_all(values, best, n_states, n_actions, plan.minimise[table])
-    if table == plan.evaluated:
-        mind.numbers[POLICY_CHANGED] = 1
-
-
-@compiled
-def move_all(
-    values: Floats,
-    n_pairs: int,
-    reward: Floats,
-    next_id: NDArray[np.uint32],
-    best: Floats,
-    rate: float,
-    discount: float,
-) -> None:
-    """Apply the TD rule to the first so many pairs, each with one outcome.
-
-    Four at a time, all loads before any store: so the compiler sees that it may do the arithmetic on vectors, which it
-    cannot in a plain loop, where a store might change a value that is yet to be fetched.
-    """
-    whole = n_pairs - n_pairs % 4
-    for a in range(0, whole, 4):
-        b, c, d = a + 1, a + 2, a + 3
-        target_a = outcome_target(reward[a], discount, best[next_id[a]])
-        target_b = outcome_target(reward[b], discount, best[next_id[b]])
-        target_c = outcome_target(reward[c], discount, best[next_id[c]])
-        target_d = outcome_target(reward[d], discount, best[next_id[d]])
-        value_a, value_b, value_c, value_d = values[a], values[b], values[c], values[d]
-        values[a] = moved(value_a, target_a, rate)
-        values[b] = moved(value_b, target_b, rate)
-        values[c] = moved(value_c, target_c, rate)
-        values[d] = moved(value_d, target_d, rate)
-    for pair in range(whole, n_pairs):
-        target = outcome_target(reward[pair], discount, best[next_id[pair]])
-        values[pair] = moved(values[pair], target, rate)
-
-
-@compiled
-def best_of_all(values: Floats, best: Floats, n_states: int, n_actions: int, minimise: bool) -> None:
-    """Take the best action of every state; two and four actions unrolled, as the loop over actions is the slow part."""
-    if n_actions == 4:
-        for state in range(n_states):
-            first = 4 * state
-            best[state] = better(
-                better(values[first], values[first + 1], minimise),
-                better(values[first + 2], values[first + 3], minimise),
-                minimise,
-            )
-    elif n_actions == 2:
-        for state in range(n_states):
-            best[state] = better(values[2 * state], values[2 * state + 1], minimise)
-    else:
-        for state in range(n_states):
-            best[state] = values[n_actions * state]
-        for action in range(1, n_actions):
-            for state in range(n_states):
-                best[state] = better(best[state], values[n_actions * state + action], minimise)
+def move_averaged(state: int, table: int, mind: Mind, plan: Plan) -> tuple[bool, float]:
+    """Move the pairs of a state of which some have several outcomes; tell whether any did, and what it is worth."""
+    values, mirror, changed = mind.values[table], mind.mirror[table], False
+    for pair in range(state * plan.n_actions, (state + 1) * plan.n_actions):
+        value = fresh_value(pair, table, mind, plan)
+        changed |= value != values[pair]
+        values[pair] = value
+        if is_averaged(pair, mind):
+            mirror[pair] = value
+    return changed, best_action_value(values, state, plan.n_actions, plan.minimise[table])
