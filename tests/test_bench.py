@@ -16,7 +16,7 @@ from wanderlust.bench.measures import wall_like
 from wanderlust.bench.plain_numpy import Transcription, Tuned
 from wanderlust.bench.report import as_json, plot_growth, table
 from wanderlust.bench.result import Result, Skipped, faster, limited, within
-from wanderlust.bench.sweeps import sweep_against_stream
+from wanderlust.bench.sweeps import check_plain_sweeps, sweep_against_stream
 
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count"])
@@ -26,6 +26,18 @@ def test_references_give_the_same_tables(name: str, version: type, explorer: str
     world = wl.make_world(name)
     rule = wl.Session(world, explorer).rule
     check_reference(version(world.mdp, rule, discount=0.99, learning_rate=0.5), world, explorer, 600)
+
+
+def test_plain_sweeps_give_the_same_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = wl.make_world("deep-sea", depth=8)
+    check_plain_sweeps(world, "vv-ucb", 600)
+
+    def train_otherwise(*given, plain_sweeps, **run):
+        return wl.train(*given, plain_sweeps=plain_sweeps, discount=0.95 if plain_sweeps else 0.9, **run)
+
+    monkeypatch.setattr("wanderlust.bench.sweeps.train", train_otherwise)
+    with pytest.raises(AssertionError, match="differ"):
+        check_plain_sweeps(world, "vv-ucb", 600)
 
 
 def test_a_wrong_reference_is_found_out() -> None:

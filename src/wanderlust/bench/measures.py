@@ -12,7 +12,7 @@ from wanderlust.bench.against_numpy import against_numpy
 from wanderlust.bench.peers import peers
 from wanderlust.bench.result import best_of, faster, limited, within
 from wanderlust.bench.startup import cold_start, help_time
-from wanderlust.bench.sweeps import active_against_dense, minibatches, sweep_against_stream
+from wanderlust.bench.sweeps import active_against_dense, deep_sea, minibatches, sweep_against_stream
 from wanderlust.bench.timing import MICRO, NANO, Lines
 from wanderlust.learning.allocation import trimmed
 from wanderlust.learning.mind import N_STATES
@@ -105,14 +105,14 @@ def startup(quick: bool) -> Lines:
 
 def threads(quick: bool) -> Lines:
     """Compare two threads with one, over seeds."""
-    wall, steps = make_world("wall"), 10_000 if quick else 30_000
+    wall, steps = make_world("wall"), 20_000 if quick else 100_000
     train(wall, "vv-ucb", seed=1, steps=200)
 
     def seeds(workers: int) -> None:
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(lambda seed: train(wall, "vv-ucb", seed=seed, steps=steps), range(4)))
 
-    one, two = best_of(2 if quick else 6, lambda: seeds(1), lambda: seeds(2))
+    one, two = best_of(2 if quick else 4, lambda: seeds(1), lambda: seeds(2))
     yield faster("2 threads over 4 seeds of wall, vv-ucb, against 1 thread", two, one, 1.8, unit="s")
 
 
@@ -122,6 +122,7 @@ def all_lines(quick: bool, peers_python: str | None) -> Lines:
         against_numpy,
         sweep_against_stream,
         active_against_dense,
+        deep_sea,
         minibatches,
         growth,
         step_by_step,
