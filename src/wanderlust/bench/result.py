@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 
@@ -55,10 +55,24 @@ def limited(name: str, ours: float, target: float, *, unit: str, note: str = "")
 
 def best_of(repeats: int, *tasks: Callable[[], object]) -> list[float]:
     """Return the shortest time of each task, taken in turns so that a busy machine slows all of them alike."""
-    shortest = [float("inf")] * len(tasks)
-    for _ in range(repeats):
-        for i, task in enumerate(tasks):
-            begin = time.perf_counter()
-            task()
-            shortest[i] = min(shortest[i], time.perf_counter() - begin)
-    return shortest
+    return [min(times) for times in zip(*(_turn(tasks) for _ in range(repeats)), strict=True)]
+
+
+def middle_of(repeats: int, ours: Callable[[], object], reference: Callable[[], object]) -> tuple[float, float]:
+    """Return the times of two tasks in the turn whose ratio is the median; `repeats` should be odd.
+
+    For a task that takes more of the machine than the other: of many turns the shortest would be one for which the
+    machine was left alone, and that comes by more seldom for all of it than for a part.
+    """
+    turns = [_turn((ours, reference)) for _ in range(repeats)]
+    one, other = sorted(turns, key=lambda times: times[1] / times[0])[len(turns) // 2]
+    return one, other
+
+
+def _turn(tasks: Iterable[Callable[[], object]]) -> list[float]:
+    times = []
+    for task in tasks:
+        begin = time.perf_counter()
+        task()
+        times.append(time.perf_counter() - begin)
+    return times
