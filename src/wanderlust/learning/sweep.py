@@ -141,12 +141,12 @@ def sweep_active(table: int, mind: Mind, plan: Plan) -> None:
     several_outcomes, worth = mind.flags[plan.n_swept], mind.scratch[0]
     into, also_into, origin = mind.into, mind.row_ints[ROW_INTO], mind.row_ints[ROW_STATE]
     n_work, n_actions = mind.pace[table, N_WORK], np.uint64(plan.n_actions)
-    odd, none = n_actions % TWO, np.inf if minimise else -np.inf
+    odd, worst = n_actions % TWO, np.inf if minimise else -np.inf
     n_following = NOTHING
     for i in range(n_work):
         state = np.uint64(work[i])
         a, end = state * n_actions, (state + ONE) * n_actions - odd
-        changed, fresh_best = False, none
+        changed, fresh_best = False, worst
         if several_outcomes[state] != 0:
             changed, fresh_best = move_averaged(wide(state), table, mind, plan)
             a = end + odd
