@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import wanderlust as wl
 from random_mdps import random_mdps
 from wanderlust.exploration.check import run_agent
+from wanderlust.learning.allocation import CACHE_LINE
 from wanderlust.learning.learner import IN_ANY_WAY
 from wanderlust.mdp import TabularMDP
 from wanderlust.training import Record
@@ -123,3 +124,12 @@ def _place_after(world: wl.World, explorer: str, steps: int) -> tuple[int, int]:
     session = wl.Session(world, explorer, seed=4, steps=1200)
     session.advance(steps)
     return int(session.course.place[0]), int(session.course.place[1])
+
+
+def test_tables_begin_with_a_line_of_the_cache_however_often_they_grow() -> None:
+    agent = wl.Agent("vv-ucb", n_actions=3, reward_range=(0, 1))
+    for state in range(1_000):
+        agent.observe(state, 0, 0.0, state + 1, terminated=False)
+        mind = agent.mind
+        rows = [*mind.values, *mind.mirror, *mind.best, mind.next_id]
+        assert all(row.ctypes.data % CACHE_LINE == 0 for row in rows)

@@ -6,6 +6,7 @@ takes memory, and states get their initial values some thousands at a time.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from wanderlust.learning.mind import (
 from wanderlust.streams import named_seed, new_streams
 
 N_NOTES = 8
+CACHE_LINE = 64
 
 # Arrays of so many states or rows are copied in no time. Above, growing must not make anybody wait.
 LARGEST_COPY, PREPARED_STATES, RESERVED_PAIRS = 2**14, 2**12, 2**23
@@ -144,6 +146,8 @@ def reserved(mind: Mind, plan: Plan, *, states: int, rows: int, stored: int) -> 
 
     The operating system hands out memory of zeros only when it is written to, so that a large reserve costs nothing.
     """
+    # So many that every table begins with a line of the cache, not only the first.
+    states += -states % (CACHE_LINE // mind.values.itemsize)
     more_states, more_rows = states - mind.state_capacity, rows - mind.row_capacity
     pairs = more_states * plan.n_actions
     changes: dict[str, Any] = {name: _longer(getattr(mind, name), more_states) for name in _BY_STATE}
@@ -176,6 +180,14 @@ def _longer(array: NDArray[Any], more: int) -> NDArray[Any]:
     """Return the array with `more` zeros behind its last axis."""
     if more == 0:
         return array
-    longer = np.zeros((*array.shape[:-1], array.shape[-1] + more), array.dtype)
+    longer = _zeros((*array.shape[:-1], array.shape[-1] + more), array.dtype)
     longer[..., : array.shape[-1]] = array
     return longer
+
+
+def _zeros(shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:
+    """Return zeros that begin with a line of the cache: vectors that lie across two lines take longer to load."""
+    size = math.prod(shape) * kind.itemsize
+    block = np.zeros(size + CACHE_LINE, np.uint8)
+    first = -block.ctypes.data % CACHE_LINE
+    return block[first : first + size].view(kind).reshape(shape)
