@@ -71,5 +71,10 @@ def scaled(half: np.uint64, n: np.uint64) -> np.uint64:
 @formula
 def is_fair(half: np.uint64, n: np.uint64) -> bool:
     """Tell whether `scaled` may use these bits: numbers that would come up once too often are to be drawn again."""
-    low = (half * n) & LOW_HALF
-    return bool(low >= n or low >= _TWO_TO_32 % n)
+    return bool(is_surely_fair(half, n) or (half * n) & LOW_HALF >= _TWO_TO_32 % n)
+
+
+@formula
+def is_surely_fair(half: np.uint64, n: np.uint64) -> bool:
+    """Tell the same without a division, and sometimes wrongly say no."""
+    return bool((half * n) & LOW_HALF >= n)

@@ -113,7 +113,7 @@ def deep_sea(quick: bool) -> Lines:
 @entry
 def _draw_often(mind: Mind, plan: Plan, times: int) -> None:
     for _ in range(times):
-        shuffle_front(mind.memory, mind.numbers[N_STORED], plan.batch, mind.streams)
+        shuffle_front(mind.memory, mind.numbers[N_STORED], plan.batch, mind.streams, mind.drawn)
 
 
 def minibatches(quick: bool) -> Lines:

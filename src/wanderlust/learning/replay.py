@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.compiled import compiled, inlined
+from wanderlust.fetching import one_by_one
 from wanderlust.learning.dense import best_of_all
 from wanderlust.learning.mind import (
     BEDTIME,
@@ -37,17 +38,32 @@ from wanderlust.learning.mind import (
     Plan,
 )
 from wanderlust.learning.update import best_action_value, moved_with_prior, outcome_target
-from wanderlust.streams import HALF, LOW_HALF, REPLAY, STRIDE, Streams, is_fair, scaled, scrambled
+from wanderlust.streams import HALF, LOW_HALF, REPLAY, STRIDE, Streams, is_fair, is_surely_fair, scaled, scrambled
 
 ONE = np.uint64(1)
 
+Places = NDArray[np.int32]
+
 
 @compiled
-def shuffle_front(urn: NDArray[np.uint32], n: int, n_samples: int, streams: Streams) -> None:
+def shuffle_front(urn: NDArray[np.uint32], n: int, n_samples: int, streams: Streams, places: Places) -> None:
     """Fill the first places of the urn with as many of its `n` entries, each choice as likely; 64 bits serve two.
 
-    The counter stays in a register and places are unsigned: both matter in a loop this short.
+    First with whom each is to be exchanged, in `places`, then the exchanges: with arithmetic between them only a few
+    would be under way at a time, and a large urn lies far from the processor.
     """
+    if not draw_places_at_once(n, n_samples, streams, places):
+        draw_places(n, n_samples, streams, places)
+    for i in range(n_samples):
+        place, other = np.uint64(i), np.uint64(places[i])
+        taken = urn[other]
+        urn[other] = urn[place]
+        urn[place] = taken
+
+
+@compiled
+def draw_places(n: int, n_samples: int, streams: Streams, places: Places) -> None:
+    """Draw with whom each of the first places is exchanged: itself or one behind it."""
     counter = streams[REPLAY]
     for i in range(0, n_samples, 2):
         place = np.uint64(i)
@@ -57,18 +73,28 @@ def shuffle_front(urn: NDArray[np.uint32], n: int, n_samples: int, streams: Stre
         while not (is_fair(bits >> HALF, left) and is_fair(bits & LOW_HALF, left - ONE)):
             counter = counter + STRIDE
             bits = scrambled(counter)
-        swap(urn, place, place + scaled(bits >> HALF, left))
+        places[i] = place + scaled(bits >> HALF, left)
         if i + 1 < n_samples:
-            swap(urn, place + ONE, place + ONE + scaled(bits & LOW_HALF, left - ONE))
+            places[i + 1] = place + ONE + scaled(bits & LOW_HALF, left - ONE)
     streams[REPLAY] = counter
 
 
-@inlined
-def swap(urn: NDArray[np.uint32], i: np.uint64, j: np.uint64) -> None:
-    """Exchange two entries of the urn."""
-    taken = urn[j]
-    urn[j] = urn[i]
-    urn[i] = taken
+@compiled
+def draw_places_at_once(n: int, n_samples: int, streams: Streams, places: Places) -> bool:
+    """Do the same on vectors, for an even number of places; False if some might have to be drawn again."""
+    if n_samples % 2 == 1:
+        return False
+    counter, all_fair = streams[REPLAY], True
+    for k in range(n_samples // 2):
+        place = np.uint64(2 * k)
+        left = np.uint64(n) - place
+        bits = scrambled(counter + STRIDE * np.uint64(k + 1))
+        all_fair &= is_surely_fair(bits >> HALF, left) & is_surely_fair(bits & LOW_HALF, left - ONE)
+        places[2 * k] = place + scaled(bits >> HALF, left)
+        places[2 * k + 1] = place + ONE + scaled(bits & LOW_HALF, left - ONE)
+    if all_fair:
+        streams[REPLAY] = counter + STRIDE * np.uint64(n_samples // 2)
+    return all_fair
 
 
 @inlined
@@ -118,7 +144,7 @@ def update_by_pass(table: int, prior_weight: float, mind: Mind, plan: Plan) -> N
     n_stored, rates, pair_of, urn = mind.numbers[N_STORED], mind.rates, mind.row_ints[ROW_PAIR], mind.memory
     n_samples = min(plan.batch, n_stored)
     if n_stored > plan.batch:
-        shuffle_front(urn, n_stored, n_samples, mind.streams)
+        shuffle_front(urn, n_stored, n_samples, mind.streams, mind.drawn)
     for i in range(n_samples):
         rates[pair_of[urn[i]]] = plan.learning_rate
     n_states = mind.numbers[N_STATES] + 1
@@ -145,10 +171,10 @@ def move_at_rates(
     whole = len(values) - len(values) % 4
     for a in range(0, whole, 4):
         b, c, d = a + 1, a + 2, a + 3
-        target_a = outcome_target(reward[a], discount, best[next_id[a]])
-        target_b = outcome_target(reward[b], discount, best[next_id[b]])
-        target_c = outcome_target(reward[c], discount, best[next_id[c]])
-        target_d = outcome_target(reward[d], discount, best[next_id[d]])
+        target_a = outcome_target(reward[a], discount, best[one_by_one(next_id[a])])
+        target_b = outcome_target(reward[b], discount, best[one_by_one(next_id[b])])
+        target_c = outcome_target(reward[c], discount, best[one_by_one(next_id[c])])
+        target_d = outcome_target(reward[d], discount, best[one_by_one(next_id[d])])
         value_a, value_b, value_c, value_d = values[a], values[b], values[c], values[d]
         rate_a, rate_b, rate_c, rate_d = rates[a], rates[b], rates[c], rates[d]
         values[a] = moved_with_prior(value_a, target_a, rate_a, prior_weight)
@@ -168,7 +194,7 @@ def draw_batch(mind: Mind, plan: Plan) -> int:
     urn = mind.memory if plan.memory == FULL else mind.slots
     drawn, times = mind.drawn, mind.times
     if n_stored > plan.batch:
-        shuffle_front(urn, n_stored, n_samples, mind.streams)
+        shuffle_front(urn, n_stored, n_samples, mind.streams, mind.drawn)
     memory, by_slot = mind.memory, plan.memory != FULL
     n_drawn = 0
     for i in range(n_samples):
