@@ -1,20 +1,15 @@
-"""Agents in files: plain arrays and one JSON text in a NumPy archive, sealed by a checksum. Nothing is ever
-unpickled.
-"""
+"""Agents in files: see `wanderlust.archives`."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wanderlust.archives import is_intact, read_archive, write_archive
 from wanderlust.errors import BadFile, WanderlustError
 from wanderlust.exploration.registry import explorer_class, explorer_name
 from wanderlust.learning.allocation import trimmed
@@ -26,7 +21,7 @@ if TYPE_CHECKING:
     from wanderlust.agent import Agent
 
 FORMAT = 2
-_ABOUT, _IDS = "about", "ids"
+_IDS = "ids"
 
 
 def save(
@@ -36,7 +31,7 @@ def save(
     more_arrays: Mapping[str, Any] | None = None,
     more_about: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write an agent to `path`: first to a file beside it, which then takes its place.
+    """Write an agent to `path`.
 
     More arrays and more plain values may go with it; `load_all` gives them back.
     """
@@ -54,17 +49,11 @@ def save(
         "seed": agent.seed,
         "learns_q": bool(agent.plan.learns_q),
     }
-    about["checksum"] = _checksum(about, arrays)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            contents: dict[str, Any] = {_ABOUT: np.array(json.dumps(about)), **arrays}
-            np.savez_compressed(file, **contents)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_archive(path, about, arrays)
+    except OSError as error:
+        raise BadFile(f"{path}: the agent cannot be saved there ({error.strerror or error}).") from error
 
 
 def load(cls: type[Agent], path: Path, explorer: type | None) -> Agent:
@@ -74,13 +63,18 @@ def load(cls: type[Agent], path: Path, explorer: type | None) -> Agent:
 
 def load_all(cls: type[Agent], path: Path, explorer: type | None) -> tuple[Agent, Mapping[str, Any], Mapping[str, Any]]:
     """Read an agent, and everything else about it and all arrays that were saved with it."""
-    about, arrays = _read(path)
+    try:
+        about, arrays = read_archive(path)
+    except FileNotFoundError:
+        raise BadFile(f"{path}: there is no such file.") from None
+    except Exception as error:  # A damaged archive makes zipfile and NumPy raise almost anything.
+        raise BadFile(f"{path}: not an agent that wanderlust saved, or cut short ({error}).") from error
     if about.get("format") != FORMAT:
         raise BadFile(
             f"{path}: written in format {about.get('format')!r} by wanderlust {about.get('wanderlust')!r}; "
             f"this is {__version__}, which reads format {FORMAT}. Install a newer version."
         )
-    if about.pop("checksum", None) != _checksum(about, arrays):
+    if not is_intact(about, arrays):
         raise BadFile(f"{path}: its contents do not match their checksum; the file was damaged or changed.")
     name = about["explorer"]
     if explorer is None and ":" in name:
@@ -109,21 +103,6 @@ def load_all(cls: type[Agent], path: Path, explorer: type | None) -> tuple[Agent
     return agent, about, arrays
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    try:
-        # Opened here, since NumPy leaves files that it cannot read open.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        about = json.loads(str(arrays.pop(_ABOUT)))
-    except FileNotFoundError:
-        raise BadFile(f"{path}: there is no such file.") from None
-    except Exception as error:  # A damaged archive makes zipfile and NumPy raise almost anything.
-        raise BadFile(f"{path}: not an agent that wanderlust saved, or cut short ({error}).") from error
-    if not isinstance(about, dict):
-        raise BadFile(f"{path}: its description is not a table of values.")
-    return about, arrays
-
-
 def _restore(agent: Agent, arrays: dict[str, Any], path: Path) -> None:
     """Give a new agent the arrays of the saved one, and the initial values of states to come their place in line."""
     fresh = agent.mind
@@ -146,12 +125,3 @@ def _restore(agent: Agent, arrays: dict[str, Any], path: Path) -> None:
         mind = mind._replace(stored=mind.tries)
     agent.mind = mind
     agent._ids = np.ascontiguousarray(arrays[_IDS], dtype=np.int32)
-
-
-def _checksum(about: dict[str, Any], arrays: dict[str, Any]) -> str:
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()

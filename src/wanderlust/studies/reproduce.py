@@ -7,13 +7,13 @@ asked for there.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
 
+from wanderlust.archives import written_whole
 from wanderlust.errors import BadFile
 from wanderlust.reports import cells, claims, scorecard, scorecard_page
 from wanderlust.reports.claims import Claim
@@ -137,12 +137,9 @@ def _text_of(file: Path) -> str:
 
 def _write(path: Path, contents: bytes) -> None:
     """Write a small file, all of it or nothing."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(contents)
-        os.replace(partial, path)
+        with written_whole(path) as file:
+            file.write(contents)
     except OSError as error:
         raise CannotWrite(f"{path}: cannot be written ({error.strerror or error}).") from error
-    finally:
-        partial.unlink(missing_ok=True)

@@ -1,19 +1,15 @@
 """Results on disk: one file per run, named by the run's key.
 
-A file is a NumPy archive of plain arrays and one JSON text; nothing is ever unpickled. It is written beside its place,
-forced to the disk, and then renamed, so that a reader sees a whole file or none, whenever the power goes. Any number of
-processes can share a folder: at worst two of them compute the same run and write the same numbers.
+A file is an archive (see `wanderlust.archives`), there as a whole or not at all. Any number of processes can share a
+folder: at worst two of them compute the same run and write the same numbers.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import platform
 import time
-import uuid
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,15 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wanderlust.archives import PARTIAL, beside, is_intact, read_archive, write_archive
 from wanderlust.errors import BadFile, WanderlustError
 from wanderlust.studies.run import MATHEMATICS, Result, Run
 from wanderlust.version import __version__
 
 FORMAT = 1
 RUNS = "runs"
-_ABOUT = "about"
 _ALWAYS = [name for name in Result._fields if name not in Result._field_defaults]
-_PARTIAL, _ASIDE = ".partial", ".damaged"
+_ASIDE = ".damaged"
 _STALE_AFTER = 3600.0
 """Seconds after which a file that was never finished is some dead process's: writing one takes milliseconds."""
 
@@ -62,12 +58,12 @@ class Store:
         """Make the folder, see that it can be written in, and sweep out what dead processes left unfinished."""
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
-            trial = self._beside(self.runs / "trial")
+            trial = beside(self.runs / "trial")
             trial.touch()
             trial.unlink()
         except OSError as error:
             raise self._cannot_write(error) from error
-        for file in self.runs.glob(f"*{_PARTIAL}"):
+        for file in self.runs.glob(f"*{PARTIAL}"):
             with contextlib.suppress(OSError):
                 if time.time() - file.stat().st_mtime > _STALE_AFTER:
                     file.unlink()
@@ -89,7 +85,7 @@ class Store:
         """Yield all that is stored; of each file that cannot be used, add a sentence to `problems`."""
         if not self.runs.is_dir():
             raise BadFile(f"{self.folder}: there are no results in this folder (it has no folder {RUNS!r}).")
-        return _usable((f for f in sorted(self.runs.iterdir()) if f.suffix not in (_PARTIAL, _ASIDE)), problems)
+        return _usable((f for f in sorted(self.runs.iterdir()) if f.suffix not in (PARTIAL, _ASIDE)), problems)
 
     def save(self, run: Run, result: Result, seconds: float) -> Path:
         """Write a result under its run's key; it is there as a whole or not at all."""
@@ -104,19 +100,10 @@ class Store:
         }
         # What a run does not measure is empty, and not written.
         arrays = {name: array for name, array in result._asdict().items() if np.size(array) or name in _ALWAYS}
-        about["checksum"] = _checksum(about, arrays)
-        partial = self._beside(path)
         try:
-            with partial.open("xb") as file:
-                np.savez_compressed(file, **{_ABOUT: np.array(json.dumps(about)), **arrays})
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, path)
+            write_archive(path, about, arrays)
         except OSError as error:
             raise self._cannot_write(error) from error
-        finally:
-            partial.unlink(missing_ok=True)
-        _force_folder(self.runs)
         return path
 
     def set_aside(self, run: Run) -> Path:
@@ -134,9 +121,6 @@ class Store:
             raise self._cannot_write(error) from error
         return aside
 
-    def _beside(self, path: Path) -> Path:
-        return path.with_name(f".{path.stem}.{os.getpid()}.{uuid.uuid4().hex[:8]}{_PARTIAL}")
-
     def _cannot_write(self, error: OSError) -> CannotWrite:
         return CannotWrite(
             f"{self.folder}: results cannot be written there ({error.strerror or error}). "
@@ -147,10 +131,7 @@ class Store:
 def read(path: Path) -> Stored:
     """Read one file, or raise `BadFile` with what is wrong with it."""
     try:
-        # Opened here, since NumPy leaves files that it cannot read open.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        about = json.loads(str(arrays.pop(_ABOUT)))
+        about, arrays = read_archive(path)
         version = about["format"], about["mathematics"]
     except PermissionError as error:
         raise BadFile(f"{path}: cannot be read ({error.strerror}).") from error
@@ -161,7 +142,7 @@ def read(path: Path) -> Stored:
             f"{path}: made by wanderlust {about.get('wanderlust')} (format {version[0]}, mathematics {version[1]}), "
             f"not usable in {__version__} (format {FORMAT}, mathematics {MATHEMATICS}); left alone."
         )
-    if about.pop("checksum", None) != _checksum(about, arrays):
+    if not is_intact(about, arrays):
         raise BadFile(f"{path}: its contents do not match their checksum; the file was damaged or changed.")
     try:
         run = Run(**about.pop("run"))
@@ -201,22 +182,3 @@ def _origin() -> dict[str, Any]:
         "numba": numba,
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
-
-
-def _checksum(about: dict[str, Any], arrays: dict[str, Any]) -> str:
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
-
-
-def _force_folder(folder: Path) -> None:
-    """Force a rename to the disk, on systems that can."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
