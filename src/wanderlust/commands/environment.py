@@ -87,9 +87,10 @@ class Environment:
 
     def make(self) -> Tabular:
         """Return a new environment with its states and actions numbered."""
-        from wanderlust.adapters.by_name import environment_by_name, numbered
+        from wanderlust.adapters.by_name import numbered
+        from wanderlust.adapters.environments import make_environment
 
-        env = environment_by_name(self.name, self.options)
+        env = make_environment(self.name, **self.options)
         try:
             return numbered(env, self.told_by)
         except (InvalidEnvironment, InvalidSetting) as error:

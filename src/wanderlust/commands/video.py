@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.adapters import Tabular
-from wanderlust.adapters.by_name import environment_by_name
+from wanderlust.adapters.environments import make_environment
 from wanderlust.agent import Agent
 from wanderlust.commands.environment import Environment
 from wanderlust.commands.files import check_writable
@@ -62,11 +62,11 @@ def _drawing(environment: Environment) -> Any:
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     why = "it is made in another mode"
     try:
-        env = environment_by_name(environment.name, {"render_mode": "rgb_array", **environment.options})
+        env = make_environment(environment.name, **{"render_mode": "rgb_array", **environment.options})
     except WanderlustError as error:
         # Perhaps it takes no such option because it always draws.
         why = str(error)
-        env = environment_by_name(environment.name, environment.options)
+        env = make_environment(environment.name, **environment.options)
     if env.render_mode != "rgb_array":
         env.close()
         raise _cannot_draw(environment.environment, why)
