@@ -1,5 +1,8 @@
 """Any Gymnasium environment has numbered states and actions: exactly where that is possible, in bins elsewhere."""
 
+from dataclasses import dataclass
+from enum import Enum
+
 import gymnasium as gym
 import minigrid  # noqa: F401
 import numpy as np
@@ -8,7 +11,7 @@ from gymnasium import spaces
 
 import wanderlust as wl
 from wanderlust.adapters.keys import Keys, content_of
-from wanderlust.errors import InvalidEnvironment, InvalidObservation, InvalidSetting
+from wanderlust.errors import InvalidEnvironment, InvalidObservation, InvalidSetting, UnknownName
 from wanderlust.planning import optimal_values, policy_value
 
 
@@ -158,6 +161,38 @@ def test_hash_is_the_whole_state_of_a_minigrid():
 def test_what_cannot_be_hashed_is_named(key):
     with pytest.raises(InvalidObservation, match=r"set.*not hashable.*key="):
         wl.tabular(Scripted(spaces.Discrete(2)), key=key).reset()
+
+
+def test_what_is_never_met_again_tells_no_state():
+    with pytest.raises(InvalidObservation, match=r"object.*met again.*key="):
+        wl.tabular(Scripted(spaces.Discrete(2)), key=lambda o: object()).reset()
+
+
+class Room(Enum):
+    HALL, CELLAR = 1, 2
+
+
+@dataclass
+class Place:
+    room: Room
+    doors: frozenset[str]
+
+
+def test_values_of_python_tell_states_and_can_be_saved():
+    places = [Place(Room.HALL, frozenset("ab")), Place(Room.CELLAR, frozenset("a")), Place(Room.HALL, frozenset("ba"))]
+    env = wl.tabular(Scripted(spaces.Discrete(3), [0, 1, 2]), key=lambda o: places[o])
+    assert walk(env, 2) == [0, 1, 0]
+    assert Keys.from_array(env.keys.to_array()).find(env.key_of(1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [("prison", {}), ("MiniGrid-Empty-5x5-v0", {"key": "hash"}), ("gymnasium:FrozenLake-v1", {})]
+)
+def test_names_are_those_of_the_command_line(name, more):
+    env = wl.tabular(name, **more)
+    assert env.reset(seed=0)[0] == 0
+    with pytest.raises(UnknownName, match="there is no module 'nowhere'"):
+        wl.tabular("nowhere:make")
 
 
 def test_nan_is_no_state():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -74,14 +76,31 @@ def content_of(observation: Any) -> Hashable:
         return tuple(content_of(part) for part in observation)
     if isinstance(observation, float) and math.isnan(observation):
         raise InvalidObservation("the observation has NaN in it, which is no state that could ever be met again.")
+    if isinstance(observation, frozenset):
+        return tuple(sorted((content_of(part) for part in observation), key=repr))
+    if isinstance(observation, Enum):
+        return observation.name
+    if is_dataclass(observation) and not isinstance(observation, type):
+        return content_of({field.name: getattr(observation, field.name) for field in fields(observation)})
+    if (why := _unfit(observation)) is not None:
+        raise InvalidObservation(
+            f"a state cannot be told by {type(observation).__name__}, {why}: {_shown(observation)}. "
+            "Give key= a function that makes numbers, texts, bytes or tuples of them from an observation."
+        )
+    return observation  # type: ignore[no-any-return]
+
+
+def _unfit(observation: Any) -> str | None:
+    """Return why something tells no state, if it does not."""
     try:
         hash(observation)
     except TypeError:
-        raise InvalidObservation(
-            f"a state cannot be told by {type(observation).__name__}, which is not hashable: {_shown(observation)}. "
-            "Give key= a function that makes numbers, texts, bytes or tuples of them from an observation."
-        ) from None
-    return observation  # type: ignore[no-any-return]
+        return "which is not hashable"
+    # Python's own `hash` of an object is where it lies in memory.
+    by_place: Any = object.__hash__
+    if observation is not None and type(observation).__hash__ is by_place:
+        return "of which every one differs from every other, so that no state would ever be met again"
+    return None
 
 
 def _shown(value: object) -> str:

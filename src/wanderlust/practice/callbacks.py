@@ -37,6 +37,9 @@ class Checkpoint(Callback):
 
     def on_step(self, lesson: Lesson) -> None:
         """Save when it is time."""
+        if lesson.step == 1:
+            # Keys of some kind cannot be saved: that is known now, not when all is learnt.
+            lesson.env.keys.to_array()
         if self.every is not None and lesson.step % self.every == 0:
             self._save(lesson)
 
