@@ -2,6 +2,8 @@
 environment fails.
 """
 
+from fractions import Fraction
+
 import gymnasium as gym
 import minigrid  # noqa: F401
 import numpy as np
@@ -294,9 +296,19 @@ def test_what_was_learnt_is_kept_when_an_environment_fails(trouble, kind, words,
     with pytest.raises(kind, match=words) as caught:
         wl.learn(Corridor(**trouble), steps=100, save=tmp_path / "a.npz", quiet=True)
     assert caught.value.agent.steps == 29
+    assert "in step" in str(caught.value)
+    assert "`agent`" in caught.value.__notes__[0]
     assert wl.Agent.load(tmp_path / "a.npz").steps == 29
     repaired = wl.learn(Corridor(), resume=tmp_path / "a.npz", steps=100, quiet=True)
     assert repaired.steps == 100
+
+
+def test_keys_that_cannot_be_saved_are_told_before_all_is_learnt(tmp_path):
+    env = wl.tabular(Corridor(), key=Fraction)
+    assert wl.learn(env, steps=20, quiet=True).discovered > 1
+    with pytest.raises(InvalidObservation, match="told by Fraction cannot be saved") as caught:
+        wl.learn(wl.tabular(Corridor(), key=Fraction), steps=10**9, save=tmp_path / "a.npz", quiet=True)
+    assert caught.value.agent.steps == 1
 
 
 def test_the_cause_of_a_failure_is_told():

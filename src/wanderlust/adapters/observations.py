@@ -124,8 +124,8 @@ def _whole_number(value: Any) -> int | None:
 
 def _outside(space: Space[Any], observation: Any) -> InvalidObservation:
     return InvalidObservation(
-        f"the environment returned the observation {observation!r}, which is outside its own space {space}; its "
-        " states cannot be told. Correct the environment or its space, or give key=."
+        f"the environment returned the observation {observation!r}, which is outside its own space {space}. Correct "
+        "the environment or its space, or tell states otherwise: key=."
     )
 
 

@@ -15,7 +15,7 @@ from wanderlust.commands.environment import Environment
 from wanderlust.commands.files import check_folder_writable, check_writable
 from wanderlust.commands.settings import read_settings
 from wanderlust.commands.video import check_video, record_video
-from wanderlust.errors import BadFile, InvalidSetting, check_integer
+from wanderlust.errors import BadFile, InvalidSetting, WanderlustError, check_integer
 from wanderlust.exploration.registry import explorer_class
 from wanderlust.practice import Callback, CsvLog, Lesson, ProgressBar, TensorBoard, evaluate, learn
 from wanderlust.practice.clock import Clock
@@ -43,13 +43,18 @@ class Wishes:
 
 
 class Notes(Callback):
-    """Notes the first step that was paid more than nothing, the first that ended an episode, and how rewards fall."""
+    """Notes the first step that was paid more than nothing, the first that ended an episode, how rewards fall."""
 
     def __init__(self) -> None:
+        self.lesson: Lesson | None = None
         self.episodes = 0
         self.reward_at: int | None = None
         self.end_at: int | None = None
         self.clock = Clock()
+
+    def on_start(self, lesson: Lesson) -> None:
+        """Note whose lesson it is."""
+        self.lesson = lesson
 
     def on_step(self, lesson: Lesson) -> None:
         """Look at the latest step."""
@@ -76,22 +81,39 @@ def train(environment: Environment, wishes: Wishes) -> None:
         callbacks.append(CsvLog(wishes.log))
     if wishes.tensorboard is not None:
         callbacks.append(TensorBoard(wishes.tensorboard))
-    agent = learn(
-        env,
-        _explorer(wishes),
-        steps=wishes.steps,
-        seed=wishes.seed,
-        callbacks=callbacks,
-        resume=wishes.resume,
-        save=wishes.save,
-        quiet=True,
-        **_changes(wishes),
-    )
+    try:
+        agent = learn(
+            env,
+            _explorer(wishes),
+            steps=wishes.steps,
+            seed=wishes.seed,
+            callbacks=callbacks,
+            resume=wishes.resume,
+            save=wishes.save,
+            quiet=True,
+            **_changes(wishes),
+        )
+    except WanderlustError as error:
+        raise type(error)(f"{error}{_rescued(notes.lesson, environment, wishes)}") from error
     _print_summary(agent, notes, wishes)
     if wishes.video is not None:
         frames = record_video(agent, environment, wishes.video, seed=wishes.seed or 0)
         print(f"video      {wishes.video}, {frames:,} frames of one episode")
     env.close()
+
+
+def _rescued(lesson: Lesson | None, environment: Environment, wishes: Wishes) -> str:
+    """Keep what was learnt before an error, also if nobody asked for it; return where it is."""
+    if lesson is None or lesson.step == 0:
+        return ""
+    path = wishes.save
+    if path is None:
+        path = Path(f"{environment.folder}-unfinished.npz")
+        try:
+            lesson.save(path)
+        except WanderlustError as error:
+            return f" What was learnt until then is lost: {error}"
+    return f" What was learnt until then is in {path}: --resume {path} goes on from there."
 
 
 def _check_files(environment: Environment, wishes: Wishes) -> None:

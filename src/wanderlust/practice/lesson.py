@@ -126,14 +126,17 @@ class Lesson:
         """Return the environment's answer; an error of its own becomes ours, with what was being done."""
         try:
             return call()
-        except WanderlustError:
-            raise
+        except WanderlustError as error:
+            raise type(error)(f"{self.env.name}, in {self._when(what)} cannot be learnt from: {error}") from error
         except Exception as error:
-            where = f"{what} {self.episode_steps + 1}" if what == "step" else what
             raise EnvironmentFailed(
-                f"{self.env.name} failed in {where} of episode {self.episode + 1}, after {self.step:,} steps in all, "
-                f"with {type(error).__name__}: {error}. What was learnt until then is in this error's `agent`."
+                f"{self.env.name} failed in {self._when(what)} with {type(error).__name__}: {error}."
             ) from error
+
+    def _when(self, what: str) -> str:
+        """Return what the environment was asked for and when."""
+        which = f"{what} {self.episode_steps + 1}" if what == "step" else what
+        return f"{which} of episode {self.episode + 1}, after {self.step:,} steps in all,"
 
     def _checked_reward(self, reward: Any) -> float:
         try:
@@ -142,9 +145,7 @@ class Lesson:
             number = math.nan
         if not math.isfinite(number):
             raise InvalidObservation(
-                f"{self.env.name} paid the reward {reward!r} in step {self.episode_steps + 1} of episode "
-                f"{self.episode + 1}; rewards must be finite numbers. What was learnt until then is in this error's "
-                "`agent`."
+                f"{self.env.name} paid the reward {reward!r} in {self._when('step')} but rewards are finite numbers."
             )
         return number
 

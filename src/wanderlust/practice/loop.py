@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -72,7 +73,12 @@ def learn(
         lesson = checkpoints.load(states, Path(resume), _class_given(explorer, resume), steps=steps)
         first_seed = None
     lesson.agent.env = states
-    _run(lesson, hung_in, first_seed)
+    try:
+        _run(lesson, hung_in, first_seed)
+    except WanderlustError as error:
+        error.agent = lesson.agent
+        error.add_note("What was learnt until then is in this error's `agent`.")
+        raise
     if not quiet:
         for sentence in _noticed(lesson):
             print(f"wanderlust: {sentence}", file=sys.stderr)
@@ -127,12 +133,10 @@ def _run(lesson: Lesson, callbacks: list[Callback], seed: int | None) -> None:
                 go_on = _call(on_episode_end, lesson) and go_on
             if not go_on:
                 break
-    except WanderlustError as error:
-        error.agent = lesson.agent
-        raise
     finally:
-        for callback in started:
-            callback.on_end(lesson)
+        with contextlib.ExitStack() as ends:  # Which goes through them from behind, and also past one that fails.
+            for callback in reversed(started):
+                ends.callback(callback.on_end, lesson)
 
 
 def _call(methods: Sequence[Callable[[Lesson], bool | None]], lesson: Lesson) -> bool:
