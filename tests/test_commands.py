@@ -37,11 +37,31 @@ def blind():
 def painted():
     return gym.make("FrozenLake-v1", is_slippery=False, render_mode="rgb_array")
 
+def limited():
+    return gym.wrappers.TimeLimit(gym.make("FrozenLake-v1", is_slippery=False).unwrapped, 7)
+
 def fails():
     raise RuntimeError("the lake is dry")
 
+def melts():
+    """A lake that fails when it has been stepped on ten times."""
+    class Melting(gym.Wrapper):
+        steps = 0
+
+        def step(self, action):
+            self.steps += 1
+            if self.steps > 10:
+                raise RuntimeError("the ice is thin")
+            return super().step(action)
+
+    return Melting(make_lake())
+
 def number():
     return 3
+
+def odd(observation):
+    from fractions import Fraction
+    return Fraction(observation, 3)
 
 def parity(observation):
     return observation % 2
@@ -305,6 +325,21 @@ def test_diagnose_is_honest_when_nothing_was_found(type_in):
     assert "No episode came to an end within 60 steps" in said
 
 
+def test_of_a_single_reward_nobody_is_distracted(type_in, here):
+    """On the ice some policies return more than others, by luck; there is nothing smaller to settle for."""
+    words = ("--explorers", "vv-count", "vv-ucb", "--steps", 3_000, "--jobs", 1, "--json", "d.json", "--quiet")
+    code, said, _ = type_in("diagnose", "FrozenLake-v1", *words)
+    assert code == 0
+    assert json.loads((here / "d.json").read_text())["settle_for_less"] == []
+    assert "None was seen" in said
+
+
+def test_the_limit_of_episodes_is_known_from_a_wrapper(type_in):
+    code, said, _ = type_in("diagnose", "my_lakes:limited", "--steps", 60, "--seeds", 1, "--jobs", 1, "--quiet")
+    assert code == 0
+    assert "the limit is 7 steps" in said
+
+
 def test_what_one_seed_finds_is_found():
     """The median of two seeds, of which one found something, is never; but something was found."""
     lake = {"kind": "environment", "world": "FrozenLake-v1", "world_options": {"is_slippery": False}}
@@ -312,7 +347,9 @@ def test_what_one_seed_finds_is_found():
     found = diagnosed({"vv-ucb": [run.train() for run in runs]}, steps=300, horizon=100)
     assert found.explorers[0].first_reward == float("inf")
     assert found.found
-    assert dict(paragraphs(found))["Distractors"] == ["None was seen."]
+    assert dict(paragraphs(found))["Distractors"] == [
+        "None was seen: no explorer settled for a smaller reward where another found more."
+    ]
 
 
 # --- explain, worlds, explorers --------------------------------------------------------------------
@@ -346,6 +383,22 @@ def test_listings_have_a_line_for_each(type_in):
 
 
 # --- What can go wrong -----------------------------------------------------------------------------
+
+
+def test_after_a_failure_the_user_is_told_where_what_was_learnt_is(type_in):
+    code, _, complaint = type_in("train", "my_lakes:melts", "--quiet", "--save", "kept.npz")
+    assert code == 2
+    assert "after 10 steps in all" in complaint
+    assert "RuntimeError: the ice is thin" in complaint
+    assert "What was learnt until then is in kept.npz: --resume kept.npz" in complaint
+    assert wl.Agent.load("kept.npz").steps == 10
+    code, _, complaint = type_in("train", "my_lakes:melts", "--quiet")
+    assert code == 2
+    assert "--resume my_lakes-melts-unfinished.npz" in complaint
+    assert wl.Agent.load("my_lakes-melts-unfinished.npz").steps == 10
+    code, _, complaint = type_in("train", "my_lakes:melts", "--key", "my_lakes:odd", "--quiet")
+    assert code == 2
+    assert "is lost: states told by Fraction cannot be saved" in complaint
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ import numpy as np
 from gymnasium import Env, Wrapper
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.wrappers import TimeLimit
 
 from wanderlust.adapters.actions import numbered_actions
 from wanderlust.adapters.bins import Bounds, Counts
@@ -109,8 +110,14 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     @property
     def horizon(self) -> int | None:
         """After how many steps episodes are cut off, if that is known."""
-        spec = self.env.spec
-        return None if spec is None or spec.max_episode_steps is None else int(spec.max_episode_steps)
+        spec, env = self.env.spec, self.env
+        if spec is not None and spec.max_episode_steps is not None:
+            return int(spec.max_episode_steps)
+        while isinstance(env, Wrapper):
+            if isinstance(env, TimeLimit):
+                return int(env._max_episode_steps)
+            env = env.env
+        return None
 
     def twin(self, env: Env[Any, Any] | None = None) -> Tabular:
         """Return a second environment of the same kind that shares this one's numbers and gives out no new ones."""

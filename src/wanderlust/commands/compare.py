@@ -77,7 +77,8 @@ def compare(asked: Comparison, folder: Path, *, jobs: int | None, plot: Path | N
     lines = [line_of(explorer, found, threshold) for explorer, found in results.items() if found]
     console = of_explorers.console()
     if lines:
-        _print(console, f"{asked.environment.typed}, {asked.steps:,} steps", lines, threshold, asked.steps)
+        between = int(next(found for found in results.values() if found)[0].steps[0])
+        _print(console, f"{asked.environment.typed}, {asked.steps:,} steps", lines, threshold, asked.steps, between)
         write_text(folder / TABLE, _as_csv(lines))
         console.print(f"runs and {TABLE} are in {folder}", markup=False, soft_wrap=True)
     if plot is not None and lines:
@@ -150,7 +151,9 @@ def in_steps(steps: float, budget: int) -> str:
     return f"{steps:,.0f}" if math.isfinite(steps) else f">{budget:,}"
 
 
-def _print(console: Console, title: str, lines: Sequence[Line], threshold: Threshold, budget: int) -> None:
+def _print(
+    console: Console, title: str, lines: Sequence[Line], threshold: Threshold, budget: int, between: int
+) -> None:
     pays = any(math.isfinite(line.first_reward) for line in lines)
     heads = ["explorer", "seeds", "first reward" if pays else "first end", "states", "return"]
     if threshold.at is not None:
@@ -169,7 +172,7 @@ def _print(console: Console, title: str, lines: Sequence[Line], threshold: Thres
         table.add_row(*cells)
     console.print(table)
     notes = [
-        threshold.in_words,
+        f"{threshold.in_words} Policies are evaluated every {between:,} steps.",
         "Steps and states are medians over the seeds; >N: not within the N steps of a run, for half of them or more.",
         "Solved: of the seeds, with Wilson's 95 % interval. Return: the last evaluation's, ± twice its standard error.",
     ]

@@ -148,6 +148,10 @@ def _on_states(found: Diagnosis) -> Iterator[str]:
 
 def _on_distractors(found: Diagnosis) -> Iterator[str]:
     best = found.ranked[0]
+    if not found.found:
+        yield "Nothing above 0 was found, so none can be told."
+    elif not found.settlers:
+        yield "None was seen: no explorer settled for a smaller reward where another found more."
     for each in found.settlers:
         yield (
             f"{each.explorer} settles for a return of {each.greedy_return:.4g}, although {best.explorer} found a "
@@ -161,8 +165,6 @@ def _on_distractors(found: Diagnosis) -> Iterator[str]:
             f"Some episode returned {found.best_return:.4g}, but no policy learnt to repeat it: more steps, or a "
             "larger discount, may help."
         )
-    if not found.settlers and not (found.found and missed):
-        yield "None was seen." if found.found else "Nothing above 0 was found, so none can be told."
 
 
 def _on_chance(found: Diagnosis) -> str:

@@ -32,6 +32,10 @@ class OfExplorer:
     first_end: float
     greedy_return: float
     """Of the policy that it has in the end."""
+    least_return: float
+    """The same of its worst seed, and ..."""
+    most_return: float
+    """... of its best one."""
     best_episode: float
     """The best return of any episode of any seed."""
 
@@ -115,14 +119,20 @@ class Diagnosis:
 
     @property
     def settlers(self) -> tuple[OfExplorer, ...]:
-        """Who was paid something and in the end settles for less than others found."""
-        best = self.ranked[0].greedy_return
+        """Who was paid something and in the end settles, with every seed, for less than all seeds of the best found.
+
+        That takes two rewards: of a single one some policies get more than others, but none of them is distracted.
+        """
+        best = self.ranked[0]
+        if sum(reward.value is None or reward.value > 0 for reward in self.rewards) < 2:
+            return ()
         return tuple(
             each
             for each in self.explorers
             if each.explorer in self.finders
             and each.explorer != "random"
-            and not _alike(each.greedy_return, best)
+            and each.most_return < best.least_return
+            and not _alike(each.most_return, best.least_return)
             and each.greedy_return > self.worth_of_nothing
         )
 
@@ -163,6 +173,7 @@ def diagnosed(results: Results, *, steps: int, horizon: int | None) -> Diagnosis
 def _of_explorer(name: str, results: Sequence[Result], steps: int) -> OfExplorer:
     late = [100.0 * int((result.first_visit >= LATE * steps).sum()) / max(result.found, 1) for result in results]
     best = [float(result.episodes[:, 2].max()) for result in results if len(result.episodes)]
+    last = [float(result.returns[-1]) for result in results]
     return OfExplorer(
         explorer=name,
         seeds=len(results),
@@ -171,7 +182,9 @@ def _of_explorer(name: str, results: Sequence[Result], steps: int) -> OfExplorer
         first_reward=median([first_reward(result) for result in results]),
         first_end=median([first_end(result) for result in results]),
         # Between two returns lies one that no policy has.
-        greedy_return=statistics.median_low([float(result.returns[-1]) for result in results]),
+        greedy_return=statistics.median_low(last),
+        least_return=min(last),
+        most_return=max(last),
         best_episode=max(best, default=-math.inf),
     )
 
