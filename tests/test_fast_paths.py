@@ -133,3 +133,15 @@ def test_tables_begin_with_a_line_of_the_cache_however_often_they_grow() -> None
         mind = agent.mind
         rows = [*mind.values, *mind.mirror, *mind.best, mind.next_id]
         assert all(row.ctypes.data % CACHE_LINE == 0 for row in rows)
+
+
+@pytest.mark.parametrize("explorer", ["vv-ucb", "bootstrapped"])
+def test_growing_on_the_way_changes_nothing(explorer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = wl.make_world("deep-sea", depth=14)
+    at_once = wl.train(world, explorer, seed=3, steps=1_500, keep_trajectory=True)
+    monkeypatch.setattr("wanderlust.training.PREPARED_STATES", 4)
+    session = wl.Session(world, explorer, seed=3, steps=1_500, keep_trajectory=True)
+    room = session.mind.room
+    session.advance()
+    assert session.mind.room > room
+    assert_same(at_once, session.record())

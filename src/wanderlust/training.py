@@ -14,7 +14,7 @@ from wanderlust.errors import InvalidExplorer, check_integer
 from wanderlust.exploration.protocol import Ruled
 from wanderlust.exploration.registry import configured, explorer_name
 from wanderlust.fused import BAD_ACTION, NO_ROOM, OFFENDING_ACTION, new_course, run_for
-from wanderlust.learning.allocation import Soil, enlarged, new_mind
+from wanderlust.learning.allocation import PREPARED_STATES, Soil, enlarged, new_mind
 from wanderlust.learning.inspection import by_state, tables_by_state
 from wanderlust.learning.learner import manner_of
 from wanderlust.learning.mind import STEP
@@ -78,7 +78,9 @@ class Session:
         self.rule = configured(explorer, problem, options)
         self.plan, noise = make_plan(self.rule, problem, self.settings)
         self._soil = Soil(self.plan, noise, self.seed)
-        self.mind = new_mind(self.plan, self._soil, self.seed)
+        # Room for the whole world, unless that is so large that most of it may never be seen.
+        states = min(self.world.n_states, PREPARED_STATES)
+        self.mind = new_mind(self.plan, self._soil, self.seed, states=states)
         self.course = new_course(self.world.mdp, self.settings, keep_trajectory)
 
     @property

@@ -105,14 +105,14 @@ def startup(quick: bool) -> Lines:
 
 def threads(quick: bool) -> Lines:
     """Compare two threads with one, over seeds."""
-    wall, n_seeds, steps = make_world("wall"), 8, 10_000 if quick else 50_000
+    wall, n_seeds, steps = make_world("wall"), 8, 30_000 if quick else 100_000
     train(wall, "vv-ucb", seed=1, steps=200)
 
     def seeds(workers: int) -> None:
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(lambda seed: train(wall, "vv-ucb", seed=seed, steps=steps), range(n_seeds)))
 
-    two, one = middle_of(3 if quick else 9, lambda: seeds(2), lambda: seeds(1))
+    two, one = middle_of(5 if quick else 7, lambda: seeds(2), lambda: seeds(1))
     yield faster(f"2 threads over {n_seeds} seeds of wall, vv-ucb, against 1 thread", two, one, 1.8, unit="s")
 
 

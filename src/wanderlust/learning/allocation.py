@@ -97,7 +97,7 @@ def new_mind(plan: Plan, soil: Soil, seed: int, *, states: int = 64) -> Mind:
         notes=np.zeros(N_NOTES),
         scores=np.zeros(plan.n_actions),
     )
-    mind = reserved(empty, plan, states=states + 1, rows=states, stored=states)
+    mind = reserved(empty, plan, states=states + 1, rows=states * plan.n_actions, stored=states)
     prepare(mind, plan, soil)
     return mind
 
