@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.compiled import compiled, wide
+from wanderlust.compiled import compiled, inlined, wide
 from wanderlust.fetching import first_of, second_of, two_at
 from wanderlust.learning.mind import N_MULTI, N_STATES, POLICY_CHANGED, Floats, Mind, Plan
 from wanderlust.learning.update import better, mean_target, moved, outcome_target
@@ -74,11 +74,7 @@ def move_all(
     whole = n_pairs - n_pairs % 4
     for a in range(0, whole, 4):
         b, c, d = a + 1, a + 2, a + 3
-        next_ab, next_cd = two_at(next_id, a), two_at(next_id, c)
-        target_a = outcome_target(reward[a], discount, best[first_of(next_ab)])
-        target_b = outcome_target(reward[b], discount, best[second_of(next_ab)])
-        target_c = outcome_target(reward[c], discount, best[first_of(next_cd)])
-        target_d = outcome_target(reward[d], discount, best[second_of(next_cd)])
+        target_a, target_b, target_c, target_d = four_targets(a, reward, next_id, best, discount)
         value_a, value_b, value_c, value_d = values[a], values[b], values[c], values[d]
         values[a] = moved(value_a, target_a, rate)
         values[b] = moved(value_b, target_b, rate)
@@ -86,6 +82,20 @@ def move_all(
         values[d] = moved(value_d, target_d, rate)
     for pair in range(whole, n_pairs):
         values[pair] = moved(values[pair], outcome_target(reward[pair], discount, best[next_id[pair]]), rate)
+
+
+@inlined
+def four_targets(
+    a: int, reward: Floats, next_id: NDArray[np.uint32], best: Floats, discount: float
+) -> tuple[float, float, float, float]:
+    """Return the TD targets of a pair and the next three."""
+    next_ab, next_cd = two_at(next_id, a), two_at(next_id, a + 2)
+    return (
+        outcome_target(reward[a], discount, best[first_of(next_ab)]),
+        outcome_target(reward[a + 1], discount, best[second_of(next_ab)]),
+        outcome_target(reward[a + 2], discount, best[first_of(next_cd)]),
+        outcome_target(reward[a + 3], discount, best[second_of(next_cd)]),
+    )
 
 
 @compiled

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.compiled import compiled, inlined
-from wanderlust.fetching import first_of, second_of, two_at
-from wanderlust.learning.dense import best_of_all
+from wanderlust.learning.dense import best_of_all, four_targets
 from wanderlust.learning.mind import (
     BEDTIME,
     FULL,
@@ -171,11 +170,7 @@ def move_at_rates(
     whole = len(values) - len(values) % 4
     for a in range(0, whole, 4):
         b, c, d = a + 1, a + 2, a + 3
-        next_ab, next_cd = two_at(next_id, a), two_at(next_id, c)
-        target_a = outcome_target(reward[a], discount, best[first_of(next_ab)])
-        target_b = outcome_target(reward[b], discount, best[second_of(next_ab)])
-        target_c = outcome_target(reward[c], discount, best[first_of(next_cd)])
-        target_d = outcome_target(reward[d], discount, best[second_of(next_cd)])
+        target_a, target_b, target_c, target_d = four_targets(a, reward, next_id, best, discount)
         value_a, value_b, value_c, value_d = values[a], values[b], values[c], values[d]
         rate_a, rate_b, rate_c, rate_d = rates[a], rates[b], rates[c], rates[d]
         values[a] = moved_with_prior(value_a, target_a, rate_a, prior_weight)
