@@ -14,7 +14,7 @@ import wanderlust as wl
 from wanderlust.bench.against_numpy import check_reference, full_memory
 from wanderlust.bench.measures import wall_like
 from wanderlust.bench.plain_numpy import Transcription, Tuned
-from wanderlust.bench.report import as_json, plot_growth, table
+from wanderlust.bench.report import as_json, as_markdown, plot_growth, table
 from wanderlust.bench.result import Result, Skipped, faster, limited, within
 from wanderlust.bench.sweeps import check_plain_sweeps, sweep_against_stream
 
@@ -88,7 +88,12 @@ def test_targets_know_which_way_is_good(tmp_path: Path) -> None:
         Result("a, b", 1.0, 2.0, 2.0, 1.0, "at least", "s", points=((1.0, 1.0), (2.0, 2.0))),
         Result("c, d", 1.0, None, 1.0, 1.5, "at most", "s", points=((1.0, 1.0), (2.0, 2.0))),
     ]
-    assert table(lines).row_count == 2
+    assert table([*lines, Skipped("peers", "not installed")]).row_count == 3
+    assert as_markdown([*lines, Skipped("peers", "not installed")]).splitlines()[2:] == [
+        "| a, b | 1 s | 2 s | 2× | ≥ 1× | yes |",
+        "| c, d | 1 s |  |  | ≤ 1.5 s | yes |",
+        "| peers (not installed) |  |  |  |  | skipped |",
+    ]
     plot_growth(lines, tmp_path / "growth.png")
     assert (tmp_path / "growth.png").stat().st_size > 1000
 

@@ -28,6 +28,7 @@ def bench(
     *,
     quick: Annotated[bool, arg(help="Fewer repeats, smaller sizes: about a minute.")] = False,
     json: Annotated[Path | None, arg(metavar="FILE", help="Also write machine and results to this file.")] = None,
+    markdown: Annotated[Path | None, arg(metavar="FILE", help="Also write the table as Markdown.")] = None,
     plot: Annotated[Path | None, arg(metavar="FILE", help="Also draw how times grow with the world.")] = None,
     peers_python: Annotated[
         str | None, arg(metavar="PYTHON", help="A Python that has mushroom-rl and table-rl, if this one has not.")
@@ -40,10 +41,10 @@ def bench(
     from rich.console import Console
 
     from wanderlust.bench import measures, report
-    from wanderlust.commands.files import check_writable
+    from wanderlust.commands.files import check_writable, write_text
 
     # Before minutes of measuring, not after them.
-    for file in (json, plot):
+    for file in (json, markdown, plot):
         if file is not None:
             check_writable(file)
     if peers_python is not None and shutil.which(peers_python) is None:
@@ -53,9 +54,10 @@ def bench(
     console = Console() if sys.stdout.isatty() else Console(width=150)
     found = report.collect(measures.all_lines(quick, peers_python), console)
     console.print(report.table(found))
-    if json is not None:
-        json.write_text(report.as_json(found, quick) + "\n")
-        console.print(f"written to {json}")
+    for file, text in ((json, report.as_json(found, quick)), (markdown, report.as_markdown(found))):
+        if file is not None:
+            write_text(file, f"{text}\n")
+            console.print(f"written to {file}")
     if plot is not None:
         report.plot_growth(found, plot)
         console.print(f"drawn to {plot}")

@@ -61,22 +61,34 @@ def table(lines: list[Result | Skipped]) -> Table:
     for column in ("ours", "reference", "ratio", "target"):
         shown.add_column(column, justify="right", no_wrap=True)
     shown.add_column("met")
+    colours = {"yes": "green", "no": "red"}
     for line in lines:
-        if isinstance(line, Skipped):
-            shown.add_row(f"{line.name}\n[dim]{line.why}[/dim]", "", "", "", "", "skipped")
-            continue
-        name = f"{line.name}\n[dim]{line.note}[/dim]" if line.note else line.name
-        sign = "≥" if line.sense == "at least" else "≤"
-        has_ratio = line.reference is not None
-        shown.add_row(
-            name,
-            f"{line.ours:.3g} {line.unit}",
-            f"{line.reference:.3g} {line.unit}" if has_ratio else "",
-            f"{line.ratio:.3g}x" if has_ratio else "",
-            f"{sign} {line.target:g}{'x' if has_ratio else ' ' + line.unit}",
-            "[green]yes[/green]" if line.met else "[red]no[/red]",
-        )
+        *numbers, met = _cells(line)
+        note = line.why if isinstance(line, Skipped) else line.note
+        name = f"{line.name}\n[dim]{note}[/dim]" if note else line.name
+        shown.add_row(name, *numbers, f"[{colours[met]}]{met}[/]" if met in colours else met)
     return shown
+
+
+def as_markdown(lines: list[Result | Skipped]) -> str:
+    """Return the same table for a page of documentation."""
+    rows = ["| what | ours | reference | ratio | target | met |", "|---|---:|---:|---:|---:|---|"]
+    for line in lines:
+        note = line.why if isinstance(line, Skipped) else line.note
+        name = f"{line.name} ({note})" if note else line.name
+        rows.append(f"| {' | '.join([name, *_cells(line)])} |")
+    return "\n".join(rows)
+
+
+def _cells(line: Result | Skipped) -> list[str]:
+    """Return what stands behind a line's name: ours, reference, ratio, target, met."""
+    if isinstance(line, Skipped):
+        return ["", "", "", "", "skipped"]
+    sign = "≥" if line.sense == "at least" else "≤"
+    ours, met = f"{line.ours:.3g} {line.unit}", "yes" if line.met else "no"
+    if line.reference is None:
+        return [ours, "", "", f"{sign} {line.target:g} {line.unit}", met]
+    return [ours, f"{line.reference:.3g} {line.unit}", f"{line.ratio:.3g}×", f"{sign} {line.target:g}×", met]
 
 
 def as_json(lines: list[Result | Skipped], quick: bool) -> str:
