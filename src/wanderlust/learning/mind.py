@@ -41,8 +41,9 @@ TARGET = 0
 # An active sweep of one state takes about as long as a dense sweep of ten.
 ACTIVE_COST = 10
 DENSE_RUN, PROBED_STATES = 32, 64
-# A pair of a minibatch that is kept as a list takes about as long as a dense pass over so many.
-LISTED_COST = 16
+# Moving a pair of a minibatch by itself takes about as long as a pass over so many, and so does finding the best action
+# of its state.
+LISTED_COST, BEST_COST = 4, 16
 # More than one sweep a step may move so many pairs of each table, which takes a tenth of a millisecond or less.
 MOST_MOVES = 100_000
 # After every so many steps, heads of an ensemble that no minibatch could move fall asleep.

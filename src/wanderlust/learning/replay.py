@@ -4,7 +4,7 @@ A batch is drawn without replacement by a partial Fisher-Yates shuffle that is n
 as good a starting point for the next shuffle as any other, so a draw of k costs k swaps, however long the list.
 
 A batch is kept as its distinct rows (`drawn`) and how often each was drawn (`times`). Where every pair has one
-outcome, only which pairs were drawn matters. Then, unless the table is large, each pair gets its own learning rate for
+outcome, only which pairs were drawn matters. Then, if the table is small, each pair gets its own learning rate for
 the moment (`rates`), which is 0 for those not drawn, and one straight pass over the table moves them all: reading on is
 faster than jumping about.
 
@@ -21,6 +21,7 @@ from wanderlust.compiled import compiled, inlined
 from wanderlust.learning.dense import best_of_all, four_targets
 from wanderlust.learning.mind import (
     BEDTIME,
+    BEST_COST,
     FULL,
     LISTED_COST,
     N_MULTI,
@@ -97,17 +98,22 @@ def draw_places_at_once(n: int, n_samples: int, streams: Streams, places: Places
 
 
 @inlined
-def passes_over_all(mind: Mind, plan: Plan) -> bool:
-    """Tell whether a minibatch moves its pairs by one pass over the whole table."""
+def is_certain(mind: Mind, plan: Plan) -> bool:
+    """Tell whether every remembered pair has one outcome, for ever remembered."""
+    return bool(plan.memory == FULL and mind.numbers[N_MULTI] == 0)
+
+
+@inlined
+def is_small(cost: int, mind: Mind, plan: Plan) -> bool:
+    """Tell whether a pass over all pairs is faster than so costly a look at each of a minibatch."""
     n_pairs = (mind.numbers[N_STATES] + 1) * plan.n_actions
-    few = n_pairs <= LISTED_COST * min(plan.batch, mind.numbers[N_STORED])
-    return bool(few and plan.memory == FULL and mind.numbers[N_MULTI] == 0)
+    return bool(n_pairs <= cost * min(plan.batch, mind.numbers[N_STORED]))
 
 
 @inlined
 def nothing_moves(table: int, prior_weight: float, mind: Mind, plan: Plan) -> bool:
     """Tell whether any minibatch would leave a table as it is: every pair has one outcome and is at its target."""
-    if plan.memory != FULL or mind.numbers[N_MULTI] != 0:
+    if not is_certain(mind, plan):
         return False
     values, best, reward = mind.values[table], mind.best[table], mind.mirror[TARGET]
     rate, discount = plan.learning_rate, plan.discount[table]
@@ -122,7 +128,9 @@ def nothing_moves(table: int, prior_weight: float, mind: Mind, plan: Plan) -> bo
 @compiled
 def replay_heads(mind: Mind, plan: Plan) -> None:
     """Move every head that is awake by a minibatch of its own."""
-    in_passes, bedtime = passes_over_all(mind, plan), mind.numbers[STEP] % BEDTIME == 0
+    certain = is_certain(mind, plan)
+    in_passes = certain and is_small(LISTED_COST, mind, plan)
+    bedtime = mind.numbers[STEP] % BEDTIME == 0
     for head in range(plan.n_heads):
         if mind.asleep[head] != 0:
             continue
@@ -132,7 +140,8 @@ def replay_heads(mind: Mind, plan: Plan) -> None:
         else:
             n_drawn = draw_batch(mind, plan)
             update_by_batch(table, n_drawn, plan.prior_weight, mind, plan)
-            discard_batch(n_drawn, mind)
+            if not certain:
+                discard_batch(n_drawn, mind)
         if bedtime and nothing_moves(table, plan.prior_weight, mind, plan):
             mind.asleep[head] = 1
 
@@ -184,13 +193,20 @@ def move_at_rates(
 
 @compiled
 def draw_batch(mind: Mind, plan: Plan) -> int:
-    """Draw a minibatch, all of the memory while that is no larger; return its number of distinct rows."""
+    """Draw a minibatch, all of the memory while that is no larger; return its number of rows.
+
+    They are distinct and counted, unless every pair has one outcome: a row drawn twice does the same twice then.
+    """
     n_stored = mind.numbers[N_STORED]
-    n_samples = min(plan.batch, n_stored)
+    n_samples: int = min(plan.batch, n_stored)
     urn = mind.memory if plan.memory == FULL else mind.slots
     drawn, times = mind.drawn, mind.times
     if n_stored > plan.batch:
         shuffle_front(urn, n_stored, n_samples, mind.streams, mind.drawn)
+    if is_certain(mind, plan):
+        for i in range(n_samples):
+            drawn[i] = urn[i]
+        return n_samples
     memory, by_slot = mind.memory, plan.memory != FULL
     n_drawn = 0
     for i in range(n_samples):
@@ -220,12 +236,13 @@ def update_by_batch(table: int, n_drawn: int, prior_weight: float, mind: Mind, p
     n_actions, minimise = plan.n_actions, plan.minimise[table]
     if mind.numbers[N_MULTI] == 0:
         fresh = mind.scratch[0]
+        # Unsigned, as in `sweep_active`: numba looks at every index that may be negative.
         for i in range(n_drawn):
-            row = drawn[i]
-            target = outcome_target(reward[row], discount, best[next_of[row]])
-            fresh[i] = moved_with_prior(values[pair_of[row]], target, rate, prior_weight)
+            row = np.uint64(drawn[i])
+            target = outcome_target(reward[row], discount, best[np.uint64(next_of[row])])
+            fresh[i] = moved_with_prior(values[np.uint64(pair_of[row])], target, rate, prior_weight)
         for i in range(n_drawn):
-            values[pair_of[drawn[i]]] = fresh[i]
+            values[np.uint64(pair_of[np.uint64(drawn[i])])] = fresh[i]
     else:
         target_of, samples_of = mind.scratch[0], mind.scratch[1]
         for i in range(n_drawn):
@@ -242,8 +259,11 @@ def update_by_batch(table: int, n_drawn: int, prior_weight: float, mind: Mind, p
             if samples_of[pair] > 0.0:
                 values[pair] = moved_with_prior(values[pair], target_of[pair], rate, prior_weight)
                 samples_of[pair] = 0.0
-    for i in range(n_drawn):
-        state = state_of[drawn[i]]
-        best[state] = best_action_value(values, state, n_actions, minimise)
+    if is_small(BEST_COST, mind, plan):
+        best_of_all(values, best, mind.numbers[N_STATES] + 1, n_actions, minimise)
+    else:
+        for i in range(n_drawn):
+            state = state_of[drawn[i]]
+            best[state] = best_action_value(values, state, n_actions, minimise)
     if table == plan.evaluated:
         mind.numbers[POLICY_CHANGED] = 1
