@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,14 +107,18 @@ def _rescued(lesson: Lesson | None, environment: Environment, wishes: Wishes) ->
     """Keep what was learnt before an error, also if nobody asked for it; return where it is."""
     if lesson is None or lesson.step == 0:
         return ""
-    path = wishes.save
-    if path is None:
-        path = Path(f"{environment.folder}-unfinished.npz")
-        try:
-            lesson.save(path)
-        except WanderlustError as error:
-            return f" What was learnt until then is lost: {error}"
+    path = wishes.save or _unused(f"{environment.folder}-unfinished")
+    try:
+        lesson.save(path)
+    except WanderlustError as error:
+        return f" What was learnt until then is lost: {error}"
     return f" What was learnt until then is in {path}: --resume {path} goes on from there."
+
+
+def _unused(name: str) -> Path:
+    """Return a file of that name, or with a number behind it, that is not there yet."""
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(path for each in names if not (path := Path(f"{each}.npz")).exists())
 
 
 def _check_files(environment: Environment, wishes: Wishes) -> None:
