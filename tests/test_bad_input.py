@@ -432,6 +432,17 @@ def test_a_save_that_fails_leaves_the_old_file(saved, monkeypatch):
 # --- Explorers of your own -------------------------------------------------------------------------
 
 
+def test_modules_of_explorers_that_are_misspelt_or_broken(tmp_path, monkeypatch):
+    module = "from typing import NamedTuple\nclass Mine(NamedTuple):\n    x: float = 1.0\n"
+    (tmp_path / "my_explorers.py").write_text(module)
+    (tmp_path / "my_typo.py").write_text("clas Mine:\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    said = complaint(wl.train, "toy", "my_explorers:Main")
+    assert "unknown explorer 'my_explorers:Main'. Did you mean 'my_explorers:Mine'? Known: my_explorers:Mine." in said
+    assert "module 'my_typo' cannot be imported (SyntaxError" in complaint(wl.train, "toy", "my_typo:Mine")
+    assert "module 'nowhere' cannot be imported (ModuleNotFoundError" in complaint(wl.train, "toy", "nowhere:Mine")
+
+
 def test_what_an_explorer_class_must_be():
     class NoTuple:
         pass

@@ -50,12 +50,14 @@ def explorer_class(which: str | type) -> type:
     module_name, _, class_name = which.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except (ImportError, TypeError, ValueError) as error:
-        raise UnknownName(f"explorer {which!r}: module {module_name!r} cannot be imported ({error}).") from error
+    except Exception as error:  # It is the user's own code.
+        why = f"{type(error).__name__}: {error}"
+        raise UnknownName(f"explorer {which!r}: module {module_name!r} cannot be imported ({why}).") from error
     cls = getattr(module, class_name, None)
     if cls is None:
-        classes = [name for name, value in vars(module).items() if isinstance(value, type)]
-        raise unknown_name(f"class of module {module_name!r}", class_name, classes)
+        own_classes = [value for value in vars(module).values() if getattr(value, "__module__", None) == module_name]
+        known = [f"{module_name}:{value.__name__}" for value in own_classes if isinstance(value, type)]
+        raise unknown_name("explorer", which, known)
     own: type = complete(cls)
     return own
 
