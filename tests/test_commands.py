@@ -437,7 +437,7 @@ def test_after_a_failure_the_user_is_told_where_what_was_learnt_is(type_in):
         ("train FrozenLake-v1 --log my_lakes.py/log.csv", "cannot be written"),
         ("compare prison --plot curves.jpg", ".png, .svg, .pdf"),
         ("compare prison --explorers", "at least one explorer"),
-        ("compare prison --explorers my_lakes:Mine", "unknown class"),
+        ("compare prison --explorers my_lakes:Mine", "unknown explorer 'my_lakes:Mine'"),
         ("compare prison --seeds 0", "seeds must be"),
         ("compare prison --solved-at nan", "solved_at must be"),
         ("compare prison --explorers random --seeds 1 --steps 9 --out my_lakes.py/x", "cannot be written"),
