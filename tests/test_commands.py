@@ -37,6 +37,18 @@ def blind():
 def painted():
     return gym.make("FrozenLake-v1", is_slippery=False, render_mode="rgb_array")
 
+def unpainted(how="package"):
+    """A lake that cannot be drawn."""
+    class Unpainted(gym.Wrapper):
+        render_mode = "rgb_array"
+
+        def render(self):
+            if how == "package":
+                raise gym.error.DependencyNotInstalled("no brushes, run `pip install brushes`")
+            raise RuntimeError("the paint is dry")
+
+    return Unpainted(make_lake())
+
 def limited():
     return gym.wrappers.TimeLimit(gym.make("FrozenLake-v1", is_slippery=False).unwrapped, 7)
 
@@ -432,6 +444,8 @@ def test_after_a_failure_the_user_is_told_where_what_was_learnt_is(type_in):
         ("train FrozenLake-v1 --resume lake.npz --set kappa=1", "leave --set kappa=1 out"),
         ("train FrozenLake-v1 --video run.avi", ".gif or .mp4"),
         ("train my_lakes:blind --video run.gif", "render_mode='rgb_array'"),
+        ("train my_lakes:unpainted --video run.gif", "needs another package: no brushes, run `pip install brushes`"),
+        ("train my_lakes:unpainted --env how=dry --video run.gif", "not be drawn: RuntimeError: the paint is dry"),
         ("train FrozenLake-v1 --env render_mode=ansi --video run.gif", "render_mode='rgb_array'"),
         ("train FrozenLake-v1 --save my_lakes.py/a.npz", "cannot be written"),
         ("train FrozenLake-v1 --log my_lakes.py/log.csv", "cannot be written"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
 from wanderlust.adapters import Tabular
@@ -14,7 +15,7 @@ from wanderlust.adapters.environments import make_environment
 from wanderlust.agent import Agent
 from wanderlust.commands.environment import Environment
 from wanderlust.commands.files import check_writable
-from wanderlust.errors import InvalidEnvironment, InvalidSetting, MissingPackage, WanderlustError
+from wanderlust.errors import EnvironmentFailed, InvalidEnvironment, InvalidSetting, MissingPackage, WanderlustError
 
 SUFFIXES = (".gif", ".mp4")
 MOST_FRAMES = 1_000
@@ -81,7 +82,13 @@ def _cannot_draw(name: str, why: str) -> InvalidEnvironment:
 
 
 def _picture_of(env: Any) -> Frame:
-    picture = np.asarray(env.render())
+    name = type(env.unwrapped).__name__
+    try:
+        picture = np.asarray(env.render())
+    except DependencyNotInstalled as error:
+        raise MissingPackage(f"a video of {name} needs another package: {error}. Or leave --video out.") from error
+    except Exception as error:  # An environment's drawing may fail in any way.
+        raise EnvironmentFailed(f"{name} could not be drawn: {type(error).__name__}: {error}") from error
     if picture.ndim != 3 or picture.shape[2] not in (3, 4):
         raise InvalidEnvironment(f"{env} drew no picture of rows, columns and colours, but {picture.shape}.")
     return picture[:, :, :3].astype(np.uint8)
