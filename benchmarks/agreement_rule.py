@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from wanderlust.mdp import FloatArray
-from wanderlust.reports.cells import PAPER_SEEDS, Cell
-from wanderlust.reports.recap import ERRORS_ALLOWED, ROUNDING_ALLOWED, compared
-from wanderlust.reports.statistics import Percent, paper_percent
-from wanderlust.studies import recap
-from wanderlust.studies.store import Store
-from wanderlust.studies.studies import Choice
+from wanderlust.core.mdp import FloatArray
+from wanderlust.experiments import recap
+from wanderlust.experiments.paper.registry import Choice
+from wanderlust.experiments.reports.cells import PAPER_SEEDS, Cell
+from wanderlust.experiments.reports.recap import ERRORS_ALLOWED, ROUNDING_ALLOWED, compared
+from wanderlust.experiments.reports.statistics import Percent, paper_percent
+from wanderlust.experiments.store import Store
 
 DRAWS = 400
 

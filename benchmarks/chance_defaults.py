@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium_bars import CLIFF, TAXI, greedy_share
 
 import wanderlust as wl
-from wanderlust.practice import Lesson
+from wanderlust.training.loop import TrainingLoop
 
 SEEDS = 12
 ENOUGH = 0.95
@@ -34,9 +34,9 @@ class Last(wl.Callback):
 
     share = 0.0
 
-    def on_end(self, lesson: Lesson) -> None:
+    def on_end(self, loop: TrainingLoop) -> None:
         """Work it out."""
-        self.share = greedy_share(lesson)
+        self.share = greedy_share(loop)
 
 
 def shares(name: str, options: dict[str, Any], steps: int, seeds: int) -> list[float]:

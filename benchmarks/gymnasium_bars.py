@@ -24,8 +24,8 @@ import minigrid  # noqa: F401
 import numpy as np
 
 import wanderlust as wl
-from wanderlust.planning import optimal_values, policy_value, uniform_over_ties
-from wanderlust.practice import Lesson
+from wanderlust.core.planning import optimal_values, policy_value, uniform_over_ties
+from wanderlust.training.loop import TrainingLoop
 
 RIVAL = "epsilon-greedy"
 CAR_BINS = 16
@@ -38,7 +38,7 @@ class Bar:
     name: str
     asked: str
     make: Callable[[], wl.Tabular]
-    solved: Callable[[Lesson], bool]
+    solved: Callable[[TrainingLoop], bool]
     steps: int
     """Within how many steps it must be solved."""
     every: int
@@ -71,9 +71,9 @@ class Result:
 # --- When a task is solved -----------------------------------------------------------------------------
 
 
-def greedy_share(lesson: Lesson) -> float:
+def greedy_share(loop: TrainingLoop) -> float:
     """Return what the greedy policy is worth from the start, exactly, as a share of the optimum."""
-    env, agent = lesson.env, lesson.agent
+    env, agent = loop.env, loop.agent
     world = wl.world_from_gym(env.env)
     q, target = np.zeros((world.n_states, world.n_actions)), agent.tables["target"]
     for state in range(min(env.n_states, len(target))):
@@ -85,20 +85,20 @@ def greedy_share(lesson: Lesson) -> float:
     return value / best if best > 0 else best / value
 
 
-def is_optimal(lesson: Lesson) -> bool:
+def is_optimal(loop: TrainingLoop) -> bool:
     """Tell whether the greedy policy is as good as the best, from every start."""
-    return greedy_share(lesson) > 1 - 1e-9
+    return greedy_share(loop) > 1 - 1e-9
 
 
-def is_within_five_percent(lesson: Lesson) -> bool:
+def is_within_five_percent(loop: TrainingLoop) -> bool:
     """Tell whether the greedy policy is worth 95 % of the best."""
-    return greedy_share(lesson) >= 0.95
+    return greedy_share(loop) >= 0.95
 
 
-def takes_a_shortest_way(lesson: Lesson) -> bool:
+def takes_a_shortest_way(loop: TrainingLoop) -> bool:
     """Tell whether the greedy policy reaches a grid's goal in as few steps as possible, told by what it is paid."""
-    best = 1 - 0.9 * shortest_way(lesson.env) / lesson.env.unwrapped.max_steps
-    return float(wl.evaluate(lesson.agent, lesson.env.twin(), episodes=1)[0]) >= best - 1e-9
+    best = 1 - 0.9 * shortest_way(loop.env) / loop.env.unwrapped.max_steps
+    return float(wl.evaluate(loop.agent, loop.env.copy(), episodes=1)[0]) >= best - 1e-9
 
 
 def shortest_way(env: wl.Tabular) -> int:
@@ -106,7 +106,7 @@ def shortest_way(env: wl.Tabular) -> int:
     known = vars(env).setdefault("shortest_way", 0)
     if known:
         return int(known)
-    twin = env.twin()
+    twin = env.copy()
     twin.reset()
     seen, front, steps = set(), [twin.unwrapped], 0
     while front:
@@ -127,14 +127,14 @@ def shortest_way(env: wl.Tabular) -> int:
     raise RuntimeError(f"the goal of {env.name} cannot be reached.")
 
 
-def has_found_a_reward(lesson: Lesson) -> bool:
+def has_found_a_reward(loop: TrainingLoop) -> bool:
     """Tell whether this step was rewarded."""
-    return lesson.reward > 0
+    return loop.reward > 0
 
 
-def always_gets_there(lesson: Lesson) -> bool:
+def always_gets_there(loop: TrainingLoop) -> bool:
     """Tell whether the greedy policy reaches the goal in all of twenty episodes, from starts as they come."""
-    return bool((wl.evaluate(lesson.agent, episodes=20) > 0).all())
+    return bool((wl.evaluate(loop.agent, episodes=20) > 0).all())
 
 
 # --- The tasks -----------------------------------------------------------------------------------------
@@ -208,17 +208,17 @@ BARS = {
 
 
 class Until(wl.Callback):
-    """Ends a lesson once a task is solved."""
+    """Ends a loop once a task is solved."""
 
     def __init__(self, bar: Bar) -> None:
         self.bar = bar
         self.solved_at: int | None = None
 
-    def on_step(self, lesson: Lesson) -> bool | None:
+    def on_step(self, loop: TrainingLoop) -> bool | None:
         """Look when it is time."""
-        if lesson.step % self.bar.every or not self.bar.solved(lesson):
+        if loop.step % self.bar.every or not self.bar.solved(loop):
             return None
-        self.solved_at = lesson.step
+        self.solved_at = loop.step
         return False
 
 

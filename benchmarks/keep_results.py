@@ -18,8 +18,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from wanderlust.studies.store import Store
-from wanderlust.studies.studies import Choice, find_study
+from wanderlust.experiments.paper.registry import Choice, find_study
+from wanderlust.experiments.store import Store
 
 PROJECT = Path(__file__).parents[1]
 KEPT = PROJECT / "docs" / "results"

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 import wanderlust as wl
-from wanderlust.planning import optimal_values, reachable_states
+from wanderlust.core.planning import optimal_values, reachable_states
 
 SEEDS = range(1, 21)
 # Discovery and success in percent, "prison", Q starting at zero, short horizon: the paper's recap tables.

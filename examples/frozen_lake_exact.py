@@ -3,7 +3,7 @@
 import gymnasium as gym
 
 import wanderlust as wl
-from wanderlust.planning import optimal_values, reachable_states
+from wanderlust.core.planning import optimal_values, reachable_states
 
 STEPS = 5_000
 

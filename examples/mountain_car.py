@@ -13,10 +13,10 @@ class FirstTime(wl.Callback):
 
     step = None
 
-    def on_step(self, lesson):
+    def on_step(self, loop):
         """Look whether the episode ended by itself."""
-        if lesson.terminated and self.step is None:
-            self.step = lesson.step
+        if loop.terminated and self.step is None:
+            self.step = loop.step
 
 
 def main() -> None:

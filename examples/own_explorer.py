@@ -3,8 +3,8 @@
 from typing import Annotated, NamedTuple
 
 import wanderlust as wl
-from wanderlust.errors import check_number
-from wanderlust.exploration.choice import best_choice, chance, random_choice
+from wanderlust.core.errors import check_number
+from wanderlust.explorers.choice import bernoulli, greedy_action_of, random_action
 
 
 @wl.register_explorer("fading-example")
@@ -20,10 +20,10 @@ class Fading(NamedTuple):
 
     def choose(self, view, scores, random):
         """Explore with probability h / (h + n(s)), otherwise exploit Q."""
-        if chance(random, self.half_life / (self.half_life + view.total())):
-            return random_choice(random, view.n_actions)
+        if bernoulli(random, self.half_life / (self.half_life + view.total())):
+            return random_action(random, view.n_actions)
         self.score(view, scores)
-        return best_choice(scores, random)
+        return greedy_action_of(scores, random)
 
 
 if __name__ == "__main__":

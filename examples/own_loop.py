@@ -16,7 +16,7 @@ def main() -> None:
     """Learn for 3,000 steps and say what was found."""
     env = gym.make("FrozenLake-v1", map_name="8x8", is_slippery=False)
     q = np.zeros((env.observation_space.n, env.action_space.n))
-    explorer = wl.explorer("vv-ucb", n_states=q.shape[0], n_actions=q.shape[1], reward_range=(0, 1), seed=0)
+    explorer = wl.Explorer("vv-ucb", n_states=q.shape[0], n_actions=q.shape[1], reward_range=(0, 1), seed=0)
     first_prize, over = None, True
     for step in range(1, 3001):
         if over:

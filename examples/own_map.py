@@ -1,7 +1,7 @@
 """A world of your own, drawn as text: a near prize that distracts, and a far one that pays ten times as much."""
 
 import wanderlust as wl
-from wanderlust.planning import optimal_values
+from wanderlust.core.planning import optimal_values
 
 MAP = """\
 S.......

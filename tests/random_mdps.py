@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from wanderlust.mdp import TabularMDP
+from wanderlust.core.mdp import TabularMDP
 
 
 def random_mdp(seed: int, n_states: int, n_actions: int, n_outcomes: int) -> TabularMDP:

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import wanderlust as wl
-from wanderlust.compiled import by_reference, kernel
-from wanderlust.exploration.protocol import Ruled
-from wanderlust.learning.experience import count_try, has_room, remember
-from wanderlust.learning.mind import END, STEP, TARGET, Mind, Plan
+from wanderlust._numba.jit import by_reference, kernel
+from wanderlust.explorers.protocol import ExplorerBox
+from wanderlust.learning.memory import count_visit, has_room, remember
+from wanderlust.learning.random_streams import REPLAY, below
 from wanderlust.learning.replay import discard_batch, update_by_batch
+from wanderlust.learning.state import STEP, TARGET, TERMINAL, LearnerState, TableSpec
 from wanderlust.learning.sweep import sweep
-from wanderlust.streams import REPLAY, below
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = sorted(path.name.removesuffix(".npz.xz") for path in GOLDEN.glob("*.npz.xz"))
@@ -119,42 +119,42 @@ def plant_heads(agent: wl.Agent, initial: Array) -> None:
     """Number all states in their own order, from 1; let the heads start from [state, action, head]."""
     for state in range(len(initial)):
         assert agent.number_of(state) == state + 1
-    mind, plan = agent.mind, agent.plan
-    first, last = plan.n_actions, plan.n_actions * (1 + len(initial))
-    mind.values[plan.n_swept :, first:last] = initial.reshape(last - first, -1).T
-    mind.best[plan.n_swept :, 1 : 1 + len(initial)] = initial.max(axis=1).T
+    learner, spec = agent.learner, agent.spec
+    first, last = spec.n_actions, spec.n_actions * (1 + len(initial))
+    learner.values[spec.n_swept :, first:last] = initial.reshape(last - first, -1).T
+    learner.best[spec.n_swept :, 1 : 1 + len(initial)] = initial.max(axis=1).T
 
 
 def _learn_batches(
-    ruled: Ruled,
-    mind: Mind,
-    plan: Plan,
+    ruled: ExplorerBox,
+    learner: LearnerState,
+    spec: TableSpec,
     state: int,
     action: int,
     reward: float,
     following: int,
     batches: Array,
 ) -> bool:
-    """Learn as the package does, with each head's minibatch given as a set: [head, pair], `END` left out.
+    """Learn as the package does, with each head's minibatch given as a set: [head, pair], `TERMINAL` left out.
 
-    Return False when the mind must grow first.
+    Return False when the learner must grow first.
     """
-    if not has_room(mind, plan):
+    if not has_room(learner, spec):
         return False
-    count_try(state, action, mind, plan)
-    remember(ruled.rule, state, action, reward, following, mind, plan)
-    sweep(TARGET, mind, plan)
-    for head in range(plan.n_heads):
+    count_visit(state, action, learner, spec)
+    remember(ruled.rule, state, action, reward, following, learner, spec)
+    sweep(TARGET, learner, spec)
+    for head in range(spec.n_heads):
         n_drawn = 0
         for pair in range(batches.shape[1]):
             if batches[head, pair]:
-                row = mind.first_row[plan.n_actions + pair]
-                mind.drawn[n_drawn] = row
-                mind.times[row] = 1
+                row = learner.first_row[spec.n_actions + pair]
+                learner.drawn[n_drawn] = row
+                learner.times[row] = 1
                 n_drawn += 1
-        update_by_batch(plan.n_swept + head, n_drawn, plan.prior_weight, mind, plan)
-        discard_batch(n_drawn, mind)
-    mind.numbers[STEP] += 1
+        update_by_batch(spec.n_swept + head, n_drawn, spec.prior_weight, learner, spec)
+        discard_batch(n_drawn, learner)
+    learner.numbers[STEP] += 1
     return True
 
 
@@ -181,36 +181,36 @@ class Follower:
         columns = [run.data[key].tolist() for key in keys]
         self._steps = list(zip(*columns, run.truncated.tolist(), strict=True))
         self._heads = run.data.get("head")
-        self._ruled = by_reference(Ruled(self.agent.rule))
-        self._plan = by_reference(self.agent.plan)
+        self._ruled = by_reference(ExplorerBox(self.agent.rule))
+        self._spec = by_reference(self.agent.spec)
         self._learn_batches = _learn_batches_for(type(self.agent.rule))
 
     def scores(self, t: int) -> Array:
         """Return the scores that step `t` has its best action by: of the recorded heads, if there are any."""
         agent, state = self.agent, self._steps[t][0]
-        mind, plan = agent.mind, agent.plan
-        first = agent.number_of(state) * plan.n_actions
+        learner, spec = agent.learner, agent.spec
+        first = agent.number_of(state) * spec.n_actions
         if self._heads is not None and self._heads.ndim == 2:
-            return mind.values[plan.n_swept + self._heads[t], first + np.arange(plan.n_actions)]
+            return learner.values[spec.n_swept + self._heads[t], first + np.arange(spec.n_actions)]
         if agent.explorer in ("epsilon-greedy", "bonus", "random"):
-            return mind.values[plan.behaviour, first : first + plan.n_actions].copy()
+            return learner.values[spec.behaviour, first : first + spec.n_actions].copy()
         if self._heads is not None:
-            mind.notes[0] = self._heads[t]
+            learner.notes[0] = self._heads[t]
         agent.act(state)
-        return agent.mind.scores.copy()
+        return agent.learner.scores.copy()
 
     def learn(self, t: int) -> None:
         """Observe step `t`, with the minibatches or the head that were recorded."""
         agent, data = self.agent, self.run.data
         state, action, reward, next_state, done, truncated = self._steps[t]
         if "mb_mask_packed" in data:
-            following = END if done else agent.number_of(next_state)
+            following = TERMINAL if done else agent.number_of(next_state)
             given = (agent.number_of(state), action, reward, following, self._masks[t])
-            while not self._learn_batches(self._ruled, by_reference(agent.mind), self._plan, *given):
+            while not self._learn_batches(self._ruled, by_reference(agent.learner), self._spec, *given):
                 agent._grow()
             return
         if "upd_head" in data:
-            agent.mind.streams[REPLAY] = counter_before(int(data["upd_head"][t]), agent.plan.n_heads)
+            agent.learner.streams[REPLAY] = counter_before(int(data["upd_head"][t]), agent.spec.n_heads)
         agent.observe(state, action, reward, next_state, bool(done), truncated)
 
     @functools.cached_property

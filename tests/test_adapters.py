@@ -10,9 +10,9 @@ import pytest
 from gymnasium import spaces
 
 import wanderlust as wl
-from wanderlust.adapters.keys import Keys, content_of
-from wanderlust.errors import InvalidEnvironment, InvalidObservation, InvalidSetting, UnknownName
-from wanderlust.planning import optimal_values, policy_value
+from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, InvalidSetting, UnknownName
+from wanderlust.core.planning import optimal_values, policy_value
+from wanderlust.envs.state_keys import StateKeys, content_of
 
 
 class Scripted(gym.Env):
@@ -119,7 +119,7 @@ def test_what_is_no_state_says_what_to_do(space, words):
     assert all(word in str(caught.value) for word in words), caught.value
 
 
-# --- Keys ----------------------------------------------------------------------------------------------
+# --- StateKeys ----------------------------------------------------------------------------------------------
 
 
 def test_a_key_can_be_a_function_of_observation_and_info():
@@ -182,7 +182,7 @@ def test_values_of_python_tell_states_and_can_be_saved():
     places = [Place(Room.HALL, frozenset("ab")), Place(Room.CELLAR, frozenset("a")), Place(Room.HALL, frozenset("ba"))]
     env = wl.tabular(Scripted(spaces.Discrete(3), [0, 1, 2]), key=lambda o: places[o])
     assert walk(env, 2) == [0, 1, 0]
-    assert Keys.from_array(env.keys.to_array()).find(env.key_of(1)) == 1
+    assert StateKeys.from_array(env.keys.to_array()).find(env.key_of(1)) == 1
 
 
 @pytest.mark.parametrize(
@@ -219,10 +219,10 @@ def test_options_that_make_no_sense(options):
 
 
 def test_keys_come_back_from_a_file():
-    keys = Keys()
+    keys = StateKeys()
     for key in (3, "x", (1, ("a", b"\x00\xff")), None, 2.5, True, -7):
         keys.number_of(content_of(key))
-    again = Keys.from_array(keys.to_array())
+    again = StateKeys.from_array(keys.to_array())
     assert [again.key_of(i) for i in range(len(again))] == [keys.key_of(i) for i in range(len(keys))]
     keys.number_of(frozenset([1]))
     with pytest.raises(InvalidObservation, match="frozenset"):
@@ -347,7 +347,7 @@ class Twice(gym.RewardWrapper):
 def test_a_twin_shares_the_numbers_and_gives_out_none(wrap):
     env = wl.tabular(wrap(gym.make("FrozenLake-v1", is_slippery=False)))
     env.reset(seed=0)
-    twin = env.twin()
+    twin = env.copy()
     assert twin.env is not env.env
     assert type(twin.env) is type(env.env)
     assert twin.reset(seed=0)[0] == 0
@@ -461,10 +461,10 @@ def test_growing_in_leaps_gives_the_same_as_growing_by_doubling(monkeypatch):
         return agent
 
     doubled = grown()
-    monkeypatch.setattr(allocation, "LARGEST_COPY", 100)
+    monkeypatch.setattr(allocation, "MAX_COPY", 100)
     monkeypatch.setattr(allocation, "PREPARED_STATES", 64)
     leapt = grown()
-    assert leapt.mind.state_capacity > 1_000_000 > leapt.mind.room
+    assert leapt.learner.state_capacity > 1_000_000 > leapt.learner.room
     for name, table in doubled.tables.items():
         assert np.array_equal(table, leapt.tables[name])
 
@@ -472,13 +472,13 @@ def test_growing_in_leaps_gives_the_same_as_growing_by_doubling(monkeypatch):
 def test_an_agent_with_reserved_tables_is_saved_without_the_reserve(monkeypatch, tmp_path):
     from wanderlust.learning import allocation
 
-    monkeypatch.setattr(allocation, "LARGEST_COPY", 100)
+    monkeypatch.setattr(allocation, "MAX_COPY", 100)
     agent = wl.Agent("ucb1", n_actions=2, reward_range=(0, 1))
     for state in range(500):
         agent.observe(state, agent.act(state), 0.0, state + 1, terminated=False)
     agent.save(tmp_path / "agent.npz")
     again = wl.Agent.load(tmp_path / "agent.npz")
-    assert again.mind.state_capacity == agent.mind.room < 10_000 < agent.mind.state_capacity
+    assert again.learner.state_capacity == agent.learner.room < 10_000 < agent.learner.state_capacity
     for one in (agent, again):
         for state in range(500, 6000):
             one.observe(state, one.act(state), 0.0, state + 1, terminated=False)

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.planning import optimal_values, reachable_states
+from wanderlust.core.planning import optimal_values, reachable_states
 
 RECAP = Path(__file__).parent / "data" / "recap_tables.csv"
 WORLDS = ("toy", "prison", "deep-gridworld")

@@ -25,7 +25,7 @@ def agent(explorer="ucb1", **changes):
 
 
 def drop_in(explorer="vv-ucb", **changes):
-    return wl.explorer(explorer, **{"n_actions": 4, "n_states": 5, "reward_range": (0, 1), **changes})
+    return wl.Explorer(explorer, **{"n_actions": 4, "n_states": 5, "reward_range": (0, 1), **changes})
 
 
 def complaint(call, *args, **kwargs):
@@ -52,7 +52,7 @@ def complaint(call, *args, **kwargs):
         (lambda: wl.train("toy", "ucb1", kapa=1), "kapa", "kappa", ["kappa", "untried_value", "discount"]),
         (lambda: wl.train("toy", "ucb1", discont=0.9), "discont", "discount", ["kappa", "learning_rate"]),
         (lambda: agent(kapa=1), "kapa", "kappa", ["kappa", "untried_value"]),
-        (lambda: drop_in(kapa=1), "kapa", "kappa", ["kappa", "visitation_discount"]),
+        (lambda: drop_in(kapa=1), "kapa", "kappa", ["kappa", "gamma_w"]),
         (
             lambda: wl.train("toy", "ucb1", preset="as_publishd_code"),
             "as_publishd_code",
@@ -106,7 +106,7 @@ NO_NUMBERS = [NAN, INF, -INF, "much", None, True, [1]]
     ("name", "valid", "values"),
     [
         ("discount", "[0, 1)", [1, -0.1, 2]),
-        ("visitation_discount", "[0, 1)", [1, -0.1, 2]),
+        ("gamma_w", "[0, 1)", [1, -0.1, 2]),
         ("learning_rate", "(0, 1]", [0, -0.5, 1.5]),
         ("epsilon_start", "[0, 1]", [-0.1, 1.1]),
         ("epsilon_end", "[0, 1]", [-0.1, 1.1]),
@@ -158,10 +158,10 @@ def test_seeds(seed):
         ("ucb1", "kappa", NAN, "[0, inf]"),
         ("ucb1", "untried_value", -1, "[0, inf]"),
         ("vv-ucb", "kappa", INF, "[0, inf]"),
-        ("vv-ucb", "visitation_discount", 1.0, "[0, 1)"),
+        ("vv-ucb", "gamma_w", 1.0, "[0, 1)"),
         ("vv-ucb", "initial_margin", -1, "[0, inf]"),
         ("vv-ucb", "log_plus_one", "yes", "True or False"),
-        ("vv-count", "visitation_discount", 1.0, "[0, 1)"),
+        ("vv-count", "gamma_w", 1.0, "[0, 1)"),
         ("bonus", "scale", -1, "[0, inf]"),
         ("epsilon-greedy", "epsilon_start", 2, "[0, 1]"),
         ("bootstrapped", "heads", 0, "at least 1"),
@@ -330,13 +330,13 @@ def test_truncated_file(saved):
 
 def test_tampered_file(saved):
     def flip(members):
-        members["tries.npy"][-8] ^= 1
+        members["visits.npy"][-8] ^= 1
 
     assert "checksum" in load_complaint(rewritten(saved, flip))
 
 
 def test_file_with_a_missing_array(saved):
-    load_complaint(rewritten(saved, lambda members: members.pop("tries.npy")))
+    load_complaint(rewritten(saved, lambda members: members.pop("visits.npy")))
 
 
 def test_any_flipped_byte_is_noticed_or_harmless(saved):
@@ -462,7 +462,7 @@ def test_what_an_explorer_class_must_be():
     class StrangeBlueprint(NamedTuple):
         scale: float = 1.0
 
-        def blueprint(self):
+        def extra_tables(self):
             return "one table"
 
     class WordForANumber(NamedTuple):

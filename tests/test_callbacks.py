@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import wanderlust as wl
-from wanderlust.errors import BadFile, InvalidSetting, MissingPackage
+from wanderlust.core.errors import BadFile, InvalidSetting, MissingPackage
 
 LAKE = {"id": "FrozenLake-v1", "is_slippery": False}
 
@@ -26,20 +26,20 @@ class Diary(wl.Callback):
         self.stop_at, self.stop_at_episode = stop_at, stop_at_episode
         self.said, self.steps, self.ends = [], [], []
 
-    def on_start(self, lesson):
-        self.said.append(("start", lesson.step))
+    def on_start(self, loop):
+        self.said.append(("start", loop.step))
 
-    def on_step(self, lesson):
-        assert lesson.agent.steps == lesson.step
-        self.steps.append((lesson.step, lesson.state, lesson.action, lesson.reward, lesson.next_state, lesson.over))
-        return lesson.step != self.stop_at
+    def on_step(self, loop):
+        assert loop.agent.steps == loop.step
+        self.steps.append((loop.step, loop.state, loop.action, loop.reward, loop.next_state, loop.over))
+        return loop.step != self.stop_at
 
-    def on_episode_end(self, lesson):
-        self.ends.append((lesson.episode, lesson.episode_return, lesson.episode_steps, lesson.step))
-        return lesson.episode != self.stop_at_episode
+    def on_episode_end(self, loop):
+        self.ends.append((loop.episode, loop.episode_return, loop.episode_steps, loop.step))
+        return loop.episode != self.stop_at_episode
 
-    def on_end(self, lesson):
-        self.said.append(("end", lesson.step))
+    def on_end(self, loop):
+        self.said.append(("end", loop.step))
 
 
 def test_callbacks_are_told_of_everything():
@@ -72,7 +72,7 @@ def test_returning_false_ends_the_lesson_and_all_are_told():
 
 def test_returning_nothing_goes_on():
     class Quiet(wl.Callback):
-        def on_step(self, lesson):
+        def on_step(self, loop):
             return None
 
     assert wl.learn(lake(), steps=30, callbacks=[Quiet()], quiet=True).steps == 30
@@ -81,7 +81,7 @@ def test_returning_nothing_goes_on():
 class Careless(wl.Callback):
     """Fails."""
 
-    def on_step(self, lesson):
+    def on_step(self, loop):
         raise ZeroDivisionError
 
 
@@ -104,7 +104,7 @@ def test_evaluating_changes_nothing_and_finds_what_is_learnt():
     assert evaluation.history[-1].returns.tolist() == [1.0] * 3
     assert evaluation.history[0].mean < 1
     assert np.array_equal(with_it.tables["target"], without.tables["target"][: len(with_it.tables["target"])])
-    assert np.array_equal(with_it.mind.streams, without.mind.streams)
+    assert np.array_equal(with_it.learner.streams, without.learner.streams)
 
 
 def test_an_environment_to_evaluate_in_can_be_given():

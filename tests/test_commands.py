@@ -13,15 +13,15 @@ import pytest
 from PIL import Image
 
 import wanderlust as wl
-from wanderlust import cli
-from wanderlust.commands.compare import median
-from wanderlust.commands.diagnose import paragraphs
-from wanderlust.commands.diagnosis import diagnosed
-from wanderlust.commands.options import as_typed, read_options
-from wanderlust.commands.threshold import best_return, threshold_of
-from wanderlust.studies import runner
-from wanderlust.studies.run import Run
-from wanderlust.studies.store import Store
+from wanderlust.cli import main as cli
+from wanderlust.cli.compare import median
+from wanderlust.cli.diagnose import paragraphs
+from wanderlust.cli.diagnosis import diagnosed
+from wanderlust.cli.options import as_typed, read_options
+from wanderlust.cli.threshold import best_return, threshold_of
+from wanderlust.experiments import runner
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.store import Store
 
 LAKE = ("FrozenLake-v1", "--env", "is_slippery=false")
 MODULE = '''
@@ -485,7 +485,7 @@ def lake_file(here, saved_lake):
 
 def test_help_needs_nothing_heavy():
     heavy = "{'numba', 'scipy', 'matplotlib', 'gymnasium', 'rich.progress'}"
-    code = f"import sys, wanderlust.cli; print(sorted({heavy} & set(sys.modules)))"
+    code = f"import sys, wanderlust.cli.main; print(sorted({heavy} & set(sys.modules)))"
     environment = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1])}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -506,7 +506,7 @@ def test_runs_in_environments_are_named_by_all_that_matters(here):
     lake = {"kind": "environment", "world": "my_lakes:make_lake", "explorer": "random", "settings": {"steps": 50}}
     run = Run(**lake)
     assert Run.from_json(run.json) == run
-    keys = {run.key, Run(**lake, told_by={"key": "hash"}).key, Run(**lake, episodes=3).key, Run(**lake, seed=1).key}
+    keys = {run.key, Run(**lake, encoder_options={"key": "hash"}).key, Run(**lake, episodes=3).key, Run(**lake, seed=1).key}
     assert len(keys) == 4
     (here / "my_lakes.py").write_text(MODULE.replace("slippery=False", "slippery=True"))
     assert Run(**lake).key not in keys
@@ -517,12 +517,12 @@ def test_runs_refuse_what_they_would_ignore():
     for extra in ({"preset": "as_published_code"}, {"until": "positive-return"}, {"measure": "values"}):
         with pytest.raises(wl.WanderlustError, match=next(iter(extra))):
             Run(**lake, **extra)
-    with pytest.raises(wl.WanderlustError, match="told_by"):
-        Run(world="toy", explorer="random", told_by={"bins": 3})
+    with pytest.raises(wl.WanderlustError, match="encoder_options"):
+        Run(world="toy", explorer="random", encoder_options={"bins": 3})
     with pytest.raises(wl.WanderlustError, match="steps"):
         Run(**lake).train()
     with pytest.raises(wl.WanderlustError, match="bins"):
-        Run(**lake, told_by={"bin": 3}, settings={"steps": 5}).train()
+        Run(**lake, encoder_options={"bin": 3}, settings={"steps": 5}).train()
 
 
 def test_a_run_in_an_environment_notes_what_happens(type_in):

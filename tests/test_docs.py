@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import wanderlust as wl
-from wanderlust.exploration.protocol import explorer_options
-from wanderlust.exploration.registry import explorer_class
+from wanderlust.explorers.protocol import class_options
+from wanderlust.explorers.registry import explorer_class
 from wanderlust.worlds import world_options
 
 ROOT = Path(__file__).parents[1]
@@ -67,10 +67,10 @@ def test_every_deviation_is_listed_with_options_that_exist():
     table = [row for part in ("Explorers", "Memory and evaluation", "Worlds") for row in rows(page, part)]
     assert sorted(int(row[0]) for row in table) == list(range(1, 27))
     known = {"with_slips", "Record.returns", "Record.steps", "Record.policy_values", "capacity", "batch"}
-    known |= {"wanderlust.planning", "wanderlust.planning.policy_value"}
+    known |= {"wanderlust.core.planning", "wanderlust.core.planning.policy_value"}
     known |= set(wl.Settings.__dataclass_fields__) | set(wl.explorer_names()) | set(wl.world_names())
     for name in wl.explorer_names():
-        known |= {option.name for option in explorer_options(explorer_class(name))}
+        known |= {option.name for option in class_options(explorer_class(name))}
     for name in wl.world_names():
         known |= {option.name for option in world_options(name)}
     for row in table:

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.learning.settings import Replay
-from wanderlust.mdp import deterministic_mdp
+from wanderlust.agents.settings import Replay
+from wanderlust.core.mdp import deterministic_mdp
 from wanderlust.worlds import World, make_world
 from wanderlust.worlds.base import Defaults
 

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import wanderlust as wl
-from wanderlust.gym.environments import WorldEnv
-from wanderlust.gym.registration import GRID_ID, WORLDS, environment_id, register_environments, register_with_gymnasium
+from wanderlust.envs.registration import GRID_ID, WORLDS, environment_id, register_environments, register_with_gymnasium
+from wanderlust.envs.world_env import WorldEnv
 from wanderlust.worlds import register_world, world_names
 
 CAVE = """
@@ -62,8 +62,8 @@ def test_every_world_of_the_package_has_an_id():
         "import gymnasium, wanderlust",
         "import wanderlust, gymnasium",
         "import wanderlust, gymnasium.spaces",
-        "import wanderlust, importlib, gymnasium; importlib.reload(wanderlust); import wanderlust.gym.environments",
-        "import wanderlust.gym.environments, gymnasium",
+        "import wanderlust, importlib, gymnasium; importlib.reload(wanderlust); import wanderlust.envs.world_env",
+        "import wanderlust.envs.world_env, gymnasium",
         "import gymnasium",
     ],
 )

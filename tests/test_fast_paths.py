@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import wanderlust as wl
 from random_mdps import random_mdps
-from wanderlust.exploration.check import run_agent
+from wanderlust.agents.session import Record
+from wanderlust.checks import run_agent
+from wanderlust.core.mdp import TabularMDP
 from wanderlust.learning.allocation import CACHE_LINE
-from wanderlust.learning.learner import IN_ANY_WAY
-from wanderlust.mdp import TabularMDP
-from wanderlust.training import Record
+from wanderlust.learning.update import IN_ANY_WAY
 from wanderlust.worlds import Defaults
 
 EXPLORERS = wl.explorer_names()
@@ -65,9 +65,9 @@ def test_random_worlds(explorer: str, mdp: TabularMDP, seed: int) -> None:
 def test_where_values_take_thousands_of_sweeps_to_settle(explorer: str) -> None:
     text = "S" + 58 * "." + "A\n\nA = treasure 1\nstep = -0.01\n"
     corridor = wl.make_world(text, name="corridor", horizon=400, budget=9000)
-    changes = {"discount": 0.999, "learning_rate": 0.002, "visitation_discount": 0.999}
+    changes = {"discount": 0.999, "learning_rate": 0.002, "gamma_w": 0.999}
     if explorer in ("ucb1", "bonus"):
-        del changes["visitation_discount"]
+        del changes["gamma_w"]
     fast, plain = both(corridor, explorer, **changes)
     assert_same(fast, plain)
     # Values that are still moving at the end show that the sweeps had work to the last.
@@ -79,7 +79,7 @@ def test_where_values_take_thousands_of_sweeps_to_settle(explorer: str) -> None:
 @pytest.mark.parametrize("world", ["taxi", "noisy-prison"])
 def test_the_leaner_manner_of_learning(explorer: str, world: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lean = wl.train(world, explorer, seed=5, steps=700, keep_trajectory=True)
-    monkeypatch.setattr("wanderlust.training.manner_of", lambda plan: IN_ANY_WAY)
+    monkeypatch.setattr("wanderlust.agents.session.update_mode", lambda spec: IN_ANY_WAY)
     assert_same(lean, wl.train(world, explorer, seed=5, steps=700, keep_trajectory=True))
 
 
@@ -88,7 +88,7 @@ def test_wall_through_both_kinds_of_sweep() -> None:
     dense_steps = 0
     for step in range(0, 4001, 100):
         session.advance(step)
-        dense_steps += int(session.mind.pace[:, 1].any())
+        dense_steps += int(session.learner.pace[:, 1].any())
     assert 0 < dense_steps < 41, "the run should meet active and dense sweeps"
     plain = wl.train("wall", "vv-ucb", seed=2, steps=4000, plain_sweeps=True)
     fast = session.record()
@@ -130,8 +130,8 @@ def test_tables_begin_with_a_line_of_the_cache_however_often_they_grow() -> None
     agent = wl.Agent("vv-ucb", n_actions=3, reward_range=(0, 1))
     for state in range(1_000):
         agent.observe(state, 0, 0.0, state + 1, terminated=False)
-        mind = agent.mind
-        rows = [*mind.values, *mind.mirror, *mind.best, mind.next_id]
+        learner = agent.learner
+        rows = [*learner.values, *learner.sweep_reward, *learner.best, learner.sweep_next]
         assert all(row.ctypes.data % CACHE_LINE == 0 for row in rows)
 
 
@@ -139,9 +139,9 @@ def test_tables_begin_with_a_line_of_the_cache_however_often_they_grow() -> None
 def test_growing_on_the_way_changes_nothing(explorer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = wl.make_world("deep-sea", depth=14)
     at_once = wl.train(world, explorer, seed=3, steps=1_500, keep_trajectory=True)
-    monkeypatch.setattr("wanderlust.training.PREPARED_STATES", 4)
+    monkeypatch.setattr("wanderlust.agents.session.PREPARED_STATES", 4)
     session = wl.Session(world, explorer, seed=3, steps=1_500, keep_trajectory=True)
-    room = session.mind.room
+    room = session.learner.room
     session.advance()
-    assert session.mind.room > room
+    assert session.learner.room > room
     assert_same(at_once, session.record())

@@ -19,18 +19,18 @@ from matplotlib.image import imread
 from rich.console import Console
 
 import wanderlust as wl
-from wanderlust.errors import InvalidSetting
-from wanderlust.reports.figures.chain import CountsOverTime, ErrorsOverTime, counts_figure, msve_figure
-from wanderlust.reports.figures.curves import curves_figure, mean_curves
-from wanderlust.reports.figures.files import FORMATS, as_files
-from wanderlust.reports.figures.maps import CountMap, maps_figure
-from wanderlust.reports.figures.scaling import Complexity, epsilon_figure, scaling_figure
-from wanderlust.reports.figures.style import shades_of, styles_of
-from wanderlust.reports.figures.triangles import ValuePanel, best_actions, toy_figure
-from wanderlust.reports.statistics import power_law
-from wanderlust.studies.reproduce import note_on, reproduce, show_report, studies_in, write_scorecard
-from wanderlust.studies.store import Store
-from wanderlust.studies.studies import EXPLORERS, Choice, find_study
+from wanderlust.core.errors import InvalidSetting
+from wanderlust.experiments.paper.registry import EXPLORERS, Choice, find_study
+from wanderlust.experiments.paper.reproduce import note_on, reproduce, show_report, studies_in, write_scorecard
+from wanderlust.experiments.reports.figures.chain import CountsOverTime, ErrorsOverTime, counts_figure, msve_figure
+from wanderlust.experiments.reports.figures.curves import curves_figure, mean_curves
+from wanderlust.experiments.reports.figures.files import FORMATS, as_files
+from wanderlust.experiments.reports.figures.maps import CountMap, maps_figure
+from wanderlust.experiments.reports.figures.scaling import Complexity, epsilon_figure, scaling_figure
+from wanderlust.experiments.reports.figures.style import shades_of, styles_of
+from wanderlust.experiments.reports.figures.triangles import ValuePanel, best_actions, toy_figure
+from wanderlust.experiments.reports.statistics import power_law
+from wanderlust.experiments.store import Store
 
 SOURCES = str(Path(wl.__file__).parents[1])
 ASKED = {
@@ -227,9 +227,9 @@ def test_people_who_confuse_colours_tell_the_explorers_apart(sight):
 
 def test_nothing_is_imported_before_something_is_drawn():
     script = (
-        "import sys, wanderlust.studies.reproduce\n"
-        "from wanderlust.studies.studies import Choice, find_study, study_names\n"
-        "from wanderlust.reports.figures import chain, scaling, triangles\n"
+        "import sys, wanderlust.experiments.paper.reproduce\n"
+        "from wanderlust.experiments.paper.registry import Choice, find_study, study_names\n"
+        "from wanderlust.experiments.reports.figures import chain, scaling, triangles\n"
         "for name in study_names():\n"
         "    study = find_study(name)\n"
         "    study.report(study.runs(Choice(quick=True)), iter(()), '')\n"

@@ -16,7 +16,7 @@ import pytest
 import wanderlust as wl
 from recorded_runs import NAMES as ALL
 from recorded_runs import Array, followed, recording, world_of
-from wanderlust.planning import policy_value, uniform_over_ties
+from wanderlust.core.planning import policy_value, uniform_over_ties
 
 EXACT = {"rtol": 1e-9, "atol": 1e-13}
 # Values of the chain span ten orders of magnitude in one linear system.
@@ -83,13 +83,13 @@ def test_settings_and_constants(name):
     d, agent = run.data, followed(name).agent
     settings, rule = agent.settings, agent.rule._asdict()
     assert (settings.discount, settings.learning_rate) == (d["gamma"], d["lrate"])
-    assert settings.visitation_discount == d["gamma_vv"]
+    assert settings.gamma_w == d["gamma_vv"]
     if run.suite != "chain27":
         assert (settings.horizon, settings.budget) == (d["maxsteps"], d["budget"])
     assert settings.problem(agent.n_actions, agent.reward_range).value_range == d["K"]
     expected = {}
     if run.explorer in ("vv-ucb", "vv-count"):
-        expected |= {"kappa": d["K"], "visitation_discount": d["gamma_vv"]}
+        expected |= {"kappa": d["K"], "gamma_w": d["gamma_vv"]}
     if run.explorer == "vv-ucb":
         # Their bound is strict by 1e-8, and the table starts another 1e-8 above it.
         expected["initial"] = d["max_VVA"] + 1e-8
@@ -150,12 +150,12 @@ def test_explanations_show_the_scores_that_are_compared(name):
     for state in np.unique(recording(name).data["s"])[:3].tolist():
         explanation = agent.explain(state)
         scores = np.array([reason.score for reason in explanation.actions])
-        before = agent.mind.streams.copy()
+        before = agent.learner.streams.copy()
         action = agent.act(state)
-        agent.mind.streams[:] = before
+        agent.learner.streams[:] = before
         assert action == explanation.chosen
         if agent.explorer in GREEDY and agent.explorer != "thompson":
-            np.testing.assert_array_equal(scores, agent.mind.scores)
+            np.testing.assert_array_equal(scores, agent.learner.scores)
             assert scores[action] == scores.max()
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wanderlust.errors import InvalidMap, InvalidSetting, InvalidWorld, UnknownName
-from wanderlust.planning import reachable_states
+from wanderlust.core.errors import InvalidMap, InvalidSetting, InvalidWorld, UnknownName
+from wanderlust.core.planning import reachable_states
 from wanderlust.worlds import GRID_ACTIONS, CellKind, check_world, make_world
 
 LEFT, RIGHT, UP, DOWN = range(4)

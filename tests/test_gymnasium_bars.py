@@ -53,9 +53,9 @@ def test_on_slippery_ice_it_comes_near_the_optimum(bars):
     shares = []
 
     class Shares(bars.wl.Callback):
-        def on_step(self, lesson):
-            if lesson.step % 4_000 == 0:
-                shares.append(bars.greedy_share(lesson))
+        def on_step(self, loop):
+            if loop.step % 4_000 == 0:
+                shares.append(bars.greedy_share(loop))
                 return shares[-1] < 0.85
             return None
 

@@ -11,9 +11,9 @@ import pytest
 from gymnasium import spaces
 
 import wanderlust as wl
-from wanderlust.errors import BadFile, EnvironmentFailed, InvalidObservation, InvalidSetting
-from wanderlust.exploration.check import run_agent
-from wanderlust.practice.defaults import SWEEPS
+from wanderlust.checks import run_agent
+from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidObservation, InvalidSetting
+from wanderlust.training.adaptive import SWEEPS
 
 
 class Corridor(gym.Env):
@@ -49,7 +49,7 @@ def same(one, other):
     """Tell whether two agents are the same to the last bit."""
     assert one.steps == other.steps
     assert one.reward_range == other.reward_range
-    assert np.array_equal(one.mind.streams, other.mind.streams)
+    assert np.array_equal(one.learner.streams, other.learner.streams)
     assert np.array_equal(one.visits[: one.env.n_states], other.visits[: one.env.n_states])
     for name, table in one.tables.items():
         assert np.array_equal(table[: one.env.n_states], other.tables[name][: one.env.n_states]), name
@@ -192,11 +192,11 @@ def test_another_range_in_the_middle_leaves_what_was_learnt_and_gives_the_untrie
 def test_another_reach_of_w_is_heeded_in_states_that_are_not_visited_again(explorer):
     def taught(discount, **settings):
         how = wl.Settings(**settings)
-        agent = wl.Agent(explorer, n_actions=2, reward_range=(0, 1), settings=how, visitation_discount=discount)
+        agent = wl.Agent(explorer, n_actions=2, reward_range=(0, 1), settings=how, gamma_w=discount)
         for step in range(90):
             state, over = step % 9, step % 9 == 8
             agent.observe(state, step % 2, 0.0, 0 if over else state + 1, terminated=over)
-        agent.adapt(visitation_discount=0.5)
+        agent.adapt(gamma_w=0.5)
         for _ in range(300):
             agent.observe(4, 0, 0.0, 5, terminated=False)
         return agent.tables["visitation"]

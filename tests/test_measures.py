@@ -9,12 +9,12 @@ import pytest
 from rich.console import Console
 
 import wanderlust as wl
-from wanderlust.errors import InvalidSetting, UnknownName
-from wanderlust.planning import optimal_values, policy_value, policy_values, uniform_over_ties
-from wanderlust.studies.reproduce import reproduce
-from wanderlust.studies.run import Run
-from wanderlust.studies.store import Store, read
-from wanderlust.studies.studies import Choice, find_study
+from wanderlust.core.errors import InvalidSetting, UnknownName
+from wanderlust.core.planning import optimal_values, policy_value, policy_values, uniform_over_ties
+from wanderlust.experiments.paper.registry import Choice, find_study
+from wanderlust.experiments.paper.reproduce import reproduce
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.store import Store, read
 
 CHAIN = Run(
     world="chain",
@@ -113,7 +113,7 @@ def carry_out(study, choice, folder):
 
 
 def test_growth_with_the_deep_sea(tmp_path, monkeypatch):
-    monkeypatch.setattr("wanderlust.studies.deep_sea_scaling.QUICK_DEPTHS", (4, 6, 8, 10))
+    monkeypatch.setattr("wanderlust.experiments.paper.deep_sea_scaling.QUICK_DEPTHS", (4, 6, 8, 10))
     choice = Choice(explorers=("vv-ucb", "vv-count"), seeds=2, quick=True)
     assert "16 of 16" not in (printed := carry_out("deep-sea-scaling", choice, tmp_path))
     assert printed.count("8 of 8") == 2
@@ -127,7 +127,7 @@ def test_growth_with_the_deep_sea(tmp_path, monkeypatch):
 
 
 def test_the_chain(tmp_path, monkeypatch):
-    monkeypatch.setattr("wanderlust.studies.chain.QUICK_LENGTHS", (5, 7, 27))
+    monkeypatch.setattr("wanderlust.experiments.paper.chain.QUICK_LENGTHS", (5, 7, 27))
     choice = Choice(explorers=("vv-ucb", "vv-count", "ucb1"), seeds=1, quick=True)
     carry_out("chain", choice, tmp_path)
     folder = tmp_path / "chain-quick"

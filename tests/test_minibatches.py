@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from oracle.chance import Chance
 from oracle.memory import Memory
-from wanderlust.compiled import entry
+from wanderlust._numba.jit import entry
+from wanderlust.learning.random_streams import REPLAY, new_streams
 from wanderlust.learning.replay import draw_places, draw_places_at_once, shuffle_front
-from wanderlust.streams import REPLAY, new_streams
 
 SEEDS = st.integers(0, 2**32 - 1)
 

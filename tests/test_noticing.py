@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
-from wanderlust.learning.mind import N_MULTI
-from wanderlust.learning.revision import idle_start
-from wanderlust.practice.clock import ENOUGH, Clock
-from wanderlust.practice.defaults import Outlook, options_for
-from wanderlust.practice.idleness import DETOUR
+from wanderlust.learning.adjustments import idle_start
+from wanderlust.learning.state import N_MULTI
+from wanderlust.training.adaptive import TaskEstimate, options_for
+from wanderlust.training.idle_actions import DETOUR
+from wanderlust.training.time_penalty import ENOUGH, TimePenalty
 
 
 class Hurry(gym.Env):
@@ -39,16 +39,16 @@ class Hurry(gym.Env):
 
 
 class Last(wl.Callback):
-    """Keeps the lesson."""
+    """Keeps the loop."""
 
-    def on_step(self, lesson):
-        self.lesson = lesson
+    def on_step(self, loop):
+        self.loop = loop
 
 
 def lesson_of(env, explorer="vv-ucb", steps=300, **changes):
     last = Last()
     agent = wl.learn(env, explorer, steps=steps, seed=3, callbacks=[last], quiet=True, **changes)
-    return agent, last.lesson
+    return agent, last.loop
 
 
 # --- The clock -----------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ steps_apart = st.lists(st.integers(1, 500), min_size=ENOUGH, max_size=12, unique
 
 @given(steps_apart, st.floats(1e-4, 0.5), st.floats(0.1, 100))
 def test_rewards_on_a_falling_line_are_worth_what_they_were_at_once(steps, loss, reward):
-    clock = Clock()
+    clock = TimePenalty()
     for n, step in enumerate(steps):
         assert clock.falls == (n >= ENOUGH)
         clock = clock.after(step, reward - loss * step)
@@ -75,7 +75,7 @@ def test_rewards_on_a_falling_line_are_worth_what_they_were_at_once(steps, loss,
     ids=["constant", "nearly", "rising", "not the last"],
 )
 def test_other_rewards_are_worth_what_is_paid(rewards):
-    clock = Clock()
+    clock = TimePenalty()
     for step, reward in enumerate(rewards, start=1):
         clock = clock.after(step, reward)
     assert clock.per_step == 0.0
@@ -84,10 +84,10 @@ def test_other_rewards_are_worth_what_is_paid(rewards):
 
 
 def test_ends_at_the_same_step_tell_nothing():
-    clock = Clock()
+    clock = TimePenalty()
     for _ in range(10):
         clock = clock.after(7, 0.5)
-    assert clock == Clock(((7, 0.5),))
+    assert clock == TimePenalty(((7, 0.5),))
 
 
 def test_the_user_is_told_of_the_clock(capsys):
@@ -99,9 +99,9 @@ def test_the_user_is_told_of_the_clock(capsys):
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "bonus", "epsilon-greedy", "random"])
 def test_ends_paid_earlier_count_as_those_after_the_clock_was_noticed(explorer):
-    agent, lesson = lesson_of(Hurry(), explorer, steps=1_000)
-    assert lesson.clock.per_step == pytest.approx(0.01)
-    assert lesson.recent_returns[-1] < 1.0, "what is reported is what was paid"
+    agent, loop = lesson_of(Hurry(), explorer, steps=1_000)
+    assert loop.clock.per_step == pytest.approx(0.01)
+    assert loop.recent_returns[-1] < 1.0, "what is reported is what was paid"
     assert agent.tables["target"][4, 1] == pytest.approx(1.0)
     assert agent.reward_range == pytest.approx((0.0, 1.0))
     never = lesson_of(Hurry(), explorer, steps=1_000, adapt=False)[0]
@@ -110,9 +110,9 @@ def test_ends_paid_earlier_count_as_those_after_the_clock_was_noticed(explorer):
 
 def test_all_are_repaid_the_moment_the_clock_is_noticed():
     class Ends(wl.Callback):
-        def on_step(self, lesson):
-            if lesson.clock.falls:
-                rows = lesson.agent.mind.row_floats[2, : lesson.agent.mind.numbers[1]]
+        def on_step(self, loop):
+            if loop.clock.falls:
+                rows = loop.agent.learner.row_floats[2, : loop.agent.learner.numbers[1]]
                 self.paid = rows[rows > 0]
                 return False
             return None
@@ -136,37 +136,37 @@ def test_w_starts_lower_for_what_mostly_does_nothing():
 
 def test_untried_actions_start_where_the_idleness_of_their_kind_says():
     env = wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key="hash", reset_seed=0)
-    agent, lesson = lesson_of(env, steps=60)
-    tries, w = agent.visits, agent.tables["visitation"]
+    agent, loop = lesson_of(env, steps=60)
+    visits, w = agent.visits, agent.tables["visitation"]
     moves = np.array([0, 1, 2])
-    tried, idle = lesson.idleness.counts
-    assert (tried == (tries > 0).sum(axis=0)).all()
+    tried, idle = loop.idleness.counts
+    assert (tried == (visits > 0).sum(axis=0)).all()
     assert idle[[0, 1]].sum() == 0, "turning always does something"
-    untried = np.flatnonzero(tries[lesson.next_state] == 0)
+    untried = np.flatnonzero(visits[loop.next_state] == 0)
     assert len(untried)
     for action in untried:
         expected = idle_start(agent.rule.initial, 0.99, DETOUR, tried[action], idle[action])
-        assert w[lesson.next_state, action] == pytest.approx(expected)
-    assert tries[:, moves].sum() > tries[:, 3:].sum(), "what does something is tried first"
+        assert w[loop.next_state, action] == pytest.approx(expected)
+    assert visits[:, moves].sum() > visits[:, 3:].sum(), "what does something is tried first"
 
 
 def test_everything_is_tried_in_the_end():
-    agent, lesson = lesson_of(Hurry(), steps=200)
+    agent, loop = lesson_of(Hurry(), steps=200)
     assert (agent.visits[:5] > 0).all()
-    assert lesson.idleness.counts.tolist() == [[5, 5, 5, 5], [1, 0, 5, 5]]
+    assert loop.idleness.counts.tolist() == [[5, 5, 5, 5], [1, 0, 5, 5]]
 
 
 def test_idle_actions_do_not_wait_once_chance_was_met():
     class UntilChance(wl.Callback):
-        def on_step(self, lesson):
-            self.lesson = lesson
-            return not lesson.expected.meets_chance
+        def on_step(self, loop):
+            self.loop = loop
+            return not loop.expected.is_stochastic
 
     met = UntilChance()
     agent = wl.learn(Hurry(slip=0.5), steps=400, seed=3, callbacks=[met], quiet=True)
     known, untried = agent.env.n_states, agent.visits == 0
-    assert met.lesson.expected.meets_chance
-    assert met.lesson.idleness.counts[1].any()
+    assert met.loop.expected.is_stochastic
+    assert met.loop.idleness.counts[1].any()
     assert untried[:known].any()
     assert (agent.tables["visitation"][:known][untried[:known]] == agent.rule.initial).all()
 
@@ -188,12 +188,12 @@ def test_where_nothing_waits(env, changes):
 
 @pytest.mark.parametrize("stop", [30, 150])
 def test_what_was_noticed_is_kept_in_files(stop, tmp_path):
-    whole, lesson = lesson_of(Hurry(), steps=400)
+    whole, loop = lesson_of(Hurry(), steps=400)
     wl.learn(Hurry(), steps=stop, seed=3, quiet=True, save=tmp_path / "agent.npz", budget=400)
     last = Last()
     again = wl.learn(Hurry(), steps=400, quiet=True, resume=tmp_path / "agent.npz", callbacks=[last])
-    assert last.lesson.clock == lesson.clock
-    assert np.array_equal(last.lesson.idleness.counts, lesson.idleness.counts)
+    assert last.loop.clock == loop.clock
+    assert np.array_equal(last.loop.idleness.counts, loop.idleness.counts)
     for name, table in whole.tables.items():
         assert np.array_equal(table, again.tables[name]), name
 
@@ -206,33 +206,33 @@ def test_what_was_noticed_is_kept_in_files(stop, tmp_path):
 )
 def test_exploration_weighs_less_and_less_once_there_is_something_to_choose_from(in_bins, weights, discounts):
     agent = wl.Agent("vv-ucb", n_actions=4, reward_range=(0, 1))
-    names = ("kappa", "visitation_discount", "initial_bound")
-    nothing_yet = options_for(agent, Outlook((0.0, 0.0), True, 0), names, in_bins=in_bins)
+    names = ("kappa", "gamma_w", "initial_bound")
+    nothing_yet = options_for(agent, TaskEstimate((0.0, 0.0), True, 0), names, in_bins=in_bins)
     paper = agent.settings.problem(4, (0.0, 0.0)).value_range
     assert nothing_yet == {"kappa": paper, "initial_bound": "here"}
     paper = agent.settings.problem(4, (0.0, 1.0)).value_range
-    stages = [options_for(agent, Outlook((0.0, 1.0), True, stage), names, in_bins=in_bins) for stage in range(101)]
-    next_weighs = [options["kappa"] * (1 - options["visitation_discount"]) / paper for options in stages]
-    looks_ahead = [options["visitation_discount"] for options in stages]
+    stages = [options_for(agent, TaskEstimate((0.0, 1.0), True, stage), names, in_bins=in_bins) for stage in range(101)]
+    next_weighs = [options["kappa"] * (1 - options["gamma_w"]) / paper for options in stages]
+    looks_ahead = [options["gamma_w"] for options in stages]
     assert next_weighs == sorted(next_weighs, reverse=True)
     assert looks_ahead == sorted(looks_ahead, reverse=True)
     assert (next_weighs[0], next_weighs[-1]) == pytest.approx(weights)
     assert (looks_ahead[0], looks_ahead[-1]) == pytest.approx(discounts)
-    assert options_for(agent, Outlook((0.0, 1.0), False, 0), names, in_bins=in_bins) == {}
+    assert options_for(agent, TaskEstimate((0.0, 1.0), False, 0), names, in_bins=in_bins) == {}
 
 
 def test_the_next_step_weighs_the_same_however_far_the_caller_lets_w_look():
-    agent = wl.Agent("vv-ucb", n_actions=4, reward_range=(0, 1), visitation_discount=0.95)
-    given = options_for(agent, Outlook((0.0, 1.0), True, 0), ("kappa", "initial_bound"), in_bins=False)
+    agent = wl.Agent("vv-ucb", n_actions=4, reward_range=(0, 1), gamma_w=0.95)
+    given = options_for(agent, TaskEstimate((0.0, 1.0), True, 0), ("kappa", "initial_bound"), in_bins=False)
     assert sorted(given) == ["initial_bound", "kappa"]
     paper = agent.settings.problem(4, (0.0, 1.0)).value_range
     assert given["kappa"] * (1 - 0.95) / paper == pytest.approx(0.02)
 
 
 def test_worlds_of_the_paper_keep_its_settings_even_where_chance_has_its_say():
-    agent, lesson = lesson_of("wanderlust/NoisyToy-v0", steps=1_500)
-    assert agent.mind.numbers[N_MULTI] > 0
-    assert lesson.adapts == ()
+    agent, loop = lesson_of("wanderlust/NoisyToy-v0", steps=1_500)
+    assert agent.learner.numbers[N_MULTI] > 0
+    assert loop.adapts == ()
     paper = wl.make_world("noisy-toy").defaults
-    assert agent.rule.visitation_discount == paper.visitation_discount == 0.9
+    assert agent.rule.gamma_w == paper.gamma_w == 0.9
     assert agent.settings.learning_rate == paper.learning_rate == 0.1

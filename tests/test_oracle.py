@@ -15,10 +15,10 @@ import wanderlust as wl
 from oracle import SlowRecord, train_slowly
 from oracle.chance import Chance
 from oracle.explorers import EXPLORERS
-from wanderlust import streams
-from wanderlust.exploration.registry import explorer_class
-from wanderlust.learning.settings import Replay
-from wanderlust.mdp import TabularMDP, deterministic_mdp
+from wanderlust.agents.settings import Replay
+from wanderlust.core.mdp import TabularMDP, deterministic_mdp
+from wanderlust.explorers.registry import explorer_class
+from wanderlust.learning import random_streams as streams
 from wanderlust.worlds import World, make_world
 from wanderlust.worlds.base import Defaults
 
@@ -189,10 +189,10 @@ def test_more_states_than_there_is_room_for_at_first(explorer: str) -> None:
         ("ucb1", {"kappa": 0.0}),
         ("ucb1", {"kappa": 0.3, "untried_value": 2.5}),
         ("vv-ucb", {"log_plus_one": True}),
-        ("vv-ucb", {"kappa": 0.1, "visitation_discount": 0.5, "initial_margin": 1.0}),
-        ("vv-ucb", {"visitation_discount": 0.0}),
+        ("vv-ucb", {"kappa": 0.1, "gamma_w": 0.5, "initial_margin": 1.0}),
+        ("vv-ucb", {"gamma_w": 0.0}),
         ("vv-count", {"terminal_count": "largest"}),
-        ("vv-count", {"untried_bound": "equation", "visitation_discount": 0.6}),
+        ("vv-count", {"untried_bound": "equation", "gamma_w": 0.6}),
         ("epsilon-greedy", {"epsilon_start": 0.5, "epsilon_end": 0.5}),
         ("bootstrapped", {"dither": True}),
         ("bootstrapped", {"noise": 0.0, "evaluated": "behaviour"}),
@@ -260,7 +260,7 @@ def small_runs(draw: st.DrawFn, explorer: str, memory: str) -> dict[str, Any]:
         "preset": draw(st.sampled_from(["as_written", "as_published_code"])),
         "initial": draw(st.sampled_from(["zero", "optimistic"])),
         "discount": draw(st.sampled_from([0.99, 0.9, 0.0])),
-        "visitation_discount": draw(st.sampled_from([0.99, 0.9, 0.5])),
+        "gamma_w": draw(st.sampled_from([0.99, 0.9, 0.5])),
         "learning_rate": draw(st.sampled_from([0.5, 0.1, 1.0])),
         "evaluate_every": draw(st.integers(1, 20)),
         "replay": replay,

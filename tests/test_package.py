@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import wanderlust as wl
-from wanderlust.compiled import COMPILED
+from wanderlust._numba.jit import COMPILED
 
 SOURCES = Path(wl.__file__).parent
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from random_mdps import random_mdps
-from wanderlust.errors import InvalidSetting
-from wanderlust.mdp import TabularMDP, deterministic_mdp
-from wanderlust.planning import (
+from wanderlust.core.errors import InvalidSetting
+from wanderlust.core.mdp import TabularMDP, deterministic_mdp
+from wanderlust.core.planning import (
     discounted_return,
     expected_reward,
     optimal_values,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.gym.environments import WorldEnv
-from wanderlust.gym.picture import LONGEST_SIDE, SMALLEST_WIDTH, Picture
+from wanderlust.envs.rendering import LONGEST_SIDE, SMALLEST_WIDTH, Picture
+from wanderlust.envs.world_env import WorldEnv
 from wanderlust.worlds import CellKind, World
 from wanderlust.worlds.drawing import LONGEST_ROW, by_cell, letters, sheet_of, text_map
 

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wanderlust as wl
-from wanderlust.exploration.formulas import (
+from wanderlust.core.planning import optimal_values
+from wanderlust.experiments.paper.toy_example import DOWN, EPISODES, LEFT, RIGHT, UP, converge, scores, try_all, walk
+from wanderlust.explorers.formulas import (
     long_term_ucb,
     long_term_ucb_start,
     pseudocount,
@@ -20,8 +22,6 @@ from wanderlust.exploration.formulas import (
     untried_pseudocount_ucb,
     untried_ucb,
 )
-from wanderlust.planning import optimal_values
-from wanderlust.studies.toy_example import DOWN, EPISODES, LEFT, RIGHT, UP, converge, scores, try_all, walk
 
 EVERY = {LEFT, RIGHT, UP, DOWN}
 GAMMA = GAMMA_W = 0.99
@@ -39,7 +39,7 @@ VISITED = [START, cell(1, 2), LITTLE, cell(2, 3), PRISON]
 
 def new_agent(explorer, n_states=9, reward_range=(0, 2), gamma_w=GAMMA_W, **options):
     """Return an agent for so many states, and one more to be trained in (see `converge`)."""
-    how = wl.Settings(discount=GAMMA, learning_rate=1.0, visitation_discount=gamma_w)
+    how = wl.Settings(discount=GAMMA, learning_rate=1.0, gamma_w=gamma_w)
     return wl.Agent(explorer, n_states=n_states + 1, n_actions=4, reward_range=reward_range, settings=how, **options)
 
 
@@ -303,13 +303,13 @@ COUNTS = st.lists(st.integers(0, 6), min_size=4, max_size=4)
 
 def drop_in(name, *, n_actions=4, gamma_w=GAMMA_W, r_max=2.0, **options):
     """Return an explorer to be given Q-values, whose W moves all the way to its target at once."""
-    return wl.explorer(
+    return wl.Explorer(
         name,
         n_states=2,
         n_actions=n_actions,
         reward_range=(0, r_max),
         learning_rate=1.0,
-        visitation_discount=gamma_w,
+        gamma_w=gamma_w,
         **options,
     )
 

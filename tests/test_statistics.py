@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wanderlust.errors import WanderlustError
-from wanderlust.reports import recap
-from wanderlust.reports.statistics import (
+from wanderlust.core.errors import WanderlustError
+from wanderlust.experiments.reports import recap
+from wanderlust.experiments.reports.statistics import (
     Percent,
     bootstrap_interval,
     interquartile_mean,

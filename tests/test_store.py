@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wanderlust.errors import BadFile, InvalidSetting, UnknownName, WanderlustError
-from wanderlust.studies import store as store_module
-from wanderlust.studies.run import Result, Run
-from wanderlust.studies.runner import run_all
-from wanderlust.studies.store import CannotWrite, Store, read
+from wanderlust.core.errors import BadFile, InvalidSetting, UnknownName, WanderlustError
+from wanderlust.experiments import store as store_module
+from wanderlust.experiments.run import Result, Run
+from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.store import CannotWrite, Store, read
 
 RUN = Run(world="toy", explorer="random", seed=3, settings={"budget": 200})
 
@@ -150,7 +150,7 @@ def test_stored_is_what_was_saved(store, result):
 
 
 def test_pausing_does_not_matter(result, monkeypatch):
-    monkeypatch.setattr("wanderlust.studies.run._PIECE", 7)
+    monkeypatch.setattr("wanderlust.experiments.run._PIECE", 7)
     assert same(RUN.train(), result)
 
 
@@ -200,7 +200,7 @@ def test_a_damaged_file_is_moved_aside_and_made_again(store, result, damage):
 
 
 def test_files_of_other_versions_are_left_alone(store, result, monkeypatch):
-    monkeypatch.setattr("wanderlust.studies.run.MATHEMATICS", 0)
+    monkeypatch.setattr("wanderlust.experiments.run.MATHEMATICS", 0)
     monkeypatch.setattr(store_module, "MATHEMATICS", 0)
     old = Run.from_json(RUN.json)
     path = store.save(old, result, 0.0)
@@ -252,9 +252,9 @@ def test_a_read_only_folder_is_a_sentence(store):
 DISK_FULL = """
 import resource, signal, sys
 from pathlib import Path
-from wanderlust.studies.run import Run
-from wanderlust.studies.runner import run_all
-from wanderlust.studies.store import Store
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.store import Store
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 small = [Run(world="toy", explorer="random", seed=s, settings={"budget": 200}) for s in (1, 2)]

@@ -17,19 +17,19 @@ import pytest
 from rich.console import Console
 
 import wanderlust as wl
-from wanderlust.errors import BadFile, UnknownName, WanderlustError
-from wanderlust.reports import scorecard, scorecard_page
-from wanderlust.reports.cells import Cell, OtherSetting, as_json, from_json
-from wanderlust.reports.recap import Samples, paper_cells, row_after_second_look
-from wanderlust.studies import estimate, recap
-from wanderlust.studies.progress import Progress
-from wanderlust.studies.recap_claims import claims_of
-from wanderlust.studies.reproduce import reproduce, show_report, studies_in, write_scorecard
-from wanderlust.studies.run import Run
-from wanderlust.studies.runner import run_all
-from wanderlust.studies.second_looks import OTHER_SETTINGS
-from wanderlust.studies.store import Store
-from wanderlust.studies.studies import EXPLORERS, Choice, find_study, study_names
+from wanderlust.core.errors import BadFile, UnknownName, WanderlustError
+from wanderlust.experiments import estimate, recap
+from wanderlust.experiments.paper.alternative_settings import OTHER_SETTINGS
+from wanderlust.experiments.paper.recap_claims import claims_of
+from wanderlust.experiments.paper.registry import EXPLORERS, Choice, find_study, study_names
+from wanderlust.experiments.paper.reproduce import reproduce, show_report, studies_in, write_scorecard
+from wanderlust.experiments.progress import Progress
+from wanderlust.experiments.reports import scorecard, scorecard_page
+from wanderlust.experiments.reports.cells import Cell, OtherSetting, as_json, from_json
+from wanderlust.experiments.reports.recap import Samples, paper_cells, row_after_second_look
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.store import Store
 
 SOURCES = str(Path(wl.__file__).parents[1])
 ENVIRONMENT = {
@@ -92,9 +92,9 @@ def test_two_jobs_give_what_one_gives(undisturbed, tmp_path):
 SCRIPT = """
 import signal
 import sys
-from wanderlust.studies.run import Run
-from wanderlust.studies.runner import run_all
-from wanderlust.studies.store import Store
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.store import Store
 # A shell has what it starts in the background ignore interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 run_all([Run.from_json(line) for line in sys.stdin], Store(sys.argv[1]), jobs=2)
@@ -447,9 +447,9 @@ def test_without_pyarrow_there_is_a_sentence(prison, monkeypatch, tmp_path):
 def test_a_failing_run_is_listed_with_its_command_and_the_code_is_1(tmp_path):
     # A horizon of -1 makes every second run fail.
     script = (
-        "import sys; from wanderlust.studies import recap\n"
+        "import sys; from wanderlust.experiments import recap\n"
         "recap.runs.__globals__['_horizons_of'] = lambda world: (11, -1)\n"
-        "from wanderlust.cli import main\n"
+        "from wanderlust.cli.main import main\n"
         "sys.argv[1:] = 'reproduce recap --worlds toy --explorers random --seeds 1 --out bad'.split()\n"
         "main()"
     )

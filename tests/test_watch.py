@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from rich.console import Console, ConsoleDimensions
 
 import wanderlust as wl
-from wanderlust.explanation import explain
-from wanderlust.watching.canvas import PROMISE, colours, fitting, painted
-from wanderlust.watching.command import watch
-from wanderlust.watching.frame import Stage
-from wanderlust.watching.run import WatchedRun, prepared
+from wanderlust.agents.explanation import explain
+from wanderlust.cli.live_view.canvas import PROMISE, colours, fitting, painted
+from wanderlust.cli.live_view.command import watch
+from wanderlust.cli.live_view.frame import Stage
+from wanderlust.cli.live_view.run import WatchedRun, prepared
 from wanderlust.worlds import CellKind
 from wanderlust.worlds.drawing import sheet_of
 
@@ -107,7 +107,7 @@ def test_what_draws_an_explorer():
     session, promise = run.session, run.look().promise
     for state in np.flatnonzero(~np.isnan(promise)):
         number = int(session.course.ids[state])
-        reasons = explain(session.rule, number, int(state), session.mind, session.plan).actions
+        reasons = explain(session.rule, number, int(state), session.learner, session.spec).actions
         assert promise[state] == max(reason.score for reason in reasons)
 
 

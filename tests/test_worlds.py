@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from random_mdps import random_mdps
-from wanderlust.errors import InvalidSetting, InvalidWorld, UnknownName
-from wanderlust.planning import expected_reward, optimal_values, reachable_states
+from wanderlust.core.errors import InvalidSetting, InvalidWorld, UnknownName
+from wanderlust.core.planning import expected_reward, optimal_values, reachable_states
 from wanderlust.worlds import (
     CellKind,
     World,
@@ -126,7 +126,7 @@ def test_the_chain_is_that_of_the_published_code():
     assert reachable_states(world.mdp).all()
     defaults = world.defaults
     assert (defaults.horizon, defaults.budget, defaults.replay) == (200_000, 200_000, "none")
-    assert (defaults.learning_rate, defaults.visitation_discount) == (0.1, 0.999)
+    assert (defaults.learning_rate, defaults.gamma_w) == (0.1, 0.999)
     assert (defaults.epsilon_start, defaults.epsilon_end) == (0.1, 0.1)
 
 
@@ -233,8 +233,8 @@ def test_certain_success_changes_nothing():
 
 def test_noise_brings_the_settings_of_the_paper():
     noisy = make_world("noisy-toy").defaults
-    assert (noisy.learning_rate, noisy.visitation_discount, noisy.replay) == (0.1, 0.9, "full")
-    assert make_world("chain", slips=[0.9, 0.05, 0.05]).defaults.visitation_discount == 0.999
+    assert (noisy.learning_rate, noisy.gamma_w, noisy.replay) == (0.1, 0.9, "full")
+    assert make_world("chain", slips=[0.9, 0.05, 0.05]).defaults.gamma_w == 0.999
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_worlds_of_ones_own(monkeypatch):
 
 def test_worlds_load_neither_numba_nor_scipy():
     code = (
-        "import sys, wanderlust.worlds as w, wanderlust.planning\n"
+        "import sys, wanderlust.worlds as w, wanderlust.core.planning\n"
         "w.make_world('noisy-prison')\n"
         "assert not {'numba', 'scipy'} & set(sys.modules)"
     )

@@ -1,6 +1,6 @@
 """`python -m wanderlust` is the command line."""
 
-from wanderlust.cli import main
+from wanderlust.cli.main import main
 
 # Processes that help with many runs import this file once more.
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from typing import Any
 
 from oracle.chance import Chance
 from oracle.memory import END, Memory, Outcome, Transition, tally
-from wanderlust.learning.settings import Settings
+from wanderlust.agents.settings import Settings
 from wanderlust.worlds import World
 
 Signal = Callable[[float, int, int, bool], float]

@@ -10,7 +10,7 @@ from oracle.chance import Chance
 from oracle.explorers import EXPLORERS
 from oracle.learning import QLearning
 from oracle.memory import Transition
-from wanderlust.presets import resolve
+from wanderlust.agents.presets import resolve
 from wanderlust.worlds import World
 
 

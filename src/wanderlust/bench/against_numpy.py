@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from wanderlust.agents.session import Session, train
 from wanderlust.bench.plain_numpy import Transcription, Transition, Tuned
 from wanderlust.bench.result import best_of, faster
 from wanderlust.bench.timing import MICRO, Lines, whole_run
-from wanderlust.planning import reachable_states
-from wanderlust.training import Session, train
+from wanderlust.core.planning import reachable_states
 from wanderlust.worlds import World, make_world
 
 

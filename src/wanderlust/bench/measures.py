@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
-from wanderlust.agent import Agent
+from wanderlust.agents.agent import Agent
+from wanderlust.agents.session import Session, train
 from wanderlust.bench.against_numpy import against_numpy
 from wanderlust.bench.peers import peers
 from wanderlust.bench.result import best_of, faster, limited, middle_of, within
@@ -15,8 +16,7 @@ from wanderlust.bench.startup import cold_start, help_time
 from wanderlust.bench.sweeps import active_against_dense, deep_sea, minibatches, sweep_against_stream
 from wanderlust.bench.timing import MICRO, NANO, Lines
 from wanderlust.learning.allocation import trimmed
-from wanderlust.learning.mind import N_STATES
-from wanderlust.training import Session, train
+from wanderlust.learning.state import N_STATES
 from wanderlust.worlds import World, make_world
 
 
@@ -57,8 +57,8 @@ def growth(quick: bool) -> Lines:
         session = Session(make_world("deep-sea", depth=depth), "vv-ucb", seed=1, steps=steps + turns * stretch)
         session.advance(steps)
         t = best_of(turns, partial(_go_on, session, stretch))[0] / stretch
-        n_pairs = int(session.mind.numbers[N_STATES]) * session.plan.n_actions
-        size = sum(array.nbytes for array in trimmed(session.mind, session.plan))
+        n_pairs = int(session.learner.numbers[N_STATES]) * session.spec.n_actions
+        size = sum(array.nbytes for array in trimmed(session.learner, session.spec))
         points.append((float(n_pairs), NANO * t))
         costs.append(NANO * t / n_pairs)
         notes.append(f"N={depth}: {n_pairs:,} pairs, {MICRO * t:.1f} µs, {size / 2**20:.1f} MiB")
@@ -97,7 +97,7 @@ def step_by_step(quick: bool) -> Lines:
 
 def startup(quick: bool) -> Lines:
     """Time first uses in new processes."""
-    first, second = cold_start(tries=1 if quick else 2)
+    first, second = cold_start(visits=1 if quick else 2)
     yield limited("first ever run of an explorer, in a new process, compilation included", first, 15, unit="s")
     yield limited("the same from the second process on, to the end of the first step", second, 1.5, unit="s")
     yield limited("wanderlust --help", help_time(), 0.5, unit="s")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust.mdp import FloatArray, TabularMDP
+from wanderlust.core.mdp import FloatArray, TabularMDP
 
 Transition = tuple[int, int, float, int, bool]
 """State, action, reward, next state, and whether the episode is over."""
@@ -21,7 +21,7 @@ class Transcription:
 
     def __init__(self, mdp: TabularMDP, rule: Any, *, discount: float, learning_rate: float) -> None:
         n_states, n_actions = mdp.n_states, mdp.n_actions
-        visitation = rule.blueprint().visitation
+        visitation = rule.extra_tables().visitation
         self.discount, self.rate, self.discount_w = discount, learning_rate, visitation.discount
         self.minimise = visitation.minimise
         self.q_behaviour = np.zeros((n_states, n_actions))
@@ -70,7 +70,7 @@ class Tuned:
 
     def __init__(self, mdp: TabularMDP, rule: Any, *, discount: float, learning_rate: float) -> None:
         n_states, self.n_actions = mdp.n_states, mdp.n_actions
-        visitation = rule.blueprint().visitation
+        visitation = rule.extra_tables().visitation
         self.rate, self.minimise = learning_rate, visitation.minimise
         self.discounts = (discount, visitation.discount)
         # One more state, whose value stays 0, stands for the end of an episode.

@@ -6,46 +6,46 @@ from typing import Any
 
 import numpy as np
 
+from wanderlust._numba.jit import by_reference, entry
+from wanderlust.agents.session import Session, train
 from wanderlust.bench.result import best_of, faster, within
 from wanderlust.bench.timing import MICRO, Lines, a_run
-from wanderlust.compiled import by_reference, entry
-from wanderlust.learning.dense import sweep_dense
-from wanderlust.learning.mind import N_STATES, N_STORED, Mind, Plan
+from wanderlust.learning.dense_sweep import sweep_dense
 from wanderlust.learning.replay import shuffle_front
-from wanderlust.training import Session, train
+from wanderlust.learning.state import N_STATES, N_STORED, LearnerState, TableSpec
 from wanderlust.worlds import World, make_world
 
 
 @entry
-def _sweep_often(table: int, mind: Mind, plan: Plan, times: int) -> None:
+def _sweep_often(table: int, learner: LearnerState, spec: TableSpec, times: int) -> None:
     for _ in range(times):
-        sweep_dense(table, mind, plan)
+        sweep_dense(table, learner, spec)
 
 
 @entry
-def _stream_often(values: Any, reward: Any, next_id: Any, times: int) -> None:
+def _stream_often(values: Any, reward: Any, sweep_next: Any, times: int) -> None:
     """Read and write the arrays of a sweep in order: its arithmetic, with the next state's number for its value."""
     for _ in range(times):
         for pair in range(len(values)):
-            values[pair] = values[pair] + 0.5 * ((reward[pair] + 0.99 * next_id[pair]) - values[pair])
+            values[pair] = values[pair] + 0.5 * ((reward[pair] + 0.99 * sweep_next[pair]) - values[pair])
 
 
 def sweep_against_stream(quick: bool) -> Lines:
     """Compare one dense sweep of W over all of `wall` with streaming the same arrays once."""
     session = Session("wall", "vv-ucb", seed=1)
     session.advance(60_000)
-    mind, plan, times = session.mind, session.plan, 500
-    n_pairs = int(mind.numbers[N_STATES] + 1) * plan.n_actions
-    table = plan.visitation
-    values, reward = mind.values[table, :n_pairs].copy(), mind.mirror[table, :n_pairs].copy()
-    next_id = mind.next_id[:n_pairs].copy()
-    m, p = by_reference(mind), by_reference(plan)
+    learner, spec, times = session.learner, session.spec, 500
+    n_pairs = int(learner.numbers[N_STATES] + 1) * spec.n_actions
+    table = spec.visitation
+    values, reward = learner.values[table, :n_pairs].copy(), learner.sweep_reward[table, :n_pairs].copy()
+    sweep_next = learner.sweep_next[:n_pairs].copy()
+    m, p = by_reference(learner), by_reference(spec)
     _sweep_often(table, m, p, 1)
-    _stream_often(values, reward, next_id, 1)
+    _stream_often(values, reward, sweep_next, 1)
     ours, stream = best_of(
         5 if quick else 20,
         lambda: _sweep_often(table, m, p, times),
-        lambda: _stream_often(values, reward, next_id, times),
+        lambda: _stream_often(values, reward, sweep_next, times),
     )
     yield within(
         f"one dense W sweep over {n_pairs:,} pairs, against streaming its arrays",
@@ -62,7 +62,7 @@ def active_against_dense(quick: bool) -> Lines:
     # A dense sweep over the whole world, as the work list would have to be replaced by once all is discovered.
     session = Session(wall, "vv-ucb", seed=1)
     session.advance(60_000)
-    m, p = by_reference(session.mind), by_reference(session.plan)
+    m, p = by_reference(session.learner), by_reference(session.spec)
     _sweep_often(0, m, p, 1)
     # Both take hundredths of a second, and many turns: so both find moments in which a busy machine leaves them alone.
     ours, dense = best_of(
@@ -98,8 +98,8 @@ def deep_sea(quick: bool) -> Lines:
     )
     session = Session(world, "vv-ucb", seed=1)
     session.advance(60_000)
-    m, p = by_reference(session.mind), by_reference(session.plan)
-    vectorised = best_of(10, lambda: _sweep_often(session.plan.visitation, m, p, times))[0]
+    m, p = by_reference(session.learner), by_reference(session.spec)
+    vectorised = best_of(10, lambda: _sweep_often(session.spec.visitation, m, p, times))[0]
     yield faster(
         f"deep-sea 50, vv-ucb, {steps:,} steps, against plain sweeps of all three tables",
         MICRO * ours / steps,
@@ -111,9 +111,9 @@ def deep_sea(quick: bool) -> Lines:
 
 
 @entry
-def _draw_often(mind: Mind, plan: Plan, times: int) -> None:
+def _draw_often(learner: LearnerState, spec: TableSpec, times: int) -> None:
     for _ in range(times):
-        shuffle_front(mind.memory, mind.numbers[N_STORED], plan.batch, mind.streams, mind.drawn)
+        shuffle_front(learner.memory, learner.numbers[N_STORED], spec.batch, learner.streams, learner.drawn)
 
 
 def minibatches(quick: bool) -> Lines:
@@ -121,9 +121,9 @@ def minibatches(quick: bool) -> Lines:
     n_stored, batch, times = 500_000, 1024, 100
     session = Session("wall", "bootstrapped", seed=1)
     session.advance(500)
-    mind = session.mind._replace(memory=np.arange(n_stored, dtype=np.uint32))
-    mind.numbers[N_STORED] = n_stored
-    m, p = by_reference(mind), by_reference(session.plan)
+    learner = session.learner._replace(memory=np.arange(n_stored, dtype=np.uint32))
+    learner.numbers[N_STORED] = n_stored
+    m, p = by_reference(learner), by_reference(session.spec)
     _draw_often(m, p, 1)
     generator = np.random.default_rng(0)
     ours, numpy = best_of(

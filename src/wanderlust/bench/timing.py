@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from wanderlust.agents.session import train
 from wanderlust.bench.result import Result, Skipped, best_of
-from wanderlust.training import train
 from wanderlust.worlds import World
 
 Lines = Iterator[Result | Skipped]

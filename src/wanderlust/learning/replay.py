@@ -9,7 +9,7 @@ the moment (`rates`), which is 0 for those not drawn, and one straight pass over
 faster than jumping about.
 
 A head of an ensemble whose every remembered pair is exactly where its target would have it cannot be moved by any
-minibatch. It falls asleep, and draws none until something new is remembered.
+minibatch. It falls converged, and draws none until something new is remembered.
 """
 
 from __future__ import annotations
@@ -17,11 +17,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.compiled import compiled, inlined
-from wanderlust.learning.dense import best_of_all, four_targets
-from wanderlust.learning.mind import (
-    BEDTIME,
+from wanderlust._numba.jit import compiled, inlined
+from wanderlust.learning.dense_sweep import best_of_all, four_targets
+from wanderlust.learning.random_streams import (
+    HALF,
+    LOW_HALF,
+    REPLAY,
+    STRIDE,
+    Streams,
+    is_fair,
+    is_surely_fair,
+    scaled,
+    scrambled,
+)
+from wanderlust.learning.state import (
     BEST_COST,
+    CONVERGENCE_CHECK_EVERY,
     FULL,
     LISTED_COST,
     N_MULTI,
@@ -34,11 +45,10 @@ from wanderlust.learning.mind import (
     STEP,
     TARGET,
     Floats,
-    Mind,
-    Plan,
+    LearnerState,
+    TableSpec,
 )
-from wanderlust.learning.update import best_action_value, moved_with_prior, outcome_target
-from wanderlust.streams import HALF, LOW_HALF, REPLAY, STRIDE, Streams, is_fair, is_surely_fair, scaled, scrambled
+from wanderlust.learning.td import best_action_value, moved_with_prior, outcome_target
 
 ONE = np.uint64(1)
 
@@ -98,71 +108,71 @@ def draw_places_at_once(n: int, n_samples: int, streams: Streams, places: Places
 
 
 @inlined
-def is_certain(mind: Mind, plan: Plan) -> bool:
+def is_deterministic(learner: LearnerState, spec: TableSpec) -> bool:
     """Tell whether every remembered pair has one outcome, for ever remembered."""
-    return bool(plan.memory == FULL and mind.numbers[N_MULTI] == 0)
+    return bool(spec.memory == FULL and learner.numbers[N_MULTI] == 0)
 
 
 @inlined
-def is_small(cost: int, mind: Mind, plan: Plan) -> bool:
+def is_small(cost: int, learner: LearnerState, spec: TableSpec) -> bool:
     """Tell whether a pass over all pairs is faster than so costly a look at each of a minibatch."""
-    n_pairs = (mind.numbers[N_STATES] + 1) * plan.n_actions
-    return bool(n_pairs <= cost * min(plan.batch, mind.numbers[N_STORED]))
+    n_pairs = (learner.numbers[N_STATES] + 1) * spec.n_actions
+    return bool(n_pairs <= cost * min(spec.batch, learner.numbers[N_STORED]))
 
 
 @inlined
-def nothing_moves(table: int, prior_weight: float, mind: Mind, plan: Plan) -> bool:
+def nothing_moves(table: int, prior_weight: float, learner: LearnerState, spec: TableSpec) -> bool:
     """Tell whether any minibatch would leave a table as it is: every pair has one outcome and is at its target."""
-    if not is_certain(mind, plan):
+    if not is_deterministic(learner, spec):
         return False
-    values, best, reward = mind.values[table], mind.best[table], mind.mirror[TARGET]
-    rate, discount = plan.learning_rate, plan.discount[table]
-    for pair in range(plan.n_actions, (mind.numbers[N_STATES] + 1) * plan.n_actions):
-        if mind.stored[pair] > 0:
-            target = outcome_target(reward[pair], discount, best[mind.next_id[pair]])
+    values, best, reward = learner.values[table], learner.best[table], learner.sweep_reward[TARGET]
+    rate, discount = spec.learning_rate, spec.discount[table]
+    for pair in range(spec.n_actions, (learner.numbers[N_STATES] + 1) * spec.n_actions):
+        if learner.stored[pair] > 0:
+            target = outcome_target(reward[pair], discount, best[learner.sweep_next[pair]])
             if moved_with_prior(values[pair], target, rate, prior_weight) != values[pair]:
                 return False
     return True
 
 
 @compiled
-def replay_heads(mind: Mind, plan: Plan) -> None:
+def replay_heads(learner: LearnerState, spec: TableSpec) -> None:
     """Move every head that is awake by a minibatch of its own."""
-    certain = is_certain(mind, plan)
-    in_passes = certain and is_small(LISTED_COST, mind, plan)
-    bedtime = mind.numbers[STEP] % BEDTIME == 0
-    for head in range(plan.n_heads):
-        if mind.asleep[head] != 0:
+    certain = is_deterministic(learner, spec)
+    in_passes = certain and is_small(LISTED_COST, learner, spec)
+    bedtime = learner.numbers[STEP] % CONVERGENCE_CHECK_EVERY == 0
+    for head in range(spec.n_heads):
+        if learner.converged[head] != 0:
             continue
-        table = plan.n_swept + head
+        table = spec.n_swept + head
         if in_passes:
-            update_by_pass(table, plan.prior_weight, mind, plan)
+            update_by_pass(table, spec.prior_weight, learner, spec)
         else:
-            n_drawn = draw_batch(mind, plan)
-            update_by_batch(table, n_drawn, plan.prior_weight, mind, plan)
+            n_drawn = draw_batch(learner, spec)
+            update_by_batch(table, n_drawn, spec.prior_weight, learner, spec)
             if not certain:
-                discard_batch(n_drawn, mind)
-        if bedtime and nothing_moves(table, plan.prior_weight, mind, plan):
-            mind.asleep[head] = 1
+                discard_batch(n_drawn, learner)
+        if bedtime and nothing_moves(table, spec.prior_weight, learner, spec):
+            learner.converged[head] = 1
 
 
 @compiled
-def update_by_pass(table: int, prior_weight: float, mind: Mind, plan: Plan) -> None:
+def update_by_pass(table: int, prior_weight: float, learner: LearnerState, spec: TableSpec) -> None:
     """Draw a minibatch and move its pairs, all other pairs at the rate 0."""
-    n_stored, rates, pair_of, urn = mind.numbers[N_STORED], mind.rates, mind.row_ints[ROW_PAIR], mind.memory
-    n_samples = min(plan.batch, n_stored)
-    if n_stored > plan.batch:
-        shuffle_front(urn, n_stored, n_samples, mind.streams, mind.drawn)
+    n_stored, rates, pair_of, urn = learner.numbers[N_STORED], learner.rates, learner.row_ints[ROW_PAIR], learner.memory
+    n_samples = min(spec.batch, n_stored)
+    if n_stored > spec.batch:
+        shuffle_front(urn, n_stored, n_samples, learner.streams, learner.drawn)
     for i in range(n_samples):
-        rates[pair_of[urn[i]]] = plan.learning_rate
-    n_states = mind.numbers[N_STATES] + 1
-    n_pairs = n_states * plan.n_actions
-    values, best = mind.values[table], mind.best[table]
-    move_at_rates(values[:n_pairs], rates, mind.mirror[TARGET], mind.next_id, best, plan.discount[table], prior_weight)
-    best_of_all(values, best, n_states, plan.n_actions, plan.minimise[table])
+        rates[pair_of[urn[i]]] = spec.learning_rate
+    n_states = learner.numbers[N_STATES] + 1
+    n_pairs = n_states * spec.n_actions
+    values, best = learner.values[table], learner.best[table]
+    move_at_rates(values[:n_pairs], rates, learner.sweep_reward[TARGET], learner.sweep_next, best, spec.discount[table], prior_weight)
+    best_of_all(values, best, n_states, spec.n_actions, spec.minimise[table])
     rates[:n_pairs] = 0.0
-    if table == plan.evaluated:
-        mind.numbers[POLICY_CHANGED] = 1
+    if table == spec.evaluated:
+        learner.numbers[POLICY_CHANGED] = 1
 
 
 @compiled
@@ -170,7 +180,7 @@ def move_at_rates(
     values: Floats,
     rates: Floats,
     reward: Floats,
-    next_id: NDArray[np.uint32],
+    sweep_next: NDArray[np.uint32],
     best: Floats,
     discount: float,
     prior_weight: float,
@@ -179,7 +189,7 @@ def move_at_rates(
     whole = len(values) - len(values) % 4
     for a in range(0, whole, 4):
         b, c, d = a + 1, a + 2, a + 3
-        target_a, target_b, target_c, target_d = four_targets(a, reward, next_id, best, discount)
+        target_a, target_b, target_c, target_d = four_targets(a, reward, sweep_next, best, discount)
         value_a, value_b, value_c, value_d = values[a], values[b], values[c], values[d]
         rate_a, rate_b, rate_c, rate_d = rates[a], rates[b], rates[c], rates[d]
         values[a] = moved_with_prior(value_a, target_a, rate_a, prior_weight)
@@ -187,27 +197,27 @@ def move_at_rates(
         values[c] = moved_with_prior(value_c, target_c, rate_c, prior_weight)
         values[d] = moved_with_prior(value_d, target_d, rate_d, prior_weight)
     for pair in range(whole, len(values)):
-        target = outcome_target(reward[pair], discount, best[next_id[pair]])
+        target = outcome_target(reward[pair], discount, best[sweep_next[pair]])
         values[pair] = moved_with_prior(values[pair], target, rates[pair], prior_weight)
 
 
 @compiled
-def draw_batch(mind: Mind, plan: Plan) -> int:
+def draw_batch(learner: LearnerState, spec: TableSpec) -> int:
     """Draw a minibatch, all of the memory while that is no larger; return its number of rows.
 
     They are distinct and counted, unless every pair has one outcome: a row drawn twice does the same twice then.
     """
-    n_stored = mind.numbers[N_STORED]
-    n_samples: int = min(plan.batch, n_stored)
-    urn = mind.memory if plan.memory == FULL else mind.slots
-    drawn, times = mind.drawn, mind.times
-    if n_stored > plan.batch:
-        shuffle_front(urn, n_stored, n_samples, mind.streams, mind.drawn)
-    if is_certain(mind, plan):
+    n_stored = learner.numbers[N_STORED]
+    n_samples: int = min(spec.batch, n_stored)
+    urn = learner.memory if spec.memory == FULL else learner.slots
+    drawn, times = learner.drawn, learner.times
+    if n_stored > spec.batch:
+        shuffle_front(urn, n_stored, n_samples, learner.streams, learner.drawn)
+    if is_deterministic(learner, spec):
         for i in range(n_samples):
             drawn[i] = urn[i]
         return n_samples
-    memory, by_slot = mind.memory, plan.memory != FULL
+    memory, by_slot = learner.memory, spec.memory != FULL
     n_drawn = 0
     for i in range(n_samples):
         row = memory[urn[i]] if by_slot else urn[i]
@@ -219,23 +229,23 @@ def draw_batch(mind: Mind, plan: Plan) -> int:
 
 
 @compiled
-def discard_batch(n_drawn: int, mind: Mind) -> None:
+def discard_batch(n_drawn: int, learner: LearnerState) -> None:
     """Forget how often each row was drawn."""
-    drawn, times = mind.drawn, mind.times
+    drawn, times = learner.drawn, learner.times
     for i in range(n_drawn):
         times[drawn[i]] = 0
 
 
 @compiled
-def update_by_batch(table: int, n_drawn: int, prior_weight: float, mind: Mind, plan: Plan) -> None:
+def update_by_batch(table: int, n_drawn: int, prior_weight: float, learner: LearnerState, spec: TableSpec) -> None:
     """Move every pair in the batch by the mean TD error of its samples, all errors taken before any write."""
-    values, best = mind.values[table], mind.best[table]
-    pair_of, state_of, next_of = mind.row_ints[ROW_PAIR], mind.row_ints[ROW_STATE], mind.row_ints[ROW_NEXT]
-    reward = mind.row_floats[plan.signal[table]]
-    drawn, times, discount, rate = mind.drawn, mind.times, plan.discount[table], plan.learning_rate
-    n_actions, minimise = plan.n_actions, plan.minimise[table]
-    if mind.numbers[N_MULTI] == 0:
-        fresh = mind.scratch[0]
+    values, best = learner.values[table], learner.best[table]
+    pair_of, state_of, next_of = learner.row_ints[ROW_PAIR], learner.row_ints[ROW_STATE], learner.row_ints[ROW_NEXT]
+    reward = learner.row_floats[spec.signal[table]]
+    drawn, times, discount, rate = learner.drawn, learner.times, spec.discount[table], spec.learning_rate
+    n_actions, minimise = spec.n_actions, spec.minimise[table]
+    if learner.numbers[N_MULTI] == 0:
+        fresh = learner.scratch[0]
         # Unsigned, as in `sweep_active`: numba looks at every index that may be negative.
         for i in range(n_drawn):
             row = np.uint64(drawn[i])
@@ -244,7 +254,7 @@ def update_by_batch(table: int, n_drawn: int, prior_weight: float, mind: Mind, p
         for i in range(n_drawn):
             values[np.uint64(pair_of[np.uint64(drawn[i])])] = fresh[i]
     else:
-        target_of, samples_of = mind.scratch[0], mind.scratch[1]
+        target_of, samples_of = learner.scratch[0], learner.scratch[1]
         for i in range(n_drawn):
             pair = pair_of[drawn[i]]
             target_of[pair] = 0.0
@@ -259,11 +269,11 @@ def update_by_batch(table: int, n_drawn: int, prior_weight: float, mind: Mind, p
             if samples_of[pair] > 0.0:
                 values[pair] = moved_with_prior(values[pair], target_of[pair], rate, prior_weight)
                 samples_of[pair] = 0.0
-    if is_small(BEST_COST, mind, plan):
-        best_of_all(values, best, mind.numbers[N_STATES] + 1, n_actions, minimise)
+    if is_small(BEST_COST, learner, spec):
+        best_of_all(values, best, learner.numbers[N_STATES] + 1, n_actions, minimise)
     else:
         for i in range(n_drawn):
             state = state_of[drawn[i]]
             best[state] = best_action_value(values, state, n_actions, minimise)
-    if table == plan.evaluated:
-        mind.numbers[POLICY_CHANGED] = 1
+    if table == spec.evaluated:
+        learner.numbers[POLICY_CHANGED] = 1

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.mdp import FloatArray, IntArray, TabularMDP
+from wanderlust.core.mdp import FloatArray, IntArray, TabularMDP
 
 GRID_ACTIONS = ("left", "right", "up", "down")
 """The moves of every gridworld, in the order of their action numbers."""
@@ -48,7 +48,7 @@ class Defaults:
     """γ, the discount of rewards."""
     learning_rate: float = 0.5
     """η, the step size of every table."""
-    visitation_discount: float = 0.99
+    gamma_w: float = 0.99
     """γ_w, the discount of visitation rewards."""
     replay: Literal["full", "none"] = "full"
     """Whether each step updates every stored pair or only the current one."""

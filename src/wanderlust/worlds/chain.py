@@ -12,13 +12,13 @@ from typing import Annotated
 
 import numpy as np
 
-from wanderlust.errors import check_integer, check_number
-from wanderlust.mdp import TabularMDP
+from wanderlust.core.errors import check_integer, check_number
+from wanderlust.core.mdp import TabularMDP
 from wanderlust.worlds.base import CellKind, Defaults, World, single_layer_layout
 from wanderlust.worlds.outcomes import merge_outcomes
 
 FORWARD, BACKWARD, STAY = 0, 1, 2
-LARGEST_LENGTH = 100_000
+MAX_LENGTH = 100_000
 
 
 def chain(
@@ -27,7 +27,7 @@ def chain(
     p: Annotated[float, "probability that an action does what it says"] = 0.99,
 ) -> World:
     """Return a stochastic chain without end: a tiny reward at the start, a large one at the far end."""
-    n = check_integer("length", length, low=2, high=LARGEST_LENGTH)
+    n = check_integer("length", length, low=2, high=MAX_LENGTH)
     p = check_number("p", p, low=0, high=1)
     states = np.arange(n, dtype=np.int32)
     forward, backward = np.minimum(states + 1, n - 1), np.maximum(states - 1, 0)
@@ -56,7 +56,7 @@ def chain(
             horizon=200_000,
             budget=200_000,
             learning_rate=0.1,
-            visitation_discount=0.999,
+            gamma_w=0.999,
             replay="none",
             epsilon_start=0.1,
             epsilon_end=0.1,

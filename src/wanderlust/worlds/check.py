@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.errors import InvalidWorld
-from wanderlust.mdp import TabularMDP
+from wanderlust.core.errors import InvalidWorld
+from wanderlust.core.mdp import TabularMDP
 from wanderlust.worlds.base import Layout, World
 
 _TYPES = {
@@ -87,7 +87,7 @@ def _check_settings(world: World) -> None:
         value = getattr(defaults, name)
         if value is not None and value < 1:
             raise InvalidWorld(f"{name} must be at least 1, got {value}.")
-    for name in ("discount", "visitation_discount"):
+    for name in ("discount", "gamma_w"):
         if not 0 <= getattr(defaults, name) < 1:
             raise InvalidWorld(f"{name} must be in [0, 1), got {getattr(defaults, name)}.")
     if not 0 < defaults.learning_rate <= 1:

@@ -14,12 +14,12 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from wanderlust.errors import check_choice, check_integer
-from wanderlust.mdp import deterministic_mdp
+from wanderlust.core.errors import check_choice, check_integer
+from wanderlust.core.mdp import deterministic_mdp
 from wanderlust.worlds.base import CellKind, Defaults, Layout, World
 
 LEFT, RIGHT = 0, 1
-LARGEST_DEPTH = 1000
+MAX_DEPTH = 1000
 
 
 def deep_sea(
@@ -30,7 +30,7 @@ def deep_sea(
     ] = "random",
 ) -> World:
     """Return a dive in which only one sequence of actions reaches the treasure."""
-    n = check_integer("depth", depth, low=2, high=LARGEST_DEPTH)
+    n = check_integer("depth", depth, low=2, high=MAX_DEPTH)
     check_choice("flag", flag, ("random", "treasure", "bomb"))
     row, column, treasure = np.indices((n, n, 2), dtype=np.int32).reshape(3, -1)
 

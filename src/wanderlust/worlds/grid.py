@@ -53,7 +53,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.mdp import BoolArray, FloatArray, TabularMDP, deterministic_mdp
+from wanderlust.core.mdp import BoolArray, FloatArray, TabularMDP, deterministic_mdp
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Defaults, World, single_layer_layout
 from wanderlust.worlds.map_text import SETTINGS, GridMap, read_map, read_toml_map
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from wanderlust.errors import InvalidSetting, check_number
+from wanderlust.core.errors import InvalidSetting, check_number
 from wanderlust.worlds.base import World
 from wanderlust.worlds.grid import grid_world
 

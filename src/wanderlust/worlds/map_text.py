@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.errors import InvalidMap, WanderlustError, check_integer, check_number, unknown_name
+from wanderlust.core.errors import InvalidMap, WanderlustError, check_integer, check_number, unknown_name
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wanderlust.mdp import TabularMDP
+from wanderlust.core.mdp import TabularMDP
 
 
 def merge_outcomes(mdp: TabularMDP) -> TabularMDP:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from wanderlust.errors import InvalidMap, InvalidSetting, check_options, unknown_name
+from wanderlust.core.errors import InvalidMap, InvalidSetting, check_options, unknown_name
 from wanderlust.worlds.base import World
 from wanderlust.worlds.chain import chain
 from wanderlust.worlds.check import check_world

@@ -16,8 +16,8 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.errors import InvalidSetting, InvalidWorld, check_number
-from wanderlust.mdp import TabularMDP
+from wanderlust.core.errors import InvalidSetting, InvalidWorld, check_number
+from wanderlust.core.mdp import TabularMDP
 from wanderlust.worlds.base import World
 from wanderlust.worlds.gridworlds import Escape, StepPenalty, deep_gridworld, prison, toy
 from wanderlust.worlds.outcomes import merge_outcomes
@@ -70,7 +70,7 @@ def with_slips(world: World, *, success: float = 0.9, random: float = 0.05, stay
     chances = _checked(success, random, stay)
     defaults = world.defaults
     if world.mdp.deterministic:
-        defaults = replace(defaults, learning_rate=0.1, visitation_discount=0.9)
+        defaults = replace(defaults, learning_rate=0.1, gamma_w=0.9)
     before = world.options.get("slips", [])
     earlier = before if not before or isinstance(before[0], (list, tuple)) else [before]
     slips = [*earlier, list(chances)] if earlier else list(chances)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.mdp import deterministic_mdp
+from wanderlust.core.mdp import deterministic_mdp
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Defaults, Layout, World
 from wanderlust.worlds.grid import MOVES
 

@@ -1,0 +1,127 @@
+"""Agents in files: see `wanderlust.core.archives`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wanderlust.agents.settings import Replay, Settings
+from wanderlust.core.archives import is_intact, read_archive, write_archive
+from wanderlust.core.errors import BadFile, WanderlustError
+from wanderlust.explorers.registry import explorer_class, explorer_name
+from wanderlust.learning.allocation import trimmed
+from wanderlust.learning.state import ROOM, LearnerState
+from wanderlust.version import __version__
+
+if TYPE_CHECKING:
+    from wanderlust.agents.agent import Agent
+
+FORMAT = 2
+_IDS = "ids"
+
+
+def save(
+    agent: Agent,
+    path: Path,
+    *,
+    more_arrays: Mapping[str, Any] | None = None,
+    more_about: Mapping[str, Any] | None = None,
+) -> None:
+    """Write an agent to `path`.
+
+    More arrays and more plain values may go with it; `load_all` gives them back.
+    """
+    arrays = {**(more_arrays or {}), **trimmed(agent.learner, agent.spec)._asdict(), _IDS: agent._ids}
+    about = {
+        **(more_about or {}),
+        "format": FORMAT,
+        "wanderlust": __version__,
+        "explorer": agent.explorer,
+        "options": agent.options,
+        "settings": dataclasses.asdict(agent.settings),
+        "n_actions": agent.n_actions,
+        "n_states": agent.n_states,
+        "reward_range": agent.reward_range,
+        "seed": agent.seed,
+        "learns_q": bool(agent.spec.learns_q),
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_archive(path, about, arrays)
+    except OSError as error:
+        raise BadFile(f"{path}: the agent cannot be saved there ({error.strerror or error}).") from error
+
+
+def load(cls: type[Agent], path: Path, explorer: type | None) -> Agent:
+    """Read an agent, or say what is wrong with the file."""
+    return load_all(cls, path, explorer)[0]
+
+
+def load_all(cls: type[Agent], path: Path, explorer: type | None) -> tuple[Agent, Mapping[str, Any], Mapping[str, Any]]:
+    """Read an agent, and everything else about it and all arrays that were saved with it."""
+    try:
+        about, arrays = read_archive(path)
+    except FileNotFoundError:
+        raise BadFile(f"{path}: there is no such file.") from None
+    except Exception as error:  # A damaged archive makes zipfile and NumPy raise almost anything.
+        raise BadFile(f"{path}: not an agent that wanderlust saved, or cut short ({error}).") from error
+    if about.get("format") != FORMAT:
+        raise BadFile(
+            f"{path}: written in format {about.get('format')!r} by wanderlust {about.get('wanderlust')!r}; "
+            f"this is {__version__}, which reads format {FORMAT}. Install a newer version."
+        )
+    if not is_intact(about, arrays):
+        raise BadFile(f"{path}: its contents do not match their checksum; the file was damaged or changed.")
+    name = about["explorer"]
+    if explorer is None and ":" in name:
+        raise BadFile(
+            f"{path}: its explorer is {name!r}, which is not one of wanderlust's. Give the class: "
+            f"Agent.load({str(path)!r}, explorer={name.partition(':')[2]})."
+        )
+    found = explorer_class(explorer if explorer is not None else name)
+    if explorer is not None and explorer_name(found) != name:
+        raise BadFile(f"{path}: its explorer is {name!r}, but {explorer_name(found)!r} was given.")
+    try:
+        settings = Settings(**{**about["settings"], "replay": Replay(**about["settings"]["replay"])})
+        agent = cls(
+            found,
+            n_actions=about["n_actions"],
+            n_states=about["n_states"],
+            reward_range=tuple(about["reward_range"]),
+            seed=about["seed"],
+            settings=settings,
+            learns_q=about["learns_q"],
+            **about["options"],
+        )
+    except (KeyError, TypeError, WanderlustError) as error:
+        raise BadFile(f"{path}: its description cannot be used ({error}).") from error
+    _restore(agent, arrays, path)
+    return agent, about, arrays
+
+
+def _restore(agent: Agent, arrays: dict[str, Any], path: Path) -> None:
+    """Give a new agent the arrays of the saved one, and the initial values of states to come their place in line."""
+    fresh = agent.learner
+    missing = sorted({*LearnerState._fields, _IDS} - arrays.keys())
+    if missing:
+        raise BadFile(f"{path}: {', '.join(missing)} missing.")
+    for name in LearnerState._fields:
+        wanted, given = getattr(fresh, name), arrays[name]
+        if wanted.dtype != given.dtype or wanted.shape[:-1] != given.shape[:-1]:
+            raise BadFile(f"{path}: {name} is {given.dtype}{given.shape}, which does not fit this explorer.")
+    room = arrays["best"].shape[1]
+    extra_states = room - fresh.room
+    if extra_states > 0:
+        agent._initial_values.skip(extra_states)
+    learner = LearnerState(**{name: np.ascontiguousarray(arrays[name]) for name in LearnerState._fields})
+    numbers = np.resize(learner.numbers, len(fresh.numbers))
+    numbers[ROOM] = room
+    learner = learner._replace(numbers=numbers)
+    if fresh.stored is fresh.visits:
+        learner = learner._replace(stored=learner.visits)
+    agent.learner = learner
+    agent._ids = np.ascontiguousarray(arrays[_IDS], dtype=np.int32)

@@ -1,0 +1,144 @@
+"""Acting in a tabular world: one step, one start, one greedy rollout. Both drivers step through these functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wanderlust._numba.jit import as_int64, by_reference, compiled, entry, inlined
+from wanderlust.core.errors import InvalidObservation
+from wanderlust.core.mdp import TabularMDP
+from wanderlust.explorers.choice import greedy_index
+from wanderlust.learning.random_streams import EVALUATION, WORLD, Streams, uniform
+from wanderlust.learning.state import LearnerState, TableSpec
+
+
+@inlined
+def draw_outcome(mdp: TabularMDP, state: int, action: int, streams: Streams, which: int) -> int:
+    """Draw which outcome an action has; a sure outcome takes no random number."""
+    n_outcomes = mdp.next_state.shape[2]
+    if n_outcomes == 1:
+        return 0
+    left = uniform(streams, which)
+    last = 0
+    for outcome in range(n_outcomes):
+        probability = mdp.probability[state, action, outcome]
+        if probability > 0.0:
+            last = outcome
+            if left < probability:
+                return outcome
+            left -= probability
+    return last
+
+
+@inlined
+def draw_start(starts: NDArray[np.int32], chances: NDArray[np.float64], streams: Streams, which: int) -> int:
+    """Draw where an episode starts; a fixed start takes no random number."""
+    if len(starts) == 1:
+        return starts[0]  # type: ignore[no-any-return]
+    left = uniform(streams, which)
+    for i in range(len(starts) - 1):
+        if left < chances[i]:
+            return starts[i]  # type: ignore[no-any-return]
+        left -= chances[i]
+    return starts[-1]  # type: ignore[no-any-return]
+
+
+def starts_of(mdp: TabularMDP) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the states in which an episode can start, and their probabilities."""
+    starts = np.flatnonzero(mdp.start).astype(np.int32)
+    return starts, mdp.start[starts]
+
+
+@compiled
+def greedy_return(
+    mdp: TabularMDP,
+    starts: NDArray[np.int32],
+    chances: NDArray[np.float64],
+    ids: NDArray[np.int32],
+    horizon: int,
+    discount: float,
+    learner: LearnerState,
+    spec: TableSpec,
+) -> tuple[float, bool]:
+    """Roll out the greedy policy of the evaluated table from every start of a deterministic world.
+
+    Return the expected discounted return, and whether no tie had to be broken on the way.
+    """
+    sure = True
+    expected = 0.0
+    values = learner.values[spec.evaluated]
+    for i in range(len(starts)):
+        state = starts[i]
+        gain, weight = 0.0, 1.0
+        for _ in range(horizon):
+            before = learner.streams[EVALUATION]
+            action = greedy_index(
+                values, ids[state] * spec.n_actions, spec.n_actions, learner.streams, as_int64(EVALUATION)
+            )
+            if learner.streams[EVALUATION] != before:
+                sure = False
+            gain += weight * mdp.reward[state, action, 0]
+            weight *= discount
+            if mdp.terminal[state, action, 0]:
+                break
+            state = mdp.next_state[state, action, 0]
+        expected += chances[i] * gain
+    return expected, sure
+
+
+@inlined
+def greedy_set(number: int, learner: LearnerState, spec: TableSpec) -> np.uint64:
+    """Return the best actions of a state by the evaluated table, as bits."""
+    first = number * spec.n_actions
+    best = learner.values[spec.evaluated, first]
+    bits = np.uint64(1)
+    for action in range(1, spec.n_actions):
+        value = learner.values[spec.evaluated, first + action]
+        if value > best:
+            best = value
+            bits = np.uint64(0)
+        if value == best:
+            bits |= np.uint64(1) << np.uint64(action)
+    return bits
+
+
+@compiled
+def greedy_sets(ids: NDArray[np.int32], learner: LearnerState, spec: TableSpec, sets: Any) -> None:
+    """Write the best actions of every state of the world."""
+    for state in range(len(ids)):
+        sets[state] = greedy_set(ids[state], learner, spec)
+
+
+@entry
+def _start(starts: NDArray[np.int32], chances: NDArray[np.float64], streams: Streams) -> int:
+    return draw_start(starts, chances, streams, WORLD)
+
+
+@entry
+def _step(mdp: TabularMDP, state: int, action: int, streams: Streams) -> int:
+    return draw_outcome(mdp, state, action, streams, WORLD)
+
+
+class Simulator:
+    """A tabular world to act in step by step, with the random numbers that a fused run of the same seed uses."""
+
+    def __init__(self, mdp: TabularMDP, streams: Streams) -> None:
+        self.mdp = mdp
+        self.streams = streams
+        self._mdp = by_reference(mdp)
+        self._starts, self._chances = starts_of(mdp)
+
+    def reset(self) -> int:
+        """Return the state in which the next episode starts."""
+        return int(_start(self._starts, self._chances, self.streams))
+
+    def step(self, state: int, action: int) -> tuple[int, float, bool]:
+        """Return the next state, the reward, and whether the episode is over."""
+        if not (0 <= state < self.mdp.n_states and 0 <= action < self.mdp.n_actions):
+            limits = f"state 0 to {self.mdp.n_states - 1}, action 0 to {self.mdp.n_actions - 1}"
+            raise InvalidObservation(f"there is no action {action!r} in state {state!r}; valid are {limits}.")
+        index = (state, action, _step(self._mdp, state, action, self.streams))
+        return int(self.mdp.next_state[index]), float(self.mdp.reward[index]), bool(self.mdp.terminal[index])

@@ -1,0 +1,1 @@
+"""What everything else is built on: errors, archives, Markov decision processes, planning."""

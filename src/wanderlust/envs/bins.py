@@ -1,0 +1,98 @@
+"""Boxes of real numbers as a grid of bins, and as evenly spaced actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
+
+from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, InvalidSetting, check_integer, check_number
+
+MAX_BINS = 1_000_000
+# Some environments write the largest 32-bit float for "no bound".
+_NO_BOUND = 1e30
+
+Counts = int | Sequence[int]
+Bounds = Sequence[tuple[float, float] | None] | Mapping[int, tuple[float, float]]
+
+
+class Bins:
+    """A box cut into bins of equal width in every dimension; what lies beyond a bound is in the bin next to it."""
+
+    def __init__(self, space: Box, bins: Counts, bounds: Bounds | None = None) -> None:
+        size = int(np.prod(space.shape))
+        self.counts = bin_counts("bins", bins, size)
+        self.low, self.high = _limits(space, size, bounds)
+        self._scale = self.counts / (self.high - self.low)
+        self._last = self.counts - 1
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells of the whole grid."""
+        return int(np.prod([int(count) for count in self.counts]))
+
+    def key_of(self, observation: Any) -> tuple[int, ...]:
+        """Return the bin of every dimension."""
+        point = np.asarray(observation, np.float64).ravel()
+        if point.shape != self.low.shape or np.isnan(point).any():
+            raise InvalidObservation(
+                f"an observation must be {len(self.low)} numbers, none of them NaN, got {observation!r}."
+            )
+        # Clipped before it becomes a whole number: infinity would not fit into one.
+        place = np.clip((point - self.low) * self._scale, 0, self._last)
+        return tuple(place.astype(np.int64).tolist())
+
+    def describe(self, key: tuple[int, ...]) -> str:
+        """Return the interval of every dimension, such as "[-0.6, -0.5] × [0, 0.01]"."""
+        width = (self.high - self.low) / self.counts
+        first = self.low + np.array(key) * width
+        return " × ".join(f"[{low:.4g}, {high:.4g}]" for low, high in zip(first, first + width, strict=True))
+
+
+def bin_counts(name: str, given: Counts, size: int) -> NDArray[np.int64]:
+    """Return the number of bins of each dimension."""
+    if isinstance(given, int | np.integer):
+        given = [int(given)] * size
+    try:
+        counts = [check_integer(f"{name} of dimension {i}", n, low=1, high=MAX_BINS) for i, n in enumerate(given)]
+    except TypeError:
+        raise InvalidSetting(f"{name} must be a whole number or one for each dimension, got {given!r}.") from None
+    if len(counts) != size:
+        raise InvalidSetting(f"{name} must be one number or {size}, one for each dimension, got {len(counts)}.")
+    return np.array(counts, np.int64)
+
+
+def _limits(space: Box, size: int, bounds: Bounds | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    low, high = space.low.astype(np.float64).ravel(), space.high.astype(np.float64).ravel()
+    for i, pair in _by_dimension(bounds, size).items():
+        try:
+            first, last = pair
+        except (TypeError, ValueError):
+            raise InvalidSetting(f"bounds of dimension {i} must be (low, high) or None, got {pair!r}.") from None
+        low[i] = check_number(f"the low bound of dimension {i}", first)
+        high[i] = check_number(f"the high bound of dimension {i}", last, low=low[i], open_low=True)
+    for place in np.flatnonzero((np.abs(low) > _NO_BOUND) | (np.abs(high) > _NO_BOUND)):
+        i = int(place)
+        raise InvalidEnvironment(
+            f"dimension {i} of the observation is unbounded ({low[i]:g} to {high[i]:g}), so it cannot be cut into "
+            f"bins; say where to cut: bounds={{{i}: (low, high)}}. What lies beyond is counted to the outermost bin."
+        )
+    return low, high
+
+
+def _by_dimension(bounds: Bounds | None, size: int) -> dict[int, Any]:
+    if bounds is None:
+        return {}
+    if isinstance(bounds, Mapping):
+        for i in bounds:
+            check_integer("a dimension of bounds", i, low=0, high=size - 1)
+        return dict(bounds)
+    if not isinstance(bounds, Sequence | np.ndarray) or len(bounds) != size:
+        raise InvalidSetting(
+            f"bounds must be one (low, high) or None for each of the {size} dimensions, or a dict from dimension to "
+            f"(low, high), got {bounds!r}."
+        )
+    return {i: pair for i, pair in enumerate(bounds) if pair is not None}

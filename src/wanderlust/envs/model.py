@@ -1,0 +1,110 @@
+"""The exact model of an environment that offers one, as a world: optimal values, discovery, sample complexity."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import Env
+
+from wanderlust.core.errors import InvalidEnvironment, InvalidWorld
+from wanderlust.core.mdp import FloatArray, TabularMDP
+from wanderlust.envs.make import make_environment
+from wanderlust.worlds import Defaults, World, check_mdp, check_world
+from wanderlust.worlds.outcomes import merge_outcomes
+
+OBSERVED_RESETS = 10_000
+_HORIZON, _BUDGET = 1_000, 100_000
+
+
+def world_from_gym(env: Env[Any, Any] | str, **options: Any) -> World:
+    """Return the world that an environment's own model describes, as those of Gymnasium's toy-text family do.
+
+    The model is `env.unwrapped.P[state][action]`, a list of (probability, next state, reward, terminated). Where
+    episodes start is taken from `initial_state_distrib`, or else observed in many resets. The horizon is the spec's
+    `max_episode_steps`. `options` are for `gymnasium.make`, if a name is given.
+    """
+    made = make_environment(env, **options)
+    model = getattr(made.unwrapped, "P", None)
+    name = type(made.unwrapped).__name__ if made.spec is None else str(made.spec.id)
+    if not isinstance(model, Mapping | Sequence) or len(model) == 0:
+        raise InvalidEnvironment(
+            f"{name} has no model: env.unwrapped.P must be the table of all transitions, as in FrozenLake, "
+            "CliffWalking and Taxi. `wl.learn` needs none."
+        )
+    mdp = _mdp_of(model, name)
+    mdp = mdp._replace(start=_starts(made, mdp.n_states, name))
+    try:
+        # Before merging, which takes an outcome without alternatives for certain.
+        check_mdp(mdp)
+    except InvalidWorld as error:
+        raise InvalidWorld(f"{name}: {error}") from None
+    mdp = merge_outcomes(mdp)
+    horizon = None if made.spec is None else made.spec.max_episode_steps
+    world = World(
+        name=name,
+        mdp=mdp,
+        defaults=Defaults(horizon=_HORIZON if horizon is None else int(horizon), budget=_BUDGET),
+        action_names=tuple(str(action) for action in range(mdp.n_actions)),
+        r_max=mdp.reward_range[1],
+    )
+    check_world(world)
+    return world
+
+
+def _mdp_of(model: Any, name: str) -> TabularMDP:
+    n_states = len(model)
+    rows = [_outcomes(model, state, name) for state in range(n_states)]
+    n_actions = len(rows[0])
+    width = max(len(outcomes) for row in rows for outcomes in row)
+    shape = (n_states, n_actions, width)
+    probability, reward = np.zeros(shape), np.zeros(shape)
+    next_state, terminal = np.zeros(shape, np.int32), np.zeros(shape, np.bool_)
+    for state, row in enumerate(rows):
+        if len(row) != n_actions:
+            raise InvalidWorld(f"{name}: state {state} has {len(row)} actions in P, but state 0 has {n_actions}.")
+        for action, outcomes in enumerate(row):
+            for k, outcome in enumerate(outcomes):
+                place = (state, action, k)
+                try:
+                    chance, following, paid, ends = outcome
+                    probability[place], next_state[place] = chance, operator.index(following)
+                    reward[place], terminal[place] = paid, bool(ends)
+                except (TypeError, ValueError, OverflowError):
+                    raise InvalidWorld(
+                        f"{name}: P[{state}][{action}] must list (probability, next state, reward, terminated), "
+                        f"got {outcome!r}."
+                    ) from None
+    return TabularMDP(probability, next_state, reward, terminal, start=np.zeros(n_states))
+
+
+def _outcomes(model: Any, state: int, name: str) -> list[list[Any]]:
+    """Return the outcomes of each action of a state."""
+    try:
+        actions = model[state]
+        outcomes = [list(actions[action]) for action in range(len(actions))]
+    except (KeyError, IndexError, TypeError):
+        raise InvalidWorld(f"{name}: P must have every state from 0 and every action from 0; see P[{state}].") from None
+    if not outcomes or not all(outcomes):
+        raise InvalidWorld(f"{name}: in state {state} of P there is an action without outcomes, or none at all.")
+    return outcomes
+
+
+def _starts(env: Env[Any, Any], n_states: int, name: str) -> FloatArray:
+    given = getattr(env.unwrapped, "initial_state_distrib", None)
+    if given is not None:
+        start = np.asarray(given, np.float64).ravel()
+        total = float(start.sum())
+        if start.shape != (n_states,) or not abs(total - 1.0) < 1e-6:
+            raise InvalidWorld(
+                f"{name}: initial_state_distrib must be {n_states} probabilities that sum to 1, got {len(start)} that "
+                f"sum to {total:g}."
+            )
+        return start / total
+    counts = np.zeros(n_states)
+    for seed in range(OBSERVED_RESETS):
+        state, _ = env.reset(seed=seed)
+        counts[int(state)] += 1
+    return counts / OBSERVED_RESETS

@@ -1,0 +1,85 @@
+"""All that a folder of results holds, as one file for other programs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from wanderlust.core.errors import WanderlustError, check_choice
+from wanderlust.experiments.reports.formats import as_csv
+from wanderlust.experiments.store import Stored
+
+FORMATS = ("csv", "json", "parquet")
+CURVES = ("steps", "returns", "discovered")
+
+
+def export(stored: Iterable[Stored], path: Path, form: str) -> int:
+    """Write one line per run to a file and return how many; JSON and Parquet hold the curves as well."""
+    check_choice("format", form, FORMATS)
+    if form == "parquet":
+        return _write_parquet(stored, path)
+    if form == "json":
+        entries = [_entry(each, curves=True) for each in stored]
+        text = json.dumps(entries, indent=1)
+    else:
+        entries = [_entry(each, curves=False) for each in stored]
+        text = as_csv(list(entries[0]) if entries else [], [[_cell(v) for v in entry.values()] for entry in entries])
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise WanderlustError(f"{path}: cannot be written ({error.strerror or error}).") from error
+    return len(entries)
+
+
+def _entry(stored: Stored, *, curves: bool) -> dict[str, Any]:
+    """Return a run with its final numbers, and what is known of its making."""
+    run, result, about = stored
+    entry: dict[str, Any] = {
+        "key": run.key,
+        "kind": run.kind,
+        "world": run.world,
+        "world_options": dict(run.world_options),
+        "encoder_options": dict(run.encoder_options),
+        "explorer": run.explorer,
+        "explorer_options": dict(run.explorer_options),
+        "settings": dict(run.settings),
+        "preset": run.preset,
+        "seed": run.seed,
+        "until": run.until,
+        "measure": run.measure,
+        "discovery_percent": _known(result.discovery),
+        "success_percent": _known(result.success),
+        "final_return": float(result.returns[-1]) if len(result.returns) else None,
+        "optimal_return": _known(float(result.optimal_return)),
+        "states_discovered": result.found,
+        "states_reachable": int(result.reachable) or None,
+        **{name: about.get(name) for name in ("seconds", "finished", "wanderlust", "numpy", "numba", "machine")},
+    }
+    if curves:
+        entry |= {name: getattr(result, name).tolist() for name in CURVES}
+    return entry
+
+
+def _known(number: float) -> float | None:
+    return None if math.isnan(number) else number
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
+
+
+def _write_parquet(stored: Iterable[Stored], path: Path) -> int:
+    try:
+        pyarrow, parquet = (importlib.import_module(name) for name in ("pyarrow", "pyarrow.parquet"))
+    except ImportError:
+        raise WanderlustError(
+            "Parquet files need pyarrow, which is not installed: pip install 'wanderlust[parquet]', "
+            "or choose --format csv or json."
+        ) from None
+    entries = [{key: _cell(value) for key, value in _entry(each, curves=True).items()} for each in stored]
+    parquet.write_table(pyarrow.Table.from_pylist(entries), path)
+    return len(entries)

@@ -1,0 +1,144 @@
+"""The lines of the recap tables: what they hold, and how they are kept in a file."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from wanderlust.core.errors import BadFile
+from wanderlust.experiments.reports.statistics import Interval, Percent
+
+PAPER_SEEDS = 20
+
+
+class Cell(NamedTuple):
+    """A line of a recap table."""
+
+    environment: str
+    initialization: str
+    horizon: str
+    algorithm: str
+
+
+class Numbers(NamedTuple):
+    """The two numbers of a line."""
+
+    discovery: Percent
+    success: Percent
+
+
+class OtherSetting(NamedTuple):
+    """What a line is made with a second time."""
+
+    words: str
+    budget: int | None = None
+    preset: str = "as_published_code"
+
+    @property
+    def of_text(self) -> bool:
+        """Whether it is that of the paper's text, where the released code differs."""
+        return self.preset == "as_written"
+
+
+class Row(NamedTuple):
+    """A line of a recap table: ours, the paper's, and how they compare."""
+
+    cell: Cell
+    seeds: int
+    planned: int
+    ours: Numbers | None
+    theirs: Numbers | None
+    error: tuple[float, float]
+    """Standard errors of the two differences."""
+    learnt: Interval | None
+    """The share of seeds that learnt an optimal policy."""
+    success_iqm: Interval | None
+    verdict: str
+    """'agrees', 'differs', 'not compared' or 'no runs'."""
+    setting: str = ""
+    """What was set otherwise than in the rest of the table, if only that gives the paper's numbers."""
+    of_text: bool = False
+    """Whether that is what the paper's text says, and the rest is as its released code has it."""
+    usual: Numbers | None = None
+    """What came of the line without that."""
+
+
+def as_json(rows: Iterable[Row], note: str) -> str:
+    """Return lines to be read by `from_json`."""
+    return json.dumps({"note": note, "cells": [as_entry(row) for row in rows]}, indent=1, allow_nan=False) + "\n"
+
+
+def from_json(text: str, where: str) -> tuple[list[Row], str]:
+    """Return the lines that `as_json` wrote, and the note on them."""
+    try:
+        document = json.loads(text)
+        return [_from_entry(entry) for entry in document["cells"]], str(document["note"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadFile(f"{where}: does not hold the lines of the recap tables ({error!r}).") from error
+
+
+def as_entry(row: Row) -> dict[str, Any]:
+    """Return a line as plain values."""
+    difference: dict[str, float] | None = None
+    error: dict[str, float] | None = None
+    if row.ours and row.theirs and row.verdict in ("agrees", "differs"):
+        difference = {
+            "discovery": _rounded(row.ours.discovery.mean - row.theirs.discovery.mean),
+            "success": _rounded(row.ours.success.mean - row.theirs.success.mean),
+        }
+        error = {"discovery": _rounded(row.error[0]), "success": _rounded(row.error[1])}
+    return {
+        **row.cell._asdict(),
+        "seeds": row.seeds,
+        "planned": row.planned,
+        "ours": _numbers(row.ours),
+        "theirs": _numbers(row.theirs),
+        "difference": difference,
+        "standard_error": error,
+        "learnt": row.learnt._asdict() if row.learnt else None,
+        "success_iqm": row.success_iqm._asdict() if row.success_iqm else None,
+        "verdict": row.verdict,
+        **(_second_look(row) if row.setting else {}),
+    }
+
+
+def _second_look(row: Row) -> dict[str, Any]:
+    return {"setting": row.setting, "of_text": row.of_text, "with_the_usual_setting": _numbers(row.usual)}
+
+
+def _from_entry(entry: dict[str, Any]) -> Row:
+    error = entry["standard_error"] or {"discovery": math.nan, "success": math.nan}
+    return Row(
+        cell=Cell(*(entry[name] for name in Cell._fields)),
+        seeds=entry["seeds"],
+        planned=entry["planned"],
+        ours=_numbers_from(entry["ours"]),
+        theirs=_numbers_from(entry["theirs"]),
+        error=(error["discovery"], error["success"]),
+        learnt=Interval(**entry["learnt"]) if entry["learnt"] else None,
+        success_iqm=Interval(**entry["success_iqm"]) if entry["success_iqm"] else None,
+        verdict=entry["verdict"],
+        setting=entry.get("setting", ""),
+        of_text=entry.get("of_text", False),
+        usual=_numbers_from(entry.get("with_the_usual_setting")),
+    )
+
+
+def _numbers_from(entry: dict[str, dict[str, float]] | None) -> Numbers | None:
+    if entry is None:
+        return None
+    return Numbers(*(Percent(entry[name]["mean"], entry[name]["ci95"]) for name in Numbers._fields))
+
+
+def _numbers(numbers: Numbers | None) -> dict[str, dict[str, float]] | None:
+    if numbers is None:
+        return None
+    return {
+        name: {"mean": _rounded(value.mean), "ci95": _rounded(value.ci)} for name, value in numbers._asdict().items()
+    }
+
+
+def _rounded(number: float) -> float:
+    return round(number, 4)

@@ -1,0 +1,135 @@
+"""The scorecard as one page for a browser, wide or narrow, light or dark; it needs nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from wanderlust.experiments.reports import claims as in_words
+from wanderlust.experiments.reports.cells import Row
+from wanderlust.experiments.reports.claims import NOT_REPRODUCED, PARTLY, REPRODUCED, Claim
+from wanderlust.experiments.reports.formats import MARK, by_environment, percent, scenario, settings_told, title_of
+from wanderlust.experiments.reports.reasons import reason
+from wanderlust.experiments.reports.scorecard import RULE, summary
+from wanderlust.version import __version__
+
+_SIGNS = {"agrees": "✓", "differs": "✗", "not compared": "·", "no runs": "·"}
+_CLASSES = {REPRODUCED: "agrees", PARTLY: "partly", NOT_REPRODUCED: "differs"}
+_HEADS = ("algorithm", "discovery (%)", "paper", "success (%)", "paper", "seeds", "verdict")
+_STYLE = """\
+:root { color-scheme: light dark; --ink: #1c1c1e; --paper: #fff; --dim: #6b6b70; --line: #dcdce0; --head: #f4f4f6;
+  --agrees: #0b6e4f; --agrees-ground: #e2f3ec; --differs: #a4262c; --differs-ground: #fbe6e6; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e8e8ea; --paper: #161618; --dim: #9a9aa0; --line: #38383c; --head: #222226;
+    --agrees: #6fd3ae; --agrees-ground: #14352a; --differs: #ff9a9a; --differs-ground: #451c1e; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 62rem; padding: 1.2rem; background: var(--paper); color: var(--ink);
+  font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.7rem; margin: 0 0 .5rem; }
+h2 { font-size: 1.25rem; margin: 2.2rem 0 .6rem; }
+.sum { font-size: 1.1rem; }
+.rule, footer { color: var(--dim); font-size: .9rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .88rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th { font-weight: 600; }
+th:first-child, td:first-child, th:last-child, td:last-child { text-align: left; }
+thead th { background: var(--head); }
+.scenario th { padding-top: .9rem; text-align: left; }
+.agrees td:last-child { color: var(--agrees); background: var(--agrees-ground); }
+.differs td:last-child { color: var(--differs); background: var(--differs-ground); font-weight: 600; }
+.words th, .words td { text-align: left; white-space: normal; vertical-align: top; }
+.words td:last-child { white-space: nowrap; }
+.partly td:last-child { background: var(--head); }
+.not-compared td, .no-runs td { color: var(--dim); }
+.bar { display: flex; min-width: 7rem; height: .8rem; border-radius: .2rem; overflow: hidden; background: var(--line); }
+.bar i { background: var(--agrees); }
+.bar i + i { background: var(--differs); }
+"""
+
+
+def as_html(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
+    """Return the page: the sum, how many cells of each world agree, and every cell."""
+    rows = list(rows)
+    parts = [
+        "<!doctype html>",
+        '<html lang="en">',
+        '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>Scorecard</title><style>\n{_STYLE}</style></head>",
+        "<body>",
+        "<h1>Scorecard</h1>",
+        f'<p class="sum">{escape(summary(rows, note))} {escape(in_words.summary(claims)) if claims else ""}</p>',
+        f'<p class="rule">{_with_code(RULE)}</p>',
+        *_worlds(rows),
+        *(_claims(claims) if claims else []),
+    ]
+    for environment, scenarios in by_environment(rows):
+        parts.append(f'<h2 id="{escape(environment)}">{escape(title_of(environment))}</h2>')
+        parts.append(f'<div class="wide"><table>{_head(_HEADS)}')
+        for name, lines in scenarios:
+            parts.append(f'<tbody><tr class="scenario"><th colspan="{len(_HEADS)}">{escape(name)}</th></tr>')
+            parts += [_line(row) for row in lines]
+            parts.append("</tbody>")
+        parts.append("</table></div>")
+        here = [row for _, lines in scenarios for row in lines]
+        parts += [f'<p class="rule">{escape(text)}</p>' for text in (*settings_told(here), *_why(here, note))]
+    parts += [f"<footer><p>wanderlust {escape(__version__)}</p></footer>", "</body>", "</html>"]
+    return "\n".join(parts) + "\n"
+
+
+def _why(rows: Iterable[Row], note: str) -> list[str]:
+    """Return a sentence on each line that differs."""
+    return [
+        f"{_SIGNS[row.verdict]} {row.cell.algorithm}, {scenario(row.cell)}: {reason(row, note)}"
+        for row in rows
+        if row.verdict == "differs"
+    ]
+
+
+def _head(heads: Iterable[str]) -> str:
+    return "<thead><tr>" + "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr></thead>"
+
+
+def _with_code(text: str) -> str:
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
+
+
+def _worlds(rows: list[Row]) -> list[str]:
+    """Return a table with one line per world: how many cells of each verdict, and a bar of them."""
+    parts = [f'<div class="wide"><table>{_head(("world", "agree", "differ", "not compared", "no runs", ""))}<tbody>']
+    for environment in dict.fromkeys(row.cell.environment for row in rows):
+        found = Counter(row.verdict for row in rows if row.cell.environment == environment)
+        counts = "".join(f"<td>{found[verdict]}</td>" for verdict in _SIGNS)
+        shares = "".join(
+            f'<i style="width:{100 * found[verdict] / found.total():.1f}%"></i>' for verdict in ("agrees", "differs")
+        )
+        name = f'<a href="#{escape(environment)}">{escape(title_of(environment))}</a>'
+        parts.append(f'<tr><td>{name}</td>{counts}<td><div class="bar">{shares}</div></td></tr>')
+    return [*parts, "</tbody></table></div>"]
+
+
+def _claims(claims: Sequence[Claim]) -> list[str]:
+    """Return a table of what the paper says in words."""
+    parts = ["<h2>What the paper says in words</h2>", '<div class="wide"><table class="words">']
+    parts.append(_head(("where", "claim", "here", "verdict")) + "<tbody>")
+    for claim in claims:
+        cells = "".join(f"<td>{escape(text)}</td>" for text in (claim.place, claim.claim, claim.found, claim.verdict))
+        parts.append(f'<tr class="{_CLASSES[claim.verdict]}">{cells}</tr>')
+    return [*parts, "</tbody></table></div>"]
+
+
+def _line(row: Row) -> str:
+    ours, theirs = row.ours, row.theirs
+    texts = (
+        row.cell.algorithm,
+        percent(ours.discovery if ours else None, row.seeds),
+        percent(theirs.discovery if theirs else None),
+        percent(ours.success if ours else None, row.seeds),
+        percent(theirs.success if theirs else None),
+        str(row.seeds) if row.seeds == row.planned else f"{row.seeds} of {row.planned}",
+        f"{_SIGNS[row.verdict]} {row.verdict}{MARK if row.setting else ''}",
+    )
+    cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
+    return f'<tr class="cell {row.verdict.replace(" ", "-")}">{cells}</tr>'

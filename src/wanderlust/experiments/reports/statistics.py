@@ -1,0 +1,155 @@
+"""Statistics over seeds: the paper's own interval, and better ones.
+
+Given one number per seed, x₁ … x_n:
+
+    paper       mean ± 2 σ/√n, σ² = Σ(x − mean)²/n                     (Table 1; the text calls it 95 %)
+    Wilson      an interval for a share k/n that stays inside [0, 1]  (Wilson 1927)
+    bootstrap   percentiles of a statistic over samples with replacement
+    IQM         the mean of the middle half                            (Agarwal et al. 2021)
+    P(X > Y)    probability of improvement, ties counting half         (Agarwal et al. 2021)
+
+and of several sizes the exponent with which something grows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from wanderlust.core.errors import InvalidSetting, check_integer, check_number
+from wanderlust.core.mdp import FloatArray
+
+_STANDARD_ERRORS = 2.0
+_NORMAL_95 = 1.959963984540054
+
+
+class Interval(NamedTuple):
+    """An estimate between two bounds."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+class PowerLaw(NamedTuple):
+    """y = factor · x^exponent."""
+
+    exponent: Interval
+    factor: float
+
+
+class Percent(NamedTuple):
+    """A mean over seeds and its ±, as the recap tables print them."""
+
+    mean: float
+    ci: float
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error that the ± stands for."""
+        return self.ci / _STANDARD_ERRORS
+
+
+def _numbers(values: ArrayLike) -> FloatArray:
+    x = np.asarray(values, dtype=np.float64)
+    if x.ndim != 1 or not len(x) or not np.isfinite(x).all():
+        raise InvalidSetting(f"statistics need at least one finite number per seed, got {values!r}.")
+    return x
+
+
+def paper_percent(values: ArrayLike) -> Percent:
+    """Return mean ± 2 σ/√n, σ with divisor n, which is how the paper's tables were made."""
+    mean, ci = paper_curve(_numbers(values))
+    return Percent(float(mean), float(ci))
+
+
+def paper_curve(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the same mean and ± for each point of curves [seed, ...]."""
+    return values.mean(axis=0), _STANDARD_ERRORS * values.std(axis=0) / math.sqrt(len(values))
+
+
+def wilson_interval(successes: int, n: int, *, z: float = _NORMAL_95) -> Interval:
+    """Return the share of successes with Wilson's interval: (p + z²/2n ± z√(p(1−p)/n + z²/4n²)) / (1 + z²/n)."""
+    n = check_integer("n", n, low=1)
+    k = check_integer("successes", successes, low=0, high=n)
+    z = check_number("z", z, low=0)
+    share, scale = k / n, 1.0 + z * z / n
+    middle = (share + z * z / (2 * n)) / scale
+    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / scale
+    # Rounding must not push a bound past the share itself.
+    return Interval(share, min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share))
+
+
+def interquartile_mean(values: ArrayLike) -> float:
+    """Return the mean of the middle half; where a quarter is no whole number of seeds, the edge ones count in part."""
+    x = np.sort(_numbers(values))
+    n = len(x)
+    # Seed i covers the ranks [i, i + 1]; its weight is what of that lies between the quartiles n/4 and 3n/4.
+    ranks = np.arange(n)
+    weight = np.clip(np.minimum(ranks + 1, 0.75 * n) - np.maximum(ranks, 0.25 * n), 0.0, 1.0)
+    return float(np.clip((weight @ x) / weight.sum(), x[0], x[-1]))
+
+
+def _mean(x: FloatArray) -> FloatArray:
+    return np.asarray(x.mean(axis=-1))
+
+
+def bootstrap_interval(
+    values: ArrayLike,
+    statistic: Callable[[FloatArray], FloatArray] = _mean,
+    *,
+    level: float = 0.95,
+    samples: int = 2000,
+    seed: int = 0,
+) -> Interval:
+    """Return a statistic and the percentiles of it over samples of the seeds, drawn with replacement.
+
+    `statistic` takes an array [..., seed] and returns one number per leading index.
+    """
+    x = _numbers(values)
+    level = check_number("level", level, low=0, high=1, open_low=True, open_high=True)
+    drawn = np.random.default_rng(seed).integers(len(x), size=(check_integer("samples", samples, low=1), len(x)))
+    found = np.asarray(statistic(x[drawn]))
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(statistic(x)), float(low), float(high))
+
+
+def probability_of_improvement(x: ArrayLike, y: ArrayLike) -> float:
+    """Return how often a seed of `x` beats one of `y`, over all pairs; a tie counts half."""
+    a, b = _numbers(x)[:, None], _numbers(y)[None, :]
+    return float((a > b).mean() + 0.5 * (a == b).mean())
+
+
+def power_law(x: ArrayLike, log_y: ArrayLike, *, level: float = 0.95) -> PowerLaw:
+    """Return the power law that least squares fit to log y over log x, with Student's interval of its exponent.
+
+    `log_y` is one number for each x: of several seeds, the mean of their logarithms.
+    """
+    from scipy.stats import t
+
+    u, v = np.log(_numbers(x)), _numbers(log_y)
+    if len(u) != len(v) or len(u) < 3 or np.ptp(u) == 0:
+        raise InvalidSetting(f"a power law is fitted to at least three points of different x, got {x!r} and {log_y!r}.")
+    level = check_number("level", level, low=0, high=1, open_low=True, open_high=True)
+    from_mean = u - u.mean()
+    spread = float(from_mean @ from_mean)
+    exponent = float(from_mean @ v) / spread
+    residual = v - v.mean() - exponent * from_mean
+    free = len(u) - 2
+    half = float(t.ppf((1 + level) / 2, free)) * math.sqrt(float(residual @ residual) / free / spread)
+    return PowerLaw(Interval(exponent, exponent - half, exponent + half), float(np.exp(v.mean() - exponent * u.mean())))
+
+
+def standard_error_of_difference(ours: Percent, theirs: Percent, seeds: tuple[int, int]) -> float:
+    """Return the standard error of the difference of two means if both samples are from the same: σ √(1/n + 1/m).
+
+    σ² is the variance within the samples, pooled. Of as many seeds it is the same as √(SE² + SE²). Otherwise that would
+    trust the smaller sample too much: where one seed in twenty fails, twenty easily all succeed, with an SE of 0.
+    """
+    n, m = seeds
+    pooled = ((n * ours.standard_error) ** 2 + (m * theirs.standard_error) ** 2) / (n + m)
+    return math.sqrt(pooled * (1 / n + 1 / m))

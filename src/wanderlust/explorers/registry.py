@@ -1,0 +1,91 @@
+"""Explorers by name: those of the package, those that users register, and `module:Class`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from wanderlust.core.errors import InvalidExplorer, UnknownName, check_options, unknown_name
+from wanderlust.explorers.protocol import Option, Problem, class_options, complete
+
+C = TypeVar("C", bound=type)
+
+_EXPLORERS: dict[str, type] = {}
+_PACKAGE_MODULES = ("visitation", "ensembles", "counts", "dithering")
+
+
+def register_explorer(name: str) -> Callable[[C], C]:
+    """Register an explorer class under a name."""
+
+    def register(cls: C) -> C:
+        _EXPLORERS[name] = complete(cls)
+        return cls
+
+    return register
+
+
+def explorer_names() -> list[str]:
+    """Return the registered names, the paper's own methods first."""
+    for module in _PACKAGE_MODULES:
+        importlib.import_module(f"wanderlust.explorers.{module}")
+    homes = [f"wanderlust.explorers.{module}" for module in _PACKAGE_MODULES]
+    rank = {home: i for i, home in enumerate(homes)}
+    return sorted(_EXPLORERS, key=lambda name: rank.get(_EXPLORERS[name].__module__, len(homes)))
+
+
+def explorer_class(which: str | type) -> type:
+    """Return the explorer class of a registered name, of `module:Class`, or the class itself."""
+    if isinstance(which, type):
+        return complete(which)
+    if not isinstance(which, str):
+        raise InvalidExplorer(f"an explorer is named by a string or given as a class, got {which!r}.")
+    names = explorer_names()
+    if which in _EXPLORERS:
+        return _EXPLORERS[which]
+    if ":" not in which:
+        raise unknown_name("explorer", which, names)
+    module_name, _, class_name = which.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # It is the user's own code.
+        why = f"{type(error).__name__}: {error}"
+        raise UnknownName(f"explorer {which!r}: module {module_name!r} cannot be imported ({why}).") from error
+    cls = getattr(module, class_name, None)
+    if cls is None:
+        own_classes = [value for value in vars(module).values() if getattr(value, "__module__", None) == module_name]
+        known = [f"{module_name}:{value.__name__}" for value in own_classes if isinstance(value, type)]
+        raise unknown_name("explorer", which, known)
+    own: type = complete(cls)
+    return own
+
+
+def explorer_name(cls: type) -> str:
+    """Return the name under which `explorer_class` finds a class again."""
+    for name, known in _EXPLORERS.items():
+        if known is cls:
+            return name
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def explorer_options(which: str | type) -> tuple[Option, ...]:
+    """Return the options of an explorer with their defaults and a sentence on each."""
+    return class_options(explorer_class(which))
+
+
+def configured(which: str | type, problem: Problem, options: dict[str, Any]) -> Any:
+    """Return an explorer ready for a problem; a wrong option is named with the right ones."""
+    cls = explorer_class(which)
+    check_options(f"explorer {explorer_name(cls)!r}", options, [o.name for o in class_options(cls)])
+    try:
+        rule = cls.configure(problem, **options)  # type: ignore[attr-defined]
+    except TypeError as error:
+        raise InvalidExplorer(f"explorer {explorer_name(cls)!r} cannot be configured: {error}") from error
+    if not isinstance(rule, cls):
+        raise InvalidExplorer(f"{cls.__name__}.configure must return a {cls.__name__}, got {rule!r}.")
+    for field, value in rule._asdict().items():  # type: ignore[attr-defined]
+        if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
+            raise InvalidExplorer(f"{cls.__name__}.{field} must be a number, as compiled code needs it, got {value!r}.")
+    return rule
