@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 import wanderlust as wl
 from wanderlust.core.errors import check_number
-from wanderlust.explorers.choice import bernoulli, greedy_action_of, random_action
+from wanderlust.explorers.choice import bernoulli, greedy_action, random_action
 
 
 @wl.register_explorer("fading-example")
@@ -23,7 +23,7 @@ class Fading(NamedTuple):
         if bernoulli(random, self.half_life / (self.half_life + view.total())):
             return random_action(random, view.n_actions)
         self.score(view, scores)
-        return greedy_action_of(scores, random)
+        return greedy_action(scores, random)
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ _MODULES = {
 }
 """The public names, and the module in which each is defined."""
 
-__all__ = ["__version__", *sorted(_MODULES)]  # noqa: PLE0604
+__all__ = ["__version__", *sorted(_MODULES)]
 
 
 def __getattr__(name: str) -> Any:

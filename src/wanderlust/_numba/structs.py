@@ -1,13 +1,13 @@
-"""Structs by reference in compiled code: a NamedTuple of numbers, arrays and NamedTuples as one pointer.
+"""Structs by pointer in compiled code: a NamedTuple of numbers, arrays, records and NamedTuples as one pointer.
 
-numba passes a tuple of arrays by value, seven machine words for each array, counts references to each of them
-whenever the tuple changes hands, and takes the tuple apart at every call from Python: tens of microseconds for two
-dozen arrays. `Reference(struct)` writes the struct once, as words of 64 bits one after the other; a kernel called with
-it gets one pointer. Compiled code reads fields as ever (`learner.values`), and counts nothing: whoever holds the reference
-holds the arrays.
+numba passes a tuple of arrays by value, seven machine words per array, counts references to each of them whenever the
+tuple is passed on, and takes the tuple apart at every call from Python: tens of microseconds for two dozen arrays.
+`StructPointer(struct)` writes the struct once, as consecutive 64-bit words. A compiled function called with it gets one
+pointer, reads fields as usual (`learner.values`), and counts no references: the holder of the pointer keeps the arrays
+alive.
 
-The words never change while compiled code runs: a learner that grows is written anew. Compiled code is told so, and
-fetches what it needs of them once.
+The words never change while compiled code runs: when arrays grow, a new struct is written. The loads are marked as
+invariant, so a function reads each word once. What does change is in the arrays and records that the struct points to.
 """
 
 from __future__ import annotations
@@ -33,120 +33,126 @@ from numba.extending import (
     unbox,
 )
 
-_WORD = 8
+_WORD_BYTES = 8
 _POINTER = ir.IntType(8).as_pointer()
 
 
-class ReferenceType(types.Type):
+class StructPointerType(types.Type):
     """The type of a pointer to a struct."""
 
     def __init__(self, struct: Any) -> None:
         self.struct = struct
-        # The name becomes part of the name of every function that takes such a pointer: a thousand letters if written
-        # out, over and over in all that is compiled.
+        # The name becomes part of the name of every function that takes such a pointer. Written out, it would be a
+        # thousand letters long.
         digest = hashlib.sha256(str(struct).encode()).hexdigest()[:8]
         super().__init__(f"{struct.instance_class.__name__}{digest}")
 
     @property
     def key(self) -> Any:
-        """What tells this type from others: the struct, not its name."""
+        """What distinguishes this type from others: the struct, not its name."""
         return self.struct
 
 
-@register_model(ReferenceType)
-class ReferenceModel(models.PrimitiveModel):
-    """A reference is a pointer to words."""
+@register_model(StructPointerType)
+class StructPointerModel(models.PrimitiveModel):
+    """The pointer is one machine word."""
 
-    def __init__(self, manager: Any, kind: ReferenceType) -> None:
+    def __init__(self, manager: Any, kind: StructPointerType) -> None:
         super().__init__(manager, kind, _POINTER)
 
 
-def _form(kind: Any) -> str:
-    """Return how a member is written, one letter for each of its words, in the code of Python's `struct`.
+def _format(kind: Any) -> str:
+    """Return the format of a member in the code of Python's `struct`, one letter per word.
 
-    An array is written as numba has it: two owners, its size, an item's size, its address, its shape, its strides.
+    An array has numba's layout: two owners, its size, an item's size, its address, its shape, its strides.
     """
     if isinstance(kind, types.Array):
         return "QQqqQ" + 2 * int(kind.ndim) * "q"
     if isinstance(kind, types.BaseNamedTuple):
-        return "".join(_form(member) for member in kind.types)
+        return "".join(_format(member) for member in kind.types)
+    if isinstance(kind, types.Record):
+        return "Q"
     return "d" if isinstance(kind, types.Float) else "q"
 
 
 @functools.cache
 def _fields(struct: Any) -> dict[str, tuple[int, Any]]:
-    """Return the place of each field, in bytes, and its type."""
-    places, place = {}, 0
+    """Return the offset of each field, in bytes, and its type."""
+    offsets, offset = {}, 0
     for name, kind in zip(struct.fields, struct.types, strict=True):
-        places[name] = place, kind
-        place += _WORD * len(_form(kind))
-    return places
+        offsets[name] = offset, kind
+        offset += _WORD_BYTES * len(_format(kind))
+    return offsets
 
 
 @infer_getattr
-class ReferenceFields(AttributeTemplate):
-    """A field of a struct by reference; a struct within it is a reference again."""
+class StructPointerFields(AttributeTemplate):
+    """The types of fields; a struct inside a struct is a pointer again."""
 
-    key = ReferenceType
+    key = StructPointerType
 
-    def generic_resolve(self, kind: ReferenceType, name: str) -> Any:
+    def generic_resolve(self, kind: StructPointerType, name: str) -> Any:
         """Return the type of a field."""
         if name not in kind.struct.fields:
             return None
         found = _fields(kind.struct)[name][1]
-        return ReferenceType(found) if _by_reference(found) else found
+        return StructPointerType(found) if _is_by_pointer(found) else found
 
 
-def _by_reference(kind: Any) -> bool:
-    """Tell whether a field is itself passed by reference: structs with arrays are, rules made of numbers are not."""
+def _is_by_pointer(kind: Any) -> bool:
+    """Return whether a field is itself a pointer: structs with arrays are, explorers made of numbers are not."""
     return isinstance(kind, types.BaseNamedTuple) and any(
-        isinstance(member, types.Array) or _by_reference(member) for member in kind.types
+        isinstance(member, types.Array) or _is_by_pointer(member) for member in kind.types
     )
 
 
-@lower_getattr_generic(ReferenceType)
-def _load_field(context: Any, builder: Any, kind: ReferenceType, value: Any, name: str) -> Any:
-    place, found = _fields(kind.struct)[name]
-    start = cgutils.pointer_add(builder, value, place)
-    return start if _by_reference(found) else _load(context, builder, found, start)
+@lower_getattr_generic(StructPointerType)
+def _load_field(context: Any, builder: Any, kind: StructPointerType, value: Any, name: str) -> Any:
+    offset, found = _fields(kind.struct)[name]
+    start = cgutils.pointer_add(builder, value, offset)
+    return start if _is_by_pointer(found) else _load(context, builder, found, start)
 
 
 def _load(context: Any, builder: Any, kind: Any, start: Any) -> Any:
     """Return the value that begins at a pointer."""
     wanted = context.get_value_type(kind)
     if isinstance(kind, types.Array):
-        array = _fetch(builder, start, wanted)
-        # No owner, so that there is nothing to count: zeros in memory too, but here the compiler can see them.
+        array = _load_invariant(builder, start, wanted)
+        # No owner, so no reference counting. Memory has zeros there, too, but here the compiler sees them.
         for owner in (0, 1):
             array = builder.insert_value(array, _POINTER(None), owner)
         return array
+    if isinstance(kind, types.Record):
+        return _load_invariant(builder, start, wanted)
     if isinstance(kind, types.BaseNamedTuple):
         members = [
-            _load(context, builder, member, cgutils.pointer_add(builder, start, place))
-            for place, member in _fields(kind).values()
+            _load(context, builder, member, cgutils.pointer_add(builder, start, offset))
+            for offset, member in _fields(kind).values()
         ]
         return context.make_tuple(builder, kind, members)
     if isinstance(kind, types.Float):
-        number = _fetch(builder, start, ir.DoubleType())
+        number = _load_invariant(builder, start, ir.DoubleType())
         return number if wanted == number.type else builder.fptrunc(number, wanted)
-    number = _fetch(builder, start, ir.IntType(64))
+    number = _load_invariant(builder, start, ir.IntType(64))
     return number if wanted == number.type else builder.trunc(number, wanted)
 
 
-def _fetch(builder: Any, start: Any, kind: Any) -> Any:
-    """Return what lies at a pointer and never changes."""
-    fetched = builder.load(builder.bitcast(start, kind.as_pointer()))
-    fetched.set_metadata("invariant.load", builder.module.add_metadata([]))
-    return fetched
+def _load_invariant(builder: Any, start: Any, kind: Any) -> Any:
+    """Load a value that never changes."""
+    loaded = builder.load(builder.bitcast(start, kind.as_pointer()))
+    loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return loaded
 
 
 def _words(struct: Any) -> Iterator[Any]:
-    """Go through the words of a struct, in the order of `_form`."""
+    """Yield the words of a struct, in the order of `_format`."""
     for member in struct:
         if isinstance(member, np.ndarray):
             yield from (0, 0, member.size, member.itemsize, member.ctypes.data)
             yield from member.shape
             yield from member.strides
+        elif isinstance(member, np.record):
+            yield np.frombuffer(member, np.uint8).ctypes.data
         elif isinstance(member, tuple):
             yield from _words(member)
         else:
@@ -154,47 +160,47 @@ def _words(struct: Any) -> Iterator[Any]:
 
 
 def _make_of(struct: Any) -> Hashable:
-    """Return what a struct's type follows from: its class and how its members are made."""
+    """Return what the type of a struct depends on: its class and the types of its members."""
     if isinstance(struct, np.ndarray):
         return (struct.dtype, struct.ndim, struct.flags.c_contiguous)
+    if isinstance(struct, np.record):
+        return struct.dtype
     if isinstance(struct, tuple):
         return (type(struct), *map(_make_of, struct))
     return f"{type(struct).__module__}.{type(struct).__qualname__}"
 
 
-_known: dict[Hashable, tuple[ReferenceType, packing.Struct]] = {}
+_known: dict[Hashable, tuple[StructPointerType, packing.Struct]] = {}
 
 
-def _type_and_form(struct: Any) -> tuple[ReferenceType, packing.Struct]:
-    """Return the type of references to a struct and how it is written; numba takes a millisecond to tell, so it is
-    asked once.
-    """
+def _type_and_packing(struct: Any) -> tuple[StructPointerType, packing.Struct]:
+    """Return the type of pointers to a struct and how to write it; cached, since numba takes a millisecond for it."""
     make = _make_of(struct)
     if make not in _known:
         kind = typeof(struct)
-        _known[make] = ReferenceType(kind), packing.Struct(f"={_form(kind)}")
+        _known[make] = StructPointerType(kind), packing.Struct(f"={_format(kind)}")
     return _known[make]
 
 
-class Reference:
-    """A struct that compiled code takes by reference; it keeps the struct's arrays alive."""
+class StructPointer:
+    """A struct that compiled code takes by pointer; it keeps the struct's arrays alive."""
 
     __slots__ = ("_numba_type_", "_words", "address", "struct")
 
     def __init__(self, struct: Any) -> None:
         self.struct = struct
-        self._numba_type_, form = _type_and_form(struct)
+        self._numba_type_, form = _type_and_packing(struct)
         self._words = np.frombuffer(form.pack(*_words(struct)), np.uint64).copy()
         self.address = self._words.ctypes.data
 
 
-@typeof_impl.register(Reference)
-def _type_of_reference(value: Reference, context: Any) -> Any:
+@typeof_impl.register(StructPointer)
+def _type_of_pointer(value: StructPointer, context: Any) -> Any:
     return value._numba_type_
 
 
-@unbox(ReferenceType)
-def _unbox_reference(kind: ReferenceType, value: Any, c: Any) -> Any:
+@unbox(StructPointerType)
+def _unbox_pointer(kind: StructPointerType, value: Any, c: Any) -> Any:
     address = c.pyapi.object_getattr_string(value, "address")
     pointer = c.pyapi.long_as_voidptr(address)
     c.pyapi.decref(address)

@@ -1,4 +1,4 @@
-"""An explorer inside your own Q-learning loop: it keeps the counts and W, you keep Q.
+"""An explorer for your own Q-learning loop: it keeps the visit counts and W, you keep Q.
 
 explorer = wl.Explorer("vv-ucb", n_states=500, n_actions=6, reward_range=(0, 20), seed=0)
 action = explorer.act(state, q=my_q[state])
@@ -16,11 +16,11 @@ from wanderlust.agents.agent import Agent
 from wanderlust.agents.explanation import Explanation
 from wanderlust.agents.settings import SETTING_NAMES, Settings
 from wanderlust.core.errors import InvalidExplorer, InvalidObservation
-from wanderlust.learning.state import TARGET, Floats
+from wanderlust.learning.spec import TARGET, Floats
 
 
 class Explorer:
-    """An explorer that is given the Q-values of each state in which it chooses."""
+    """An explorer that receives the Q-values of the state in which it chooses an action."""
 
     def __init__(
         self,
@@ -46,47 +46,47 @@ class Explorer:
         )
         if self._agent.spec.n_heads:
             raise InvalidExplorer(
-                f"{self._agent.explorer!r} explores by an ensemble of Q-tables that it learns itself, so it cannot "
-                "work with yours; use wanderlust.Agent, or an explorer such as 'vv-ucb'."
+                f"{self._agent.explorer!r} learns an ensemble of Q-tables itself, so it cannot use yours; use "
+                "wanderlust.Agent, or an explorer such as 'vv-ucb'."
             )
 
     def act(self, state: int, q: ArrayLike) -> int:
         """Return the action to take in a state whose Q-values are `q`."""
-        self._take(state, q)
+        self._set_q(state, q)
         return self._agent.act(state)
 
     def observe(self, state: int, action: int, next_state: int, terminated: bool, truncated: bool = False) -> None:
-        """Count the action and learn W from where it led."""
+        """Count the visit and learn W from the transition."""
         self._agent.observe(state, action, 0.0, next_state, terminated, truncated)
 
     def bonus(self, state: int, action: int) -> float:
-        """Return what to add to the reward of an action that was just observed: 0 but for explorers by bonus."""
-        self._agent.number_of(state)
+        """Return the bonus to add to the reward of the action just observed; 0 unless the explorer has one."""
+        self._agent.index_of(state)
         if action not in range(self._agent.n_actions):
             valid = f"from 0 to {self._agent.n_actions - 1}"
             raise InvalidObservation(f"action must be a whole number {valid}, got {action!r}.")
         visits = int(self._agent.visits[int(state), int(action)])
-        return float(self._agent.rule.bonus(visits)) if visits else 0.0
+        return float(self._agent.configured_explorer.bonus(visits)) if visits else 0.0
 
     def explain(self, state: int, q: ArrayLike) -> Explanation:
-        """Say what it would do in a state with these Q-values, and why."""
-        self._take(state, q)
+        """Return its choice in a state with these Q-values, and the reasons."""
+        self._set_q(state, q)
         return self._agent.explain(state)
 
     @property
     def visits(self) -> Any:
-        """How often each action was tried in each state: [state, action]."""
+        """n(s, a), the visit counts: [state, action]."""
         return self._agent.visits
 
     @property
     def visitation_values(self) -> Floats:
-        """W, [state, action], of an explorer that learns one."""
+        """W, [state, action], of an explorer that learns it."""
         tables = self._agent.tables
         if "visitation" not in tables:
             raise InvalidExplorer(f"{self._agent.explorer!r} does not learn visitation values.")
         return tables["visitation"]
 
-    def _take(self, state: int, q: ArrayLike) -> None:
+    def _set_q(self, state: int, q: ArrayLike) -> None:
         agent = self._agent
         try:
             values = np.asarray(q, dtype=np.float64)
@@ -94,5 +94,5 @@ class Explorer:
             values = np.zeros(0)
         if values.shape != (agent.n_actions,) or not np.isfinite(values).all():
             raise InvalidObservation(f"q must be {agent.n_actions} finite numbers, one for each action, got {q!r}.")
-        number = agent.number_of(state)
-        agent.learner.values[TARGET, number * agent.n_actions : (number + 1) * agent.n_actions] = values
+        index = agent.index_of(state)
+        agent.learner.values[TARGET, index * agent.n_actions : (index + 1) * agent.n_actions] = values

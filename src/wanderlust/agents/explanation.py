@@ -1,4 +1,4 @@
-"""Why an explorer does what it does in a state: Q, counts, W and the exploration term of every action."""
+"""Why an explorer chooses an action in a state: Q, visits, W and the exploration term of every action."""
 
 from __future__ import annotations
 
@@ -7,115 +7,104 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust._numba.jit import announce, by_reference, compiled_now, kernel
-from wanderlust.explorers.protocol import ExplorerBox
-from wanderlust.explorers.view import View, view_of
-from wanderlust.learning.random_streams import Streams
-from wanderlust.learning.state import STEP, Floats, LearnerState, TableSpec
+from wanderlust._numba.jit import by_pointer, entry
+from wanderlust._numba.pointers import call_none
+from wanderlust.explorers.hooks import ExplorerHooks
+from wanderlust.learning.hooks import Hooks, choose_action
+from wanderlust.learning.spec import NO_SIGNAL, Floats, TableSpec
+from wanderlust.learning.state import TERMINAL, LearnerState
 
 
 @dataclass(frozen=True)
 class ActionReason:
-    """What speaks for one action."""
+    """The values of one action."""
 
     action: int
     q: float
     """The behaviour's Q-value."""
-    count: int
-    """How often it was tried here."""
+    visits: int
+    """n(s, a), its visit count."""
     w: float | None
-    """Its visitation value, if the explorer learns one."""
+    """W(s, a), if the explorer learns it."""
     bonus: float
-    """The exploration term κ U: what the explorer adds to Q."""
+    """The exploration term κ U that the explorer adds to Q."""
     score: float
-    """Q plus the exploration term: what is compared."""
+    """Q plus the exploration term."""
     chosen: bool
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What an explorer would do in a state now, and why."""
+    """The action that an explorer chooses in a state, and the values of all actions."""
 
     state: int
     actions: tuple[ActionReason, ...]
     chosen: int
     reason: str
-    """'exploit': the best by Q too. 'explore': the exploration term decided. 'tie': one of several equal scores,
-    drawn at
-    random. 'chance': not one of the best scores at all, drawn at random."""
+    """'exploit': also the greedy action by Q. 'explore': the exploration term decided. 'tie': drawn at random from
+    several equal scores. 'random': not one of the largest scores, drawn at random."""
 
     def __str__(self) -> str:
         lines = [f"state {self.state}: action {self.chosen} ({self.reason})", ""]
-        lines.append(f"{'action':>6} {'Q':>12} {'count':>7} {'W':>12} {'bonus':>12} {'sum':>12}")
+        lines.append(f"{'action':>6} {'Q':>12} {'visits':>7} {'W':>12} {'bonus':>12} {'score':>12}")
         for a in self.actions:
             w = "-" if a.w is None else f"{a.w:.6g}"
             mark = "  <-" if a.chosen else ""
-            lines.append(f"{a.action:>6} {a.q:>12.6g} {a.count:>7} {w:>12} {a.bonus:>12.6g} {a.score:>12.6g}{mark}")
+            lines.append(f"{a.action:>6} {a.q:>12.6g} {a.visits:>7} {w:>12} {a.bonus:>12.6g} {a.score:>12.6g}{mark}")
         return "\n".join(lines)
 
 
-def _preview(ruled: ExplorerBox, view: View, scores: Floats, streams: Streams) -> int:
-    """Return the choice that would be made, and fill in the scores."""
-    rule = ruled.rule
-    chosen = rule.choose(view, scores, streams)
-    rule.score(view, scores)
-    return chosen  # type: ignore[no-any-return]
+@entry
+def _choose(hooks: Hooks, learner: LearnerState, spec: TableSpec, state: int) -> int:
+    return choose_action(hooks, state, learner, spec)
 
 
-def _write_best_scores(ruled: ExplorerBox, learner: LearnerState, spec: TableSpec, scores: Floats, best: Floats) -> None:
-    """Write the best score of every state, by its number."""
-    rule = ruled.rule
-    for number in range(len(best)):
-        rule.score(view_of(number, learner, spec), scores)
-        best[number] = scores.max()
+@entry
+def _write_scores(address: Any, explorer: Any, learner: LearnerState, spec: TableSpec, scores: Any) -> None:
+    """Write the scores of states, by their index: [state, action]."""
+    for state in range(len(scores)):
+        call_none(address, explorer, learner, spec, state, scores[state])
 
 
-_preview_for = kernel(_preview)
-_best_scores_for = kernel(_write_best_scores)
+def _scratch_copy(learner: LearnerState) -> LearnerState:
+    """Return the learner with copies of everything that choosing an action changes."""
+    return learner._replace(
+        notes=learner.notes.copy(), streams=learner.streams.copy(), scores=np.zeros_like(learner.scores)
+    )
 
 
-def best_scores(rule: Any, learner: LearnerState, spec: TableSpec) -> Floats:
-    """Return the best score of every state, by its number; nothing is changed by looking."""
-    copy = learner._replace(notes=learner.notes.copy())
-    best: Floats = np.zeros(len(learner.visits) // spec.n_actions)
-    compiling = announce(type(rule), "scores")
-    write = _best_scores_for(type(rule))
-    write(by_reference(ExplorerBox(rule)), by_reference(copy), by_reference(spec), np.zeros(spec.n_actions), best)
-    if compiling:
-        compiled_now(type(rule), "scores")
+def best_scores(hooks: ExplorerHooks, learner: LearnerState, spec: TableSpec) -> Floats:
+    """Return the largest score of every state, by its index; the learner is not changed."""
+    scores = np.zeros((len(learner.visits) // spec.n_actions, spec.n_actions))
+    _write_scores(hooks.score, hooks.explorer, by_pointer(_scratch_copy(learner)), by_pointer(spec), scores)
+    best: Floats = scores.max(axis=1)
     return best
 
 
-def explain(rule: Any, number: int, state: int, learner: LearnerState, spec: TableSpec) -> Explanation:
-    """Return the explanation for a state that is known by `number`, with copies of all that choosing changes."""
-    first, n_actions = number * spec.n_actions, spec.n_actions
-    values = learner.values
-    if number == 0:
-        # Never met: show what it will start with, not the zeros that stand for the end of an episode.
-        values = np.repeat(spec.initial, n_actions).reshape(-1, n_actions)
-    view = View(
-        values,
-        learner.visits,
-        first,
-        n_actions,
-        spec.behaviour,
-        spec.visitation,
-        spec.n_swept,
-        spec.n_heads,
-        int(learner.numbers[STEP]),
-        learner.notes.copy(),
-    )
-    scores: Floats = np.zeros(n_actions)
-    chosen = int(_preview_for(type(rule))(by_reference(ExplorerBox(rule)), view, scores, learner.streams.copy()))
-    # An ensemble explores by the spread of its tables; it adds nothing to the Q-values of any one of them.
-    q = scores.copy() if spec.n_heads else np.array([view.q(a) for a in range(n_actions)])
+def explain(hooks: ExplorerHooks, index: int, state: int, learner: LearnerState, spec: TableSpec) -> Explanation:
+    """Return the explanation for a state with the given index; the learner is not changed."""
+    copy = _scratch_copy(learner)
+    if index == TERMINAL:
+        # Never visited: show its initial values, not the zeros of the terminal state.
+        copy = copy._replace(values=np.repeat(spec.initial, spec.n_actions).reshape(-1, spec.n_actions))
+    first, n_actions = index * spec.n_actions, spec.n_actions
+    pointers = by_pointer(copy), by_pointer(spec)
+    chosen = int(_choose(hooks.pointer, *pointers, index))
+    # After the choice: the scores of an ensemble are those of the head that the choice has drawn.
+    all_scores = np.zeros((index + 1, n_actions))
+    _write_scores(hooks.score, hooks.explorer, *pointers, all_scores)
+    scores = all_scores[index]
+    pairs = slice(first, first + n_actions)
+    # The heads of an ensemble explore by their differences; nothing is added to the Q-values of any one of them.
+    q = scores.copy() if spec.n_heads else copy.values[spec.behaviour, pairs]
     best = np.flatnonzero(scores == scores.max())
     if chosen not in best:
-        reason = "chance"
+        reason = "random"
     elif len(best) > 1:
         reason = "tie"
     else:
         reason = "exploit" if q[chosen] == q.max() else "explore"
+    w = copy.values[spec.visitation, pairs]
     return Explanation(
         state=state,
         chosen=chosen,
@@ -124,8 +113,8 @@ def explain(rule: Any, number: int, state: int, learner: LearnerState, spec: Tab
             ActionReason(
                 action=a,
                 q=float(q[a]),
-                count=int(view.n(a)),
-                w=float(view.w(a)) if spec.visit_row > 0 else None,
+                visits=int(copy.visits[first + a]),
+                w=float(w[a]) if spec.visitation_signal != NO_SIGNAL else None,
                 bonus=float(scores[a] - q[a]),
                 score=float(scores[a]),
                 chosen=a == chosen,

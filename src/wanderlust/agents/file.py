@@ -1,4 +1,4 @@
-"""Agents in files: see `wanderlust.core.archives`."""
+"""Saving and loading agents; the file format is that of `wanderlust.core.archives`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from wanderlust.core.archives import is_intact, read_archive, write_archive
 from wanderlust.core.errors import BadFile, WanderlustError
 from wanderlust.explorers.registry import explorer_class, explorer_name
 from wanderlust.learning.allocation import trimmed
-from wanderlust.learning.state import ROOM, LearnerState
+from wanderlust.learning.state import COUNTERS, SWEEP_MODE, LearnerState, Outcomes
 from wanderlust.version import __version__
 
 if TYPE_CHECKING:
     from wanderlust.agents.agent import Agent
 
-FORMAT = 2
-_IDS = "ids"
+FORMAT = 3
+_STATE_INDEX = "state_index"
+_OUTCOMES = "outcomes."
 
 
 def save(
@@ -33,9 +34,9 @@ def save(
 ) -> None:
     """Write an agent to `path`.
 
-    More arrays and more plain values may go with it; `load_all` gives them back.
+    `more_arrays` and `more_about` are saved with it; `load_all` returns them.
     """
-    arrays = {**(more_arrays or {}), **trimmed(agent.learner, agent.spec)._asdict(), _IDS: agent._ids}
+    arrays = {**(more_arrays or {}), **_flattened(trimmed(agent.learner, agent.spec)), _STATE_INDEX: agent._state_index}
     about = {
         **(more_about or {}),
         "format": FORMAT,
@@ -57,12 +58,12 @@ def save(
 
 
 def load(cls: type[Agent], path: Path, explorer: type | None) -> Agent:
-    """Read an agent, or say what is wrong with the file."""
+    """Read an agent, or raise `BadFile`."""
     return load_all(cls, path, explorer)[0]
 
 
 def load_all(cls: type[Agent], path: Path, explorer: type | None) -> tuple[Agent, Mapping[str, Any], Mapping[str, Any]]:
-    """Read an agent, and everything else about it and all arrays that were saved with it."""
+    """Read an agent, its description, and all arrays that were saved with it."""
     try:
         about, arrays = read_archive(path)
     except FileNotFoundError:
@@ -103,25 +104,42 @@ def load_all(cls: type[Agent], path: Path, explorer: type | None) -> tuple[Agent
     return agent, about, arrays
 
 
-def _restore(agent: Agent, arrays: dict[str, Any], path: Path) -> None:
-    """Give a new agent the arrays of the saved one, and the initial values of states to come their place in line."""
-    fresh = agent.learner
-    missing = sorted({*LearnerState._fields, _IDS} - arrays.keys())
+def _restore(agent: Agent, arrays: Mapping[str, Any], path: Path) -> None:
+    """Give a new agent the arrays of the saved one, and draw the initial values of further states from there on."""
+    new = agent.learner
+    wanted = _flattened(new)
+    missing = sorted({*wanted, _STATE_INDEX} - arrays.keys())
     if missing:
         raise BadFile(f"{path}: {', '.join(missing)} missing.")
-    for name in LearnerState._fields:
-        wanted, given = getattr(fresh, name), arrays[name]
-        if wanted.dtype != given.dtype or wanted.shape[:-1] != given.shape[:-1]:
-            raise BadFile(f"{path}: {name} is {given.dtype}{given.shape}, which does not fit this explorer.")
-    room = arrays["best"].shape[1]
-    extra_states = room - fresh.room
-    if extra_states > 0:
-        agent._initial_values.skip(extra_states)
-    learner = LearnerState(**{name: np.ascontiguousarray(arrays[name]) for name in LearnerState._fields})
-    numbers = np.resize(learner.numbers, len(fresh.numbers))
-    numbers[ROOM] = room
-    learner = learner._replace(numbers=numbers)
-    if fresh.stored is fresh.visits:
+    for name, array in wanted.items():
+        found = arrays[name]
+        if array.dtype != found.dtype or array.shape[:-1] != found.shape[:-1]:
+            raise BadFile(f"{path}: {name} is {found.dtype}{found.shape}, which does not fit this explorer.")
+    n_states = arrays["state_values"].shape[1]
+    if n_states > new.counters.n_initialised:
+        agent._initial_values.draw(n_states - int(new.counters.n_initialised))
+    learner = _restored(arrays)
+    learner.counters.n_initialised = n_states
+    if new.stored is new.visits:
         learner = learner._replace(stored=learner.visits)
     agent.learner = learner
-    agent._ids = np.ascontiguousarray(arrays[_IDS], dtype=np.int32)
+    agent._state_index = np.ascontiguousarray(arrays[_STATE_INDEX], dtype=np.int32)
+
+
+def _flattened(learner: LearnerState) -> dict[str, Any]:
+    """Return the arrays of a learner by name."""
+    arrays = learner._asdict()
+    arrays["counters"] = np.array([learner.counters], COUNTERS).view(np.int64)
+    arrays["sweep_mode"] = learner.sweep_mode.view(np.int64)
+    outcomes = arrays.pop("outcomes")
+    return arrays | {f"{_OUTCOMES}{name}": array for name, array in outcomes._asdict().items()}
+
+
+def _restored(arrays: Mapping[str, Any]) -> LearnerState:
+    """Return the learner whose arrays `_flattened` returned."""
+    names = [name for name in LearnerState._fields if name != "outcomes"]
+    fields = {name: np.ascontiguousarray(arrays[name]) for name in names}
+    fields["counters"] = fields["counters"].view(COUNTERS)[0]
+    fields["sweep_mode"] = fields["sweep_mode"].view(SWEEP_MODE)
+    outcomes = Outcomes(**{name: np.ascontiguousarray(arrays[f"{_OUTCOMES}{name}"]) for name in Outcomes._fields})
+    return LearnerState(outcomes=outcomes, **fields)

@@ -1,49 +1,68 @@
-"""A whole run inside one compiled loop, for worlds that are tables.
+"""A whole run inside one compiled loop, for tabular worlds.
 
-The loop reads aloud: choose, step, learn, evaluate now and then, start over when the episode ends. It is the same
-mathematics as `Agent`, function for function and random number for random number.
+The loop: choose, step, learn, evaluate at intervals, start a new episode. It uses the same functions and the same
+random numbers as `Agent`, so that both give the same results, bit for bit.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust._numba.jit import compiled, kernel
+from wanderlust._numba.jit import compiled, entry
 from wanderlust.agents.settings import Settings
-from wanderlust.agents.simulation import draw_outcome, draw_start, greedy_return, greedy_set, greedy_sets, starts_of
+from wanderlust.agents.simulation import (
+    draw_outcome,
+    draw_start,
+    greedy_actions,
+    greedy_return,
+    start_distribution,
+    write_greedy_policy,
+)
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import FloatArray, TabularMDP
-from wanderlust.explorers.protocol import ExplorerBox
-from wanderlust.explorers.view import view_of
-from wanderlust.learning.memory import has_room, known_state
+from wanderlust.learning.hooks import Hooks, begin_episode, choose_action, learn
+from wanderlust.learning.memory import has_room, index_of
 from wanderlust.learning.random_streams import WORLD
-from wanderlust.learning.state import N_SEEN, NO_MEMORY, NONE, POLICY_CHANGED, STEP, TERMINAL, LearnerState, TableSpec
-from wanderlust.learning.update import UpdateMode, learn
+from wanderlust.learning.spec import NO_MEMORY, TableSpec
+from wanderlust.learning.state import NONE, TERMINAL, LearnerState
 
-# What `run` answers.
-DONE, NO_ROOM, BAD_ACTION = 0, 1, 2
+# What `run_until` returns.
+DONE, NO_ROOM, INVALID_ACTION = 0, 1, 2
 
 MAX_ACTIONS_AS_BITS = 64
 MAX_POLICY_ENTRIES = 50_000_000
 
-# Columns of `Course.place`.
-STATE, EPISODE_STEP, N_EVALUATED, LAST_IS_SURE, OFFENDING_ACTION = 0, 1, 2, 3, 4
+POSITION = np.dtype(
+    (
+        np.record,
+        [
+            ("state", np.int64),  # the current state, or NONE before the first episode
+            ("episode_step", np.int64),
+            ("n_evaluations", np.int64),
+            ("without_ties", np.int64),  # whether the last evaluation broke no tie
+            ("invalid_action", np.int64),
+        ],
+    )
+)
 
 
-class Course(NamedTuple):
-    """Where a run is, and what has been recorded of it."""
+class RunState(NamedTuple):
+    """The world of a run, the current position in it, and what has been recorded."""
 
     mdp: TabularMDP
     starts: NDArray[np.int32]
-    chances: FloatArray
-    ids: NDArray[np.int32]
-    place: NDArray[np.int64]
+    start_probabilities: FloatArray
+    state_index: NDArray[np.int32]
+    """[state]: its index in the learner; `TERMINAL` if it was not visited yet."""
+    position: Any
+    """A record of `POSITION`."""
     returns: FloatArray
     discovered: NDArray[np.int64]
     greedy: NDArray[np.uint64]
+    """[evaluation, state]: the greedy actions as bits, in stochastic worlds."""
     first_visit: NDArray[np.int64]
     actions: NDArray[np.int16]
     states: NDArray[np.int32]
@@ -54,110 +73,110 @@ class Course(NamedTuple):
 
 
 @compiled
-def _evaluate(course: Course, learner: LearnerState, spec: TableSpec, acted_in: int) -> None:
-    """Record the return of the greedy policy; of a stochastic world the policy itself, to be solved afterwards."""
-    i = course.place[N_EVALUATED]
-    course.place[N_EVALUATED] += 1
-    course.discovered[i] = learner.numbers[N_SEEN]
-    if len(course.greedy) > 0:
-        if i > 0 and course.evaluate_every == 1 and spec.memory == NO_MEMORY:
-            # Since the step before, only the state just acted in can have got other best actions.
-            # Trap: a whole row copied in one assignment takes numba seconds to compile, for its error messages.
-            for other in range(len(course.ids)):
-                course.greedy[i, other] = course.greedy[i - 1, other]
-            course.greedy[i, acted_in] = greedy_set(course.ids[acted_in], learner, spec)
+def _evaluate(run: RunState, learner: LearnerState, spec: TableSpec, last_state: int) -> None:
+    """Record the return of the greedy policy; in a stochastic world the policy itself, which is solved later."""
+    position, counters = run.position, learner.counters
+    i = position.n_evaluations
+    position.n_evaluations += 1
+    run.discovered[i] = counters.n_discovered
+    if len(run.greedy) > 0:
+        if i > 0 and run.evaluate_every == 1 and spec.memory == NO_MEMORY:
+            # Since the previous step, only the greedy actions of the state acted in can have changed.
+            # Trap: numba takes seconds to compile the copy of a whole row, for its error messages.
+            for state in range(len(run.state_index)):
+                run.greedy[i, state] = run.greedy[i - 1, state]
+            run.greedy[i, last_state] = greedy_actions(run.state_index[last_state], learner, spec)
         else:
-            greedy_sets(course.ids, learner, spec, course.greedy[i])
+            write_greedy_policy(run.state_index, learner, spec, run.greedy[i])
         return
-    # A policy without ties that has not changed returns what it returned before.
-    if i > 0 and learner.numbers[POLICY_CHANGED] == 0 and course.place[LAST_IS_SURE] == 1:
-        course.returns[i] = course.returns[i - 1]
+    # The return of a policy without ties that has not changed is the same as before.
+    if i > 0 and counters.policy_changed == 0 and position.without_ties == 1:
+        run.returns[i] = run.returns[i - 1]
         return
-    learner.numbers[POLICY_CHANGED] = 0
-    expected, sure = greedy_return(
-        course.mdp,
-        course.starts,
-        course.chances,
-        course.ids,
-        course.evaluation_horizon,
-        course.discount,
+    counters.policy_changed = 0
+    expected, without_ties = greedy_return(
+        run.mdp,
+        run.starts,
+        run.start_probabilities,
+        run.state_index,
+        run.evaluation_horizon,
+        run.discount,
         learner,
         spec,
     )
-    course.returns[i] = expected
-    course.place[LAST_IS_SURE] = 1 if sure else 0
+    run.returns[i] = expected
+    position.without_ties = 1 if without_ties else 0
 
 
-def _run(ruled: ExplorerBox, learner: LearnerState, spec: TableSpec, course: Course, until: int, mode: UpdateMode) -> int:
-    """Run up to step `until`, or until something is in the way."""
-    rule = ruled.rule
-    mdp, ids, place = course.mdp, course.ids, course.place
-    state, t = place[STATE], place[EPISODE_STEP]
+@entry
+def run_until(hooks: Hooks, learner: LearnerState, spec: TableSpec, run: RunState, until: int) -> int:
+    """Run up to step `until`, or until the arrays are full or the explorer chooses an invalid action."""
+    mdp, state_index, position, counters = run.mdp, run.state_index, run.position, learner.counters
+    state, t = position.state, position.episode_step
     begins = state == NONE
     while True:
         if begins:
             t = 0
-            state = draw_start(course.starts, course.chances, learner.streams, WORLD)
-            rule.begin_episode(learner.notes, learner.streams)
-        if learner.numbers[STEP] >= until:
+            state = draw_start(run.starts, run.start_probabilities, learner.streams, WORLD)
+            begin_episode(hooks, learner)
+        if counters.step >= until:
             break
         if not has_room(learner, spec):
-            place[STATE], place[EPISODE_STEP] = state, t
+            position.state, position.episode_step = state, t
             return NO_ROOM
-        step = learner.numbers[STEP]
-        number = known_state(state, ids, learner)
-        action = rule.choose(view_of(number, learner, spec), learner.scores, learner.streams)
+        step = counters.step
+        index = index_of(state, state_index, learner)
+        action = choose_action(hooks, index, learner, spec)
         if action < 0 or action >= spec.n_actions:
-            place[OFFENDING_ACTION] = action
-            return BAD_ACTION
+            position.invalid_action = action
+            return INVALID_ACTION
         outcome = draw_outcome(mdp, state, action, learner.streams, WORLD)
         reward = mdp.reward[state, action, outcome]
-        over = mdp.terminal[state, action, outcome]
+        terminated = mdp.terminal[state, action, outcome]
         next_state = mdp.next_state[state, action, outcome]
-        following = TERMINAL if over else known_state(next_state, ids, learner)
-        if course.first_visit[state] < 0:
-            course.first_visit[state] = step
-        if step < len(course.actions):
-            course.actions[step] = action
-            course.states[step] = state
-        learn(rule, number, action, reward, following, learner, spec, mode)
-        if learner.numbers[STEP] % course.evaluate_every == 0:
-            _evaluate(course, learner, spec, state)
+        next_index = TERMINAL if terminated else index_of(next_state, state_index, learner)
+        if run.first_visit[state] < 0:
+            run.first_visit[state] = step
+        if step < len(run.actions):
+            run.actions[step] = action
+            run.states[step] = state
+        learn(hooks, index, action, reward, next_index, learner, spec)
+        if counters.step % run.evaluate_every == 0:
+            _evaluate(run, learner, spec, state)
         t += 1
-        begins = over or t == course.horizon
+        begins = terminated or t == run.horizon
         state = next_state
-    place[STATE], place[EPISODE_STEP] = state, t
+    position.state, position.episode_step = state, t
     return DONE
 
 
-run_for = kernel(_run)
-
-
-def new_course(mdp: TabularMDP, settings: Settings, keep_trajectory: bool) -> Course:
-    """Return the course of a run that has not begun."""
+def new_run(mdp: TabularMDP, settings: Settings, keep_trajectory: bool) -> RunState:
+    """Return the state of a run that has not begun."""
     n_evaluations = settings.run_length // settings.evaluate_every
-    starts, chances = starts_of(mdp)
-    solved = not mdp.deterministic
-    if solved and n_evaluations * mdp.n_states > MAX_POLICY_ENTRIES:
+    starts, probabilities = start_distribution(mdp)
+    stochastic = not mdp.deterministic
+    if stochastic and n_evaluations * mdp.n_states > MAX_POLICY_ENTRIES:
         raise InvalidSetting(
-            f"evaluate_every={settings.evaluate_every} asks for {n_evaluations} exact solutions of a stochastic world "
+            f"evaluate_every={settings.evaluate_every} needs {n_evaluations} exact solutions of a stochastic world "
             f"with {mdp.n_states} states; evaluate at most {MAX_POLICY_ENTRIES // mdp.n_states} times."
         )
-    if solved and mdp.n_actions > MAX_ACTIONS_AS_BITS:
+    if stochastic and mdp.n_actions > MAX_ACTIONS_AS_BITS:
         raise InvalidSetting(
             f"a fused run of a stochastic world takes at most {MAX_ACTIONS_AS_BITS} actions, got {mdp.n_actions}; "
             "use Agent."
         )
     kept = settings.run_length if keep_trajectory else 0
-    return Course(
+    position = np.zeros(1, POSITION)[0]
+    position.state = NONE
+    return RunState(
         mdp=mdp,
         starts=starts,
-        chances=chances,
-        ids=np.zeros(mdp.n_states, np.int32),
-        place=np.array([NONE, 0, 0, 0, 0], np.int64),
+        start_probabilities=probabilities,
+        state_index=np.zeros(mdp.n_states, np.int32),
+        position=position,
         returns=np.zeros(n_evaluations),
         discovered=np.zeros(n_evaluations, np.int64),
-        greedy=np.zeros((n_evaluations if solved else 0, mdp.n_states), np.uint64),
+        greedy=np.zeros((n_evaluations if stochastic else 0, mdp.n_states), np.uint64),
         first_visit=np.full(mdp.n_states, -1, np.int64),
         actions=np.zeros(kept, np.int16),
         states=np.zeros(kept, np.int32),

@@ -1,4 +1,4 @@
-"""How an agent learns, in a user's words, and the spec that follows from it."""
+"""The settings of a run, and the tables that follow from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from wanderlust.core.errors import (
     check_number,
 )
 from wanderlust.explorers.protocol import ExtraTables, Problem
-from wanderlust.learning.state import FULL, MAX_MOVES, NO_MEMORY, ROW_REWARD, TARGET, WINDOW, TableSpec
+from wanderlust.learning.spec import (
+    FULL,
+    MAX_UPDATES,
+    NO_MEMORY,
+    NO_SIGNAL,
+    REWARD,
+    TARGET,
+    WINDOW,
+    TableSpec,
+)
 
 MAX_STEPS = 10**12
 
@@ -25,16 +34,15 @@ _MEMORY = {"full": FULL, "none": NO_MEMORY, "window": WINDOW}
 
 @dataclass(frozen=True)
 class Replay:
-    """What is remembered, and how much of it every step replays."""
+    """The replay memory, and how much of it is replayed at every step."""
 
     memory: str = "full"
-    """'full': every step sweeps over all that was ever seen. 'none': only the current transition. 'window': a
-    minibatch of the
-    latest transitions."""
+    """'full': every step sweeps over all transitions. 'none': only the current transition is used. 'window': a
+    minibatch of the latest transitions."""
     capacity: int | None = None
-    """How many transitions a window holds; 20 times the horizon if not given."""
+    """The number of transitions in a window; 20 times the horizon if not given."""
     batch: int = 32
-    """How many transitions of a window every step replays."""
+    """The minibatch size of a window."""
 
     def __post_init__(self) -> None:
         check_choice("replay memory", self.memory, _MEMORY)
@@ -44,13 +52,13 @@ class Replay:
 
     @classmethod
     def of(cls, given: str | Replay) -> Replay:
-        """Return the replay itself, or the one that a word such as 'none' names."""
+        """Return the replay itself, or the one of a memory's name such as 'none'."""
         return given if isinstance(given, Replay) else cls(check_choice("replay", given, _MEMORY))
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How an agent learns and is evaluated: everything but the world, the explorer's own options and the seed."""
+    """How an agent learns and is evaluated: everything but the world, the explorer's options and the seed."""
 
     discount: float = 0.99
     """γ of Q."""
@@ -58,28 +66,28 @@ class Settings:
     """η of every table."""
     replay: Replay = field(default_factory=Replay)
     initial: str = "zero"
-    """What the behaviour's Q starts at: 'zero', or 'optimistic', r_max / (1 - γ). The target's Q starts at zero."""
+    """Initial Q of the behaviour: 'zero', or 'optimistic', r_max / (1 - γ). Q of the target policy starts at zero."""
     gamma_w: float = 0.99
-    """γ_w of W, unless the explorer's option of that name says otherwise."""
+    """γ_w, the discount of W."""
     horizon: int = 1000
-    """After how many steps an episode is cut off."""
+    """The number of steps after which an episode is truncated."""
     budget: int = 100_000
-    """Over how many steps ε decays; also how long a run is, unless `steps` says otherwise."""
+    """The number of steps over which ε decays; also the length of a run, unless `steps` is given."""
     steps: int | None = None
-    """How long a run is; the budget if not given."""
+    """The length of a run; the budget if not given."""
     epsilon_start: float = 1.0
     epsilon_end: float = 0.1
     evaluate_every: int = 50
-    """The greedy policy is evaluated after every so many steps."""
+    """The number of steps between evaluations of the greedy policy."""
     evaluation_horizon: int | None = None
-    """After how many steps an evaluation is cut off; 10 % more than the horizon if not given."""
+    """The number of steps after which an evaluation is truncated; 10 % more than the horizon if not given."""
     plain_sweeps: bool = False
-    """Whether every sweep goes over every pair of every table, without the shortcuts that give the same bits faster."""
+    """Whether every sweep updates every pair of every table, without the shortcuts that give the same bits faster."""
     sweeps: int = 1
-    """How many sweeps over a full memory follow every step. With more than the paper's one, what is new spreads at
-    once. They are fewer where they would move more than 100,000 pairs, and one once an action had several outcomes."""
+    """The number of sweeps over a full memory per step. The paper has one; with more, new values propagate at once.
+    They are limited to 100,000 pairs, and to one sweep once an action had several outcomes."""
     evaluated: str = "target"
-    """Which table's greedy policy is evaluated: 'target', or 'behaviour' (of an ensemble, the first head)."""
+    """The table whose greedy policy is evaluated: 'target', or 'behaviour' (of an ensemble, the first head)."""
 
     def __post_init__(self) -> None:
         check_number("discount", self.discount, low=0, high=1, open_high=True)
@@ -90,11 +98,10 @@ class Settings:
         check_number("epsilon_start", self.epsilon_start, low=0, high=1)
         check_number("epsilon_end", self.epsilon_end, low=0, high=1)
         check_flag("plain_sweeps", self.plain_sweeps)
-        check_integer("sweeps", self.sweeps, low=1, high=MAX_MOVES)
+        check_integer("sweeps", self.sweeps, low=1, high=MAX_UPDATES)
         if self.sweeps > 1 and self.replay.memory != "full":
             raise InvalidSetting(
-                f"sweeps={self.sweeps} needs a full memory to sweep over; with replay {self.replay.memory!r} leave it "
-                "at 1."
+                f"sweeps={self.sweeps} needs full memory; with replay {self.replay.memory!r} it must be 1."
             )
         check_choice("evaluated", self.evaluated, ("target", "behaviour"))
         for name in ("horizon", "budget", "evaluate_every"):
@@ -110,11 +117,11 @@ class Settings:
 
     @property
     def rollout_length(self) -> int:
-        """The number of steps after which an evaluation is cut off (Appendix A: 10 % longer than the horizon)."""
+        """The number of steps after which an evaluation is truncated (Appendix A: 10 % more than the horizon)."""
         return self.evaluation_horizon if self.evaluation_horizon is not None else round(1.1 * self.horizon)
 
     def problem(self, n_actions: int, reward_range: tuple[float, float]) -> Problem:
-        """Return what the explorer may know of the task."""
+        """Return what the explorer knows of the task."""
         try:
             low, high = reward_range
         except (TypeError, ValueError):
@@ -137,44 +144,44 @@ class Settings:
 SETTING_NAMES = tuple(f.name for f in fields(Settings))
 
 
-def make_spec(rule: Any, problem: Problem, settings: Settings, *, learns_q: bool = True) -> tuple[TableSpec, float]:
-    """Return the spec of an explorer's tables, and the noise on the initial values of its heads."""
-    extra_tables = rule.extra_tables()
-    if not isinstance(extra_tables, ExtraTables):
-        raise InvalidExplorer(f"{type(rule).__name__}.extra_tables must return a ExtraTables, got {extra_tables!r}.")
-    replay, ensemble, visitation = settings.replay, extra_tables.ensemble, extra_tables.visitation
-    start = problem.value_range if settings.initial == "optimistic" else 0.0
-    augmented = extra_tables.augmented and learns_q
-    bonus_row = ROW_REWARD + 1 if augmented else 0
-    visit_row = (bonus_row or ROW_REWARD) + 1 if visitation else 0
+def make_spec(explorer: Any, problem: Problem, settings: Settings, *, learns_q: bool = True) -> tuple[TableSpec, float]:
+    """Return the tables of an explorer, and the standard deviation of the noise on its heads' initial values."""
+    extra = explorer.extra_tables()
+    if not isinstance(extra, ExtraTables):
+        raise InvalidExplorer(f"{type(explorer).__name__}.extra_tables must return ExtraTables, got {extra!r}.")
+    replay, ensemble, visitation = settings.replay, extra.ensemble, extra.visitation
+    initial_q = problem.value_range if settings.initial == "optimistic" else 0.0
+    has_bonus = extra.bonus and learns_q
+    bonus_signal = REWARD + 1 if has_bonus else NO_SIGNAL
+    visitation_signal = max(REWARD, bonus_signal) + 1 if visitation else NO_SIGNAL
     # (signal, discount, minimise, initial) of each table; see TableSpec for their order.
-    tables: list[tuple[int, float, bool, float]] = [(ROW_REWARD, settings.discount, False, 0.0)]
-    if augmented:
-        tables.append((bonus_row, settings.discount, False, start))
-    elif ensemble is None and learns_q and (start != 0.0 or settings.plain_sweeps):
-        tables.append((ROW_REWARD, settings.discount, False, start))
+    tables: list[tuple[int, float, bool, float]] = [(REWARD, settings.discount, False, 0.0)]
+    if has_bonus:
+        tables.append((bonus_signal, settings.discount, False, initial_q))
+    elif ensemble is None and learns_q and (initial_q != 0.0 or settings.plain_sweeps):
+        tables.append((REWARD, settings.discount, False, initial_q))
     behaviour = len(tables) - 1
     if visitation:
-        tables.append((visit_row, visitation.discount, visitation.minimise, visitation.initial))
+        tables.append((visitation_signal, visitation.discount, visitation.minimise, visitation.initial))
     n_swept, heads = len(tables), ensemble.heads if ensemble else 0
-    acts_on = n_swept if ensemble else behaviour
-    tables += [(ROW_REWARD, settings.discount, False, start)] * heads
+    behaviour_or_head = n_swept if ensemble else behaviour
+    tables += [(REWARD, settings.discount, False, initial_q)] * heads
     signal, discount, minimise, initial = zip(*tables, strict=True)
     spec = TableSpec(
         n_actions=problem.n_actions,
         learning_rate=float(settings.learning_rate),
         memory=_MEMORY[replay.memory],
-        batch=ensemble.batch if ensemble and replay.memory == "full" else replay.batch,
-        window=(replay.capacity or 20 * settings.horizon) if replay.memory == "window" else 0,
+        batch_size=ensemble.batch if ensemble and replay.memory == "full" else replay.batch,
+        capacity=(replay.capacity or 20 * settings.horizon) if replay.memory == "window" else 0,
         n_swept=n_swept,
         n_heads=heads,
         prior_weight=float(ensemble.prior_weight) if ensemble else 0.0,
         behaviour=behaviour,
-        evaluated=acts_on if settings.evaluated == "behaviour" else TARGET,
+        evaluated=behaviour_or_head if settings.evaluated == "behaviour" else TARGET,
         visitation=n_swept - 1 if visitation else 0,
-        bonus_row=bonus_row,
-        visit_row=visit_row,
-        largest_matters=bool(visitation and visitation.largest_matters),
+        bonus_signal=bonus_signal,
+        visitation_signal=visitation_signal,
+        uses_max_visits=bool(visitation and visitation.uses_max_visits),
         learns_q=learns_q,
         plain_sweeps=settings.plain_sweeps,
         sweeps=settings.sweeps,

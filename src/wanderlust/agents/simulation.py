@@ -1,4 +1,4 @@
-"""Acting in a tabular world: one step, one start, one greedy rollout. Both drivers step through these functions."""
+"""Acting in a tabular world: one step, one start, one greedy rollout. Both drivers use these functions."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust._numba.jit import as_int64, by_reference, compiled, entry, inlined
+from wanderlust._numba.jit import as_int64, by_pointer, compiled, entry, inlined
 from wanderlust.core.errors import InvalidObservation
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.explorers.choice import greedy_index
 from wanderlust.learning.random_streams import EVALUATION, WORLD, Streams, uniform
-from wanderlust.learning.state import LearnerState, TableSpec
+from wanderlust.learning.spec import Floats, TableSpec
+from wanderlust.learning.state import LearnerState
 
 
 @inlined
 def draw_outcome(mdp: TabularMDP, state: int, action: int, streams: Streams, which: int) -> int:
-    """Draw which outcome an action has; a sure outcome takes no random number."""
+    """Draw the outcome of an action; a certain outcome uses no random number."""
     n_outcomes = mdp.next_state.shape[2]
     if n_outcomes == 1:
         return 0
@@ -34,20 +35,20 @@ def draw_outcome(mdp: TabularMDP, state: int, action: int, streams: Streams, whi
 
 
 @inlined
-def draw_start(starts: NDArray[np.int32], chances: NDArray[np.float64], streams: Streams, which: int) -> int:
-    """Draw where an episode starts; a fixed start takes no random number."""
+def draw_start(starts: NDArray[np.int32], probabilities: Floats, streams: Streams, which: int) -> int:
+    """Draw the first state of an episode; a certain one uses no random number."""
     if len(starts) == 1:
         return starts[0]  # type: ignore[no-any-return]
     left = uniform(streams, which)
     for i in range(len(starts) - 1):
-        if left < chances[i]:
+        if left < probabilities[i]:
             return starts[i]  # type: ignore[no-any-return]
-        left -= chances[i]
+        left -= probabilities[i]
     return starts[-1]  # type: ignore[no-any-return]
 
 
-def starts_of(mdp: TabularMDP) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the states in which an episode can start, and their probabilities."""
+def start_distribution(mdp: TabularMDP) -> tuple[NDArray[np.int32], Floats]:
+    """Return the possible first states of an episode and their probabilities."""
     starts = np.flatnonzero(mdp.start).astype(np.int32)
     return starts, mdp.start[starts]
 
@@ -56,8 +57,8 @@ def starts_of(mdp: TabularMDP) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
 def greedy_return(
     mdp: TabularMDP,
     starts: NDArray[np.int32],
-    chances: NDArray[np.float64],
-    ids: NDArray[np.int32],
+    probabilities: Floats,
+    state_index: NDArray[np.int32],
     horizon: int,
     discount: float,
     learner: LearnerState,
@@ -65,34 +66,34 @@ def greedy_return(
 ) -> tuple[float, bool]:
     """Roll out the greedy policy of the evaluated table from every start of a deterministic world.
 
-    Return the expected discounted return, and whether no tie had to be broken on the way.
+    Return the expected discounted return, and whether no tie was broken.
     """
-    sure = True
+    without_ties = True
     expected = 0.0
     values = learner.values[spec.evaluated]
     for i in range(len(starts)):
         state = starts[i]
-        gain, weight = 0.0, 1.0
+        total, weight = 0.0, 1.0
         for _ in range(horizon):
             before = learner.streams[EVALUATION]
             action = greedy_index(
-                values, ids[state] * spec.n_actions, spec.n_actions, learner.streams, as_int64(EVALUATION)
+                values, state_index[state] * spec.n_actions, spec.n_actions, learner.streams, as_int64(EVALUATION)
             )
             if learner.streams[EVALUATION] != before:
-                sure = False
-            gain += weight * mdp.reward[state, action, 0]
+                without_ties = False
+            total += weight * mdp.reward[state, action, 0]
             weight *= discount
             if mdp.terminal[state, action, 0]:
                 break
             state = mdp.next_state[state, action, 0]
-        expected += chances[i] * gain
-    return expected, sure
+        expected += probabilities[i] * total
+    return expected, without_ties
 
 
 @inlined
-def greedy_set(number: int, learner: LearnerState, spec: TableSpec) -> np.uint64:
-    """Return the best actions of a state by the evaluated table, as bits."""
-    first = number * spec.n_actions
+def greedy_actions(index: int, learner: LearnerState, spec: TableSpec) -> np.uint64:
+    """Return the greedy actions of a state by the evaluated table, as bits."""
+    first = index * spec.n_actions
     best = learner.values[spec.evaluated, first]
     bits = np.uint64(1)
     for action in range(1, spec.n_actions):
@@ -106,15 +107,17 @@ def greedy_set(number: int, learner: LearnerState, spec: TableSpec) -> np.uint64
 
 
 @compiled
-def greedy_sets(ids: NDArray[np.int32], learner: LearnerState, spec: TableSpec, sets: Any) -> None:
-    """Write the best actions of every state of the world."""
-    for state in range(len(ids)):
-        sets[state] = greedy_set(ids[state], learner, spec)
+def write_greedy_policy(
+    state_index: NDArray[np.int32], learner: LearnerState, spec: TableSpec, policy: Any
+) -> None:
+    """Write the greedy actions of every state of the world."""
+    for state in range(len(state_index)):
+        policy[state] = greedy_actions(state_index[state], learner, spec)
 
 
 @entry
-def _start(starts: NDArray[np.int32], chances: NDArray[np.float64], streams: Streams) -> int:
-    return draw_start(starts, chances, streams, WORLD)
+def _start(starts: NDArray[np.int32], probabilities: Floats, streams: Streams) -> int:
+    return draw_start(starts, probabilities, streams, WORLD)
 
 
 @entry
@@ -123,22 +126,22 @@ def _step(mdp: TabularMDP, state: int, action: int, streams: Streams) -> int:
 
 
 class Simulator:
-    """A tabular world to act in step by step, with the random numbers that a fused run of the same seed uses."""
+    """A tabular world to act in step by step, with the random numbers of a fused run with the same seed."""
 
     def __init__(self, mdp: TabularMDP, streams: Streams) -> None:
         self.mdp = mdp
         self.streams = streams
-        self._mdp = by_reference(mdp)
-        self._starts, self._chances = starts_of(mdp)
+        self._mdp = by_pointer(mdp)
+        self._starts, self._probabilities = start_distribution(mdp)
 
     def reset(self) -> int:
-        """Return the state in which the next episode starts."""
-        return int(_start(self._starts, self._chances, self.streams))
+        """Return the first state of the next episode."""
+        return int(_start(self._starts, self._probabilities, self.streams))
 
     def step(self, state: int, action: int) -> tuple[int, float, bool]:
-        """Return the next state, the reward, and whether the episode is over."""
+        """Return the next state, the reward, and whether the episode terminated."""
         if not (0 <= state < self.mdp.n_states and 0 <= action < self.mdp.n_actions):
-            limits = f"state 0 to {self.mdp.n_states - 1}, action 0 to {self.mdp.n_actions - 1}"
-            raise InvalidObservation(f"there is no action {action!r} in state {state!r}; valid are {limits}.")
+            valid = f"state 0 to {self.mdp.n_states - 1}, action 0 to {self.mdp.n_actions - 1}"
+            raise InvalidObservation(f"there is no action {action!r} in state {state!r}; valid are {valid}.")
         index = (state, action, _step(self._mdp, state, action, self.streams))
         return int(self.mdp.next_state[index]), float(self.mdp.reward[index]), bool(self.mdp.terminal[index])

@@ -1,10 +1,10 @@
-"""Choosing among scored actions: ties are broken uniformly at random, exactly equal scores only."""
+"""Random numbers and greedy choices for explorers. Only exactly equal scores are ties; they are broken at random."""
 
 from __future__ import annotations
 
 from wanderlust._numba.jit import as_int64, compiled, formula
 from wanderlust.learning.random_streams import EXPLORER, Streams, below, uniform
-from wanderlust.learning.state import Floats
+from wanderlust.learning.spec import Floats
 
 
 @formula
@@ -15,21 +15,21 @@ def bernoulli(streams: Streams, probability: float) -> bool:
 
 @formula
 def random_action(streams: Streams, n: int) -> int:
-    """Return one of 0 ... n - 1, each as likely."""
+    """Return one of 0 ... n - 1 with equal probability."""
     return below(streams, EXPLORER, n)
 
 
 @formula
-def greedy_action_of(scores: Floats, streams: Streams) -> int:
-    """Return the index of the largest score, one of them at random where several are exactly as large."""
+def greedy_action(scores: Floats, streams: Streams) -> int:
+    """Return the index of the largest score; ties are broken at random."""
     return greedy_index(scores, as_int64(0), len(scores), streams, as_int64(EXPLORER))
 
 
 @compiled
 def greedy_index(scores: Floats, begin: int, n: int, streams: Streams, which: int) -> int:
-    """Do the same for `n` scores from a place on, with random numbers from a stream of the caller's choice.
+    """Do the same for `n` scores from index `begin` on, with random numbers from the stream `which`.
 
-    Not a part of its callers, and not given a part of the array: either takes numba longer to compile.
+    It is neither inlined nor given a slice of the array: numba would take longer to compile either.
     """
     best, ties, first = scores[begin], 1, 0
     for action in range(1, n):

@@ -1,32 +1,32 @@
-"""Exploration by immediate counts: UCB1 and the exploration bonus."""
+"""Exploration by visit counts of the current state: UCB1 and the exploration bonus."""
 
 from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
 from wanderlust.core.errors import check_number
-from wanderlust.explorers.dithering import EpsilonEnd, EpsilonStart, choose_dithering, epsilon_schedule
+from wanderlust.explorers.dithering import EpsilonEnd, EpsilonStart, choose_epsilon_greedy, epsilon_schedule
 from wanderlust.explorers.formulas import count_bonus, ucb, untried_ucb
 from wanderlust.explorers.protocol import ExtraTables, Problem
 from wanderlust.explorers.registry import register_explorer
 from wanderlust.explorers.view import View
 from wanderlust.learning.random_streams import Streams
-from wanderlust.learning.state import Floats
+from wanderlust.learning.spec import Floats
 
 Kappa = Annotated[
     float | None, "κ, the weight of exploration against Q; r_max / (1 - γ), the range of Q-values, if not given."
 ]
 
 
-def coefficient(problem: Problem, kappa: float | None) -> tuple[float, float]:
-    """Return κ and (Q_max - Q_min) / κ; with κ = 0 there is nothing to bound."""
+def kappa_and_span(problem: Problem, kappa: float | None) -> tuple[float, float]:
+    """Return κ and (Q_max - Q_min) / κ, which is 0 for κ = 0."""
     kappa = check_number("kappa", problem.value_range if kappa is None else kappa, low=0)
     return kappa, problem.value_range / kappa if kappa > 0.0 else 0.0
 
 
 @register_explorer("ucb1")
 class Ucb1(NamedTuple):
-    """Q plus κ times the upper confidence bound of the immediate count (Auer et al. 2002)."""
+    """Q plus κ times the upper confidence bound of the visit count (Auer et al. 2002, Eq. 5)."""
 
     kappa: float
     untried: float
@@ -41,13 +41,13 @@ class Ucb1(NamedTuple):
             float | None, "The bound of an untried action in units of κ; (Q_max - Q_min)/κ + √(2 log |A|) if not given."
         ] = None,
     ) -> Ucb1:
-        """Work out κ and the bound of untried actions."""
-        kappa, span = coefficient(problem, kappa)
-        usual = untried_ucb(problem.n_actions, span, counts_itself=True)
-        return cls(kappa, check_number("untried_value", usual if untried_value is None else untried_value, low=0))
+        """Compute κ and the bound of untried actions."""
+        kappa, span = kappa_and_span(problem, kappa)
+        default = untried_ucb(problem.n_actions, span, counts_itself=True)
+        return cls(kappa, check_number("untried_value", default if untried_value is None else untried_value, low=0))
 
     def score(self, view: View, scores: Floats) -> None:
-        """Q + κ √(2 log(1 + Σn) / n)."""
+        """Q + κ √(2 log(1 + Σn) / n) (Eq. 33)."""
         total = view.total()
         for action in range(view.n_actions):
             visits = view.n(action)
@@ -57,7 +57,7 @@ class Ucb1(NamedTuple):
 
 @register_explorer("bonus")
 class Bonus(NamedTuple):
-    """ε-greedy on a Q-table that learns from the reward plus α / √n (Strehl and Littman 2008)."""
+    """ε-greedy on a Q-table that learns from reward + α / √n (Strehl and Littman 2008, Algorithm 2)."""
 
     scale: float
     epsilon: float
@@ -72,17 +72,17 @@ class Bonus(NamedTuple):
         epsilon_start: EpsilonStart = None,
         epsilon_end: EpsilonEnd = None,
     ) -> Bonus:
-        """Work out the decay of ε."""
+        """Compute the decay of ε."""
         return cls(check_number("scale", scale, low=0), *epsilon_schedule(problem, epsilon_start, epsilon_end))
 
     def extra_tables(self) -> ExtraTables:
-        """Return a behaviour table of its own, with augmented rewards."""
-        return ExtraTables(augmented=True)
+        """Return a Q-table of the behaviour that learns from reward + bonus."""
+        return ExtraTables(bonus=True)
 
     def bonus(self, visits: int) -> float:
-        """α / √n."""
+        """α / √n (Eq. 6)."""
         return count_bonus(visits, self.scale)
 
     def choose(self, view: View, scores: Floats, random: Streams) -> int:
-        """Explore with probability ε, otherwise exploit the augmented Q."""
-        return choose_dithering(self, view, scores, random)
+        """Choose a random action with probability ε, otherwise the greedy one by the behaviour's Q."""
+        return choose_epsilon_greedy(self, view, scores, random)

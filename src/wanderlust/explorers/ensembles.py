@@ -1,4 +1,4 @@
-"""Exploration by ensembles of Q-tables, each with its own noise and its own minibatches (Appendix A.4)."""
+"""Exploration by an ensemble of Q-tables with random initial values and separate minibatches (Algorithm 5)."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from typing import Annotated, NamedTuple
 
 from wanderlust._numba.jit import inlined
 from wanderlust.core.errors import check_choice, check_flag, check_integer, check_number
-from wanderlust.explorers.choice import greedy_action_of, random_action
-from wanderlust.explorers.dithering import EpsilonEnd, EpsilonStart, choose_dithering, epsilon_schedule
+from wanderlust.explorers.choice import greedy_action, random_action
+from wanderlust.explorers.dithering import EpsilonEnd, EpsilonStart, choose_epsilon_greedy, epsilon_schedule
 from wanderlust.explorers.protocol import Ensemble, ExtraTables, Problem
 from wanderlust.explorers.registry import register_explorer
 from wanderlust.explorers.view import View
 from wanderlust.learning.random_streams import Streams
-from wanderlust.learning.state import Floats
+from wanderlust.learning.spec import Floats
 
 Heads = Annotated[int, "The number of Q-tables in the ensemble."]
-Batch = Annotated[int, "How many stored transitions each table learns from at every step."]
-Noise = Annotated[float, "Standard deviation of the noise on the initial values."]
-Dither = Annotated[bool, "Whether it acts ε-greedily on the chosen table, as the pseudocode has it, or greedily."]
+Batch = Annotated[int, "Minibatch size of each Q-table."]
+Noise = Annotated[float, "Standard deviation of the initial values' noise."]
+Dither = Annotated[bool, "Whether it acts ε-greedily on the sampled Q-table, as in Algorithm 5, or greedily."]
 
 
-HEAD_IN_USE = 0
-"""Which of the explorer's notes holds the table of the episode."""
+CURRENT_HEAD = 0
+"""The explorer's note that holds the head of the current episode."""
 
 
 @inlined
 def score_by_head(view: View, scores: Floats) -> None:
-    """Score every action by the table in use."""
+    """Score every action by Q of the current head."""
     for action in range(view.n_actions):
-        scores[action] = view.head(int(view.notes[HEAD_IN_USE]), action)
+        scores[action] = view.head(int(view.notes[CURRENT_HEAD]), action)
 
 
 def _ensemble(heads: int, batch: int, noise: float, prior_weight: float = 0.0) -> Ensemble:
@@ -42,7 +42,7 @@ def _ensemble(heads: int, batch: int, noise: float, prior_weight: float = 0.0) -
 
 @register_explorer("bootstrapped")
 class Bootstrapped(NamedTuple):
-    """One table of the ensemble for a whole episode (Osband et al. 2016)."""
+    """Greedy on one Q-table of the ensemble, sampled for each episode (Osband et al. 2016)."""
 
     heads: int
     batch: int
@@ -72,21 +72,21 @@ class Bootstrapped(NamedTuple):
         return ExtraTables(ensemble=Ensemble(self.heads, self.batch, self.noise))
 
     def begin_episode(self, notes: Floats, random: Streams) -> None:
-        """Draw the table of the episode."""
-        notes[HEAD_IN_USE] = random_action(random, self.heads)
+        """Sample the head of the episode."""
+        notes[CURRENT_HEAD] = random_action(random, self.heads)
 
     def score(self, view: View, scores: Floats) -> None:
-        """Q of the table in use."""
+        """Q of the current head."""
         score_by_head(view, scores)
 
     def choose(self, view: View, scores: Floats, random: Streams) -> int:
-        """Exploit the table in use, or dither where that is asked for."""
-        return choose_dithering(self, view, scores, random)
+        """Act greedily, or ε-greedily, on the current head."""
+        return choose_epsilon_greedy(self, view, scores, random)
 
 
 @register_explorer("random-prior")
 class RandomPrior(NamedTuple):
-    """One table of the ensemble for a whole episode, all pulled towards a prior at zero (Osband et al. 2019)."""
+    """The same with Q-tables regularised towards a prior at zero (Osband et al. 2019, Eq. 34)."""
 
     heads: int
     batch: int
@@ -103,7 +103,7 @@ class RandomPrior(NamedTuple):
         heads: Heads = 10,
         batch: Batch = 1024,
         noise: Noise = 1.0,
-        prior_weight: Annotated[float, "ν, the pull of the prior."] = 0.1,
+        prior_weight: Annotated[float, "ν, the weight of the prior."] = 0.1,
         dither: Dither = False,
         epsilon_start: EpsilonStart = None,
         epsilon_end: EpsilonEnd = None,
@@ -118,21 +118,21 @@ class RandomPrior(NamedTuple):
         return ExtraTables(ensemble=Ensemble(self.heads, self.batch, self.noise, self.prior_weight))
 
     def begin_episode(self, notes: Floats, random: Streams) -> None:
-        """Draw the table of the episode."""
-        notes[HEAD_IN_USE] = random_action(random, self.heads)
+        """Sample the head of the episode."""
+        notes[CURRENT_HEAD] = random_action(random, self.heads)
 
     def score(self, view: View, scores: Floats) -> None:
-        """Q of the table in use."""
+        """Q of the current head."""
         score_by_head(view, scores)
 
     def choose(self, view: View, scores: Floats, random: Streams) -> int:
-        """Exploit the table in use, or dither where that is asked for."""
-        return choose_dithering(self, view, scores, random)
+        """Act greedily, or ε-greedily, on the current head."""
+        return choose_epsilon_greedy(self, view, scores, random)
 
 
 @register_explorer("thompson")
 class Thompson(NamedTuple):
-    """Another table of the ensemble at every step, approximately Thompson sampling (D'Eramo et al. 2019)."""
+    """Greedy on one Q-table of the ensemble, sampled at each step (D'Eramo et al. 2019)."""
 
     heads: int
     batch: int
@@ -147,7 +147,7 @@ class Thompson(NamedTuple):
         heads: Heads = 10,
         batch: Batch = 1024,
         noise: Noise = 1.0,
-        draw: Annotated[str, "What a table is drawn for: every 'step', or every 'action' of every step."] = "step",
+        draw: Annotated[str, "What a Q-table is sampled for: every 'step', or every 'action' of every step."] = "step",
     ) -> Thompson:
         """Check the sizes."""
         ensemble = _ensemble(heads, batch, noise)
@@ -159,17 +159,17 @@ class Thompson(NamedTuple):
         return ExtraTables(ensemble=Ensemble(self.heads, self.batch, self.noise))
 
     def score(self, view: View, scores: Floats) -> None:
-        """The ensemble's mean, about which the tables that are drawn scatter."""
+        """Mean Q of the ensemble."""
         for action in range(view.n_actions):
             scores[action] = 0.0
             for head in range(self.heads):
                 scores[action] += view.head(head, action) / self.heads
 
     def choose(self, view: View, scores: Floats, random: Streams) -> int:
-        """Draw tables, then exploit them."""
+        """Sample a head, then act greedily on it."""
         head = random_action(random, self.heads)
         for action in range(view.n_actions):
             if self.per_action and action > 0:
                 head = random_action(random, self.heads)
             scores[action] = view.head(head, action)
-        return greedy_action_of(scores, random)
+        return greedy_action(scores, random)

@@ -1,10 +1,10 @@
-"""What an explorer is: a NamedTuple of numbers with a few methods, run by compiled code and by plain Python alike.
+"""What an explorer is: a NamedTuple of numbers with a few methods, which run compiled and as plain Python.
 
 The smallest explorer has one field and one method:
 
-    @register_explorer("optimist")
-    class Optimist(NamedTuple):
-        \"\"\"Prefers what it has tried least.\"\"\"
+    @register_explorer("least-tried")
+    class LeastTried(NamedTuple):
+        \"\"\"Prefers the actions with the fewest visits.\"\"\"
 
         scale: float = 1.0
 
@@ -12,18 +12,22 @@ The smallest explorer has one field and one method:
             for action in range(view.n_actions):
                 scores[action] = view.q(action) + self.scale / (1 + view.n(action))
 
-Methods that compiled code calls (those left out do the usual thing):
+Methods that compiled code calls; each has a default:
 
-* `score(view, scores)` fills in a score for every action; the usual score is Q.
-* `choose(view, scores, random)` returns an action; usually the best score, ties at random.
-* `begin_episode(notes, random)` is told of every start of an episode; `notes` are eight numbers of its own to keep.
-* `bonus(visits)` is added to the reward that the behaviour's Q-table learns from.
-* `visitation_reward(visits, total, largest)`, `terminal_visitation_reward(visits, total, largest)`: the reward of a W-table.
+* `score(view, scores)` writes a score for every action. Default: Q.
+* `choose(view, scores, random)` returns an action. Default: the largest score, ties broken at random.
+* `begin_episode(notes, random)` is called when an episode starts; `notes` are eight numbers kept between steps.
+* `bonus(visits)` is added to the reward that the behaviour's Q-table learns from, if `extra_tables` asks for it.
+* `visitation_reward(visits, total, max_visits)` and `terminal_visitation_reward(visits, total, max_visits)` are the
+  rewards of a W-table; `total` is Σ_a n(s, a), `max_visits` the largest count of any pair.
+
+`view` has Q, W and the visit counts of the state: `view.q(action)`, `view.w(action)`, `view.n(action)`, `view.total()`,
+`view.step`, `view.notes`; see `wanderlust.explorers.view`.
 
 Methods that Python calls once, before a run:
 
-* classmethod `configure(problem, **options)` works out the fields from the user's options; usually `cls(**options)`.
-* `extra_tables()` says which tables are learnt beside the target Q; usually one Q-table.
+* classmethod `configure(problem, **options)` computes the fields from the user's options. Default: `cls(**options)`.
+* `extra_tables()` returns the tables to learn beside the target Q-table. Default: none.
 """
 
 from __future__ import annotations
@@ -35,26 +39,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from wanderlust._numba.jit import with_methods
+from wanderlust._numba.methods import with_methods
 from wanderlust.core.errors import InvalidExplorer, check_options
-from wanderlust.explorers.choice import greedy_action_of
+from wanderlust.explorers.choice import greedy_action
 from wanderlust.explorers.view import View
 from wanderlust.learning.random_streams import Streams
-from wanderlust.learning.state import Floats
+from wanderlust.learning.spec import Floats
 
 C = TypeVar("C", bound=type)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What an explorer may know of the task before it begins."""
+    """What an explorer knows of the task before training."""
 
     n_actions: int
     reward_range: tuple[float, float]
     """The smallest and the largest reward of a step."""
     discount: float = 0.99
     gamma_w: float = 0.99
-    """γ_w, the discount of W, unless the explorer's own option says otherwise."""
+    """γ_w, the discount of W, unless the explorer has an option of that name."""
     budget: int = 100_000
     """The number of steps over which ε decays."""
     epsilon_start: float = 1.0
@@ -64,8 +68,8 @@ class Problem:
     def value_range(self) -> float:
         """Q_max - Q_min: r_max / (1 - γ) as in the paper's experiments.
 
-        Where no reward is positive it is (r_max - r_min) / (1 - γ), as the paper's footnote has it, and 1 / (1 - γ)
-        where all rewards are alike: nothing to gain would otherwise mean nothing to explore.
+        If no reward is positive it is (r_max - r_min) / (1 - γ), as in the paper's footnote, and 1 / (1 - γ) if all
+        rewards are equal: with a range of 0 there would be no exploration.
         """
         low, high = self.reward_range
         span = high if high > 0.0 else high - low
@@ -73,17 +77,17 @@ class Problem:
 
 
 class Visitation(NamedTuple):
-    """How a W-table is learnt from the explorer's visitation rewards."""
+    """A W-table that learns from the explorer's visitation rewards."""
 
     discount: float
     initial: float
     minimise: bool = False
-    largest_matters: bool = False
-    """Whether rewards depend on the largest count of the whole table."""
+    uses_max_visits: bool = False
+    """Whether visitation rewards depend on the largest visit count of any pair."""
 
 
 class Ensemble(NamedTuple):
-    """Behaviour tables that each learn from minibatches of their own."""
+    """Q-tables ("heads") that each learn from their own minibatches."""
 
     heads: int = 10
     batch: int = 1024
@@ -93,18 +97,12 @@ class Ensemble(NamedTuple):
 
 
 class ExtraTables(NamedTuple):
-    """Which tables an explorer needs beside the target Q-table."""
+    """The tables that an explorer needs beside the target Q-table."""
 
-    augmented: bool = False
-    """Whether the behaviour's Q-table learns from reward + `bonus`."""
+    bonus: bool = False
+    """A Q-table of the behaviour that learns from reward + `bonus`."""
     visitation: Visitation | None = None
     ensemble: Ensemble | None = None
-
-
-class ExplorerBox(NamedTuple):
-    """An explorer on its way into compiled code."""
-
-    rule: Any
 
 
 def _score(self: Any, view: View, scores: Floats) -> None:
@@ -114,7 +112,7 @@ def _score(self: Any, view: View, scores: Floats) -> None:
 
 def _choose(self: Any, view: View, scores: Floats, random: Streams) -> int:
     self.score(view, scores)
-    return greedy_action_of(scores, random)
+    return greedy_action(scores, random)
 
 
 def _begin_episode(self: Any, notes: Floats, random: Streams) -> None:
@@ -125,7 +123,7 @@ def _bonus(self: Any, visits: int) -> float:
     return 0.0
 
 
-def _visitation_reward(self: Any, visits: int, total: int, largest: int) -> float:
+def _visitation_reward(self: Any, visits: int, total: int, max_visits: int) -> float:
     return 0.0
 
 
@@ -149,23 +147,23 @@ _COMPILED_METHODS: Mapping[str, Callable[..., Any]] = {
 
 
 def complete(cls: C) -> C:
-    """Give an explorer class the usual methods it left out, and make them known to compiled code."""
+    """Add the default methods to an explorer class, and let compiled code call all its methods."""
     fields = getattr(cls, "_fields", None)
     if not (isinstance(cls, type) and issubclass(cls, tuple) and fields is not None):
         raise InvalidExplorer(
             f"an explorer is a class that derives from typing.NamedTuple, got {cls!r}: "
-            "give it at least one field of its own and a `score` or `choose` method."
+            "give it at least one field and a `score` or `choose` method."
         )
     if not fields:
         raise InvalidExplorer(
             f"explorer {cls.__name__} has no fields; compiled code needs at least one, such as `scale: float = 1.0`."
         )
-    for name, usual in _COMPILED_METHODS.items():
+    for name, default in _COMPILED_METHODS.items():
         own = vars(cls).get(name)
         if own is None:
-            setattr(cls, name, usual)
-        elif list(inspect.signature(own).parameters) != list(inspect.signature(usual).parameters):
-            wanted = ", ".join(inspect.signature(usual).parameters)
+            setattr(cls, name, default)
+        elif list(inspect.signature(own).parameters) != list(inspect.signature(default).parameters):
+            wanted = ", ".join(inspect.signature(default).parameters)
             raise InvalidExplorer(
                 f"{cls.__name__}.{name} must take ({wanted}), "
                 f"but takes ({', '.join(inspect.signature(own).parameters)})."
@@ -178,7 +176,7 @@ def complete(cls: C) -> C:
 
 
 class Option(NamedTuple):
-    """An option of an explorer or a world, as documented where it is declared."""
+    """An option of an explorer: name, default and description."""
 
     name: str
     default: Any
@@ -187,7 +185,7 @@ class Option(NamedTuple):
 
 @functools.cache
 def class_options(cls: type) -> tuple[Option, ...]:
-    """Return the options of an explorer class with their defaults and the sentence on each."""
+    """Return the options of an explorer class with their defaults and descriptions."""
     configure = cls.configure  # type: ignore[attr-defined]
     if configure.__func__ is _configure:
         defaults = cls._field_defaults  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Explorers by name: those of the package, those that users register, and `module:Class`."""
+"""Explorers by name: built-in ones, registered ones, and `module:Class`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def register_explorer(name: str) -> Callable[[C], C]:
 
 
 def explorer_names() -> list[str]:
-    """Return the registered names, the paper's own methods first."""
+    """Return the registered names, the paper's new explorers first."""
     for module in _PACKAGE_MODULES:
         importlib.import_module(f"wanderlust.explorers.{module}")
-    homes = [f"wanderlust.explorers.{module}" for module in _PACKAGE_MODULES]
-    rank = {home: i for i, home in enumerate(homes)}
-    return sorted(_EXPLORERS, key=lambda name: rank.get(_EXPLORERS[name].__module__, len(homes)))
+    modules = [f"wanderlust.explorers.{module}" for module in _PACKAGE_MODULES]
+    rank = {module: i for i, module in enumerate(modules)}
+    return sorted(_EXPLORERS, key=lambda name: rank.get(_EXPLORERS[name].__module__, len(modules)))
 
 
 def explorer_class(which: str | type) -> type:
@@ -50,20 +50,20 @@ def explorer_class(which: str | type) -> type:
     module_name, _, class_name = which.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # It is the user's own code.
+    except Exception as error:  # User code may raise anything.
         why = f"{type(error).__name__}: {error}"
         raise UnknownName(f"explorer {which!r}: module {module_name!r} cannot be imported ({why}).") from error
     cls = getattr(module, class_name, None)
     if cls is None:
-        own_classes = [value for value in vars(module).values() if getattr(value, "__module__", None) == module_name]
-        known = [f"{module_name}:{value.__name__}" for value in own_classes if isinstance(value, type)]
+        classes = [value for value in vars(module).values() if getattr(value, "__module__", None) == module_name]
+        known = [f"{module_name}:{value.__name__}" for value in classes if isinstance(value, type)]
         raise unknown_name("explorer", which, known)
-    own: type = complete(cls)
-    return own
+    completed: type = complete(cls)
+    return completed
 
 
 def explorer_name(cls: type) -> str:
-    """Return the name under which `explorer_class` finds a class again."""
+    """Return the name for which `explorer_class` returns this class."""
     for name, known in _EXPLORERS.items():
         if known is cls:
             return name
@@ -71,21 +71,21 @@ def explorer_name(cls: type) -> str:
 
 
 def explorer_options(which: str | type) -> tuple[Option, ...]:
-    """Return the options of an explorer with their defaults and a sentence on each."""
+    """Return the options of an explorer with their defaults and descriptions."""
     return class_options(explorer_class(which))
 
 
 def configured(which: str | type, problem: Problem, options: dict[str, Any]) -> Any:
-    """Return an explorer ready for a problem; a wrong option is named with the right ones."""
+    """Return an explorer configured for a problem; an unknown option raises an error with the known ones."""
     cls = explorer_class(which)
     check_options(f"explorer {explorer_name(cls)!r}", options, [o.name for o in class_options(cls)])
     try:
-        rule = cls.configure(problem, **options)  # type: ignore[attr-defined]
+        explorer = cls.configure(problem, **options)  # type: ignore[attr-defined]
     except TypeError as error:
         raise InvalidExplorer(f"explorer {explorer_name(cls)!r} cannot be configured: {error}") from error
-    if not isinstance(rule, cls):
-        raise InvalidExplorer(f"{cls.__name__}.configure must return a {cls.__name__}, got {rule!r}.")
-    for field, value in rule._asdict().items():  # type: ignore[attr-defined]
+    if not isinstance(explorer, cls):
+        raise InvalidExplorer(f"{cls.__name__}.configure must return a {cls.__name__}, got {explorer!r}.")
+    for field, value in explorer._asdict().items():  # type: ignore[attr-defined]
         if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
             raise InvalidExplorer(f"{cls.__name__}.{field} must be a number, as compiled code needs it, got {value!r}.")
-    return rule
+    return explorer

@@ -1,16 +1,19 @@
-"""What an explorer sees of the agent's learner when it chooses an action in a state."""
+"""What an explorer sees of the learner when it chooses an action in a state."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from wanderlust._numba.jit import inlined, with_methods
-from wanderlust.learning.state import STEP, Floats, Ints, LearnerState, TableSpec
+from wanderlust._numba.jit import inlined
+from wanderlust._numba.methods import with_methods
+from wanderlust.learning.signals import total_visits
+from wanderlust.learning.spec import Floats, Ints, TableSpec
+from wanderlust.learning.state import LearnerState
 
 
 @with_methods
 class View(NamedTuple):
-    """A window on one state: its values, its counts, the step, and a few numbers of the explorer's own to keep."""
+    """Values and visit counts of one state, the step, and the numbers that the explorer keeps between steps."""
 
     values: Floats
     visits: Ints
@@ -21,35 +24,34 @@ class View(NamedTuple):
     first_head: int
     n_heads: int
     step: int
+    """The number of steps so far."""
     notes: Floats
+    """Eight numbers that the explorer may write; they are saved with the agent."""
 
     def q(self, action: int) -> float:
-        """Return the behaviour's Q-value of an action."""
+        """Return Q(s, a) of the behaviour."""
         return self.values[self.behaviour, self.first_pair + action]  # type: ignore[no-any-return]
 
     def w(self, action: int) -> float:
-        """Return the visitation value of an action."""
+        """Return W(s, a), the visitation value."""
         return self.values[self.visitation, self.first_pair + action]  # type: ignore[no-any-return]
 
     def head(self, head: int, action: int) -> float:
-        """Return the Q-value of an action by one head of the ensemble."""
+        """Return Q(s, a) of one head of the ensemble."""
         return self.values[self.first_head + head, self.first_pair + action]  # type: ignore[no-any-return]
 
     def n(self, action: int) -> int:
-        """Return how often an action was tried in this state."""
+        """Return the visit count n(s, a)."""
         return self.visits[self.first_pair + action]  # type: ignore[no-any-return]
 
     def total(self) -> int:
-        """Return how often any action was tried in this state."""
-        total = 0
-        for action in range(self.n_actions):
-            total += self.visits[self.first_pair + action]
-        return total
+        """Return Σ_a n(s, a)."""
+        return total_visits(self.visits, self.first_pair, self.n_actions)
 
 
 @inlined
 def view_of(state: int, learner: LearnerState, spec: TableSpec) -> View:
-    """Return the view of one state, by its number."""
+    """Return the view of a state, by its index."""
     return View(
         learner.values,
         learner.visits,
@@ -59,6 +61,6 @@ def view_of(state: int, learner: LearnerState, spec: TableSpec) -> View:
         spec.visitation,
         spec.n_swept,
         spec.n_heads,
-        learner.numbers[STEP],
+        learner.counters.step,
         learner.notes,
     )

@@ -1,8 +1,8 @@
-"""Exploration by the long-term visitation value W, learnt beside Q and never mixed into its reward (Section 3.2).
+"""Exploration by the visitation value W, learnt beside Q and never mixed into its reward (Section 3.2).
 
-W(s, a) is the discounted sum of a visitation reward that is to be had from taking `a` in `s`: a value of where
-exploration is still to be had. Terminal states pay theirs as if the agent stayed in them for ever, or it would never
-return to them.
+W(s, a) is the discounted sum of visitation rewards after taking `a` in `s` (Eq. 7): the long-term value of exploring
+from there. A terminal transition gives the visitation reward as if it were repeated forever. Otherwise the agent would
+never return to terminal states.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from wanderlust.core.errors import InvalidSetting, check_choice, check_flag, check_number
-from wanderlust.explorers.counts import Kappa, coefficient
+from wanderlust.explorers.counts import Kappa, kappa_and_span
 from wanderlust.explorers.formulas import (
     discounted_forever,
-    local_ucb_start,
+    local_ucb_bound,
     long_term_ucb,
-    long_term_ucb_start,
+    long_term_ucb_bound,
     pseudocount,
     ucb,
     untried_pseudocount_ucb,
@@ -25,21 +25,19 @@ from wanderlust.explorers.formulas import (
 from wanderlust.explorers.protocol import ExtraTables, Problem, Visitation
 from wanderlust.explorers.registry import register_explorer
 from wanderlust.explorers.view import View
-from wanderlust.learning.state import Floats
+from wanderlust.learning.spec import Floats
 
-GammaW = Annotated[
-    float | None, "γ_w, how far ahead W looks; the world's own (0.99) if not given. 0 is UCB1."
-]
+GammaW = Annotated[float | None, "γ_w, the discount of W; the world's default (0.99) if not given. 0 gives UCB1."]
 
 
-def _discount(problem: Problem, given: float | None) -> float:
+def _gamma_w(problem: Problem, given: float | None) -> float:
     value = problem.gamma_w if given is None else given
     return check_number("gamma_w", value, low=0, high=1, open_high=True)
 
 
 @register_explorer("vv-ucb")
 class VvUcb(NamedTuple):
-    """Q plus κ (1 - γ_w) W, where W is the long-term upper confidence bound."""
+    """Q plus κ (1 - γ_w) W, where W is the long-term upper confidence bound (Algorithm 3)."""
 
     kappa: float
     gamma_w: float
@@ -53,50 +51,53 @@ class VvUcb(NamedTuple):
         *,
         kappa: Kappa = None,
         gamma_w: GammaW = None,
-        initial_margin: Annotated[float, "How far above its bound W starts; 0 is the next larger number."] = 0.0,
+        initial_margin: Annotated[
+            float, "Initial W minus its lower bound; 0 gives the next larger floating-point number."
+        ] = 0.0,
         initial_bound: Annotated[
             str,
-            "What W starts above: 'everywhere', so that an untried action is worth any way to it, or 'here', so that "
-            "it goes before the tried ones of its own state: better where chance decides what can be reached.",
+            "The lower bound of the initial W: 'everywhere' (Eq. 24) makes every untried action attractive from any "
+            "distance; 'here' makes it precede the tried actions of its own state, which is better in stochastic "
+            "environments.",
         ] = "everywhere",
-        log_plus_one: Annotated[bool, "Whether the visitation reward has log(1 + Σn) instead of log Σn."] = False,
+        log_plus_one: Annotated[bool, "Whether the visitation reward uses log(1 + Σn) instead of log Σn."] = False,
     ) -> VvUcb:
-        """Work out κ and the initial value of W."""
-        kappa, span = coefficient(problem, kappa)
-        discount = _discount(problem, gamma_w)
+        """Compute κ and the initial W."""
+        kappa, span = kappa_and_span(problem, kappa)
+        discount = _gamma_w(problem, gamma_w)
         margin = check_number("initial_margin", initial_margin, low=0)
-        bound = long_term_ucb_start(problem.n_actions, span, discount)
+        bound = long_term_ucb_bound(problem.n_actions, span, discount)
         if check_choice("initial_bound", initial_bound, ("everywhere", "here")) == "here":
-            bound = local_ucb_start(problem.n_actions, discount)
-        start = bound + margin if margin > 0.0 else float(np.nextafter(bound, np.inf))
-        return cls(kappa, discount, start, 1.0 if check_flag("log_plus_one", log_plus_one) else 0.0)
+            bound = local_ucb_bound(problem.n_actions, discount)
+        initial = bound + margin if margin > 0.0 else float(np.nextafter(bound, np.inf))
+        return cls(kappa, discount, initial, 1.0 if check_flag("log_plus_one", log_plus_one) else 0.0)
 
     def extra_tables(self) -> ExtraTables:
-        """Return a W-table that is maximised and starts above its bound."""
+        """Return a W-table that is maximised and starts above its bound (Eq. 24)."""
         return ExtraTables(visitation=Visitation(discount=self.gamma_w, initial=self.initial))
 
-    def visitation_reward(self, visits: int, total: int, largest: int) -> float:
-        """√(2 log Σn / n)."""
+    def visitation_reward(self, visits: int, total: int, max_visits: int) -> float:
+        """√(2 log Σn / n) (Eq. 10)."""
         return ucb(visits, total, self.plus)
 
-    def terminal_visitation_reward(self, visits: int, total: int, largest: int) -> float:
-        """√(2 log Σn / n) / (1 - γ_w)."""
+    def terminal_visitation_reward(self, visits: int, total: int, max_visits: int) -> float:
+        """√(2 log Σn / n) / (1 - γ_w) (Eq. 10, terminal)."""
         return discounted_forever(ucb(visits, total, self.plus), self.gamma_w)
 
     def score(self, view: View, scores: Floats) -> None:
-        """Q + κ (1 - γ_w) W."""
+        """Q + κ (1 - γ_w) W (Eq. 14)."""
         for action in range(view.n_actions):
             scores[action] = view.q(action) + self.kappa * long_term_ucb(view.w(action), self.gamma_w)
 
 
 @register_explorer("vv-count")
 class VvCount(NamedTuple):
-    """Q plus κ times the upper confidence bound of the pseudocount (1 - γ_w) W, where W is the long-term count."""
+    """Q plus κ times the UCB of the pseudocount (1 - γ_w) W, where W is the long-term count (Algorithm 4)."""
 
     kappa: float
     gamma_w: float
     untried: float
-    largest_at_end: bool
+    max_visits_at_end: bool
 
     @classmethod
     def configure(
@@ -106,20 +107,20 @@ class VvCount(NamedTuple):
         kappa: Kappa = None,
         gamma_w: GammaW = None,
         terminal_count: Annotated[
-            str, "The count at a terminal pair: 'pair', its own, or 'largest', the largest of the whole table."
+            str, "The visit count at a terminal transition: 'pair', its own, or 'largest', the largest of any pair."
         ] = "pair",
         untried_bound: Annotated[
-            str, "The bound of an untried action: 'text' adds +1 in the logarithm, 'equation' does not."
+            str, "The exploration term of an untried action: 'text' adds +1 in the logarithm, 'equation' does not."
         ] = "text",
     ) -> VvCount:
-        """Work out κ and the bound of untried actions."""
-        kappa, span = coefficient(problem, kappa)
-        discount = _discount(problem, gamma_w)
+        """Compute κ and the exploration term of untried actions."""
+        kappa, span = kappa_and_span(problem, kappa)
+        discount = _gamma_w(problem, gamma_w)
         largest = check_choice("terminal_count", terminal_count, ("pair", "largest")) == "largest"
         plus = 1.0 if check_choice("untried_bound", untried_bound, ("text", "equation")) == "text" else 0.0
         if plus + (1.0 - discount) + problem.n_actions - 2 <= 0.0 or (plus == 0.0 and problem.n_actions == 2):
             raise InvalidSetting(
-                f"untried_bound='equation' has no value for {problem.n_actions} actions (the logarithm of a number "
+                f"untried_bound='equation' is undefined for {problem.n_actions} actions (the logarithm of a number "
                 "below one); use 'text'."
             )
         untried = untried_pseudocount_ucb(max(problem.n_actions, 2), span, discount, plus=plus)
@@ -129,20 +130,20 @@ class VvCount(NamedTuple):
         """Return a W-table that is minimised and starts at zero."""
         return ExtraTables(
             visitation=Visitation(
-                discount=self.gamma_w, initial=0.0, minimise=True, largest_matters=self.largest_at_end
+                discount=self.gamma_w, initial=0.0, minimise=True, uses_max_visits=self.max_visits_at_end
             )
         )
 
-    def visitation_reward(self, visits: int, total: int, largest: int) -> float:
-        """n."""
+    def visitation_reward(self, visits: int, total: int, max_visits: int) -> float:
+        """n (Eq. 15)."""
         return float(visits)
 
-    def terminal_visitation_reward(self, visits: int, total: int, largest: int) -> float:
-        """n / (1 - γ_w)."""
-        return discounted_forever(float(largest if self.largest_at_end else visits), self.gamma_w)
+    def terminal_visitation_reward(self, visits: int, total: int, max_visits: int) -> float:
+        """n / (1 - γ_w) (Eq. 15, terminal)."""
+        return discounted_forever(float(max_visits if self.max_visits_at_end else visits), self.gamma_w)
 
     def score(self, view: View, scores: Floats) -> None:
-        """Q + κ √(2 log(1 + Σn̂) / n̂)."""
+        """Q + κ √(2 log(1 + Σn̂) / n̂) (Eq. 19)."""
         total = 0.0
         for action in range(view.n_actions):
             total += pseudocount(view.w(action), self.gamma_w)

@@ -1,1 +1,1 @@
-"""Learning: one TD rule, a few ways to select what is replayed, tables that differ in their rewards only."""
+"""Learning: the memory, the TD rule, sweeps and minibatches, as compiled functions on flat arrays."""

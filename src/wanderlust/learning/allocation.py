@@ -1,7 +1,7 @@
-"""Making a learner and letting it grow, without ever making its owner wait.
+"""Creating and enlarging the arrays of a learner, without long pauses.
 
-Arrays double while they are small. Then they leap to a size that will hardly be outgrown, of which only what is used
-takes memory, and states get their initial values some thousands at a time.
+Arrays double while they are small. Then they are enlarged once to a size that is rarely exceeded, of which only the
+used part takes memory. States get their initial values some thousands at a time.
 """
 
 from __future__ import annotations
@@ -13,37 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.learning.random_streams import named_seed, new_streams
-from wanderlust.learning.state import (
-    FULL,
-    N_ROWS,
-    N_STATES,
-    N_STORED,
-    NO_MEMORY,
-    NONE,
-    ROOM,
-    ROW_REWARD,
-    TERMINAL,
-    WINDOW,
-    LearnerState,
-    TableSpec,
-)
+from wanderlust.learning.spec import FULL, NO_MEMORY, REWARD, WINDOW, TableSpec
+from wanderlust.learning.state import COUNTERS, NONE, SWEEP_MODE, TERMINAL, LearnerState, Outcomes
 
 N_NOTES = 8
 CACHE_LINE = 64
 
-# Arrays of so many states or rows are copied in no time. Above, growing must not make anybody wait.
-MAX_COPY, PREPARED_STATES, RESERVED_PAIRS = 2**14, 2**12, 2**23
+MAX_COPIED, INITIALISED_STATES, RESERVED_PAIRS = 2**14, 2**12, 2**23
+"""Arrays up to `MAX_COPIED` states or outcomes are copied when they grow, which takes no noticeable time."""
 
-_BY_STATE = ("best", "into", "work", "flags")
-_BY_PAIR = ("visits", "values", "sweep_reward", "sweep_next", "first_row", "multi", "scratch")
-_BY_ROW = ("row_ints", "row_floats", "times")
+_BY_STATE = ("state_values", "first_into", "work", "flags")
+_BY_PAIR = ("visits", "values", "sweep_reward", "sweep_next", "first_outcome", "stochastic_pairs", "scratch")
 
 
 class InitialValues:
-    """The initial values of states not met yet, the same however often the tables have grown.
+    """The initial values of states not visited yet; they do not depend on how often the tables have grown.
 
-    Heads of an ensemble start with Gaussian noise. It is drawn state by state, so that it does not depend on the sizes
-    in which the tables grew.
+    Heads of an ensemble start with Gaussian noise. It is drawn state by state.
     """
 
     def __init__(self, spec: TableSpec, noise: float, seed: int) -> None:
@@ -51,142 +37,150 @@ class InitialValues:
         self.noise = noise
         self._generator = np.random.Generator(np.random.PCG64(named_seed(seed, "initial values")))
 
-    def values(self, n_states: int) -> NDArray[np.float64]:
+    def draw(self, n_states: int) -> NDArray[np.float64]:
         """Return the initial values of the next `n_states` states: [table, state, action]."""
         spec = self.spec
-        fresh = np.repeat(spec.initial, n_states * spec.n_actions).reshape(-1, n_states, spec.n_actions)
+        values = np.repeat(spec.initial, n_states * spec.n_actions).reshape(-1, n_states, spec.n_actions)
         if spec.n_heads and self.noise:
-            drawn = self._generator.standard_normal((n_states, spec.n_heads, spec.n_actions))
-            fresh[spec.n_swept :] += self.noise * drawn.transpose(1, 0, 2)
-        return fresh
-
-    def skip(self, n_states: int) -> None:
-        """Go past states whose values are known already."""
-        self.values(n_states)
+            noise = self._generator.standard_normal((n_states, spec.n_heads, spec.n_actions))
+            values[spec.n_swept :] += self.noise * noise.transpose(1, 0, 2)
+        return values
 
 
 def new_learner(spec: TableSpec, initial_values: InitialValues, seed: int, *, states: int = 64) -> LearnerState:
-    """Return the learner of an agent that has seen nothing, with room for some states."""
+    """Return the state of a learner that has observed nothing, with room for some states."""
     n_tables = len(spec.signal)
-    n_rows_of_floats = 1 + max(ROW_REWARD, spec.bonus_row, spec.visit_row)
+    n_signals = 1 + max(REWARD, spec.bonus_signal, spec.visitation_signal)
     visits = np.zeros(0, np.int64)
     empty = LearnerState(
-        numbers=np.zeros(ROOM + 1, np.int64),
+        counters=np.zeros(1, COUNTERS)[0],
         visits=visits,
         stored=np.zeros(0, np.int64) if spec.memory == WINDOW else visits,
         values=np.zeros((n_tables, 0)),
-        best=np.zeros((n_tables, 0)),
+        state_values=np.zeros((n_tables, 0)),
         sweep_reward=np.zeros((spec.n_swept, 0)),
         sweep_next=np.zeros(0, np.uint32),
-        first_row=np.zeros(0, np.int32),
-        into=np.zeros(0, np.int32),
-        row_ints=np.zeros((5, 0), np.int32),
-        row_floats=np.zeros((n_rows_of_floats, 0)),
-        multi=np.zeros(0, np.int32),
+        first_outcome=np.zeros(0, np.int32),
+        first_into=np.zeros(0, np.int32),
+        outcomes=Outcomes(
+            pair=np.zeros(0, np.int32),
+            state=np.zeros(0, np.int32),
+            next_state=np.zeros(0, np.int32),
+            next_of_pair=np.zeros(0, np.int32),
+            next_into=np.zeros(0, np.int32),
+            stored=np.zeros(0),
+            weight=np.zeros(0),
+            signals=np.zeros((n_signals, 0)),
+        ),
+        stochastic_pairs=np.zeros(0, np.int32),
         work=np.zeros((spec.n_swept + 1, 0), np.int32),
         flags=np.zeros((spec.n_swept + 1, 0), np.uint8),
-        pace=np.zeros((spec.n_swept, 2), np.int64),
+        sweep_mode=np.zeros(spec.n_swept, SWEEP_MODE),
         scratch=np.zeros((2, 0)),
-        memory=np.zeros(0, np.uint32),
+        transitions=np.zeros(0, np.uint32),
         slots=np.zeros(0, np.uint32),
-        drawn=np.zeros(spec.batch, np.int32),
-        times=np.zeros(0, np.int32),
-        rates=np.zeros(0),
+        batch=np.zeros(spec.batch_size, np.int32),
+        batch_counts=np.zeros(0, np.int32),
+        batch_rates=np.zeros(0),
         converged=np.zeros(spec.n_heads, np.uint8),
         streams=new_streams(seed),
         notes=np.zeros(N_NOTES),
         scores=np.zeros(spec.n_actions),
     )
-    learner = reserved(empty, spec, states=states + 1, rows=states * spec.n_actions, stored=states)
-    prepare(learner, spec, initial_values)
+    learner = resized(empty, spec, states=states + 1, outcomes=states * spec.n_actions, stored=states)
+    initialise_states(learner, spec, initial_values)
     return learner
 
 
 def enlarged(learner: LearnerState, spec: TableSpec, initial_values: InitialValues) -> LearnerState:
     """Return the learner with more room wherever there is none left."""
-    states, rows, stored = learner.state_capacity, learner.row_capacity, len(learner.memory)
-    states_full = learner.numbers[N_STATES] + 3 > learner.room
-    if states_full and learner.room == states:
+    counters = learner.counters
+    states, outcomes, stored = learner.state_capacity, learner.outcome_capacity, len(learner.transitions)
+    states_full = counters.n_states + 3 > counters.n_initialised
+    if states_full and counters.n_initialised == states:
         states = _next_size(states, RESERVED_PAIRS // spec.n_actions)
-    if learner.numbers[N_ROWS] + 1 > rows:
-        rows = _next_size(rows, RESERVED_PAIRS)
-    if learner.numbers[N_STORED] + 1 > stored:
+    if counters.n_outcomes + 1 > outcomes:
+        outcomes = _next_size(outcomes, RESERVED_PAIRS)
+    if counters.n_stored + 1 > stored:
         stored = 2 * stored + 2
-    learner = reserved(learner, spec, states=states, rows=rows, stored=stored)
+    learner = resized(learner, spec, states=states, outcomes=outcomes, stored=stored)
     if states_full:
-        prepare(learner, spec, initial_values)
+        initialise_states(learner, spec, initial_values)
     return learner
 
 
-def _next_size(size: int, leap: int) -> int:
-    """Return twice the size; once there is much to copy, as much as will hardly ever be outgrown."""
-    return leap if MAX_COPY < size < leap else 2 * size + 2
+def _next_size(size: int, reserve: int) -> int:
+    """Return twice the size; once there is much to copy, the reserve."""
+    return reserve if MAX_COPIED < size < reserve else 2 * size + 2
 
 
-def prepare(learner: LearnerState, spec: TableSpec, initial_values: InitialValues) -> None:
-    """Put the initial values of further states in their places: of all that the arrays can hold, if they are few."""
-    first = learner.room
-    n_states = min(learner.state_capacity - first, PREPARED_STATES)
-    fresh = initial_values.values(n_states)
+def initialise_states(learner: LearnerState, spec: TableSpec, initial_values: InitialValues) -> None:
+    """Write the initial values of the next states: of all that the arrays can hold, or of some thousands."""
+    first = int(learner.counters.n_initialised)
+    n_states = min(learner.state_capacity - first, INITIALISED_STATES)
+    values = initial_values.draw(n_states)
     if first == 0:
-        fresh[:, TERMINAL, :] = 0.0
+        values[:, TERMINAL, :] = 0.0
     states, pairs = slice(first, first + n_states), slice(first * spec.n_actions, (first + n_states) * spec.n_actions)
-    flat = fresh.reshape(len(fresh), -1)
+    flat = values.reshape(len(values), -1)
     sign = np.where(spec.minimise, -1.0, 1.0)[:, None]
     learner.values[:, pairs] = flat
-    learner.best[:, states] = sign * (sign[:, :, None] * fresh).max(axis=2)
+    learner.state_values[:, states] = sign * (sign[:, :, None] * values).max(axis=2)
     learner.sweep_reward[:, pairs] = flat[: spec.n_swept]
-    learner.first_row[pairs] = NONE
-    learner.into[states] = NONE
-    learner.numbers[ROOM] += n_states
+    learner.first_outcome[pairs] = NONE
+    learner.first_into[states] = NONE
+    learner.counters.n_initialised += n_states
 
 
-def reserved(learner: LearnerState, spec: TableSpec, *, states: int, rows: int, stored: int) -> LearnerState:
-    """Return the learner in arrays of the given sizes, what is new being zero.
+def resized(learner: LearnerState, spec: TableSpec, *, states: int, outcomes: int, stored: int) -> LearnerState:
+    """Return the learner with arrays of the given sizes; new entries are zero.
 
-    The operating system hands out memory of zeros only when it is written to, so that a large reserve costs nothing.
+    The operating system provides pages of zeros when they are first written to, so a large reserve costs nothing.
     """
-    # So many that every table begins with a line of the cache, not only the first.
+    # A multiple of the cache line, so that the row of every table begins with one.
     states += -states % (CACHE_LINE // learner.values.itemsize)
-    more_states, more_rows = states - learner.state_capacity, rows - learner.row_capacity
-    pairs = more_states * spec.n_actions
-    changes: dict[str, Any] = {name: _longer(getattr(learner, name), more_states) for name in _BY_STATE}
-    changes |= {name: _longer(getattr(learner, name), pairs) for name in _BY_PAIR}
-    changes["stored"] = _longer(learner.stored, pairs) if spec.memory == WINDOW else changes["visits"]
+    new_states, new_outcomes = states - learner.state_capacity, outcomes - learner.outcome_capacity
+    new_pairs = new_states * spec.n_actions
+    changes: dict[str, Any] = {name: _extended(getattr(learner, name), new_states) for name in _BY_STATE}
+    changes |= {name: _extended(getattr(learner, name), new_pairs) for name in _BY_PAIR}
+    changes["stored"] = _extended(learner.stored, new_pairs) if spec.memory == WINDOW else changes["visits"]
     if spec.memory == FULL and spec.n_heads:
-        changes["rates"] = _longer(learner.rates, pairs)
+        changes["batch_rates"] = _extended(learner.batch_rates, new_pairs)
     if spec.memory != NO_MEMORY:
-        changes |= {name: _longer(getattr(learner, name), more_rows) for name in _BY_ROW}
+        changes["outcomes"] = Outcomes._make(_extended(array, new_outcomes) for array in learner.outcomes)
+        changes["batch_counts"] = _extended(learner.batch_counts, new_outcomes)
     if spec.memory == WINDOW:
-        changes["memory"] = _longer(learner.memory, spec.window + 1 - len(learner.memory))
-        changes["slots"] = _longer(learner.slots, spec.window - len(learner.slots))
+        changes["transitions"] = _extended(learner.transitions, spec.capacity + 1 - len(learner.transitions))
+        changes["slots"] = _extended(learner.slots, spec.capacity - len(learner.slots))
     elif spec.memory == FULL:
-        # Only minibatches look at single transitions; sweeps need the rows alone.
-        needed = stored - len(learner.memory) if spec.n_heads else 1 - len(learner.memory)
-        changes["memory"] = _longer(learner.memory, max(needed, 0))
+        # Only minibatches need single transitions; sweeps need the outcomes alone.
+        needed = stored - len(learner.transitions) if spec.n_heads else 1 - len(learner.transitions)
+        changes["transitions"] = _extended(learner.transitions, max(needed, 0))
     return learner._replace(**changes)
 
 
 def trimmed(learner: LearnerState, spec: TableSpec) -> LearnerState:
-    """Return the learner without what is merely reserved, as it is kept in files."""
-    states, pairs, rows = learner.room, learner.room * spec.n_actions, int(learner.numbers[N_ROWS])
-    changes = {name: getattr(learner, name)[..., :states] for name in _BY_STATE}
-    changes |= {name: getattr(learner, name)[..., :pairs] for name in (*_BY_PAIR, "stored", "rates")}
-    changes |= {name: getattr(learner, name)[..., :rows] for name in _BY_ROW}
+    """Return the learner without reserved entries, as it is saved in files."""
+    states, outcomes = int(learner.counters.n_initialised), int(learner.counters.n_outcomes)
+    pairs = states * spec.n_actions
+    changes: dict[str, Any] = {name: getattr(learner, name)[..., :states] for name in _BY_STATE}
+    changes |= {name: getattr(learner, name)[..., :pairs] for name in (*_BY_PAIR, "stored", "batch_rates")}
+    changes["outcomes"] = Outcomes._make(array[..., :outcomes] for array in learner.outcomes)
+    changes["batch_counts"] = learner.batch_counts[:outcomes]
     return learner._replace(**changes)
 
 
-def _longer(array: NDArray[Any], more: int) -> NDArray[Any]:
-    """Return the array with `more` zeros behind its last axis."""
-    if more == 0:
+def _extended(array: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return the array with `n` zeros appended to its last axis."""
+    if n == 0:
         return array
-    longer = _zeros((*array.shape[:-1], array.shape[-1] + more), array.dtype)
+    longer = _aligned_zeros((*array.shape[:-1], array.shape[-1] + n), array.dtype)
     longer[..., : array.shape[-1]] = array
     return longer
 
 
-def _zeros(shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:
-    """Return zeros that begin with a line of the cache: vectors that lie across two lines take longer to load."""
+def _aligned_zeros(shape: tuple[int, ...], kind: np.dtype[Any]) -> NDArray[Any]:
+    """Return zeros that begin with a cache line: vectors that cross two lines take longer to load."""
     size = math.prod(shape) * kind.itemsize
     block = np.zeros(size + CACHE_LINE, np.uint8)
     first = -block.ctypes.data % CACHE_LINE

@@ -1,231 +1,207 @@
-"""Remembering what happened: counts, outcome rows, stored transitions, and the rewards that follow from the counts."""
+"""Remembering transitions: visit counts, outcomes, stored transitions, and the signals that depend on them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from wanderlust._numba.jit import as_int64, compiled, compiled_for_rule, inlined
-from wanderlust.learning.state import (
-    FULL,
-    LARGEST,
-    N_MULTI,
-    N_ROWS,
-    N_SEEN,
-    N_STATES,
-    N_STORED,
-    NO_MEMORY,
-    NONE,
-    ROOM,
-    ROW_CHAIN,
-    ROW_COUNT,
-    ROW_INTO,
-    ROW_NEXT,
-    ROW_PAIR,
-    ROW_REWARD,
-    ROW_STATE,
-    ROW_WEIGHT,
-    STEP,
-    TERMINAL,
-    WINDOW,
-    LearnerState,
-    TableSpec,
-)
+from wanderlust._numba.jit import as_int64, compiled, inlined
+from wanderlust.learning.hooks import Hooks, update_signals
+from wanderlust.learning.spec import FULL, NO_MEMORY, NO_SIGNAL, REWARD, WINDOW, TableSpec
+from wanderlust.learning.state import NONE, TERMINAL, LearnerState
 from wanderlust.learning.sweep import activate
 
 
 @inlined
 def has_room(learner: LearnerState, spec: TableSpec) -> bool:
-    """Tell whether one more transition surely fits: two new states, one row, one stored transition."""
-    numbers = learner.numbers
-    if numbers[N_STATES] + 3 > numbers[ROOM]:
+    """Return whether the arrays can hold one more transition: two new states, one outcome, one stored transition."""
+    counters = learner.counters
+    if counters.n_states + 3 > counters.n_initialised:
         return False
     if spec.memory == NO_MEMORY:
         return True
-    return bool(numbers[N_ROWS] < learner.row_ints.shape[1] and numbers[N_STORED] < len(learner.memory))
+    fits = counters.n_outcomes < len(learner.outcomes.pair) and counters.n_stored < len(learner.transitions)
+    return bool(fits)
 
 
 @inlined
-def known_state(state: int, ids: Any, learner: LearnerState) -> int:
-    """Return the number of an environment's state, giving it the next one when it is new."""
-    number = ids[state]
-    if number == TERMINAL:
-        learner.numbers[N_STATES] += 1
-        number = learner.numbers[N_STATES]
-        ids[state] = number
-    return number  # type: ignore[no-any-return]
+def index_of(state: int, state_index: Any, learner: LearnerState) -> int:
+    """Return the index of an environment's state; a new state gets the next one."""
+    index = state_index[state]
+    if index == TERMINAL:
+        learner.counters.n_states += 1
+        index = learner.counters.n_states
+        state_index[state] = index
+    return index  # type: ignore[no-any-return]
 
 
 @inlined
 def count_visit(state: int, action: int, learner: LearnerState, spec: TableSpec) -> bool:
-    """Count the action; return whether some count is now larger than any before."""
+    """Increment n(s, a); return whether it is now the largest count of all pairs."""
+    visits, counters = learner.visits, learner.counters
     first = state * spec.n_actions
-    new = True
+    is_new = True
     for pair in range(first, first + spec.n_actions):
-        if learner.visits[pair] != 0:
-            new = False
-    if new:
-        learner.numbers[N_SEEN] += 1
+        if visits[pair] != 0:
+            is_new = False
+    if is_new:
+        counters.n_discovered += 1
     pair = first + action
-    learner.visits[pair] += 1
-    if learner.visits[pair] > learner.numbers[LARGEST]:
-        learner.numbers[LARGEST] = learner.visits[pair]
+    visits[pair] += 1
+    if visits[pair] > counters.max_visits:
+        counters.max_visits = visits[pair]
         return True
     return False
 
 
 @compiled
-def find_or_add_row(pair: int, state: int, following: int, learner: LearnerState, spec: TableSpec) -> int:
-    """Return the row of an outcome, behind the pair's other rows if it is new."""
+def find_or_add_outcome(pair: int, state: int, next_state: int, learner: LearnerState, spec: TableSpec) -> int:
+    """Return the outcome of a transition; a new one goes to the end of the pair's list."""
+    outcomes, counters = learner.outcomes, learner.counters
     last = NONE
-    row = learner.first_row[pair]
-    while row != NONE:
-        if learner.row_ints[ROW_NEXT, row] == following:
-            return row  # type: ignore[no-any-return]
-        last = row
-        row = learner.row_ints[ROW_CHAIN, row]
-    row = learner.numbers[N_ROWS]
-    learner.numbers[N_ROWS] += 1
-    learner.row_ints[ROW_PAIR, row] = pair
-    learner.row_ints[ROW_STATE, row] = state
-    learner.row_ints[ROW_NEXT, row] = following
-    learner.row_ints[ROW_CHAIN, row] = NONE
-    learner.row_ints[ROW_INTO, row] = learner.into[following]
-    learner.into[following] = row
+    outcome = learner.first_outcome[pair]
+    while outcome != NONE:
+        if outcomes.next_state[outcome] == next_state:
+            return outcome  # type: ignore[no-any-return]
+        last = outcome
+        outcome = outcomes.next_of_pair[outcome]
+    outcome = counters.n_outcomes
+    counters.n_outcomes += 1
+    outcomes.pair[outcome] = pair
+    outcomes.state[outcome] = state
+    outcomes.next_state[outcome] = next_state
+    outcomes.next_of_pair[outcome] = NONE
+    outcomes.next_into[outcome] = learner.first_into[next_state]
+    learner.first_into[next_state] = outcome
     if last == NONE:
-        learner.first_row[pair] = row
+        learner.first_outcome[pair] = outcome
     else:
-        if last == learner.first_row[pair]:
-            learner.multi[learner.numbers[N_MULTI]] = pair
-            learner.numbers[N_MULTI] += 1
+        if last == learner.first_outcome[pair]:
+            learner.stochastic_pairs[counters.n_stochastic] = pair
+            counters.n_stochastic += 1
             learner.flags[spec.n_swept, state] = 1
-        learner.row_ints[ROW_CHAIN, last] = row
-    return row  # type: ignore[no-any-return]
+        outcomes.next_of_pair[last] = outcome
+    return outcome  # type: ignore[no-any-return]
 
 
 @inlined
-def store(row: int, reward: float, learner: LearnerState, spec: TableSpec) -> int:
-    """Add one transition to its row, and to the list of transitions where single ones are replayed.
+def store(outcome: int, reward: float, learner: LearnerState, spec: TableSpec) -> int:
+    """Add a transition to its outcome, and to the list of transitions if minibatches are drawn from it.
 
-    Return the row of the transition that had to go for it, or `NONE`.
+    Return the outcome of the transition that a full window forgets, or `NONE`.
     """
-    count = learner.row_floats[ROW_COUNT, row] + 1.0
-    learner.row_floats[ROW_COUNT, row] = count
-    mean = learner.row_floats[ROW_REWARD, row]
-    # A running mean, since it stays exactly r while every reward is r: equal actions must stay exactly equal.
-    learner.row_floats[ROW_REWARD, row] = reward if count == 1.0 else mean + (reward - mean) / count
-    n_stored = learner.numbers[N_STORED]
+    outcomes, counters = learner.outcomes, learner.counters
+    count = outcomes.stored[outcome] + 1.0
+    outcomes.stored[outcome] = count
+    mean = outcomes.signals[REWARD, outcome]
+    # A running mean stays exactly r while every reward is r. Equally good actions must have exactly equal values.
+    outcomes.signals[REWARD, outcome] = reward if count == 1.0 else mean + (reward - mean) / count
+    n_stored = counters.n_stored
     if spec.memory == FULL:
         if spec.n_heads > 0:
-            learner.memory[n_stored] = row
-            learner.numbers[N_STORED] += 1
+            learner.transitions[n_stored] = outcome
+            counters.n_stored += 1
         return NONE
-    learner.stored[learner.row_ints[ROW_PAIR, row]] += 1
-    if n_stored < spec.window:
-        learner.memory[n_stored] = row
+    learner.stored[outcomes.pair[outcome]] += 1
+    if n_stored < spec.capacity:
+        learner.transitions[n_stored] = outcome
         learner.slots[n_stored] = n_stored
-        learner.numbers[N_STORED] += 1
+        counters.n_stored += 1
         return NONE
-    oldest = learner.numbers[STEP] % spec.window
-    gone: int = learner.memory[oldest]
-    learner.memory[oldest] = row
-    learner.row_floats[ROW_COUNT, gone] -= 1.0
-    learner.stored[learner.row_ints[ROW_PAIR, gone]] -= 1
-    return gone
+    oldest = counters.step % spec.capacity
+    forgotten: int = learner.transitions[oldest]
+    learner.transitions[oldest] = outcome
+    outcomes.stored[forgotten] -= 1.0
+    learner.stored[outcomes.pair[forgotten]] -= 1
+    return forgotten
 
 
 @compiled
-def reweigh(pair: int, learner: LearnerState) -> None:
-    """Give each outcome of a pair its share of the pair's stored transitions."""
+def update_weights(pair: int, learner: LearnerState) -> None:
+    """Compute each outcome's share of the stored transitions of a pair."""
     if learner.stored[pair] == 0:
         return
-    row = learner.first_row[pair]
-    while row != NONE:
-        learner.row_floats[ROW_WEIGHT, row] = learner.row_floats[ROW_COUNT, row] / learner.stored[pair]
-        row = learner.row_ints[ROW_CHAIN, row]
+    outcomes = learner.outcomes
+    outcome = learner.first_outcome[pair]
+    while outcome != NONE:
+        outcomes.weight[outcome] = outcomes.stored[outcome] / learner.stored[pair]
+        outcome = outcomes.next_of_pair[outcome]
 
 
 @compiled
-def reflect(pair: int, learner: LearnerState, spec: TableSpec) -> None:
-    """Let the sweeps see the pair as its rows are now."""
-    row = learner.first_row[pair]
-    single = learner.stored[pair] > 0 and learner.row_ints[ROW_CHAIN, row] == NONE
-    learner.sweep_next[pair] = learner.row_ints[ROW_NEXT, row] if single else TERMINAL
+def update_sweep_inputs(pair: int, learner: LearnerState, spec: TableSpec) -> None:
+    """Copy reward and next state of a pair to where the sweeps read them."""
+    outcomes = learner.outcomes
+    outcome = learner.first_outcome[pair]
+    is_single = learner.stored[pair] > 0 and outcomes.next_of_pair[outcome] == NONE
+    learner.sweep_next[pair] = outcomes.next_state[outcome] if is_single else TERMINAL
     for table in range(spec.n_swept):
-        learner.sweep_reward[table, pair] = learner.row_floats[spec.signal[table], row] if single else learner.values[table, pair]
+        reward = outcomes.signals[spec.signal[table], outcome] if is_single else learner.values[table, pair]
+        learner.sweep_reward[table, pair] = reward
 
 
-@compiled_for_rule
-def refresh_signals(rule: Any, first: int, end: int, learner: LearnerState, spec: TableSpec) -> None:
-    """Recompute the explorer's own rewards of some pairs of one state from the counts as they are now."""
-    largest = learner.numbers[LARGEST]
-    state = first // spec.n_actions
-    total = 0
-    for pair in range(state * spec.n_actions, (state + 1) * spec.n_actions):
-        total += learner.visits[pair]
+@compiled
+def refresh_signals(hooks: Hooks, first: int, end: int, learner: LearnerState, spec: TableSpec) -> None:
+    """Compute the explorer's signals of some pairs of one state again."""
+    update_signals(hooks, first, end, learner, spec)
     for pair in range(first, end):
-        visits = learner.visits[pair]
-        row = learner.first_row[pair]
-        while row != NONE:
-            if spec.bonus_row > 0:
-                learner.row_floats[spec.bonus_row, row] = learner.row_floats[ROW_REWARD, row] + rule.bonus(visits)
-            if spec.visit_row > 0 and learner.row_ints[ROW_NEXT, row] == TERMINAL:
-                learner.row_floats[spec.visit_row, row] = rule.terminal_visitation_reward(visits, total, largest)
-            elif spec.visit_row > 0:
-                learner.row_floats[spec.visit_row, row] = rule.visitation_reward(visits, total, largest)
-            row = learner.row_ints[ROW_CHAIN, row]
-        if visits > 0:
-            reflect(pair, learner, spec)
+        if learner.visits[pair] > 0:
+            update_sweep_inputs(pair, learner, spec)
 
 
 @inlined
-def activate_everywhere(state: int, learner: LearnerState, spec: TableSpec) -> None:
-    """Put a state on the work lists of all tables."""
+def activate_in_all_tables(state: int, learner: LearnerState, spec: TableSpec) -> None:
+    """Add a state to the work lists of all swept tables."""
     for table in range(spec.n_swept):
         activate(state, table, learner)
 
 
-@compiled_for_rule
-def remember(rule: Any, state: int, action: int, reward: float, following: int, learner: LearnerState, spec: TableSpec) -> None:
-    """Store a transition that has been counted, and bring all rewards that depend on it up to date."""
+@compiled
+def remember(
+    hooks: Hooks, state: int, action: int, reward: float, next_state: int, learner: LearnerState, spec: TableSpec
+) -> None:
+    """Store a transition that has been counted, and update everything that depends on it."""
+    outcomes = learner.outcomes
     pair = state * spec.n_actions + action
-    rows_before = learner.numbers[N_ROWS]
-    row = find_or_add_row(pair, state, following, learner, spec)
-    mean_before = learner.row_floats[ROW_REWARD, row]
-    gone = store(row, reward, learner, spec)
-    # What was seen before just so, as the only outcome of its pair, teaches nothing new about rewards.
+    n_before = learner.counters.n_outcomes
+    outcome = find_or_add_outcome(pair, state, next_state, learner, spec)
+    mean_before = outcomes.signals[REWARD, outcome]
+    forgotten = store(outcome, reward, learner, spec)
+    # A transition that was observed before with the same reward, as the only outcome of its pair, changes no target.
     is_news = (
-        row == rows_before
-        or learner.row_floats[ROW_REWARD, row] != mean_before
-        or learner.row_ints[ROW_CHAIN, learner.first_row[pair]] != NONE
+        outcome == n_before
+        or outcomes.signals[REWARD, outcome] != mean_before
+        or outcomes.next_of_pair[learner.first_outcome[pair]] != NONE
         or spec.memory == WINDOW
     )
     if is_news:
-        reweigh(pair, learner)
-        # Trap: a whole array written in one assignment takes numba longer to compile than all else here.
+        update_weights(pair, learner)
+        # Trap: numba takes longer to compile the assignment of a whole array than all else here.
         for head in range(len(learner.converged)):
             learner.converged[head] = 0
-    if spec.visit_row > 0 or spec.bonus_row > 0:
-        # The logarithm of the state's total count is in the visitation reward of each of its actions.
-        first, n_pairs = (pair - action, spec.n_actions) if spec.visit_row > 0 else (pair, 1)
-        refresh_signals(rule, first, first + n_pairs, learner, spec)
+    if spec.visitation_signal != NO_SIGNAL:
+        # The visitation reward of each action of the state contains the state's total count.
+        refresh_signals(hooks, pair - action, pair - action + spec.n_actions, learner, spec)
+    elif spec.bonus_signal != NO_SIGNAL:
+        refresh_signals(hooks, pair, pair + 1, learner, spec)
     elif is_news:
-        reflect(pair, learner, spec)
+        update_sweep_inputs(pair, learner, spec)
     for table in range(spec.n_swept):
-        if is_news or spec.signal[table] != ROW_REWARD:
+        if is_news or spec.signal[table] != REWARD:
             activate(state, table, learner)
-    if gone != NONE:
-        pair_gone = as_int64(learner.row_ints[ROW_PAIR, gone])
-        reweigh(pair_gone, learner)
-        reflect(pair_gone, learner, spec)
-        activate_everywhere(learner.row_ints[ROW_STATE, gone], learner, spec)
+    if forgotten != NONE:
+        other = as_int64(outcomes.pair[forgotten])
+        update_weights(other, learner)
+        update_sweep_inputs(other, learner, spec)
+        activate_in_all_tables(outcomes.state[forgotten], learner, spec)
 
 
-@compiled_for_rule
-def refresh_terminal_signals(rule: Any, learner: LearnerState, spec: TableSpec) -> None:
-    """Recompute the visitation rewards at the end of episodes, all of which may depend on the largest count."""
-    row = learner.into[TERMINAL]
-    while row != NONE:
-        pair = as_int64(learner.row_ints[ROW_PAIR, row])
-        refresh_signals(rule, pair, pair + 1, learner, spec)
-        activate_everywhere(learner.row_ints[ROW_STATE, row], learner, spec)
-        row = learner.row_ints[ROW_INTO, row]
+@compiled
+def refresh_terminal_signals(hooks: Hooks, learner: LearnerState, spec: TableSpec) -> None:
+    """Compute the signals of all terminal outcomes again."""
+    outcomes = learner.outcomes
+    outcome = learner.first_into[TERMINAL]
+    while outcome != NONE:
+        pair = as_int64(outcomes.pair[outcome])
+        refresh_signals(hooks, pair, pair + 1, learner, spec)
+        activate_in_all_tables(outcomes.state[outcome], learner, spec)
+        outcome = outcomes.next_into[outcome]

@@ -1,9 +1,9 @@
-"""Randomness: named, independent streams from one seed.
+"""Named, independent random streams from one seed.
 
 A stream is one 64-bit counter. Each draw adds a constant and scrambles the sum (SplitMix64: Steele, Lea and Flood,
-"Fast splittable pseudorandom number generators", 2014). Counters start at unrelated points that NumPy's
-`SeedSequence` derives from the seed and the stream's name. So a stream costs about a nanosecond a draw inside compiled
-code, is saved as one integer, and gives the same numbers in a fused run, step by step, and in plain Python.
+"Fast splittable pseudorandom number generators", 2014). NumPy's `SeedSequence` derives the initial counters from the
+seed and the stream's name. A draw takes about a nanosecond in compiled code, a stream is saved as one integer, and it
+gives the same numbers in a fused run, step by step, and in plain Python.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import formula
+from wanderlust._numba.loads import HALF_WORD, LOW_HALF
 
 Streams = NDArray[np.uint64]
 
@@ -27,7 +28,7 @@ _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _SHIFT_30, _SHIFT_27, _SHIFT_31, _SHIFT_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _TO_UNIT = math.ldexp(1.0, -53)
-HALF, LOW_HALF, _TWO_TO_32 = np.uint64(32), np.uint64(2**32 - 1), np.uint64(2**32)
+_TWO_TO_32 = np.uint64(2**32)
 
 
 def new_streams(seed: int) -> Streams:
@@ -42,7 +43,7 @@ def named_seed(seed: int, name: str) -> np.random.SeedSequence:
 
 @formula
 def scrambled(counter: np.uint64) -> np.uint64:
-    """Return the 64 random bits that belong to a stream's counter."""
+    """Return the 64 random bits of a stream's counter."""
     bits = (counter ^ (counter >> _SHIFT_30)) * _MIX_1
     bits = (bits ^ (bits >> _SHIFT_27)) * _MIX_2
     return bits ^ (bits >> _SHIFT_31)
@@ -50,7 +51,7 @@ def scrambled(counter: np.uint64) -> np.uint64:
 
 @formula
 def uniform(streams: Streams, which: int) -> float:
-    """Draw a number in [0, 1) from one stream."""
+    """Draw a number from [0, 1) from one stream."""
     counter = streams[which] + STRIDE
     streams[which] = counter
     return float(scrambled(counter) >> _SHIFT_11) * _TO_UNIT
@@ -58,23 +59,23 @@ def uniform(streams: Streams, which: int) -> float:
 
 @formula
 def below(streams: Streams, which: int, n: int) -> int:
-    """Draw a whole number from 0 to n - 1 from one stream."""
+    """Draw an integer from 0 to n - 1 from one stream."""
     return int(uniform(streams, which) * n)
 
 
 @formula
-def scaled(half: np.uint64, n: np.uint64) -> np.uint64:
-    """Turn 32 random bits into a whole number below n: the upper half of their product (Lemire 2019)."""
-    return (half * n) >> HALF
+def scaled(bits: np.uint64, n: np.uint64) -> np.uint64:
+    """Turn 32 random bits into an integer below n: the upper half of their product (Lemire 2019)."""
+    return (bits * n) >> HALF_WORD
 
 
 @formula
-def is_fair(half: np.uint64, n: np.uint64) -> bool:
-    """Tell whether `scaled` may use these bits: numbers that would come up once too often are to be drawn again."""
-    return bool(is_surely_fair(half, n) or (half * n) & LOW_HALF >= _TWO_TO_32 % n)
+def is_unbiased(bits: np.uint64, n: np.uint64) -> bool:
+    """Return whether `scaled` may use these bits; otherwise some integers would be drawn too often."""
+    return bool(is_surely_unbiased(bits, n) or (bits * n) & LOW_HALF >= _TWO_TO_32 % n)
 
 
 @formula
-def is_surely_fair(half: np.uint64, n: np.uint64) -> bool:
-    """Tell the same without a division, and sometimes wrongly say no."""
-    return bool((half * n) & LOW_HALF >= n)
+def is_surely_unbiased(bits: np.uint64, n: np.uint64) -> bool:
+    """Return the same without a division, with some false negatives."""
+    return bool((bits * n) & LOW_HALF >= n)

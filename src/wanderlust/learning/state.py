@@ -1,124 +1,132 @@
-"""What an agent knows, as flat arrays, and the spec of what it learns.
+"""Everything that changes while an agent learns, as flat arrays.
 
-A **spec** says which tables are learnt and how: numbers only, fixed for a run. A **learner** is everything that changes:
-counts, tables, remembered outcomes, random streams. Compiled functions take both and hide nothing.
+States are indexed in the order in which they are first visited, from 1. Index 0 (`TERMINAL`) is the terminal state: its
+value is always 0, so a terminal transition is one that leads to `TERMINAL`, and no formula checks for it. A pair
+(state, action) has the index `state * n_actions + action`.
 
-States are numbered in the order in which they are met, from 1. Number 0 (`TERMINAL`) stands for "the episode is over": its
-value is 0 for ever, so a terminal outcome is just one that leads to `TERMINAL`, and no formula asks whether a
-transition was terminal. A pair is `state * n_actions + action`.
+An **outcome** is a distinct (state, action, next state) that was observed, with its count and its mean reward. Full
+memory needs nothing more: the mean TD error over all stored transitions of a pair is a weighted sum over its outcomes.
+The outcomes of one pair form a linked list (`Outcomes.next_of_pair`), and so do the outcomes that lead into one state
+(`Outcomes.next_into`): the pairs to update when the value of that state changes.
 
-An **outcome row** is a distinct (state, action, next state) that was seen, with its count and its mean reward. Full
-memory needs nothing more: the mean TD error over all stored transitions of a pair is a weighted sum over its rows.
-Rows of one pair form a chain (`ROW_CHAIN`), and so do the rows that lead into one state (`ROW_INTO`): who must be told
-when that state's value changes.
-
-A pair that was never tried is made an exact no-op of the dense sweep: it leads to `TERMINAL` and its reward is its own
-value.
+The dense sweep reads one reward and one next state per pair (`sweep_reward`, `sweep_next`). For pairs that it must
+not change (untried, or with several outcomes), the reward is the pair's own value and the next state is `TERMINAL`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust.learning.spec import Floats, Ints
+
 TERMINAL = 0
 NONE = -1
 
-FULL, NO_MEMORY, WINDOW = 0, 1, 2
+COUNTERS = np.dtype(
+    (
+        np.record,
+        [
+            ("n_states", np.int64),  # states visited so far, without TERMINAL
+            ("n_outcomes", np.int64),
+            ("n_stored", np.int64),  # stored transitions, where single ones are replayed
+            ("n_stochastic", np.int64),  # pairs with several outcomes
+            ("max_visits", np.int64),  # the largest visit count of any pair
+            ("step", np.int64),
+            ("policy_changed", np.int64),  # whether the evaluated table changed since the last evaluation
+            ("n_discovered", np.int64),  # states in which an action was taken
+            ("n_initialised", np.int64),  # states whose initial values are written, with TERMINAL
+        ],
+    )
+)
+SWEEP_MODE = np.dtype(
+    (
+        np.record,
+        [
+            ("n_active", np.int64),  # states on the table's work list
+            ("dense_left", np.int64),  # dense sweeps until the next check for activity; 0: active sweeps
+        ],
+    )
+)
 
-# Columns of `LearnerState.numbers`.
-N_STATES, N_ROWS, N_STORED, N_MULTI, LARGEST, STEP, POLICY_CHANGED, N_SEEN, ROOM = 0, 1, 2, 3, 4, 5, 6, 7, 8
-# Rows of `LearnerState.row_ints`.
-ROW_PAIR, ROW_STATE, ROW_NEXT, ROW_CHAIN, ROW_INTO = 0, 1, 2, 3, 4
-# Rows of `LearnerState.row_floats`; the explorer's own signals follow.
-ROW_COUNT, ROW_WEIGHT, ROW_REWARD = 0, 1, 2
-# Columns of `LearnerState.pace`.
-N_WORK, DENSE_LEFT = 0, 1
 
-TARGET = 0
-# An active sweep of one state takes about as long as a dense sweep of ten.
-ACTIVE_COST = 10
-DENSE_RUN, PROBED_STATES = 32, 64
-# Moving a pair of a minibatch by itself takes about as long as a pass over so many, and so does finding the best action
-# of its state.
-LISTED_COST, BEST_COST = 4, 16
-# More than one sweep a step may move so many pairs of each table, which takes a tenth of a millisecond or less.
-MAX_MOVES = 100_000
-# After every so many steps, heads of an ensemble that no minibatch could move fall converged.
-CONVERGENCE_CHECK_EVERY = 32
+class Outcomes(NamedTuple):
+    """Distinct observed (state, action, next state), one per row."""
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-class TableSpec(NamedTuple):
-    """Which tables are learnt and how. Tables: target Q, behaviour Q if it differs, W if there is one, heads."""
-
-    n_actions: int
-    learning_rate: float
-    memory: int
-    batch: int
-    window: int
-    n_swept: int
-    n_heads: int
-    prior_weight: float
-    behaviour: int
-    evaluated: int
-    visitation: int
-    bonus_row: int
-    visit_row: int
-    largest_matters: bool
-    learns_q: bool
-    plain_sweeps: bool
-    sweeps: int
-    signal: Ints
-    discount: Floats
-    minimise: NDArray[np.bool_]
-    initial: Floats
+    pair: NDArray[np.int32]
+    state: NDArray[np.int32]
+    next_state: NDArray[np.int32]
+    next_of_pair: NDArray[np.int32]
+    """The next outcome of the same pair, or `NONE`."""
+    next_into: NDArray[np.int32]
+    """The next outcome with the same next state, or `NONE`."""
+    stored: Floats
+    """The number of stored transitions."""
+    weight: Floats
+    """Its share of the stored transitions of its pair."""
+    signals: Floats
+    """[signal, outcome]: the mean reward, then the explorer's own signals."""
 
 
 class LearnerState(NamedTuple):
-    """Everything that changes while an agent learns; see the module's text for the words used."""
+    """Everything that changes while an agent learns; see the module's docstring for the terms."""
 
-    numbers: Ints
+    counters: Any
+    """A record of `COUNTERS`."""
     visits: Ints
+    """[pair]: n(s, a), the visit count."""
     stored: Ints
+    """[pair]: the number of stored transitions; the same array as `visits` unless a window forgets some."""
     values: Floats
-    best: Floats
+    """[table, pair]"""
+    state_values: Floats
+    """[table, state]: the value of the best action."""
     sweep_reward: Floats
+    """[swept table, pair]"""
     sweep_next: NDArray[np.uint32]
-    first_row: NDArray[np.int32]
-    into: NDArray[np.int32]
-    row_ints: NDArray[np.int32]
-    row_floats: Floats
-    multi: NDArray[np.int32]
+    """[pair]"""
+    first_outcome: NDArray[np.int32]
+    """[pair]: the first of its outcomes, or `NONE`."""
+    first_into: NDArray[np.int32]
+    """[state]: the first outcome that leads into it, or `NONE`."""
+    outcomes: Outcomes
+    stochastic_pairs: NDArray[np.int32]
+    """The pairs with several outcomes, in the order in which that was observed."""
     work: NDArray[np.int32]
+    """[swept table, i]: the states on its work list; the last row is a spare list."""
     flags: NDArray[np.uint8]
-    pace: Ints
+    """[swept table, state]: whether it is on the work list; last row: whether it has a pair with several outcomes."""
+    sweep_mode: NDArray[np.void]
+    """[swept table]: records of `SWEEP_MODE`."""
     scratch: Floats
-    memory: NDArray[np.uint32]
+    """Two temporary arrays, [2, pair]."""
+    transitions: NDArray[np.uint32]
+    """The outcome of each stored transition."""
     slots: NDArray[np.uint32]
-    drawn: NDArray[np.int32]
-    times: NDArray[np.int32]
-    rates: Floats
+    """Indices of stored transitions in random order, where a window is sampled."""
+    batch: NDArray[np.int32]
+    """The outcomes of the current minibatch."""
+    batch_counts: NDArray[np.int32]
+    """[outcome]: how often it is in the current minibatch."""
+    batch_rates: Floats
+    """[pair]: its learning rate for the current minibatch."""
     converged: NDArray[np.uint8]
+    """[head]: whether no minibatch can change it until something new is observed."""
     streams: NDArray[np.uint64]
+    """The random streams; see `wanderlust.learning.random_streams`."""
     notes: Floats
+    """Numbers that the explorer keeps between steps."""
     scores: Floats
-
-    @property
-    def room(self) -> int:
-        """How many states have their initial values in place, `TERMINAL` included."""
-        return int(self.numbers[ROOM])
+    """[action]: temporary."""
 
     @property
     def state_capacity(self) -> int:
-        """How many states the arrays could hold, `TERMINAL` included."""
-        return int(self.best.shape[1])
+        """The number of states that the arrays can hold, `TERMINAL` included."""
+        return int(self.state_values.shape[1])
 
     @property
-    def row_capacity(self) -> int:
-        """How many outcome rows the arrays could hold."""
-        return int(self.row_ints.shape[1])
+    def outcome_capacity(self) -> int:
+        """The number of outcomes that the arrays can hold."""
+        return len(self.outcomes.pair)

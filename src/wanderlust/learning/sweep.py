@@ -1,15 +1,15 @@
 """One simultaneous sweep of a table over the whole memory, in two ways that give the same bits.
 
-**Active**: a pair's update can change something only if its own value moved in the last sweep, or its reward, or
-the value of a state that it leads to. States with such a pair are on a work list; all others are left alone, exactly.
-For Q this is one state in a hundred once the first rewards have spread.
+**Active**: the update of a pair changes something only if its value changed in the last sweep, or its reward, or the
+value of a state that it leads to. States with such a pair are on a work list; all others are skipped, exactly. For Q
+this is one state in a hundred once the first rewards have propagated.
 
-**Dense**: all pairs, in two straight passes that the compiler can vectorise: move every value, then take the best
-action of every state. Faster when most states are active, as they are for W, whose rewards change all the time.
+**Dense**: all pairs, in two passes that the compiler can vectorise: update every pair, then compute the value of every
+state. Faster when most states are active, as they are for W, whose rewards change all the time.
 
-`sweep` goes from active to dense when the work list holds more than a tenth of the states. A dense sweep does not
-know what it changed, so now and then a sample of states tells whether the table is still that busy. Once it seems not
-to be, a look at all states takes stock: it finds those that are yet to move, or that they are too many after all.
+`sweep` switches from active to dense when the work list holds more than a tenth of the states. A dense sweep does not
+record what it changed. So at intervals a sample of states is checked for activity. If few of them are active, all
+states are checked: if few are active, they become the work list; otherwise dense sweeps go on.
 """
 
 from __future__ import annotations
@@ -18,183 +18,168 @@ import numpy as np
 
 from wanderlust._numba.jit import as_int64, compiled, inlined
 from wanderlust.learning.dense_sweep import sweep_dense
-from wanderlust.learning.state import (
-    ACTIVE_COST,
-    DENSE_LEFT,
-    DENSE_RUN,
-    N_STATES,
-    N_WORK,
-    NONE,
-    POLICY_CHANGED,
-    PROBED_STATES,
-    ROW_CHAIN,
-    ROW_INTO,
-    ROW_STATE,
-    STEP,
-    LearnerState,
-    TableSpec,
-)
-from wanderlust.learning.td import best_action_value, better, mean_target, moved, outcome_target
+from wanderlust.learning.spec import TableSpec
+from wanderlust.learning.state import NONE, LearnerState
+from wanderlust.learning.td import best_action_value, better, mean_td_target, td_step, td_update
 
-# numba turns every index that may be negative round; those that are counted without a sign it takes as they are.
+ACTIVE_COST = 10
+"""An active sweep of one state takes about as long as a dense sweep of ten."""
+DENSE_RUN, SAMPLED_STATES = 32, 64
+
+# numba checks every signed index for negative values; unsigned ones it uses as they are.
 NOTHING, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 
 
 @inlined
 def activate(state: int, table: int, learner: LearnerState) -> None:
-    """Put a state on a table's work list, once."""
+    """Add a state to the work list of a table, unless it is there already."""
     if learner.flags[table, state] == 0:
         learner.flags[table, state] = 1
-        learner.work[table, learner.pace[table, N_WORK]] = state
-        learner.pace[table, N_WORK] += 1
+        mode = learner.sweep_mode[table]
+        learner.work[table, mode.n_active] = state
+        mode.n_active += 1
 
 
 @inlined
-def is_averaged(pair: int, learner: LearnerState) -> bool:
-    """Tell whether a pair has several outcomes, and thus a mean over them as its target."""
-    row = learner.first_row[pair]
-    return bool(learner.stored[pair] > 0 and row != NONE and learner.row_ints[ROW_CHAIN, row] != NONE)
+def has_several_outcomes(pair: int, learner: LearnerState) -> bool:
+    """Return whether the target of a pair is a mean over several outcomes."""
+    outcome = learner.first_outcome[pair]
+    return bool(learner.stored[pair] > 0 and outcome != NONE and learner.outcomes.next_of_pair[outcome] != NONE)
 
 
 @inlined
 def sweep(table: int, learner: LearnerState, spec: TableSpec) -> None:
-    """Move every remembered pair of a table once."""
-    pace = learner.pace[table]
-    if spec.plain_sweeps or pace[DENSE_LEFT] > 0:
+    """Update every remembered pair of a table once."""
+    mode = learner.sweep_mode[table]
+    if spec.plain_sweeps or mode.dense_left > 0:
         sweep_dense(table, learner, spec)
         if spec.plain_sweeps:
             return
-        pace[DENSE_LEFT] -= 1
-        if pace[DENSE_LEFT] == 0 and is_mostly_active(table, learner, spec):
-            pace[DENSE_LEFT] = DENSE_RUN
+        mode.dense_left -= 1
+        if mode.dense_left == 0 and is_mostly_active(table, learner, spec):
+            mode.dense_left = DENSE_RUN
         return
-    if pace[N_WORK] > 0:
+    if mode.n_active > 0:
         sweep_active(table, learner, spec)
-    if ACTIVE_COST * pace[N_WORK] > learner.numbers[N_STATES]:
-        pace[DENSE_LEFT] = DENSE_RUN
+    if ACTIVE_COST * mode.n_active > learner.counters.n_states:
+        mode.dense_left = DENSE_RUN
 
 
 @compiled
 def is_mostly_active(table: int, learner: LearnerState, spec: TableSpec) -> bool:
-    """Tell whether so many states have values yet to move that dense sweeps are the faster ones.
-
-    If not, the work list becomes those states. A sample is asked first, and all of them only if it says no.
-    """
-    n_states, pace = learner.numbers[N_STATES], learner.pace[table]
-    apart = n_states // PROBED_STATES + 1
-    first = 1 + learner.numbers[STEP] % apart
-    n_probed = (n_states - first) // apart + 1
-    if find_moving(table, first, apart, n_probed // ACTIVE_COST, learner, spec) > n_probed // ACTIVE_COST:
+    """Return whether so many states are active that dense sweeps are faster; if not, make them the work list."""
+    n_states, mode = learner.counters.n_states, learner.sweep_mode[table]
+    stride = n_states // SAMPLED_STATES + 1
+    first = 1 + learner.counters.step % stride
+    n_sampled = (n_states - first) // stride + 1
+    if find_active(table, first, stride, n_sampled // ACTIVE_COST, learner, spec) > n_sampled // ACTIVE_COST:
         return True
-    n_moving = find_moving(table, as_int64(1), as_int64(1), n_states // ACTIVE_COST, learner, spec)
-    if n_moving > n_states // ACTIVE_COST:
+    n_active = find_active(table, as_int64(1), as_int64(1), n_states // ACTIVE_COST, learner, spec)
+    if n_active > n_states // ACTIVE_COST:
         return True
     flags, work, found = learner.flags[table], learner.work[table], learner.work[spec.n_swept]
-    for i in range(pace[N_WORK]):
+    for i in range(mode.n_active):
         flags[work[i]] = 0
-    for i in range(n_moving):
+    for i in range(n_active):
         work[i] = found[i]
         flags[found[i]] = 1
-    pace[N_WORK] = n_moving
+    mode.n_active = n_active
     return False
 
 
 @compiled
-def find_moving(table: int, first: int, apart: int, most: int, learner: LearnerState, spec: TableSpec) -> int:
-    """List states with values yet to move, out of those so far apart, in the spare work list; return how many.
-
-    One more than `most` are enough.
-    """
+def find_active(table: int, first: int, stride: int, limit: int, learner: LearnerState, spec: TableSpec) -> int:
+    """Write active states to the spare work list and return their number; stop when there are more than `limit`."""
     values, found, n_actions, n_found = learner.values[table], learner.work[spec.n_swept], spec.n_actions, 0
-    for state in range(first, learner.numbers[N_STATES] + 1, apart):
+    for state in range(first, learner.counters.n_states + 1, stride):
         for pair in range(state * n_actions, (state + 1) * n_actions):
-            if fresh_value(pair, table, learner, spec) != values[pair]:
+            if updated_value(pair, table, learner, spec) != values[pair]:
                 found[n_found] = state
                 n_found += 1
                 break
-        if n_found > most:
+        if n_found > limit:
             break
     return n_found
 
 
 @compiled
-def fresh_value(pair: int, table: int, learner: LearnerState, spec: TableSpec) -> float:
-    """Return what the next sweep makes of a pair's value."""
-    best = learner.best[table]
-    if is_averaged(pair, learner):
-        target = mean_target(pair, table, learner, spec, best)
-    else:
-        target = outcome_target(learner.sweep_reward[table, pair], spec.discount[table], best[learner.sweep_next[pair]])
-    return moved(learner.values[table, pair], target, spec.learning_rate)
+def updated_value(pair: int, table: int, learner: LearnerState, spec: TableSpec) -> float:
+    """Return the value that the next sweep gives to a pair."""
+    state_values, value, rate = learner.state_values[table], learner.values[table, pair], spec.learning_rate
+    if has_several_outcomes(pair, learner):
+        return td_update(value, mean_td_target(pair, table, learner, spec, state_values), rate)
+    next_value = state_values[learner.sweep_next[pair]]
+    return td_step(value, learner.sweep_reward[table, pair], spec.discount[table], next_value, rate)
 
 
 @compiled
 def sweep_active(table: int, learner: LearnerState, spec: TableSpec) -> None:
-    """Move the pairs of the states on the work list, and put on it what that may change next.
+    """Update the pairs of the states on the work list, and write the next work list.
 
-    First all values, which only their own states read; then what the states are worth, which others do. What comes on
-    the list is written there in any case and counted if new: a store costs less than a branch that chance decides.
+    First all pairs, whose values only their own state reads, then the values of states, which other pairs read. A state
+    is written to the next list in any case and counted if it is new: a store costs less than an unpredictable branch.
     """
-    values, best, sweep_reward, sweep_next = learner.values[table], learner.best[table], learner.sweep_reward[table], learner.sweep_next
-    discount, rate, minimise = spec.discount[table], spec.learning_rate, spec.minimise[table]
-    flags, work, following = learner.flags[table], learner.work[table], learner.work[spec.n_swept]
-    several_outcomes, worth = learner.flags[spec.n_swept], learner.scratch[0]
-    into, also_into, origin = learner.into, learner.row_ints[ROW_INTO], learner.row_ints[ROW_STATE]
-    n_work, n_actions = learner.pace[table, N_WORK], np.uint64(spec.n_actions)
+    values, state_values, rewards = learner.values[table], learner.state_values[table], learner.sweep_reward[table]
+    sweep_next, discount, rate = learner.sweep_next, spec.discount[table], spec.learning_rate
+    minimise = spec.minimise[table]
+    flags, work, next_work = learner.flags[table], learner.work[table], learner.work[spec.n_swept]
+    is_stochastic, new_state_values = learner.flags[spec.n_swept], learner.scratch[0]
+    first_into, next_into, origin = learner.first_into, learner.outcomes.next_into, learner.outcomes.state
+    n_work, n_actions = learner.sweep_mode[table].n_active, np.uint64(spec.n_actions)
     odd, worst = n_actions % TWO, np.inf if minimise else -np.inf
-    n_following = NOTHING
+    n_next = NOTHING
     for i in range(n_work):
         state = np.uint64(work[i])
         a, end = state * n_actions, (state + ONE) * n_actions - odd
-        changed, fresh_best = False, worst
-        if several_outcomes[state] != 0:
-            changed, fresh_best = move_averaged(as_int64(state), table, learner, spec)
+        changed, best = False, worst
+        if is_stochastic[state] != 0:
+            changed, best = update_stochastic_state(as_int64(state), table, learner, spec)
             a = end + odd
         while a < end:
             b = a + ONE
             value_a, value_b = values[a], values[b]
-            fresh_a = moved(value_a, outcome_target(sweep_reward[a], discount, best[sweep_next[a]]), rate)
-            fresh_b = moved(value_b, outcome_target(sweep_reward[b], discount, best[sweep_next[b]]), rate)
-            values[a], values[b] = fresh_a, fresh_b
-            changed |= (fresh_a != value_a) | (fresh_b != value_b)
-            fresh_best = better(fresh_best, better(fresh_a, fresh_b, minimise), minimise)
+            new_a = td_step(value_a, rewards[a], discount, state_values[sweep_next[a]], rate)
+            new_b = td_step(value_b, rewards[b], discount, state_values[sweep_next[b]], rate)
+            values[a], values[b] = new_a, new_b
+            changed |= (new_a != value_a) | (new_b != value_b)
+            best = better(best, better(new_a, new_b, minimise), minimise)
             a += TWO
         if a == end and odd > 0:
             value_a = values[a]
-            fresh_a = moved(value_a, outcome_target(sweep_reward[a], discount, best[sweep_next[a]]), rate)
-            values[a] = fresh_a
-            changed |= fresh_a != value_a
-            fresh_best = better(fresh_best, fresh_a, minimise)
-        worth[i] = fresh_best
+            new_a = td_step(value_a, rewards[a], discount, state_values[sweep_next[a]], rate)
+            values[a] = new_a
+            changed |= new_a != value_a
+            best = better(best, new_a, minimise)
+        new_state_values[i] = best
         flags[state] = changed
-        following[n_following] = state
-        n_following += np.uint64(changed)
-    if n_following > 0 and table == spec.evaluated:
-        learner.numbers[POLICY_CHANGED] = 1
+        next_work[n_next] = state
+        n_next += np.uint64(changed)
+    if n_next > 0 and table == spec.evaluated:
+        learner.counters.policy_changed = 1
     for i in range(n_work):
         state = np.uint64(work[i])
-        if worth[i] != best[state]:
-            best[state] = worth[i]
-            row = into[state]
-            while row != NONE:
-                reader = np.uint64(origin[row])
-                following[n_following] = reader
-                n_following += np.uint64(flags[reader] == 0)
-                flags[reader] = 1
-                row = also_into[row]
-    for j in range(n_following):
-        work[j] = following[j]
-    learner.pace[table, N_WORK] = n_following
+        if new_state_values[i] != state_values[state]:
+            state_values[state] = new_state_values[i]
+            outcome = first_into[state]
+            while outcome != NONE:
+                predecessor = np.uint64(origin[outcome])
+                next_work[n_next] = predecessor
+                n_next += np.uint64(flags[predecessor] == 0)
+                flags[predecessor] = 1
+                outcome = next_into[outcome]
+    for j in range(n_next):
+        work[j] = next_work[j]
+    learner.sweep_mode[table].n_active = n_next
 
 
 @compiled
-def move_averaged(state: int, table: int, learner: LearnerState, spec: TableSpec) -> tuple[bool, float]:
-    """Move the pairs of a state of which some have several outcomes; tell whether any did, and what it is worth."""
-    values, sweep_reward, changed = learner.values[table], learner.sweep_reward[table], False
+def update_stochastic_state(state: int, table: int, learner: LearnerState, spec: TableSpec) -> tuple[bool, float]:
+    """Update the pairs of a state with stochastic ones; return whether any changed, and the new value of the state."""
+    values, rewards, changed = learner.values[table], learner.sweep_reward[table], False
     for pair in range(state * spec.n_actions, (state + 1) * spec.n_actions):
-        value = fresh_value(pair, table, learner, spec)
+        value = updated_value(pair, table, learner, spec)
         changed |= value != values[pair]
         values[pair] = value
-        if is_averaged(pair, learner):
-            sweep_reward[pair] = value
+        if has_several_outcomes(pair, learner):
+            rewards[pair] = value
     return changed, best_action_value(values, state, spec.n_actions, spec.minimise[table])

@@ -1,72 +1,82 @@
-"""Learning from one transition: count it, remember it, move every table."""
+"""Learning from one transition: count it, remember it, update every table.
+
+The two functions below do the same where `learn_by_sweeps` applies: full memory and no ensemble. It is compiled apart,
+so that the first run of most explorers need not compile minibatches.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from wanderlust._numba.jit import compiled, compiled_for_rule, inlined
+from wanderlust._numba.jit import compiled, inlined
+from wanderlust.learning.hooks import Hooks, signal_of_transition
 from wanderlust.learning.memory import count_visit, refresh_terminal_signals, remember
 from wanderlust.learning.random_streams import REPLAY, below
-from wanderlust.learning.replay import discard_batch, draw_batch, replay_heads, update_by_batch
-from wanderlust.learning.state import (
-    FULL,
-    LARGEST,
-    MAX_MOVES,
-    N_MULTI,
-    N_STATES,
-    NO_MEMORY,
-    POLICY_CHANGED,
-    ROW_REWARD,
-    STEP,
-    TERMINAL,
-    LearnerState,
-    TableSpec,
-)
+from wanderlust.learning.replay import discard_batch, draw_batch, replay_heads, update_from_batch
+from wanderlust.learning.spec import FULL, MAX_UPDATES, NO_MEMORY, TableSpec
+from wanderlust.learning.state import TERMINAL, LearnerState
 from wanderlust.learning.sweep import sweep
-from wanderlust.learning.td import best_action_value, moved_with_prior, outcome_target
-
-# How to learn; see `update_mode`.
-BY_SWEEPS, IN_ANY_WAY = None, True
-UpdateMode = bool | None
+from wanderlust.learning.td import best_action_value, regularised_td_update, td_target
 
 
-def update_mode(spec: TableSpec) -> UpdateMode:
-    """Return how to learn: `IN_ANY_WAY`, or only `BY_SWEEPS` where there is no ensemble and the memory is whole.
-
-    Both do the same where the latter serves. But machine code for minibatches, or for no memory at all, need not be
-    made then, which is a quarter of the time of the first compilation: numba leaves out what comes under a condition
-    that is false for an argument that is None.
-    """
-    return BY_SWEEPS if spec.memory == FULL and spec.n_heads == 0 else IN_ANY_WAY
+def learn_function(spec: TableSpec) -> Any:
+    """Return the function that learns from one transition."""
+    return learn_by_sweeps if spec.memory == FULL and spec.n_heads == 0 else learn_with_any_memory
 
 
-@inlined
-def learn(
-    rule: Any, state: int, action: int, reward: float, following: int, learner: LearnerState, spec: TableSpec, mode: UpdateMode
+@compiled
+def learn_by_sweeps(
+    hooks: Hooks, learner: LearnerState, spec: TableSpec, state: int, action: int, reward: float, next_state: int
 ) -> None:
-    """Learn from one transition; `following` is `TERMINAL` if it was terminal."""
-    larger = count_visit(state, action, learner, spec)
-    if mode is None:
-        remember_and_refresh(rule, state, action, reward, following, larger, learner, spec)
-        sweep_all(learner, spec)
+    """Learn from one transition with full memory and without heads; `next_state` is `TERMINAL` if it terminated."""
+    is_largest = count_visit(state, action, learner, spec)
+    remember_and_refresh(hooks, state, action, reward, next_state, is_largest, learner, spec)
+    sweep_tables(learner, spec)
+    learner.counters.step += 1
+
+
+@compiled
+def learn_with_any_memory(
+    hooks: Hooks, learner: LearnerState, spec: TableSpec, state: int, action: int, reward: float, next_state: int
+) -> None:
+    """Learn from one transition, with any memory and any tables."""
+    is_largest = count_visit(state, action, learner, spec)
+    if spec.memory == NO_MEMORY:
+        update_from_transition(hooks, state, action, reward, next_state, learner, spec)
     else:
-        learn_in_any_way(rule, state, action, reward, following, larger, learner, spec)
-    learner.numbers[STEP] += 1
+        remember_and_refresh(hooks, state, action, reward, next_state, is_largest, learner, spec)
+        if spec.memory == FULL or spec.n_heads > 0:
+            sweep_tables(learner, spec)
+        else:
+            n_drawn = draw_batch(learner, spec)
+            for table in range(0 if spec.learns_q else 1, spec.n_swept):
+                update_from_batch(table, n_drawn, 0.0, learner, spec)
+            discard_batch(n_drawn, learner)
+        if spec.n_heads > 0:
+            replay_heads(learner, spec)
+    learner.counters.step += 1
 
 
 @inlined
 def remember_and_refresh(
-    rule: Any, state: int, action: int, reward: float, following: int, larger: bool, learner: LearnerState, spec: TableSpec
+    hooks: Hooks,
+    state: int,
+    action: int,
+    reward: float,
+    next_state: int,
+    is_largest: bool,
+    learner: LearnerState,
+    spec: TableSpec,
 ) -> None:
-    """Store a transition, and bring up to date what depends on it or on the largest count."""
-    remember(rule, state, action, reward, following, learner, spec)
-    if spec.largest_matters and larger:
-        refresh_terminal_signals(rule, learner, spec)
+    """Store a transition, and update what depends on it or on the largest visit count."""
+    remember(hooks, state, action, reward, next_state, learner, spec)
+    if spec.uses_max_visits and is_largest:
+        refresh_terminal_signals(hooks, learner, spec)
 
 
 @compiled
-def sweep_all(learner: LearnerState, spec: TableSpec) -> None:
-    """Move every table but the heads by all that is remembered."""
+def sweep_tables(learner: LearnerState, spec: TableSpec) -> None:
+    """Sweep every table but the heads."""
     for _ in range(n_sweeps(learner, spec)):
         for table in range(0 if spec.learns_q else 1, spec.n_swept):
             sweep(table, learner, spec)
@@ -74,64 +84,35 @@ def sweep_all(learner: LearnerState, spec: TableSpec) -> None:
 
 @inlined
 def n_sweeps(learner: LearnerState, spec: TableSpec) -> int:
-    """Return how many sweeps this step takes.
+    """Return the number of sweeps of this step.
 
-    One where chance has been met: an outcome seen once is no more than a hint, and to follow it to the end leads
-    astray.
+    One after stochastic outcomes were observed: a single sample of an outcome says little, and several sweeps would
+    propagate its value through the whole table.
     """
-    if spec.sweeps == 1 or learner.numbers[N_MULTI] > 0:
+    if spec.sweeps == 1 or learner.counters.n_stochastic > 0:
         return 1
-    n_pairs = learner.numbers[N_STATES] * spec.n_actions
-    # Compared, not max and min of them: those take longer to compile than all else here.
-    if spec.sweeps * n_pairs <= MAX_MOVES:
+    n_pairs = learner.counters.n_states * spec.n_actions
+    # Comparisons: `max` and `min` take longer to compile than all else here.
+    if spec.sweeps * n_pairs <= MAX_UPDATES:
         return spec.sweeps
-    most: int = MAX_MOVES // n_pairs
-    return most if most > 1 else 1
+    limit: int = MAX_UPDATES // n_pairs
+    return limit if limit > 1 else 1
 
 
-@inlined
-def learn_in_any_way(
-    rule: Any, state: int, action: int, reward: float, following: int, larger: bool, learner: LearnerState, spec: TableSpec
+@compiled
+def update_from_transition(
+    hooks: Hooks, state: int, action: int, reward: float, next_state: int, learner: LearnerState, spec: TableSpec
 ) -> None:
-    """Learn from a transition that has been counted, with any memory and any tables."""
-    if spec.memory == NO_MEMORY:
-        learn_at_once(rule, state, action, reward, following, learner, spec)
-        return
-    remember_and_refresh(rule, state, action, reward, following, larger, learner, spec)
-    if spec.memory == FULL or spec.n_heads > 0:
-        sweep_all(learner, spec)
-    else:
-        n_drawn = draw_batch(learner, spec)
-        for table in range(0 if spec.learns_q else 1, spec.n_swept):
-            update_by_batch(table, n_drawn, 0.0, learner, spec)
-        discard_batch(n_drawn, learner)
-    if spec.n_heads > 0:
-        replay_heads(learner, spec)
-
-
-@compiled_for_rule
-def learn_at_once(rule: Any, state: int, action: int, reward: float, following: int, learner: LearnerState, spec: TableSpec) -> None:
-    """Move every table by the current transition alone; of an ensemble, one head drawn at random."""
+    """Update every table from the current transition alone; of an ensemble, one head drawn at random."""
     pair = state * spec.n_actions + action
-    lucky_head = spec.n_swept + below(learner.streams, REPLAY, spec.n_heads) if spec.n_heads > 0 else TERMINAL
-    visits = learner.visits[pair]
-    total = 0
-    for other in range(state * spec.n_actions, (state + 1) * spec.n_actions):
-        total += learner.visits[other]
+    head = spec.n_swept + below(learner.streams, REPLAY, spec.n_heads) if spec.n_heads > 0 else TERMINAL
     for table in range(0 if spec.learns_q else 1, spec.n_swept + spec.n_heads):
-        if table >= spec.n_swept and table != lucky_head:
+        if table >= spec.n_swept and table != head:
             continue
-        signal = spec.signal[table]
-        table_reward = reward
-        if signal != ROW_REWARD and signal == spec.bonus_row:
-            table_reward = reward + rule.bonus(visits)
-        elif signal != ROW_REWARD and following == TERMINAL:
-            table_reward = rule.terminal_visitation_reward(visits, total, learner.numbers[LARGEST])
-        elif signal != ROW_REWARD:
-            table_reward = rule.visitation_reward(visits, total, learner.numbers[LARGEST])
-        values, best = learner.values[table], learner.best[table]
-        target = outcome_target(table_reward, spec.discount[table], best[following])
+        signal = signal_of_transition(hooks, spec.signal[table], reward, pair, next_state, learner, spec)
+        values, state_values = learner.values[table], learner.state_values[table]
+        target = td_target(signal, spec.discount[table], state_values[next_state])
         prior_weight = spec.prior_weight if table >= spec.n_swept else 0.0
-        values[pair] = moved_with_prior(values[pair], target, spec.learning_rate, prior_weight)
-        best[state] = best_action_value(values, state, spec.n_actions, spec.minimise[table])
-    learner.numbers[POLICY_CHANGED] = 1
+        values[pair] = regularised_td_update(values[pair], target, spec.learning_rate, prior_weight)
+        state_values[state] = best_action_value(values, state, spec.n_actions, spec.minimise[table])
+    learner.counters.policy_changed = 1

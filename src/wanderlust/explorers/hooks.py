@@ -1,0 +1,101 @@
+"""An explorer's methods as functions that the compiled loop calls by address; see `wanderlust.learning.hooks`.
+
+These few short functions are all that is compiled for another explorer class.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wanderlust._numba.cache import source_hash
+from wanderlust._numba.fingerprint import class_fingerprint
+from wanderlust._numba.jit import JIT_ENABLED, by_pointer, internal_njit
+from wanderlust._numba.pointers import address_of
+from wanderlust.explorers.view import view_of
+from wanderlust.learning.hooks import Hooks
+from wanderlust.learning.signals import transition_signal, write_signals
+from wanderlust.learning.spec import NO_MEMORY, NO_SIGNAL, Floats, TableSpec
+from wanderlust.learning.state import LearnerState
+from wanderlust.learning.update import learn_function
+
+
+class ExplorerBox(NamedTuple):
+    """An explorer as a field of a struct, so that compiled code takes it by pointer."""
+
+    explorer: Any
+
+
+def _choose(box: ExplorerBox, learner: LearnerState, spec: TableSpec, state: int) -> int:
+    view = view_of(state, learner, spec)
+    return box.explorer.choose(view, learner.scores, learner.streams)  # type: ignore[no-any-return]
+
+
+def _begin_episode(box: ExplorerBox, learner: LearnerState) -> None:
+    box.explorer.begin_episode(learner.notes, learner.streams)
+
+
+def _write_signals(box: ExplorerBox, learner: LearnerState, spec: TableSpec, first: int, end: int) -> None:
+    write_signals(box.explorer, first, end, learner, spec)
+
+
+def _transition_signal(
+    box: ExplorerBox, learner: LearnerState, spec: TableSpec, signal: int, reward: float, pair: int, next_state: int
+) -> float:
+    return transition_signal(box.explorer, signal, reward, pair, next_state, learner, spec)
+
+
+def _score(box: ExplorerBox, learner: LearnerState, spec: TableSpec, state: int, scores: Floats) -> None:
+    box.explorer.score(view_of(state, learner, spec), scores)
+
+
+@functools.cache
+def _compiled_for(cls: Any, function: Callable[..., Any]) -> Any:
+    if not JIT_ENABLED:
+        return function
+    dependencies: str | None = source_hash()
+    if cls.__module__.partition(".")[0] != "wanderlust":
+        fingerprint = class_fingerprint(cls)
+        dependencies = None if fingerprint is None else f"{dependencies} {fingerprint}"
+    return internal_njit(function, dependencies)
+
+
+class ExplorerHooks:
+    """The compiled functions of one explorer, for learners and specs of the form of those given."""
+
+    def __init__(self, explorer: Any, learner: LearnerState, spec: TableSpec) -> None:
+        self._class: Any = type(explorer)
+        self._box: Any = by_pointer(ExplorerBox(explorer))
+        """Keeps the explorer's fields in memory while compiled code uses their address."""
+        self._arguments = by_pointer(learner), by_pointer(spec)
+        has_signals = spec.bonus_signal != NO_SIGNAL or spec.visitation_signal != NO_SIGNAL
+        hooks = Hooks(
+            explorer=self.explorer,
+            choose=self._address(_choose, *self._arguments, 0),
+            begin_episode=self._address(_begin_episode, self._arguments[0]),
+            write_signals=self._address(_write_signals, *self._arguments, 0, 0) if has_signals else 0,
+            transition_signal=(
+                self._address(_transition_signal, *self._arguments, 0, 0.0, 0, 0) if spec.memory == NO_MEMORY else 0
+            ),
+            learn=0,
+        )
+        learn = address_of(learn_function(spec), by_pointer(hooks), *self._arguments, 0, 0, 0.0, 0)
+        self.pointer = by_pointer(hooks._replace(learn=learn))
+        """What compiled functions take."""
+
+    @property
+    def explorer(self) -> Any:
+        """The address of the explorer's fields."""
+        return self._box.address if JIT_ENABLED else self._box
+
+    @functools.cached_property
+    def score(self) -> Any:
+        """The address of the function that writes the scores of a state."""
+        scores: Floats = np.zeros(1)
+        return self._address(_score, *self._arguments, 0, scores)
+
+    def _address(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return address_of(_compiled_for(self._class, function), self._box, *arguments)

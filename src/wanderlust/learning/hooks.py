@@ -1,0 +1,65 @@
+"""The parts of the loop that differ between explorers, as addresses of compiled functions.
+
+The loop is compiled once for all explorers and calls these functions by their addresses; see
+`wanderlust._numba.pointers`. `wanderlust.explorers.hooks` fills them in.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from wanderlust._numba.jit import as_int64, inlined
+from wanderlust._numba.pointers import call_float, call_int, call_none
+from wanderlust.learning.spec import TableSpec
+from wanderlust.learning.state import LearnerState
+
+
+class Hooks(NamedTuple):
+    """Addresses. Without numba they are the explorer and Python functions themselves."""
+
+    explorer: Any
+    """The explorer's fields; the first argument of its functions."""
+    choose: Any
+    begin_episode: Any
+    write_signals: Any
+    """0 if the explorer has no signals of its own."""
+    transition_signal: Any
+    """0 unless nothing is remembered."""
+    learn: Any
+    """The update of all tables from one transition; see `wanderlust.learning.update`."""
+
+
+@inlined
+def choose_action(hooks: Hooks, state: int, learner: LearnerState, spec: TableSpec) -> int:
+    """Return the explorer's action in a state."""
+    return call_int(hooks.choose, hooks.explorer, learner, spec, as_int64(state))  # type: ignore[no-any-return]
+
+
+@inlined
+def begin_episode(hooks: Hooks, learner: LearnerState) -> None:
+    """Tell the explorer that an episode begins."""
+    call_none(hooks.begin_episode, hooks.explorer, learner)
+
+
+@inlined
+def update_signals(hooks: Hooks, first: int, end: int, learner: LearnerState, spec: TableSpec) -> None:
+    """Compute the explorer's signals of some pairs of one state."""
+    call_none(hooks.write_signals, hooks.explorer, learner, spec, as_int64(first), as_int64(end))
+
+
+@inlined
+def signal_of_transition(
+    hooks: Hooks, signal: int, reward: float, pair: int, next_state: int, learner: LearnerState, spec: TableSpec
+) -> float:
+    """Return the value of a signal for the current transition."""
+    return call_float(  # type: ignore[no-any-return]
+        hooks.transition_signal, hooks.explorer, learner, spec, signal, reward, pair, next_state
+    )
+
+
+@inlined
+def learn(
+    hooks: Hooks, state: int, action: int, reward: float, next_state: int, learner: LearnerState, spec: TableSpec
+) -> None:
+    """Update all tables from one transition; `next_state` is `TERMINAL` if it terminated."""
+    call_none(hooks.learn, hooks, learner, spec, as_int64(state), as_int64(action), reward, as_int64(next_state))

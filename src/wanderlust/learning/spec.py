@@ -1,0 +1,68 @@
+"""Which tables are learnt, and how: numbers that are fixed for a run."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Kinds of memory.
+FULL, NO_MEMORY, WINDOW = 0, 1, 2
+
+# Signals: the rewards that tables learn from. The explorer's own signals, if any, have the next numbers.
+REWARD = 0
+NO_SIGNAL = 0
+
+TARGET = 0
+"""The table that the target policy is greedy for: Q^π."""
+
+MAX_UPDATES = 100_000
+"""With several sweeps per step, the number of pairs of a table that one step may update: at most 0.1 ms of work."""
+
+
+class TableSpec(NamedTuple):
+    """The tables in this order: Q of the target policy, Q of the behaviour if it differs, W if there is one, heads.
+
+    The heads are the Q-tables of an ensemble. They learn from minibatches; all other tables are swept.
+    """
+
+    n_actions: int
+    learning_rate: float
+    memory: int
+    """`FULL`, `NO_MEMORY` or `WINDOW`."""
+    batch_size: int
+    capacity: int
+    """The number of transitions that a window holds."""
+    n_swept: int
+    """The number of tables that are not heads."""
+    n_heads: int
+    prior_weight: float
+    """ν, the weight of the heads' prior at zero."""
+    behaviour: int
+    """The table of the behaviour's Q."""
+    evaluated: int
+    """The table whose greedy policy is evaluated."""
+    visitation: int
+    """The table of W; 0 if there is none."""
+    bonus_signal: int
+    """The signal reward + bonus; `NO_SIGNAL` if there is none."""
+    visitation_signal: int
+    """The signal that W learns from; `NO_SIGNAL` if there is none."""
+    uses_max_visits: bool
+    """Whether the visitation reward depends on the largest visit count of any pair."""
+    learns_q: bool
+    plain_sweeps: bool
+    sweeps: int
+    """The number of sweeps per step."""
+    signal: Ints
+    """[table]: the signal that it learns from."""
+    discount: Floats
+    """[table]"""
+    minimise: NDArray[np.bool_]
+    """[table]: whether the best action has the smallest value."""
+    initial: Floats
+    """[table]: the initial value of every pair."""
