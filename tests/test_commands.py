@@ -164,7 +164,7 @@ def test_rewards_that_fall_with_the_clock_are_told(type_in):
     words = ("MiniGrid-Empty-5x5-v0", "--key", "hash", "--reset-seed", 0)
     code, said, error = type_in("train", *words, "--steps", 2_000, "--seed", 0, "--quiet", "--episodes", 1)
     assert code == 0, error
-    assert "fall by 0.009 with every step; they count as if paid at once" in said
+    assert "decrease by 0.009 per step; this time penalty is removed for learning" in said
 
 
 def test_settings_and_options_reach_the_agent(type_in):
