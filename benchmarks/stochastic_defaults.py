@@ -1,9 +1,9 @@
-"""What `wl.learn` comes to where chance has its say, with its defaults: exact values of the policies that it ends with.
+"""Final performance of `wl.learn` with its defaults in stochastic environments.
 
-    python benchmarks/chance_defaults.py                  # twelve seeds each: minutes
-    python benchmarks/chance_defaults.py --lake-seeds 80  # and the 8x8 lake with 100,000 steps, which takes longer
+    python benchmarks/stochastic_defaults.py                         # 12 seeds per environment: minutes
+    python benchmarks/stochastic_defaults.py --frozen-lake-seeds 80  # also the 8x8 FrozenLake with 100,000 steps
 
-A value is a share of the optimum. Nothing here depends on the machine.
+Results are exact values of the final policies as fractions of the optimal value. They are the same on any machine.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium_bars import CLIFF, TAXI, greedy_share
+from gymnasium_bars import CLIFF, TAXI, relative_value
 
 import wanderlust as wl
 from wanderlust.training.loop import TrainingLoop
 
 SEEDS = 12
-ENOUGH = 0.95
+SOLVED = 0.95
 TASKS: tuple[tuple[str, dict[str, Any], int], ...] = (
     ("FrozenLake-v1", {"map_name": "4x4"}, 5_000),
     ("FrozenLake-v1", {"map_name": "4x4"}, 20_000),
@@ -29,40 +29,40 @@ TASKS: tuple[tuple[str, dict[str, Any], int], ...] = (
 )
 
 
-class Last(wl.Callback):
-    """Notes what the policy is worth in the end."""
+class FinalValue(wl.Callback):
+    """Stores the relative value of the final policy."""
 
-    share = 0.0
+    value = 0.0
 
     def on_end(self, loop: TrainingLoop) -> None:
-        """Work it out."""
-        self.share = greedy_share(loop)
+        """Compute the value."""
+        self.value = relative_value(loop)
 
 
-def shares(name: str, options: dict[str, Any], steps: int, seeds: int) -> list[float]:
-    """Return what each seed's policy is worth in the end."""
-    found = []
+def final_values(name: str, options: dict[str, Any], steps: int, seeds: int) -> list[float]:
+    """Return the relative value of each seed's final policy."""
+    values = []
     for seed in range(seeds):
-        last = Last()
-        wl.learn(gym.make(name, **options), steps=steps, seed=seed, callbacks=[last], quiet=True)
-        found.append(last.share)
-    return found
+        final = FinalValue()
+        wl.learn(gym.make(name, **options), steps=steps, seed=seed, callbacks=[final], quiet=True)
+        values.append(final.value)
+    return values
 
 
 def main() -> None:
-    """Print a table of what was asked for."""
+    """Print the results as a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lake-seeds", type=int, default=0, help="how many seeds of the 8x8 lake with 100,000 steps")
-    given = parser.parse_args()
-    print("| environment | steps | seeds | mean | median | smallest | 95 % at the end |\n|---|---|---|---|---|---|---|")
+    parser.add_argument("--frozen-lake-seeds", type=int, default=0, help="seeds of the 8x8 FrozenLake, 100,000 steps")
+    arguments = parser.parse_args()
+    print("| environment | steps | seeds | mean | median | minimum | 95 % at the end |\n|---|---|---|---|---|---|---|")
     tasks = [(*task, SEEDS) for task in TASKS]
-    if given.lake_seeds:
-        tasks.append(("FrozenLake-v1", {"map_name": "8x8"}, 100_000, given.lake_seeds))
+    if arguments.frozen_lake_seeds:
+        tasks.append(("FrozenLake-v1", {"map_name": "8x8"}, 100_000, arguments.frozen_lake_seeds))
     for name, options, steps, seeds in tasks:
-        found = np.array(shares(name, options, steps, seeds))
-        words = ", ".join(f"{option}={value}" for option, value in options.items())
-        numbers = f"{found.mean():.3f} | {np.median(found):.3f} | {found.min():.3f} | {(found >= ENOUGH).sum()}"
-        print(f"| {name}, {words} | {steps:,} | {seeds} | {numbers} |", flush=True)
+        values = np.array(final_values(name, options, steps, seeds))
+        option_text = ", ".join(f"{option}={value}" for option, value in options.items())
+        statistics = f"{values.mean():.3f} | {np.median(values):.3f} | {values.min():.3f} | {(values >= SOLVED).sum()}"
+        print(f"| {name}, {option_text} | {steps:,} | {seeds} | {statistics} |", flush=True)
 
 
 if __name__ == "__main__":
