@@ -42,7 +42,7 @@ class Task:
     steps: int
     """The step limit."""
     every: int
-    """The criterion is evaluated after this number of steps."""
+    """The number of steps between two evaluations of the criterion."""
     min_solved: float = 1.0
     """The fraction of the seeds that must be solved."""
     seeds: int = 10

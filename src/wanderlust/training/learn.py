@@ -51,8 +51,8 @@ def learn(
     and κ are the paper's until an action has two different outcomes; then they are adapted to a stochastic environment.
     Until then, except in built-in worlds and with bins, there are several sweeps after every step (`sweeps=1` as in the
     paper) and actions that mostly leave the state unchanged are tried last. If terminal rewards decrease with every
-    step of the episode, the agent learns from them without this penalty. `adapt=False` turns all of this off except
-    for the sweeps.
+    step of the episode, the agent learns from them without this penalty. `adapt=False` turns these changes off, except
+    for the sweeps and the estimated reward range.
 
     `resume` continues from a file written by `Checkpoint` or `save` exactly as if training had not been interrupted:
     settings, explorer and seed are those of the file, and `steps` includes the steps before. `save` writes such a file
