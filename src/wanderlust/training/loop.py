@@ -24,13 +24,7 @@ class TrainingLoop:
     """What callbacks receive: the agent, the environment, the latest transition and episode statistics."""
 
     def __init__(
-        self,
-        env: Tabular,
-        agent: Agent,
-        *,
-        steps: int,
-        estimates_reward_range: bool,
-        adapted_options: Sequence[str] = (),
+        self, env: Tabular, agent: Agent, *, steps: int, estimates_reward_range: bool, adapted_options: Sequence[str]
     ) -> None:
         self.env = env
         self.agent = agent
