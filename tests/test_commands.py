@@ -400,7 +400,7 @@ def test_listings_have_a_line_for_each(type_in):
 def test_after_a_failure_the_user_is_told_where_what_was_learnt_is(type_in):
     code, _, complaint = type_in("train", "my_lakes:melts", "--quiet", "--save", "kept.npz")
     assert code == 2
-    assert "after 10 steps in all" in complaint
+    assert "after 10 steps in total" in complaint
     assert "RuntimeError: the ice is thin" in complaint
     assert "What was learnt until then is in kept.npz: --resume kept.npz" in complaint
     assert wl.Agent.load("kept.npz").steps == 10
