@@ -1,7 +1,7 @@
-"""Your own Q-learning loop, with an explorer that decides where to go.
+"""A user-defined Q-learning loop with an explorer that selects the actions.
 
-You keep Q and the update; the explorer keeps the counts and W. Here it finds the only prize of an 8×8 lake, 14 steps
-away, which acting at random hardly ever does.
+The loop stores and updates Q; the explorer stores the visit counts and W. Here it finds the only reward of an 8×8
+FrozenLake, 14 steps from the start, which random actions almost never reach.
 """
 
 import gymnasium as gym
@@ -13,11 +13,11 @@ DISCOUNT, LEARNING_RATE = 0.99, 0.5
 
 
 def main() -> None:
-    """Learn for 3,000 steps and say what was found."""
+    """Train for 3,000 steps and print the results."""
     env = gym.make("FrozenLake-v1", map_name="8x8", is_slippery=False)
     q = np.zeros((env.observation_space.n, env.action_space.n))
     explorer = wl.Explorer("vv-ucb", n_states=q.shape[0], n_actions=q.shape[1], reward_range=(0, 1), seed=0)
-    first_prize, over = None, True
+    first_reward, over = None, True
     for step in range(1, 3001):
         if over:
             state, _ = env.reset(seed=step)
@@ -26,12 +26,12 @@ def main() -> None:
         target = reward if terminated else reward + DISCOUNT * q[next_state].max()
         q[state, action] += LEARNING_RATE * (target - q[state, action])
         explorer.observe(state, action, next_state, terminated, truncated)
-        if reward > 0 and first_prize is None:
-            first_prize = step
+        if reward > 0 and first_reward is None:
+            first_reward = step
         state, over = next_state, terminated or truncated
-    print(f"first prize at step {first_prize}")
+    print(f"first reward at step {first_reward}")
     print(f"states visited: {(explorer.visits.sum(axis=1) > 0).sum()} of 64")
-    print(f"the start is worth {q[0].max():.3f}; the best possible is {DISCOUNT**13:.3f}")
+    print(f"value of the start state: {q[0].max():.3f}; optimal: {DISCOUNT**13:.3f}")
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ def test_rewards_that_fall_with_the_clock_are_told(type_in):
     words = ("MiniGrid-Empty-5x5-v0", "--key", "hash", "--reset-seed", 0)
     code, said, error = type_in("train", *words, "--steps", 2_000, "--seed", 0, "--quiet", "--episodes", 1)
     assert code == 0, error
-    assert "fall by 0.009 with every step; they count as if paid at once" in said
+    assert "decrease by 0.009 per step; this time penalty is removed for learning" in said
 
 
 def test_settings_and_options_reach_the_agent(type_in):
@@ -400,7 +400,7 @@ def test_listings_have_a_line_for_each(type_in):
 def test_after_a_failure_the_user_is_told_where_what_was_learnt_is(type_in):
     code, _, complaint = type_in("train", "my_lakes:melts", "--quiet", "--save", "kept.npz")
     assert code == 2
-    assert "after 10 steps in all" in complaint
+    assert "after 10 steps in total" in complaint
     assert "RuntimeError: the ice is thin" in complaint
     assert "What was learnt until then is in kept.npz: --resume kept.npz" in complaint
     assert wl.Agent.load("kept.npz").steps == 10

@@ -12,7 +12,7 @@ import wanderlust as wl
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = {
-    "own_loop": r"first prize at step \d+\n.*\nthe start is worth 0\.[78]",
+    "own_loop": r"first reward at step \d+\n.*\nvalue of the start state: 0\.[78]",
     "own_map": r"best possible return is 8\..*\nvv-ucb +learnt 8\..*\nepsilon-greedy +learnt 0\.",
     "minigrid_door": r"return of the learnt policy: 0\.9",
     "mountain_car": r"the hill was first reached at step \d+",

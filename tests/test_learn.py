@@ -1,6 +1,4 @@
-"""`learn` teaches in any environment, goes on from files as if it had never stopped, and keeps what was learnt when an
-environment fails.
-"""
+"""Tests of `learn`: training in any environment, resuming from checkpoints, and errors of environments."""
 
 from fractions import Fraction
 
@@ -17,12 +15,12 @@ from wanderlust.training.adaptive import SWEEPS
 
 
 class Corridor(gym.Env):
-    """Eleven cells; the right end pays `prize` and ends the episode. What goes wrong can be chosen."""
+    """Eleven cells; the right end gives a reward of `goal_reward` and terminates. Errors can be injected."""
 
     observation_space, action_space = spaces.Discrete(11), spaces.Discrete(2)
 
-    def __init__(self, prize=1.0, cost=0.0, slip=0.0, fail_at=None, outside_at=None, reward_at=None):
-        self.prize, self.cost, self.slip = prize, cost, slip
+    def __init__(self, goal_reward=1.0, step_reward=0.0, slip=0.0, fail_at=None, outside_at=None, reward_at=None):
+        self.goal_reward, self.step_reward, self.slip = goal_reward, step_reward, slip
         self.fail_at, self.outside_at, self.reward_at = fail_at, outside_at, dict(reward_at or {})
         self.count = 0
 
@@ -35,18 +33,18 @@ class Corridor(gym.Env):
         self.count += 1
         self.length += 1
         if self.count == self.fail_at:
-            raise RuntimeError("the motor is hot")
+            raise RuntimeError("motor overheated")
         if self.np_random.random() < self.slip:
             action = 1 - action
         self.cell = min(max(self.cell + (1 if action == 1 else -1), 0), 10)
-        found = self.cell == 10
-        reward = self.reward_at.get(self.count, self.prize if found else self.cost)
-        shown = 99 if self.count == self.outside_at else self.cell
-        return shown, reward, found, not found and self.length == 40, {}
+        terminated = self.cell == 10
+        reward = self.reward_at.get(self.count, self.goal_reward if terminated else self.step_reward)
+        observation = 99 if self.count == self.outside_at else self.cell
+        return observation, reward, terminated, not terminated and self.length == 40, {}
 
 
-def same(one, other):
-    """Tell whether two agents are the same to the last bit."""
+def identical(one, other):
+    """Return True if two agents are bit-identical; fail otherwise."""
     assert one.steps == other.steps
     assert one.reward_range == other.reward_range
     assert np.array_equal(one.learner.streams, other.learner.streams)
@@ -56,10 +54,10 @@ def same(one, other):
     return True
 
 
-# --- Learning ------------------------------------------------------------------------------------------
+# --- Training ------------------------------------------------------------------------------------------
 
 
-def test_it_learns_and_says_where():
+def test_learns_the_optimal_policy():
     agent = wl.learn(Corridor(), "vv-ucb", steps=600, seed=1, quiet=True)
     assert agent.steps == 600
     assert wl.evaluate(agent, episodes=2).tolist() == [1.0, 1.0]
@@ -68,21 +66,21 @@ def test_it_learns_and_says_where():
     assert env.key_of(0) == 0
 
 
-def test_a_name_is_enough():
+def test_accepts_an_environment_name():
     agent = wl.learn("FrozenLake-v1", steps=50, quiet=True)
     assert agent.explorer == "vv-ucb"
     assert agent.settings.horizon == 100
     assert agent.settings.budget == 50
 
 
-def test_with_one_seed_it_does_the_same_and_with_another_it_does_not():
+def test_results_depend_only_on_the_seed():
     agents = [wl.learn("FrozenLake-v1", "ucb1", steps=300, seed=seed, quiet=True) for seed in (1, 1, 2)]
-    assert same(agents[0], agents[1])
+    assert identical(agents[0], agents[1])
     assert not np.array_equal(agents[0].visits, agents[2].visits)
 
 
-def test_it_is_the_agent_that_one_would_drive_by_hand():
-    """In one of our own worlds, given the same settings, `learn` does what `Agent` does there."""
+def test_matches_an_agent_stepped_manually():
+    """In a built-in world, with the same settings, `learn` and a manual loop with `Agent` are identical."""
     world = wl.make_world("toy")
 
     class InWorld(gym.Env):
@@ -93,20 +91,20 @@ def test_it_is_the_agent_that_one_would_drive_by_hand():
             return self.state, {}
 
         def step(self, action):
-            place = (self.state, action, 0)
+            index = (self.state, action, 0)
             self.t += 1
-            self.state, ends = int(world.mdp.next_state[place]), bool(world.mdp.terminal[place])
-            over = self.t == world.defaults.horizon
-            return self.state, float(world.mdp.reward[place]), ends, over and not ends, {}
+            self.state, terminated = int(world.mdp.next_state[index]), bool(world.mdp.terminal[index])
+            truncated = self.t == world.defaults.horizon and not terminated
+            return self.state, float(world.mdp.reward[index]), terminated, truncated, {}
 
-    ours = {"horizon": world.defaults.horizon, "budget": world.defaults.budget}
+    limits = {"horizon": world.defaults.horizon, "budget": world.defaults.budget}
     paper = {"initial_bound": "everywhere", "kappa": None, "sweeps": 1}
-    agent = wl.learn(InWorld(), "vv-ucb", steps=500, seed=4, reward_range=world.reward_range, **ours, **paper)
-    by_hand, _ = run_agent(world, "vv-ucb", seed=4, steps=500)
+    agent = wl.learn(InWorld(), "vv-ucb", steps=500, seed=4, reward_range=world.reward_range, **limits, **paper)
+    manual, _ = run_agent(world, "vv-ucb", seed=4, steps=500)
     states = [agent.env.key_of(state) for state in range(agent.env.n_states)]
-    assert np.array_equal(agent.visits[: len(states)], by_hand.visits[states])
+    assert np.array_equal(agent.visits[: len(states)], manual.visits[states])
     for name, table in agent.tables.items():
-        assert np.array_equal(table[: len(states)], by_hand.tables[name][states])
+        assert np.array_equal(table[: len(states)], manual.tables[name][states])
 
 
 @pytest.mark.parametrize(
@@ -119,36 +117,37 @@ def test_it_is_the_agent_that_one_would_drive_by_hand():
         (wl.tabular("MountainCar-v0", bins=8), {}, 1),
     ],
 )
-def test_the_paper_s_worlds_are_swept_once_a_step_and_others_as_often_as_suits(env, changes, expected):
+def test_default_number_of_sweeps(env, changes, expected):
     assert wl.learn(env, "epsilon-greedy", steps=5, quiet=True, **changes).settings.sweeps == expected
 
 
-def test_being_cut_off_is_not_an_end():
-    """A state in which episodes are cut off is worth what follows, not nothing."""
+def test_truncation_is_not_termination():
+    """The value of a state in which episodes are truncated includes the value of the next state."""
     env = gym.wrappers.TimeLimit(Corridor(), 12)
     agent = wl.learn(env, "vv-ucb", steps=2000, quiet=True)
     values = [agent.action_values(agent.env.state_of(cell)).max() for cell in range(10)]
     assert values == pytest.approx([0.99 ** (9 - cell) for cell in range(10)], rel=1e-3)
 
 
-# --- The rewards' range --------------------------------------------------------------------------------
+# --- The reward range -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("prize", "cost", "expected"), [(5.0, 0.0, (0, 5)), (1.0, -1.0, (-1, 1)), (-1.0, -1.0, (-1, -1)), (0, 0, (0, 0))]
+    ("goal_reward", "step_reward", "expected"),
+    [(5.0, 0.0, (0, 5)), (1.0, -1.0, (-1, 1)), (-1.0, -1.0, (-1, -1)), (0, 0, (0, 0))],
 )
-def test_the_range_of_rewards_follows_what_is_seen(prize, cost, expected, capsys):
-    agent = wl.learn(Corridor(prize, cost), "vv-ucb", steps=400)
+def test_reward_range_is_estimated(goal_reward, step_reward, expected, capsys):
+    agent = wl.learn(Corridor(goal_reward, step_reward), "vv-ucb", steps=400)
     assert agent.reward_range == expected
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert ("no reward but 0" if expected == (0, 0) else f"from {expected[0]:g} to {expected[1]:g}") in said
+    notice = capsys.readouterr().err.splitlines()[-1]
+    assert ("all rewards were 0" if expected == (0, 0) else f"from {expected[0]:g} to {expected[1]:g}") in notice
 
 
-def test_a_range_that_is_given_stays(capsys):
+def test_given_reward_range_is_kept(capsys):
     agent = wl.learn(Corridor(), "ucb1", steps=400, reward_range=(0, 7))
     assert agent.reward_range == (0, 7)
     assert agent.rule.kappa == pytest.approx(700)
-    assert "wanderlust: re" not in capsys.readouterr().err
+    assert "wanderlust: observed" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -162,84 +161,84 @@ def test_a_range_that_is_given_stays(capsys):
         ("bootstrapped", {"settings": wl.Settings(initial="optimistic"), "batch": 8}),
     ],
 )
-def test_another_range_before_the_first_step_is_as_if_it_had_been_given(explorer, options):
+def test_adapting_the_reward_range_before_the_first_step_equals_giving_it(explorer, options):
     given = wl.Agent(explorer, n_actions=3, reward_range=(0, 9), seed=5, **options)
-    told = wl.Agent(explorer, n_actions=3, reward_range=(0, 0), seed=5, **options)
-    told.adapt((0, 9))
-    for agent in (given, told):
+    adapted = wl.Agent(explorer, n_actions=3, reward_range=(0, 0), seed=5, **options)
+    adapted.adapt((0, 9))
+    for agent in (given, adapted):
         for step in range(300):
             state = step % 90
             agent.observe(state, agent.act(state), float(step % 5 == 0), (state + 1) % 90, terminated=step % 31 == 0)
-    assert np.array_equal(given.visits, told.visits)
+    assert np.array_equal(given.visits, adapted.visits)
     for name, table in given.tables.items():
-        assert np.allclose(table, told.tables[name], rtol=1e-12, atol=1e-9), name
+        assert np.allclose(table, adapted.tables[name], rtol=1e-12, atol=1e-9), name
 
 
-def test_another_range_in_the_middle_leaves_what_was_learnt_and_gives_the_untried_its_start():
+def test_adapting_the_reward_range_during_training_resets_untried_actions_only():
     agent = wl.Agent("vv-ucb", n_actions=3, reward_range=(0, 1), seed=5, kappa=50.0)
     for step in range(200):
         agent.observe(step % 9, agent.act(step % 9), 0.5, (step + 1) % 9, terminated=False)
     agent.number_of(9)
     before = agent.tables["visitation"].copy()
     agent.adapt((0, 2))
-    after, tried = agent.tables["visitation"], agent.visits > 0
-    assert np.array_equal(after[tried], before[tried])
-    assert (after[~tried] == agent.rule.initial).all()
+    after, visited = agent.tables["visitation"], agent.visits > 0
+    assert np.array_equal(after[visited], before[visited])
+    assert (after[~visited] == agent.rule.initial).all()
     assert agent.rule.initial > before[9].max()
 
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count"])
-def test_another_reach_of_w_is_heeded_in_states_that_are_not_visited_again(explorer):
-    def taught(discount, **settings):
-        how = wl.Settings(**settings)
-        agent = wl.Agent(explorer, n_actions=2, reward_range=(0, 1), settings=how, gamma_w=discount)
+def test_adapting_gamma_w_updates_states_that_are_not_visited_again(explorer):
+    def trained(gamma_w, **changes):
+        settings = wl.Settings(**changes)
+        agent = wl.Agent(explorer, n_actions=2, reward_range=(0, 1), settings=settings, gamma_w=gamma_w)
         for step in range(90):
-            state, over = step % 9, step % 9 == 8
-            agent.observe(state, step % 2, 0.0, 0 if over else state + 1, terminated=over)
+            state, terminated = step % 9, step % 9 == 8
+            agent.observe(state, step % 2, 0.0, 0 if terminated else state + 1, terminated=terminated)
         agent.adapt(gamma_w=0.5)
         for _ in range(300):
             agent.observe(4, 0, 0.0, 5, terminated=False)
         return agent.tables["visitation"]
 
-    changed, from_the_start = taught(0.9), taught(0.5)
-    assert np.allclose(changed, from_the_start, rtol=1e-9, atol=0)
-    assert np.array_equal(changed, taught(0.9, plain_sweeps=True))
+    adapted, from_the_start = trained(0.9), trained(0.5)
+    assert np.allclose(adapted, from_the_start, rtol=1e-9, atol=0)
+    assert np.array_equal(adapted, trained(0.9, plain_sweeps=True))
 
 
-# --- Going on ------------------------------------------------------------------------------------------
+# --- Resuming ------------------------------------------------------------------------------------------
 
-PLACES = {
-    "lake": lambda: gym.make("FrozenLake-v1"),
-    "corridor": lambda: Corridor(slip=0.3),
-    "grid": lambda: wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key="hash"),
-    "fixed grid": lambda: wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key="hash", reset_seed=2),
-    "car": lambda: wl.tabular(gym.make("MountainCar-v0"), bins=12),
+ENVIRONMENTS = {
+    "FrozenLake": lambda: gym.make("FrozenLake-v1"),
+    "Corridor": lambda: Corridor(slip=0.3),
+    "DoorKey": lambda: wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key="hash"),
+    "DoorKey, reset_seed": lambda: wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key="hash", reset_seed=2),
+    "MountainCar": lambda: wl.tabular(gym.make("MountainCar-v0"), bins=12),
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 @pytest.mark.parametrize("explorer", ["vv-ucb", "epsilon-greedy"])
-def test_going_on_is_as_never_having_stopped(place, explorer, tmp_path):
-    """Wherever it stopped: in the first episode, in the middle of a later one, at an end."""
-    make = PLACES[place]
-    kept = wl.Checkpoint(tmp_path / "{step}.npz", every=37)
-    whole = wl.learn(make(), explorer, steps=700, seed=3, callbacks=[kept], quiet=True)
+def test_resuming_is_identical_to_not_stopping(name, explorer, tmp_path):
+    """Stopped in the first episode, in the middle of a later one, and at the end of one."""
+    make = ENVIRONMENTS[name]
+    checkpoint = wl.Checkpoint(tmp_path / "{step}.npz", every=37)
+    whole = wl.learn(make(), explorer, steps=700, seed=3, callbacks=[checkpoint], quiet=True)
     for step in (37, 370, 37 * 18):
-        again = wl.learn(make(), resume=tmp_path / f"{step}.npz", steps=700, quiet=True)
-        assert same(whole, again)
+        resumed = wl.learn(make(), resume=tmp_path / f"{step}.npz", steps=700, quiet=True)
+        assert identical(whole, resumed)
         assert [whole.env.key_of(s) for s in range(whole.env.n_states)] == [
-            again.env.key_of(s) for s in range(again.env.n_states)
+            resumed.env.key_of(s) for s in range(resumed.env.n_states)
         ]
 
 
-def test_a_file_of_a_lesson_is_a_file_of_an_agent(tmp_path):
+def test_agent_can_be_loaded_from_a_checkpoint(tmp_path):
     agent = wl.learn(Corridor(), steps=200, save=tmp_path / "a.npz", quiet=True)
     loaded = wl.Agent.load(tmp_path / "a.npz")
     assert np.array_equal(agent.tables["target"], loaded.tables["target"])
 
 
-class Restless(Corridor):
-    """Its chance comes from elsewhere."""
+class OtherGenerator(Corridor):
+    """Its randomness does not come from `np_random`."""
 
     _random = np.random.default_rng(0)
 
@@ -247,54 +246,54 @@ class Restless(Corridor):
         return super().step(int(self._random.integers(2)))
 
 
-def test_an_environment_with_chance_of_its_own_goes_on_with_a_new_episode(tmp_path):
-    wl.learn(Restless(), steps=215, save=tmp_path / "a.npz", quiet=True)
-    with pytest.warns(UserWarning, match="could not be brought back"):
-        agent = wl.learn(Restless(), resume=tmp_path / "a.npz", steps=300, quiet=True)
+def test_environment_with_another_random_generator_resumes_with_a_new_episode(tmp_path):
+    wl.learn(OtherGenerator(), steps=215, save=tmp_path / "a.npz", quiet=True)
+    with pytest.warns(UserWarning, match="could not be restored"):
+        agent = wl.learn(OtherGenerator(), resume=tmp_path / "a.npz", steps=300, quiet=True)
     assert agent.steps == 300
 
 
-def test_a_lesson_goes_on_only_where_it_was(tmp_path):
+def test_resuming_needs_the_same_environment(tmp_path):
     path = tmp_path / "a.npz"
     wl.learn(wl.tabular("CliffWalking-v1"), steps=20, save=path, quiet=True)
     for env, words in [
-        (gym.make("FrozenLake-v1"), "another environment: its name was 'CliffWalking-v1', here it is 'FrozenLake-v1'"),
+        (gym.make("FrozenLake-v1"), "another environment: name is 'CliffWalking-v1' in the file, 'FrozenLake-v1' here"),
         (gym.make("CliffWalking-v1", is_slippery=True), "options"),
-        (wl.tabular("CliffWalking-v1", reset_seed=1), "told by"),
+        (wl.tabular("CliffWalking-v1", reset_seed=1), "state encoding"),
     ]:
         with pytest.raises(BadFile, match=words):
             wl.learn(env, resume=path, steps=40)
     agent = wl.Agent("ucb1", n_actions=4, reward_range=(0, 1))
     agent.save(tmp_path / "agent.npz")
-    with pytest.raises(BadFile, match="not one that `learn` saved"):
+    with pytest.raises(BadFile, match="not a checkpoint saved by `learn`"):
         wl.learn("CliffWalking-v1", resume=tmp_path / "agent.npz", steps=40)
     with pytest.raises(BadFile, match="no such file"):
         wl.learn("CliffWalking-v1", resume=tmp_path / "nothing.npz", steps=40)
 
 
 @pytest.mark.parametrize("given", [{"explorer": "ucb1"}, {"seed": 1}, {"discount": 0.9}, {"reward_range": (0, 1)}])
-def test_what_the_file_says_cannot_be_said_again(given, tmp_path):
+def test_settings_of_the_checkpoint_cannot_be_changed(given, tmp_path):
     wl.learn(Corridor(), steps=20, save=tmp_path / "a.npz", quiet=True)
-    with pytest.raises(InvalidSetting, match="out"):
+    with pytest.raises(InvalidSetting, match="remove"):
         wl.learn(Corridor(), resume=tmp_path / "a.npz", steps=40, **given)
 
 
-# --- What goes wrong -----------------------------------------------------------------------------------
+# --- Errors --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("trouble", "kind", "words"),
+    ("injected", "kind", "message"),
     [
-        ({"fail_at": 30}, EnvironmentFailed, "Corridor failed in step .*RuntimeError: the motor is hot"),
+        ({"fail_at": 30}, EnvironmentFailed, "Corridor failed in step .*RuntimeError: motor overheated"),
         ({"reward_at": {30: np.nan}}, InvalidObservation, "reward nan"),
         ({"reward_at": {30: np.inf}}, InvalidObservation, "reward inf"),
         ({"reward_at": {30: "much"}}, InvalidObservation, "reward 'much'"),
         ({"outside_at": 30}, InvalidObservation, "observation 99"),
     ],
 )
-def test_what_was_learnt_is_kept_when_an_environment_fails(trouble, kind, words, tmp_path):
-    with pytest.raises(kind, match=words) as caught:
-        wl.learn(Corridor(**trouble), steps=100, save=tmp_path / "a.npz", quiet=True)
+def test_training_so_far_is_saved_when_an_environment_fails(injected, kind, message, tmp_path):
+    with pytest.raises(kind, match=message) as caught:
+        wl.learn(Corridor(**injected), steps=100, save=tmp_path / "a.npz", quiet=True)
     assert caught.value.agent.steps == 29
     assert "in step" in str(caught.value)
     assert "`agent`" in caught.value.__notes__[0]
@@ -303,7 +302,7 @@ def test_what_was_learnt_is_kept_when_an_environment_fails(trouble, kind, words,
     assert repaired.steps == 100
 
 
-def test_keys_that_cannot_be_saved_are_told_before_all_is_learnt(tmp_path):
+def test_keys_that_cannot_be_saved_fail_at_the_first_step(tmp_path):
     env = wl.tabular(Corridor(), key=Fraction)
     assert wl.learn(env, steps=20, quiet=True).discovered > 1
     with pytest.raises(InvalidObservation, match="told by Fraction cannot be saved") as caught:
@@ -311,7 +310,7 @@ def test_keys_that_cannot_be_saved_are_told_before_all_is_learnt(tmp_path):
     assert caught.value.agent.steps == 1
 
 
-def test_the_cause_of_a_failure_is_told():
+def test_environment_error_has_its_cause():
     with pytest.raises(EnvironmentFailed) as caught:
         wl.learn(Corridor(fail_at=1), steps=10, quiet=True)
     assert isinstance(caught.value.__cause__, RuntimeError)
@@ -335,11 +334,11 @@ def test_the_cause_of_a_failure_is_told():
         ({"env": 3}, "gymnasium.Env"),
     ],
 )
-def test_what_cannot_be_meant(given, words):
+def test_invalid_arguments(given, words):
     with pytest.raises(wl.WanderlustError, match=words):
         wl.learn(**{"env": Corridor(), "steps": 10, **given})
 
 
-def test_an_agent_that_was_taught_elsewhere_needs_an_environment():
+def test_evaluate_needs_an_environment_for_other_agents():
     with pytest.raises(InvalidSetting, match="needs env"):
         wl.evaluate(wl.Agent("ucb1", n_actions=2, reward_range=(0, 1)))

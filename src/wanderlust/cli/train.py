@@ -71,7 +71,7 @@ class Notes(Callback):
     def on_end(self, loop: TrainingLoop) -> None:
         """Note how many episodes there were, and what was found out."""
         self.episodes = loop.episode
-        self.clock = loop.clock or self.clock
+        self.clock = loop.time_penalty or self.clock
 
 
 def train(environment: Environment, wishes: Wishes) -> None:
@@ -172,8 +172,8 @@ def _print_summary(agent: Agent, notes: Notes, wishes: Wishes) -> None:
     print(f"learnt     {env.name} with {agent.explorer}, {agent.steps:,} steps, {notes.episodes:,} episodes")
     print(f"states     {agent.discovered:,} acted in, {env.n_states:,} met")
     print(f"rewards    {low:g} to {high:g} a step; {_first_in_words(notes, resumed=wishes.resume is not None)}")
-    if notes.clock.falls:
-        print(f"clock      {notes.clock.in_words()}")
+    if notes.clock.detected:
+        print(f"clock      {notes.clock.describe()}")
     over = f"mean of {len(returns)} episodes{spread}" if len(returns) > 1 else "in one episode"
     print(f"greedy     return {returns.mean():.6g}, {over}")
     if wishes.save is not None:

@@ -1,15 +1,15 @@
-"""What `learn` does unless told otherwise.
+"""The adaptive settings of `learn` in environments that are not built-in worlds.
 
-The paper's settings are for tasks where an action has one outcome. There a few things are done better: a table that is
-small is swept many times after every step, not once, so that what is new spreads at once, to Q and to W; actions that
-mostly do nothing are tried last (`idleness`); and rewards that fall with the clock count as if paid at once (`clock`).
+The paper's settings are for deterministic tasks. There, three changes improve exploration: a small table is swept many
+times after every step instead of once, so that new information reaches all of Q and W immediately; actions that mostly
+leave the state unchanged are tried last (`idle_actions`); and a time penalty is removed from terminal rewards
+(`time_penalty`).
 
-Where chance has its say, as on ice or where bins hide what differs within them, the paper's settings explore for ever:
-an untried action is worth any way to it, however unlikely, and κ is the range of the values of rewards that last for
-ever. So once an action was seen to have two outcomes, W starts lower; and once there are rewards to be had, it looks
-less far and weighs less and less. In the end, on ice, it looks no further than the action itself: what is left to find
-out then is not where rewards are, but which of two good actions is the better one.
-docs/settings.md has what was tried, with numbers.
+In stochastic environments, and where observations are binned, the paper's settings explore indefinitely: an untried
+action justifies any path to it, however improbable, and κ is the value range of rewards that are received at every
+step. So W starts lower once an action had two different outcomes. Once rewards differ as well, γ_w and the weight of
+exploration decrease over the budget. Without bins γ_w ends at 0: by then the rewards are found, and what remains is to
+decide which of two good actions is better. docs/settings.md lists the experiments behind these values.
 """
 
 from __future__ import annotations
@@ -28,57 +28,57 @@ from wanderlust.explorers.registry import explorer_class, explorer_name
 from wanderlust.learning.state import N_MULTI
 from wanderlust.worlds import World
 
-INITIAL_BOUND = "here"
-"""What W starts above where chance has its say."""
-NEAR = 0.8
-"""γ_w where chance has its say and rewards are not all alike; but for bins it falls to 0 over the budget."""
-WEIGHT_FALLS = (0.02, 0.0004)
-"""κ (1 - γ_w), what the visitation reward of the next step weighs, where chance has its say and rewards are not all
-alike: it falls over the budget, as ε does, from the one share of the paper's κ to the other."""
-WEIGHT_FALLS_IN_BINS = (0.2, 0.0006)
-"""The same where observations are cut into bins, in which little exploration soon gets used to a poor way."""
-STAGES = 100
-"""In how many stages it falls."""
 SWEEPS = 50
-"""Sweeps after a step as long as no chance was met."""
+"""Sweeps after every step in deterministic environments."""
+INITIAL_BOUND = "here"
+"""`initial_bound` in stochastic environments."""
+GAMMA_W = 0.8
+"""Initial γ_w in stochastic environments once rewards differ. It decreases to 0 over the budget, except with bins."""
+WEIGHT_SCHEDULE = (0.02, 0.0004)
+"""First and last κ (1 - γ_w), the weight of the next step's visitation reward, as a fraction of the paper's κ, in
+stochastic environments once rewards differ. It decreases exponentially over the budget."""
+WEIGHT_SCHEDULE_BINS = (0.2, 0.0006)
+"""The same with binned observations, where too little exploration too early leaves a poor policy."""
+N_STAGES = 100
+"""The schedules are updated this number of times over the budget."""
 
 
 def settings_for(
     env: Tabular, explorer: str | type, steps: int, changes: Mapping[str, Any]
 ) -> tuple[Settings, dict[str, Any]]:
-    """Return the settings of a loop and the explorer's options: the defaults, then the caller's changes."""
+    """Return the initial settings and the explorer's options: the defaults, overridden by the caller's changes."""
     cls = explorer_class(explorer)
     option_names = [option.name for option in class_options(cls)]
     check_options(f"learning with explorer {explorer_name(cls)!r}", changes, [*option_names, *SETTING_NAMES])
     run: dict[str, Any] = {"budget": steps} | dict(changes)
     if env.horizon is not None:
         run.setdefault("horizon", env.horizon)
-    world = own_world(env)
+    world = builtin_world(env)
     if world is not None:
         return resolve(world, explorer, "as_written", run)
-    if has_sure_states(env) and Replay.of(run.get("replay", "full")).memory == "full":
+    if may_be_deterministic(env) and Replay.of(run.get("replay", "full")).memory == "full":
         run.setdefault("sweeps", SWEEPS)
-    # A name that is both a setting and an option, such as γ_w, works as the setting: options not given follow it.
+    # A name that is both a setting and an option, such as γ_w, is used as the setting; the option's default follows it.
     settings = {key: value for key, value in run.items() if key in SETTING_NAMES}
     return Settings(**settings), {key: value for key, value in run.items() if key not in settings}
 
 
-def own_world(env: Tabular) -> World | None:
-    """Return the world that an environment is, if it is one of ours: there all is as in the paper."""
+def builtin_world(env: Tabular) -> World | None:
+    """Return the built-in world of an environment, or None. Built-in worlds keep the paper's settings."""
     world = getattr(env.unwrapped, "world", None)
     return world if isinstance(world, World) else None
 
 
-def has_sure_states(env: Tabular) -> bool:
-    """Tell whether an environment may be one in which an action has one outcome.
+def may_be_deterministic(env: Tabular) -> bool:
+    """Return whether the adaptive settings may treat an environment as deterministic.
 
-    Not in bins: what happens in a bin is up to chance. Not in our own worlds, which keep to the paper's settings.
+    False with bins, since the outcome of an action varies within a bin, and for built-in worlds.
     """
-    return env.given["bins"] is None and own_world(env) is None
+    return env.given["bins"] is None and builtin_world(env) is None
 
 
 def adapted_options(explorer: str | type, changes: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return which of an explorer's options follow what is seen: those of W as a bound that the caller did not give."""
+    """Return the names of the options to adapt: for explorers like vv-ucb, those that the caller did not give."""
     names = [option.name for option in class_options(explorer_class(explorer))]
     if "initial_bound" not in names:
         return ()
@@ -86,36 +86,36 @@ def adapted_options(explorer: str | type, changes: Mapping[str, Any]) -> tuple[s
 
 
 class TaskEstimate(NamedTuple):
-    """What an agent's options follow from."""
+    """The observed properties of a task that determine the adapted options."""
 
     reward_range: tuple[float, float]
     is_stochastic: bool
-    """Whether some action was seen to have several outcomes."""
+    """Whether an action had two different outcomes in the same state."""
     stage: int
-    """How much of the budget is gone, in hundredths, where that matters."""
+    """The fraction of the budget that is used, in steps of 1 / `N_STAGES`; 0 while the schedules have not started."""
 
 
-def outlook(agent: Agent, reward_range: tuple[float, float]) -> TaskEstimate:
-    """Return what is to be expected of a task after what has been seen of it."""
+def estimate_task(agent: Agent, reward_range: tuple[float, float]) -> TaskEstimate:
+    """Return the estimate from the agent's transitions so far."""
     low, high = reward_range
-    chance = bool(agent.learner.numbers[N_MULTI] > 0)
-    stage = min(STAGES * agent.steps // agent.settings.budget, STAGES) if chance and high > low else 0
-    return TaskEstimate(reward_range, chance, stage)
+    is_stochastic = bool(agent.learner.numbers[N_MULTI] > 0)
+    stage = min(N_STAGES * agent.steps // agent.settings.budget, N_STAGES) if is_stochastic and high > low else 0
+    return TaskEstimate(reward_range, is_stochastic, stage)
 
 
-def options_for(agent: Agent, expected: TaskEstimate, names: Sequence[str], *, in_bins: bool) -> dict[str, Any]:
-    """Return the options that suit an outlook; as long as no chance was met, there is nothing to change."""
-    if not expected.is_stochastic:
+def adapted_values(agent: Agent, task: TaskEstimate, names: Sequence[str], *, binned: bool) -> dict[str, Any]:
+    """Return the values of the adapted options; none while the environment looks deterministic."""
+    if not task.is_stochastic:
         return {}
-    low, high = expected.reward_range
-    kappa = agent.settings.problem(agent.n_actions, expected.reward_range).value_range
-    options = {"initial_bound": INITIAL_BOUND, "kappa": kappa}
+    low, high = task.reward_range
+    kappa = agent.settings.problem(agent.n_actions, task.reward_range).value_range
+    values = {"initial_bound": INITIAL_BOUND, "kappa": kappa}
     if high > low:
-        gone = expected.stage / STAGES
-        first, last = WEIGHT_FALLS_IN_BINS if in_bins else WEIGHT_FALLS
-        discount = NEAR if in_bins else NEAR * math.sqrt(1.0 - gone)
+        progress = task.stage / N_STAGES
+        first, last = WEIGHT_SCHEDULE_BINS if binned else WEIGHT_SCHEDULE
+        gamma_w = GAMMA_W if binned else GAMMA_W * math.sqrt(1.0 - progress)
         if "gamma_w" not in names:
-            discount = agent.rule.gamma_w
-        options["kappa"] = kappa * first * (last / first) ** gone / (1.0 - discount)
-        options["gamma_w"] = discount
-    return {name: option for name, option in options.items() if name in names}
+            gamma_w = agent.rule.gamma_w
+        values["kappa"] = kappa * first * (last / first) ** progress / (1.0 - gamma_w)
+        values["gamma_w"] = gamma_w
+    return {name: value for name, value in values.items() if name in names}

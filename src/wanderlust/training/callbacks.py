@@ -1,4 +1,4 @@
-"""What can be hung into the loop of `learn`."""
+"""Callbacks of `learn`."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from wanderlust.training.loop import TrainingLoop
 
 
 class Callback:
-    """Called while an agent learns. Override what you need; a method that returns False ends the loop."""
+    """Base class of callbacks. Training stops if `on_step` or `on_episode_end` returns False."""
 
     def on_start(self, loop: TrainingLoop) -> None:
-        """Be told that learning begins, or goes on."""
+        """Called before the first step, also when training is resumed."""
 
     def on_step(self, loop: TrainingLoop) -> bool | None:
-        """Be told of every step that was learnt from."""
+        """Called after every step."""
 
     def on_episode_end(self, loop: TrainingLoop) -> bool | None:
-        """Be told of every end of an episode, after `on_step`."""
+        """Called at the end of every episode, after `on_step`."""
 
     def on_end(self, loop: TrainingLoop) -> None:
-        """Be told that learning is over, also when it was stopped or failed."""
+        """Called when training ends, also if it was stopped or failed."""
 
 
 class Checkpoint(Callback):
-    """Saves agent and loop every so many steps and at the end; `learn(env, resume=path)` goes on from there.
+    """Saves the agent and the training loop every `every` steps and at the end; `learn(env, resume=path)` resumes.
 
-    With `{step}` in the path, files are kept side by side; otherwise each takes the place of the one before.
+    If the path contains `{step}`, every checkpoint is a separate file; otherwise each one replaces the previous one.
     """
 
     def __init__(self, path: str | Path, every: int | None = None) -> None:
@@ -36,15 +36,15 @@ class Checkpoint(Callback):
         self._saved_at: int | None = None
 
     def on_step(self, loop: TrainingLoop) -> None:
-        """Save when it is time."""
+        """Save every `every` steps."""
         if loop.step == 1:
-            # StateKeys of some kind cannot be saved: that is known now, not when all is learnt.
+            # Some state keys cannot be saved. Fail at the first step, not after hours of training.
             loop.env.keys.to_array()
         if self.every is not None and loop.step % self.every == 0:
             self._save(loop)
 
     def on_end(self, loop: TrainingLoop) -> None:
-        """Save what there is in the end."""
+        """Save the final state."""
         if self._saved_at != loop.step:
             self._save(loop)
 

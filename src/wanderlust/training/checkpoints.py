@@ -1,9 +1,9 @@
-"""Lessons in files: the agent, the numbers of the states, and how to bring the environment back to where it was.
+"""Checkpoints: the agent, the state keys, and how to restore the environment.
 
-No environment can be asked to save itself. But its chance can: the state of `env.unwrapped.np_random` when the episode
-began, and the actions taken since. Reset and led through the same actions again, an environment whose chance all comes
-from there is exactly where it was, wrappers included. Where that fails, which is seen by the state it ends up in, a new
-episode begins, with a warning.
+Gymnasium environments cannot be saved, but their randomness can: a checkpoint stores the state of
+`env.unwrapped.np_random` at the start of the episode and the actions since then. Replaying them restores the
+environment exactly, including its wrappers, if all of its randomness comes from that generator. If the replay ends in
+another state, a new episode starts, with a warning.
 """
 
 from __future__ import annotations
@@ -25,79 +25,79 @@ from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.loop import TrainingLoop
 from wanderlust.training.time_penalty import TimePenalty
 
-_LOOP, _KEYS, _ACTIONS = "loop", "lesson_keys", "lesson_actions"
+_LOOP, _KEYS, _ACTIONS = "loop", "state_keys", "episode_actions"
 
 
 def save(loop: TrainingLoop, path: Path) -> None:
-    """Write a loop; the file can also be read as a mere agent, by `Agent.load`."""
+    """Write a checkpoint; `Agent.load` reads the agent alone from it."""
     about = {
-        "environment": identity_of(loop.env),
-        "begin": _plain(loop.episode_begin),
-        "over": loop.over,
+        "environment": environment_identity(loop.env),
+        "episode_start": _to_json(loop.episode_start),
+        "episode_over": loop.episode_over,
         "next_state": int(loop.next_state),
         "episode": loop.episode,
         "episode_return": loop.episode_return,
         "episode_steps": loop.episode_steps,
         "recent_returns": list(loop.recent_returns),
-        "estimates_rewards": loop.estimates_rewards,
-        "adapts": list(loop.adapts),
-        "expected": list(loop.expected),
-        "clock": None if loop.clock is None else list(loop.clock),
-        "idleness": None if loop.idleness is None else loop.idleness.counts.tolist(),
-        "measures": loop.measures,
+        "estimates_reward_range": loop.estimates_reward_range,
+        "adapted_options": list(loop.adapted_options),
+        "task_estimate": list(loop.task_estimate),
+        "time_penalty": None if loop.time_penalty is None else list(loop.time_penalty),
+        "idle_actions": None if loop.idle_actions is None else loop.idle_actions.counts.tolist(),
+        "metrics": loop.metrics,
     }
     arrays = {_KEYS: loop.env.keys.to_array(), _ACTIONS: np.array(loop.episode_actions, np.int32)}
     file.save(loop.agent, path, more_arrays=arrays, more_about={_LOOP: about})
 
 
 def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> TrainingLoop:
-    """Read a loop and bring the environment to where it was."""
+    """Read a checkpoint and restore the environment."""
     agent, about, arrays = file.load_all(Agent, path, explorer)
     saved = about.get(_LOOP)
     if not isinstance(saved, Mapping):
-        raise BadFile(f"{path}: an agent, but not one that `learn` saved, so there is nothing to go on with.")
+        raise BadFile(f"{path}: not a checkpoint saved by `learn`; this file holds an agent only.")
     _check_identity(env, saved["environment"], path)
     env.keys = StateKeys.from_array(arrays[_KEYS])
-    loop = TrainingLoop(env, agent, steps=steps, estimates_rewards=saved["estimates_rewards"], adapts=saved["adapts"])
-    reward_range, chance, stage = saved["expected"]
-    loop.expected = TaskEstimate(tuple(reward_range), chance, stage)
-    _recall(loop, saved)
-    _lead_back(loop, saved, [int(action) for action in arrays[_ACTIONS]], path)
+    estimates, options = saved["estimates_reward_range"], saved["adapted_options"]
+    loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=estimates, adapted_options=options)
+    _restore_estimates(loop, saved)
+    _replay_episode(loop, saved, [int(action) for action in arrays[_ACTIONS]], path)
     loop.episode = saved["episode"]
     loop.recent_returns.extend(saved["recent_returns"])
-    loop.measures = dict(saved["measures"])
+    loop.metrics = dict(saved["metrics"])
     return loop
 
 
-def _recall(loop: TrainingLoop, saved: Mapping[str, Any]) -> None:
-    """Bring back what was noticed of the environment; a file of an older version has nothing of that."""
-    if saved.get("clock") is not None:
-        seen, per_step = saved["clock"]
-        loop.clock = TimePenalty(tuple((int(step), float(reward)) for step, reward in seen), per_step)
-    if saved.get("idleness") is not None:
-        loop.idleness = IdleActions(loop.agent.n_actions)
-        loop.idleness.counts[:] = saved["idleness"]
+def _restore_estimates(loop: TrainingLoop, saved: Mapping[str, Any]) -> None:
+    reward_range, is_stochastic, stage = saved["task_estimate"]
+    loop.task_estimate = TaskEstimate(tuple(reward_range), is_stochastic, stage)
+    if saved["time_penalty"] is not None:
+        samples, per_step = saved["time_penalty"]
+        loop.time_penalty = TimePenalty(tuple((int(step), float(reward)) for step, reward in samples), per_step)
+    if saved["idle_actions"] is not None:
+        loop.idle_actions = IdleActions(loop.agent.n_actions)
+        loop.idle_actions.counts[:] = saved["idle_actions"]
 
 
 def keys_in(arrays: Mapping[str, Any]) -> StateKeys | None:
-    """Return the keys of the states from the arrays of an agent's file, if `learn` wrote it."""
+    """Return the state keys in the arrays of a file, or None if it is not a checkpoint."""
     return StateKeys.from_array(arrays[_KEYS]) if _KEYS in arrays else None
 
 
 def environment_in(about: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return which environment an agent's file is from, if `learn` wrote it; see `identity_of`."""
+    """Return the identity of a checkpoint's environment (see `environment_identity`), or None for other files."""
     saved = about.get(_LOOP)
     return saved["environment"] if isinstance(saved, Mapping) else None
 
 
-def _lead_back(loop: TrainingLoop, saved: Mapping[str, Any], actions: list[int], path: Path) -> None:
-    """Take the environment through the episode again, learning nothing; begin another if it ends up elsewhere."""
-    env, begin = loop.env, saved["begin"]
-    if begin is None:
+def _replay_episode(loop: TrainingLoop, saved: Mapping[str, Any], actions: list[int], path: Path) -> None:
+    """Replay the episode in the environment without learning; if the result differs, start a new episode."""
+    env, start = loop.env, saved["episode_start"]
+    if start is None:
         _warn(env, path)
         return
-    seed = begin.get("seed")
-    if seed is None and not _set_chance(env, begin["chance"]):
+    seed = start.get("seed")
+    if seed is None and not _set_random_state(env, start["random_state"]):
         _warn(env, path)
         return
     env.adds_new_states = False
@@ -106,26 +106,26 @@ def _lead_back(loop: TrainingLoop, saved: Mapping[str, Any], actions: list[int],
         loop.next_state, reward, terminated, truncated, loop.info = env.step(action)
         loop.episode_return += float(reward)
         loop.episode_steps += 1
-        loop.over = bool(terminated or truncated)
-        if loop.over:
+        loop.episode_over = bool(terminated or truncated)
+        if loop.episode_over:
             break
     env.adds_new_states = True
     loop.episode_actions = actions
-    found = (int(loop.next_state), loop.over, loop.episode_steps, loop.episode_return)
-    if found != tuple(saved[name] for name in ("next_state", "over", "episode_steps", "episode_return")):
+    replayed = (int(loop.next_state), loop.episode_over, loop.episode_steps, loop.episode_return)
+    if replayed != tuple(saved[name] for name in ("next_state", "episode_over", "episode_steps", "episode_return")):
         _warn(env, path)
-        loop.over = True
+        loop.episode_over = True
 
 
 def _warn(env: Tabular, path: Path) -> None:
     warnings.warn(
-        f"{path}: {env.name} could not be brought back to where it was, since not all of its chance comes from "
-        "env.unwrapped.np_random. Learning goes on with a new episode; all that was learnt is there.",
+        f"{path}: the state of {env.name} could not be restored, since not all of its randomness comes from "
+        "env.unwrapped.np_random. Training continues with a new episode; the agent is fully restored.",
         stacklevel=4,
     )
 
 
-def _set_chance(env: Tabular, state: Any) -> bool:
+def _set_random_state(env: Tabular, state: Any) -> bool:
     generator = getattr(env.unwrapped, "np_random", None)
     if not isinstance(generator, np.random.Generator):
         return False
@@ -136,34 +136,33 @@ def _set_chance(env: Tabular, state: Any) -> bool:
     return True
 
 
-def identity_of(env: Tabular) -> dict[str, Any]:
-    """Return what a checkpoint's environment must have in common with the one it goes on in."""
+def environment_identity(env: Tabular) -> dict[str, Any]:
+    """Return the properties of an environment that must be the same when training is resumed."""
     spec = env.env.spec
-    options = {} if spec is None else {name: _named(value) for name, value in sorted(spec.kwargs.items())}
+    options = {} if spec is None else {name: _as_text(value) for name, value in sorted(spec.kwargs.items())}
     options.pop("render_mode", None)
-    return {"name": env.name, "options": options, "n_actions": env.n_actions, "told by": _encoder_options(env)}
+    return {"name": env.name, "options": options, "n_actions": env.n_actions, "state encoding": _encoder_options(env)}
 
 
 def _encoder_options(env: Tabular) -> dict[str, str]:
-    return {name: _named(value) for name, value in env.given.items() if value is not None}
+    return {name: _as_text(value) for name, value in env.given.items() if value is not None}
 
 
-def _named(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return f"function {getattr(value, '__qualname__', type(value).__name__)}" if callable(value) else repr(value)
 
 
 def _check_identity(env: Tabular, saved: Mapping[str, Any], path: Path) -> None:
-    mine = identity_of(env)
-    for what, value in mine.items():
-        if saved.get(what) != value:
+    for name, value in environment_identity(env).items():
+        if saved.get(name) != value:
             raise BadFile(
-                f"{path}: saved in another environment: its {what} was {saved.get(what)!r}, here it is {value!r}. "
-                "Make the environment as it was, or learn anew without resume."
+                f"{path}: saved in another environment: {name} is {saved.get(name)!r} in the file, {value!r} here. "
+                "Create the same environment, or train from the start without resume."
             )
 
 
-def _plain(value: Any) -> Any:
-    """Return the state of a random generator as JSON can hold it."""
+def _to_json(value: Any) -> Any:
+    """Return the state of a random number generator with its arrays as lists."""
     if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
+        return {name: _to_json(part) for name, part in value.items()}
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -1,4 +1,4 @@
-"""What the greedy policy is worth, now and then while learning."""
+"""Evaluation of the greedy policy, after or during training."""
 
 from __future__ import annotations
 
@@ -14,85 +14,85 @@ from wanderlust.envs.tabular import Tabular
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.loop import TrainingLoop
 
-LONGEST_EPISODE = 10_000
+MAX_EPISODE_STEPS = 10_000
 
 
 def evaluate(agent: Agent, env: Tabular | None = None, *, episodes: int = 10, seed: int = 0) -> NDArray[np.float64]:
-    """Return what each of some episodes of the greedy policy returns, undiscounted; nothing is learnt from them.
+    """Return the undiscounted returns of episodes of the greedy policy. The agent does not learn from them.
 
-    Best actions that are equally good are drawn at random. Without `env`, it is done in a second environment like the
-    one in which the agent was taught. An episode that nothing else ends is cut off after 10,000 steps.
+    Ties are broken at random. If `env` is not given, episodes run in a copy of the environment that the agent was
+    trained in. Episodes are truncated after 10,000 steps.
     """
     if env is None and agent.env is None:
-        raise InvalidSetting("evaluate needs env: this agent was not taught by `learn`, so it knows of none.")
+        raise InvalidSetting("evaluate needs env: this agent has no environment since it was not trained by `learn`.")
     env = agent.env.copy() if env is None else env
     random = np.random.default_rng(check_integer("seed", seed, low=0))
     returns = np.zeros(check_integer("episodes", episodes, low=1))
     for i in range(len(returns)):
         state, _ = env.reset(seed=seed if i == 0 else None)
-        for _ in range(LONGEST_EPISODE):
-            state, reward, terminated, truncated, _ = env.step(_greedy(agent, state, random))
+        for _ in range(MAX_EPISODE_STEPS):
+            state, reward, terminated, truncated, _ = env.step(_greedy_action(agent, state, random))
             returns[i] += float(reward)
             if terminated or truncated:
                 break
     return returns
 
 
-def _greedy(agent: Agent, state: int, random: np.random.Generator) -> int:
+def _greedy_action(agent: Agent, state: int, random: np.random.Generator) -> int:
     values = agent.action_values(state)
     best = np.flatnonzero(values == values.max())
     return int(best[0] if len(best) == 1 else random.choice(best))
 
 
 class Evaluation(NamedTuple):
-    """What the greedy policy returned after a step."""
+    """The returns of the greedy policy after a training step."""
 
     step: int
     returns: NDArray[np.float64]
 
     @property
     def mean(self) -> float:
-        """The mean over the episodes."""
+        """The mean return."""
         return float(self.returns.mean())
 
 
 class EvaluateEvery(Callback):
-    """Evaluates the greedy policy every so many steps, in an environment of its own; `history` has all results."""
+    """Evaluates the greedy policy every `steps` steps in a separate environment; `history` has all results."""
 
     def __init__(self, steps: int, *, episodes: int = 10, env: Env[Any, Any] | None = None, seed: int = 0) -> None:
         self.every = check_integer("steps", steps, low=1)
         self.episodes = check_integer("episodes", episodes, low=1)
         self.seed = check_integer("seed", seed, low=0)
         self.history: list[Evaluation] = []
-        self._given = env
+        self._user_env = env
         self._env: Tabular | None = None
 
     def on_start(self, loop: TrainingLoop) -> None:
-        """Make the environment to evaluate in, like the one to learn in."""
-        self._env = loop.env.copy(self._given)
+        """Create the evaluation environment, a copy of the training environment."""
+        self._env = loop.env.copy(self._user_env)
 
     def on_step(self, loop: TrainingLoop) -> bool | None:
-        """Evaluate when it is time."""
+        """Evaluate every `every` steps."""
         if loop.step % self.every:
             return None
         assert self._env is not None
-        found = Evaluation(loop.step, evaluate(loop.agent, self._env, episodes=self.episodes, seed=self.seed))
-        self.history.append(found)
-        loop.measures["evaluation"] = found.mean
-        return self.is_enough(found)
+        evaluation = Evaluation(loop.step, evaluate(loop.agent, self._env, episodes=self.episodes, seed=self.seed))
+        self.history.append(evaluation)
+        loop.metrics["evaluation"] = evaluation.mean
+        return self.on_evaluation(evaluation)
 
     def on_end(self, loop: TrainingLoop) -> None:
-        """Close the environment."""
-        if self._env is not None and self._given is None:
+        """Close the evaluation environment."""
+        if self._env is not None and self._user_env is None:
             self._env.close()
 
-    def is_enough(self, found: Evaluation) -> bool | None:
-        """Return False to end the loop; here, never."""
+    def on_evaluation(self, evaluation: Evaluation) -> bool | None:
+        """Called after every evaluation; return False to stop training."""
         return None
 
 
 class StopWhenSolved(EvaluateEvery):
-    """Ends the loop once the greedy policy's mean return reaches a threshold: the environment's own if not given."""
+    """Stops training once the greedy policy's mean return reaches a threshold, by default the environment's."""
 
     def __init__(
         self,
@@ -108,19 +108,19 @@ class StopWhenSolved(EvaluateEvery):
         self.solved_at: int | None = None
 
     def on_start(self, loop: TrainingLoop) -> None:
-        """Take the environment's threshold if none is given."""
+        """Use the environment's threshold if none is given."""
         super().on_start(loop)
         if self.threshold is None:
             spec = loop.env.env.spec
             if spec is None or spec.reward_threshold is None:
                 name = loop.env.name
-                raise InvalidSetting(f"{name} does not say when it is solved; give StopWhenSolved(threshold).")
+                raise InvalidSetting(f"{name} has no reward threshold; give StopWhenSolved(threshold).")
             self.threshold = float(spec.reward_threshold)
 
-    def is_enough(self, found: Evaluation) -> bool | None:
-        """End the loop at the threshold."""
+    def on_evaluation(self, evaluation: Evaluation) -> bool | None:
+        """Stop training at the threshold."""
         assert self.threshold is not None
-        if found.mean < self.threshold:
+        if evaluation.mean < self.threshold:
             return None
-        self.solved_at = found.step
+        self.solved_at = evaluation.step
         return False

@@ -1,4 +1,4 @@
-"""Learning in any Gymnasium environment.
+"""Training in any Gymnasium environment.
 
     agent = wl.learn("FrozenLake-v1", "vv-ucb", steps=50_000, seed=0, callbacks=[wl.ProgressBar()])
 """
@@ -18,13 +18,13 @@ from wanderlust.agents.settings import MAX_STEPS
 from wanderlust.core.errors import InvalidSetting, WanderlustError, check_flag, check_integer
 from wanderlust.envs.tabular import Tabular, tabular
 from wanderlust.training import checkpoints
-from wanderlust.training.adaptive import adapted_options, has_sure_states, own_world, settings_for
+from wanderlust.training.adaptive import adapted_options, builtin_world, may_be_deterministic, settings_for
 from wanderlust.training.callbacks import Callback, Checkpoint
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.loop import TrainingLoop
 from wanderlust.training.time_penalty import TimePenalty
 
-NO_REWARDS_YET = (0.0, 0.0)
+NO_REWARDS = (0.0, 0.0)
 
 
 def learn(
@@ -41,46 +41,45 @@ def learn(
     quiet: bool = False,
     **changes: Any,
 ) -> Agent:
-    """Let an agent learn in an environment until it has taken so many steps in all; return it.
+    """Train an agent in an environment until it has taken `steps` steps in total, and return it.
 
-    `env` is a Gymnasium environment or the name of one; unless its observations are states as they are, say what
-    tells them with `wl.tabular`. The explorer is "vv-ucb" if not given. `changes` are settings (see `Settings`) and
-    options of the explorer.
+    `env` is a Gymnasium environment or its name; wrap it with `wl.tabular` if its observations are not discrete. The
+    default explorer is "vv-ucb". `changes` are settings (see `Settings`) and options of the explorer.
 
-    `reward_range`, the smallest and the largest reward of a step, sets the scale of exploration. If not given it
-    follows the rewards that are seen, and a line on standard error says what they were, unless `quiet`. What W starts
-    at, how far it looks and how much it weighs are as in the paper until some action is seen to have several outcomes;
-    from then on they suit that. Until then, in environments that are neither worlds of ours nor cut into bins, several
-    sweeps follow every step (`sweeps=1` is as in the paper), and actions that mostly do nothing are tried last. Rewards
-    at the end of episodes that are found to fall with every step count as if paid at once. With `adapt=False` all but
-    the sweeps is as in the paper.
+    `reward_range`, the minimum and maximum reward of a step, sets the scale of exploration. If not given, it is
+    estimated from the observed rewards and reported on standard error, unless `quiet`. With vv-ucb the initial W, γ_w
+    and κ are the paper's until an action has two different outcomes; then they are adapted to a stochastic environment.
+    Until then, except in built-in worlds and with bins, there are several sweeps after every step (`sweeps=1` as in the
+    paper) and actions that mostly leave the state unchanged are tried last. If terminal rewards decrease with every
+    step of the episode, the agent learns from them without this penalty. `adapt=False` turns these changes off, except
+    for the sweeps and the estimated reward range.
 
-    `resume` goes on from a file that `Checkpoint` or `save` wrote, as if learning had never stopped: settings,
-    explorer and seed are those of the file, and `steps` still counts from the very first. `save` writes such a file in
-    the end. An error while learning has the agent as it was then: `error.agent`.
+    `resume` continues from a file written by `Checkpoint` or `save` exactly as if training had not been interrupted:
+    settings, explorer and seed are those of the file, and `steps` includes the steps before. `save` writes such a file
+    at the end. An error during training has the agent trained so far as `error.agent`.
     """
     steps = check_integer("steps", steps, low=1, high=MAX_STEPS)
-    hung_in = [*callbacks, *([] if save is None else [Checkpoint(save)])]
-    for callback in hung_in:
+    all_callbacks = [*callbacks, *([] if save is None else [Checkpoint(save)])]
+    for callback in all_callbacks:
         if not isinstance(callback, Callback):
-            raise InvalidSetting(f"callbacks must be wanderlust.Callback objects, got {callback!r}.")
-    states = env if isinstance(env, Tabular) else tabular(env)
+            raise InvalidSetting(f"callbacks must be instances of wanderlust.Callback, got {callback!r}.")
+    tabular_env = env if isinstance(env, Tabular) else tabular(env)
     if resume is None:
-        loop = _new_loop(states, explorer, steps, seed, reward_range, check_flag("adapt", adapt), changes)
+        loop = _new_loop(tabular_env, explorer, steps, seed, reward_range, check_flag("adapt", adapt), changes)
         first_seed: int | None = loop.agent.seed
     else:
-        _refuse("seed", seed, "reward_range", reward_range, *(part for item in changes.items() for part in item))
-        loop = checkpoints.load(states, Path(resume), _class_given(explorer, resume), steps=steps)
+        _reject_with_resume({"seed": seed, "reward_range": reward_range, **changes})
+        loop = checkpoints.load(tabular_env, Path(resume), _class_with_resume(explorer, resume), steps=steps)
         first_seed = None
-    loop.agent.env = states
+    loop.agent.env = tabular_env
     try:
-        _run(loop, hung_in, first_seed)
+        _run(loop, all_callbacks, first_seed)
     except WanderlustError as error:
         error.agent = loop.agent
-        error.add_note("What was learnt until then is in this error's `agent`.")
+        error.add_note("The agent trained so far is the attribute `agent` of this error.")
         raise
     if not quiet:
-        for sentence in _noticed(loop):
+        for sentence in _notices(loop):
             print(f"wanderlust: {sentence}", file=sys.stderr)
     return loop.agent
 
@@ -94,28 +93,28 @@ def _new_loop(
     adapt: bool,
     changes: dict[str, Any],
 ) -> TrainingLoop:
-    chosen = "vv-ucb" if explorer is None else explorer
-    settings, options = settings_for(env, chosen, steps, changes)
+    explorer = "vv-ucb" if explorer is None else explorer
+    settings, options = settings_for(env, explorer, steps, changes)
     agent = Agent(
-        chosen,
+        explorer,
         n_actions=env.n_actions,
-        reward_range=NO_REWARDS_YET if reward_range is None else reward_range,
+        reward_range=NO_REWARDS if reward_range is None else reward_range,
         seed=0 if seed is None else seed,
         settings=settings,
         **options,
     )
-    adapt = adapt and own_world(env) is None
-    adapts = adapted_options(chosen, changes) if adapt else ()
-    loop = TrainingLoop(env, agent, steps=steps, estimates_rewards=reward_range is None, adapts=adapts)
+    adapt = adapt and builtin_world(env) is None
+    names = adapted_options(explorer, changes) if adapt else ()
+    loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=reward_range is None, adapted_options=names)
     if adapt:
-        loop.clock = TimePenalty()
-    if "initial_bound" in adapts and has_sure_states(env):
-        loop.idleness = IdleActions(env.n_actions)
+        loop.time_penalty = TimePenalty()
+    if "initial_bound" in names and may_be_deterministic(env):
+        loop.idle_actions = IdleActions(env.n_actions)
     return loop
 
 
 def _run(loop: TrainingLoop, callbacks: list[Callback], seed: int | None) -> None:
-    """Go on until the steps are done or a callback has had enough; whatever happens, all are told of the end."""
+    """Train until the last step or until a callback stops it; `on_end` is called in any case."""
     started: list[Callback] = []
     try:
         for callback in callbacks:
@@ -124,59 +123,59 @@ def _run(loop: TrainingLoop, callbacks: list[Callback], seed: int | None) -> Non
         on_step = [callback.on_step for callback in callbacks if _overrides(callback, "on_step")]
         on_episode_end = [c.on_episode_end for c in callbacks if _overrides(c, "on_episode_end")]
         while loop.step < loop.steps:
-            if loop.over:
+            if loop.episode_over:
                 loop.begin_episode(seed)
                 seed = None
             loop.take_step()
-            go_on = _call(on_step, loop)
-            if loop.over:
-                go_on = _call(on_episode_end, loop) and go_on
-            if not go_on:
+            proceed = _call(on_step, loop)
+            if loop.episode_over:
+                proceed = _call(on_episode_end, loop) and proceed
+            if not proceed:
                 break
     finally:
-        with contextlib.ExitStack() as ends:  # Which goes through them from behind, and also past one that fails.
+        with contextlib.ExitStack() as stack:  # Calls all of them, also after one that raises, last added first.
             for callback in reversed(started):
-                ends.callback(callback.on_end, loop)
+                stack.callback(callback.on_end, loop)
 
 
 def _call(methods: Sequence[Callable[[TrainingLoop], bool | None]], loop: TrainingLoop) -> bool:
-    go_on = True
+    proceed = True
     for method in methods:
-        go_on = method(loop) is not False and go_on
-    return go_on
+        proceed = method(loop) is not False and proceed
+    return proceed
 
 
 def _overrides(callback: Callback, name: str) -> bool:
     return getattr(type(callback), name) is not getattr(Callback, name)
 
 
-def _class_given(explorer: str | type | None, path: str | Path) -> type | None:
+def _class_with_resume(explorer: str | type | None, path: str | Path) -> type | None:
     if isinstance(explorer, str):
         raise InvalidSetting(
-            f"resume={str(path)!r} goes on with the explorer of that file; leave {explorer!r} out (only a class of "
-            "your own must be given)."
+            f"resume={str(path)!r} uses the explorer of that file; remove {explorer!r} (only a user-defined explorer "
+            "must be given, as a class)."
         )
     return explorer
 
 
-def _refuse(*names_and_values: Any) -> None:
-    for name, value in zip(names_and_values[::2], names_and_values[1::2], strict=True):
+def _reject_with_resume(arguments: dict[str, Any]) -> None:
+    for name, value in arguments.items():
         if value is not None:
-            raise InvalidSetting(f"resume goes on with the settings of its file; leave {name}={value!r} out.")
+            raise InvalidSetting(f"resume uses the settings of its file; remove {name}={value!r}.")
 
 
-def _noticed(loop: TrainingLoop) -> Iterator[str]:
-    if loop.estimates_rewards:
-        yield _seen(loop)
-    if loop.clock is not None and loop.clock.falls:
-        yield f"{loop.clock.in_words()} (adapt=False takes them as they are)."
+def _notices(loop: TrainingLoop) -> Iterator[str]:
+    if loop.estimates_reward_range:
+        yield _reward_range_notice(loop)
+    if loop.time_penalty is not None and loop.time_penalty.detected:
+        yield f"{loop.time_penalty.describe()} (adapt=False keeps the penalty)."
 
 
-def _seen(loop: TrainingLoop) -> str:
+def _reward_range_notice(loop: TrainingLoop) -> str:
     low, high = loop.agent.reward_range
-    if (low, high) == NO_REWARDS_YET:
-        return "no reward but 0 was ever seen; exploration was scaled as if the largest were 1."
+    if (low, high) == NO_REWARDS:
+        return "all rewards were 0; exploration was scaled to a maximum reward of 1."
     return (
-        f"rewards from {low:g} to {high:g} were seen, and exploration was scaled to them; reward_range=({low:g}, "
-        f"{high:g}) would do so from the start."
+        f"observed rewards from {low:g} to {high:g}; exploration was scaled to this range. "
+        f"reward_range=({low:g}, {high:g}) would use it from the first step."
     )

@@ -1,4 +1,4 @@
-"""A loop: an agent, the environment it learns in, and where they are."""
+"""The training loop: an agent, an environment and the current position in the episode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from wanderlust.agents.agent import Agent
 from wanderlust.core.errors import EnvironmentFailed, InvalidObservation, WanderlustError
 from wanderlust.envs.tabular import Tabular
-from wanderlust.training.adaptive import TaskEstimate, options_for, outlook
+from wanderlust.training.adaptive import TaskEstimate, adapted_values, estimate_task
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.time_penalty import TimePenalty
 
@@ -21,122 +21,123 @@ RECENT_EPISODES = 100
 
 
 class TrainingLoop:
-    """What callbacks see: the agent, the environment, the latest transition, the episodes so far."""
+    """What callbacks receive: the agent, the environment, the latest transition and episode statistics."""
 
     def __init__(
-        self, env: Tabular, agent: Agent, *, steps: int, estimates_rewards: bool, adapts: Sequence[str] = ()
+        self, env: Tabular, agent: Agent, *, steps: int, estimates_reward_range: bool, adapted_options: Sequence[str]
     ) -> None:
         self.env = env
         self.agent = agent
         self.steps = steps
-        """The step at which learning ends."""
-        self.estimates_rewards = estimates_rewards
-        """Whether the rewards' range follows what is seen."""
-        self.adapts = tuple(adapts)
-        """Which of the explorer's options follow what is seen."""
-        self.expected = TaskEstimate(agent.reward_range, is_stochastic=False, stage=0)
-        """What they follow from."""
-        self.clock: TimePenalty | None = None
-        """How rewards fall with the steps of an episode; None if that is not looked for."""
-        self.idleness: IdleActions | None = None
-        """Which actions mostly do nothing; None if that is not heeded."""
+        """The step at which training ends."""
+        self.estimates_reward_range = estimates_reward_range
+        """Whether the reward range is estimated from the observed rewards."""
+        self.adapted_options = tuple(adapted_options)
+        """The names of the explorer's options that follow `task_estimate`."""
+        self.task_estimate = TaskEstimate(agent.reward_range, is_stochastic=False, stage=0)
+        self.time_penalty: TimePenalty | None = None
+        """The estimated time penalty of terminal rewards; None if it is not estimated."""
+        self.idle_actions: IdleActions | None = None
+        """The statistics of idle actions; None if they are not treated differently."""
         self.episode = 0
-        """How many episodes are over."""
+        """The number of finished episodes."""
         self.episode_return, self.episode_steps = 0.0, 0
-        """Sum of rewards and length of the episode under way, or of the latest one if it is over."""
+        """Undiscounted return and length of the current episode, or of the latest one if it is over."""
         self.recent_returns: deque[float] = deque(maxlen=RECENT_EPISODES)
-        """What the latest episodes have returned, undiscounted."""
+        """The undiscounted returns of the latest episodes."""
         self.state, self.action, self.reward, self.next_state = 0, 0, 0.0, 0
         """The latest transition."""
-        self.over = True
-        """Whether the episode is over, so that the next step begins another."""
+        self.episode_over = True
+        """Whether the episode is over, so that the next step starts another one."""
         self.terminated, self.truncated = False, False
         self.info: dict[str, Any] = {}
-        self.measures: dict[str, float] = {}
-        """What callbacks have measured, by name: the latest of each."""
-        self.episode_begin: dict[str, Any] | None = None
-        """What the episode's chance began with; see `wanderlust.training.checkpoints`."""
+        self.metrics: dict[str, float] = {}
+        """The latest values that callbacks have measured, by name."""
+        self.episode_start: dict[str, Any] | None = None
+        """The seed or random state at the start of the episode; see `wanderlust.training.checkpoints`."""
         self.episode_actions: list[int] = []
 
     @property
     def step(self) -> int:
-        """How many steps the agent has learnt from, earlier lessons included."""
+        """The number of steps that the agent has learned from, including those before a resume."""
         return self.agent.steps
 
     def begin_episode(self, seed: int | None = None) -> None:
-        """Reset the environment, from a seed if one is given, otherwise from where its own chance has come to."""
-        self.episode_begin = random_state_of(self.env) if seed is None else {"seed": seed}
+        """Reset the environment; without a seed, its random number generator continues."""
+        self.episode_start = random_state_of(self.env) if seed is None else {"seed": seed}
         self.episode_actions = []
-        self.next_state, self.info = self._ask("reset", lambda: self.env.reset(seed=seed))
+        self.next_state, self.info = self._call_env("reset", lambda: self.env.reset(seed=seed))
         self.episode_return, self.episode_steps = 0.0, 0
-        self.over = self.terminated = self.truncated = False
+        self.episode_over = self.terminated = self.truncated = False
 
     def take_step(self) -> None:
-        """Let the agent act once and learn from what comes of it."""
+        """Take one step in the environment and update the agent."""
         agent, state = self.agent, self.next_state
         action = agent.act(state)
-        following, paid, terminated, truncated, info = self._ask("step", lambda: self.env.step(action))
-        reward = self._checked_reward(paid)
-        worth = self._worth(reward) if terminated and reward > 0.0 else reward
-        self._expect(worth)
-        agent.observe(state, action, worth, following, terminated, truncated)
-        if self.idleness is not None and not self.expected.is_stochastic:
-            self.idleness.heed(agent, state, action, None if terminated else following, reward)
-        self.state, self.action, self.reward, self.next_state = state, action, reward, following
+        next_state, raw_reward, terminated, truncated, info = self._call_env("step", lambda: self.env.step(action))
+        reward = self._checked_reward(raw_reward)
+        learning_reward = self._without_time_penalty(reward) if terminated and reward > 0.0 else reward
+        self._adapt(learning_reward)
+        agent.observe(state, action, learning_reward, next_state, terminated, truncated)
+        if self.idle_actions is not None and not self.task_estimate.is_stochastic:
+            self.idle_actions.update(agent, state, action, None if terminated else next_state, reward)
+        self.state, self.action, self.reward, self.next_state = state, action, reward, next_state
         self.terminated, self.truncated, self.info = bool(terminated), bool(truncated), info
         self.episode_actions.append(action)
         self.episode_return += reward
         self.episode_steps += 1
-        self.over = self.terminated or self.truncated
-        if self.over:
+        self.episode_over = self.terminated or self.truncated
+        if self.episode_over:
             self.episode += 1
             self.recent_returns.append(self.episode_return)
 
-    def _expect(self, reward: float) -> None:
-        """Let the agent follow what has been seen: the rewards' range, and whether actions have several outcomes."""
+    def _adapt(self, reward: float) -> None:
+        """Update the estimate of the task; if it has changed, adapt the agent's reward range and options."""
         agent = self.agent
-        low, high = seen = agent.reward_range
-        if self.estimates_rewards:
+        low, high = reward_range = agent.reward_range
+        if self.estimates_reward_range:
             low, high = (low, high) if self.step > 0 else (reward, reward)
-            seen = (min(low, reward), max(high, reward))
-        expected = outlook(agent, seen) if self.adapts else TaskEstimate(seen, is_stochastic=False, stage=0)
-        if expected != self.expected:
-            self.expected = expected
-            in_bins = self.env.given["bins"] is not None
-            agent.adapt(seen, **options_for(agent, expected, self.adapts, in_bins=in_bins))
+            reward_range = (min(low, reward), max(high, reward))
+        task = TaskEstimate(reward_range, is_stochastic=False, stage=0)
+        if self.adapted_options:
+            task = estimate_task(agent, reward_range)
+        if task != self.task_estimate:
+            self.task_estimate = task
+            binned = self.env.given["bins"] is not None
+            agent.adapt(reward_range, **adapted_values(agent, task, self.adapted_options, binned=binned))
 
-    def _worth(self, reward: float) -> float:
-        """Return what the agent is to learn from a reward at an episode's end, late or not."""
-        if self.clock is None:
+    def _without_time_penalty(self, reward: float) -> float:
+        """Return the reward that the agent learns from at the end of an episode."""
+        if self.time_penalty is None:
             return reward
-        step, knew = self.episode_steps + 1, self.clock.falls
-        self.clock = self.clock.after(step, reward)
-        worth = self.clock.at_once(step, reward)
-        if self.clock.falls and not knew:
-            self.agent.replace_terminal_rewards(worth)
-        return worth
+        step, was_detected = self.episode_steps + 1, self.time_penalty.detected
+        self.time_penalty = self.time_penalty.updated(step, reward)
+        corrected = self.time_penalty.without_penalty(step, reward)
+        if self.time_penalty.detected and not was_detected:
+            self.agent.replace_terminal_rewards(corrected)
+        return corrected
 
     def save(self, path: str | Path) -> None:
-        """Write agent and loop to a file, from which `learn(env, resume=path)` goes on as if it had never stopped."""
+        """Write a checkpoint; `learn(env, resume=path)` continues exactly as if training had not been interrupted."""
         from wanderlust.training import checkpoints
 
         checkpoints.save(self, Path(path))
 
-    def _ask(self, what: str, call: Callable[[], Any]) -> Any:
-        """Return the environment's answer; an error of its own becomes ours, with what was being done."""
+    def _call_env(self, method: str, call: Callable[[], Any]) -> Any:
+        """Return the result of a call of the environment; errors are raised with the environment and the position."""
         try:
             return call()
         except WanderlustError as error:
-            raise type(error)(f"{self.env.name}, in {self._when(what)} cannot be learnt from: {error}") from error
+            raise type(error)(f"{self.env.name} in {self._position(method)}: {error}") from error
         except Exception as error:
             raise EnvironmentFailed(
-                f"{self.env.name} failed in {self._when(what)} with {type(error).__name__}: {error}."
+                f"{self.env.name} failed in {self._position(method)} with {type(error).__name__}: {error}."
             ) from error
 
-    def _when(self, what: str) -> str:
-        """Return what the environment was asked for and when."""
-        which = f"{what} {self.episode_steps + 1}" if what == "step" else what
-        return f"{which} of episode {self.episode + 1}, after {self.step:,} steps in all,"
+    def _position(self, method: str) -> str:
+        """Return the current position, such as "step 3 of episode 2 (after 40 steps in total)"."""
+        call = f"{method} {self.episode_steps + 1}" if method == "step" else method
+        return f"{call} of episode {self.episode + 1} (after {self.step:,} steps in total)"
 
     def _checked_reward(self, reward: Any) -> float:
         try:
@@ -145,14 +146,14 @@ class TrainingLoop:
             number = math.nan
         if not math.isfinite(number):
             raise InvalidObservation(
-                f"{self.env.name} paid the reward {reward!r} in {self._when('step')} but rewards are finite numbers."
+                f"{self.env.name} returned the reward {reward!r} in {self._position('step')}; a reward must be finite."
             )
         return number
 
 
 def random_state_of(env: Tabular) -> dict[str, Any] | None:
-    """Return the state of the environment's random numbers, or None if they are not NumPy's."""
+    """Return the state of the environment's random number generator, or None if it is not one of NumPy's."""
     generator = getattr(env.unwrapped, "np_random", None)
     if not isinstance(generator, np.random.Generator):
         return None
-    return {"chance": generator.bit_generator.state}
+    return {"random_state": generator.bit_generator.state}

@@ -1,8 +1,9 @@
-"""Rewards that fall with the clock: what is paid at the end of an episode depends on how late it is.
+"""Detection of a time penalty: terminal rewards that decrease linearly with the steps of the episode.
 
-MiniGrid pays 1 − 0.9 t/T for reaching the goal in step t of at most T. A state does not tell t, so a goal that was
-entered once, late, looks poor, and a longer way to where it was entered early looks better. The discount says already
-that sooner is better. So once the rewards paid at ends lie exactly on a falling line, they count as if paid at once.
+MiniGrid gives a reward of 1 − 0.9 t/T for reaching the goal at step t of at most T. The state does not include t, so
+the reward is not Markov: a goal state that was reached once, late, looks poor, and a longer path to a goal that was
+reached early looks better. The discount factor already prefers short paths. Once the observed terminal rewards lie
+exactly on a decreasing line, the agent therefore learns from the rewards without the penalty.
 """
 
 from __future__ import annotations
@@ -10,46 +11,45 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-ENOUGH = 4
-"""So many different moments on one line are no coincidence."""
-_PRECISION = 1e-9
+MIN_SAMPLES = 4
+"""Terminal rewards at different steps that are needed to detect a time penalty."""
+_RELATIVE_TOLERANCE = 1e-9
 
 
 class TimePenalty(NamedTuple):
-    """How rewards at ends fall with the steps of the episode, as far as that is known."""
+    """An estimate of how much terminal rewards decrease per step of the episode."""
 
-    seen: tuple[tuple[int, float], ...] = ()
-    """(step, reward) of ends at different steps, until it is known; at most `ENOUGH`."""
+    samples: tuple[tuple[int, float], ...] = ()
+    """(step, terminal reward) at different steps, at most `MIN_SAMPLES`."""
     per_step: float | None = None
-    """What is lost by every step: 0 if rewards do not fall, None as long as that is not known."""
+    """The decrease per step: 0 if there is no time penalty, None if there are too few samples."""
 
     @property
-    def falls(self) -> bool:
-        """Whether rewards are known to fall."""
+    def detected(self) -> bool:
+        """Whether there is a time penalty."""
         return bool(self.per_step)
 
-    def in_words(self) -> str:
-        """Return what is done about falling rewards."""
-        fall = f"rewards at the end of an episode fall by {self.per_step:g} with every step"
-        return f"{fall}; they count as if paid at once"
+    def describe(self) -> str:
+        """Return a sentence about a detected time penalty."""
+        return f"terminal rewards decrease by {self.per_step:g} per step; this time penalty is removed for learning"
 
-    def after(self, step: int, reward: float) -> TimePenalty:
-        """Return what is known after one more end was paid something above zero."""
-        if self.per_step is not None or any(step == before for before, _ in self.seen):
+    def updated(self, step: int, reward: float) -> TimePenalty:
+        """Return the estimate after one more positive terminal reward."""
+        if self.per_step is not None or any(step == earlier for earlier, _ in self.samples):
             return self
-        seen = (*self.seen, (step, reward))
-        if len(seen) < ENOUGH:
-            return TimePenalty(seen)
-        (step_0, reward_0), *others = seen
-        losses = [(reward_0 - reward) / (step - step_0) for step, reward in others]
-        is_line = all(math.isclose(loss, losses[0], rel_tol=_PRECISION, abs_tol=0.0) for loss in losses)
-        return TimePenalty(seen, losses[0] if is_line and losses[0] > 0.0 else 0.0)
+        samples = (*self.samples, (step, reward))
+        if len(samples) < MIN_SAMPLES:
+            return TimePenalty(samples)
+        (step_0, reward_0), *others = samples
+        slopes = [(reward_0 - reward) / (step - step_0) for step, reward in others]
+        is_line = all(math.isclose(slope, slopes[0], rel_tol=_RELATIVE_TOLERANCE, abs_tol=0.0) for slope in slopes)
+        return TimePenalty(samples, slopes[0] if is_line and slopes[0] > 0.0 else 0.0)
 
-    def at_once(self, step: int, reward: float) -> float:
-        """Return what the end of an episode would have been paid without its steps."""
+    def without_penalty(self, step: int, reward: float) -> float:
+        """Return a terminal reward with the penalty of the episode's steps added back."""
         if not self.per_step:
             return reward
-        step_0, reward_0 = self.seen[0]
-        worth, full = reward + self.per_step * step, reward_0 + self.per_step * step_0
-        # Rounding must not make two ways differ that are as good.
-        return full if math.isclose(worth, full, rel_tol=_PRECISION) else worth
+        step_0, reward_0 = self.samples[0]
+        corrected, first_corrected = reward + self.per_step * step, reward_0 + self.per_step * step_0
+        # Rounding errors must not make equally good terminal rewards differ.
+        return first_corrected if math.isclose(corrected, first_corrected, rel_tol=_RELATIVE_TOLERANCE) else corrected
