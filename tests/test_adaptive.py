@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
-from wanderlust.learning.adjustments import idle_start
+from wanderlust.learning.adjustments import idle_initial_value
 from wanderlust.learning.state import N_MULTI
 from wanderlust.training.adaptive import TaskEstimate, adapted_values
-from wanderlust.training.idle_actions import DETOUR_STEPS
+from wanderlust.training.idle_actions import DELAY_STEPS
 from wanderlust.training.time_penalty import MIN_SAMPLES, TimePenalty
 
 
@@ -128,10 +128,10 @@ def test_stored_terminal_rewards_are_corrected_when_the_penalty_is_detected():
 
 
 def test_initial_w_of_idle_actions_is_lower():
-    assert idle_start(100.0, 0.9, DETOUR_STEPS, 0, 0) == 100.0
-    assert idle_start(100.0, 0.9, DETOUR_STEPS, 9, 0) == 100.0
-    assert idle_start(100.0, 0.9, DETOUR_STEPS, 9, 3) == pytest.approx(100 * 0.9 ** (DETOUR_STEPS * 0.3))
-    assert idle_start(100.0, 0.9, DETOUR_STEPS, 9, 9) == pytest.approx(100 * 0.9 ** (DETOUR_STEPS * 0.9))
+    assert idle_initial_value(100.0, 0.9, DELAY_STEPS, 0, 0) == 100.0
+    assert idle_initial_value(100.0, 0.9, DELAY_STEPS, 9, 0) == 100.0
+    assert idle_initial_value(100.0, 0.9, DELAY_STEPS, 9, 3) == pytest.approx(100 * 0.9 ** (DELAY_STEPS * 0.3))
+    assert idle_initial_value(100.0, 0.9, DELAY_STEPS, 9, 9) == pytest.approx(100 * 0.9 ** (DELAY_STEPS * 0.9))
 
 
 def test_initial_w_of_untried_actions_follows_the_idle_counts():
@@ -145,7 +145,7 @@ def test_initial_w_of_untried_actions_follows_the_idle_counts():
     untried = np.flatnonzero(visits[loop.next_state] == 0)
     assert len(untried)
     for action in untried:
-        expected = idle_start(agent.rule.initial, 0.99, DETOUR_STEPS, visited[action], idle[action])
+        expected = idle_initial_value(agent.configured_explorer.initial, 0.99, DELAY_STEPS, visited[action], idle[action])
         assert w[loop.next_state, action] == pytest.approx(expected)
     assert visits[:, moves].sum() > visits[:, 3:].sum(), "actions with an effect are tried first"
 
@@ -168,7 +168,7 @@ def test_idle_actions_are_not_deferred_in_stochastic_environments():
     assert until.loop.task_estimate.is_stochastic
     assert until.loop.idle_actions.counts[1].any()
     assert untried[:n_states].any()
-    assert (agent.tables["visitation"][:n_states][untried[:n_states]] == agent.rule.initial).all()
+    assert (agent.tables["visitation"][:n_states][untried[:n_states]] == agent.configured_explorer.initial).all()
 
 
 @pytest.mark.parametrize(
@@ -235,5 +235,5 @@ def test_stochastic_builtin_worlds_keep_the_paper_settings():
     assert agent.learner.numbers[N_MULTI] > 0
     assert loop.adapted_options == ()
     paper = wl.make_world("noisy-toy").defaults
-    assert agent.rule.gamma_w == paper.gamma_w == 0.9
+    assert agent.configured_explorer.gamma_w == paper.gamma_w == 0.9
     assert agent.settings.learning_rate == paper.learning_rate == 0.1

@@ -84,6 +84,11 @@ class Session:
         self.hooks = ExplorerHooks(self._configured, self.learner, self.spec)
 
     @property
+    def configured_explorer(self) -> Any:
+        """The explorer with its fields, such as κ and γ_w."""
+        return self._configured
+
+    @property
     def step(self) -> int:
         """The number of steps so far."""
         return int(self.learner.counters.step)

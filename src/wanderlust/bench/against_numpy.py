@@ -43,12 +43,12 @@ def against_numpy(quick: bool) -> Lines:
     wall, steps = make_world("wall"), 100_000
     pairs = full_memory(wall)
     for explorer, versions in (("vv-ucb", ((Transcription, 250), (Tuned, 12))), ("vv-count", ((Tuned, 10),))):
-        rule = Session(wall, explorer).rule
+        configured = Session(wall, explorer).configured_explorer
         # The first steps, in which memory fills up, take less of everything; the whole run is what is compared.
         ours = whole_run(wall, explorer, steps=steps, repeats=1 if quick else 3)
         for version, target in versions:
-            check_reference(version(wall.mdp, rule, discount=0.99, learning_rate=0.5), wall, explorer, 400)
-            reference = version(wall.mdp, rule, discount=0.99, learning_rate=0.5)
+            check_reference(version(wall.mdp, configured, discount=0.99, learning_rate=0.5), wall, explorer, 400)
+            reference = version(wall.mdp, configured, discount=0.99, learning_rate=0.5)
             reference.fill(pairs)
             few = 5 if quick else 20
 

@@ -15,8 +15,7 @@ from wanderlust.bench.result import best_of, faster, limited, middle_of, within
 from wanderlust.bench.startup import cold_start, help_time
 from wanderlust.bench.sweeps import active_against_dense, deep_sea, minibatches, sweep_against_stream
 from wanderlust.bench.timing import MICRO, NANO, Lines
-from wanderlust.learning.allocation import trimmed
-from wanderlust.learning.state import N_STATES
+from wanderlust.learning.allocation import n_bytes, trimmed
 from wanderlust.worlds import World, make_world
 
 
@@ -57,8 +56,8 @@ def growth(quick: bool) -> Lines:
         session = Session(make_world("deep-sea", depth=depth), "vv-ucb", seed=1, steps=steps + turns * stretch)
         session.advance(steps)
         t = best_of(turns, partial(_go_on, session, stretch))[0] / stretch
-        n_pairs = int(session.learner.numbers[N_STATES]) * session.spec.n_actions
-        size = sum(array.nbytes for array in trimmed(session.learner, session.spec))
+        n_pairs = int(session.learner.counters.n_states) * session.spec.n_actions
+        size = n_bytes(trimmed(session.learner, session.spec))
         points.append((float(n_pairs), NANO * t))
         costs.append(NANO * t / n_pairs)
         notes.append(f"N={depth}: {n_pairs:,} pairs, {MICRO * t:.1f} µs, {size / 2**20:.1f} MiB")
@@ -97,7 +96,7 @@ def step_by_step(quick: bool) -> Lines:
 
 def startup(quick: bool) -> Lines:
     """Time first uses in new processes."""
-    first, second = cold_start(visits=1 if quick else 2)
+    first, second = cold_start(repeats=1 if quick else 2)
     yield limited("first ever run of an explorer, in a new process, compilation included", first, 15, unit="s")
     yield limited("the same from the second process on, to the end of the first step", second, 1.5, unit="s")
     yield limited("wanderlust --help", help_time(), 0.5, unit="s")

@@ -18,10 +18,10 @@ def seconds(arguments: list[str], **environment: str) -> float:
     return time.perf_counter() - begin
 
 
-def cold_start(visits: int) -> tuple[float, float]:
+def cold_start(repeats: int) -> tuple[float, float]:
     """Return the times of a first step with nothing compiled yet, and with everything compiled; the best of some."""
     first = second = float("inf")
-    for _ in range(visits):
+    for _ in range(repeats):
         with tempfile.TemporaryDirectory() as folder:
             first = min(first, seconds(["-c", _FIRST_STEP], WANDERLUST_CACHE_DIR=folder))
             second = min(second, *(seconds(["-c", _FIRST_STEP], WANDERLUST_CACHE_DIR=folder) for _ in range(3)))

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust._numba.jit import by_reference, entry
+from wanderlust._numba.jit import by_pointer, entry
 from wanderlust.agents.session import Session, train
 from wanderlust.bench.result import best_of, faster, within
 from wanderlust.bench.timing import MICRO, Lines, a_run
 from wanderlust.learning.dense_sweep import sweep_dense
 from wanderlust.learning.replay import shuffle_front
-from wanderlust.learning.state import N_STATES, N_STORED, LearnerState, TableSpec
+from wanderlust.learning.spec import TableSpec
+from wanderlust.learning.state import LearnerState
 from wanderlust.worlds import World, make_world
 
 
@@ -35,11 +36,11 @@ def sweep_against_stream(quick: bool) -> Lines:
     session = Session("wall", "vv-ucb", seed=1)
     session.advance(60_000)
     learner, spec, times = session.learner, session.spec, 500
-    n_pairs = int(learner.numbers[N_STATES] + 1) * spec.n_actions
+    n_pairs = int(learner.counters.n_states + 1) * spec.n_actions
     table = spec.visitation
     values, reward = learner.values[table, :n_pairs].copy(), learner.sweep_reward[table, :n_pairs].copy()
     sweep_next = learner.sweep_next[:n_pairs].copy()
-    m, p = by_reference(learner), by_reference(spec)
+    m, p = by_pointer(learner), by_pointer(spec)
     _sweep_often(table, m, p, 1)
     _stream_often(values, reward, sweep_next, 1)
     ours, stream = best_of(
@@ -62,7 +63,7 @@ def active_against_dense(quick: bool) -> Lines:
     # A dense sweep over the whole world, as the work list would have to be replaced by once all is discovered.
     session = Session(wall, "vv-ucb", seed=1)
     session.advance(60_000)
-    m, p = by_reference(session.learner), by_reference(session.spec)
+    m, p = by_pointer(session.learner), by_pointer(session.spec)
     _sweep_often(0, m, p, 1)
     # Both take hundredths of a second, and many turns: so both find moments in which a busy machine leaves them alone.
     ours, dense = best_of(
@@ -98,7 +99,7 @@ def deep_sea(quick: bool) -> Lines:
     )
     session = Session(world, "vv-ucb", seed=1)
     session.advance(60_000)
-    m, p = by_reference(session.learner), by_reference(session.spec)
+    m, p = by_pointer(session.learner), by_pointer(session.spec)
     vectorised = best_of(10, lambda: _sweep_often(session.spec.visitation, m, p, times))[0]
     yield faster(
         f"deep-sea 50, vv-ucb, {steps:,} steps, against plain sweeps of all three tables",
@@ -113,7 +114,7 @@ def deep_sea(quick: bool) -> Lines:
 @entry
 def _draw_often(learner: LearnerState, spec: TableSpec, times: int) -> None:
     for _ in range(times):
-        shuffle_front(learner.memory, learner.numbers[N_STORED], spec.batch, learner.streams, learner.drawn)
+        shuffle_front(learner.transitions, learner.counters.n_stored, spec.batch_size, learner.streams, learner.batch)
 
 
 def minibatches(quick: bool) -> Lines:
@@ -121,9 +122,9 @@ def minibatches(quick: bool) -> Lines:
     n_stored, batch, times = 500_000, 1024, 100
     session = Session("wall", "bootstrapped", seed=1)
     session.advance(500)
-    learner = session.learner._replace(memory=np.arange(n_stored, dtype=np.uint32))
-    learner.numbers[N_STORED] = n_stored
-    m, p = by_reference(learner), by_reference(session.spec)
+    learner = session.learner._replace(transitions=np.arange(n_stored, dtype=np.uint32))
+    learner.counters.n_stored = n_stored
+    m, p = by_pointer(learner), by_pointer(session.spec)
     _draw_often(m, p, 1)
     generator = np.random.default_rng(0)
     ours, numpy = best_of(

@@ -29,7 +29,7 @@ class Window:
             pygame.display.init()
             pygame.display.set_caption(f"wanderlust: {self.title}")
             self._surface = pygame.display.set_mode(size)
-            self._clock = pygame.time.TimePenalty()
+            self._clock = pygame.time.Clock()
         self._surface.blit(pygame.image.frombuffer(picture.tobytes(), size, "RGB"), (0, 0))
         pygame.event.pump()
         pygame.display.flip()

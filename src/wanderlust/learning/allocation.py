@@ -170,6 +170,12 @@ def trimmed(learner: LearnerState, spec: TableSpec) -> LearnerState:
     return learner._replace(**changes)
 
 
+def n_bytes(learner: LearnerState) -> int:
+    """Return the size of all arrays."""
+    arrays = [*learner._replace(outcomes=learner.visits[:0]), *learner.outcomes]
+    return sum(int(array.nbytes) for array in arrays)
+
+
 def _extended(array: NDArray[Any], n: int) -> NDArray[Any]:
     """Return the array with `n` zeros appended to its last axis."""
     if n == 0:

@@ -25,7 +25,6 @@ from wanderlust.core.errors import check_options
 from wanderlust.envs.tabular import Tabular
 from wanderlust.explorers.protocol import class_options
 from wanderlust.explorers.registry import explorer_class, explorer_name
-from wanderlust.learning.state import N_MULTI
 from wanderlust.worlds import World
 
 SWEEPS = 50
@@ -98,7 +97,7 @@ class TaskEstimate(NamedTuple):
 def estimate_task(agent: Agent, reward_range: tuple[float, float]) -> TaskEstimate:
     """Return the estimate from the agent's transitions so far."""
     low, high = reward_range
-    is_stochastic = bool(agent.learner.numbers[N_MULTI] > 0)
+    is_stochastic = agent.is_stochastic
     stage = min(N_STAGES * agent.steps // agent.settings.budget, N_STAGES) if is_stochastic and high > low else 0
     return TaskEstimate(reward_range, is_stochastic, stage)
 
@@ -115,7 +114,7 @@ def adapted_values(agent: Agent, task: TaskEstimate, names: Sequence[str], *, bi
         first, last = WEIGHT_SCHEDULE_BINS if binned else WEIGHT_SCHEDULE
         gamma_w = GAMMA_W if binned else GAMMA_W * math.sqrt(1.0 - progress)
         if "gamma_w" not in names:
-            gamma_w = agent.rule.gamma_w
+            gamma_w = agent.configured_explorer.gamma_w
         values["kappa"] = kappa * first * (last / first) ** progress / (1.0 - gamma_w)
         values["gamma_w"] = gamma_w
     return {name: value for name, value in values.items() if name in names}
