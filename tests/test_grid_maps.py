@@ -174,7 +174,7 @@ def test_a_map_of_a_million_cells():
 @pytest.mark.parametrize(
     ("text", "place", "sentence"),
     [
-        ("S..\n.X.\n", "line 2, column 2", "unknown letter 'X'; explain it"),
+        ("S..\n.X.\n", "line 2, column 2", "unknown letter 'X'; define it"),
         ("S..\n.s.\n", "line 2, column 2", "did you mean 'S'"),
         ("S. .\n....\n", "line 1, column 3", "floor is '.'"),
         ("\n   S..\n   ..\n", "line 3, column 6", "2 cells, the first has 3"),
@@ -183,7 +183,7 @@ def test_a_map_of_a_million_cells():
         ("\n\n", "line 1, column 1", "empty"),
         ("S.A\nA = treasure 1\n", "line 2, column 1", "after a blank line"),
         ("S..\n\nA = treasure 1\n", "line 3, column 1", "does not occur"),
-        ("S.A\n\nA = treasure 1\n  A = penalty -1\n", "line 4, column 3", "already explained in line 3"),
+        ("S.A\n\nA = treasure 1\n  A = penalty -1\n", "line 4, column 3", "already defined in line 3"),
         ("S.A\n\nA = treasure ten\n", "line 3, column 1", "must be a number"),
         ("S.A\n\nA = treasure nan\n", "line 3, column 1", "got 'nan'"),
         ("S.A\n\nA = treasure inf\n", "line 3, column 1", "got 'inf'"),
@@ -202,7 +202,7 @@ def test_a_map_of_a_million_cells():
         ("S..\n\nhorizon = 0\n", "line 3, column 1", "horizon must be a whole number at least 1"),
         ("S..\n\nhorizon = 2.5\n", "line 3, column 1", "horizon must be a whole number"),
         ("S..\n\nstep = inf\n", "line 3, column 1", "step must be"),
-        ("S..\n\nstep = 1\nstep = 2\n", "line 4, column 1", "already explained"),
+        ("S..\n\nstep = 1\nstep = 2\n", "line 4, column 1", "already defined"),
         ("S..\n\nescape = 1.5\n", "line 3, column 1", "escape must be in [0, 1]"),
         ("S..\n\ndiscount = 1\n", "line 3, column 1", "discount must be in [0, 1)"),
         ("S..\n\ntreasures_end = maybe\n", "line 3, column 1", "yes or no"),

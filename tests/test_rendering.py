@@ -11,7 +11,7 @@ import wanderlust as wl
 from wanderlust.envs.rendering import LONGEST_SIDE, SMALLEST_WIDTH, Picture
 from wanderlust.envs.world_env import WorldEnv
 from wanderlust.worlds import CellKind, World
-from wanderlust.worlds.drawing import LONGEST_ROW, by_cell, letters, sheet_of, text_map
+from wanderlust.worlds.drawing import MAX_ROW_LENGTH, by_cell, letters, display_layout, text_map
 
 CAVE = """
     S..#.
@@ -68,7 +68,7 @@ def test_text_shows_the_map_the_agent_and_what_the_letters_mean():
 
 def test_the_text_of_a_map_is_a_map():
     world = wl.make_world(CAVE)
-    text = text_map(sheet_of(world), 7).replace("@", ".")
+    text = text_map(display_layout(world), 7).replace("@", ".")
     again = wl.make_world(text)
     assert np.array_equal(again.layout.kind, world.layout.kind)
     assert np.array_equal(again.layout.value, world.layout.value)
@@ -101,7 +101,7 @@ def test_an_episode_is_seen_to_end_where_it_ends():
 def test_more_values_than_letters():
     values = "".join(chr(ord("α") + i) for i in range(30) if chr(ord("α") + i).isalpha())
     legend = "\n".join(f"{letter} = treasure {i}" for i, letter in enumerate(values))
-    drawn, meanings = letters(sheet_of(wl.make_world(f"S{values}\n\n{legend}\n")), 0)
+    drawn, meanings = letters(display_layout(wl.make_world(f"S{values}\n\n{legend}\n")), 0)
     assert meanings["$"] == "treasure"
     assert "".join(drawn[0]).count("$") == len(values) - 24
 
@@ -194,9 +194,9 @@ def test_a_large_world_has_a_picture_of_reasonable_size():
 
 
 def test_long_rows_are_folded():
-    sheet = sheet_of(wl.make_world("chain", length=LONGEST_ROW))
-    assert (sheet.rows, sheet.columns) == (1, LONGEST_ROW)
-    sheet = sheet_of(wl.make_world("chain", length=60))
+    sheet = display_layout(wl.make_world("chain", length=MAX_ROW_LENGTH))
+    assert (sheet.rows, sheet.columns) == (1, MAX_ROW_LENGTH)
+    sheet = display_layout(wl.make_world("chain", length=60))
     assert (sheet.rows, sheet.columns) == (8, 8)
     assert (sheet.row[59], sheet.column[59]) == (7, 3)
     assert sheet.kind[0, 7].tolist() == [0, 0, 0, CellKind.REWARD] + [CellKind.WALL] * 4
@@ -213,7 +213,7 @@ def test_a_world_without_a_layout_is_drawn_all_the_same():
 
 
 def test_cells_add_up_over_layers():
-    sheet = sheet_of(wl.make_world("deep-sea", depth=3))
+    sheet = display_layout(wl.make_world("deep-sea", depth=3))
     values = np.arange(18, dtype=float)
     values[2:4] = np.nan
     total, largest = by_cell(sheet, values, largest=False), by_cell(sheet, values, largest=True)

@@ -292,7 +292,7 @@ def changed(name, index, value):
         (broken(reward=np.zeros((25, 4, 1), dtype=np.float32)), "reward must be an array of float64"),
         (broken(next_state=np.zeros((25, 4), dtype=np.int32)), "[state, action, outcome]"),
         (broken(next_state=np.zeros((25, 4, 1), dtype=np.int32)), "no action leads away"),
-        (replace(make_world("toy"), action_names=("left",)), "4 actions need as many names"),
+        (replace(make_world("toy"), action_names=("left",)), "action_names must have 4 names"),
         (replace(make_world("toy"), r_max=np.inf), "r_max"),
         (replace(make_world("toy"), layout=make_world("wall").layout), "each of 25 states"),
         (
@@ -342,7 +342,7 @@ def test_worlds_of_ones_own(monkeypatch):
         register_world("corridor", corridor)
     with pytest.raises(InvalidSetting, match="needs a default"):
         register_world("other", lambda cells: make_world("toy"))
-    with pytest.raises(InvalidSetting, match="one by one"):
+    with pytest.raises(InvalidSetting, match="must be a named parameter"):
         register_world("other", lambda **options: make_world("toy"))
     with pytest.raises(InvalidSetting, match="name must be"):
         register_world("a.toml", corridor)

@@ -25,7 +25,7 @@ from wanderlust.envs.registration import GRID_ID, HORIZON_OF_THE_WORLD
 from wanderlust.envs.rendering import Picture
 from wanderlust.envs.window import Window
 from wanderlust.worlds import Layout, World, make_world
-from wanderlust.worlds.drawing import sheet_of, text_map
+from wanderlust.worlds.drawing import display_layout, text_map
 
 Transitions = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 
@@ -120,7 +120,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
 
     @cached_property
     def _sheet(self) -> Layout:
-        return sheet_of(self.world)
+        return display_layout(self.world)
 
     @cached_property
     def _picture(self) -> Picture:
