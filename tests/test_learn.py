@@ -306,7 +306,7 @@ def test_what_was_learnt_is_kept_when_an_environment_fails(trouble, kind, words,
 def test_keys_that_cannot_be_saved_are_told_before_all_is_learnt(tmp_path):
     env = wl.tabular(Corridor(), key=Fraction)
     assert wl.learn(env, steps=20, quiet=True).discovered > 1
-    with pytest.raises(InvalidObservation, match="told by Fraction cannot be saved") as caught:
+    with pytest.raises(InvalidObservation, match="state keys of type Fraction cannot be saved") as caught:
         wl.learn(wl.tabular(Corridor(), key=Fraction), steps=10**9, save=tmp_path / "a.npz", quiet=True)
     assert caught.value.agent.steps == 1
 

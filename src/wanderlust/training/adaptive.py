@@ -74,7 +74,7 @@ def has_sure_states(env: Tabular) -> bool:
 
     Not in bins: what happens in a bin is up to chance. Not in our own worlds, which keep to the paper's settings.
     """
-    return env.given["bins"] is None and own_world(env) is None
+    return env.encoder_options["bins"] is None and own_world(env) is None
 
 
 def adapted_options(explorer: str | type, changes: Mapping[str, Any]) -> tuple[str, ...]:

@@ -145,7 +145,7 @@ def identity_of(env: Tabular) -> dict[str, Any]:
 
 
 def _encoder_options(env: Tabular) -> dict[str, str]:
-    return {name: _named(value) for name, value in env.given.items() if value is not None}
+    return {name: _named(value) for name, value in env.encoder_options.items() if value is not None}
 
 
 def _named(value: Any) -> str:

@@ -102,7 +102,7 @@ class TrainingLoop:
         expected = outlook(agent, seen) if self.adapts else TaskEstimate(seen, is_stochastic=False, stage=0)
         if expected != self.expected:
             self.expected = expected
-            in_bins = self.env.given["bins"] is not None
+            in_bins = self.env.encoder_options["bins"] is not None
             agent.adapt(seen, **options_for(agent, expected, self.adapts, in_bins=in_bins))
 
     def _worth(self, reward: float) -> float:
