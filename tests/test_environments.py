@@ -154,14 +154,14 @@ def test_a_seed_determines_the_rollout(environment):
 
 
 @pytest.mark.parametrize("environment", ["wanderlust/NoisyPrison-v0", "wanderlust/DeepSea-v0", GRID_ID])
-@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
-def test_a_copy_continues_like_the_original(environment, duplicate):
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_a_copy_continues_like_the_original(environment, clone):
     env = make(environment, render_mode="rgb_array")
     rollout(env, 1, 10)
     env.reset()
     env.render()
     assert env.unwrapped.P
-    other = duplicate(env)
+    other = clone(env)
     for _ in range(30):
         action = int(env.action_space.sample())
         ours, theirs = env.step(action), other.step(action)
