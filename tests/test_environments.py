@@ -50,10 +50,10 @@ def make(environment, **options):
 
 def test_every_world_of_the_package_has_an_id():
     assert world_names()[: len(WORLDS)] == WORLDS
-    ours = {name for name in gym.registry if name.startswith("wanderlust/")}
-    assert set(IDS) <= ours
-    assert "wanderlust/DeepSea-v0" in ours
-    assert "wanderlust/NoisyDeepGridworld-v0" in ours
+    registered = {name for name in gym.registry if name.startswith("wanderlust/")}
+    assert set(IDS) <= registered
+    assert "wanderlust/DeepSea-v0" in registered
+    assert "wanderlust/NoisyDeepGridworld-v0" in registered
 
 
 @pytest.mark.parametrize(
@@ -164,10 +164,10 @@ def test_a_copy_continues_like_the_original(environment, clone):
     other = clone(env)
     for _ in range(30):
         action = int(env.action_space.sample())
-        ours, theirs = env.step(action), other.step(action)
-        assert ours == theirs
+        expected, actual = env.step(action), other.step(action)
+        assert expected == actual
         assert np.array_equal(env.render(), other.render())
-        if ours[2] or ours[3]:
+        if expected[2] or expected[3]:
             assert env.reset() == other.reset()
 
 
@@ -247,11 +247,11 @@ def test_the_time_limit_is_the_horizon_of_the_world(environment, options, horizo
 def test_terminated_and_truncated():
     env = gym.make("wanderlust/Toy-v0")
     env.reset()
-    ends = [env.step(0)[2:4] for _ in range(11)]
-    assert ends == [(False, False)] * 10 + [(False, True)]
+    flags = [env.step(0)[2:4] for _ in range(11)]
+    assert flags == [(False, False)] * 10 + [(False, True)]
     env.reset()
-    ends = [env.step(action)[2:4] for action in [1] * 4 + [3] * 4 + [0]]
-    assert ends == [(False, False)] * 8 + [(True, False)]
+    flags = [env.step(action)[2:4] for action in [1] * 4 + [3] * 4 + [0]]
+    assert flags == [(False, False)] * 8 + [(True, False)]
 
 
 # --- Dynamics --------------------------------------------------------------------------------------

@@ -147,13 +147,13 @@ def test_the_toy_example_and_its_prison():
     world = make_world("toy-example")
     assert world.defaults.horizon == 5
     assert world.state_name(6) == "(3, 1)"
-    # Between two treasures that end the episode, (3, 2) can be entered from the prison only.
+    # (3, 2) is between two terminal treasures, so it can be entered only from the prison.
     assert np.flatnonzero(~reachable_states(world.mdp)).tolist() == [7]
     assert reachable_states(make_world("toy-example", escape=1e-8).mdp).all()
-    endless = make_world("toy-example", terminal=False)
-    assert not endless.mdp.terminal.any()
-    assert reachable_states(endless.mdp).all()
-    np.testing.assert_array_equal(endless.mdp.reward, world.mdp.reward)
+    non_terminal = make_world("toy-example", terminal=False)
+    assert not non_terminal.mdp.terminal.any()
+    assert reachable_states(non_terminal.mdp).all()
+    np.testing.assert_array_equal(non_terminal.mdp.reward, world.mdp.reward)
 
 
 def test_taxi_picks_up_passengers_and_receives_rewards():

@@ -1,8 +1,4 @@
-"""State encoders, which map an observation to a state key.
-
-A state key is the hashable content that identifies a state: the observation itself, its bins, a hash of the
-environment's state, a field of `info`, or the result of a user-defined function.
-"""
+"""State encoders: functions from an observation to a state key, the hashable content that identifies a state."""
 
 from __future__ import annotations
 
@@ -24,11 +20,10 @@ _INFO = "info:"
 
 
 class StateEncoder(NamedTuple):
-    """A function from (observation, info) to a state key, the number of possible keys, and a description of a key."""
+    """Functions that return the state key and describe it, and the number of possible keys (None if unknown)."""
 
     key: Callable[[Any, dict[str, Any]], Hashable]
     n_states: int | None
-    """None if unknown."""
     describe: Callable[[Any], str]
 
 

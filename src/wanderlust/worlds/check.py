@@ -61,7 +61,6 @@ def check_mdp(mdp: TabularMDP) -> None:
 
 
 def _reject(invalid: NDArray[np.bool_], values: NDArray[Any], name: str, valid: str) -> None:
-    """Raise `InvalidWorld` for the first invalid entry."""
     if invalid.any():
         where = tuple(int(i) for i in np.argwhere(invalid)[0])
         labels = ("state", "action", "outcome")

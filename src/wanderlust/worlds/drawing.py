@@ -18,16 +18,14 @@ AGENT = "@"
 _LETTERS = {CellKind.FLOOR: ".", CellKind.WALL: "#", CellKind.START: "S", CellKind.PRISON: "P"}
 _FREE_LETTERS = "".join(letter for letter in ascii_uppercase if letter not in _LETTERS.values())
 _FALLBACK = {CellKind.TREASURE: "$", CellKind.PENALTY: "!", CellKind.REWARD: "+", CellKind.PUDDLE: "~"}
-"""The symbols of values for which no letter is left."""
 
 
 def display_layout(world: World) -> Layout:
     """Return the world's layout, wrapped if it is one long row; without a layout, the states in index order."""
     layout = world.layout
     if layout is None:
-        is_start = world.mdp.start > 0
-        kinds = np.where(is_start, CellKind.START, CellKind.FLOOR)
-        layout = _wrapped_layout(kinds, np.zeros(world.n_states), MAX_ROW_LENGTH)
+        kind = np.where(world.mdp.start > 0, CellKind.START, CellKind.FLOOR)
+        layout = _wrapped_layout(kind, np.zeros(world.n_states), MAX_ROW_LENGTH)
     elif layout.rows == layout.n_layers == 1 and layout.columns > MAX_ROW_LENGTH:
         cells = layout.kind[0, 0, layout.column], layout.value[0, 0, layout.column]
         layout = _wrapped_layout(*cells, math.ceil(math.sqrt(layout.columns)))

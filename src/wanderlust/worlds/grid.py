@@ -105,8 +105,7 @@ def build_grid(grid: GridMap, overrides: Mapping[str, Any]) -> World:
 
     has_reward = (kind != CellKind.PRISON) & (kind != CellKind.WALL)
     cell_reward = np.where(has_reward, value, 0.0)
-    treasures_end = settings.get("treasures_end", True)
-    terminal = np.isin(kind, _TERMINAL_KINDS) if treasures_end else np.zeros(kind.shape, dtype=bool)
+    terminal = np.isin(kind, _TERMINAL_KINDS) & settings.get("treasures_end", True)
     starts = (kind == CellKind.START).ravel()
     reward = np.repeat((cell_reward + settings.get("step", 0.0)).ravel()[:, None], 4, axis=1)
     mdp = _with_prisons(

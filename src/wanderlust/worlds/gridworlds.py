@@ -107,18 +107,18 @@ budget = 100000
     return "\n".join("".join(line) for line in cells) + "\n\n" + legend
 
 
-def _paper_world(
+def _grid(
     name: str,
     text: str,
     options: dict[str, Any],
     *,
     step_penalty: float,
     escape: float = 0.0,
-    treasures_end: bool = True,
+    terminal: bool = True,
 ) -> World:
     step = check_number("step_penalty", step_penalty, high=0)
     check_number("escape", escape, low=0, high=1)
-    world = grid_world(text, name=name, step=step, escape=escape, treasures_end=treasures_end)
+    world = grid_world(text, name=name, step=step, escape=escape, treasures_end=terminal)
     return replace(world, options=options)
 
 
@@ -132,27 +132,25 @@ def toy_example(
     if not isinstance(terminal, bool):
         raise InvalidSetting(f"terminal must be True or False, got {terminal!r}.")
     options = {"terminal": terminal, "escape": escape, "step_penalty": step_penalty}
-    return _paper_world(
-        "toy-example", TOY_EXAMPLE, options, step_penalty=step_penalty, escape=escape, treasures_end=terminal
-    )
+    return _grid("toy-example", TOY_EXAMPLE, options, step_penalty=step_penalty, escape=escape, terminal=terminal)
 
 
 def toy(*, step_penalty: StepPenalty = 0.0) -> World:
     """Return a 5×5 grid with one treasure in the far corner: a sparse reward without distractors."""
-    return _paper_world("toy", TOY, {"step_penalty": step_penalty}, step_penalty=step_penalty)
+    return _grid("toy", TOY, {"step_penalty": step_penalty}, step_penalty=step_penalty)
 
 
 def prison(*, escape: Escape = 0.0, step_penalty: StepPenalty = -0.01) -> World:
     """Return a 5×5 grid with two distractors and a prison next to the best treasure."""
     options = {"escape": escape, "step_penalty": step_penalty}
-    return _paper_world("prison", PRISON, options, step_penalty=step_penalty, escape=escape)
+    return _grid("prison", PRISON, options, step_penalty=step_penalty, escape=escape)
 
 
 def wall(*, step_penalty: StepPenalty = -0.01) -> World:
     """Return a 50×50 grid whose best treasure is behind a wall, 124 steps away."""
-    return _paper_world("wall", _wall_map(), {"step_penalty": step_penalty}, step_penalty=step_penalty)
+    return _grid("wall", _wall_map(), {"step_penalty": step_penalty}, step_penalty=step_penalty)
 
 
 def deep_gridworld(*, step_penalty: StepPenalty = 0.0) -> World:
     """Return a corridor of small negative rewards that leads to the better treasure; it is open only at its start."""
-    return _paper_world("deep-gridworld", DEEP_GRIDWORLD, {"step_penalty": step_penalty}, step_penalty=step_penalty)
+    return _grid("deep-gridworld", DEEP_GRIDWORLD, {"step_penalty": step_penalty}, step_penalty=step_penalty)

@@ -27,9 +27,7 @@ def merge_outcomes(mdp: TabularMDP) -> TabularMDP:
         np.take_along_axis(array, order, axis=1) for array in (probability, target, reward, terminal)
     )
     new = np.ones((n_pairs, n_outcomes), dtype=np.bool_)
-    new[:, 1:] = False
-    for array in (target, terminal, reward):
-        new[:, 1:] |= array[:, 1:] != array[:, :-1]
+    new[:, 1:] = np.any([array[:, 1:] != array[:, :-1] for array in (target, terminal, reward)], axis=0)
     slot = np.cumsum(new, axis=1) - 1
     real = target < n_states
     width = int(slot[real].max()) + 1

@@ -78,9 +78,7 @@ def world_meaning(name: str) -> str:
 def register_world(name: str, factory: WorldFactory, *, replace_existing: bool = False) -> None:
     """Register `factory` for `make_world(name)`; its parameters must be keyword options with defaults."""
     if not name or name == "map" or "\n" in name or name.endswith((".toml", ".txt")):
-        raise InvalidSetting(
-            f"a world's name must be one non-empty line, and neither 'map' nor a .txt or .toml file name, got {name!r}."
-        )
+        raise InvalidSetting(f"a world's name must be one line, and neither 'map' nor a file name, got {name!r}.")
     if name in _FACTORIES and not replace_existing:
         raise InvalidSetting(f"a world named {name!r} already exists; pass replace_existing=True to replace it.")
     for parameter in inspect.signature(factory).parameters.values():
