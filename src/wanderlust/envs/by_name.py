@@ -54,5 +54,5 @@ def _load_key(key: str) -> Any:
         return getattr(importlib.import_module(module), function_name)
     except Exception as error:
         raise UnknownName(
-            f"key {key!r} must be 'hash', 'info:field' or 'module:function'; the function cannot be imported: {error}"
+            f"key {key!r} must be 'hash', 'info:field' or 'module:function'; there is no such function: {error}"
         ) from error
