@@ -1,10 +1,10 @@
-"""MiniGrid: fetch the key, open the door, reach the goal. A state is the environment's own hash of all that it holds.
+"""MiniGrid: fetch the key, open the door, reach the goal. The state key is the environment's hash of its state.
 
-With `reset_seed` every episode has the same layout, so that states are met again. It needs `pip install minigrid`.
+With `reset_seed` every episode has the same layout, so that states are visited again. Needs `pip install minigrid`.
 """
 
 import gymnasium as gym
-import minigrid  # noqa: F401 (importing it makes its environments known)
+import minigrid  # noqa: F401 (the import registers its environments)
 
 import wanderlust as wl
 
@@ -12,12 +12,12 @@ STEPS = 6_000
 
 
 def main() -> None:
-    """Learn, and evaluate what was learnt."""
+    """Train an agent and evaluate its greedy policy."""
     env = wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key="hash", reset_seed=0)
     agent = wl.learn(env, "vv-count", steps=STEPS, seed=0, quiet=True)
     returns = wl.evaluate(agent, episodes=3)
-    print(f"{agent.discovered} states explored in {STEPS:,} steps")
-    print(f"return of the learnt policy: {returns.mean():.3f} (0 means that the goal is never reached)")
+    print(f"{agent.discovered} states discovered in {STEPS:,} steps")
+    print(f"return of the greedy policy: {returns.mean():.3f} (0 means that the goal is never reached)")
 
 
 if __name__ == "__main__":

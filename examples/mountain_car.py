@@ -1,6 +1,6 @@
-"""MountainCar, whose observations are real numbers: cut into bins, they become states that are met again.
+"""MountainCar has continuous observations: bins make them discrete states that are visited repeatedly.
 
-Every step costs 1 until the car is on the hill, and there is no hint on the way; acting at random never gets there.
+The reward is -1 per step until the goal is reached, so it gives no guidance; random actions never reach the goal.
 """
 
 import wanderlust as wl
@@ -8,24 +8,24 @@ import wanderlust as wl
 STEPS = 12_000
 
 
-class FirstTime(wl.Callback):
-    """Notes the step at which the hill was first reached."""
+class FirstSuccess(wl.Callback):
+    """Stores the step at which the goal was first reached."""
 
     step = None
 
     def on_step(self, loop):
-        """Look whether the episode ended by itself."""
+        """Check whether the episode terminated."""
         if loop.terminated and self.step is None:
             self.step = loop.step
 
 
 def main() -> None:
-    """Learn, and say when the hill was first reached."""
+    """Train an agent and print when the goal was first reached."""
     env = wl.tabular("MountainCar-v0", bins=(16, 16))
-    first = FirstTime()
-    agent = wl.learn(env, "vv-ucb", steps=STEPS, seed=0, quiet=True, callbacks=[first])
+    first_success = FirstSuccess()
+    agent = wl.learn(env, "vv-ucb", steps=STEPS, seed=0, quiet=True, callbacks=[first_success])
     print(f"{agent.discovered} of 256 bins were visited in {STEPS:,} steps")
-    print(f"the hill was first reached at step {first.step}")
+    print(f"the goal was first reached at step {first_success.step}")
     print(f"state 0 is {env.describe(0)}")
 
 

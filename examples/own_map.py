@@ -1,4 +1,4 @@
-"""A world of your own, drawn as text: a near prize that distracts, and a far one that pays ten times as much."""
+"""A user-defined world from a text map: a near treasure is a distractor, a far one gives ten times its reward."""
 
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values
@@ -18,13 +18,13 @@ budget = 3000
 
 
 def main() -> None:
-    """Let two explorers learn in it."""
+    """Train two explorers."""
     world = wl.make_world(MAP)
-    best = float(world.mdp.start @ optimal_values(world.mdp).v)
-    print(f"the best possible return is {best:.2f}")
+    optimal_return = float(world.mdp.start @ optimal_values(world.mdp).v)
+    print(f"optimal return: {optimal_return:.2f}")
     for explorer in ("vv-ucb", "epsilon-greedy"):
         record = wl.train(world, explorer, seed=1)
-        print(f"{explorer:<15} learnt {record.returns[-1]:.2f} and found {record.discovered[-1]} cells")
+        print(f"{explorer:<15} return {record.returns[-1]:.2f}, {record.discovered[-1]} states discovered")
 
 
 if __name__ == "__main__":

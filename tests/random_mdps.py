@@ -7,7 +7,7 @@ from wanderlust.core.mdp import TabularMDP
 
 
 def random_mdp(seed: int, n_states: int, n_actions: int, n_outcomes: int) -> TabularMDP:
-    """Return an MDP with ties, repeated outcomes, impossible outcomes and ends."""
+    """Return an MDP with ties, repeated outcomes, outcomes of probability zero and terminal outcomes."""
     rng = np.random.default_rng(seed)
     shape = (n_states, n_actions, n_outcomes)
     weight = rng.integers(0, 4, shape).astype(float)
@@ -24,7 +24,7 @@ def random_mdp(seed: int, n_states: int, n_actions: int, n_outcomes: int) -> Tab
 
 
 def random_mdps(max_states: int = 6) -> st.SearchStrategy[TabularMDP]:
-    """Return a strategy for MDPs of at most `max_states` states, three actions and three outcomes."""
+    """Return a strategy for MDPs with at most `max_states` states, three actions and three outcomes."""
     return st.builds(
         random_mdp,
         seed=st.integers(0, 2**32 - 1),

@@ -411,7 +411,7 @@ def test_after_a_failure_the_user_is_told_where_what_was_learnt_is(type_in):
     assert "my_lakes-melts-unfinished-2.npz" in type_in("train", "my_lakes:melts", "--quiet")[2]
     code, _, complaint = type_in("train", "my_lakes:melts", "--key", "my_lakes:odd", "--quiet")
     assert code == 2
-    assert "is lost: states told by Fraction cannot be saved" in complaint
+    assert "is lost: state keys of type Fraction cannot be saved" in complaint
 
 
 @pytest.mark.parametrize(

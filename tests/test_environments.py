@@ -1,4 +1,4 @@
-"""The worlds as Gymnasium environments: same dynamics, and good citizens of Gymnasium."""
+"""The worlds as Gymnasium environments: registration, dynamics, seeding, horizons, errors."""
 
 import copy
 import json
@@ -36,13 +36,13 @@ CAVE = """
     step = -0.01
     horizon = 7
 """
-NEEDED = {GRID_ID: {"map": CAVE}, "wanderlust/Chain-v0": {"length": 5}, "wanderlust/DeepSea-v0": {"depth": 6}}
+OPTIONS = {GRID_ID: {"map": CAVE}, "wanderlust/Chain-v0": {"length": 5}, "wanderlust/DeepSea-v0": {"depth": 6}}
 IDS = [GRID_ID, *map(environment_id, WORLDS)]
 SOURCES = str(Path(wl.__file__).parents[1])
 
 
 def make(environment, **options):
-    return gym.make(environment, **NEEDED.get(environment, {}), **options)
+    return gym.make(environment, **OPTIONS.get(environment, {}), **options)
 
 
 # --- Registration ----------------------------------------------------------------------------------
@@ -50,10 +50,10 @@ def make(environment, **options):
 
 def test_every_world_of_the_package_has_an_id():
     assert world_names()[: len(WORLDS)] == WORLDS
-    ours = {name for name in gym.registry if name.startswith("wanderlust/")}
-    assert set(IDS) <= ours
-    assert "wanderlust/DeepSea-v0" in ours
-    assert "wanderlust/NoisyDeepGridworld-v0" in ours
+    registered = {name for name in gym.registry if name.startswith("wanderlust/")}
+    assert set(IDS) <= registered
+    assert "wanderlust/DeepSea-v0" in registered
+    assert "wanderlust/NoisyDeepGridworld-v0" in registered
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_registering_again_changes_nothing():
     assert all(gym.registry[name] is before[name] for name in before)
 
 
-def test_a_world_of_ones_own_gets_an_id():
+def test_a_user_defined_world_gets_an_id():
     register_world("short corridor", lambda: wl.make_world("S.A\n\nA = treasure 1\n"), replace_existing=True)
     register_environments(["short corridor"])
     try:
@@ -124,7 +124,7 @@ def test_a_world_of_ones_own_gets_an_id():
 
 
 @pytest.mark.parametrize("environment", IDS)
-def test_gymnasium_has_nothing_to_say(environment, monkeypatch):
+def test_gymnasium_check_env_passes(environment, monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     env = make(environment)
     check_env(env.unwrapped)
@@ -133,7 +133,7 @@ def test_gymnasium_has_nothing_to_say(environment, monkeypatch):
 
 
 def rollout(env, seed, n_steps):
-    """Return all that a random agent gets to see, episode after episode."""
+    """Return all observations, rewards and flags of a random agent over several episodes."""
     env.action_space.seed(seed)
     seen = [env.reset(seed=seed)]
     for _ in range(n_steps):
@@ -145,7 +145,7 @@ def rollout(env, seed, n_steps):
 
 
 @pytest.mark.parametrize("environment", IDS)
-def test_a_seed_means_something(environment):
+def test_a_seed_determines_the_rollout(environment):
     env = make(environment)
     first = rollout(env, 3, 60)
     assert rollout(env, 3, 60) == first
@@ -154,24 +154,24 @@ def test_a_seed_means_something(environment):
 
 
 @pytest.mark.parametrize("environment", ["wanderlust/NoisyPrison-v0", "wanderlust/DeepSea-v0", GRID_ID])
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
-def test_a_copy_goes_on_like_the_original(environment, copied):
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+def test_a_copy_continues_like_the_original(environment, clone):
     env = make(environment, render_mode="rgb_array")
     rollout(env, 1, 10)
     env.reset()
     env.render()
     assert env.unwrapped.P
-    other = copied(env)
+    other = clone(env)
     for _ in range(30):
         action = int(env.action_space.sample())
-        ours, theirs = env.step(action), other.step(action)
-        assert ours == theirs
+        expected, actual = env.step(action), other.step(action)
+        assert expected == actual
         assert np.array_equal(env.render(), other.render())
-        if ours[2] or ours[3]:
+        if expected[2] or expected[3]:
             assert env.reset() == other.reset()
 
 
-def test_wrappers_see_whole_episodes(tmp_path):
+def test_episode_statistics(tmp_path):
     env = RecordEpisodeStatistics(gym.make("wanderlust/Prison-v0"))
     env.reset(seed=0)
     for action in (1, 3, 1):
@@ -194,7 +194,7 @@ def test_a_video_is_recorded(environment, tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
-def test_vectors_of_environments(mode):
+def test_vector_environments(mode):
     envs = gym.make_vec("wanderlust/DeepSea-v0", num_envs=3, vectorization_mode=mode, depth=4, flag="treasure")
     try:
         observations, infos = envs.reset(seed=5)
@@ -208,7 +208,7 @@ def test_vectors_of_environments(mode):
         envs.close()
 
 
-def test_a_specification_survives_json():
+def test_a_spec_survives_json():
     env = gym.make("wanderlust/DeepSea-v0", depth=7)
     again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
     assert again.unwrapped.world.options == {"depth": 7}
@@ -232,7 +232,7 @@ def test_a_specification_survives_json():
         (GRID_ID, {"map": CAVE, "horizon": 5}, 5),
     ],
 )
-def test_episodes_are_cut_off_at_the_horizon_of_the_world(environment, options, horizon):
+def test_the_time_limit_is_the_horizon_of_the_world(environment, options, horizon):
     env = gym.make(environment, **options)
     assert env.spec.max_episode_steps == horizon
     again = gym.make(env.spec)
@@ -244,14 +244,14 @@ def test_episodes_are_cut_off_at_the_horizon_of_the_world(environment, options, 
         assert sum(isinstance(layer, TimeLimit) for layer in layers) == (horizon is not None)
 
 
-def test_cut_off_and_over_are_told_apart():
+def test_terminated_and_truncated():
     env = gym.make("wanderlust/Toy-v0")
     env.reset()
-    ends = [env.step(0)[2:4] for _ in range(11)]
-    assert ends == [(False, False)] * 10 + [(False, True)]
+    flags = [env.step(0)[2:4] for _ in range(11)]
+    assert flags == [(False, False)] * 10 + [(False, True)]
     env.reset()
-    ends = [env.step(action)[2:4] for action in [1] * 4 + [3] * 4 + [0]]
-    assert ends == [(False, False)] * 8 + [(True, False)]
+    flags = [env.step(action)[2:4] for action in [1] * 4 + [3] * 4 + [0]]
+    assert flags == [(False, False)] * 8 + [(True, False)]
 
 
 # --- Dynamics --------------------------------------------------------------------------------------
@@ -267,22 +267,22 @@ def test_every_step_is_a_transition_of_the_world(environment, seed):
     env.action_space.seed(seed)
     for _ in range(40):
         action = int(env.action_space.sample())
-        following, reward, over, _, info = env.step(action)
-        outcome = (info["prob"], following, reward, over)
+        next_state, reward, terminated, _, info = env.step(action)
+        outcome = (info["prob"], next_state, reward, terminated)
         assert outcome in P[state][action]
-        here = (mdp.next_state[state, action] == following) & (mdp.reward[state, action] == reward)
-        here &= (mdp.terminal[state, action] == over) & (mdp.probability[state, action] > 0)
+        here = (mdp.next_state[state, action] == next_state) & (mdp.reward[state, action] == reward)
+        here &= (mdp.terminal[state, action] == terminated) & (mdp.probability[state, action] > 0)
         assert info["prob"] in mdp.probability[state, action][here]
-        assert (info["row"], info["column"]) == (layout.row[following], layout.column[following])
+        assert (info["row"], info["column"]) == (layout.row[next_state], layout.column[next_state])
         assert ("layer" in info) == (layout.n_layers > 1)
-        assert env.observation_space.contains(following)
-        if over:
-            following, _ = env.reset()
-        state = following
+        assert env.observation_space.contains(next_state)
+        if terminated:
+            next_state, _ = env.reset()
+        state = next_state
 
 
 @pytest.mark.parametrize("environment", IDS)
-def test_the_table_of_transitions_is_the_world(environment):
+def test_the_transition_table_equals_the_mdp(environment):
     env = make(environment).unwrapped
     mdp = env.world.mdp
     assert list(env.P) == list(range(mdp.n_states))
@@ -296,19 +296,19 @@ def test_the_table_of_transitions_is_the_world(environment):
             assert [type(part) for part in outcomes[0]] == [float, int, float, bool]
 
 
-def test_luck_is_as_frequent_as_the_world_says():
+def test_outcomes_have_their_probabilities():
     env = WorldEnv("noisy-toy", success=0.6, random=0.3, stay=0.1)
     env.reset(seed=2)
     n, seen = 20_000, Counter()
     for _ in range(n):
         env._state = 12
         seen[env.step(1)[0]] += 1
-    for probability, following, _, _ in env.P[12][1]:
-        assert seen.pop(following) / n == pytest.approx(probability, abs=4 * np.sqrt(probability / n))
+    for probability, next_state, _, _ in env.P[12][1]:
+        assert seen.pop(next_state) / n == pytest.approx(probability, abs=4 * np.sqrt(probability / n))
     assert not seen
 
 
-def test_starts_are_as_frequent_as_the_world_says():
+def test_start_states_have_their_probabilities():
     env = WorldEnv("S.S\n.S#\n")
     env.reset(seed=0)
     seen = Counter(env.reset()[0] for _ in range(3000))
@@ -324,23 +324,23 @@ def test_visits_count_the_states_acted_in():
     assert env.visits.tolist() == [1, 1, 1] + [0] * 22
 
 
-def test_a_world_that_was_made_before():
+def test_an_existing_world_is_used_as_it_is():
     world = wl.make_world("S.A\n\nA = treasure 2\n")
     assert WorldEnv(world).world is world
 
 
-# --- Mistakes --------------------------------------------------------------------------------------
+# --- Errors ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("action", [4, -1, 1.5, "left", None])
-def test_an_action_that_does_not_exist(action):
+def test_an_invalid_action(action):
     env = gym.make("wanderlust/Prison-v0")
     env.reset()
     with pytest.raises(wl.WanderlustError, match=r"there is no action .*; valid are 0 left, 1 right, 2 up, 3 down"):
         env.step(action)
 
 
-def test_a_step_when_no_episode_is_under_way():
+def test_a_step_before_reset_or_after_termination():
     env = WorldEnv("SA\n\nA = treasure 1\n")
     with pytest.raises(wl.WanderlustError, match=r"call reset\(\) first"):
         env.step(0)
@@ -352,7 +352,7 @@ def test_a_step_when_no_episode_is_under_way():
 
 
 @pytest.mark.parametrize(
-    ("environment", "options", "said"),
+    ("environment", "options", "message"),
     [
         ("wanderlust/DeepSea-v0", {"dept": 3}, "Did you mean 'depth'"),
         ("wanderlust/DeepSea-v0", {"depth": 0}, "depth must be"),
@@ -362,12 +362,12 @@ def test_a_step_when_no_episode_is_under_way():
         (GRID_ID, {"map": "nowhere.txt"}, "cannot read the map"),
     ],
 )
-def test_options_that_make_no_world(environment, options, said):
-    with pytest.raises(wl.WanderlustError, match=said):
+def test_invalid_options(environment, options, message):
+    with pytest.raises(wl.WanderlustError, match=message):
         gym.make(environment, **options)
 
 
-def test_options_where_there_are_none():
+def test_options_that_are_not_allowed():
     with pytest.raises(wl.WanderlustError, match="reset takes no options, got 'start'"):
         WorldEnv("toy").reset(options={"start": 3})
     with pytest.raises(wl.WanderlustError, match="given by its name, got depth"):

@@ -1,4 +1,4 @@
-"""Maps drawn as text: what they mean, and what is said about those that mean nothing."""
+"""Text maps: the worlds they define, and the error messages for invalid maps."""
 
 import json
 
@@ -49,8 +49,8 @@ c = "puddle -0.5 enter left right"
 """
 
 
-def step_slowly(lines, entries, row, column, action):
-    """One move by the book, for one cell at a time."""
+def reference_step(lines, entries, row, column, action):
+    """Return the next cell, computed for one cell at a time."""
     down, right = ((0, -1), (0, 1), (-1, 0), (1, 0))[action]
     new_row, new_column = row + down, column + right
     if lines[row][column] == "P":
@@ -63,7 +63,7 @@ def step_slowly(lines, entries, row, column, action):
     return new_row, new_column
 
 
-def test_a_map_says_everything_about_its_world():
+def test_a_map_defines_its_world():
     world = make_world(CAVE)
     check_world(world)
     assert world.name == "a cave"
@@ -73,23 +73,23 @@ def test_a_map_says_everything_about_its_world():
     assert world.r_max == 10
     np.testing.assert_array_equal(np.flatnonzero(world.mdp.start), [0, 7])
     np.testing.assert_allclose(world.mdp.start[[0, 7]], 0.5)
-    pay = world.mdp.reward[:, 0, 0]
-    np.testing.assert_allclose(pay, np.array([0, 0, 0, 0, 0, 10, 0, 0, -0.5, -0.5, 0, -20]) - 0.01)
+    reward = world.mdp.reward[:, 0, 0]
+    np.testing.assert_allclose(reward, np.array([0, 0, 0, 0, 0, 10, 0, 0, -0.5, -0.5, 0, -20]) - 0.01)
     assert np.flatnonzero(world.mdp.terminal[:, 0, 0]).tolist() == [5, 11]
-    go = world.mdp.next_state[:, :, 0]
-    assert go[1, DOWN] == 5  # the treasure from above,
-    assert go[4, RIGHT] == 4  # but not from the side
-    assert go[4, DOWN] == 4  # the puddle not from above,
-    assert go[8, RIGHT] == 9  # but along the row
-    assert go[10].tolist() == [10] * 4  # the prison holds
-    assert go[2, RIGHT] == 2  # a wall
+    next_state = world.mdp.next_state[:, :, 0]
+    assert next_state[1, DOWN] == 5  # the treasure can be entered from above,
+    assert next_state[4, RIGHT] == 4  # but not from the side
+    assert next_state[4, DOWN] == 4  # the puddle cannot be entered from above,
+    assert next_state[8, RIGHT] == 9  # but from the side
+    assert next_state[10].tolist() == [10] * 4  # the prison cannot be left
+    assert next_state[2, RIGHT] == 2  # a wall
     assert world.layout.kind[0, 1, 1] == CellKind.TREASURE
     assert world.layout.entry[1, 1] == 1 << DOWN
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_moves_agree_with_one_cell_at_a_time(data):
+def test_moves_equal_the_reference(data):
     rows, columns = data.draw(st.integers(1, 6)), data.draw(st.integers(2, 6))
     grid = [data.draw(st.text("#.PAo", min_size=columns, max_size=columns)) for _ in range(rows)]
     grid[0] = "S." + grid[0][2:]
@@ -100,12 +100,12 @@ def test_moves_agree_with_one_cell_at_a_time(data):
     for row in range(rows):
         for column in range(columns):
             for action in range(4):
-                expected = step_slowly(grid, {"o": moves}, row, column, action)
+                expected = reference_step(grid, {"o": moves}, row, column, action)
                 found = divmod(int(world.mdp.next_state[row * columns + column, action, 0]), columns)
                 assert found == expected
 
 
-def test_toml_draws_the_same_world(tmp_path):
+def test_toml_defines_the_same_world(tmp_path):
     plain = make_world(CAVE)
     file = tmp_path / "cave.toml"
     file.write_text(CAVE_TOML)
@@ -113,23 +113,23 @@ def test_toml_draws_the_same_world(tmp_path):
     text_file.write_text(CAVE)
     for other in (make_world(file), make_world(str(file)), make_world(text_file)):
         assert (other.name, other.defaults) == (plain.name, plain.defaults)
-        for mine, yours in zip(plain.mdp, other.mdp, strict=True):
-            np.testing.assert_array_equal(mine, yours)
+        for expected, actual in zip(plain.mdp, other.mdp, strict=True):
+            np.testing.assert_array_equal(actual, expected)
 
 
-def test_a_map_can_be_made_again_from_its_options(tmp_path):
+def test_a_map_can_be_recreated_from_its_options(tmp_path):
     file = tmp_path / "cave.toml"
     file.write_text(CAVE_TOML)
     for world in (make_world(CAVE, step=-1.0, slips=[0.8, 0.1, 0.1]), make_world(file, horizon=7)):
         again = make_world(world.name, **json.loads(json.dumps(world.options)))
         assert (again.name, again.defaults, again.options) == (world.name, world.defaults, world.options)
-        for mine, yours in zip(world.mdp, again.mdp, strict=True):
-            np.testing.assert_array_equal(mine, yours)
+        for expected, actual in zip(world.mdp, again.mdp, strict=True):
+            np.testing.assert_array_equal(actual, expected)
 
 
 def test_options_replace_the_settings_of_a_map():
-    world = make_world(CAVE, step=0.0, horizon=5, name="mine", escape=0.25, treasures_end=False)
-    assert (world.name, world.defaults.horizon, world.defaults.budget) == ("mine", 5, 444)
+    world = make_world(CAVE, step=0.0, horizon=5, name="renamed", escape=0.25, treasures_end=False)
+    assert (world.name, world.defaults.horizon, world.defaults.budget) == ("renamed", 5, 444)
     assert world.mdp.reward[0, 0, 0] == 0
     assert not world.mdp.terminal.any()
     with pytest.raises(InvalidSetting, match="horizon"):
@@ -138,18 +138,18 @@ def test_options_replace_the_settings_of_a_map():
         make_world(CAVE, horizn=3)
 
 
-def test_a_prison_lets_go_with_its_probability():
+def test_a_prison_is_left_with_its_probability():
     world = make_world("SPQ.\n\nQ = prison 0.25\nescape = 0.1\n")
-    chance, ahead = world.mdp.probability, world.mdp.next_state
-    assert chance[1, RIGHT].tolist() == [0.1, 0.9]
-    assert ahead[1, RIGHT].tolist() == [2, 1]
-    assert chance[2, RIGHT].tolist() == [0.25, 0.75]
-    assert chance[0, RIGHT].tolist() == [1.0, 0.0]
+    probability, next_state = world.mdp.probability, world.mdp.next_state
+    assert probability[1, RIGHT].tolist() == [0.1, 0.9]
+    assert next_state[1, RIGHT].tolist() == [2, 1]
+    assert probability[2, RIGHT].tolist() == [0.25, 0.75]
+    assert probability[0, RIGHT].tolist() == [1.0, 0.0]
     assert make_world("SP.\n", escape=1.0).mdp.next_state[1, RIGHT, 0] == 2
     check_world(world)
 
 
-def test_defaults_of_a_map_follow_its_size():
+def test_defaults_depend_on_the_size_of_the_map():
     world = make_world("S..#\n....\n")
     assert (world.defaults.horizon, world.defaults.budget, world.name) == (18, 700, "map")
     assert make_world("map", map="S.\n").n_states == 2
@@ -172,9 +172,9 @@ def test_a_map_of_a_million_cells():
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "sentence"),
+    ("text", "place", "message"),
     [
-        ("S..\n.X.\n", "line 2, column 2", "unknown letter 'X'; explain it"),
+        ("S..\n.X.\n", "line 2, column 2", "unknown letter 'X'; define it"),
         ("S..\n.s.\n", "line 2, column 2", "did you mean 'S'"),
         ("S. .\n....\n", "line 1, column 3", "floor is '.'"),
         ("\n   S..\n   ..\n", "line 3, column 6", "2 cells, the first has 3"),
@@ -183,7 +183,7 @@ def test_a_map_of_a_million_cells():
         ("\n\n", "line 1, column 1", "empty"),
         ("S.A\nA = treasure 1\n", "line 2, column 1", "after a blank line"),
         ("S..\n\nA = treasure 1\n", "line 3, column 1", "does not occur"),
-        ("S.A\n\nA = treasure 1\n  A = penalty -1\n", "line 4, column 3", "already explained in line 3"),
+        ("S.A\n\nA = treasure 1\n  A = penalty -1\n", "line 4, column 3", "already defined in line 3"),
         ("S.A\n\nA = treasure ten\n", "line 3, column 1", "must be a number"),
         ("S.A\n\nA = treasure nan\n", "line 3, column 1", "got 'nan'"),
         ("S.A\n\nA = treasure inf\n", "line 3, column 1", "got 'inf'"),
@@ -202,22 +202,22 @@ def test_a_map_of_a_million_cells():
         ("S..\n\nhorizon = 0\n", "line 3, column 1", "horizon must be a whole number at least 1"),
         ("S..\n\nhorizon = 2.5\n", "line 3, column 1", "horizon must be a whole number"),
         ("S..\n\nstep = inf\n", "line 3, column 1", "step must be"),
-        ("S..\n\nstep = 1\nstep = 2\n", "line 4, column 1", "already explained"),
+        ("S..\n\nstep = 1\nstep = 2\n", "line 4, column 1", "already defined"),
         ("S..\n\nescape = 1.5\n", "line 3, column 1", "escape must be in [0, 1]"),
         ("S..\n\ndiscount = 1\n", "line 3, column 1", "discount must be in [0, 1)"),
         ("S..\n\ntreasures_end = maybe\n", "line 3, column 1", "yes or no"),
         ("S..\n\nhello\n", "line 3, column 1", "expected 'letter = kind'"),
     ],
 )
-def test_a_bad_map_is_told_where_and_why(text, place, sentence):
+def test_an_invalid_map_names_location_and_reason(text, place, message):
     with pytest.raises(InvalidMap) as caught:
         make_world(text)
     assert str(caught.value).startswith(f"{place}: ")
-    assert sentence in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("toml", "sentence"),
+    ("toml", "message"),
     [
         ("map = ", "not a TOML file"),
         ("name = 'x'", "needs a multi-line string 'map'"),
@@ -229,16 +229,16 @@ def test_a_bad_map_is_told_where_and_why(text, place, sentence):
         ('map = """\nS.\n\n..\n"""', "map line 2, column 1: this line has 0 cells"),
     ],
 )
-def test_a_bad_toml_map_is_told_where_and_why(tmp_path, toml, sentence):
+def test_an_invalid_toml_map_names_location_and_reason(tmp_path, toml, message):
     file = tmp_path / "bad.toml"
     file.write_text(toml)
     with pytest.raises(InvalidMap) as caught:
         make_world(file)
     assert str(caught.value).startswith(str(file))
-    assert sentence in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_other_refusals(tmp_path):
+def test_other_errors(tmp_path):
     with pytest.raises(InvalidMap, match="cannot read the map"):
         make_world(tmp_path / "missing.toml")
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
@@ -254,7 +254,7 @@ def test_other_refusals(tmp_path):
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="S.#PA =\n;treasu1-n", max_size=60))
-def test_any_text_is_a_world_or_an_explained_error(text):
+def test_any_text_is_a_world_or_an_error(text):
     try:
         world = make_world("mine", map=text)
     except (InvalidMap, InvalidWorld):

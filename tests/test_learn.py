@@ -305,7 +305,7 @@ def test_training_so_far_is_saved_when_an_environment_fails(injected, kind, mess
 def test_keys_that_cannot_be_saved_fail_at_the_first_step(tmp_path):
     env = wl.tabular(Corridor(), key=Fraction)
     assert wl.learn(env, steps=20, quiet=True).discovered > 1
-    with pytest.raises(InvalidObservation, match="told by Fraction cannot be saved") as caught:
+    with pytest.raises(InvalidObservation, match="state keys of type Fraction cannot be saved") as caught:
         wl.learn(wl.tabular(Corridor(), key=Fraction), steps=10**9, save=tmp_path / "a.npz", quiet=True)
     assert caught.value.agent.steps == 1
 

@@ -1,4 +1,4 @@
-"""Exact planning against brute force on small MDPs, and its refusals."""
+"""Exact planning against brute force on small MDPs, and its errors."""
 
 import itertools
 
@@ -24,25 +24,25 @@ discounts = st.sampled_from([0.0, 0.5, 0.9, 0.99])
 
 
 def solve_densely(mdp: TabularMDP, actions: np.ndarray, discount: float) -> np.ndarray:
-    """V of a deterministic policy, one outcome at a time."""
-    system, pay = np.eye(mdp.n_states), np.zeros(mdp.n_states)
+    """Return V of a deterministic policy, computed one outcome at a time."""
+    system, reward = np.eye(mdp.n_states), np.zeros(mdp.n_states)
     for s, a in enumerate(actions):
         for k in range(mdp.n_outcomes):
             p = mdp.probability[s, a, k]
-            pay[s] += p * mdp.reward[s, a, k]
+            reward[s] += p * mdp.reward[s, a, k]
             if not mdp.terminal[s, a, k]:
                 system[s, mdp.next_state[s, a, k]] -= discount * p
-    return np.linalg.solve(system, pay)
+    return np.linalg.solve(system, reward)
 
 
-def expected_by_recursion(mdp: TabularMDP, chance: np.ndarray, discount: float, horizon: int) -> float:
+def expected_by_recursion(mdp: TabularMDP, policy: np.ndarray, discount: float, horizon: int) -> float:
     def value(s: int, steps: int) -> float:
         if steps == 0:
             return 0.0
         total = 0.0
         for a in range(mdp.n_actions):
             for k in range(mdp.n_outcomes):
-                p = chance[s, a] * mdp.probability[s, a, k]
+                p = policy[s, a] * mdp.probability[s, a, k]
                 if p > 0:
                     later = 0.0 if mdp.terminal[s, a, k] else value(int(mdp.next_state[s, a, k]), steps - 1)
                     total += p * (mdp.reward[s, a, k] + discount * later)
@@ -64,7 +64,7 @@ def test_optimal_values_equal_the_best_of_all_policies(mdp, discount):
 
 @settings(max_examples=60, deadline=None)
 @given(random_mdps(), discounts, st.randoms(use_true_random=False))
-def test_a_policy_has_the_value_of_the_dense_solution(mdp, discount, random):
+def test_policy_value_equals_the_dense_solution(mdp, discount, random):
     actions = np.array([random.randrange(mdp.n_actions) for _ in range(mdp.n_states)])
     expected = solve_densely(mdp, actions, discount)
     np.testing.assert_allclose(policy_value(mdp, actions, discount=discount), expected, atol=1e-10)
@@ -74,36 +74,36 @@ def test_a_policy_has_the_value_of_the_dense_solution(mdp, discount, random):
 
 @settings(max_examples=40, deadline=None)
 @given(random_mdps(max_states=4), discounts, st.integers(0, 4))
-def test_the_return_is_the_sum_over_all_futures(mdp, discount, horizon):
-    chance = uniform_over_ties(expected_reward(mdp))
-    expected = expected_by_recursion(mdp, chance, discount, horizon)
-    assert discounted_return(mdp, chance, discount=discount, horizon=horizon) == pytest.approx(expected)
+def test_the_return_is_the_sum_over_all_trajectories(mdp, discount, horizon):
+    policy = uniform_over_ties(expected_reward(mdp))
+    expected = expected_by_recursion(mdp, policy, discount, horizon)
+    assert discounted_return(mdp, policy, discount=discount, horizon=horizon) == pytest.approx(expected)
 
 
 @settings(max_examples=30, deadline=None)
 @given(random_mdps(), discounts)
 def test_a_long_horizon_gives_the_return_without_one(mdp, discount):
-    chance = uniform_over_ties(expected_reward(mdp))
-    endless = discounted_return(mdp, chance, discount=discount)
-    assert discounted_return(mdp, chance, discount=discount, horizon=3000) == pytest.approx(endless, abs=1e-9)
+    policy = uniform_over_ties(expected_reward(mdp))
+    without_horizon = discounted_return(mdp, policy, discount=discount)
+    assert discounted_return(mdp, policy, discount=discount, horizon=3000) == pytest.approx(without_horizon, abs=1e-9)
 
 
 @settings(max_examples=80, deadline=None)
 @given(random_mdps())
-def test_reachable_states_are_those_a_search_acts_in(mdp):
+def test_reachable_states_equal_a_search(mdp):
     found = {int(s) for s in np.flatnonzero(mdp.start)}
     queue = list(found)
     while queue:
         s = queue.pop()
         for a, k in itertools.product(range(mdp.n_actions), range(mdp.n_outcomes)):
-            ahead = int(mdp.next_state[s, a, k])
-            if mdp.probability[s, a, k] > 0 and not mdp.terminal[s, a, k] and ahead not in found:
-                found.add(ahead)
-                queue.append(ahead)
+            next_state = int(mdp.next_state[s, a, k])
+            if mdp.probability[s, a, k] > 0 and not mdp.terminal[s, a, k] and next_state not in found:
+                found.add(next_state)
+                queue.append(next_state)
     assert set(np.flatnonzero(reachable_states(mdp)).tolist()) == found
 
 
-def test_a_state_behind_an_ending_transition_is_not_reachable():
+def test_a_state_behind_a_terminal_transition_is_not_reachable():
     mdp = deterministic_mdp(
         next_state=np.array([[1], [2], [2]]),
         reward=np.zeros((3, 1)),
@@ -113,15 +113,15 @@ def test_a_state_behind_an_ending_transition_is_not_reachable():
     assert reachable_states(mdp).tolist() == [True, True, False]
 
 
-def test_ties_share_the_probability():
+def test_ties_share_the_probability_equally():
     q = np.array([[1.0, 1.0, 0.0], [0.0, 2.0, 1.0], [0.5, 0.5, 0.5]])
     expected = [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [1 / 3, 1 / 3, 1 / 3]]
     np.testing.assert_allclose(uniform_over_ties(q), expected)
-    nearly = np.array([[1.0, np.nextafter(1.0, 2.0)]])
-    assert uniform_over_ties(nearly).tolist() == [[0.0, 1.0]]
+    almost_tied = np.array([[1.0, np.nextafter(1.0, 2.0)]])
+    assert uniform_over_ties(almost_tied).tolist() == [[0.0, 1.0]]
 
 
-def test_without_discount_a_finite_horizon_counts_rewards():
+def test_without_discount_a_finite_horizon_sums_rewards():
     world = make_world("toy")
     best = optimal_values(world.mdp).policy
     assert discounted_return(world.mdp, best, discount=1.0, horizon=9) == 1.0
@@ -136,7 +136,7 @@ def test_values_of_very_different_size_are_solved_to_the_tolerance():
 
 
 @pytest.mark.parametrize(
-    ("policy", "sentence"),
+    ("policy", "message"),
     [
         (np.zeros(24, dtype=int), "shape"),
         (np.zeros(25), "whole numbers"),
@@ -146,12 +146,12 @@ def test_values_of_very_different_size_are_solved_to_the_tolerance():
         (np.tile([2.0, -1.0, 0.0, 0.0], (25, 1)), "at least 0"),
     ],
 )
-def test_policies_that_make_no_sense_are_refused(policy, sentence):
-    with pytest.raises(InvalidSetting, match=sentence):
+def test_invalid_policies(policy, message):
+    with pytest.raises(InvalidSetting, match=message):
         policy_value(make_world("toy").mdp, policy)
 
 
-def test_settings_out_of_range_are_refused():
+def test_settings_out_of_range():
     mdp = make_world("toy").mdp
     policy = np.zeros(25, dtype=int)
     with pytest.raises(InvalidSetting, match=r"discount must be in \[0, 1\)"):

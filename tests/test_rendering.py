@@ -1,4 +1,4 @@
-"""Pictures and text maps of environments: what is in the world is to be seen where it is."""
+"""Rendering of environments as images, text maps, and in a window."""
 
 import subprocess
 import sys
@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.envs.rendering import LONGEST_SIDE, SMALLEST_WIDTH, Picture
+from wanderlust.envs.rendering import MAX_GRID_SIZE, MIN_WIDTH, Renderer
 from wanderlust.envs.world_env import WorldEnv
 from wanderlust.worlds import CellKind, World
-from wanderlust.worlds.drawing import LONGEST_ROW, by_cell, letters, sheet_of, text_map
+from wanderlust.worlds.drawing import MAX_ROW_LENGTH, by_cell, display_layout, letters, text_map
 
 CAVE = """
     S..#.
@@ -28,8 +28,8 @@ CAVE = """
 """
 
 
-def shown(world, render_mode, actions=(), **options):
-    """Return what is rendered after some actions, and the environment."""
+def rendered(world, render_mode, actions=(), **options):
+    """Return the rendering after some actions, and the environment."""
     env = WorldEnv(world, render_mode=render_mode, **options)
     env.reset(seed=0)
     for action in actions:
@@ -38,17 +38,17 @@ def shown(world, render_mode, actions=(), **options):
 
 
 def cell_of(frame, env, row, column):
-    """Return the pixels of a cell without its edge."""
-    picture = env._picture
-    top, left, size = row * picture.cell, picture.left + column * picture.cell, picture.cell
+    """Return the pixels of a cell without its border."""
+    renderer = env._renderer
+    top, left, size = row * renderer.cell, renderer.left + column * renderer.cell, renderer.cell
     return frame[top + 1 : top + size, left + 1 : left + size]
 
 
 # --- Text ------------------------------------------------------------------------------------------
 
 
-def test_text_shows_the_map_the_agent_and_what_the_letters_mean():
-    text, _ = shown(CAVE, "ansi", [1])
+def test_text_shows_the_map_the_agent_and_a_legend():
+    text, _ = rendered(CAVE, "ansi", [1])
     assert text.splitlines() == [
         "S@.#.",
         ".A.#.",
@@ -68,14 +68,14 @@ def test_text_shows_the_map_the_agent_and_what_the_letters_mean():
 
 def test_the_text_of_a_map_is_a_map():
     world = wl.make_world(CAVE)
-    text = text_map(sheet_of(world), 7).replace("@", ".")
+    text = text_map(display_layout(world), 7).replace("@", ".")
     again = wl.make_world(text)
     assert np.array_equal(again.layout.kind, world.layout.kind)
     assert np.array_equal(again.layout.value, world.layout.value)
 
 
-def test_taxi_tells_who_is_aboard_and_who_waits():
-    text, env = shown("taxi", "ansi", [3, 3, 1, 1, 2, 2])
+def test_taxi_shows_passengers_on_board_and_waiting():
+    text, env = rendered("taxi", "ansi", [3, 3, 1, 1, 2, 2])
     assert env.world.layout.layer_names[4] == "with 1"
     assert text.splitlines()[0] == "S#@.#.A"
     assert text.splitlines()[4:6] == ["......2", "3.....#"]
@@ -84,38 +84,38 @@ def test_taxi_tells_who_is_aboard_and_who_waits():
 
 
 @pytest.mark.parametrize(("flag", "meaning"), [("bomb", "A = penalty -1"), ("treasure", "A = treasure 1")])
-def test_deep_sea_tells_what_waits(flag, meaning):
-    text, _ = shown("deep-sea", "ansi", depth=4, flag=flag)
+def test_deep_sea_shows_the_content_of_the_last_cell(flag, meaning):
+    text, _ = rendered("deep-sea", "ansi", depth=4, flag=flag)
     assert text.splitlines()[:4] == ["@###", "..##", "...#", "...A"]
     assert meaning in text
     assert f"deep-sea, {flag}" in text
 
 
-def test_an_episode_is_seen_to_end_where_it_ends():
-    text, env = shown("SA\n\nA = treasure 1\n", "ansi", [1, 0])
+def test_termination_is_shown_in_the_state_acted_in():
+    text, env = rendered("SA\n\nA = treasure 1\n", "ansi", [1, 0])
     assert text.startswith("S@\n")
-    assert "step 2 (left, the end)   return 1" in text
+    assert "step 2 (left, terminated)   return 1" in text
     assert env.reset()[0] == 0
 
 
 def test_more_values_than_letters():
     values = "".join(chr(ord("α") + i) for i in range(30) if chr(ord("α") + i).isalpha())
     legend = "\n".join(f"{letter} = treasure {i}" for i, letter in enumerate(values))
-    drawn, meanings = letters(sheet_of(wl.make_world(f"S{values}\n\n{legend}\n")), 0)
+    drawn, meanings = letters(display_layout(wl.make_world(f"S{values}\n\n{legend}\n")), 0)
     assert meanings["$"] == "treasure"
     assert "".join(drawn[0]).count("$") == len(values) - 24
 
 
-# --- Pictures --------------------------------------------------------------------------------------
+# --- Images ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("world", [*wl.world_names()[:11], CAVE])
-def test_every_world_has_a_picture(world):
-    frame, env = shown(world, "rgb_array", [1, 0])
+def test_every_world_has_an_image(world):
+    frame, env = rendered(world, "rgb_array", [1, 0])
     assert frame.dtype == np.uint8
     assert frame.shape[2] == 3
     assert frame.shape[0] % 2 == frame.shape[1] % 2 == 0
-    assert SMALLEST_WIDTH <= frame.shape[1] <= LONGEST_SIDE + 2
+    assert MIN_WIDTH <= frame.shape[1] <= MAX_GRID_SIZE + 2
     assert np.array_equal(frame, env.render())
     before = frame.copy()
     env.reset()
@@ -124,7 +124,7 @@ def test_every_world_has_a_picture(world):
 
 
 def test_kinds_of_cells_look_different():
-    frame, env = shown(CAVE, "rgb_array")
+    frame, env = rendered(CAVE, "rgb_array")
     corners = {}
     for row, column in ((0, 2), (0, 3), (1, 1), (2, 2), (2, 4), (3, 0), (4, 0)):
         kind = CellKind(int(env.world.layout.kind[0, row, column]))
@@ -132,28 +132,28 @@ def test_kinds_of_cells_look_different():
     assert len(set(corners.values())) == len(corners) == 7
 
 
-def test_the_agent_is_where_the_state_is():
-    frame, env = shown("toy", "rgb_array", [1, 1, 3])
+def test_the_agent_is_drawn_in_the_cell_of_its_state():
+    frame, env = rendered("toy", "rgb_array", [1, 1, 3])
     agents = (frame == (0xC2, 0x25, 0x5C)).all(axis=2)
     rows, columns = np.nonzero(agents)
-    size = env._picture.cell
+    size = env._renderer.cell
     assert set(rows // size) == {1}
-    assert set((columns - env._picture.left) // size) == {2}
+    assert set((columns - env._renderer.left) // size) == {2}
 
 
 def test_values_are_written_in_their_cells():
     """The same map with another value differs in that cell only."""
-    one, env = shown("S.A\n\nA = treasure 1\n", "rgb_array")
-    other, _ = shown("S.A\n\nA = treasure 28\n", "rgb_array")
+    one, env = rendered("S.A\n\nA = treasure 1\n", "rgb_array")
+    other, _ = rendered("S.A\n\nA = treasure 28\n", "rgb_array")
     rows, columns = np.nonzero((one != other).any(axis=2))
     assert len(rows)
-    assert set((columns - env._picture.left) // env._picture.cell) == {2}
-    assert set(rows // env._picture.cell) == {0}
+    assert set((columns - env._renderer.left) // env._renderer.cell) == {2}
+    assert set(rows // env._renderer.cell) == {0}
 
 
-def test_small_cells_have_their_values_beside_them():
+def test_values_of_small_cells_are_next_to_them():
     plain = "S" + "." * 39 + "\n" + ("." * 40 + "\n") * 38 + "." * 20 + "A" + "." * 19 + "\n\nA = treasure "
-    one, other = (shown(plain + value, "rgb_array")[0] for value in ("1", "2"))
+    one, other = (rendered(plain + value, "rgb_array")[0] for value in ("1", "2"))
     rows, columns = np.nonzero((one != other).any(axis=2))
     assert len(rows)
     assert columns.min() >= 21 * 16
@@ -172,9 +172,9 @@ def test_cells_get_darker_with_every_visit():
     assert len(set(reds)) == 4
 
 
-def test_bars_are_at_the_sides_that_are_closed():
-    frame, env = shown(CAVE, "rgb_array")
-    size, left = env._picture.cell, env._picture.left
+def test_bars_are_drawn_at_closed_sides():
+    frame, env = rendered(CAVE, "rgb_array")
+    size, left = env._renderer.cell, env._renderer.left
     wall = (0x3D, 0x46, 0x57)
     puddle = frame[3 * size : 4 * size, left : left + size]
     assert (puddle[0, size // 2] == wall).all()
@@ -185,44 +185,44 @@ def test_bars_are_at_the_sides_that_are_closed():
     assert all((treasure[at] == wall).all() for at in ((-1, size // 2), (size // 2, 0), (size // 2, -1)))
 
 
-def test_a_large_world_has_a_picture_of_reasonable_size():
-    frame, env = shown("deep-sea", "rgb_array", [1], depth=700)
-    assert env._picture.cell == 1
+def test_a_large_world_has_an_image_of_limited_size():
+    frame, env = rendered("deep-sea", "rgb_array", [1], depth=700)
+    assert env._renderer.cell == 1
     assert frame.shape == (728, 700, 3)
-    frame, _ = shown("chain", "rgb_array", [0], length=100_000)
+    frame, _ = rendered("chain", "rgb_array", [0], length=100_000)
     assert max(frame.shape) < 700
 
 
-def test_long_rows_are_folded():
-    sheet = sheet_of(wl.make_world("chain", length=LONGEST_ROW))
-    assert (sheet.rows, sheet.columns) == (1, LONGEST_ROW)
-    sheet = sheet_of(wl.make_world("chain", length=60))
-    assert (sheet.rows, sheet.columns) == (8, 8)
-    assert (sheet.row[59], sheet.column[59]) == (7, 3)
-    assert sheet.kind[0, 7].tolist() == [0, 0, 0, CellKind.REWARD] + [CellKind.WALL] * 4
+def test_long_rows_are_wrapped():
+    layout = display_layout(wl.make_world("chain", length=MAX_ROW_LENGTH))
+    assert (layout.rows, layout.columns) == (1, MAX_ROW_LENGTH)
+    layout = display_layout(wl.make_world("chain", length=60))
+    assert (layout.rows, layout.columns) == (8, 8)
+    assert (layout.row[59], layout.column[59]) == (7, 3)
+    assert layout.kind[0, 7].tolist() == [0, 0, 0, CellKind.REWARD] + [CellKind.WALL] * 4
 
 
-def test_a_world_without_a_layout_is_drawn_all_the_same():
+def test_a_world_without_a_layout_is_drawn():
     toy = wl.make_world("toy")
     world = World(name="bare", mdp=toy.mdp, defaults=toy.defaults, action_names=toy.action_names, r_max=1.0)
-    text, _ = shown(world, "ansi", [1])
+    text, _ = rendered(world, "ansi", [1])
     assert text.splitlines()[0] == "S@" + "." * 23
-    frame, env = shown(world, "rgb_array", [1])
+    frame, env = rendered(world, "rgb_array", [1])
     assert frame.shape[2] == 3
     assert env.reset()[1] == {"prob": 1.0}
 
 
-def test_cells_add_up_over_layers():
-    sheet = sheet_of(wl.make_world("deep-sea", depth=3))
+def test_values_are_aggregated_over_layers():
+    layout = display_layout(wl.make_world("deep-sea", depth=3))
     values = np.arange(18, dtype=float)
     values[2:4] = np.nan
-    total, largest = by_cell(sheet, values, largest=False), by_cell(sheet, values, largest=True)
+    total, largest = by_cell(layout, values, largest=False), by_cell(layout, values, largest=True)
     assert total[0, 0] == 1
     assert largest[2, 1] == 15
     assert np.isnan(total[0, 1])
     assert np.isnan(largest[0, 2])
-    picture = Picture(sheet)
-    assert picture.frame(0, np.zeros(18, dtype=np.int64), "").shape == (picture.height, picture.width, 3)
+    renderer = Renderer(layout)
+    assert renderer.frame(0, np.zeros(18, dtype=np.int64), "").shape == (renderer.height, renderer.width, 3)
 
 
 # --- Modes -----------------------------------------------------------------------------------------
@@ -235,14 +235,14 @@ def test_frames_can_be_collected():
     assert [frame.shape for frame in env.render()] == [(388, 360, 3)] * 2
 
 
-def test_rendering_without_a_mode_says_so():
+def test_rendering_without_a_mode_warns():
     env = WorldEnv("toy")
     env.reset()
     with pytest.warns(UserWarning, match="render_mode='rgb_array', 'ansi' or 'human'"):
         assert env.render() is None
 
 
-def test_a_window_shows_what_the_picture_is(monkeypatch):
+def test_a_window_shows_the_image(monkeypatch):
     pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     env = gym.make("wanderlust/ToyExample-v0", render_mode="human")
@@ -250,13 +250,13 @@ def test_a_window_shows_what_the_picture_is(monkeypatch):
     env.step(1)
     on_screen = pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
     inner = env.unwrapped
-    assert np.array_equal(on_screen, inner._picture.frame(1, inner.visits, inner._title))
+    assert np.array_equal(on_screen, inner._renderer.frame(1, inner.visits, inner._title))
     env.close()
     assert pygame.display.get_surface() is None
     env.close()
 
 
-def test_without_pygame_there_is_advice():
+def test_missing_pygame_names_the_extra():
     code = """
 import sys
 sys.modules["pygame"] = None

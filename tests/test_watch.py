@@ -23,7 +23,7 @@ from wanderlust.cli.live_view.command import watch
 from wanderlust.cli.live_view.frame import Stage
 from wanderlust.cli.live_view.run import WatchedRun, prepared
 from wanderlust.worlds import CellKind
-from wanderlust.worlds.drawing import sheet_of
+from wanderlust.worlds.drawing import display_layout
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1]), "PYTHONUTF8": "1"}
 
@@ -158,7 +158,7 @@ def test_cells_have_the_colours_of_their_values():
 
 
 def test_half_blocks_keep_what_matters():
-    sheet = sheet_of(wl.make_world("wall"))
+    sheet = display_layout(wl.make_world("wall"))
     is_wall = sheet.kind[0] == CellKind.WALL
     paint = colours(np.zeros((50, 50)), is_wall, PROMISE)
     lines = painted(sheet, 1224, paint, fitting(50, 50, 25, 13))

@@ -1,4 +1,4 @@
-"""The worlds of the paper: their numbers, their recorded tables, and what holds for every world."""
+"""The paper's worlds against published values and recorded tables, and properties of all worlds."""
 
 import json
 import subprocess
@@ -37,7 +37,7 @@ def optimal_return(world: World) -> float:
 
 
 def transition_matrix(mdp) -> np.ndarray:
-    """[action, state, next state], ends included, as the recorded models are."""
+    """Return [action, state, next state], terminal transitions included, as in the recorded models."""
     matrix = np.zeros((mdp.n_actions, mdp.n_states, mdp.n_states))
     s, a, _ = np.indices(mdp.next_state.shape)
     np.add.at(matrix, (a, s, mdp.next_state), mdp.probability)
@@ -58,7 +58,7 @@ def transition_matrix(mdp) -> np.ndarray:
         ("noisy-deep-gridworld", 55, 55, 1.6038, (55, None), 10_000),
     ],
 )
-def test_the_numbers_of_the_paper(name, states, reachable, optimum, horizons, budget):
+def test_sizes_optima_and_defaults_of_the_paper(name, states, reachable, optimum, horizons, budget):
     world = make_world(name)
     assert world.n_states == states
     assert reachable_states(world.mdp).sum() == reachable
@@ -69,14 +69,14 @@ def test_the_numbers_of_the_paper(name, states, reachable, optimum, horizons, bu
         assert round(optimal_return(world), digits) == optimum
 
 
-def test_the_noisy_optima_of_the_published_code():
+def test_optima_of_the_published_code_in_stochastic_worlds():
     no_penalty = make_world("noisy-prison", step_penalty=0.0)
     assert round(optimal_return(no_penalty), 4) == 4.3552
     corner = optimal_values(make_world("noisy-deep-gridworld").mdp).v[0]
     assert round(float(corner), 4) == 1.5606
 
 
-def test_the_closed_forms_of_the_optima():
+def test_optima_equal_their_closed_forms():
     assert optimal_return(make_world("toy")) == pytest.approx(0.99**8)
     steps = 124
     penalties = 0.01 * (1 - 0.99**steps) / (1 - 0.99)
@@ -93,32 +93,32 @@ def test_the_closed_forms_of_the_optima():
         ("env_ds10", "deep-sea", {"depth": 10}),
     ],
 )
-def test_the_tables_are_those_of_the_published_code(file, name, options):
+def test_transitions_equal_those_of_the_published_code(file, name, options):
     recorded = np.load(GOLDEN / f"{file}.npz")
     world = make_world(name, **options)
     np.testing.assert_array_equal(world.mdp.next_state[:, :, 0], recorded["NS"])
     np.testing.assert_array_equal(world.mdp.reward[:, :, 0], recorded["R"])
     np.testing.assert_array_equal(world.mdp.terminal[:, :, 0], recorded["D"].astype(bool))
     assert world.mdp.deterministic
-    # κ is made of r_max, which the published code takes before the step penalty.
+    # κ depends on r_max, which the published code computes without the step penalty.
     assert world.r_max == world.reward_range[1] == recorded["rewardUB"].item()
     cells = recorded["allstates"] - (1, 1, 0)[: recorded["allstates"].shape[1]]
     np.testing.assert_array_equal(world.layout.row, cells[:, 0])
     np.testing.assert_array_equal(world.layout.column, cells[:, 1])
-    closed = world.layout.kind[0] == CellKind.WALL
-    np.testing.assert_array_equal(closed, recorded["isopen"] == 0)
+    is_wall = world.layout.kind[0] == CellKind.WALL
+    np.testing.assert_array_equal(is_wall, recorded["isopen"] == 0)
 
 
 @pytest.mark.parametrize("name", ["toy", "prison"])
-def test_noise_is_that_of_the_published_code(name):
+def test_slips_equal_those_of_the_published_code(name):
     recorded = np.load(GOLDEN / "models.npz")
-    # Their model of `prison` has no step penalty.
+    # The recorded model of `prison` has no step penalty.
     world = make_world(f"noisy-{name}", step_penalty=0.0)
     np.testing.assert_allclose(transition_matrix(world.mdp), recorded[f"{name}_P"], atol=1e-15)
     np.testing.assert_allclose(expected_reward(world.mdp), recorded[f"{name}_Rsa"], atol=1e-15)
 
 
-def test_the_chain_is_that_of_the_published_code():
+def test_the_chain_equals_that_of_the_published_code():
     recorded = np.load(GOLDEN / "models.npz")
     world = make_world("chain")
     np.testing.assert_allclose(transition_matrix(world.mdp), recorded["chain27_P"], atol=1e-15)
@@ -135,10 +135,10 @@ def test_deep_sea_of_any_depth(depth):
     world = make_world("deep-sea", depth=depth)
     assert reachable_states(world.mdp).sum() == depth * (depth + 1)
     assert (world.defaults.horizon, world.defaults.budget) == (depth, 500_000)
-    dive = 0.99 ** (depth - 1)
-    toll = 0.01 / depth * (1 - 0.99 ** (depth - 1)) / (1 - 0.99)
+    goal_reward = 0.99 ** (depth - 1)
+    penalties = 0.01 / depth * (1 - 0.99 ** (depth - 1)) / (1 - 0.99)
     treasure, bomb = (optimal_return(make_world("deep-sea", depth=depth, flag=f)) for f in ("treasure", "bomb"))
-    assert treasure == pytest.approx(dive - toll)
+    assert treasure == pytest.approx(goal_reward - penalties)
     assert bomb == 0
     assert optimal_return(world) == pytest.approx(treasure / 2)
 
@@ -147,16 +147,16 @@ def test_the_toy_example_and_its_prison():
     world = make_world("toy-example")
     assert world.defaults.horizon == 5
     assert world.state_name(6) == "(3, 1)"
-    # Between two treasures that end the episode, (3, 2) can be entered from the prison only.
+    # (3, 2) is between two terminal treasures, so it can be entered only from the prison.
     assert np.flatnonzero(~reachable_states(world.mdp)).tolist() == [7]
     assert reachable_states(make_world("toy-example", escape=1e-8).mdp).all()
-    endless = make_world("toy-example", terminal=False)
-    assert not endless.mdp.terminal.any()
-    assert reachable_states(endless.mdp).all()
-    np.testing.assert_array_equal(endless.mdp.reward, world.mdp.reward)
+    non_terminal = make_world("toy-example", terminal=False)
+    assert not non_terminal.mdp.terminal.any()
+    assert reachable_states(non_terminal.mdp).all()
+    np.testing.assert_array_equal(non_terminal.mdp.reward, world.mdp.reward)
 
 
-def test_taxi_picks_passengers_up_and_is_paid_for_them():
+def test_taxi_picks_up_passengers_and_receives_rewards():
     world = make_world("taxi")
     assert world.state_name(0) == "(1, 1) empty"
     up, at_row_2 = 2, (1 * 7 + 2) * 8
@@ -169,7 +169,7 @@ def test_taxi_picks_passengers_up_and_is_paid_for_them():
 
 
 @pytest.mark.parametrize("name", world_names())
-def test_every_world_is_sound_and_can_be_made_again(name):
+def test_every_world_is_valid_and_can_be_recreated_from_its_options(name):
     world = make_world(name)
     check_world(world)
     assert world.name == name
@@ -181,10 +181,10 @@ def test_every_world_is_sound_and_can_be_made_again(name):
     for original in (explicit, noisy, twice):
         again = make_world(original.name, **json.loads(json.dumps(original.options)))
         assert again.defaults == original.defaults
-        for mine, yours in zip(original.mdp, again.mdp, strict=True):
-            np.testing.assert_array_equal(mine, yours)
-    for mine, yours in zip(world.mdp, explicit.mdp, strict=True):
-        np.testing.assert_array_equal(mine, yours)
+        for expected, actual in zip(original.mdp, again.mdp, strict=True):
+            np.testing.assert_array_equal(actual, expected)
+    for expected, actual in zip(world.mdp, explicit.mdp, strict=True):
+        np.testing.assert_array_equal(actual, expected)
     assert world.defaults == explicit.defaults
 
 
@@ -195,11 +195,11 @@ def test_every_option_is_documented(name):
         assert option.type is not None
 
 
-chances = st.tuples(*[st.integers(0, 10)] * 3).filter(any).map(lambda t: tuple(x / sum(t) for x in t))
+probabilities = st.tuples(*[st.integers(0, 10)] * 3).filter(any).map(lambda t: tuple(x / sum(t) for x in t))
 
 
 @settings(max_examples=60, deadline=None)
-@given(random_mdps(), chances)
+@given(random_mdps(), probabilities)
 def test_slips_mix_the_three_kinds_of_outcome(mdp, mix):
     success, random, stay = mix
     slipping = slip_mdp(mdp, success=success, random=random, stay=stay)
@@ -207,13 +207,13 @@ def test_slips_mix_the_three_kinds_of_outcome(mdp, mix):
     matrix = transition_matrix(mdp)
     expected = success * matrix + random * matrix.mean(axis=0) + stay * np.eye(mdp.n_states)
     np.testing.assert_allclose(transition_matrix(slipping), expected, atol=1e-14)
-    pay = expected_reward(mdp)
-    mixed_pay = (success + stay) * pay + random * pay.mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(expected_reward(slipping), mixed_pay, atol=1e-14)
-    ends = (mdp.probability * mdp.terminal).sum(axis=2)
-    mixed_ends = (success + stay) * ends + random * ends.mean(axis=1, keepdims=True)
+    reward = expected_reward(mdp)
+    mixed_reward = (success + stay) * reward + random * reward.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(expected_reward(slipping), mixed_reward, atol=1e-14)
+    terminal = (mdp.probability * mdp.terminal).sum(axis=2)
+    mixed_terminal = (success + stay) * terminal + random * terminal.mean(axis=1, keepdims=True)
     found = (slipping.probability * slipping.terminal).sum(axis=2)
-    np.testing.assert_allclose(found, mixed_ends, atol=1e-14)
+    np.testing.assert_allclose(found, mixed_terminal, atol=1e-14)
     for s in range(mdp.n_states):
         for a in range(mdp.n_actions):
             possible = np.flatnonzero(slipping.probability[s, a])
@@ -227,18 +227,18 @@ def test_certain_success_changes_nothing():
     for name in ("prison", "chain"):
         world = make_world(name)
         same = with_slips(world, success=1.0, random=0.0, stay=0.0)
-        for mine, yours in zip(world.mdp, same.mdp, strict=True):
-            np.testing.assert_array_equal(mine, yours)
+        for expected, actual in zip(world.mdp, same.mdp, strict=True):
+            np.testing.assert_array_equal(actual, expected)
 
 
-def test_noise_brings_the_settings_of_the_paper():
+def test_slips_set_the_defaults_of_the_paper():
     noisy = make_world("noisy-toy").defaults
     assert (noisy.learning_rate, noisy.gamma_w, noisy.replay) == (0.1, 0.9, "full")
     assert make_world("chain", slips=[0.9, 0.05, 0.05]).defaults.gamma_w == 0.999
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "error", "sentence"),
+    ("name", "options", "error", "message"),
     [
         ("tyo", {}, UnknownName, "Did you mean 'toy'"),
         ("toy", {"escape": 0.1}, UnknownName, "unknown option of world 'toy' 'escape'"),
@@ -259,40 +259,40 @@ def test_noise_brings_the_settings_of_the_paper():
         ("toy", {"slips": [0.9, 0.3, 0.3]}, InvalidSetting, "must sum to 1"),
     ],
 )
-def test_bad_names_and_options_are_explained(name, options, error, sentence):
+def test_invalid_names_and_options(name, options, error, message):
     with pytest.raises(error) as caught:
         make_world(name, **options)
-    assert sentence in str(caught.value)
+    assert message in str(caught.value)
 
 
-def broken(**arrays):
+def with_arrays(**arrays):
     world = make_world("toy")
     return replace(world, mdp=world.mdp._replace(**arrays))
 
 
-def changed(name, index, value):
+def with_entry(name, index, value):
     array = getattr(make_world("toy").mdp, name).copy()
     array[index] = value
-    return broken(**{name: array})
+    return with_arrays(**{name: array})
 
 
 @pytest.mark.parametrize(
-    ("world", "sentence"),
+    ("world", "message"),
     [
-        (changed("probability", (3, 1, 0), 0.5), "got 0.5 at state 3, action 1"),
-        (changed("probability", (3, 1, 0), np.nan), "probability must be in [0, 1], got nan"),
+        (with_entry("probability", (3, 1, 0), 0.5), "got 0.5 at state 3, action 1"),
+        (with_entry("probability", (3, 1, 0), np.nan), "probability must be in [0, 1], got nan"),
         (
-            changed("next_state", (2, 0, 0), 25),
+            with_entry("next_state", (2, 0, 0), 25),
             "next_state must be from 0 to 24, got 25 at state 2, action 0",
         ),
-        (changed("reward", (2, 0, 0), np.inf), "reward must be finite"),
-        (changed("start", 0, 0.0), "start must sum to 1, got 0"),
-        (broken(start=np.ones(3)), "start must have the shape (25,)"),
-        (broken(reward=np.zeros((25, 4, 2))), "reward must have the shape (25, 4, 1)"),
-        (broken(reward=np.zeros((25, 4, 1), dtype=np.float32)), "reward must be an array of float64"),
-        (broken(next_state=np.zeros((25, 4), dtype=np.int32)), "[state, action, outcome]"),
-        (broken(next_state=np.zeros((25, 4, 1), dtype=np.int32)), "no action leads away"),
-        (replace(make_world("toy"), action_names=("left",)), "4 actions need as many names"),
+        (with_entry("reward", (2, 0, 0), np.inf), "reward must be finite"),
+        (with_entry("start", 0, 0.0), "start must sum to 1, got 0"),
+        (with_arrays(start=np.ones(3)), "start must have the shape (25,)"),
+        (with_arrays(reward=np.zeros((25, 4, 2))), "reward must have the shape (25, 4, 1)"),
+        (with_arrays(reward=np.zeros((25, 4, 1), dtype=np.float32)), "reward must be an array of float64"),
+        (with_arrays(next_state=np.zeros((25, 4), dtype=np.int32)), "[state, action, outcome]"),
+        (with_arrays(next_state=np.zeros((25, 4, 1), dtype=np.int32)), "no action leads away"),
+        (replace(make_world("toy"), action_names=("left",)), "action_names must have 4 names"),
         (replace(make_world("toy"), r_max=np.inf), "r_max"),
         (replace(make_world("toy"), layout=make_world("wall").layout), "each of 25 states"),
         (
@@ -312,41 +312,41 @@ def changed(name, index, value):
         ),
     ],
 )
-def test_the_checker_names_what_is_wrong(world, sentence):
+def test_check_world_names_the_problem(world, message):
     with pytest.raises(InvalidWorld) as caught:
         check_world(world)
     assert str(caught.value).startswith("world 'toy': ")
-    assert sentence in str(caught.value)
+    assert message in str(caught.value)
 
 
 @settings(max_examples=40, deadline=None)
 @given(random_mdps())
-def test_the_checker_accepts_what_can_be_left(mdp):
-    goes_somewhere = reachable_states(mdp).sum() > (mdp.start > 0).sum()
-    if goes_somewhere or mdp.n_states == 1:
+def test_check_mdp_accepts_starts_that_can_be_left(mdp):
+    leaves_start = reachable_states(mdp).sum() > (mdp.start > 0).sum()
+    if leaves_start or mdp.n_states == 1:
         check_mdp(mdp)
 
 
-def test_worlds_of_ones_own(monkeypatch):
+def test_user_defined_worlds(monkeypatch):
     monkeypatch.setattr(registry_module, "_FACTORIES", dict(registry_module._FACTORIES))
 
-    def corridor(*, cells: Annotated[int, "how long it is"] = 3) -> World:
+    def corridor(*, cells: Annotated[int, "number of cells"] = 3) -> World:
         return make_world("S" + "." * (cells - 2) + "A\n\nA = treasure 1\n")
 
     register_world("corridor", corridor)
     world = make_world("corridor", cells=9)
     assert (world.name, world.n_states, world.options) == ("corridor", 9, {"cells": 9})
     assert "corridor" in world_names()
-    assert world_options("corridor")[0].meaning == "how long it is"
+    assert world_options("corridor")[0].meaning == "number of cells"
     with pytest.raises(InvalidSetting, match="exists"):
         register_world("corridor", corridor)
     with pytest.raises(InvalidSetting, match="needs a default"):
         register_world("other", lambda cells: make_world("toy"))
-    with pytest.raises(InvalidSetting, match="one by one"):
+    with pytest.raises(InvalidSetting, match="must be a named parameter"):
         register_world("other", lambda **options: make_world("toy"))
     with pytest.raises(InvalidSetting, match="name must be"):
         register_world("a.toml", corridor)
-    register_world("broken", lambda: changed("reward", (0, 0, 0), np.nan))
+    register_world("broken", lambda: with_entry("reward", (0, 0, 0), np.nan))
     with pytest.raises(InvalidWorld, match="'broken': reward must be finite"):
         make_world("broken")
 

@@ -86,13 +86,13 @@ class Environment:
         return {name: value for name, value in given.items() if value is not None}
 
     def make(self) -> Tabular:
-        """Return a new environment with its states and actions numbered."""
-        from wanderlust.envs.by_name import numbered
+        """Return a new environment with discrete states and actions."""
+        from wanderlust.envs.by_name import tabular_from_options
         from wanderlust.envs.make import make_environment
 
         env = make_environment(self.name, **self.options)
         try:
-            return numbered(env, self.encoder_options)
+            return tabular_from_options(env, self.encoder_options)
         except (InvalidEnvironment, InvalidSetting) as error:
             # The sentence speaks of parameters, but those who read it here have options.
             raise type(error)(f"{error} {_AS_OPTIONS}") from error

@@ -1,1 +1,1 @@
-"""What everything else is built on: errors, archives, Markov decision processes, planning."""
+"""Foundations: error classes, checked archive files, tabular Markov decision processes, exact planning."""

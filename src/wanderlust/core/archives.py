@@ -1,7 +1,7 @@
-"""Files that are there as a whole or not at all, and archives: plain arrays and one JSON text, sealed by a checksum.
+"""Atomic file writes, and archives: NumPy arrays with JSON metadata and a checksum.
 
-A file is written beside its place, forced to the disk, and then renamed, so that a reader sees a whole file or none,
-whenever the power goes. An archive is NumPy's; nothing is ever unpickled.
+A file is written under a temporary name in the same folder, flushed to disk and then renamed. A reader therefore sees
+a complete file or none, even after a power failure. Archives are NumPy `.npz` files; nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any, BinaryIO
 import numpy as np
 
 PARTIAL = ".partial"
-"""How the names of files end that are not finished yet."""
-_ABOUT, _SEAL = "about", "checksum"
+"""The suffix of files that are still being written."""
+_METADATA, _CHECKSUM = "about", "checksum"
 
 
 @contextlib.contextmanager
-def written_whole(path: Path) -> Iterator[BinaryIO]:
-    """Give a file to write to, which takes the place of `path` once all is written; after an error nothing does."""
-    partial = beside(path)
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file that replaces `path` when the block ends; after an error `path` is unchanged."""
+    partial = partial_path(path)
     try:
         with partial.open("xb") as file:
             yield file
@@ -34,40 +34,40 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
-    _force_folder(path.parent)
+    _sync_folder(path.parent)
 
 
-def beside(path: Path) -> Path:
-    """Return where a file is written before it takes its place."""
+def partial_path(path: Path) -> Path:
+    """Return a unique temporary path in the folder of `path`."""
     return path.with_name(f".{path.stem}.{os.getpid()}.{uuid.uuid4().hex[:8]}{PARTIAL}")
 
 
-def write_archive(path: Path, about: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Write arrays, and what is to be said about them as plain values."""
-    sealed = json.dumps({**about, _SEAL: _checksum(about, arrays)})
-    with written_whole(path) as file:
-        np.savez_compressed(file, **{_ABOUT: np.array(sealed), **arrays})
+def write_archive(path: Path, metadata: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write arrays together with metadata that JSON can represent."""
+    text = json.dumps({**metadata, _CHECKSUM: _checksum(metadata, arrays)})
+    with atomic_write(path) as file:
+        np.savez_compressed(file, **{_METADATA: np.array(text), **arrays})
 
 
 def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what `write_archive` was given; a damaged file makes zipfile, NumPy and this raise almost anything."""
-    # Opened here, since NumPy leaves files that it cannot read open.
+    """Return the metadata, checksum included, and the arrays; a damaged file can raise almost any exception."""
+    # Opened here because NumPy does not close files that it cannot read.
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
-    about = json.loads(str(arrays.pop(_ABOUT)))
-    if not isinstance(about, dict):
-        raise TypeError("its description is not a table of values")
-    return about, arrays
+    metadata = json.loads(str(arrays.pop(_METADATA)))
+    if not isinstance(metadata, dict):
+        raise TypeError("its metadata is not a JSON object")
+    return metadata, arrays
 
 
-def is_intact(about: dict[str, Any], arrays: Mapping[str, Any]) -> bool:
-    """Take the seal off and tell whether it fits."""
-    seal: str | None = about.pop(_SEAL, None)
-    return seal == _checksum(about, arrays)
+def is_intact(metadata: dict[str, Any], arrays: Mapping[str, Any]) -> bool:
+    """Remove the checksum from the metadata and return whether it is correct."""
+    stored: str | None = metadata.pop(_CHECKSUM, None)
+    return stored == _checksum(metadata, arrays)
 
 
-def _checksum(about: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+def _checksum(metadata: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype} {array.shape}".encode())
@@ -75,8 +75,8 @@ def _checksum(about: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def _force_folder(folder: Path) -> None:
-    """Force a rename to the disk, on systems that can."""
+def _sync_folder(folder: Path) -> None:
+    """Flush a rename to disk, on systems that support it."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,7 +1,6 @@
-"""Errors that say what was wrong, where, and what would be right.
+"""Error classes, and checks whose messages say what is wrong, where, and what is valid.
 
-Everything that a caller can get wrong raises a `WanderlustError`, which is a `ValueError`. The helpers
-below keep the sentences alike everywhere.
+All invalid input raises a `WanderlustError`, which is a `ValueError`. The check functions keep the messages uniform.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from typing import Any
 
 
 class WanderlustError(ValueError):
-    """Base of every error that bad input raises."""
+    """Base class of all errors that invalid input raises."""
 
     agent: Any = None
-    """The agent as it was when learning ended with this error, if it did."""
+    """The agent at the time of the error, if the error was raised during training."""
 
 
 class UnknownName(WanderlustError):
@@ -36,31 +35,31 @@ class InvalidWorld(WanderlustError):
 
 
 class InvalidExplorer(WanderlustError):
-    """An explorer class that does not keep to the protocol."""
+    """An explorer class that does not implement the protocol."""
 
 
 class InvalidObservation(WanderlustError):
-    """A state, action or reward that cannot have come from the environment described."""
+    """A state, action or reward that is not valid in the environment."""
 
 
 class InvalidEnvironment(WanderlustError):
-    """A Gymnasium environment that cannot be used as it is; the message says what to give with it."""
+    """A Gymnasium environment that cannot be used as it is; the message names the missing options."""
 
 
 class EnvironmentFailed(WanderlustError):
-    """An environment that raised an error of its own, which is this one's cause."""
+    """An environment that raised an exception, stored as `__cause__`."""
 
 
 class MissingPackage(WanderlustError):
-    """A package that is needed only for what was asked; the message says how to install it."""
+    """An optional package that the requested feature needs; the message says how to install it."""
 
 
 class BadFile(WanderlustError):
-    """A stored file that is damaged, foreign, or from a newer version."""
+    """A stored file that is damaged, of another kind, or from a newer version."""
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
-    """Return the error for a misspelt name, with the known names and the closest of them."""
+    """Return the error for an unknown name, with the known names and the closest match."""
     names = sorted(known)
     close = difflib.get_close_matches(str(name), names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -76,7 +75,7 @@ def check_number(
     open_low: bool = False,
     open_high: bool = False,
 ) -> float:
-    """Return `value` as a finite float inside the given range, or raise `InvalidSetting`."""
+    """Return `value` as a finite float in the given range, or raise `InvalidSetting`."""
     valid = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
     try:
         number = float(value)
@@ -104,7 +103,7 @@ def check_integer(name: str, value: Any, *, low: int, high: int | None = None) -
 
 def check_flag(name: str, value: Any) -> bool:
     """Return `value` if it is True or False, or raise `InvalidSetting`."""
-    # By its name, since NumPy is not to be imported for an error: `wanderlust --help` would take half as long again.
+    # NumPy's bool is recognised by its name: importing NumPy here would make `wanderlust --help` 50 % slower.
     if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
         raise InvalidSetting(f"{name} must be True or False, got {value!r}.")
     return bool(value)

@@ -1,12 +1,12 @@
 """A finite Markov decision process as five arrays.
 
-Taking action `a` in state `s` leads to one of `K` outcomes. Outcome `k` has `probability[s, a, k]`, leads to
-`next_state[s, a, k]`, pays `reward[s, a, k]` and ends the episode if `terminal[s, a, k]`. This is the content of
-Gymnasium's `P[s][a]` with every list padded to `K` by outcomes of probability zero. `start[s]` is the
-probability that an episode begins in `s`.
+Action `a` in state `s` has `K` possible outcomes. Outcome `k` has `probability[s, a, k]`, leads to
+`next_state[s, a, k]`, gives `reward[s, a, k]` and terminates the episode if `terminal[s, a, k]`. This is Gymnasium's
+`P[s][a]` with every list padded to `K` outcomes by outcomes of probability zero. `start[s]` is the probability that
+an episode starts in `s`.
 
-In the worlds of the paper the reward is paid *for acting in a state*, and the step is terminal when the state
-acted in is a terminal one: a treasure eight moves away takes nine steps.
+In the paper's worlds the reward is r(s, a): it is received *for acting in a state*, not for entering it. A step
+terminates the episode if the state acted in is terminal, so a treasure eight moves away takes nine steps.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ class TabularMDP(NamedTuple):
 
     @property
     def n_outcomes(self) -> int:
-        """The largest number of outcomes of any state and action."""
+        """K, the maximum number of outcomes of a state-action pair."""
         return int(self.next_state.shape[2])
 
     @property
     def deterministic(self) -> bool:
-        """Whether the first outcome of every action is certain (the start may still be random)."""
+        """Whether the first outcome of every action has probability 1 (the start state may be random)."""
         return bool(np.all(self.probability[:, :, 0] == 1.0))
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """The smallest and the largest reward that any possible outcome pays."""
+        """The minimum and maximum reward of all outcomes with positive probability."""
         possible = self.reward[self.probability > 0]
         return float(possible.min()), float(possible.max())
 
@@ -60,7 +60,7 @@ class TabularMDP(NamedTuple):
 def deterministic_mdp(
     next_state: NDArray[np.integer], reward: FloatArray, terminal: BoolArray, start: FloatArray
 ) -> TabularMDP:
-    """Return the MDP whose action `a` in state `s` surely leads to `next_state[s, a]`."""
+    """Return the MDP in which action `a` in state `s` always leads to `next_state[s, a]`."""
     return TabularMDP(
         probability=np.ones((*next_state.shape, 1)),
         next_state=np.ascontiguousarray(next_state[:, :, None], dtype=np.int32),

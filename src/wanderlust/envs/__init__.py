@@ -1,1 +1,1 @@
-"""Gymnasium environments: our worlds as environments, and any environment with numbered states and actions."""
+"""Gymnasium: the built-in worlds as environments, and a wrapper that makes any environment tabular."""

@@ -1,4 +1,4 @@
-"""An environment's own actions, numbered from 0."""
+"""Action spaces as a finite set of actions with indices from 0."""
 
 from __future__ import annotations
 
@@ -15,59 +15,59 @@ from wanderlust.envs.bins import Counts, bin_counts
 MAX_ACTIONS = 10_000
 
 
-class Actions(NamedTuple):
-    """How many actions there are, and what the environment takes for each number."""
+class DiscreteActions(NamedTuple):
+    """The number of actions, and a function from an action index to the environment's action."""
 
     n: int
     decode: Callable[[int], Any]
 
 
-def numbered_actions(space: Space[Any], action_bins: Counts | None) -> Actions:
-    """Return the actions of a space in order; of several parts, the last varies fastest."""
+def discrete_actions(space: Space[Any], action_bins: Counts | None) -> DiscreteActions:
+    """Return the actions of a space; if an action has several components, the last one varies fastest."""
     if isinstance(space, Box):
         return _from_box(space, action_bins)
     if action_bins is not None:
-        raise InvalidSetting(f"action_bins is for actions that are a Box, but the environment's are {space}.")
+        raise InvalidSetting(f"action_bins requires a Box action space, but the environment's is {space}.")
     if isinstance(space, Discrete):
         first = int(space.start)
-        return Actions(_checked(int(space.n), space), lambda number: first + number)
+        return DiscreteActions(_check_size(int(space.n), space), lambda index: first + index)
     if isinstance(space, MultiDiscrete | MultiBinary):
         sizes = np.full(space.shape, 2) if isinstance(space, MultiBinary) else np.asarray(space.nvec)
         start = np.zeros(sizes.shape, np.int64) if isinstance(space, MultiBinary) else np.asarray(space.start)
-        shape, dtype = tuple(int(n) for n in sizes.ravel()), space.dtype
-        grid = sizes.shape
+        flat_sizes, dtype, shape = tuple(int(n) for n in sizes.ravel()), space.dtype, sizes.shape
 
-        def parts(number: int) -> Any:
-            return (np.array(np.unravel_index(number, shape)).reshape(grid) + start).astype(dtype)
+        def decode(index: int) -> Any:
+            return (np.array(np.unravel_index(index, flat_sizes)).reshape(shape) + start).astype(dtype)
 
-        return Actions(_checked(_product(shape), space), parts)
+        return DiscreteActions(_check_size(_product(flat_sizes), space), decode)
     raise InvalidEnvironment(
-        f"actions of the space {space} cannot be numbered; they must be Discrete, MultiDiscrete, MultiBinary or a Box. "
-        "Wrap the environment in a gymnasium.ActionWrapper that has such actions."
+        f"the action space {space} is not supported; it must be Discrete, MultiDiscrete, MultiBinary or a Box. "
+        "Wrap the environment in a gymnasium.ActionWrapper with such a space."
     )
 
 
-def _from_box(space: Box, action_bins: Counts | None) -> Actions:
+def _from_box(space: Box, action_bins: Counts | None) -> DiscreteActions:
     if action_bins is None:
         raise InvalidEnvironment(
-            f"the environment's actions are continuous, {space}; say into how many values to cut each dimension, such "
-            "as action_bins=5."
+            f"the environment's action space is continuous, {space}; set the number of values per dimension, such as "
+            "action_bins=5."
         )
     counts = bin_counts("action_bins", action_bins, int(np.prod(space.shape)))
     low, high = space.low.astype(np.float64).ravel(), space.high.astype(np.float64).ravel()
     for i in np.flatnonzero(~np.isfinite(low) | ~np.isfinite(high)):
         raise InvalidEnvironment(
-            f"dimension {i} of the actions is unbounded ({low[i]:g} to {high[i]:g}), so it cannot be cut; wrap the "
-            "environment in gymnasium.wrappers.RescaleAction first."
+            f"dimension {i} of the actions is unbounded ({low[i]:g} to {high[i]:g}), so it cannot be discretized; wrap "
+            "the environment in gymnasium.wrappers.RescaleAction first."
         )
     levels = [_levels(a, b, n) for a, b, n in zip(low, high, counts, strict=True)]
     sizes = tuple(int(n) for n in counts)
 
-    def point(number: int) -> Any:
-        place = np.unravel_index(number, sizes)
-        return np.array([values[i] for values, i in zip(levels, place, strict=True)], space.dtype).reshape(space.shape)
+    def decode(index: int) -> Any:
+        position = np.unravel_index(index, sizes)
+        values = [level[i] for level, i in zip(levels, position, strict=True)]
+        return np.array(values, space.dtype).reshape(space.shape)
 
-    return Actions(_checked(_product(sizes), space), point)
+    return DiscreteActions(_check_size(_product(sizes), space), decode)
 
 
 def _levels(low: float, high: float, n: int) -> Any:
@@ -78,10 +78,10 @@ def _product(sizes: tuple[int, ...]) -> int:
     return int(np.prod([float(n) for n in sizes])) if sizes else 1
 
 
-def _checked(n: int, space: Space[Any]) -> int:
+def _check_size(n: int, space: Space[Any]) -> int:
     if n > MAX_ACTIONS:
         raise InvalidEnvironment(
-            f"the environment has {n:,} actions, {space}; at most {MAX_ACTIONS:,} can be numbered. Use fewer bins, or "
-            "a wrapper with fewer actions."
+            f"the environment has {n:,} actions, {space}; the maximum is {MAX_ACTIONS:,}. Use fewer bins, or a wrapper "
+            "with fewer actions."
         )
     return n

@@ -1,4 +1,4 @@
-"""Boxes of real numbers as a grid of bins, and as evenly spaced actions."""
+"""Discretization of Box observations into a grid of bins."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, InvalidSetting, check_integer, check_number
 
 MAX_BINS = 1_000_000
-# Some environments write the largest 32-bit float for "no bound".
-_NO_BOUND = 1e30
+# Some environments use the largest 32-bit float for "unbounded".
+_UNBOUNDED = 1e30
 
 Counts = int | Sequence[int]
 Bounds = Sequence[tuple[float, float] | None] | Mapping[int, tuple[float, float]]
 
 
 class Bins:
-    """A box cut into bins of equal width in every dimension; what lies beyond a bound is in the bin next to it."""
+    """A Box with bins of equal width in each dimension; values beyond a bound belong to the outermost bin."""
 
     def __init__(self, space: Box, bins: Counts, bounds: Bounds | None = None) -> None:
         size = int(np.prod(space.shape))
@@ -31,35 +31,35 @@ class Bins:
 
     @property
     def n_cells(self) -> int:
-        """The number of cells of the whole grid."""
+        """The total number of cells of the grid."""
         return int(np.prod([int(count) for count in self.counts]))
 
     def key_of(self, observation: Any) -> tuple[int, ...]:
-        """Return the bin of every dimension."""
+        """Return the state key: the bin index of each dimension."""
         point = np.asarray(observation, np.float64).ravel()
         if point.shape != self.low.shape or np.isnan(point).any():
             raise InvalidObservation(
                 f"an observation must be {len(self.low)} numbers, none of them NaN, got {observation!r}."
             )
-        # Clipped before it becomes a whole number: infinity would not fit into one.
-        place = np.clip((point - self.low) * self._scale, 0, self._last)
-        return tuple(place.astype(np.int64).tolist())
+        # Clipped before the conversion to integers, because infinity has no integer value.
+        position = np.clip((point - self.low) * self._scale, 0, self._last)
+        return tuple(position.astype(np.int64).tolist())
 
     def describe(self, key: tuple[int, ...]) -> str:
-        """Return the interval of every dimension, such as "[-0.6, -0.5] × [0, 0.01]"."""
+        """Return the interval of each dimension, such as "[-0.6, -0.5] × [0, 0.01]"."""
         width = (self.high - self.low) / self.counts
         first = self.low + np.array(key) * width
         return " × ".join(f"[{low:.4g}, {high:.4g}]" for low, high in zip(first, first + width, strict=True))
 
 
-def bin_counts(name: str, given: Counts, size: int) -> NDArray[np.int64]:
+def bin_counts(name: str, bins: Counts, size: int) -> NDArray[np.int64]:
     """Return the number of bins of each dimension."""
-    if isinstance(given, int | np.integer):
-        given = [int(given)] * size
+    if isinstance(bins, int | np.integer):
+        bins = [int(bins)] * size
     try:
-        counts = [check_integer(f"{name} of dimension {i}", n, low=1, high=MAX_BINS) for i, n in enumerate(given)]
+        counts = [check_integer(f"{name} of dimension {i}", n, low=1, high=MAX_BINS) for i, n in enumerate(bins)]
     except TypeError:
-        raise InvalidSetting(f"{name} must be a whole number or one for each dimension, got {given!r}.") from None
+        raise InvalidSetting(f"{name} must be a whole number or one for each dimension, got {bins!r}.") from None
     if len(counts) != size:
         raise InvalidSetting(f"{name} must be one number or {size}, one for each dimension, got {len(counts)}.")
     return np.array(counts, np.int64)
@@ -74,11 +74,11 @@ def _limits(space: Box, size: int, bounds: Bounds | None) -> tuple[NDArray[np.fl
             raise InvalidSetting(f"bounds of dimension {i} must be (low, high) or None, got {pair!r}.") from None
         low[i] = check_number(f"the low bound of dimension {i}", first)
         high[i] = check_number(f"the high bound of dimension {i}", last, low=low[i], open_low=True)
-    for place in np.flatnonzero((np.abs(low) > _NO_BOUND) | (np.abs(high) > _NO_BOUND)):
-        i = int(place)
+    for unbounded in np.flatnonzero((np.abs(low) > _UNBOUNDED) | (np.abs(high) > _UNBOUNDED)):
+        i = int(unbounded)
         raise InvalidEnvironment(
-            f"dimension {i} of the observation is unbounded ({low[i]:g} to {high[i]:g}), so it cannot be cut into "
-            f"bins; say where to cut: bounds={{{i}: (low, high)}}. What lies beyond is counted to the outermost bin."
+            f"dimension {i} of the observation is unbounded ({low[i]:g} to {high[i]:g}), so it cannot be divided into "
+            f"bins; set its bounds: bounds={{{i}: (low, high)}}. Values beyond them belong to the outermost bin."
         )
     return low, high
 

@@ -1,4 +1,4 @@
-"""Environments and what tells their states as a command line or a stored run has them: names and plain values."""
+"""Tabular environments from names and plain option values, as on the command line and in stored runs."""
 
 from __future__ import annotations
 
@@ -13,38 +13,39 @@ from wanderlust.envs.make import make_environment
 from wanderlust.envs.tabular import Tabular
 
 ENCODER_OPTIONS = ("key", "bins", "bounds", "action_bins", "reset_seed")
-"""What can be said on how states and actions are told; see `wl.tabular`."""
+"""The options of `wl.tabular`."""
 _INFO = "info:"
 _HASH = "hash"
 
 
 def tabular_by_name(name: str, options: Mapping[str, Any], encoder_options: Mapping[str, Any]) -> Tabular:
-    """Return a new environment with its states and actions numbered."""
-    return numbered(make_environment(name, **options), encoder_options)
+    """Return a new environment by its name, wrapped in `Tabular`."""
+    return tabular_from_options(make_environment(name, **options), encoder_options)
 
 
-def numbered(env: Env[Any, Any], encoder_options: Mapping[str, Any]) -> Tabular:
-    """Return an environment with its states and actions numbered.
+def tabular_from_options(env: Env[Any, Any], encoder_options: Mapping[str, Any]) -> Tabular:
+    """Return an environment wrapped in `Tabular`.
 
-    `encoder_options` is what `wl.tabular` takes, as plain values: a key is 'hash', 'info:field' or 'module:function'; bounds
-    are named by their dimension, {'1': [-3, 3]}.
+    `encoder_options` are the options of `wl.tabular` as plain values: a key is 'hash', 'info:field' or
+    'module:function', and bounds have their dimension as a string key, {'1': [-3, 3]}.
     """
-    check_options("what tells the states of an environment", encoder_options, ENCODER_OPTIONS)
-    given = dict(encoder_options)
-    if isinstance(given.get("key"), str):
-        given["key"] = _key(given["key"])
-    if isinstance(given.get("bounds"), Mapping):
-        given["bounds"] = {int(dimension): tuple(pair) for dimension, pair in given["bounds"].items()}
-    return Tabular(env, **given)
+    check_options("wl.tabular", encoder_options, ENCODER_OPTIONS)
+    options = dict(encoder_options)
+    if isinstance(options.get("key"), str):
+        options["key"] = _load_key(options["key"])
+    if isinstance(options.get("bounds"), Mapping):
+        options["bounds"] = {int(dimension): tuple(pair) for dimension, pair in options["bounds"].items()}
+    return Tabular(env, **options)
 
 
 def module_of(name: str) -> str | None:
-    """Return the module that 'module:something' names, if it names one; 'info:field' does not."""
+    """Return the module of a name 'module:attribute', or None for other names, including 'info:field'."""
     module, colon, _ = name.partition(":")
     return module if colon and f"{module}:" != _INFO else None
 
 
-def _key(key: str) -> Any:
+def _load_key(key: str) -> Any:
+    """Return 'hash' and 'info:field' unchanged, and the function that 'module:function' names."""
     module = module_of(key)
     if module is None or key == _HASH:
         return key
@@ -53,5 +54,5 @@ def _key(key: str) -> Any:
         return getattr(importlib.import_module(module), function_name)
     except Exception as error:
         raise UnknownName(
-            f"key {key!r} must be 'hash', 'info:field' or 'module:function', and there is no such function: {error}"
+            f"key {key!r} must be 'hash', 'info:field' or 'module:function'; there is no such function: {error}"
         ) from error

@@ -1,4 +1,4 @@
-"""The exact model of an environment that offers one, as a world: optimal values, discovery, sample complexity."""
+"""Conversion of a Gymnasium environment with a known model into a `World`."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ _HORIZON, _BUDGET = 1_000, 100_000
 
 
 def world_from_gym(env: Env[Any, Any] | str, **options: Any) -> World:
-    """Return the world that an environment's own model describes, as those of Gymnasium's toy-text family do.
+    """Return the world of an environment with a transition table, such as Gymnasium's toy-text environments.
 
-    The model is `env.unwrapped.P[state][action]`, a list of (probability, next state, reward, terminated). Where
-    episodes start is taken from `initial_state_distrib`, or else observed in many resets. The horizon is the spec's
-    `max_episode_steps`. `options` are for `gymnasium.make`, if a name is given.
+    The table is `env.unwrapped.P[state][action]`, a list of (probability, next state, reward, terminated). The start
+    distribution is `initial_state_distrib`, or estimated from many resets. The horizon is the spec's
+    `max_episode_steps`. If `env` is a name, `options` are passed to `gymnasium.make`.
     """
-    made = make_environment(env, **options)
-    model = getattr(made.unwrapped, "P", None)
-    name = type(made.unwrapped).__name__ if made.spec is None else str(made.spec.id)
+    env = make_environment(env, **options)
+    model = getattr(env.unwrapped, "P", None)
+    name = type(env.unwrapped).__name__ if env.spec is None else str(env.spec.id)
     if not isinstance(model, Mapping | Sequence) or len(model) == 0:
         raise InvalidEnvironment(
             f"{name} has no model: env.unwrapped.P must be the table of all transitions, as in FrozenLake, "
-            "CliffWalking and Taxi. `wl.learn` needs none."
+            "CliffWalking and Taxi. `wl.learn` works without a model."
         )
-    mdp = _mdp_of(model, name)
-    mdp = mdp._replace(start=_starts(made, mdp.n_states, name))
+    mdp = _mdp_from_model(model, name)
+    mdp = mdp._replace(start=_start_distribution(env, mdp.n_states, name))
     try:
-        # Before merging, which takes an outcome without alternatives for certain.
+        # Before merging, which sets the probability of a single outcome to 1.
         check_mdp(mdp)
     except InvalidWorld as error:
         raise InvalidWorld(f"{name}: {error}") from None
     mdp = merge_outcomes(mdp)
-    horizon = None if made.spec is None else made.spec.max_episode_steps
+    horizon = None if env.spec is None else env.spec.max_episode_steps
     world = World(
         name=name,
         mdp=mdp,
@@ -54,7 +54,7 @@ def world_from_gym(env: Env[Any, Any] | str, **options: Any) -> World:
     return world
 
 
-def _mdp_of(model: Any, name: str) -> TabularMDP:
+def _mdp_from_model(model: Any, name: str) -> TabularMDP:
     n_states = len(model)
     rows = [_outcomes(model, state, name) for state in range(n_states)]
     n_actions = len(rows[0])
@@ -67,11 +67,10 @@ def _mdp_of(model: Any, name: str) -> TabularMDP:
             raise InvalidWorld(f"{name}: state {state} has {len(row)} actions in P, but state 0 has {n_actions}.")
         for action, outcomes in enumerate(row):
             for k, outcome in enumerate(outcomes):
-                place = (state, action, k)
+                i = (state, action, k)
                 try:
-                    chance, following, paid, ends = outcome
-                    probability[place], next_state[place] = chance, operator.index(following)
-                    reward[place], terminal[place] = paid, bool(ends)
+                    probability[i], successor, reward[i], terminated = outcome
+                    next_state[i], terminal[i] = operator.index(successor), bool(terminated)
                 except (TypeError, ValueError, OverflowError):
                     raise InvalidWorld(
                         f"{name}: P[{state}][{action}] must list (probability, next state, reward, terminated), "
@@ -88,14 +87,14 @@ def _outcomes(model: Any, state: int, name: str) -> list[list[Any]]:
     except (KeyError, IndexError, TypeError):
         raise InvalidWorld(f"{name}: P must have every state from 0 and every action from 0; see P[{state}].") from None
     if not outcomes or not all(outcomes):
-        raise InvalidWorld(f"{name}: in state {state} of P there is an action without outcomes, or none at all.")
+        raise InvalidWorld(f"{name}: P[{state}] has no actions, or an action without outcomes.")
     return outcomes
 
 
-def _starts(env: Env[Any, Any], n_states: int, name: str) -> FloatArray:
-    given = getattr(env.unwrapped, "initial_state_distrib", None)
-    if given is not None:
-        start = np.asarray(given, np.float64).ravel()
+def _start_distribution(env: Env[Any, Any], n_states: int, name: str) -> FloatArray:
+    distribution = getattr(env.unwrapped, "initial_state_distrib", None)
+    if distribution is not None:
+        start = np.asarray(distribution, np.float64).ravel()
         total = float(start.sum())
         if start.shape != (n_states,) or not abs(total - 1.0) < 1e-6:
             raise InvalidWorld(

@@ -1,4 +1,4 @@
-"""States by number: each key, whatever it is, gets the next number when it is first met."""
+"""State keys and their indices: a new state key gets the next index."""
 
 from __future__ import annotations
 
@@ -20,90 +20,90 @@ _BYTES = "bytes"
 
 
 class StateKeys:
-    """The keys of all states met so far, numbered from 0 in the order in which they were met."""
+    """The keys of all states discovered so far; a state's index is the position of its key."""
 
     def __init__(self, keys: Sequence[Hashable] = ()) -> None:
         self._keys = list(keys)
-        self._numbers = {key: number for number, key in enumerate(self._keys)}
+        self._indices = {key: index for index, key in enumerate(self._keys)}
 
     def __len__(self) -> int:
         return len(self._keys)
 
-    def number_of(self, key: Hashable) -> int:
-        """Return the number of a key, giving it the next one when it is new."""
-        number = self._numbers.setdefault(key, len(self._keys))
-        if number == len(self._keys):
+    def add(self, key: Hashable) -> int:
+        """Return the index of a key; a new key gets the next index."""
+        index = self._indices.setdefault(key, len(self._keys))
+        if index == len(self._keys):
             self._keys.append(key)
-        return number
+        return index
 
     def find(self, key: Hashable) -> int:
-        """Return the number of a key, or, of one never met, the number that nothing has yet."""
-        return self._numbers.get(key, len(self._keys))
+        """Return the index of a key, or `len(self)` if the key is unknown."""
+        return self._indices.get(key, len(self._keys))
 
-    def key_of(self, number: int) -> Hashable:
-        """Return the key that has a number."""
-        if not 0 <= number < len(self._keys):
+    def key_of(self, index: int) -> Hashable:
+        """Return the key of a state index."""
+        if not 0 <= index < len(self._keys):
             raise InvalidObservation(
-                f"there is no state {number!r}; the {len(self._keys):,} states met so far are numbered from 0."
+                f"there is no state {index!r}; {len(self._keys):,} states were discovered so far, with indices from 0."
             )
-        return self._keys[number]
+        return self._keys[index]
 
     def to_array(self) -> NDArray[np.uint8]:
-        """Return all keys as bytes of JSON, for a file; `from_array` reads them."""
+        """Return all keys as the bytes of a JSON text, for `from_array`."""
         text = json.dumps([_to_json(key) for key in self._keys], separators=(",", ":"))
         return np.frombuffer(text.encode(), np.uint8)
 
     @classmethod
     def from_array(cls, stored: NDArray[np.uint8]) -> StateKeys:
-        """Return the keys that `to_array` wrote."""
+        """Return the keys stored by `to_array`."""
         try:
             return cls([_from_json(key) for key in json.loads(stored.tobytes().decode())])
         except (TypeError, ValueError) as error:
-            raise BadFile(f"the keys of the states cannot be read ({error}).") from error
+            raise BadFile(f"the state keys cannot be read ({error}).") from error
 
 
-def content_of(observation: Any) -> Hashable:
-    """Return what an observation holds, as plain numbers, texts and tuples; large arrays as their bytes."""
+def state_key(observation: Any) -> Hashable:
+    """Return an observation as a hashable state key: numbers, strings and tuples of them; large arrays as bytes."""
     if isinstance(observation, np.ndarray):
         if observation.size <= _SMALL_ARRAY and observation.dtype.kind in "biuf":
-            return content_of(observation.ravel().tolist())
+            return state_key(observation.ravel().tolist())
         return observation.tobytes()
     if isinstance(observation, np.generic):
-        return content_of(observation.item())
+        return state_key(observation.item())
     if isinstance(observation, dict):
-        return tuple((str(name), content_of(observation[name])) for name in sorted(observation, key=str))
+        return tuple((str(name), state_key(observation[name])) for name in sorted(observation, key=str))
     if isinstance(observation, list | tuple):
-        return tuple(content_of(part) for part in observation)
+        return tuple(state_key(part) for part in observation)
     if isinstance(observation, float) and math.isnan(observation):
-        raise InvalidObservation("the observation has NaN in it, which is no state that could ever be met again.")
+        raise InvalidObservation("the observation contains NaN, which equals no other value, so it cannot be a state.")
     if isinstance(observation, frozenset):
-        return tuple(sorted((content_of(part) for part in observation), key=repr))
+        return tuple(sorted((state_key(part) for part in observation), key=repr))
     if isinstance(observation, Enum):
         return observation.name
     if is_dataclass(observation) and not isinstance(observation, type):
-        return content_of({field.name: getattr(observation, field.name) for field in fields(observation)})
-    if (why := _unfit(observation)) is not None:
+        return state_key({field.name: getattr(observation, field.name) for field in fields(observation)})
+    if (reason := _unusable(observation)) is not None:
         raise InvalidObservation(
-            f"a state cannot be told by {type(observation).__name__}, {why}: {_shown(observation)}. "
-            "Give key= a function that makes numbers, texts, bytes or tuples of them from an observation."
+            f"{type(observation).__name__} cannot be a state key, because {reason}: {_short_repr(observation)}. "
+            "Set key= to a function that returns numbers, strings, bytes or tuples of them."
         )
     return observation  # type: ignore[no-any-return]
 
 
-def _unfit(observation: Any) -> str | None:
-    """Return why something tells no state, if it does not."""
+def _unusable(observation: Any) -> str | None:
+    """Return why a value cannot be a state key, or None if it can."""
     try:
         hash(observation)
     except TypeError:
-        return "which is not hashable"
-    # Python's own `hash` of an object is where it lies in memory.
-    by_place: Any = object.__hash__
-    if observation is not None and type(observation).__hash__ is by_place:
-        return "of which every one differs from every other, so that no state would ever be met again"
+        return "it is not hashable"
+    # The default hash of an object is derived from its address in memory.
+    default_hash: Any = object.__hash__
+    if observation is not None and type(observation).__hash__ is default_hash:
+        return "it is compared by identity, so that no state would be visited twice"
     return None
 
 
-def _shown(value: object) -> str:
+def _short_repr(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -116,7 +116,7 @@ def _to_json(key: Any) -> Any:
     if isinstance(key, tuple):
         return [_to_json(part) for part in key]
     raise InvalidObservation(
-        f"states told by {type(key).__name__} cannot be saved: {_shown(key)}. Make the keys numbers, texts, bytes "
+        f"state keys of type {type(key).__name__} cannot be saved: {_short_repr(key)}. Use numbers, strings, bytes "
         "or tuples of them."
     )
 

@@ -1,11 +1,10 @@
-"""Any Gymnasium environment with numbered states and actions.
+"""A wrapper that gives any Gymnasium environment discrete states and actions.
 
     env = wl.tabular(gym.make("MountainCar-v0"), bins=(24, 24))
     env = wl.tabular("FrozenLake-v1")
     env = wl.tabular(gym.make("MiniGrid-DoorKey-6x6-v0"), key="hash", reset_seed=0)
 
-States get their numbers in the order in which they are met, so there may be any number of them, known beforehand or
-not.
+States get their indices in the order in which they are discovered, so their number need not be known in advance.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import TimeLimit
 
 from wanderlust.core.errors import InvalidObservation, check_integer
-from wanderlust.envs.actions import numbered_actions
+from wanderlust.envs.actions import discrete_actions
 from wanderlust.envs.bins import Bounds, Counts
 from wanderlust.envs.encoders import Key, make_encoder
-from wanderlust.envs.make import copy_of, make_environment
+from wanderlust.envs.make import copy_environment, make_environment
 from wanderlust.envs.state_keys import MAX_STATES, StateKeys
 
 
 class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """An environment whose observations are the numbers of its states and whose actions are numbered from 0."""
+    """An environment whose observations are state indices and whose actions are action indices, both from 0."""
 
     def __init__(
         self,
@@ -41,59 +40,59 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         action_bins: Counts | None = None,
         reset_seed: int | None = None,
     ) -> None:
-        self.given: dict[str, Any] = {
+        self.encoder_options: dict[str, Any] = {
             "key": key,
             "bins": bins,
             "bounds": bounds,
             "action_bins": action_bins,
             "reset_seed": reset_seed,
         }
-        """What it was made with."""
-        RecordConstructorArgs.__init__(self, **self.given)
+        """The constructor's options."""
+        RecordConstructorArgs.__init__(self, **self.encoder_options)
         Wrapper.__init__(self, env)
         self.reset_seed = None if reset_seed is None else check_integer("reset_seed", reset_seed, low=0)
-        self._telling = make_encoder(env, key, bins, bounds)
-        self._actions = numbered_actions(env.action_space, action_bins)
+        self._encoder = make_encoder(env, key, bins, bounds)
+        self._actions = discrete_actions(env.action_space, action_bins)
         self.keys = StateKeys()
-        """The keys of all states met so far."""
+        """The keys of all states discovered so far."""
         self.adds_new_states = True
-        """Whether a state met for the first time gets a number; otherwise all of them share the next number."""
-        self.observation_space = Discrete(min(self._telling.n_states or MAX_STATES, MAX_STATES))
+        """Whether a new state gets an index of its own; if not, all new states share the index `n_states`."""
+        self.observation_space = Discrete(min(self._encoder.n_states or MAX_STATES, MAX_STATES))
         self.action_space = Discrete(self._actions.n)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
-        """Start an episode; with `reset_seed`, always from that seed, so that layout and chance are the same again."""
+        """Start an episode; with `reset_seed`, always with that seed, so that all episodes have the same randomness."""
         seed = self.reset_seed if self.reset_seed is not None else seed
         observation, info = self.env.reset(seed=seed, options=options)
         return self.state_of(observation, info), info
 
     def step(self, action: int) -> tuple[int, Any, bool, bool, dict[str, Any]]:
-        """Take an action by its number."""
+        """Take an action given by its index."""
         observation, reward, terminated, truncated, info = self.env.step(self.action_of(action))
         return self.state_of(observation, info), reward, terminated, truncated, info
 
     def state_of(self, observation: Any, info: dict[str, Any] | None = None) -> int:
-        """Return the number of the state that an observation tells."""
-        key = self._telling.key(observation, {} if info is None else info)
-        return self.keys.number_of(key) if self.adds_new_states else self.keys.find(key)
+        """Return the state index of an observation."""
+        key = self._encoder.key(observation, {} if info is None else info)
+        return self.keys.add(key) if self.adds_new_states else self.keys.find(key)
 
     def key_of(self, state: int) -> Hashable:
-        """Return what a state is told by: the observation, its bins, its hash, or what `key` made of it."""
+        """Return the state key: the observation, its bins, its hash, or the result of `key`."""
         return self.keys.key_of(operator.index(state))
 
     def describe(self, state: int) -> str:
-        """Return a state in words: its key, or the intervals of its bins."""
-        return self._telling.describe(self.key_of(state))
+        """Return a readable description of a state: its key, or the intervals of its bins."""
+        return self._encoder.describe(self.key_of(state))
 
-    def action_of(self, number: int) -> Any:
-        """Return the environment's own action that has a number."""
-        if not isinstance(number, int | np.integer) or not 0 <= number < self._actions.n:
-            raise InvalidObservation(f"action must be a whole number from 0 to {self._actions.n - 1}, got {number!r}.")
-        return self._actions.decode(int(number))
+    def action_of(self, index: int) -> Any:
+        """Return the wrapped environment's action for an action index."""
+        if not isinstance(index, int | np.integer) or not 0 <= index < self._actions.n:
+            raise InvalidObservation(f"action must be a whole number from 0 to {self._actions.n - 1}, got {index!r}.")
+        return self._actions.decode(int(index))
 
     @property
     def n_states(self) -> int:
-        """How many states were met so far."""
+        """The number of states discovered so far."""
         return len(self.keys)
 
     @property
@@ -103,13 +102,13 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     @property
     def name(self) -> str:
-        """The environment's id, or its class where it has none."""
+        """The environment's id, or the name of its class if it has none."""
         spec = self.env.spec
         return type(self.env.unwrapped).__name__ if spec is None else str(spec.id)
 
     @property
     def horizon(self) -> int | None:
-        """After how many steps episodes are cut off, if that is known."""
+        """The number of steps after which episodes are truncated, or None if unknown."""
         spec, env = self.env.spec, self.env
         if spec is not None and spec.max_episode_steps is not None:
             return int(spec.max_episode_steps)
@@ -120,10 +119,10 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return None
 
     def copy(self, env: Env[Any, Any] | None = None) -> Tabular:
-        """Return a second environment of the same kind that shares this one's numbers and gives out no new ones."""
+        """Return a copy, or `env` with the same encoding, that shares the state indices and adds no new states."""
         if isinstance(env, Tabular):
             env = env.env
-        other = Tabular(copy_of(self.env) if env is None else env, **self.given)
+        other = Tabular(copy_environment(self.env) if env is None else env, **self.encoder_options)
         other.keys, other.adds_new_states = self.keys, False
         return other
 
@@ -137,20 +136,21 @@ def tabular(
     action_bins: Counts | None = None,
     reset_seed: int | None = None,
 ) -> Tabular:
-    """Return an environment, or the one of that name, with its states and actions numbered.
+    """Return an environment, given as such or by its name, with discrete states and actions.
 
-    Observations that are Discrete, MultiDiscrete, MultiBinary, Text, or a Tuple or Dict of those are states as they
-    are. Otherwise say what tells a state:
+    Observations that are Discrete, MultiDiscrete, MultiBinary, Text, or a Tuple or Dict of those are used as state
+    keys directly. For other observations, set the state encoding:
 
-    * `key="hash"`: the environment's own hash of its whole state if it has one, as MiniGrid's have (together with the
-      mission and what is carried, which that leaves out); else the content of the observation.
-    * `key="info:field"`: a field of the info.
-    * `key=function`: whatever it makes of (observation) or (observation, info): numbers, texts, bytes, tuples of them.
-    * `bins=20` or `bins=(20, 10)`: a Box cut into so many bins in each dimension; `bounds` says where an unbounded
-      dimension is cut off, one (low, high) or None for each, or {dimension: (low, high)}.
+    * `key="hash"`: the environment's `hash()` of its state if it has one, as in MiniGrid (together with the mission
+      and the carried object, which that hash does not include); otherwise the content of the observation.
+    * `key="info:field"`: a field of `info`.
+    * `key=function`: the result of a function of (observation) or (observation, info): numbers, strings, bytes, or
+      tuples of them.
+    * `bins=20` or `bins=(20, 10)`: the number of bins per dimension of a Box; `bounds` limits unbounded dimensions,
+      with (low, high) or None for each, or {dimension: (low, high)}.
 
-    Actions that are a Box are cut into `action_bins` evenly spaced values in each dimension, the bounds included.
-    With `reset_seed` every episode starts from that seed: the same layout, and the same chance, each time.
+    `action_bins` is the number of evenly spaced values, bounds included, per dimension of a Box action space.
+    With `reset_seed` every episode starts with that seed: the same layout and the same randomness each time.
     """
-    given = make_environment(env)
-    return Tabular(given, key=key, bins=bins, bounds=bounds, action_bins=action_bins, reset_seed=reset_seed)
+    env = make_environment(env)
+    return Tabular(env, key=key, bins=bins, bounds=bounds, action_bins=action_bins, reset_seed=reset_seed)

@@ -1,4 +1,4 @@
-"""A window that shows pictures: the render mode "human"."""
+"""The window of the render mode "human"."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from wanderlust.core.errors import InvalidSetting
 
 
 class Window:
-    """Opens with its first picture, and takes as much time for each as its rate demands."""
+    """A window that opens with the first frame and limits the frame rate."""
 
-    def __init__(self, title: str, pictures_per_second: int) -> None:
+    def __init__(self, title: str, fps: int) -> None:
         self.title = title
-        self.pictures_per_second = pictures_per_second
+        self.fps = fps
         self._surface: Any = None
         self._clock: Any = None
         _pygame()
 
-    def show(self, picture: NDArray[np.uint8]) -> None:
-        """Show a picture [row, column, colour]."""
+    def show(self, frame: NDArray[np.uint8]) -> None:
+        """Show a frame [row, column, colour]."""
         pygame = _pygame()
-        size = picture.shape[1], picture.shape[0]
+        size = frame.shape[1], frame.shape[0]
         if self._surface is None:
             pygame.display.init()
             pygame.display.set_caption(f"wanderlust: {self.title}")
             self._surface = pygame.display.set_mode(size)
             self._clock = pygame.time.Clock()
-        self._surface.blit(pygame.image.frombuffer(picture.tobytes(), size, "RGB"), (0, 0))
+        self._surface.blit(pygame.image.frombuffer(frame.tobytes(), size, "RGB"), (0, 0))
         pygame.event.pump()
         pygame.display.flip()
-        self._clock.tick(self.pictures_per_second)
+        self._clock.tick(self.fps)
 
     def close(self) -> None:
-        """Close the window; showing another picture opens it again."""
+        """Close the window; the next frame opens it again."""
         if self._surface is not None:
             _pygame().display.quit()
             self._surface = self._clock = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy has no window of its own until it shows something.
+        # A copy opens its own window with its first frame.
         return {**self.__dict__, "_surface": None, "_clock": None}
 
 

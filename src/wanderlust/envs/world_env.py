@@ -1,11 +1,10 @@
 """A world as a Gymnasium environment.
 
-The observation is the number of the state. The reward is paid for acting in a state, and the step that acts in a
-terminal state is the one that ends the episode (see `wanderlust.core.mdp`); what is observed after it is the next state of
-that transition, which means nothing, as everywhere in Gymnasium.
+The observation is the state index. The reward is received for acting in a state, and a step that acts in a terminal
+state terminates the episode (see `wanderlust.core.mdp`). The observation after termination has no meaning.
 
-`info` tells where the agent is (`row` and `column`, counted from 0, and `layer`, such as "bomb", where a world has
-several) and `prob`, how probable the outcome was.
+`info` contains the position of the agent (`row` and `column`, counted from 0, and `layer`, such as "bomb", if the
+world has several layers) and the probability of the outcome, `prob`.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
 from wanderlust.core.errors import InvalidMap, InvalidObservation, InvalidSetting, check_choice
-from wanderlust.envs.registration import GRID_ID, HORIZON_OF_THE_WORLD
-from wanderlust.envs.rendering import Picture
+from wanderlust.envs.registration import GRID_ID, WORLD_HORIZON
+from wanderlust.envs.rendering import Renderer
 from wanderlust.envs.window import Window
 from wanderlust.worlds import Layout, World, make_world
-from wanderlust.worlds.drawing import sheet_of, text_map
+from wanderlust.worlds.drawing import display_layout, text_map
 
 Transitions = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 
 
 class WorldEnv(gymnasium.Env[Any, Any]):
-    """Any world, to act in step by step: one by name with its options, or a `World` of your own."""
+    """The environment of any world, given by its name and options or as a `World`."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 8}  # type: ignore[misc]
 
     def __init__(self, world: World | str | Path, *, render_mode: str | None = None, **options: Any) -> None:
         if isinstance(world, World) and options:
-            raise InvalidSetting(f"options are for a world that is given by its name, got {', '.join(options)}.")
+            raise InvalidSetting(f"options are only for a world given by its name, got {', '.join(options)}.")
         self.world = world if isinstance(world, World) else make_world(world, **options)
         if render_mode is not None:
             check_choice("render_mode", render_mode, self.metadata["render_modes"])
@@ -45,46 +44,48 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self.observation_space = Discrete(self.world.n_states)
         self.action_space = Discrete(self.world.n_actions)
         self.visits: NDArray[np.int64] = np.zeros(self.world.n_states, dtype=np.int64)
-        """[state]: how often an action was taken in each, in all episodes."""
-        self._starts = np.flatnonzero(self.world.mdp.start)
+        """[state]: the number of actions taken in each state, over all episodes."""
+        self._start_states = np.flatnonzero(self.world.mdp.start)
         self._state: int | None = None
-        self._shown = 0
+        self._shown_state = 0
         self._caption = ""
         self._episode_steps = 0
         self._episode_return = 0.0
         self._window = Window(self.world.name, self.metadata["render_fps"]) if render_mode == "human" else None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
-        """Begin an episode where the world begins its episodes; there are no options."""
+        """Start an episode in a state drawn from the start distribution; there are no options."""
         super().reset(seed=seed)
         if options:
             raise InvalidSetting(f"reset takes no options, got {', '.join(map(repr, options))}.")
-        starts, mdp = self._starts, self.world.mdp
-        self._state = state = int(starts[self._draw(mdp.start[starts])])
+        starts, mdp = self._start_states, self.world.mdp
+        self._state = state = int(starts[self._sample(mdp.start[starts])])
         self._episode_steps, self._episode_return = 0, 0.0
         self._show(state, "start")
         return state, self._info(state, float(mdp.start[state]))
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Take an action; the world's horizon is the business of the `TimeLimit` that `gymnasium.make` puts around."""
+        """Take an action; episodes are truncated by the `TimeLimit` wrapper that `gymnasium.make` adds."""
         state, mdp = self._state, self.world.mdp
         if state is None:
-            raise InvalidObservation("no episode is under way: call reset() first, and again after each end.")
+            raise InvalidObservation("the episode has not started or is over: call reset() first.")
         if not self.action_space.contains(action):
             names = ", ".join(f"{i} {name}" for i, name in enumerate(self.world.action_names))
             raise InvalidObservation(f"there is no action {action!r}; valid are {names}.")
-        outcome = (state, int(action), self._draw(mdp.probability[state, int(action)]))
-        following, reward, over = int(mdp.next_state[outcome]), float(mdp.reward[outcome]), bool(mdp.terminal[outcome])
+        outcome = (state, int(action), self._sample(mdp.probability[state, int(action)]))
+        next_state, reward = int(mdp.next_state[outcome]), float(mdp.reward[outcome])
+        terminated = bool(mdp.terminal[outcome])
         self.visits[state] += 1
-        self._state = None if over else following
+        self._state = None if terminated else next_state
         self._episode_steps += 1
         self._episode_return += reward
-        # An episode ends in the state acted in: that is where the agent is to be seen.
-        self._show(state if over else following, self.world.action_names[int(action)] + (", the end" if over else ""))
-        return following, reward, over, False, self._info(following, float(mdp.probability[outcome]))
+        # An episode terminates in the state acted in, so the agent is drawn there.
+        caption = self.world.action_names[int(action)] + (", terminated" if terminated else "")
+        self._show(state if terminated else next_state, caption)
+        return next_state, reward, terminated, False, self._info(next_state, float(mdp.probability[outcome]))
 
     def render(self) -> Any:
-        """Return the picture or the text of the present, or show it, as `render_mode` says."""
+        """Return an image or text of the current state, or show it in a window, depending on `render_mode`."""
         if self.render_mode is None:
             gymnasium.logger.warn(
                 "render() without a render_mode does nothing; make the environment with "
@@ -92,8 +93,8 @@ class WorldEnv(gymnasium.Env[Any, Any]):
             )
             return None
         if self.render_mode == "ansi":
-            return text_map(self._sheet, self._shown) + f"\n{self._title}\n"
-        frame = self._picture.frame(self._shown, self.visits, self._title)
+            return text_map(self._layout, self._shown_state) + f"\n{self._title}\n"
+        frame = self._renderer.frame(self._shown_state, self.visits, self._title)
         if self._window is None:
             return frame
         self._window.show(frame)
@@ -105,7 +106,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
             self._window.close()
 
     @cached_property
-    def P(self) -> Transitions:  # noqa: N802 (as Gymnasium's own tabular environments call it)
+    def P(self) -> Transitions:  # noqa: N802 (the name in Gymnasium's toy-text environments)
         """The dynamics: {state: {action: [(probability, next state, reward, terminated)]}}."""
         mdp = self.world.mdp
         arrays = (mdp.probability, mdp.next_state, mdp.reward, mdp.terminal)
@@ -119,24 +120,24 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         }
 
     @cached_property
-    def _sheet(self) -> Layout:
-        return sheet_of(self.world)
+    def _layout(self) -> Layout:
+        return display_layout(self.world)
 
     @cached_property
-    def _picture(self) -> Picture:
-        return Picture(self._sheet)
+    def _renderer(self) -> Renderer:
+        return Renderer(self._layout)
 
     @property
     def _title(self) -> str:
-        layer = self._sheet.layer_names[self._sheet.layer[self._shown]]
+        layer = self._layout.layer_names[self._layout.layer[self._shown_state]]
         name = f"{self.world.name}, {layer}" if layer else self.world.name
         return f"{name}   step {self._episode_steps} ({self._caption})   return {self._episode_return:.6g}"
 
-    def _draw(self, chances: NDArray[np.float64]) -> int:
-        """Draw which of several things happens; what is sure takes no random number."""
-        if chances[0] == 1.0:
+    def _sample(self, probabilities: NDArray[np.float64]) -> int:
+        """Return a random index with these probabilities; a certain outcome uses no random number."""
+        if probabilities[0] == 1.0:
             return 0
-        return int(self.np_random.choice(len(chances), p=chances))
+        return int(self.np_random.choice(len(probabilities), p=probabilities))
 
     def _info(self, state: int, probability: float) -> dict[str, Any]:
         info: dict[str, Any] = {"prob": probability}
@@ -148,13 +149,13 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         return info
 
     def _show(self, state: int, caption: str) -> None:
-        self._shown, self._caption = state, caption
+        self._shown_state, self._caption = state, caption
         if self.render_mode == "human":
             self.render()
 
 
 class GridEnv(WorldEnv):
-    """A world drawn as a text map; docs/maps.md teaches the format."""
+    """The environment of a text map; docs/maps.md describes the format."""
 
     def __init__(self, map: str | Path | None = None, *, render_mode: str | None = None, **options: Any) -> None:
         if not isinstance(map, str | Path) or not ("\n" in str(map) or str(map).endswith((".txt", ".toml"))):
@@ -165,14 +166,14 @@ class GridEnv(WorldEnv):
         super().__init__(map, render_mode=render_mode, **options)
 
 
-def within_horizon(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
-    """Return the environment as `gymnasium.make` made it, cut off at its world's horizon unless told otherwise.
+def apply_world_horizon(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """Return the environment with its world's horizon as the time limit, unless the user set another one.
 
-    The horizon depends on options such as the depth of the sea, of which `gymnasium.make` knows nothing. It puts a
-    placeholder's limit around the environment if the user gave none, and that one is replaced here.
+    The horizon depends on options such as the depth of deep sea, which `gymnasium.make` does not evaluate. It
+    therefore adds a time limit with a placeholder value, which this function replaces.
     """
-    made_as = env.spec
-    if made_as is None or made_as.max_episode_steps != HORIZON_OF_THE_WORLD or not isinstance(env, TimeLimit):
+    spec = env.spec
+    if spec is None or spec.max_episode_steps != WORLD_HORIZON or not isinstance(env, TimeLimit):
         return env
     inner = env.unwrapped
     assert isinstance(inner, WorldEnv)

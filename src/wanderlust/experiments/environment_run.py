@@ -28,9 +28,9 @@ def evaluation_env(env: Tabular, limit: int = LONGEST_EVALUATION) -> Tabular:
     """Return a second environment like this one, for a policy that may go round in circles for ever."""
     from gymnasium.wrappers import TimeLimit
 
-    from wanderlust.envs.make import copy_of
+    from wanderlust.envs.make import copy_environment
 
-    return env.copy() if env.horizon is not None else env.copy(TimeLimit(copy_of(env.env), limit))
+    return env.copy() if env.horizon is not None else env.copy(TimeLimit(copy_environment(env.env), limit))
 
 
 def train_in_environment(run: Run, stopped: Callable[[], bool], *, steps: int | None = None) -> Result:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wanderlust.core.archives import PARTIAL, beside, is_intact, read_archive, write_archive
+from wanderlust.core.archives import PARTIAL, is_intact, partial_path, read_archive, write_archive
 from wanderlust.core.errors import BadFile, WanderlustError
 from wanderlust.experiments.run import MATHEMATICS, Result, Run
 from wanderlust.version import __version__
@@ -58,7 +58,7 @@ class Store:
         """Make the folder, see that it can be written in, and sweep out what dead processes left unfinished."""
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
-            trial = beside(self.runs / "trial")
+            trial = partial_path(self.runs / "trial")
             trial.touch()
             trial.unlink()
         except OSError as error:

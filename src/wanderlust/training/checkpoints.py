@@ -145,7 +145,7 @@ def environment_identity(env: Tabular) -> dict[str, Any]:
 
 
 def _encoder_options(env: Tabular) -> dict[str, str]:
-    return {name: _as_text(value) for name, value in env.given.items() if value is not None}
+    return {name: _as_text(value) for name, value in env.encoder_options.items() if value is not None}
 
 
 def _as_text(value: Any) -> str:

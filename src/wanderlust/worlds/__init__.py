@@ -1,6 +1,6 @@
-"""Worlds: environments whose dynamics are known as tables.
+"""Worlds: environments whose dynamics are given as a tabular MDP.
 
-`make_world` makes one by name, or from a map drawn as text (see `wanderlust.worlds.grid`).
+`make_world` returns one by name or from a text map (see `wanderlust.worlds.grid`).
 """
 
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Defaults, Layout, World

@@ -1,7 +1,7 @@
-"""What a world is: dynamics, the paper's training settings, and a drawing.
+"""The `World` class: dynamics, the paper's training settings, and a layout for rendering.
 
-The dynamics are a `TabularMDP` and nothing else. `Defaults` holds the numbers the paper trains with in that
-world, and `Layout` says where every state lies on paper. Neither ever influences a transition.
+The dynamics are defined by the `TabularMDP` alone. `Defaults` holds the paper's training settings for the world, and
+`Layout` the position of each state in a drawing. Neither influences a transition.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from wanderlust.core.mdp import FloatArray, IntArray, TabularMDP
 
 GRID_ACTIONS = ("left", "right", "up", "down")
-"""The moves of every gridworld, in the order of their action numbers."""
+"""The actions of every gridworld, in the order of their indices."""
 
 
 class CellKind(IntEnum):
-    """What a cell of a drawing is. In a map's legend the same words are written in lower case."""
+    """The kind of a cell. The legend of a text map uses the same names in lower case."""
 
     FLOOR = 0
     WALL = 1
@@ -36,14 +36,14 @@ class CellKind(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Defaults:
-    """The paper's training settings of a world (Appendix A.1, A.3)."""
+    """The paper's training settings for a world (Appendix A.1, A.3)."""
 
     horizon: int
-    """Steps after which an episode is cut off: the paper's short horizon."""
+    """Steps after which an episode is truncated: the paper's short horizon."""
     budget: int
-    """Steps of the whole training."""
+    """Total number of training steps."""
     long_horizon: int | None = None
-    """The paper's long horizon, where there is one."""
+    """The paper's long horizon, if it has one."""
     discount: float = 0.99
     """γ, the discount of rewards."""
     learning_rate: float = 0.5
@@ -51,19 +51,19 @@ class Defaults:
     gamma_w: float = 0.99
     """γ_w, the discount of visitation rewards."""
     replay: Literal["full", "none"] = "full"
-    """Whether each step updates every stored pair or only the current one."""
+    """Whether each step updates all stored state-action pairs or only the current one."""
     epsilon_start: float = 1.0
-    """ε of the first step, for ε-greedy behaviour."""
+    """ε at the first step of ε-greedy exploration."""
     epsilon_end: float = 0.1
-    """ε when the budget is spent."""
+    """ε at the end of the budget."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
-    """Where each state is drawn, and what is drawn in each cell.
+    """The cell of each state, and the kind and value of each cell, for rendering.
 
-    A layer is one sheet of cells: grids have one, deep sea has one per flag and taxi one per set of
-    passengers aboard. State `s` is the cell (`row[s]`, `column[s]`), counted from 0, of sheet `layer[s]`.
+    A layer is one grid of cells: gridworlds have one, deep sea one per flag, and taxi one per set of passengers
+    on board. State `s` is the cell (`row[s]`, `column[s]`), counted from 0, of layer `layer[s]`.
     """
 
     rows: int
@@ -77,20 +77,20 @@ class Layout:
     kind: NDArray[np.uint8]
     """[layer, row, column]: a `CellKind`."""
     value: FloatArray
-    """[layer, row, column]: the cell's reward without step penalty; of a prison, the chance of escape."""
+    """[layer, row, column]: the cell's reward without step penalty; for a prison, the probability of escape."""
     layer_names: tuple[str, ...] = ("",)
-    """What a layer means, such as "bomb"; empty where there is only one."""
+    """A name for each layer, such as "bomb"; empty if there is only one layer."""
     entry: NDArray[np.uint8] | None = None
-    """[row, column]: bit `a` is set if action `a` can enter the cell; None if all can."""
+    """[row, column]: bit `a` is set if action `a` can enter the cell; None if all actions can."""
 
     @property
     def n_layers(self) -> int:
-        """The number of sheets."""
+        """The number of layers."""
         return len(self.layer_names)
 
 
 def single_layer_layout(kind: NDArray[np.uint8], value: FloatArray, entry: NDArray[np.uint8] | None = None) -> Layout:
-    """Return the layout of a grid whose state number is row · columns + column."""
+    """Return the layout of a grid whose state index is row · columns + column."""
     rows, columns = kind.shape
     row, column = np.divmod(np.arange(rows * columns, dtype=np.int32), np.int32(columns))
     return Layout(
@@ -107,18 +107,18 @@ def single_layer_layout(kind: NDArray[np.uint8], value: FloatArray, entry: NDArr
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class World:
-    """An environment that is fully known: its dynamics, its settings in the paper, and how to draw it."""
+    """An environment with a known model: its dynamics, the paper's settings for it, and its layout."""
 
     name: str
     mdp: TabularMDP
     defaults: Defaults
     action_names: tuple[str, ...]
     r_max: float
-    """r_max of the paper: the largest treasure *as written on the map*. A step penalty is not subtracted from
-    it, so it can exceed what is ever paid (`prison`: 5, although collecting it pays 4.99)."""
+    """r_max of the paper: the largest treasure *as written in the map*, without the step penalty. It can therefore
+    exceed every reward (`prison`: 5, although the reward for collecting it is 4.99)."""
     layout: Layout | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    """The options it was made with: `make_world(name, **options)` makes it again."""
+    """The options of the world: `make_world(name, **options)` returns an equal one."""
 
     @property
     def n_states(self) -> int:
@@ -132,15 +132,15 @@ class World:
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """Bounds of the reward of a step: the least that is paid, and `r_max` or the most that is paid.
+        """Bounds of the reward of a step: the minimum reward, and the maximum reward or `r_max` if it is larger.
 
-        The exact extremes are `mdp.reward_range`.
+        The exact minimum and maximum are in `mdp.reward_range`.
         """
         low, high = self.mdp.reward_range
         return low, max(high, self.r_max)
 
     def state_name(self, state: int) -> str:
-        """Return a readable name, such as "(3, 1)": row and column from 1, then the layer's name if any."""
+        """Return a readable name such as "(3, 1)": row and column counted from 1, then the layer's name if any."""
         if self.layout is None:
             return f"state {state}"
         cell = f"({self.layout.row[state] + 1}, {self.layout.column[state] + 1})"

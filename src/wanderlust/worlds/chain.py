@@ -1,9 +1,9 @@
-"""The ergodic chain (Section 4.2.4): N states in a row, an episode that never ends, and luck in every step.
+"""The ergodic chain (Section 4.2.4): N states in a row, stochastic transitions, and no terminal states.
 
-"forward" and "backward" go their way with probability p and the opposite way otherwise; "stay" stays with
-probability p and otherwise goes to either neighbour. The ends of the chain hold whoever would leave it.
-"stay" pays 1e−8 in the first state, where the agent starts, and 1 in the last. The reward is for the action:
-it is paid also when the agent slips away.
+"forward" and "backward" move as intended with probability p and in the opposite direction otherwise. "stay" stays
+with probability p and otherwise moves to either neighbour. Moving beyond an end of the chain leaves the agent there.
+"stay" gives a reward of 1e−8 in the first state, where the agent starts, and 1 in the last. The reward depends on
+the state and action only: the agent receives it even if it does not stay.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ MAX_LENGTH = 100_000
 
 def chain(
     *,
-    length: Annotated[int, "N: states of the chain"] = 27,
-    p: Annotated[float, "probability that an action does what it says"] = 0.99,
+    length: Annotated[int, "N: number of states of the chain"] = 27,
+    p: Annotated[float, "probability that an action moves as intended"] = 0.99,
 ) -> World:
-    """Return a stochastic chain without end: a tiny reward at the start, a large one at the far end."""
+    """Return a stochastic, continuing chain: a tiny reward at the start, a large one at the far end."""
     n = check_integer("length", length, low=2, high=MAX_LENGTH)
     p = check_number("p", p, low=0, high=1)
     states = np.arange(n, dtype=np.int32)
@@ -34,12 +34,12 @@ def chain(
 
     # Outcomes in the order forward, stay, backward.
     next_state = np.repeat(np.stack([forward, states, backward], axis=1)[:, None, :], 3, axis=1)
-    chance = np.array([[p, 0.0, 1 - p], [1 - p, 0.0, p], [(1 - p) / 2, p, (1 - p) / 2]])
+    probability = np.array([[p, 0.0, 1 - p], [1 - p, 0.0, p], [(1 - p) / 2, p, (1 - p) / 2]])
     reward = np.zeros((n, 3, 3))
     reward[0, STAY] = 1e-8
     reward[-1, STAY] = 1.0
     mdp = TabularMDP(
-        probability=np.repeat(chance[None], n, axis=0),
+        probability=np.repeat(probability[None], n, axis=0),
         next_state=next_state,
         reward=reward,
         terminal=np.zeros((n, 3, 3), dtype=np.bool_),

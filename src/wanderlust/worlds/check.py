@@ -1,4 +1,4 @@
-"""A checker for worlds that anyone can run, on worlds of their own as well."""
+"""Consistency checks for worlds, built-in and user-defined."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TYPES = {
 
 
 def check_world(world: World) -> None:
-    """Raise `InvalidWorld`, saying what is wrong and where, unless the world is sound."""
+    """Raise `InvalidWorld` with the first problem and its location if the world is not valid."""
     if not isinstance(world, World):
         raise InvalidWorld(f"a world must be a World, got {type(world).__name__}.")
     try:
@@ -34,7 +34,7 @@ def check_world(world: World) -> None:
 
 
 def check_mdp(mdp: TabularMDP) -> None:
-    """Raise `InvalidWorld` unless the arrays are a Markov decision process whose start can be left."""
+    """Raise `InvalidWorld` unless the arrays are a Markov decision process whose start states can be left."""
     for name, dtype in _TYPES.items():
         array = getattr(mdp, name)
         if not isinstance(array, np.ndarray) or array.dtype != dtype:
@@ -48,28 +48,28 @@ def check_mdp(mdp: TabularMDP) -> None:
             raise InvalidWorld(f"{name} must have the shape {shape} of next_state, got {getattr(mdp, name).shape}.")
     if mdp.start.shape != shape[:1]:
         raise InvalidWorld(f"start must have the shape {shape[:1]}, got {mdp.start.shape}.")
-    _complain(~((mdp.probability >= 0) & (mdp.probability <= 1)), mdp.probability, "probability", "in [0, 1]")
+    _reject(~((mdp.probability >= 0) & (mdp.probability <= 1)), mdp.probability, "probability", "in [0, 1]")
     total = mdp.probability.sum(axis=2)
-    _complain(np.abs(total - 1) > 1e-9, total, "the sum of probability over outcomes", "1")
+    _reject(np.abs(total - 1) > 1e-9, total, "the sum of probability over outcomes", "1")
     inside = (mdp.next_state >= 0) & (mdp.next_state < shape[0])
-    _complain(~inside, mdp.next_state, "next_state", f"from 0 to {shape[0] - 1}")
-    _complain(~np.isfinite(mdp.reward), mdp.reward, "reward", "finite")
-    _complain(~((mdp.start >= 0) & (mdp.start <= 1)), mdp.start, "start", "in [0, 1]")
+    _reject(~inside, mdp.next_state, "next_state", f"from 0 to {shape[0] - 1}")
+    _reject(~np.isfinite(mdp.reward), mdp.reward, "reward", "finite")
+    _reject(~((mdp.start >= 0) & (mdp.start <= 1)), mdp.start, "start", "in [0, 1]")
     if abs(mdp.start.sum() - 1) > 1e-9:
         raise InvalidWorld(f"start must sum to 1, got {mdp.start.sum():g}.")
     _check_start_can_be_left(mdp)
 
 
-def _complain(wrong: NDArray[np.bool_], values: NDArray[Any], name: str, valid: str) -> None:
-    if wrong.any():
-        where = tuple(int(i) for i in np.argwhere(wrong)[0])
+def _reject(invalid: NDArray[np.bool_], values: NDArray[Any], name: str, valid: str) -> None:
+    if invalid.any():
+        where = tuple(int(i) for i in np.argwhere(invalid)[0])
         labels = ("state", "action", "outcome")
         place = ", ".join(f"{label} {index}" for label, index in zip(labels, where, strict=False))
         raise InvalidWorld(f"{name} must be {valid}, got {values[where]} at {place}.")
 
 
 def _check_start_can_be_left(mdp: TabularMDP) -> None:
-    # A world of one state (a bandit), or one that ends at once, has nowhere to go and is sound.
+    # A world with one state (a bandit), or one that terminates at once, is valid although nothing can be reached.
     starts = np.flatnonzero(mdp.start)
     possible = mdp.probability[starts] > 0
     leaves = mdp.next_state[starts] != starts[:, None, None]
@@ -80,7 +80,7 @@ def _check_start_can_be_left(mdp: TabularMDP) -> None:
 def _check_settings(world: World) -> None:
     defaults = world.defaults
     if len(world.action_names) != world.n_actions:
-        raise InvalidWorld(f"{world.n_actions} actions need as many names, got {world.action_names}.")
+        raise InvalidWorld(f"action_names must have {world.n_actions} names, one per action, got {world.action_names}.")
     if not np.isfinite(world.r_max):
         raise InvalidWorld(f"r_max must be finite, got {world.r_max}.")
     for name in ("horizon", "budget", "long_horizon"):
@@ -94,8 +94,8 @@ def _check_settings(world: World) -> None:
         raise InvalidWorld(f"learning_rate must be in (0, 1], got {defaults.learning_rate}.")
     if not 0 <= defaults.epsilon_end <= defaults.epsilon_start <= 1:
         raise InvalidWorld(
-            "epsilon must fall within [0, 1], "
-            f"got {defaults.epsilon_start} at the start and {defaults.epsilon_end} at the end."
+            "epsilon must be in [0, 1] and must not increase, "
+            f"got epsilon_start {defaults.epsilon_start} and epsilon_end {defaults.epsilon_end}."
         )
 
 
@@ -104,13 +104,13 @@ def _check_layout(layout: Layout, n_states: int) -> None:
         array = getattr(layout, name)
         if array.shape != (n_states,):
             raise InvalidWorld(f"layout.{name} must have one entry for each of {n_states} states.")
-        _complain((array < 0) | (array >= bound), array, f"layout.{name}", f"from 0 to {bound - 1}")
-    sheet = (layout.n_layers, layout.rows, layout.columns)
+        _reject((array < 0) | (array >= bound), array, f"layout.{name}", f"from 0 to {bound - 1}")
+    shape = (layout.n_layers, layout.rows, layout.columns)
     for name in ("kind", "value"):
-        if getattr(layout, name).shape != sheet:
-            raise InvalidWorld(f"layout.{name} must have the shape {sheet}, got {getattr(layout, name).shape}.")
-    if layout.entry is not None and layout.entry.shape != sheet[1:]:
-        raise InvalidWorld(f"layout.entry must have the shape {sheet[1:]}, got {layout.entry.shape}.")
-    cells = np.ravel_multi_index((layout.layer, layout.row, layout.column), sheet)
+        if getattr(layout, name).shape != shape:
+            raise InvalidWorld(f"layout.{name} must have the shape {shape}, got {getattr(layout, name).shape}.")
+    if layout.entry is not None and layout.entry.shape != shape[1:]:
+        raise InvalidWorld(f"layout.entry must have the shape {shape[1:]}, got {layout.entry.shape}.")
+    cells = np.ravel_multi_index((layout.layer, layout.row, layout.column), shape)
     if len(np.unique(cells)) != n_states:
-        raise InvalidWorld("layout must give each state a cell of its own, got two states in one cell.")
+        raise InvalidWorld("layout must assign a separate cell to each state, got two states in one cell.")

@@ -1,11 +1,11 @@
-"""Deep sea (Osband et al.; Section 4.1.1): dive N rows, steering left or right, to a treasure or a bomb.
+"""Deep sea (Osband et al.; Section 4.1.1): descend N rows, moving left or right, to a treasure or a bomb.
 
-Every action descends one row. Only "right" at each of the N rows leads to the last cell, and each "right" on
-that diagonal costs 0.01/N, so every reward that is easy to find says: go left. What waits in the last cell is
-told by a flag that the agent sees from the start. Acting in the last row ends the episode.
+Every action moves down one row. Only "right" in each of the N rows leads to the last cell, and each "right" on that
+diagonal has a reward of −0.01/N, so all rewards that are easy to find favour "left". A flag in the state shows from
+the start whether the last cell holds the treasure or the bomb. Acting in the last row terminates the episode.
 
-State number: ((row · N) + column) · 2 + flag, from 0; flag 0 is the bomb, 1 the treasure. The cells above the
-diagonal exist as states but cannot be reached, which leaves N(N+1) that can.
+State index: ((row · N) + column) · 2 + flag; flag 0 is the bomb, 1 the treasure. The cells above the diagonal exist
+as states but cannot be reached, so N(N+1) states are reachable.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ MAX_DEPTH = 1000
 
 def deep_sea(
     *,
-    depth: Annotated[int, "N: rows and columns of the sea"] = 50,
+    depth: Annotated[int, "N: number of rows and columns"] = 50,
     flag: Annotated[
-        Literal["random", "treasure", "bomb"], "what waits in the last cell; random: drawn anew each episode"
+        Literal["random", "treasure", "bomb"], "content of the last cell; random: drawn at the start of each episode"
     ] = "random",
 ) -> World:
-    """Return a dive in which only one sequence of actions reaches the treasure."""
+    """Return deep sea, in which only one sequence of actions reaches the treasure."""
     n = check_integer("depth", depth, low=2, high=MAX_DEPTH)
     check_choice("flag", flag, ("random", "treasure", "bomb"))
     row, column, treasure = np.indices((n, n, 2), dtype=np.int32).reshape(3, -1)
 
-    below = np.minimum(row + 1, n - 1)
-    sideways = np.stack([np.maximum(column - 1, 0), np.minimum(column + 1, n - 1)], axis=1)
-    next_state = (below[:, None] * n + sideways) * 2 + treasure[:, None]
+    next_row = np.minimum(row + 1, n - 1)
+    next_column = np.stack([np.maximum(column - 1, 0), np.minimum(column + 1, n - 1)], axis=1)
+    next_state = (next_row[:, None] * n + next_column) * 2 + treasure[:, None]
 
-    at_end = (row == n - 1) & (column == n - 1)
-    reward = np.repeat(np.where(at_end, np.where(treasure == 1, 1.0, -1.0), 0.0)[:, None], 2, axis=1)
+    at_goal = (row == n - 1) & (column == n - 1)
+    reward = np.repeat(np.where(at_goal, np.where(treasure == 1, 1.0, -1.0), 0.0)[:, None], 2, axis=1)
     reward[row == column, RIGHT] -= 0.01 / n
     terminal = np.repeat((row == n - 1)[:, None], 2, axis=1)
 

@@ -1,7 +1,7 @@
-"""The gridworlds of the paper (Sections 3.1 and 4.1), drawn as maps.
+"""The gridworlds of the paper (Sections 3.1 and 4.1) as text maps.
 
-Only what the published experiments used is a default. In particular the step penalty of −0.01, which the text
-gives to all gridworlds, was not in force in `toy` and `deep-gridworld`, and the prison never let go.
+The defaults are those of the published experiments. In particular the step penalty of −0.01, which the text gives to
+all gridworlds, was not used in `toy` and `deep-gridworld`, and the prison could not be left.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from wanderlust.worlds.base import World
 from wanderlust.worlds.grid import grid_world
 
 StepPenalty = Annotated[float, "reward added to every action: zero or negative"]
-Escape = Annotated[float, "probability that an action in the prison succeeds (0: it holds for ever)"]
+Escape = Annotated[float, "probability that an action in the prison succeeds (0: the agent never leaves it)"]
 
 TOY_EXAMPLE = """\
 S..
@@ -72,7 +72,7 @@ budget = 10000
 
 
 def _wall_map() -> str:
-    """Return the 50×50 map: an L-shaped wall, with passages at its upper and its right end."""
+    """Return the 50×50 map with an L-shaped wall; there are passages at its upper and its right end."""
     cells = [["."] * 50 for _ in range(50)]
     for column in range(1, 41):
         cells[40 - 1][column - 1] = "#"
@@ -107,24 +107,24 @@ budget = 100000
     return "\n".join("".join(line) for line in cells) + "\n\n" + legend
 
 
-def _named(
+def _grid(
     name: str,
     text: str,
     options: dict[str, Any],
     *,
     step_penalty: float,
     escape: float = 0.0,
-    ends: bool = True,
+    terminal: bool = True,
 ) -> World:
     step = check_number("step_penalty", step_penalty, high=0)
     check_number("escape", escape, low=0, high=1)
-    world = grid_world(text, name=name, step=step, escape=escape, treasures_end=ends)
+    world = grid_world(text, name=name, step=step, escape=escape, treasures_end=terminal)
     return replace(world, options=options)
 
 
 def toy_example(
     *,
-    terminal: Annotated[bool, "whether collecting a treasure ends the episode"] = True,
+    terminal: Annotated[bool, "whether collecting a treasure terminates the episode"] = True,
     escape: Escape = 0.0,
     step_penalty: StepPenalty = 0.0,
 ) -> World:
@@ -132,25 +132,25 @@ def toy_example(
     if not isinstance(terminal, bool):
         raise InvalidSetting(f"terminal must be True or False, got {terminal!r}.")
     options = {"terminal": terminal, "escape": escape, "step_penalty": step_penalty}
-    return _named("toy-example", TOY_EXAMPLE, options, step_penalty=step_penalty, escape=escape, ends=terminal)
+    return _grid("toy-example", TOY_EXAMPLE, options, step_penalty=step_penalty, escape=escape, terminal=terminal)
 
 
 def toy(*, step_penalty: StepPenalty = 0.0) -> World:
-    """Return a 5×5 grid with one treasure in the far corner: sparse reward and nothing else."""
-    return _named("toy", TOY, {"step_penalty": step_penalty}, step_penalty=step_penalty)
+    """Return a 5×5 grid with one treasure in the far corner: a sparse reward without distractors."""
+    return _grid("toy", TOY, {"step_penalty": step_penalty}, step_penalty=step_penalty)
 
 
 def prison(*, escape: Escape = 0.0, step_penalty: StepPenalty = -0.01) -> World:
-    """Return a 5×5 grid with two distractors and a prison beside the best treasure."""
+    """Return a 5×5 grid with two distractors and a prison next to the best treasure."""
     options = {"escape": escape, "step_penalty": step_penalty}
-    return _named("prison", PRISON, options, step_penalty=step_penalty, escape=escape)
+    return _grid("prison", PRISON, options, step_penalty=step_penalty, escape=escape)
 
 
 def wall(*, step_penalty: StepPenalty = -0.01) -> World:
-    """Return a 50×50 grid whose best treasure lies behind a wall, 124 steps away."""
-    return _named("wall", _wall_map(), {"step_penalty": step_penalty}, step_penalty=step_penalty)
+    """Return a 50×50 grid whose best treasure is behind a wall, 124 steps away."""
+    return _grid("wall", _wall_map(), {"step_penalty": step_penalty}, step_penalty=step_penalty)
 
 
 def deep_gridworld(*, step_penalty: StepPenalty = 0.0) -> World:
-    """Return a corridor of small costs to the better treasure, which can be entered at its beginning only."""
-    return _named("deep-gridworld", DEEP_GRIDWORLD, {"step_penalty": step_penalty}, step_penalty=step_penalty)
+    """Return a corridor of small negative rewards that leads to the better treasure; it is open only at its start."""
+    return _grid("deep-gridworld", DEEP_GRIDWORLD, {"step_penalty": step_penalty}, step_penalty=step_penalty)

@@ -1,7 +1,7 @@
-"""Worlds by name, and maps as worlds.
+"""The registry of worlds, and worlds from map files.
 
-A factory is a function with keyword options that returns a `World`. Its options document themselves: annotate
-each as `Annotated[type, "one sentence"]` and give it a default.
+A factory is a function with keyword options that returns a `World`. Annotate each option as
+`Annotated[type, "one sentence"]` and give it a default; the annotation is its documentation.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FACTORIES: dict[str, WorldFactory] = {
 
 @dataclass(frozen=True)
 class WorldOption:
-    """One option of a world: its type, its default, and a sentence on what it does."""
+    """One option of a world: its type, its default, and a one-sentence description."""
 
     name: str
     type: Any
@@ -54,47 +54,47 @@ _SLIPS = WorldOption(
     "slips",
     list[float] | None,
     None,
-    "probabilities (success, random, stay): an action does as told, is replaced, or does not move the agent",
+    "probabilities (success, random, stay): the action succeeds, is replaced by a random one, or the agent stays",
 )
 
 
 def world_names() -> tuple[str, ...]:
-    """Return the names that `make_world` knows, the paper's first."""
+    """Return the registered names, the paper's worlds first."""
     return tuple(_FACTORIES)
 
 
 def world_options(name: str) -> tuple[WorldOption, ...]:
-    """Return the options of a registered world; "map" gives those of a world drawn as text."""
-    return (*_options_of(_factory(name) if name != "map" else grid_world), _SLIPS)
+    """Return the options of a registered world; "map" stands for a text map."""
+    return (*_factory_options(_factory(name) if name != "map" else grid_world), _SLIPS)
 
 
 def world_meaning(name: str) -> str:
-    """Return one line on what a registered world is."""
+    """Return a one-line description of a registered world."""
     lines = (inspect.getdoc(_factory(name)) or "").splitlines()
     line = lines[0].removeprefix("Return ") if lines else ""
     return line[:1].upper() + line[1:]
 
 
 def register_world(name: str, factory: WorldFactory, *, replace_existing: bool = False) -> None:
-    """Make `make_world(name)` call `factory`, whose parameters must be keyword options with defaults."""
+    """Register `factory` for `make_world(name)`; its parameters must be keyword options with defaults."""
     if not name or name == "map" or "\n" in name or name.endswith((".toml", ".txt")):
-        raise InvalidSetting(f"a world's name must be one line that is not 'map' nor a file name, got {name!r}.")
+        raise InvalidSetting(f"a world's name must be one line, and neither 'map' nor a file name, got {name!r}.")
     if name in _FACTORIES and not replace_existing:
-        raise InvalidSetting(f"a world named {name!r} exists; pass replace_existing=True to replace it.")
+        raise InvalidSetting(f"a world named {name!r} already exists; pass replace_existing=True to replace it.")
     for parameter in inspect.signature(factory).parameters.values():
         if parameter.kind not in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            raise InvalidSetting(f"the options of {name!r} must be named one by one, got {parameter}.")
+            raise InvalidSetting(f"each option of {name!r} must be a named parameter, got {parameter}.")
         if parameter.default is parameter.empty:
             raise InvalidSetting(f"option {parameter.name!r} of {name!r} needs a default.")
     _FACTORIES[name] = factory
 
 
 def make_world(name_or_map: str | Path, **options: Any) -> World:
-    """Return a world by its name, from a map, or from a map's file.
+    """Return a world by its name, from a text map, or from a map file.
 
-    `name_or_map` is a registered name, or a text map (a string of several lines), or a path that ends in
-    `.toml` or `.txt`; with the option `map`, which holds a text map, it is the name to give that map. Every
-    world also takes the option `slips`: see `wanderlust.worlds.slips`.
+    `name_or_map` is a registered name, a text map (a string of several lines), or a path that ends in `.toml` or
+    `.txt`. If the option `map` contains a text map, `name_or_map` is the name of the new world. All worlds have the
+    option `slips`: see `wanderlust.worlds.slips`.
     """
     slips = options.pop("slips", None)
     name = str(name_or_map)
@@ -118,7 +118,7 @@ def _from_map(text: Any, options: dict[str, Any]) -> World:
     check_options("a map", options, (option.name for option in world_options("map") if option.name != "map"))
     world = grid_world(text, **options)
     if world.name in _FACTORIES:
-        raise InvalidSetting(f"{world.name!r} is the name of a registered world; give the map another.")
+        raise InvalidSetting(f"{world.name!r} is the name of a registered world; give the map another name.")
     check_world(world)
     return world
 
@@ -142,7 +142,7 @@ def _factory(name: str) -> WorldFactory:
     return _FACTORIES[name]
 
 
-def _options_of(factory: WorldFactory) -> tuple[WorldOption, ...]:
+def _factory_options(factory: WorldFactory) -> tuple[WorldOption, ...]:
     hints = get_type_hints(factory, include_extras=True)
     options = []
     for parameter in inspect.signature(factory).parameters.values():
@@ -153,6 +153,6 @@ def _options_of(factory: WorldFactory) -> tuple[WorldOption, ...]:
     return tuple(options)
 
 
-def as_world(given: World | str | Path) -> World:
-    """Return the world itself, or the one that a name, a map or a file describes."""
-    return given if isinstance(given, World) else make_world(given)
+def as_world(world: World | str | Path) -> World:
+    """Return `world` itself if it is a `World`, otherwise `make_world(world)`."""
+    return world if isinstance(world, World) else make_world(world)

@@ -1,11 +1,11 @@
-"""Noise as a map from MDP to MDP: actions that slip (Section 4.2.5).
+"""Stochastic versions of worlds: actions that slip (Section 4.2.5).
 
-With probability `success` an action does what it says, with `random` the outcome is that of an action drawn
-uniformly from all of them (the intended one included), and with `stay` the agent does not move, while the
-reward and the end of the episode are those of the intended action.
+With probability `success` an action has its normal outcome. With probability `random` it is replaced by an action
+drawn uniformly from all actions, the intended one included. With probability `stay` the agent does not move, but the
+reward and the terminal flag are those of the intended action.
 
-The text gives probabilities that sum to two ("p, 1−p/2 stay, 1−p/2 random adjacent"); the published
-experiments used 0.9, 0.05 and 0.05 as here.
+The paper's text gives probabilities that sum to two ("p, 1−p/2 stay, 1−p/2 random adjacent"). The defaults 0.9, 0.05
+and 0.05 are those of the published experiments.
 """
 
 from __future__ import annotations
@@ -22,58 +22,57 @@ from wanderlust.worlds.base import World
 from wanderlust.worlds.gridworlds import Escape, StepPenalty, deep_gridworld, prison, toy
 from wanderlust.worlds.outcomes import merge_outcomes
 
-Success = Annotated[float, "probability that an action does what it says"]
-Random = Annotated[float, "probability that an action drawn uniformly from all takes its place"]
-Stay = Annotated[float, "probability that the agent stays where it is"]
+Success = Annotated[float, "probability that an action has its normal outcome"]
+Random = Annotated[float, "probability that an action is replaced by one drawn uniformly from all actions"]
+Stay = Annotated[float, "probability that the agent does not move"]
 
 
 def slip_mdp(mdp: TabularMDP, *, success: float = 0.9, random: float = 0.05, stay: float = 0.05) -> TabularMDP:
-    """Return the MDP in which the actions of `mdp` slip; the three probabilities must sum to 1."""
-    success, random, stay = _checked(success, random, stay)
+    """Return `mdp` with slipping actions; the three probabilities must sum to 1."""
+    success, random, stay = _check_probabilities(success, random, stay)
     n_states, n_actions, n_outcomes = mdp.probability.shape
 
-    def anyones(array: NDArray[Any]) -> NDArray[Any]:
-        """Return, for every action, the outcomes of all actions side by side."""
+    def of_all_actions(array: NDArray[Any]) -> NDArray[Any]:
+        """Return, for every action, the concatenated outcomes of all actions."""
         flat = array.reshape(n_states, 1, n_actions * n_outcomes)
         return np.broadcast_to(flat, (n_states, n_actions, n_actions * n_outcomes))
 
-    here = np.broadcast_to(np.arange(n_states, dtype=np.int32)[:, None, None], mdp.next_state.shape)
-    # Trap: in a terminal state the agent still "moves" or "stays", as in the authors' transition matrix, but
-    # here every such outcome keeps its terminal flag. Their matrix has none: solved as it stands, it would go
-    # on collecting rewards beyond the end of the episode.
+    same_state = np.broadcast_to(np.arange(n_states, dtype=np.int32)[:, None, None], mdp.next_state.shape)
+    # In a terminal state the agent still "moves" or "stays", as in the authors' transition matrix, but every outcome
+    # keeps its terminal flag. Their matrix has no terminal flags, so solving it would count rewards after termination.
     return merge_outcomes(
         TabularMDP(
             probability=np.concatenate(
                 [
                     success * mdp.probability,
-                    random / n_actions * anyones(mdp.probability),
+                    random / n_actions * of_all_actions(mdp.probability),
                     stay * mdp.probability,
                 ],
                 axis=2,
             ),
-            next_state=np.concatenate([mdp.next_state, anyones(mdp.next_state), here], axis=2),
-            reward=np.concatenate([mdp.reward, anyones(mdp.reward), mdp.reward], axis=2),
-            terminal=np.concatenate([mdp.terminal, anyones(mdp.terminal), mdp.terminal], axis=2),
+            next_state=np.concatenate([mdp.next_state, of_all_actions(mdp.next_state), same_state], axis=2),
+            reward=np.concatenate([mdp.reward, of_all_actions(mdp.reward), mdp.reward], axis=2),
+            terminal=np.concatenate([mdp.terminal, of_all_actions(mdp.terminal), mdp.terminal], axis=2),
             start=mdp.start,
         )
     )
 
 
 def with_slips(world: World, *, success: float = 0.9, random: float = 0.05, stay: float = 0.05) -> World:
-    """Return the world in which actions slip.
+    """Return the world with slipping actions.
 
-    A deterministic world also takes on the paper's settings for noise, η = 0.1 and γ_w = 0.9; one that was
-    stochastic already keeps its own.
+    For a deterministic world, the default settings become those of the paper for stochastic worlds, η = 0.1 and
+    γ_w = 0.9. A stochastic world keeps its settings.
     """
     if not isinstance(world, World):
         raise InvalidWorld(f"a world must be a World, got {type(world).__name__}.")
-    chances = _checked(success, random, stay)
+    probabilities = _check_probabilities(success, random, stay)
     defaults = world.defaults
     if world.mdp.deterministic:
         defaults = replace(defaults, learning_rate=0.1, gamma_w=0.9)
-    before = world.options.get("slips", [])
-    earlier = before if not before or isinstance(before[0], (list, tuple)) else [before]
-    slips = [*earlier, list(chances)] if earlier else list(chances)
+    option = world.options.get("slips", [])
+    earlier = option if not option or isinstance(option[0], (list, tuple)) else [option]
+    slips = [*earlier, list(probabilities)] if earlier else list(probabilities)
     return replace(
         world,
         mdp=slip_mdp(world.mdp, success=success, random=random, stay=stay),
@@ -83,26 +82,27 @@ def with_slips(world: World, *, success: float = 0.9, random: float = 0.05, stay
 
 
 def apply_slips(world: World, slips: Any) -> World:
-    """Return the world with the option `slips`: one triple (success, random, stay), or a list of triples."""
+    """Return the world with the option `slips`, one triple (success, random, stay) or a list of triples."""
     try:
         triples = slips if isinstance(slips[0], (list, tuple)) else [slips]
         for success, random, stay in triples:
             world = with_slips(world, success=success, random=random, stay=stay)
     except (TypeError, IndexError, KeyError, ValueError) as error:
-        wanted = "three probabilities (success, random, stay)"
-        raise InvalidSetting(f"slips must be {wanted}, got {slips!r}: {error}") from None
+        expected = "three probabilities (success, random, stay)"
+        raise InvalidSetting(f"slips must be {expected}, got {slips!r}: {error}") from None
     return world
 
 
-def _checked(success: float, random: float, stay: float) -> tuple[float, float, float]:
-    chances = [
+def _check_probabilities(success: float, random: float, stay: float) -> tuple[float, float, float]:
+    """Return the three probabilities, normalised to sum to 1."""
+    values = [
         check_number(name, value, low=0, high=1)
         for name, value in (("success", success), ("random", random), ("stay", stay))
     ]
-    total = sum(chances)
+    total = sum(values)
     if abs(total - 1.0) > 1e-9:
-        raise InvalidSetting(f"success, random and stay must sum to 1, got {chances} with sum {total:g}.")
-    return chances[0] / total, chances[1] / total, chances[2] / total
+        raise InvalidSetting(f"success, random and stay must sum to 1, got {values} with sum {total:g}.")
+    return values[0] / total, values[1] / total, values[2] / total
 
 
 def _noisy(name: str, world: World, *, horizon: int, budget: int, success: float, random: float, stay: float) -> World:

@@ -12,7 +12,7 @@ from wanderlust.cli.live_view import canvas
 from wanderlust.cli.live_view.run import Look, WatchedRun
 from wanderlust.core.mdp import FloatArray
 from wanderlust.worlds.base import CellKind
-from wanderlust.worlds.drawing import by_cell, letters, logarithmic, shaded, sheet_of, text_map
+from wanderlust.worlds.drawing import by_cell, display_layout, letters, logarithmic, shaded, text_map
 
 _GAP = 3
 _OTHER_LINES = 3
@@ -32,7 +32,7 @@ class Stage:
     def __init__(self, run: WatchedRun, title: str) -> None:
         self.run = run
         self.title = title
-        self.sheet = sheet_of(run.world)
+        self.sheet = display_layout(run.world)
 
     def frame(self, size: ConsoleDimensions) -> RenderableType:
         """Return the present as colours, as large as the terminal allows."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from wanderlust.core.archives import written_whole
+from wanderlust.core.archives import atomic_write
 from wanderlust.core.errors import BadFile
 from wanderlust.experiments.paper.registry import Choice, Study, choices_as_json, choices_from_json, study_names
 from wanderlust.experiments.progress import Progress
@@ -139,7 +139,7 @@ def _write(path: Path, contents: bytes) -> None:
     """Write a small file, all of it or nothing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(contents)
     except OSError as error:
         raise CannotWrite(f"{path}: cannot be written ({error.strerror or error}).") from error

@@ -1,4 +1,4 @@
-"""Any Gymnasium environment has numbered states and actions: exactly where that is possible, in bins elsewhere."""
+"""The `Tabular` wrapper: state encoding, action indices, bins, copies; and worlds from Gymnasium models."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -12,11 +12,11 @@ from gymnasium import spaces
 import wanderlust as wl
 from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, InvalidSetting, UnknownName
 from wanderlust.core.planning import optimal_values, policy_value
-from wanderlust.envs.state_keys import StateKeys, content_of
+from wanderlust.envs.state_keys import StateKeys, state_key
 
 
 class Scripted(gym.Env):
-    """Shows the observations it is given, one after the other, and takes any action of its space."""
+    """Returns the given observations one after the other, and records the actions."""
 
     def __init__(self, space, observations=(), actions=None, infos=()):
         self.observation_space = space
@@ -38,12 +38,12 @@ class Scripted(gym.Env):
         return observation, 0.0, False, False, info
 
 
-def walk(env, steps):
-    """Return the states of a walk."""
+def rollout(env, steps):
+    """Return the states of an episode of this length."""
     return [env.reset(seed=0)[0], *(env.step(0)[0] for _ in range(steps))]
 
 
-# --- Observations that are states as they are ----------------------------------------------------------
+# --- Discrete observations -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def walk(env, steps):
         ),
     ],
 )
-def test_exact_spaces_are_numbered_in_the_order_in_which_they_are_met(space, observations, keys):
+def test_discrete_observations_get_indices_in_the_order_of_discovery(space, observations, keys):
     env = wl.tabular(Scripted(space, observations))
-    assert walk(env, 2) == [0, 1, 0]
+    assert rollout(env, 2) == [0, 1, 0]
     assert [env.key_of(state) for state in range(env.n_states)] == keys
     assert all(isinstance(env.describe(state), str) for state in range(env.n_states))
     assert env.observation_space.contains(np.int64(1))
@@ -83,7 +83,7 @@ def test_exact_spaces_are_numbered_in_the_order_in_which_they_are_met(space, obs
         (spaces.MultiDiscrete([1000] * 8), 200_000_000),
     ],
 )
-def test_the_space_of_states_is_as_large_as_what_can_be_seen(space, n):
+def test_the_size_of_the_observation_space(space, n):
     assert wl.tabular(Scripted(space)).observation_space.n == n
 
 
@@ -94,7 +94,7 @@ def test_wrapped_environments_are_gymnasium_environments():
     check_env(wl.tabular(gym.make("FrozenLake-v1").unwrapped), skip_render_check=True)
 
 
-def test_an_observation_outside_its_space_is_named():
+def test_an_observation_outside_its_space_is_an_error():
     env = wl.tabular(Scripted(spaces.Discrete(5), [0, 7]))
     env.reset()
     with pytest.raises(InvalidObservation, match=r"observation 7, .* outside .* Discrete\(5\)"):
@@ -113,39 +113,39 @@ def test_an_observation_outside_its_space_is_named():
         (spaces.Sequence(spaces.Discrete(2)), ["Sequence", "key=function"]),
     ],
 )
-def test_what_is_no_state_says_what_to_do(space, words):
+def test_an_observation_that_is_not_discrete_names_the_missing_option(space, words):
     with pytest.raises(InvalidEnvironment) as caught:
         wl.tabular(Scripted(space))
     assert all(word in str(caught.value) for word in words), caught.value
 
 
-# --- StateKeys ----------------------------------------------------------------------------------------------
+# --- State keys ----------------------------------------------------------------------------------------
 
 
 def test_a_key_can_be_a_function_of_observation_and_info():
     space, seen = spaces.Box(-9, 9, (2,)), [np.array([1.5, 2.0]), np.array([1.9, -1.0]), np.array([-3.0, 0.0])]
-    assert walk(wl.tabular(Scripted(space, list(seen)), key=lambda o: int(o[0])), 2) == [0, 0, 1]
+    assert rollout(wl.tabular(Scripted(space, list(seen)), key=lambda o: int(o[0])), 2) == [0, 0, 1]
     infos = [{"room": 1}, {"room": 2}, {"room": 1}]
     by_both = wl.tabular(Scripted(space, list(seen), infos=list(infos)), key=lambda o, info: (int(o[0]), info["room"]))
-    assert walk(by_both, 2) == [0, 1, 2]
+    assert rollout(by_both, 2) == [0, 1, 2]
     by_info = wl.tabular(Scripted(space, list(seen), infos=list(infos)), key="info:room")
-    assert walk(by_info, 2) == [0, 1, 0]
+    assert rollout(by_info, 2) == [0, 1, 0]
     assert by_info.key_of(1) == 2
 
 
-def test_a_missing_field_of_the_info_is_named():
+def test_a_missing_field_of_info_is_an_error():
     env = wl.tabular(Scripted(spaces.Box(0, 1), infos=[{"cell": 3}]), key="info:room")
     with pytest.raises(InvalidEnvironment, match=r"'room'.*'cell'"):
         env.reset()
 
 
-def test_hash_is_the_content_of_the_observation_where_the_environment_has_no_hash():
+def test_hash_is_the_content_of_the_observation_if_the_environment_has_no_hash():
     seen = [np.zeros((9, 9)), np.ones((9, 9)), np.zeros((9, 9))]
-    assert walk(wl.tabular(Scripted(spaces.Box(0, 1, (9, 9)), seen), key="hash"), 2) == [0, 1, 0]
+    assert rollout(wl.tabular(Scripted(spaces.Box(0, 1, (9, 9)), seen), key="hash"), 2) == [0, 1, 0]
 
 
-def test_hash_is_the_whole_state_of_a_minigrid():
-    """Two places that look alike through the agent's eyes are two states; carrying the key is another again."""
+def test_hash_is_the_complete_state_of_a_minigrid():
+    """Positions with equal observations are different states, and so is carrying the key."""
     env = wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key="hash", reset_seed=0)
     by_view = wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key=lambda o: o["image"].tobytes(), reset_seed=0)
     agent = wl.learn(env, "vv-ucb", steps=600, quiet=True)
@@ -158,13 +158,13 @@ def test_hash_is_the_whole_state_of_a_minigrid():
 
 
 @pytest.mark.parametrize("key", [lambda o: [o, {1}], lambda o: {1, 2}])
-def test_what_cannot_be_hashed_is_named(key):
+def test_a_key_that_is_not_hashable_is_an_error(key):
     with pytest.raises(InvalidObservation, match=r"set.*not hashable.*key="):
         wl.tabular(Scripted(spaces.Discrete(2)), key=key).reset()
 
 
-def test_what_is_never_met_again_tells_no_state():
-    with pytest.raises(InvalidObservation, match=r"object.*met again.*key="):
+def test_a_key_compared_by_identity_is_an_error():
+    with pytest.raises(InvalidObservation, match=r"object.*by identity.*visited twice.*key="):
         wl.tabular(Scripted(spaces.Discrete(2)), key=lambda o: object()).reset()
 
 
@@ -178,24 +178,24 @@ class Place:
     doors: frozenset[str]
 
 
-def test_values_of_python_tell_states_and_can_be_saved():
+def test_dataclasses_enums_and_sets_are_keys_and_can_be_saved():
     places = [Place(Room.HALL, frozenset("ab")), Place(Room.CELLAR, frozenset("a")), Place(Room.HALL, frozenset("ba"))]
     env = wl.tabular(Scripted(spaces.Discrete(3), [0, 1, 2]), key=lambda o: places[o])
-    assert walk(env, 2) == [0, 1, 0]
+    assert rollout(env, 2) == [0, 1, 0]
     assert StateKeys.from_array(env.keys.to_array()).find(env.key_of(1)) == 1
 
 
 @pytest.mark.parametrize(
     ("name", "more"), [("prison", {}), ("MiniGrid-Empty-5x5-v0", {"key": "hash"}), ("gymnasium:FrozenLake-v1", {})]
 )
-def test_names_are_those_of_the_command_line(name, more):
+def test_environments_by_name(name, more):
     env = wl.tabular(name, **more)
     assert env.reset(seed=0)[0] == 0
     with pytest.raises(UnknownName, match="there is no module 'nowhere'"):
         wl.tabular("nowhere:make")
 
 
-def test_nan_is_no_state():
+def test_nan_is_an_error():
     with pytest.raises(InvalidObservation, match="NaN"):
         wl.tabular(Scripted(spaces.Box(0, 1), [np.array([np.nan])]), key="hash").reset()
     with pytest.raises(InvalidObservation, match="NaN"):
@@ -213,18 +213,18 @@ def test_nan_is_no_state():
         {"reset_seed": -1},
     ],
 )
-def test_options_that_make_no_sense(options):
+def test_invalid_options(options):
     with pytest.raises(wl.WanderlustError):
         wl.tabular(Scripted(spaces.Box(0, 1)), **options)
 
 
-def test_keys_come_back_from_a_file():
+def test_keys_are_restored_from_an_array():
     keys = StateKeys()
     for key in (3, "x", (1, ("a", b"\x00\xff")), None, 2.5, True, -7):
-        keys.number_of(content_of(key))
+        keys.add(state_key(key))
     again = StateKeys.from_array(keys.to_array())
     assert [again.key_of(i) for i in range(len(again))] == [keys.key_of(i) for i in range(len(keys))]
-    keys.number_of(frozenset([1]))
+    keys.add(frozenset([1]))
     with pytest.raises(InvalidObservation, match="frozenset"):
         keys.to_array()
 
@@ -232,24 +232,24 @@ def test_keys_come_back_from_a_file():
 # --- Bins ----------------------------------------------------------------------------------------------
 
 
-def test_boxes_are_cut_into_bins():
+def test_box_observations_in_bins():
     space = spaces.Box(np.array([0.0, -1.0]), np.array([1.0, 1.0]), dtype=np.float64)
     seen = [(0.0, -1.0), (0.249, -0.01), (0.25, 0.0), (1.0, 1.0), (0.0, -0.5)]
     env = wl.tabular(Scripted(space, [np.array(o) for o in seen]), bins=(4, 2))
-    walk(env, 4)
+    rollout(env, 4)
     assert [env.key_of(s) for s in range(env.n_states)] == [(0, 0), (1, 1), (3, 1)]
     assert env.describe(1) == "[0.25, 0.5] × [0, 1]"
     assert env.observation_space.n == 8
 
 
-def test_an_unbounded_dimension_is_named_and_can_be_bounded():
+def test_an_unbounded_dimension_needs_bounds():
     with pytest.raises(InvalidEnvironment, match=r"dimension 1 .*unbounded.*bounds=\{1: \(low, high\)\}"):
         wl.tabular("CartPole-v1", bins=6)
     env = wl.tabular("CartPole-v1", bins=6, bounds={1: (-3, 3), 3: (-4, 4)})
     env.reset(seed=0)
     box = spaces.Box(-np.inf, np.inf, (1,))
     env = wl.tabular(Scripted(box, [np.array([x]) for x in (-9.0, np.inf, 0.1)]), bins=2, bounds=[(-1, 1)])
-    walk(env, 2)
+    rollout(env, 2)
     assert [env.key_of(s) for s in range(env.n_states)] == [(0,), (1,)]
 
 
@@ -266,12 +266,12 @@ def test_an_unbounded_dimension_is_named_and_can_be_bounded():
         {"bins": 3, "bounds": [3, None]},
     ],
 )
-def test_bins_that_make_no_sense(options):
+def test_invalid_bins(options):
     with pytest.raises(InvalidSetting):
         wl.tabular(Scripted(spaces.Box(0, 1, (2,))), **options)
 
 
-def test_bins_are_for_boxes():
+def test_bins_require_a_box():
     with pytest.raises(InvalidEnvironment, match="Box"):
         wl.tabular("FrozenLake-v1", bins=3)
 
@@ -289,13 +289,13 @@ def test_bins_are_for_boxes():
         (spaces.Box(0, 1, (2,)), {"action_bins": (2, 1)}, [[0, 0.5], [1, 0.5]]),
     ],
 )
-def test_actions_are_numbered(space, options, expected):
+def test_action_indices(space, options, expected):
     inner = Scripted(spaces.Discrete(2), actions=space)
     env = wl.tabular(inner, **options)
     env.reset()
     assert env.action_space.n == len(expected)
-    for number in range(env.n_actions):
-        env.step(number)
+    for index in range(env.n_actions):
+        env.step(index)
     assert [np.asarray(action).tolist() for action in inner.taken] == expected
     assert all(space.contains(action) for action in inner.taken)
     with pytest.raises(InvalidObservation, match=f"from 0 to {len(expected) - 1}"):
@@ -309,18 +309,18 @@ def test_actions_are_numbered(space, options, expected):
         (spaces.Box(-np.inf, 1, (2,)), {"action_bins": 3}, "dimension 0 of the actions is unbounded"),
         (spaces.Dict({"a": spaces.Discrete(2)}), {}, "ActionWrapper"),
         (spaces.MultiDiscrete([100, 100, 100]), {}, "1,000,000 actions"),
-        (spaces.Discrete(2), {"action_bins": 3}, "action_bins is for actions that are a Box"),
+        (spaces.Discrete(2), {"action_bins": 3}, "action_bins requires a Box action space"),
     ],
 )
-def test_actions_that_cannot_be_numbered_say_what_to_do(space, options, words):
+def test_unsupported_action_spaces(space, options, words):
     with pytest.raises(wl.WanderlustError, match=words):
         wl.tabular(Scripted(spaces.Discrete(2), actions=space), **options)
 
 
-# --- Names, layouts, twins -----------------------------------------------------------------------------
+# --- Names, layouts, copies ----------------------------------------------------------------------------
 
 
-def test_names_that_gymnasium_does_not_know():
+def test_unknown_names():
     with pytest.raises(wl.WanderlustError, match=r"'FrozenLak-v1'.*Did you mean 'FrozenLake-v1'"):
         wl.tabular("FrozenLak-v1")
     with pytest.raises(wl.WanderlustError, match="module"):
@@ -336,22 +336,22 @@ def test_a_reset_seed_fixes_the_layout():
     assert len({free.reset(seed=seed)[0] for seed in range(4)}) == 4
 
 
-class Twice(gym.RewardWrapper):
-    """A wrapper that does not record how it was made."""
+class DoubleReward(gym.RewardWrapper):
+    """A wrapper that does not record its constructor arguments."""
 
     def reward(self, reward):
         return 2 * reward
 
 
-@pytest.mark.parametrize("wrap", [lambda env: env, Twice, lambda env: Twice(env.unwrapped)])
-def test_a_twin_shares_the_numbers_and_gives_out_none(wrap):
+@pytest.mark.parametrize("wrap", [lambda env: env, DoubleReward, lambda env: DoubleReward(env.unwrapped)])
+def test_a_copy_shares_the_indices_and_adds_no_states(wrap):
     env = wl.tabular(wrap(gym.make("FrozenLake-v1", is_slippery=False)))
     env.reset(seed=0)
-    twin = env.copy()
-    assert twin.env is not env.env
-    assert type(twin.env) is type(env.env)
-    assert twin.reset(seed=0)[0] == 0
-    assert twin.step(1)[0] == 1
+    other = env.copy()
+    assert other.env is not env.env
+    assert type(other.env) is type(env.env)
+    assert other.reset(seed=0)[0] == 0
+    assert other.step(1)[0] == 1
     assert env.n_states == 1
     with pytest.raises(InvalidObservation, match="no state 1"):
         env.key_of(1)
@@ -383,23 +383,23 @@ def test_a_world_has_the_transitions_of_its_environment(name, options, states, h
     for _ in range(3000):
         assert mdp.start[state] > 0 or seen
         action = int(random.integers(world.n_actions))
-        following, reward, terminated, truncated, _ = env.step(action)
-        same = (mdp.next_state[state, action] == following) & (mdp.terminal[state, action] == terminated)
+        next_state, reward, terminated, truncated, _ = env.step(action)
+        same = (mdp.next_state[state, action] == next_state) & (mdp.terminal[state, action] == terminated)
         assert mdp.probability[state, action][same & (mdp.reward[state, action] == reward)].sum() > 0
         seen[state] = True
-        state = env.reset()[0] if terminated or truncated else following
+        state = env.reset()[0] if terminated or truncated else next_state
 
 
-def test_known_optima():
+def test_optimal_values_of_known_environments():
     assert -optimal_values(wl.world_from_gym("CliffWalking-v1").mdp, 1 - 1e-9).v[36] == pytest.approx(13, abs=1e-6)
-    lake = wl.world_from_gym("FrozenLake-v1", is_slippery=False)
-    assert optimal_values(lake.mdp).v[0] == pytest.approx(0.99**5)
-    policy = optimal_values(lake.mdp).policy
-    assert policy_value(lake.mdp, policy)[0] == pytest.approx(0.99**5)
+    frozen_lake = wl.world_from_gym("FrozenLake-v1", is_slippery=False)
+    assert optimal_values(frozen_lake.mdp).v[0] == pytest.approx(0.99**5)
+    policy = optimal_values(frozen_lake.mdp).policy
+    assert policy_value(frozen_lake.mdp, policy)[0] == pytest.approx(0.99**5)
 
 
-class Modelled(gym.Env):
-    """An environment with a model of one's choice."""
+class WithModel(gym.Env):
+    """An environment with the given model."""
 
     observation_space, action_space = spaces.Discrete(2), spaces.Discrete(1)
 
@@ -415,11 +415,11 @@ class Modelled(gym.Env):
 GOOD = {0: {0: [(1.0, 1, 0.0, False)]}, 1: {0: [(0.5, 0, 1.0, True), (0.5, 1, 0, False)]}}
 
 
-def test_starts_are_observed_where_they_are_not_told():
-    world = wl.world_from_gym(Modelled(GOOD))
+def test_start_distribution_given_or_estimated():
+    world = wl.world_from_gym(WithModel(GOOD))
     assert world.mdp.start[1] == pytest.approx(0.25, abs=0.02)
-    told = wl.world_from_gym(Modelled(GOOD, initial_state_distrib=[0.9, 0.1]))
-    assert told.mdp.start.tolist() == [0.9, 0.1]
+    given = wl.world_from_gym(WithModel(GOOD, initial_state_distrib=[0.9, 0.1]))
+    assert given.mdp.start.tolist() == [0.9, 0.1]
 
 
 @pytest.mark.parametrize(
@@ -437,21 +437,21 @@ def test_starts_are_observed_where_they_are_not_told():
         ({0: GOOD[0], 1: {0: GOOD[1][0], 1: GOOD[1][0]}}, "state 1 has 2 actions"),
     ],
 )
-def test_models_that_are_none(model, words):
+def test_invalid_models(model, words):
     with pytest.raises(wl.WanderlustError, match=words):
-        wl.world_from_gym(Modelled(model, initial_state_distrib=[1.0, 0.0][: max(len(model or ()), 1)]))
+        wl.world_from_gym(WithModel(model, initial_state_distrib=[1.0, 0.0][: max(len(model or ()), 1)]))
 
 
-def test_starts_that_are_none():
+def test_an_invalid_start_distribution():
     with pytest.raises(wl.WanderlustError, match="2 probabilities that sum to 1"):
-        wl.world_from_gym(Modelled(GOOD, initial_state_distrib=[0.5, 0.2]))
+        wl.world_from_gym(WithModel(GOOD, initial_state_distrib=[0.5, 0.2]))
 
 
-# --- Growing -------------------------------------------------------------------------------------------
+# --- Growing tables ------------------------------------------------------------------------------------
 
 
-def test_growing_in_leaps_gives_the_same_as_growing_by_doubling(monkeypatch):
-    """Initial values do not depend on the sizes in which tables grow, nor on how they are reserved."""
+def test_reserved_tables_hold_the_same_values_as_doubled_tables(monkeypatch):
+    """Initial values do not depend on how tables grow."""
     from wanderlust.learning import allocation
 
     def grown():
@@ -463,10 +463,10 @@ def test_growing_in_leaps_gives_the_same_as_growing_by_doubling(monkeypatch):
     doubled = grown()
     monkeypatch.setattr(allocation, "MAX_COPY", 100)
     monkeypatch.setattr(allocation, "PREPARED_STATES", 64)
-    leapt = grown()
-    assert leapt.learner.state_capacity > 1_000_000 > leapt.learner.room
+    reserved = grown()
+    assert reserved.learner.state_capacity > 1_000_000 > reserved.learner.room
     for name, table in doubled.tables.items():
-        assert np.array_equal(table, leapt.tables[name])
+        assert np.array_equal(table, reserved.tables[name])
 
 
 def test_an_agent_with_reserved_tables_is_saved_without_the_reserve(monkeypatch, tmp_path):
