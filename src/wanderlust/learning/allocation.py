@@ -172,8 +172,8 @@ def trimmed(learner: LearnerState, spec: TableSpec) -> LearnerState:
 
 def n_bytes(learner: LearnerState) -> int:
     """Return the size of all arrays."""
-    arrays = [*learner._replace(outcomes=learner.visits[:0]), *learner.outcomes]
-    return sum(int(array.nbytes) for array in arrays)
+    arrays: list[Any] = [array for array in learner if not isinstance(array, Outcomes)]
+    return sum(int(array.nbytes) for array in [*arrays, *learner.outcomes])
 
 
 def _extended(array: NDArray[Any], n: int) -> NDArray[Any]:
