@@ -1,4 +1,4 @@
-"""Recorded runs of the original authors' code, and our agents led along them step by step."""
+"""Recorded runs of the authors' code, and our agents replaying them step by step."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import wanderlust as wl
-from wanderlust._numba.jit import by_reference, kernel
-from wanderlust.explorers.protocol import ExplorerBox
+from wanderlust._numba.jit import by_pointer, entry
+from wanderlust.learning.hooks import Hooks
 from wanderlust.learning.memory import count_visit, has_room, remember
 from wanderlust.learning.random_streams import REPLAY, below
-from wanderlust.learning.replay import discard_batch, update_by_batch
-from wanderlust.learning.state import STEP, TARGET, TERMINAL, LearnerState, TableSpec
+from wanderlust.learning.replay import discard_batch, update_from_batch
+from wanderlust.learning.spec import TARGET, TableSpec
+from wanderlust.learning.state import TERMINAL, LearnerState
 from wanderlust.learning.sweep import sweep
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -62,7 +63,7 @@ class Recording:
 
     @functools.cached_property
     def truncated(self) -> NDArray[np.bool_]:
-        """At which steps an episode was cut off; the chain's never is, its recording merely stops."""
+        """[step]: whether an episode was truncated; the chain's never is, its recording just stops."""
         cut, t = np.zeros(self.length, np.bool_), 0
         for i, done in enumerate(self.data["done"]):
             t += 1
@@ -111,54 +112,52 @@ def agent_for(run: Recording) -> wl.Agent:
         changes["replay"] = window if run.variant == "finite" else "none"
     agent = wl.Agent.for_world(world_of(run.suite, run.place), run.explorer, preset="as_published_code", **changes)
     if "QB_init" in run.data:
-        plant_heads(agent, run.data["QB_init"])
+        set_initial_heads(agent, run.data["QB_init"])
     return agent
 
 
-def plant_heads(agent: wl.Agent, initial: Array) -> None:
-    """Number all states in their own order, from 1; let the heads start from [state, action, head]."""
+def set_initial_heads(agent: wl.Agent, initial: Array) -> None:
+    """Index all states in the order of the world, from 1; set the heads' initial values [state, action, head]."""
     for state in range(len(initial)):
-        assert agent.number_of(state) == state + 1
+        assert agent.index_of(state) == state + 1
     learner, spec = agent.learner, agent.spec
     first, last = spec.n_actions, spec.n_actions * (1 + len(initial))
     learner.values[spec.n_swept :, first:last] = initial.reshape(last - first, -1).T
-    learner.best[spec.n_swept :, 1 : 1 + len(initial)] = initial.max(axis=1).T
+    learner.state_values[spec.n_swept :, 1 : 1 + len(initial)] = initial.max(axis=1).T
 
 
+@entry
 def _learn_batches(
-    ruled: ExplorerBox,
+    hooks: Hooks,
     learner: LearnerState,
     spec: TableSpec,
     state: int,
     action: int,
     reward: float,
-    following: int,
+    next_state: int,
     batches: Array,
 ) -> bool:
     """Learn as the package does, with each head's minibatch given as a set: [head, pair], `TERMINAL` left out.
 
-    Return False when the learner must grow first.
+    Return False if the arrays must be enlarged first.
     """
     if not has_room(learner, spec):
         return False
     count_visit(state, action, learner, spec)
-    remember(ruled.rule, state, action, reward, following, learner, spec)
+    remember(hooks, state, action, reward, next_state, learner, spec)
     sweep(TARGET, learner, spec)
     for head in range(spec.n_heads):
         n_drawn = 0
         for pair in range(batches.shape[1]):
             if batches[head, pair]:
-                row = learner.first_row[spec.n_actions + pair]
-                learner.drawn[n_drawn] = row
-                learner.times[row] = 1
+                outcome = learner.first_outcome[spec.n_actions + pair]
+                learner.batch[n_drawn] = outcome
+                learner.batch_counts[outcome] = 1
                 n_drawn += 1
-        update_by_batch(spec.n_swept + head, n_drawn, spec.prior_weight, learner, spec)
+        update_from_batch(spec.n_swept + head, n_drawn, spec.prior_weight, learner, spec)
         discard_batch(n_drawn, learner)
-    learner.numbers[STEP] += 1
+    learner.counters.step += 1
     return True
-
-
-_learn_batches_for = kernel(_learn_batches)
 
 
 @functools.cache
@@ -173,7 +172,7 @@ def counter_before(head: int, heads: int) -> int:
 
 
 class Follower:
-    """Our agent, led along a recording."""
+    """Our agent, replaying a recording."""
 
     def __init__(self, run: Recording) -> None:
         self.run, self.agent = run, agent_for(run)
@@ -181,15 +180,13 @@ class Follower:
         columns = [run.data[key].tolist() for key in keys]
         self._steps = list(zip(*columns, run.truncated.tolist(), strict=True))
         self._heads = run.data.get("head")
-        self._ruled = by_reference(ExplorerBox(self.agent.rule))
-        self._spec = by_reference(self.agent.spec)
-        self._learn_batches = _learn_batches_for(type(self.agent.rule))
+        self._spec = by_pointer(self.agent.spec)
 
     def scores(self, t: int) -> Array:
         """Return the scores that step `t` has its best action by: of the recorded heads, if there are any."""
         agent, state = self.agent, self._steps[t][0]
         learner, spec = agent.learner, agent.spec
-        first = agent.number_of(state) * spec.n_actions
+        first = agent.index_of(state) * spec.n_actions
         if self._heads is not None and self._heads.ndim == 2:
             return learner.values[spec.n_swept + self._heads[t], first + np.arange(spec.n_actions)]
         if agent.explorer in ("epsilon-greedy", "bonus", "random"):
@@ -204,10 +201,10 @@ class Follower:
         agent, data = self.agent, self.run.data
         state, action, reward, next_state, done, truncated = self._steps[t]
         if "mb_mask_packed" in data:
-            following = TERMINAL if done else agent.number_of(next_state)
-            given = (agent.number_of(state), action, reward, following, self._masks[t])
-            while not self._learn_batches(self._ruled, by_reference(agent.learner), self._spec, *given):
-                agent._grow()
+            next_index = TERMINAL if done else agent.index_of(next_state)
+            transition = (agent.index_of(state), action, reward, next_index, self._masks[t])
+            while not _learn_batches(agent._hooks.pointer, by_pointer(agent.learner), self._spec, *transition):
+                agent._enlarge()
             return
         if "upd_head" in data:
             agent.learner.streams[REPLAY] = counter_before(int(data["upd_head"][t]), agent.spec.n_heads)
@@ -246,7 +243,7 @@ class Followed:
 
 @functools.cache
 def followed(name: str) -> Followed:
-    """Lead an agent along a recording."""
+    """Replay a recording with our agent."""
     run = recording(name)
     world, follower = world_of(run.suite, run.place), Follower(run)
     agent, checkpoints = follower.agent, set(run.data["ck_steps"].tolist())

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import wanderlust as wl
 from wanderlust.learning.adjustments import idle_initial_value
-from wanderlust.learning.state import N_MULTI
 from wanderlust.training.adaptive import TaskEstimate, adapted_values
 from wanderlust.training.idle_actions import DELAY_STEPS
 from wanderlust.training.time_penalty import MIN_SAMPLES, TimePenalty
@@ -112,7 +111,7 @@ def test_stored_terminal_rewards_are_corrected_when_the_penalty_is_detected():
     class TerminalRewards(wl.Callback):
         def on_step(self, loop):
             if loop.time_penalty.detected:
-                rows = loop.agent.learner.row_floats[2, : loop.agent.learner.numbers[1]]
+                rows = loop.agent.learner.outcomes.signals[0, : loop.agent.learner.counters.n_outcomes]
                 self.stored = rows[rows > 0]
                 return False
             return None
@@ -145,7 +144,8 @@ def test_initial_w_of_untried_actions_follows_the_idle_counts():
     untried = np.flatnonzero(visits[loop.next_state] == 0)
     assert len(untried)
     for action in untried:
-        expected = idle_initial_value(agent.configured_explorer.initial, 0.99, DELAY_STEPS, visited[action], idle[action])
+        initial = agent.configured_explorer.initial
+        expected = idle_initial_value(initial, 0.99, DELAY_STEPS, visited[action], idle[action])
         assert w[loop.next_state, action] == pytest.approx(expected)
     assert visits[:, moves].sum() > visits[:, 3:].sum(), "actions with an effect are tried first"
 
@@ -232,7 +232,7 @@ def test_weight_does_not_depend_on_a_given_gamma_w():
 
 def test_stochastic_builtin_worlds_keep_the_paper_settings():
     agent, loop = trained("wanderlust/NoisyToy-v0", steps=1_500)
-    assert agent.learner.numbers[N_MULTI] > 0
+    assert agent.is_stochastic
     assert loop.adapted_options == ()
     paper = wl.make_world("noisy-toy").defaults
     assert agent.configured_explorer.gamma_w == paper.gamma_w == 0.9

@@ -411,7 +411,7 @@ class Other(NamedTuple):
 def test_file_of_an_explorer_of_your_own(tmp_path):
     path = tmp_path / "agent.npz"
     agent(Homemade).save(path)
-    assert wl.Agent.load(path, explorer=Homemade).rule == Homemade()
+    assert wl.Agent.load(path, explorer=Homemade).configured_explorer == Homemade()
     assert "explorer=Homemade" in load_complaint(path)
     assert "Other" in load_complaint(path, explorer=Other)
 

@@ -16,27 +16,10 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.agents.settings import Replay
+from conftest import ENSEMBLES, EXPLORERS, MEMORIES, every_explorer, every_memory
 from wanderlust.core.mdp import deterministic_mdp
 from wanderlust.worlds import World, make_world
 from wanderlust.worlds.base import Defaults
-
-EXPLORERS = (
-    "random",
-    "epsilon-greedy",
-    "ucb1",
-    "bonus",
-    "vv-ucb",
-    "vv-count",
-    "bootstrapped",
-    "random-prior",
-    "thompson",
-)
-ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
-MEMORIES = {"full": Replay("full"), "none": Replay("none"), "window": Replay("window", capacity=60, batch=8)}
-
-every_explorer = pytest.mark.parametrize("explorer", EXPLORERS)
-every_memory = pytest.mark.parametrize("memory", MEMORIES)
 
 
 def changes_for(explorer: str, memory: str) -> dict[str, Any]:

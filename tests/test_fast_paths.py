@@ -10,22 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wanderlust as wl
+from conftest import MEMORIES, SMALL_WORLDS, every_explorer, every_memory
 from random_mdps import random_mdps
 from wanderlust.agents.session import Record
 from wanderlust.checks import run_agent
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.learning.allocation import CACHE_LINE
-from wanderlust.learning.update import IN_ANY_WAY
+from wanderlust.learning.update import learn_by_sweeps, learn_with_any_memory
 from wanderlust.worlds import Defaults
-
-EXPLORERS = wl.explorer_names()
-MEMORIES = {
-    "full": wl.Replay("full"),
-    "none": wl.Replay("none"),
-    "window": wl.Replay("window", capacity=60, batch=8),
-}
-# Sizes at which a run takes milliseconds, with states enough for both kinds of sweep.
-SMALL = {"deep-sea": {"depth": 12}, "chain": {"length": 15}}
 
 
 def assert_same(one: Record, other: Record) -> None:
@@ -43,11 +35,11 @@ def both(world: wl.World, explorer: str, **changes: object) -> tuple[Record, Rec
 
 
 @pytest.mark.parametrize("initial", ["zero", "optimistic"])
-@pytest.mark.parametrize("memory", MEMORIES)
-@pytest.mark.parametrize("explorer", EXPLORERS)
+@every_memory
+@every_explorer
 def test_every_world(explorer: str, memory: str, initial: str) -> None:
     for name in wl.world_names():
-        world = wl.make_world(name, **SMALL.get(name, {}))
+        world = wl.make_world(name, **SMALL_WORLDS.get(name, {}))
         assert_same(*both(world, explorer, replay=MEMORIES[memory], initial=initial, steps=700))
 
 
@@ -77,10 +69,12 @@ def test_where_values_take_thousands_of_sweeps_to_settle(explorer: str) -> None:
 
 @pytest.mark.parametrize("explorer", ["vv-count", "bonus"])
 @pytest.mark.parametrize("world", ["taxi", "noisy-prison"])
-def test_the_leaner_manner_of_learning(explorer: str, world: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    lean = wl.train(world, explorer, seed=5, steps=700, keep_trajectory=True)
-    monkeypatch.setattr("wanderlust.agents.session.update_mode", lambda spec: IN_ANY_WAY)
-    assert_same(lean, wl.train(world, explorer, seed=5, steps=700, keep_trajectory=True))
+def test_both_learn_functions_do_the_same(explorer: str, world: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = []
+    for function in (learn_by_sweeps, learn_with_any_memory):
+        monkeypatch.setattr("wanderlust.explorers.hooks.learn_function", lambda spec, function=function: function)
+        records.append(wl.train(world, explorer, seed=5, steps=700, keep_trajectory=True))
+    assert_same(*records)
 
 
 def test_wall_through_both_kinds_of_sweep() -> None:
@@ -88,7 +82,7 @@ def test_wall_through_both_kinds_of_sweep() -> None:
     dense_steps = 0
     for step in range(0, 4001, 100):
         session.advance(step)
-        dense_steps += int(session.learner.pace[:, 1].any())
+        dense_steps += int(session.learner.sweep_mode["dense_left"].any())
     assert 0 < dense_steps < 41, "the run should meet active and dense sweeps"
     plain = wl.train("wall", "vv-ucb", seed=2, steps=4000, plain_sweeps=True)
     fast = session.record()
@@ -123,7 +117,7 @@ def _place_after(world: wl.World, explorer: str, steps: int) -> tuple[int, int]:
     """Where a run is after so many steps: the state, and how far into its episode."""
     session = wl.Session(world, explorer, seed=4, steps=1200)
     session.advance(steps)
-    return int(session.course.place[0]), int(session.course.place[1])
+    return int(session.run_state.position.state), int(session.run_state.position.episode_step)
 
 
 def test_tables_begin_with_a_line_of_the_cache_however_often_they_grow() -> None:
@@ -131,7 +125,7 @@ def test_tables_begin_with_a_line_of_the_cache_however_often_they_grow() -> None
     for state in range(1_000):
         agent.observe(state, 0, 0.0, state + 1, terminated=False)
         learner = agent.learner
-        rows = [*learner.values, *learner.sweep_reward, *learner.best, learner.sweep_next]
+        rows = [*learner.values, *learner.sweep_reward, *learner.state_values, learner.sweep_next]
         assert all(row.ctypes.data % CACHE_LINE == 0 for row in rows)
 
 
@@ -139,9 +133,9 @@ def test_tables_begin_with_a_line_of_the_cache_however_often_they_grow() -> None
 def test_growing_on_the_way_changes_nothing(explorer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = wl.make_world("deep-sea", depth=14)
     at_once = wl.train(world, explorer, seed=3, steps=1_500, keep_trajectory=True)
-    monkeypatch.setattr("wanderlust.agents.session.PREPARED_STATES", 4)
+    monkeypatch.setattr("wanderlust.agents.session.INITIALISED_STATES", 4)
     session = wl.Session(world, explorer, seed=3, steps=1_500, keep_trajectory=True)
-    room = session.learner.room
+    before = int(session.learner.counters.n_initialised)
     session.advance()
-    assert session.learner.room > room
+    assert session.learner.counters.n_initialised > before
     assert_same(at_once, session.record())

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
+from conftest import ENSEMBLES
 from recorded_runs import NAMES as ALL
 from recorded_runs import Array, followed, recording, world_of
 from wanderlust.core.planning import policy_value, uniform_over_ties
@@ -23,7 +24,6 @@ EXACT = {"rtol": 1e-9, "atol": 1e-13}
 SOLVED = {"rtol": 1e-9, "atol": 1e-11}
 BITS = 1e-14
 
-ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
 GREEDY = ("vv-ucb", "vv-count", "ucb1", *ENSEMBLES)
 DITHERING = ("epsilon-greedy", "bonus")
 
@@ -81,7 +81,7 @@ def test_the_transitions_are_those_of_our_world(name):
 def test_settings_and_constants(name):
     run = recording(name)
     d, agent = run.data, followed(name).agent
-    settings, rule = agent.settings, agent.rule._asdict()
+    settings, fields = agent.settings, agent.configured_explorer._asdict()
     assert (settings.discount, settings.learning_rate) == (d["gamma"], d["lrate"])
     assert settings.gamma_w == d["gamma_vv"]
     if run.suite != "chain27":
@@ -102,7 +102,7 @@ def test_settings_and_constants(name):
     if run.explorer in DITHERING:
         expected |= {"decay": d["epsilon_decay"]} if "epsilon_decay" in d else {"decay": 1.0, "epsilon": 0.1}
     for field, value in expected.items():
-        np.testing.assert_allclose(rule[field], value, rtol=1e-13, err_msg=field)
+        np.testing.assert_allclose(fields[field], value, rtol=1e-13, err_msg=field)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -138,8 +138,8 @@ def test_every_action_is_one_of_our_best(name):
 def test_actions_are_off_the_best_as_often_as_chance_has_it(name):
     run, ours = recording(name), followed(name)
     best = best_actions(ours.scores)
-    rule = ours.agent.rule
-    off = rule.epsilon * rule.decay ** np.arange(run.length) * (1.0 - best.mean(axis=1))
+    explorer = ours.agent.configured_explorer
+    off = explorer.epsilon * explorer.decay ** np.arange(run.length) * (1.0 - best.mean(axis=1))
     seen = int((~best[np.arange(run.length), run.data["a"]]).sum())
     assert abs(seen - off.sum()) <= 4.0 * np.sqrt((off * (1.0 - off)).sum())
 

@@ -146,7 +146,7 @@ def test_reward_range_is_estimated(goal_reward, step_reward, expected, capsys):
 def test_given_reward_range_is_kept(capsys):
     agent = wl.learn(Corridor(), "ucb1", steps=400, reward_range=(0, 7))
     assert agent.reward_range == (0, 7)
-    assert agent.rule.kappa == pytest.approx(700)
+    assert agent.configured_explorer.kappa == pytest.approx(700)
     assert "wanderlust: observed" not in capsys.readouterr().err
 
 
@@ -178,13 +178,13 @@ def test_adapting_the_reward_range_during_training_resets_untried_actions_only()
     agent = wl.Agent("vv-ucb", n_actions=3, reward_range=(0, 1), seed=5, kappa=50.0)
     for step in range(200):
         agent.observe(step % 9, agent.act(step % 9), 0.5, (step + 1) % 9, terminated=False)
-    agent.number_of(9)
+    agent.index_of(9)
     before = agent.tables["visitation"].copy()
     agent.adapt((0, 2))
     after, visited = agent.tables["visitation"], agent.visits > 0
     assert np.array_equal(after[visited], before[visited])
-    assert (after[~visited] == agent.rule.initial).all()
-    assert agent.rule.initial > before[9].max()
+    assert (after[~visited] == agent.configured_explorer.initial).all()
+    assert agent.configured_explorer.initial > before[9].max()
 
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count"])

@@ -8,7 +8,7 @@ from oracle.chance import Chance
 from oracle.memory import Memory
 from wanderlust._numba.jit import entry
 from wanderlust.learning.random_streams import REPLAY, new_streams
-from wanderlust.learning.replay import draw_places, draw_places_at_once, shuffle_front
+from wanderlust.learning.replay import draw_places, draw_places_vectorised, shuffle_front
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -20,7 +20,7 @@ def _shuffle(urn, n_samples, streams, places):
 
 @entry
 def _draw_at_once(n, n_samples, streams, places):
-    return draw_places_at_once(n, n_samples, streams, places)
+    return draw_places_vectorised(n, n_samples, streams, places)
 
 
 @entry

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wanderlust as wl
+from conftest import ENSEMBLES, MEMORIES, every_explorer, every_memory
 from oracle import SlowRecord, train_slowly
 from oracle.chance import Chance
 from oracle.explorers import EXPLORERS
@@ -22,8 +23,6 @@ from wanderlust.learning import random_streams as streams
 from wanderlust.worlds import World, make_world
 from wanderlust.worlds.base import Defaults
 
-ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
-MEMORIES = {"full": Replay("full"), "none": Replay("none"), "window": Replay("window", capacity=60, batch=8)}
 WORLDS: dict[str, dict[str, Any]] = {
     "toy": {},
     "prison": {},
@@ -34,8 +33,6 @@ WORLDS: dict[str, dict[str, Any]] = {
 }
 REWARDS = (-1.0, -0.01, 0.0, 0.1, 0.5, 1.0)
 
-every_explorer = pytest.mark.parametrize("explorer", EXPLORERS)
-every_memory = pytest.mark.parametrize("memory", MEMORIES)
 
 
 def small_ensemble(explorer: str, heads: int = 3, batch: int = 40) -> dict[str, int]:

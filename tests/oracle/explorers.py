@@ -71,7 +71,7 @@ class VvUcb(Optimist):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        gamma_w = self.settings.visitation_discount
+        gamma_w = self.settings.gamma_w
         # The bound is strict, so W starts at the next number above it, or by a margin above it.
         others = max(len(self.A) - 1, 1)
         bound = self.span / (1 - gamma_w) ** 2 + math.sqrt(2 * math.log(others)) / (1 - gamma_w)
@@ -97,7 +97,7 @@ class VvCount(Optimist):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        gamma_w = self.settings.visitation_discount
+        gamma_w = self.settings.gamma_w
         self.W = Table(self.world, 0.0, gamma_w, reward=self.visitation_reward, best=min)
 
     def swept(self) -> dict[str, Table]:

@@ -4,8 +4,8 @@ A batch is drawn without replacement by a partial Fisher-Yates shuffle that is n
 equally good start of the next shuffle, so a draw of k takes k swaps, however long the list is.
 
 A batch is stored as its distinct outcomes and their counts. If every pair has one outcome, it only matters which pairs
-were drawn. Then, if the table is small, each pair gets its own learning rate for this update, 0 if it was not drawn, and
-one pass over the table updates them all: sequential access is faster than random access.
+were drawn. Then, if the table is small, each pair gets its own learning rate for this update, 0 if it was not drawn,
+and one pass over the table updates them all: sequential access is faster than random access.
 
 A head of an ensemble has converged when every remembered pair equals its target exactly: no minibatch can change it. It
 draws none until something new is observed.

@@ -1,0 +1,20 @@
+"""What several tests use: the explorers, the kinds of memory, and worlds of sizes at which a run takes milliseconds."""
+
+from __future__ import annotations
+
+import pytest
+
+import wanderlust as wl
+
+EXPLORERS = tuple(wl.explorer_names())
+ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
+MEMORIES = {
+    "full": wl.Replay("full"),
+    "none": wl.Replay("none"),
+    "window": wl.Replay("window", capacity=60, batch=8),
+}
+SMALL_WORLDS = {"deep-sea": {"depth": 12}, "chain": {"length": 15}}
+"""Options that make a world small; all other worlds are small by default."""
+
+every_explorer = pytest.mark.parametrize("explorer", EXPLORERS)
+every_memory = pytest.mark.parametrize("memory", MEMORIES)
