@@ -1,47 +1,18 @@
-"""What the commands `worlds` and `explorers` print: a line for each, and below it one for each of its options."""
+"""The output format of `worlds` and `explorers`: one line per entry, then one line per option."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from wanderlust.envs.registration import environment_id
-from wanderlust.explorers.registry import explorer_class, explorer_names, explorer_options
-from wanderlust.worlds import world_names, world_options
-from wanderlust.worlds.registry import world_meaning
+from collections.abc import Sequence
 
 Options = list[tuple[str, str]]
-"""Each as it would be typed, and a sentence on it."""
+"""Options as name=default, each with its description."""
 
 
-def list_worlds() -> None:
-    """Print every world with its id as a Gymnasium environment and its options."""
-    _print(
-        (
-            name,
-            f"{world_meaning(name)} Gymnasium: {environment_id(name)}",
-            [(f"{option.name}={option.default}", option.meaning) for option in world_options(name)],
-        )
-        for name in world_names()
-    )
-
-
-def list_explorers() -> None:
-    """Print every explorer with its options."""
-    _print(
-        (
-            name,
-            (explorer_class(name).__doc__ or "").splitlines()[0],
-            [(f"{option.name}={option.default}", option.text) for option in explorer_options(name)],
-        )
-        for name in explorer_names()
-    )
-
-
-def _print(entries: Iterable[tuple[str, str, Options]]) -> None:
-    found = list(entries)
-    width = max(len(name) for name, _, _ in found)
-    of_options = max(len(typed) for _, _, options in found for typed, _ in options)
-    for name, meaning, options in found:
-        print(f"{name:<{width}}  {meaning}")
-        for typed, text in options:
-            print(f"    {typed:<{of_options}}  {text}".rstrip())
+def print_listing(entries: Sequence[tuple[str, str, Options]]) -> None:
+    """Print (name, description, options) of every entry."""
+    name_width = max(len(name) for name, _, _ in entries)
+    option_width = max(len(option) for _, _, options in entries for option, _ in options)
+    for name, description, options in entries:
+        print(f"{name:<{name_width}}  {description}")
+        for option, option_description in options:
+            print(f"    {option:<{option_width}}  {option_description}".rstrip())
