@@ -28,8 +28,8 @@ def bench(
     """
     from wanderlust.bench import measures
     from wanderlust.bench import report as bench_report
-    from wanderlust.cli.console import new_console
     from wanderlust.cli.output_files import check_writable, write_text
+    from wanderlust.cli.printing import new_console
 
     # Check before the measurements, which take minutes.
     for file in (json, markdown, plot):

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from wanderlust.cli.threshold import Threshold
-    from wanderlust.experiments.reports.figures.comparison import Course
     from wanderlust.experiments.reports.statistics import Interval
     from wanderlust.experiments.result import Result
 
@@ -37,8 +36,7 @@ class CompareOptions(RunsOptions):
         float | None,
         arg(
             metavar="RETURN",
-            help="Mean return that counts as solved; if not given, the environment's reward threshold, or the optimal "
-            "return if the model is known.",
+            help="Mean return that counts as solved; by default the reward threshold, or the optimal return if known.",
         ),
     ] = None
     out: Annotated[
@@ -71,8 +69,8 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
 
     Example: wanderlust compare prison --explorers vv-ucb ucb1 mine:Fading --steps 2000 --jobs 2
     """
-    from wanderlust.cli.console import new_console
     from wanderlust.cli.output_files import write_text
+    from wanderlust.cli.printing import new_console
     from wanderlust.cli.runs import execute_runs, plan_runs
     from wanderlust.cli.threshold import solved_threshold
 
@@ -180,26 +178,21 @@ def _csv_table(rows: Sequence[ExplorerRow]) -> str:
 
 
 def _write_plot(plot: Path, title: str, completed: dict[str, list[Result]], threshold: Threshold) -> None:
-    from wanderlust.cli.output_files import write_bytes
-    from wanderlust.experiments.reports.figures.comparison import comparison_figure
-    from wanderlust.experiments.reports.figures.files import as_files
-
-    curves = {explorer: _curves(results, threshold) for explorer, results in completed.items()}
-    draw = functools.partial(comparison_figure, title, curves, note=threshold.description)
-    write_bytes(plot, as_files(draw)[plot.suffix[1:].lower()])
-
-
-def _curves(results: Sequence[Result], threshold: Threshold) -> Course:
-    """Return the learning curves of an explorer's seeds."""
     import numpy as np
 
-    from wanderlust.experiments.reports.figures.comparison import Course
+    from wanderlust.cli.output_files import write_bytes
+    from wanderlust.experiments.reports.figures.comparison import Course, comparison_figure
+    from wanderlust.experiments.reports.figures.files import as_files
 
-    steps = results[0].steps
-    times = np.array([steps_to_solve(result, threshold) for result in results])
-    return Course(
-        steps=steps.astype(np.float64),
-        returns=np.stack([result.returns for result in results]),
-        states=np.stack([result.discovered for result in results]).astype(np.float64),
-        solved=None if threshold.value is None else (times[:, None] <= steps[None, :]).mean(axis=0),
-    )
+    curves = {}
+    for explorer, results in completed.items():
+        steps = results[0].steps
+        times = np.array([steps_to_solve(result, threshold) for result in results])
+        curves[explorer] = Course(
+            steps=steps.astype(np.float64),
+            returns=np.stack([result.returns for result in results]),
+            states=np.stack([result.discovered for result in results]).astype(np.float64),
+            solved=None if threshold.value is None else (times[:, None] <= steps[None, :]).mean(axis=0),
+        )
+    draw = functools.partial(comparison_figure, title, curves, note=threshold.description)
+    write_bytes(plot, as_files(draw)[plot.suffix[1:].lower()])

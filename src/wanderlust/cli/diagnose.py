@@ -45,10 +45,10 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
 
     Example: wanderlust diagnose prison --steps 1000 --json prison.json
     """
-    from wanderlust.cli.console import new_console
     from wanderlust.cli.diagnosis import diagnose_results
     from wanderlust.cli.diagnosis_report import explorer_table, json_values, report_sections
     from wanderlust.cli.output_files import check_writable, write_json
+    from wanderlust.cli.printing import new_console
     from wanderlust.cli.runs import execute_runs, plan_runs
 
     if options.json is not None:

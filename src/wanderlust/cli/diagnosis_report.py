@@ -11,6 +11,7 @@ from rich.table import Table
 
 from wanderlust.cli.diagnosis import Diagnosis
 from wanderlust.cli.measurements import format_steps
+from wanderlust.cli.output_files import finite_values
 
 MAX_REWARDS_SHOWN = 8
 DENSE_PERCENT = 20.0
@@ -130,10 +131,7 @@ def _episode_sentences(diagnosis: Diagnosis) -> Iterator[str]:
 def json_values(diagnosis: Diagnosis) -> dict[str, Any]:
     """Return all measurements and the report as JSON values; events that never occurred are null."""
     measurements = dataclasses.asdict(diagnosis)
-    measurements["explorers"] = [
-        {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in each.items()}
-        for each in measurements["explorers"]
-    ]
+    measurements["explorers"] = [finite_values(each) for each in measurements["explorers"]]
     return {
         **measurements,
         "still_growing": diagnosis.still_growing,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from wanderlust.cli.output_files import finite_values
 from wanderlust.core.errors import InvalidObservation
 
 if TYPE_CHECKING:
@@ -105,10 +105,5 @@ def _print_json(agent: Agent, explanation: Explanation, environment: Mapping[str
         **dataclasses.asdict(explanation),
         "summary": _summary(explanation),
     }
-    document["actions"] = [{name: _finite(value) for name, value in each.items()} for each in document["actions"]]
+    document["actions"] = [finite_values(each) for each in document["actions"]]
     print(json.dumps(document, indent=1, allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    """Replace infinity and NaN, which JSON does not have, by None."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -8,16 +8,11 @@ def explorers() -> None:
 
     Example: wanderlust explorers
     """
-    from wanderlust.cli.listing import print_listing
+    from wanderlust.cli.printing import print_listing
     from wanderlust.explorers.registry import explorer_class, explorer_names, explorer_options
 
-    print_listing(
-        [
-            (
-                name,
-                (explorer_class(name).__doc__ or "").splitlines()[0],
-                [(f"{option.name}={option.default}", option.text) for option in explorer_options(name)],
-            )
-            for name in explorer_names()
-        ]
-    )
+    entries = []
+    for name in explorer_names():
+        options = [(f"{option.name}={option.default}", option.text) for option in explorer_options(name)]
+        entries.append((name, (explorer_class(name).__doc__ or "").splitlines()[0], options))
+    print_listing(entries)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,11 @@ def check_folder_writable(folder: Path) -> None:
 def write_json(path: Path, contents: Any) -> None:
     """Write JSON, or raise `BadFile`."""
     write_text(path, json.dumps(contents, indent=1, allow_nan=False) + "\n")
+
+
+def finite_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace infinity and NaN, which JSON does not have, by None."""
+    return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
 
 
 def write_text(path: Path, text: str) -> None:

@@ -15,7 +15,7 @@ def report(
 
     Example: wanderlust report results/
     """
-    from wanderlust.cli.console import new_console
+    from wanderlust.cli.printing import new_console
     from wanderlust.experiments.paper.reproduce import show_report, studies_in, write_scorecard
     from wanderlust.experiments.store import Store
 

@@ -22,18 +22,10 @@ def reproduce(
         Positional[str], arg(metavar="EXPERIMENT", help="Name of an experiment, 'all', or 'list' to list the names.")
     ],
     *,
-    quick: Annotated[
-        bool, arg(help="Fewer seeds and smaller sizes; takes minutes. The output is marked as quick.")
-    ] = False,
-    worlds: Annotated[
-        tuple[str, ...] | None, arg(metavar="NAME ...", help="Worlds; all of the experiment if not given.")
-    ] = None,
-    explorers: Annotated[
-        tuple[str, ...] | None, arg(metavar="NAME ...", help="Explorers; all of the experiment if not given.")
-    ] = None,
-    seeds: Annotated[
-        int | None, arg(metavar="N", help="Number of seeds, from 1 to N; the paper's number if not given.")
-    ] = None,
+    quick: Annotated[bool, arg(help="Fewer seeds and smaller sizes: minutes. The output is marked as quick.")] = False,
+    worlds: Annotated[tuple[str, ...] | None, arg(metavar="NAME ...", help="Worlds; all if not given.")] = None,
+    explorers: Annotated[tuple[str, ...] | None, arg(metavar="NAME ...", help="Explorers; all if not given.")] = None,
+    seeds: Annotated[int | None, arg(metavar="N", help="Number of seeds: 1 to N; the paper's if not given.")] = None,
     preset: Annotated[
         str, arg(help="'as_published_code' (the code behind the paper's results) or 'as_written' (the paper's text).")
     ] = "as_published_code",
@@ -49,7 +41,7 @@ def reproduce(
 
     Example: wanderlust reproduce recap --worlds prison taxi --seeds 5 --jobs 2 --out results/
     """
-    from wanderlust.cli.console import new_console
+    from wanderlust.cli.printing import new_console
     from wanderlust.experiments.paper.registry import Choice, find_study, study_names
     from wanderlust.experiments.paper.reproduce import write_scorecard
 
@@ -69,7 +61,7 @@ def _list_studies(jobs: int) -> None:
     """Print every experiment: name, place in the paper, number of runs, estimated time."""
     from rich.table import Table
 
-    from wanderlust.cli.console import new_console
+    from wanderlust.cli.printing import new_console
     from wanderlust.experiments import estimate
     from wanderlust.experiments.paper.registry import Choice, find_study, study_names
 

@@ -59,8 +59,7 @@ def solved_threshold(env: Tabular, solved_at: float | None) -> Threshold:
 def optimal_return(mdp: TabularMDP, horizon: int | None) -> float | None:
     """Return the optimal expected undiscounted return of an episode that is truncated at the horizon.
 
-    V_0 = 0 and V_h(s) = max_a Σ_k p (r + (1 − terminal) V_{h−1}(s′)). Without a horizon: the limit, None if there is
-    none.
+    V_0 = 0 and V_h(s) = max_a Σ_k p (r + (1 − terminal) V_{h−1}(s′)). Without a horizon: the limit, if it exists.
     """
     reward = (mdp.probability * mdp.reward).sum(axis=2)
     continues = np.where(mdp.terminal, 0.0, mdp.probability)

@@ -29,9 +29,7 @@ class TrainOptions:
             help="Explorer, vv-ucb if not given; see `wanderlust explorers`. User-defined: module:Class.",
         ),
     ] = None
-    steps: Annotated[int, arg(metavar="N", help="Total number of training steps, including those before --resume.")] = (
-        20_000
-    )
+    steps: Annotated[int, arg(metavar="N", help="Total number of training steps, also with --resume.")] = 20_000
     seed: Annotated[int | None, arg(metavar="N", help="Random seed; 0 if not given.")] = None
     settings: Settings = ()
     episodes: Annotated[int, arg(metavar="N", help="Episodes of the final evaluation of the greedy policy.")] = 20
@@ -56,33 +54,11 @@ def train(options: Annotated[TrainOptions, arg(name="")], environment: Environme
 
     Example: wanderlust train MiniGrid-DoorKey-6x6-v0 --key hash --reset-seed 0 --explorer vv-count
     """
-    _check_files(environment, options)
-    _train(environment, options)
-
-
-def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None:
-    """Check all files before the training, so that no training is lost."""
-    from wanderlust.cli.output_files import check_folder_writable, check_writable
-
-    check_integer("episodes", options.episodes, low=1)
-    if options.video is not None:
-        from wanderlust.cli.video import check_video
-
-        check_video(environment, options.video)
-    if options.resume is not None and not options.resume.exists():
-        raise BadFile(f"{options.resume}: there is no such file to resume from.")
-    for file in (options.save, options.log):
-        if file is not None:
-            check_writable(file)
-    if options.tensorboard is not None:
-        check_folder_writable(options.tensorboard)
-
-
-def _train(environment: EnvironmentOptions, options: TrainOptions) -> None:
-    """Train, print the summary, record the video."""
     from wanderlust.cli.training_summary import TrainingStatistics, print_summary
+    from wanderlust.cli.video import record_video
     from wanderlust.training.learn import learn
 
+    _check_files(environment, options)
     env = environment.make()
     statistics = TrainingStatistics()
     try:
@@ -101,11 +77,26 @@ def _train(environment: EnvironmentOptions, options: TrainOptions) -> None:
         raise type(error)(f"{error}{_save_unfinished(statistics.loop, environment, options)}") from error
     print_summary(agent, statistics, options)
     if options.video is not None:
-        from wanderlust.cli.video import record_video
-
         frames = record_video(agent, environment, options.video, seed=options.seed or 0)
         print(f"video      {options.video}, {frames:,} frames of one episode")
     env.close()
+
+
+def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None:
+    """Check all files before the training, so that no training is lost."""
+    from wanderlust.cli.output_files import check_folder_writable, check_writable
+    from wanderlust.cli.video import check_video
+
+    check_integer("episodes", options.episodes, low=1)
+    if options.video is not None:
+        check_video(environment, options.video)
+    if options.resume is not None and not options.resume.exists():
+        raise BadFile(f"{options.resume}: there is no such file to resume from.")
+    for file in (options.save, options.log):
+        if file is not None:
+            check_writable(file)
+    if options.tensorboard is not None:
+        check_folder_writable(options.tensorboard)
 
 
 def _loggers(options: TrainOptions) -> list[Callback]:
