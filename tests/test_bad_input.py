@@ -1,4 +1,4 @@
-"""Whatever a caller gets wrong is a `WanderlustError` that says what was wrong and what would be right."""
+"""Invalid input raises a `WanderlustError` that says what is wrong and what is valid."""
 
 import json
 import math
@@ -28,8 +28,8 @@ def drop_in(explorer="vv-ucb", **changes):
     return wl.Explorer(explorer, **{"n_actions": 4, "n_states": 5, "reward_range": (0, 1), **changes})
 
 
-def complaint(call, *args, **kwargs):
-    """Return what is said of a bad call."""
+def error_message(call, *args, **kwargs):
+    """Return the error message of an invalid call."""
     with pytest.raises(wl.WanderlustError) as caught:
         call(*args, **kwargs)
     assert isinstance(caught.value, ValueError)
@@ -68,33 +68,33 @@ def complaint(call, *args, **kwargs):
         (lambda: agent("vv-count", untried_bound="txt"), "txt", "text", ["text", "equation"]),
     ],
 )
-def test_unknown_names_list_the_known_and_the_closest(call, wrong, closest, known):
-    said = complaint(call)
-    assert repr(wrong) in said
-    assert f"Did you mean {closest!r}?" in said
+def test_unknown_names_list_known_names_and_the_closest(call, wrong, closest, known):
+    message = error_message(call)
+    assert repr(wrong) in message
+    assert f"Did you mean {closest!r}?" in message
     for name in known:
-        assert name in said
+        assert name in message
 
 
-def test_an_explorer_without_options_says_so():
-    assert "'speed'" in complaint(agent, "random", speed=1)
+def test_explorer_without_options():
+    assert "'speed'" in error_message(agent, "random", speed=1)
 
 
 @pytest.mark.parametrize("explorer", [3, None, ["ucb1"], int, dict, "", ":", ":X", "nowhere:X", "math:X", "..x:Y"])
-def test_what_is_no_explorer(explorer):
-    complaint(agent, explorer)
-    complaint(wl.train, "toy", explorer)
+def test_invalid_explorers(explorer):
+    error_message(agent, explorer)
+    error_message(wl.train, "toy", explorer)
 
 
 @pytest.mark.parametrize("world", [3, None, "", b"toy", ["toy"], "missing.toml", "missing.txt", "toy\n"])
-def test_what_is_no_world(world):
-    complaint(wl.train, world, "ucb1")
-    complaint(wl.make_world, world)
+def test_invalid_worlds(world):
+    error_message(wl.train, world, "ucb1")
+    error_message(wl.make_world, world)
 
 
 @pytest.mark.parametrize("call", [wl.check_world, wl.with_slips, lambda w: agent().evaluate(w)])
-def test_a_name_is_no_world(call):
-    complaint(call, "toy")
+def test_names_instead_of_worlds(call):
+    error_message(call, "toy")
 
 
 # --- Settings and options --------------------------------------------------------------------------
@@ -114,41 +114,41 @@ NO_NUMBERS = [NAN, INF, -INF, "much", None, True, [1]]
 )
 def test_numbers_out_of_range(name, valid, values):
     for value in values + NO_NUMBERS:
-        said = complaint(wl.Settings, **{name: value})
-        assert name in said
-        assert valid in said
-        assert repr(value) in said
+        message = error_message(wl.Settings, **{name: value})
+        assert name in message
+        assert valid in message
+        assert repr(value) in message
     for value in values:
-        said = complaint(wl.train, "toy", "ucb1", **{name: value})
-        assert f"{name} must be in {valid}, got {value!r}." == said
+        message = error_message(wl.train, "toy", "ucb1", **{name: value})
+        assert f"{name} must be in {valid}, got {value!r}." == message
 
 
 @pytest.mark.parametrize("name", ["horizon", "budget", "evaluate_every", "steps", "evaluation_horizon"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, NAN, INF, "ten", True, [1], 10**30])
 def test_whole_numbers_out_of_range(name, value):
-    said = complaint(wl.Settings, **{name: value})
-    assert said == f"{name} must be a whole number from 1 to 1,000,000,000,000, got {value!r}."
+    message = error_message(wl.Settings, **{name: value})
+    assert message == f"{name} must be a whole number from 1 to 1,000,000,000,000, got {value!r}."
 
 
 @pytest.mark.parametrize(("name", "value"), [("batch", 0), ("batch", 1.5), ("capacity", 0), ("capacity", "all")])
 def test_replay_out_of_range(name, value):
-    said = complaint(wl.Replay, "window", **{name: value})
-    assert f"replay {name} must be a whole number at least 1, got {value!r}." == said
+    message = error_message(wl.Replay, "window", **{name: value})
+    assert f"replay {name} must be a whole number at least 1, got {value!r}." == message
 
 
 @pytest.mark.parametrize("replay", [3, None, {"memory": "full"}, ["full"]])
-def test_what_is_no_replay(replay):
-    said = complaint(wl.Settings, replay=replay)
-    assert repr(replay) in said
-    assert "full, none, window" in said
+def test_invalid_replays(replay):
+    message = error_message(wl.Settings, replay=replay)
+    assert repr(replay) in message
+    assert "full, none, window" in message
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "one", None, NAN, True])
 def test_seeds(seed):
-    wanted = f"seed must be a whole number at least 0, got {seed!r}."
-    assert complaint(wl.train, "toy", "ucb1", seed=seed) == wanted
-    assert complaint(agent, seed=seed) == wanted
-    assert complaint(drop_in, seed=seed) == wanted
+    expected = f"seed must be a whole number at least 0, got {seed!r}."
+    assert error_message(wl.train, "toy", "ucb1", seed=seed) == expected
+    assert error_message(agent, seed=seed) == expected
+    assert error_message(drop_in, seed=seed) == expected
 
 
 @pytest.mark.parametrize(
@@ -173,43 +173,43 @@ def test_seeds(seed):
     ],
 )
 def test_options_out_of_range(explorer, name, value, valid):
-    said = complaint(agent, explorer, **{name: value})
-    assert name in said
-    assert valid in said
-    assert repr(value) in said
+    message = error_message(agent, explorer, **{name: value})
+    assert name in message
+    assert valid in message
+    assert repr(value) in message
 
 
-def test_a_bound_that_has_no_value_is_refused():
-    assert "'text'" in complaint(agent, "vv-count", n_actions=2, untried_bound="equation")
+def test_a_bound_without_a_value_is_rejected():
+    assert "'text'" in error_message(agent, "vv-count", n_actions=2, untried_bound="equation")
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "four", NAN, True])
 def test_sizes(value):
-    assert repr(value) in complaint(agent, n_actions=value)
-    assert repr(value) in complaint(agent, n_states=value)
+    assert repr(value) in error_message(agent, n_actions=value)
+    assert repr(value) in error_message(agent, n_states=value)
 
 
 @pytest.mark.parametrize("value", [(1, 0), (0, NAN), (-INF, 0), (0, INF), (0,), (0, 1, 2), 3, None, "ab"])
 def test_reward_ranges(value):
-    assert "reward_range" in complaint(agent, reward_range=value)
-    assert "reward_range" in complaint(drop_in, reward_range=value)
+    assert "reward_range" in error_message(agent, reward_range=value)
+    assert "reward_range" in error_message(drop_in, reward_range=value)
 
 
 @pytest.mark.parametrize("value", [3, {"discount": 0.9}])
-def test_what_is_no_settings(value):
-    assert repr(value) in complaint(agent, settings=value)
+def test_invalid_settings(value):
+    assert repr(value) in error_message(agent, settings=value)
 
 
 @pytest.mark.parametrize("slips", [3, [], "abc", (0.5, 0.5), (0.5, 0.5, 0.5), (1, NAN, 0), (2, -1, 0)])
 def test_slips(slips):
-    said = complaint(wl.make_world, "toy", slips=slips)
-    assert repr(slips) in said
-    assert "success, random, stay" in said
+    message = error_message(wl.make_world, "toy", slips=slips)
+    assert repr(slips) in message
+    assert "success, random, stay" in message
 
 
-def test_worlds_that_cannot_be_rolled_out():
-    assert "'noisy-toy'" in complaint(agent().evaluate, wl.make_world("noisy-toy"))
-    assert "4 actions" in complaint(agent().evaluate, wl.make_world("deep-sea", depth=3))
+def test_worlds_that_cannot_be_evaluated():
+    assert "'noisy-toy'" in error_message(agent().evaluate, wl.make_world("noisy-toy"))
+    assert "4 actions" in error_message(agent().evaluate, wl.make_world("deep-sea", depth=3))
 
 
 # --- Observations ----------------------------------------------------------------------------------
@@ -219,37 +219,37 @@ NO_WHOLE_NUMBERS = [1.5, "1", None, NAN, INF, [1], np.array([1, 2]), 2**70]
 
 @pytest.mark.parametrize("value", [5, -1, *NO_WHOLE_NUMBERS], ids=repr)
 def test_states_out_of_range(value):
-    one = agent()
-    for call in (one.act, one.explain, one.action_values, one.greedy_action):
-        assert complaint(call, value) == f"state must be a whole number from 0 to 4, got {value!r}."
-    assert "state must" in complaint(one.observe, value, 0, 0.0, 0, False)
-    assert "next_state must" in complaint(one.observe, 0, 0, 0.0, value, False)
-    assert one.steps == 0
+    new_agent = agent()
+    for call in (new_agent.act, new_agent.explain, new_agent.action_values, new_agent.greedy_action):
+        assert error_message(call, value) == f"state must be a whole number from 0 to 4, got {value!r}."
+    assert "state must" in error_message(new_agent.observe, value, 0, 0.0, 0, False)
+    assert "next_state must" in error_message(new_agent.observe, 0, 0, 0.0, value, False)
+    assert new_agent.steps == 0
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, "1", None], ids=repr)
 def test_states_without_a_limit(value):
-    said = complaint(agent(n_states=None).act, value)
-    assert said == f"state must be a whole number at least 0, got {value!r}."
+    message = error_message(agent(n_states=None).act, value)
+    assert message == f"state must be a whole number at least 0, got {value!r}."
 
 
 @pytest.mark.parametrize("value", [4, -1, *NO_WHOLE_NUMBERS], ids=repr)
 def test_actions_out_of_range(value):
-    one, other = agent(), drop_in()
-    wanted = f"action must be a whole number from 0 to 3, got {value!r}."
-    assert complaint(one.observe, 0, value, 0.0, 1, False) == wanted
-    assert complaint(other.observe, 0, value, 1, False) == wanted
-    assert one.steps == 0
+    new_agent, explorer = agent(), drop_in()
+    expected = f"action must be a whole number from 0 to 3, got {value!r}."
+    assert error_message(new_agent.observe, 0, value, 0.0, 1, False) == expected
+    assert error_message(explorer.observe, 0, value, 1, False) == expected
+    assert new_agent.steps == 0
 
 
 @pytest.mark.parametrize("value", [NAN, INF, -INF, "much", None, [1.0]], ids=repr)
-def test_rewards_that_are_no_numbers(value):
-    one = agent()
-    said = complaint(one.observe, 0, 0, value, 1, False)
-    assert "reward must be" in said
-    assert repr(value) in said
-    assert one.steps == 0
-    assert np.isfinite(one.tables["target"]).all()
+def test_invalid_rewards(value):
+    new_agent = agent()
+    message = error_message(new_agent.observe, 0, 0, value, 1, False)
+    assert "reward must be" in message
+    assert repr(value) in message
+    assert new_agent.steps == 0
+    assert np.isfinite(new_agent.tables["target"]).all()
 
 
 @pytest.mark.parametrize(
@@ -260,19 +260,19 @@ def test_rewards_that_are_no_numbers(value):
 def test_q_values_of_a_drop_in_explorer(q):
     explorer = drop_in()
     for call in (explorer.act, explorer.explain):
-        said = complaint(call, 0, q)
-        assert "q must be 4 finite numbers" in said
-        assert repr(q) in said
+        message = error_message(call, 0, q)
+        assert "q must be 4 finite numbers" in message
+        assert repr(q) in message
 
 
-def test_other_questions_to_a_drop_in_explorer():
+def test_other_methods_of_a_drop_in_explorer():
     explorer = drop_in()
-    assert "from 0 to 4" in complaint(explorer.act, 5, [0, 0, 0, 0])
-    assert "from 0 to 4" in complaint(explorer.bonus, 5, 0)
-    assert "from 0 to 3" in complaint(explorer.bonus, 0, 4)
-    assert "from 0 to 3" in complaint(explorer.bonus, 0, "up")
-    assert "'ucb1'" in complaint(lambda: drop_in("ucb1").visitation_values)
-    assert "wanderlust.Agent" in complaint(drop_in, "bootstrapped")
+    assert "from 0 to 4" in error_message(explorer.act, 5, [0, 0, 0, 0])
+    assert "from 0 to 4" in error_message(explorer.bonus, 5, 0)
+    assert "from 0 to 3" in error_message(explorer.bonus, 0, 4)
+    assert "from 0 to 3" in error_message(explorer.bonus, 0, "up")
+    assert "'ucb1'" in error_message(lambda: drop_in("ucb1").visitation_values)
+    assert "wanderlust.Agent" in error_message(drop_in, "bootstrapped")
 
 
 # --- Files -----------------------------------------------------------------------------------------
@@ -280,18 +280,18 @@ def test_other_questions_to_a_drop_in_explorer():
 
 @pytest.fixture
 def saved(tmp_path):
-    """A file with a small agent in it."""
-    one = agent()
-    one.observe(0, 1, 0.5, 2, False)
-    one.observe(2, 3, 1.0, 0, True)
+    """A file with a small saved agent."""
+    new_agent = agent()
+    new_agent.observe(0, 1, 0.5, 2, False)
+    new_agent.observe(2, 3, 1.0, 0, True)
     path = tmp_path / "agent.npz"
-    one.save(path)
+    new_agent.save(path)
     assert wl.Agent.load(path).visits[0, 1] == 1
     return path
 
 
 def rewritten(path, change):
-    """Zip the file anew with its members changed; return its path."""
+    """Write the archive again with changed members; return its path."""
     with zipfile.ZipFile(path) as archive:
         members = {name: bytearray(archive.read(name)) for name in archive.namelist()}
     change(members)
@@ -302,7 +302,7 @@ def rewritten(path, change):
 
 
 def redescribed(path, **changes):
-    """Save the file anew with another description."""
+    """Save the file again with a changed description."""
     with np.load(path) as archive:
         arrays = dict(archive)
     about = json.loads(str(arrays.pop("about"))) | changes
@@ -310,37 +310,37 @@ def redescribed(path, **changes):
     return path
 
 
-def load_complaint(path, **given):
-    said = complaint(wl.Agent.load, path, **given)
-    assert str(path) in said
-    return said
+def load_error(path, **given):
+    message = error_message(wl.Agent.load, path, **given)
+    assert str(path) in message
+    return message
 
 
 def test_missing_file(tmp_path):
-    assert "no such file" in load_complaint(tmp_path / "missing.npz")
-    load_complaint(tmp_path)
+    assert "no such file" in load_error(tmp_path / "missing.npz")
+    load_error(tmp_path)
 
 
 def test_truncated_file(saved):
     whole = saved.read_bytes()
     for length in (0, 1, 100, len(whole) // 2, len(whole) - 1):
         saved.write_bytes(whole[:length])
-        load_complaint(saved)
+        load_error(saved)
 
 
 def test_tampered_file(saved):
     def flip(members):
         members["visits.npy"][-8] ^= 1
 
-    assert "checksum" in load_complaint(rewritten(saved, flip))
+    assert "checksum" in load_error(rewritten(saved, flip))
 
 
 def test_file_with_a_missing_array(saved):
-    load_complaint(rewritten(saved, lambda members: members.pop("visits.npy")))
+    load_error(rewritten(saved, lambda members: members.pop("visits.npy")))
 
 
-def test_any_flipped_byte_is_noticed_or_harmless(saved):
-    """Some bytes of an archive, such as dates, mean nothing: what does load is what was saved."""
+def test_flipped_bytes_are_detected_or_have_no_effect(saved):
+    """Some bytes of an archive, such as dates, have no effect; any file that loads equals the saved agent."""
     whole, before = bytearray(saved.read_bytes()), wl.Agent.load(saved)
     for i in range(0, len(whole), len(whole) // 300):
         damaged = whole.copy()
@@ -355,10 +355,10 @@ def test_any_flipped_byte_is_noticed_or_harmless(saved):
 
 
 def test_file_of_a_newer_version(saved):
-    said = load_complaint(redescribed(saved, format=99, wanderlust="9.0"))
-    assert "99" in said
-    assert "9.0" in said
-    assert wl.__version__ in said
+    message = load_error(redescribed(saved, format=99, wanderlust="9.0"))
+    assert "99" in message
+    assert "9.0" in message
+    assert wl.__version__ in message
 
 
 def test_file_with_another_description(saved):
@@ -370,53 +370,53 @@ def test_file_with_another_description(saved):
         {"settings": {}},
         {"checksum": 0},
     ):
-        assert "checksum" in load_complaint(redescribed(saved, **changes))
+        assert "checksum" in load_error(redescribed(saved, **changes))
         saved.write_bytes(whole)
 
 
-def test_somebody_elses_files(tmp_path):
+def test_files_of_other_programs(tmp_path):
     np.savez(tmp_path / "other.npz", weights=np.ones(3))
     np.savez(tmp_path / "claims.npz", about=np.array("[]"))
     np.savez(tmp_path / "worse.npz", about=np.array("not JSON"))
     np.save(tmp_path / "array.npy", np.ones(3))
-    (tmp_path / "text.npz").write_text("Dear diary")
+    (tmp_path / "text.npz").write_text("some text")
     with zipfile.ZipFile(tmp_path / "plain.npz", "w") as archive:
-        archive.writestr("letter.txt", "Dear diary")
+        archive.writestr("letter.txt", "some text")
     for path in sorted(tmp_path.iterdir()):
-        load_complaint(path)
+        load_error(path)
 
 
 def test_objects_are_never_unpickled(tmp_path):
     np.savez(tmp_path / "evil.npz", about=np.array([{"format": 1}], dtype=object))
-    load_complaint(tmp_path / "evil.npz")
+    load_error(tmp_path / "evil.npz")
 
 
-class Homemade(NamedTuple):
-    """An explorer that is not the package's own."""
+class UserDefined(NamedTuple):
+    """A user-defined explorer."""
 
     scale: float = 1.0
 
     def score(self, view, scores):
-        """Q plus what is left of the novelty."""
+        """Q plus a bonus that decreases with visits."""
         for action in range(view.n_actions):
             scores[action] = view.q(action) + self.scale / (1 + view.n(action))
 
 
 class Other(NamedTuple):
-    """Another one."""
+    """Another user-defined explorer."""
 
     scale: float = 1.0
 
 
-def test_file_of_an_explorer_of_your_own(tmp_path):
+def test_file_with_a_user_defined_explorer(tmp_path):
     path = tmp_path / "agent.npz"
-    agent(Homemade).save(path)
-    assert wl.Agent.load(path, explorer=Homemade).configured_explorer == Homemade()
-    assert "explorer=Homemade" in load_complaint(path)
-    assert "Other" in load_complaint(path, explorer=Other)
+    agent(UserDefined).save(path)
+    assert wl.Agent.load(path, explorer=UserDefined).configured_explorer == UserDefined()
+    assert "explorer=UserDefined" in load_error(path)
+    assert "Other" in load_error(path, explorer=Other)
 
 
-def test_a_save_that_fails_leaves_the_old_file(saved, monkeypatch):
+def test_a_failed_save_keeps_the_old_file(saved, monkeypatch):
     before = saved.read_bytes()
 
     def full(*args, **kwargs):
@@ -429,21 +429,23 @@ def test_a_save_that_fails_leaves_the_old_file(saved, monkeypatch):
     assert list(saved.parent.iterdir()) == [saved]
 
 
-# --- Explorers of your own -------------------------------------------------------------------------
+# --- User-defined explorers ------------------------------------------------------------------------
 
 
-def test_modules_of_explorers_that_are_misspelt_or_broken(tmp_path, monkeypatch):
+def test_misspelt_or_broken_explorer_modules(tmp_path, monkeypatch):
     module = "from typing import NamedTuple\nclass Mine(NamedTuple):\n    x: float = 1.0\n"
     (tmp_path / "my_explorers.py").write_text(module)
     (tmp_path / "my_typo.py").write_text("clas Mine:\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    said = complaint(wl.train, "toy", "my_explorers:Main")
-    assert "unknown explorer 'my_explorers:Main'. Did you mean 'my_explorers:Mine'? Known: my_explorers:Mine." in said
-    assert "module 'my_typo' cannot be imported (SyntaxError" in complaint(wl.train, "toy", "my_typo:Mine")
-    assert "module 'nowhere' cannot be imported (ModuleNotFoundError" in complaint(wl.train, "toy", "nowhere:Mine")
+    message = error_message(wl.train, "toy", "my_explorers:Main")
+    assert (
+        "unknown explorer 'my_explorers:Main'. Did you mean 'my_explorers:Mine'? Known: my_explorers:Mine." in message
+    )
+    assert "module 'my_typo' cannot be imported (SyntaxError" in error_message(wl.train, "toy", "my_typo:Mine")
+    assert "module 'nowhere' cannot be imported (ModuleNotFoundError" in error_message(wl.train, "toy", "nowhere:Mine")
 
 
-def test_what_an_explorer_class_must_be():
+def test_requirements_of_explorer_classes():
     class NoTuple:
         pass
 
@@ -459,22 +461,22 @@ def test_what_an_explorer_class_must_be():
     class NeedsScale(NamedTuple):
         scale: float
 
-    class StrangeBlueprint(NamedTuple):
+    class InvalidTables(NamedTuple):
         scale: float = 1.0
 
         def extra_tables(self):
             return "one table"
 
-    class WordForANumber(NamedTuple):
+    class TextForANumber(NamedTuple):
         scale: str = "large"
 
-    assert "NamedTuple" in complaint(wl.check_explorer, NoTuple)
-    assert "scale: float = 1.0" in complaint(wl.check_explorer, NoFields)
-    assert "(self, view, scores)" in complaint(wl.check_explorer, WrongSignature)
-    assert "'scale'" in complaint(wl.check_explorer, NeedsScale)
-    assert "'one table'" in complaint(wl.check_explorer, StrangeBlueprint)
-    assert "WordForANumber.scale must be a number, as compiled code needs it, got 'large'" in complaint(
-        wl.check_explorer, WordForANumber
+    assert "NamedTuple" in error_message(wl.check_explorer, NoTuple)
+    assert "scale: float = 1.0" in error_message(wl.check_explorer, NoFields)
+    assert "(self, view, scores)" in error_message(wl.check_explorer, WrongSignature)
+    assert "'scale'" in error_message(wl.check_explorer, NeedsScale)
+    assert "'one table'" in error_message(wl.check_explorer, InvalidTables)
+    assert "TextForANumber.scale must be a number, as compiled code needs it, got 'large'" in error_message(
+        wl.check_explorer, TextForANumber
     )
     with pytest.raises(wl.WanderlustError):
         wl.register_explorer("wrong")(WrongSignature)
@@ -482,7 +484,7 @@ def test_what_an_explorer_class_must_be():
 
 
 def python(code, *, folder, jit, cache=None):
-    """Run some lines in a process of their own; return what they print."""
+    """Run code in a new process; return its output."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(folder), str(SOURCES.parent)]),
@@ -498,7 +500,7 @@ def python(code, *, folder, jit, cache=None):
 
 
 BAD_EXPLORERS = """
-import random as luck
+import random as global_random
 from typing import NamedTuple
 
 class TooLarge(NamedTuple):
@@ -516,15 +518,15 @@ class NoAction(NamedTuple):
     def choose(self, view, scores, random):
         return None
 
-class Careless(NamedTuple):
+class DividesByZero(NamedTuple):
     scale: float = 1.0
     def score(self, view, scores):
         scores[0] = 1 / 0
 
-class HiddenChance(NamedTuple):
+class HiddenRandomness(NamedTuple):
     scale: float = 1.0
     def choose(self, view, scores, random):
-        return luck.randrange(view.n_actions)
+        return global_random.randrange(view.n_actions)
 
 calls = 0
 
@@ -540,9 +542,9 @@ class HiddenCounter(NamedTuple):
 @pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
 def test_explorers_that_break_the_protocol(tmp_path, jit):
     (tmp_path / "bad.py").write_text(BAD_EXPLORERS)
-    # Compiled code cannot hold such state at all; one is enough to see that this is said plainly.
+    # Compiled code cannot have such state; one class is enough to test the message.
     names = ["HiddenCounter"] if jit else re.findall(r"class (\w+)", BAD_EXPLORERS)
-    said = python(
+    output = python(
         f"""
         import bad
         import wanderlust as wl
@@ -556,33 +558,33 @@ def test_explorers_that_break_the_protocol(tmp_path, jit):
         jit=jit,
         cache=tmp_path / "cache",
     )
-    complaints = dict(line.split(" -> ") for line in said.splitlines())
-    assert list(complaints) == names
+    messages = dict(line.split(" -> ") for line in output.splitlines())
+    assert list(messages) == names
     for name in names:
-        assert f"bad:{name}" in complaints[name]
+        assert f"bad:{name}" in messages[name]
     if not jit:
-        assert "chose action 4; valid are 0 to 3" in complaints["TooLarge"]
-        assert "chose action -1; valid are 0 to 3" in complaints["Negative"]
-        assert "ZeroDivisionError" in complaints["Careless"]
-        for name in ("HiddenChance", "HiddenCounter"):
-            assert "`notes`" in complaints[name]
+        assert "chose action 4; valid are 0 to 3" in messages["TooLarge"]
+        assert "chose action -1; valid are 0 to 3" in messages["Negative"]
+        assert "ZeroDivisionError" in messages["DividesByZero"]
+        for name in ("HiddenRandomness", "HiddenCounter"):
+            assert "`notes`" in messages[name]
 
 
 # --- The package itself ----------------------------------------------------------------------------
 
 
-def test_nothing_is_pickled():
+def test_no_pickle():
     for file in SOURCES.rglob("*.py"):
         assert not re.search(r"\b(import|from) pickle\b|\bpickle\.|allow_pickle=True", file.read_text()), file
 
 
-def test_importing_is_cheap(tmp_path):
+def test_import_loads_no_heavy_modules(tmp_path):
     code = "import sys, wanderlust; print(sorted({'numba', 'scipy', 'matplotlib'} & set(sys.modules)))"
     assert python(code, folder=tmp_path, jit=True).strip() == "[]"
 
 
-def test_machine_code_is_kept_and_never_stale(tmp_path):
-    """The second process compiles nothing; editing a file that the explorer uses changes the results."""
+def test_machine_code_is_cached_and_never_stale(tmp_path):
+    """The second process compiles nothing; editing a module that the explorer imports changes the results."""
     (tmp_path / "my_numbers.py").write_text("SCALE = 1.0\n")
     (tmp_path / "my_explorer.py").write_text(
         textwrap.dedent(
@@ -620,7 +622,7 @@ def test_machine_code_is_kept_and_never_stale(tmp_path):
     edited = python(code, folder=tmp_path, jit=True, cache=cache)
     assert edited != first
     assert edited == python(code, folder=tmp_path, jit=False)
-    # Whoever shares the cache but does not have this module is not to notice that it was ever there.
+    # A process that shares the cache but does not have this module is not affected.
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     code = "import wanderlust as wl; print(len(wl.train('toy', 'random', steps=50).returns))"

@@ -1,4 +1,4 @@
-"""The command line for any environment: train, compare, diagnose, explain, through `main` as a shell calls it."""
+"""The commands train, compare, diagnose and explain, run through `main` as from a shell."""
 
 import csv
 import json
@@ -14,59 +14,59 @@ from PIL import Image
 
 import wanderlust as wl
 from wanderlust.cli import main as cli
-from wanderlust.cli.compare import median
-from wanderlust.cli.diagnose import paragraphs
-from wanderlust.cli.diagnosis import diagnosed
-from wanderlust.cli.options import as_typed, read_options
-from wanderlust.cli.threshold import best_return, threshold_of
+from wanderlust.cli.arguments import format_options, read_options
+from wanderlust.cli.diagnosis import diagnose_results
+from wanderlust.cli.diagnosis_report import report_sections
+from wanderlust.cli.measurements import median
+from wanderlust.cli.threshold import optimal_return, solved_threshold
 from wanderlust.experiments import runner
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 
-LAKE = ("FrozenLake-v1", "--env", "is_slippery=false")
+FROZENLAKE = ("FrozenLake-v1", "--env", "is_slippery=false")
 MODULE = '''
 import gymnasium as gym
 
-def make_lake(slippery=False, **options):
-    """A lake."""
+def make_env(slippery=False, **options):
+    """FrozenLake, not slippery by default."""
     return gym.make("FrozenLake-v1", is_slippery=slippery, **options)
 
-def blind():
+def without_rendering():
     return gym.make("FrozenLake-v1", is_slippery=False)
 
-def painted():
+def rendered():
     return gym.make("FrozenLake-v1", is_slippery=False, render_mode="rgb_array")
 
-def unpainted(how="package"):
-    """A lake that cannot be drawn."""
-    class Unpainted(gym.Wrapper):
+def not_rendered(how="package"):
+    """An environment that cannot be rendered."""
+    class NotRendered(gym.Wrapper):
         render_mode = "rgb_array"
 
         def render(self):
             if how == "package":
-                raise gym.error.DependencyNotInstalled("no brushes, run `pip install brushes`")
-            raise RuntimeError("the paint is dry")
+                raise gym.error.DependencyNotInstalled("run `pip install renderer`")
+            raise RuntimeError("render failed")
 
-    return Unpainted(make_lake())
+    return NotRendered(make_env())
 
 def limited():
     return gym.wrappers.TimeLimit(gym.make("FrozenLake-v1", is_slippery=False).unwrapped, 7)
 
 def fails():
-    raise RuntimeError("the lake is dry")
+    raise RuntimeError("no environment")
 
-def melts():
-    """A lake that fails when it has been stepped on ten times."""
-    class Melting(gym.Wrapper):
+def fails_later():
+    """An environment that fails after ten steps."""
+    class FailsLater(gym.Wrapper):
         steps = 0
 
         def step(self, action):
             self.steps += 1
             if self.steps > 10:
-                raise RuntimeError("the ice is thin")
+                raise RuntimeError("step failed")
             return super().step(action)
 
-    return Melting(make_lake())
+    return FailsLater(make_env())
 
 def number():
     return 3
@@ -82,17 +82,17 @@ def parity(observation):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A folder with a module of the user's own in it, where commands are typed."""
+    """The working directory, with a user-defined module."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "my_lakes.py").write_text(MODULE)
-    monkeypatch.delitem(sys.modules, "my_lakes", raising=False)
+    (tmp_path / "my_envs.py").write_text(MODULE)
+    monkeypatch.delitem(sys.modules, "my_envs", raising=False)
     return tmp_path
 
 
 @pytest.fixture
-def type_in(here, monkeypatch, capsys):
-    """Return a function that runs a command and returns its exit code, what it printed, and its errors."""
+def run_cli(here, monkeypatch, capsys):
+    """Return a function that runs a command and returns its exit code, standard output and standard error."""
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["wanderlust", *map(str, words)])
@@ -107,84 +107,88 @@ def type_in(here, monkeypatch, capsys):
     return run
 
 
-def table_of(path):
-    """Return the lines of a CSV file."""
+def read_csv(path):
+    """Return the rows of a CSV file."""
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
 # --- train -----------------------------------------------------------------------------------------
 
 
-def test_train_says_what_came_of_it(type_in, here):
-    code, said, progress = type_in("train", *LAKE, "--steps", 400, "--log", "log.csv", "--video", "run.gif")
+def test_train_prints_a_summary(run_cli, here):
+    code, output, progress = run_cli("train", *FROZENLAKE, "--steps", 400, "--log", "log.csv", "--video", "run.gif")
     assert code == 0
-    assert re.search(r"learnt +FrozenLake-v1 with vv-ucb, 400 steps, \d+ episodes", said)
-    assert re.search(r"states +11 acted in, 16 met", said)
-    first = int(re.search(r"the first above 0 at step (\d+)", said)[1])
-    assert "return 1, mean of 20 episodes" in said
+    assert re.search(r"trained +FrozenLake-v1 with vv-ucb, 400 steps, \d+ episodes", output)
+    assert re.search(r"states +11 acted in, 16 encountered", output)
+    first = int(re.search(r"first positive reward at step (\d+)", output)[1])
+    assert "return 1, mean of 20 episodes" in output
     assert progress.count("of 400 steps") == 10
-    lines = table_of(here / "log.csv")
+    lines = read_csv(here / "log.csv")
     assert next(int(line["step"]) for line in lines if float(line["return"]) > 0) == first
     with Image.open(here / "run.gif") as picture:
         assert picture.n_frames == 7
 
 
-def test_resumed_training_is_as_if_it_had_never_stopped(type_in, here):
-    assert type_in("train", *LAKE, "--steps", 150, "--seed", 3, "--save", "half.npz", "--quiet")[0] == 0
-    code, said, _ = type_in("train", *LAKE, "--steps", 300, "--resume", "half.npz", "--save", "whole.npz", "--quiet")
+def test_resumed_training_equals_uninterrupted_training(run_cli, here):
+    assert run_cli("train", *FROZENLAKE, "--steps", 150, "--seed", 3, "--save", "half.npz", "--quiet")[0] == 0
+    code, output, _ = run_cli(
+        "train", *FROZENLAKE, "--steps", 300, "--resume", "half.npz", "--save", "resumed.npz", "--quiet"
+    )
     assert code == 0
-    assert "300 steps" in said
-    assert type_in("train", *LAKE, "--steps", 300, "--seed", 3, "--save", "straight.npz", "--quiet")[0] == 0
-    whole, straight = wl.Agent.load("whole.npz"), wl.Agent.load("straight.npz")
-    assert np.array_equal(whole.visits, straight.visits)
-    assert np.array_equal(whole.tables["visitation"], straight.tables["visitation"])
+    assert "300 steps" in output
+    assert run_cli("train", *FROZENLAKE, "--steps", 300, "--seed", 3, "--save", "whole.npz", "--quiet")[0] == 0
+    resumed, uninterrupted = wl.Agent.load("resumed.npz"), wl.Agent.load("whole.npz")
+    assert np.array_equal(resumed.visits, uninterrupted.visits)
+    assert np.array_equal(resumed.tables["visitation"], uninterrupted.tables["visitation"])
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         (("prison", "--env", "step_penalty=0"), "wanderlust/Prison-v0"),
-        (("my_lakes:make_lake", "--env", "slippery=true"), "FrozenLake-v1"),
+        (("my_envs:make_env", "--env", "slippery=true"), "FrozenLake-v1"),
         (("gymnasium:FrozenLake-v1",), "FrozenLake-v1"),
         (("MiniGrid-Empty-5x5-v0", "--key", "hash", "--reset-seed", 0), "MiniGrid-Empty-5x5-v0"),
-        (("FrozenLake-v1", "--key", "my_lakes:parity"), r"FrozenLake-v1.*\nstates +2 acted in"),
+        (("FrozenLake-v1", "--key", "my_envs:parity"), r"FrozenLake-v1.*\nstates +2 acted in"),
         (("CartPole-v1", "--bins", 3, "--bounds", "1=-3,3", "3=-3,3"), "CartPole-v1"),
         (("Pendulum-v1", "--bins", 3, 3, 4, "--action-bins", 3), "Pendulum-v1"),
         (("mine.txt",), "wanderlust/Grid-v0"),
     ],
 )
-def test_environments_by_many_names(type_in, here, words, expected):
+def test_environment_names(run_cli, here, words, expected):
     (here / "mine.txt").write_text("S..A\n\nA = treasure 1")
-    code, said, error = type_in("train", *words, "--steps", 60, "--quiet", "--episodes", 1)
+    code, output, error = run_cli("train", *words, "--steps", 60, "--quiet", "--episodes", 1)
     assert code == 0, error
-    assert re.search(f"learnt +{expected}", said), said
+    assert re.search(f"trained +{expected}", output), output
 
 
-def test_rewards_that_fall_with_the_clock_are_told(type_in):
+def test_time_penalty_is_reported(run_cli):
     words = ("MiniGrid-Empty-5x5-v0", "--key", "hash", "--reset-seed", 0)
-    code, said, error = type_in("train", *words, "--steps", 2_000, "--seed", 0, "--quiet", "--episodes", 1)
+    code, output, error = run_cli("train", *words, "--steps", 2_000, "--seed", 0, "--quiet", "--episodes", 1)
     assert code == 0, error
-    assert "decrease by 0.009 per step; this time penalty is removed for learning" in said
+    assert "decrease by 0.009 per step; this time penalty is removed for learning" in output
 
 
-def test_settings_and_options_reach_the_agent(type_in):
+def test_settings_and_options_reach_the_agent(run_cli):
     words = ("--set", "discount=0.9", "kappa=0.5", "reward_range=[0,2]", "replay=none")
-    assert type_in("train", *LAKE, "--steps", 30, "--quiet", "--save", "a.npz", *words)[0] == 0
+    assert run_cli("train", *FROZENLAKE, "--steps", 30, "--quiet", "--save", "a.npz", *words)[0] == 0
     agent = wl.Agent.load("a.npz")
     assert (agent.settings.discount, agent.options["kappa"], agent.reward_range) == (0.9, 0.5, (0.0, 2.0))
     assert agent.settings.replay.memory == "none"
 
 
-def test_video_of_an_environment_that_always_draws(type_in, here):
-    assert type_in("train", "my_lakes:painted", "--steps", 300, "--quiet", "--video", "run.gif")[0] == 0
+def test_video_of_an_environment_that_always_renders(run_cli, here):
+    assert run_cli("train", "my_envs:rendered", "--steps", 300, "--quiet", "--video", "run.gif")[0] == 0
     with Image.open(here / "run.gif") as picture:
         assert picture.n_frames > 1
 
 
-def test_video_as_mp4_and_events_for_tensorboard(type_in, here):
+def test_video_as_mp4_and_events_for_tensorboard(run_cli, here):
     pytest.importorskip("moviepy")
     pytest.importorskip("tensorboard")
-    code, _, error = type_in("train", *LAKE, "--steps", 100, "--quiet", "--video", "run.mp4", "--tensorboard", "events")
+    code, _, error = run_cli(
+        "train", *FROZENLAKE, "--steps", 100, "--quiet", "--video", "run.mp4", "--tensorboard", "events"
+    )
     assert code == 0, error
     assert (here / "run.mp4").stat().st_size > 1000
     assert list((here / "events").iterdir())
@@ -201,32 +205,32 @@ def stored(folder):
     return found
 
 
-def test_compare_ranks_explorers_and_goes_on_where_it_stopped(type_in, here):
+def test_compare_ranks_explorers_and_resumes(run_cli, here):
     words = ("compare", "prison", "--explorers", "vv-ucb", "epsilon-greedy", "--seeds", 3, "--steps", 800)
-    code, said, _ = type_in(*words, "--jobs", 1, "--plot", "curves.svg")
+    code, output, _ = run_cli(*words, "--jobs", 1, "--plot", "curves.svg")
     assert code == 0
-    assert re.search(r"vv-ucb .* 100 \[44, 100\] .* 23 .* 4\.91", said)
-    assert re.search(r"epsilon-greedy .* 0 \[0, 56\] .* >800 .* 0\.97", said)
-    assert "4.91 or more (the best possible, by its model)" in said
+    assert re.search(r"vv-ucb .* 100 \[44, 100\] .* 23 .* 4\.91", output)
+    assert re.search(r"epsilon-greedy .* 0 \[0, 56\] .* >800 .* 0\.97", output)
+    assert "4.91 or more (the optimal return, computed from the model)" in output
     assert (here / "curves.svg").read_text().startswith("<?xml")
     folder = here / "results" / "compare-prison"
     before = {file.name: file.stat().st_mtime_ns for file in (folder / "runs").iterdir()}
     assert len(before) == 6
-    code, again, progress = type_in(*words, "--jobs", 1)
+    code, again, progress = run_cli(*words, "--jobs", 1)
     assert code == 0
     assert "0 runs to make, 6 are stored already" in progress
     assert {file.name: file.stat().st_mtime_ns for file in (folder / "runs").iterdir()} == before
-    assert said.splitlines()[:8] == again.splitlines()[:8]
-    lines = table_of(folder / "comparison.csv")
+    assert output.splitlines()[:8] == again.splitlines()[:8]
+    lines = read_csv(folder / "comparison.csv")
     assert [line["solved_share"] for line in lines] == ["1.0", "0.0"]
     assert lines[1]["steps_to_solve"] == ""
 
 
-def test_processes_and_threads_make_the_same(type_in, here, monkeypatch):
-    words = ("compare", "my_lakes:make_lake", "--explorers", "vv-ucb", "--seeds", 2, "--steps", 300, "--quiet")
-    assert type_in(*words, "--jobs", 1, "--out", "one")[0] == 0
+def test_processes_and_threads_give_equal_results(run_cli, here, monkeypatch):
+    words = ("compare", "my_envs:make_env", "--explorers", "vv-ucb", "--seeds", 2, "--steps", 300, "--quiet")
+    assert run_cli(*words, "--jobs", 1, "--out", "one")[0] == 0
     monkeypatch.setattr(runner, "WORTH_PROCESSES", 0.0)
-    assert type_in(*words, "--jobs", 2, "--out", "two")[0] == 0
+    assert run_cli(*words, "--jobs", 2, "--out", "two")[0] == 0
     one, two = stored("one"), stored("two")
     assert one.keys() == two.keys()
     assert len(one) == 2
@@ -236,25 +240,25 @@ def test_processes_and_threads_make_the_same(type_in, here, monkeypatch):
             assert np.array_equal(array, getattr(two[key], name), equal_nan=equal_nan), name
 
 
-def test_a_run_that_fails_stops_no_other_and_is_told(here):
-    (here / "moody.py").write_text(
+def test_a_failed_run_is_reported_and_stops_no_other(here):
+    (here / "failing.py").write_text(
         "import gymnasium as gym\n"
-        "class Moody(gym.Wrapper):\n"
+        "class Failing(gym.Wrapper):\n"
         "    def step(self, action):\n"
-        "        if action == 3 and self.env.unwrapped.s == 0: raise RuntimeError('not today')\n"
+        "        if action == 3 and self.env.unwrapped.s == 0: raise RuntimeError('step failed')\n"
         "        return self.env.step(action)\n"
-        "def make(): return Moody(gym.make('FrozenLake-v1', is_slippery=False))\n"
+        "def make(): return Failing(gym.make('FrozenLake-v1', is_slippery=False))\n"
     )
-    command = [sys.executable, "-m", "wanderlust", "compare", "moody:make", "--explorers", "random", "--seeds", "1"]
+    command = [sys.executable, "-m", "wanderlust", "compare", "failing:make", "--explorers", "random", "--seeds", "1"]
     environment = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1])}
     done = subprocess.run([*command, "--steps", "500"], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.count("not today") == 1
+    assert done.stderr.count("step failed") == 1
     assert "again: wanderlust run" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_an_explorer_of_the_users_own(here):
+def test_user_defined_explorer(here):
     (here / "mine.py").write_text(
         "from typing import NamedTuple\n"
         "class Mine(NamedTuple):\n"
@@ -272,32 +276,32 @@ def test_an_explorer_of_the_users_own(here):
     assert run.settings["scale"] == 2.0
 
 
-def test_when_an_environment_is_solved():
+def test_solved_threshold():
     lake = wl.tabular("FrozenLake-v1")
-    assert threshold_of(lake, 0.3).at == 0.3
-    assert threshold_of(lake, None).at == 0.7
-    assert threshold_of(wl.tabular("CliffWalking-v1"), None).at == -13
-    noisy = threshold_of(wl.tabular("wanderlust/NoisyToy-v0"), None)
-    assert 0.5 < noisy.at < 1
-    assert "within 5 %" in noisy.in_words
-    unknown = threshold_of(wl.tabular("MountainCar-v0", bins=3), None)
-    assert unknown.at == -110
-    unknown = threshold_of(wl.tabular("Pendulum-v1", bins=3, action_bins=2), None)
-    assert unknown.at is None
-    assert "--solved-at" in unknown.in_words
+    assert solved_threshold(lake, 0.3).value == 0.3
+    assert solved_threshold(lake, None).value == 0.7
+    assert solved_threshold(wl.tabular("CliffWalking-v1"), None).value == -13
+    noisy = solved_threshold(wl.tabular("wanderlust/NoisyToy-v0"), None)
+    assert 0.5 < noisy.value < 1
+    assert "within 5 %" in noisy.description
+    unknown = solved_threshold(wl.tabular("MountainCar-v0", bins=3), None)
+    assert unknown.value == -110
+    unknown = solved_threshold(wl.tabular("Pendulum-v1", bins=3, action_bins=2), None)
+    assert unknown.value is None
+    assert "--solved-at" in unknown.description
     assert not unknown.reached(1e9)
 
 
-def test_the_best_return_within_a_horizon():
+def test_optimal_return_within_a_horizon():
     mdp = wl.make_world("prison").mdp
-    assert best_return(mdp, 11) == pytest.approx(4.91)
-    assert best_return(mdp, 2) == pytest.approx(-0.02)
-    assert best_return(mdp, 0) == 0
-    assert best_return(wl.make_world("toy").mdp, None) == pytest.approx(1)
-    assert best_return(wl.make_world("chain").mdp, None) is None
+    assert optimal_return(mdp, 11) == pytest.approx(4.91)
+    assert optimal_return(mdp, 2) == pytest.approx(-0.02)
+    assert optimal_return(mdp, 0) == 0
+    assert optimal_return(wl.make_world("toy").mdp, None) == pytest.approx(1)
+    assert optimal_return(wl.make_world("chain").mdp, None) is None
 
 
-def test_medians_know_what_never_happened():
+def test_medians_with_events_that_never_occurred():
     inf = float("inf")
     assert median([3, 1, 2]) == 2
     assert median([1, 4, inf]) == 4
@@ -308,110 +312,110 @@ def test_medians_know_what_never_happened():
 # --- diagnose --------------------------------------------------------------------------------------
 
 
-def test_diagnose_names_distractors_and_what_would_find_more(type_in, here):
+def test_diagnose_detects_distractors_and_suggests_a_command(run_cli, here):
     words = ("--explorers", "epsilon-greedy", "vv-ucb", "--jobs", 1, "--json", "d.json")
-    code, said, _ = type_in("diagnose", "prison", "--steps", 800, *words)
+    code, output, _ = run_cli("diagnose", "prison", "--steps", 800, *words)
     assert code == 0
-    assert "epsilon-greedy settles for a return of 0.97, although vv-ucb found a policy worth 4.91" in said
-    assert "Deterministic, as far as was seen" in said
+    assert "epsilon-greedy converged to a return of 0.97, but vv-ucb found a policy with a return of 4.91" in output
+    assert "Deterministic, as far as observed" in output
     found = json.loads((here / "d.json").read_text())
-    assert found["settle_for_less"] == ["epsilon-greedy"]
+    assert found["distracted"] == ["epsilon-greedy"]
     assert [reward["value"] for reward in found["rewards"]] == [4.99, 1.99, 0.99, -0.01]
-    assert found["rewards"][0]["by"] == ["vv-ucb"]
+    assert found["rewards"][0]["explorers"] == ["vv-ucb"]
     assert (found["horizon"], found["depth"], found["still_growing"]) == (11, 9, False)
     command = found["suggestion"].replace("'", "").split()
     assert command[:5] == ["wanderlust", "train", "prison", "--explorer", "vv-ucb"]
-    assert type_in(*command[1:], "--quiet")[0] == 0
+    assert run_cli(*command[1:], "--quiet")[0] == 0
     assert Path("agent.npz").exists()
 
 
-def test_diagnose_is_honest_when_nothing_was_found(type_in):
+def test_diagnose_without_any_reward(run_cli):
     words = ("--explorers", "random", "vv-ucb", "--seeds", 1, "--steps", 60, "--jobs", 1, "--quiet")
-    code, said, _ = type_in("diagnose", "FrozenLake-v1", "--env", "map_name=8x8", *words)
+    code, output, _ = run_cli("diagnose", "FrozenLake-v1", "--env", "map_name=8x8", *words)
     assert code == 0
-    assert "Every step was paid 0" in said
-    assert "Nothing was found" in said
-    assert "came out differently" in said
-    code, said, _ = type_in("diagnose", "MountainCar-v0", "--bins", 5, *words)
+    assert "Every step gave a reward of 0" in output
+    assert "No reward was found" in output
+    assert "had different outcomes" in output
+    code, output, _ = run_cli("diagnose", "MountainCar-v0", "--bins", 5, *words)
     assert code == 0
-    assert "No episode came to an end within 60 steps" in said
+    assert "No episode ended within 60 steps" in output
 
 
-def test_of_a_single_reward_nobody_is_distracted(type_in, here):
-    """On the ice some policies return more than others, by luck; there is nothing smaller to settle for."""
+def test_a_single_reward_is_no_distractor(run_cli, here):
+    """In FrozenLake the returns of policies differ by randomness, but there is only one positive reward."""
     words = ("--explorers", "vv-count", "vv-ucb", "--steps", 3_000, "--jobs", 1, "--json", "d.json", "--quiet")
-    code, said, _ = type_in("diagnose", "FrozenLake-v1", *words)
+    code, output, _ = run_cli("diagnose", "FrozenLake-v1", *words)
     assert code == 0
-    assert json.loads((here / "d.json").read_text())["settle_for_less"] == []
-    assert "None was seen" in said
+    assert json.loads((here / "d.json").read_text())["distracted"] == []
+    assert "None detected" in output
 
 
-def test_the_limit_of_episodes_is_known_from_a_wrapper(type_in):
-    code, said, _ = type_in("diagnose", "my_lakes:limited", "--steps", 60, "--seeds", 1, "--jobs", 1, "--quiet")
+def test_time_limit_is_read_from_a_wrapper(run_cli):
+    code, output, _ = run_cli("diagnose", "my_envs:limited", "--steps", 60, "--seeds", 1, "--jobs", 1, "--quiet")
     assert code == 0
-    assert "the limit is 7 steps" in said
+    assert "the time limit is 7 steps" in output
 
 
-def test_what_one_seed_finds_is_found():
-    """The median of two seeds, of which one found something, is never; but something was found."""
+def test_a_reward_of_one_seed_counts_as_found():
+    """The median step of the first reward is infinity if one of two seeds finds it, but the reward was found."""
     lake = {"kind": "environment", "world": "FrozenLake-v1", "world_options": {"is_slippery": False}}
     runs = [Run(**lake, explorer="vv-ucb", settings={"steps": steps, "evaluate_every": 300}) for steps in (300, 5)]
-    found = diagnosed({"vv-ucb": [run.train() for run in runs]}, steps=300, horizon=100)
-    assert found.explorers[0].first_reward == float("inf")
-    assert found.found
-    assert dict(paragraphs(found))["Distractors"] == [
-        "None was seen: no explorer settled for a smaller reward where another found more."
+    diagnosis = diagnose_results({"vv-ucb": [run.train() for run in runs]}, steps=300, horizon=100)
+    assert diagnosis.explorers[0].first_reward == float("inf")
+    assert diagnosis.reward_found
+    assert dict(report_sections(diagnosis))["Distractors"] == [
+        "None detected: no explorer converged to a smaller reward than another explorer found."
     ]
 
 
 # --- explain, worlds, explorers --------------------------------------------------------------------
 
 
-def test_explain_tells_what_the_agent_would(type_in):
-    type_in("train", *LAKE, "--steps", 200, "--save", "a.npz", "--quiet")
+def test_explain_equals_the_explanation_of_the_agent(run_cli):
+    run_cli("train", *FROZENLAKE, "--steps", 200, "--save", "a.npz", "--quiet")
     agent = wl.Agent.load("a.npz")
-    code, said, _ = type_in("explain", "a.npz", "--state", 2)
+    code, output, _ = run_cli("explain", "a.npz", "--state", 2)
     assert code == 0
-    reasons = agent.explain(2)
-    assert "vv-ucb in FrozenLake-v1, after 200 steps" in said
-    for each in reasons.actions:
-        assert re.search(rf"│ +{each.action} │ +{each.count} │ +{each.q:.6g} │ +{each.w:.6g} │", said)
-    assert f"Action {reasons.chosen}, because" in said
-    plain = json.loads(type_in("explain", "a.npz", "--state", 2, "--json")[1])
-    assert plain["chosen"] == reasons.chosen
-    assert [each["q"] for each in plain["actions"]] == [each.q for each in reasons.actions]
-    agent.save("mere_agent.npz")
-    assert type_in("explain", "mere_agent.npz", "--state", 2)[0] == 0
+    explanation = agent.explain(2)
+    assert "vv-ucb in FrozenLake-v1, after 200 steps" in output
+    for each in explanation.actions:
+        assert re.search(rf"│ +{each.action} │ +{each.count} │ +{each.q:.6g} │ +{each.w:.6g} │", output)
+    assert f"Action {explanation.chosen}, because" in output
+    plain = json.loads(run_cli("explain", "a.npz", "--state", 2, "--json")[1])
+    assert plain["chosen"] == explanation.chosen
+    assert [each["q"] for each in plain["actions"]] == [each.q for each in explanation.actions]
+    agent.save("agent_only.npz")
+    assert run_cli("explain", "agent_only.npz", "--state", 2)[0] == 0
 
 
-def test_listings_have_a_line_for_each(type_in):
-    said = type_in("worlds")[1]
+def test_listings_have_a_line_per_entry(run_cli):
+    output = run_cli("worlds")[1]
     for name in wl.world_names():
-        assert re.search(rf"^{name} +\S.*Gymnasium: wanderlust/\w+-v0$", said, flags=re.M)
-    said = type_in("explorers")[1]
+        assert re.search(rf"^{name} +\S.*Gymnasium: wanderlust/\w+-v0$", output, flags=re.M)
+    output = run_cli("explorers")[1]
     for name in wl.explorer_names():
-        assert re.search(rf"^{name} +\S", said, flags=re.M)
-    assert re.search(r"^    kappa=None +κ", said, flags=re.M)
+        assert re.search(rf"^{name} +\S", output, flags=re.M)
+    assert re.search(r"^    kappa=None +κ", output, flags=re.M)
 
 
-# --- What can go wrong -----------------------------------------------------------------------------
+# --- Errors ----------------------------------------------------------------------------------------
 
 
-def test_after_a_failure_the_user_is_told_where_what_was_learnt_is(type_in):
-    code, _, complaint = type_in("train", "my_lakes:melts", "--quiet", "--save", "kept.npz")
+def test_after_a_failure_the_agent_is_saved(run_cli):
+    code, _, error = run_cli("train", "my_envs:fails_later", "--quiet", "--save", "saved.npz")
     assert code == 2
-    assert "after 10 steps in total" in complaint
-    assert "RuntimeError: the ice is thin" in complaint
-    assert "What was learnt until then is in kept.npz: --resume kept.npz" in complaint
-    assert wl.Agent.load("kept.npz").steps == 10
-    code, _, complaint = type_in("train", "my_lakes:melts", "--quiet")
+    assert "after 10 steps in total" in error
+    assert "RuntimeError: step failed" in error
+    assert "The agent trained so far is saved in saved.npz; continue with --resume saved.npz" in error
+    assert wl.Agent.load("saved.npz").steps == 10
+    code, _, error = run_cli("train", "my_envs:fails_later", "--quiet")
     assert code == 2
-    assert "--resume my_lakes-melts-unfinished.npz" in complaint
-    assert wl.Agent.load("my_lakes-melts-unfinished.npz").steps == 10
-    assert "my_lakes-melts-unfinished-2.npz" in type_in("train", "my_lakes:melts", "--quiet")[2]
-    code, _, complaint = type_in("train", "my_lakes:melts", "--key", "my_lakes:odd", "--quiet")
+    assert "--resume my_envs-fails_later-unfinished.npz" in error
+    assert wl.Agent.load("my_envs-fails_later-unfinished.npz").steps == 10
+    assert "my_envs-fails_later-unfinished-2.npz" in run_cli("train", "my_envs:fails_later", "--quiet")[2]
+    code, _, error = run_cli("train", "my_envs:fails_later", "--key", "my_envs:odd", "--quiet")
     assert code == 2
-    assert "is lost: state keys of type Fraction cannot be saved" in complaint
+    assert "could not be saved: state keys of type Fraction cannot be saved" in error
 
 
 @pytest.mark.parametrize(
@@ -419,9 +423,9 @@ def test_after_a_failure_the_user_is_told_where_what_was_learnt_is(type_in):
     [
         ("train FrozenLak-v1", "Did you mean 'FrozenLake-v1'"),
         ("train Taxi-v1", "Taxi-v"),
-        ("train my_lakes:mak_lake", "Did you mean 'my_lakes:make_lake'"),
-        ("train my_lakes:fails", "RuntimeError: the lake is dry"),
-        ("train my_lakes:number", "must return a gymnasium.Env, got int"),
+        ("train my_envs:mak_env", "Did you mean 'my_envs:make_env'"),
+        ("train my_envs:fails", "RuntimeError: no environment"),
+        ("train my_envs:number", "must return a gymnasium.Env, got int"),
         ("train nowhere:make", "there is no module 'nowhere'"),
         ("train minigrid:MiniGrid-Emty-5x5-v0", "Did you mean 'minigrid:MiniGrid-Empty-5x5-v0'"),
         ("train missing.txt", "cannot read the map 'missing.txt'"),
@@ -432,43 +436,43 @@ def test_after_a_failure_the_user_is_told_where_what_was_learnt_is(type_in):
         ("train FrozenLake-v1 --set kapa=1", "Did you mean 'kappa'"),
         ("train FrozenLake-v1 --set steps=1", "--steps 1"),
         ("train FrozenLake-v1 --steps 0", "steps must be"),
-        ("train FrozenLake-v1 --key my_lakes:nothing", "no such function"),
+        ("train FrozenLake-v1 --key my_envs:nothing", "no such function"),
         ("train Pendulum-v1 --bins 5", "--action-bins 5"),
         ("train Pendulum-v1", "--bins 20"),
         ("train CartPole-v1 --bins 4", "--bounds 1=-3,3"),
         ("train CartPole-v1 --bins 4 --bounds 1=3", "dimension=low,high"),
         ("train FrozenLake-v1 --resume missing.npz", "no such file"),
-        ("train FrozenLake-v1 --resume my_lakes.py", "not an agent that wanderlust saved"),
+        ("train FrozenLake-v1 --resume my_envs.py", "not an agent that wanderlust saved"),
         ("train Taxi-v4 --resume lake.npz", "saved in another environment"),
         ("train FrozenLake-v1 --resume lake.npz --explorer ucb1", "leave --explorer ucb1 out"),
         ("train FrozenLake-v1 --resume lake.npz --set kappa=1", "leave --set kappa=1 out"),
         ("train FrozenLake-v1 --video run.avi", ".gif or .mp4"),
-        ("train my_lakes:blind --video run.gif", "render_mode='rgb_array'"),
-        ("train my_lakes:unpainted --video run.gif", "needs another package: no brushes, run `pip install brushes`"),
-        ("train my_lakes:unpainted --env how=dry --video run.gif", "not be drawn: RuntimeError: the paint is dry"),
+        ("train my_envs:without_rendering --video run.gif", "render_mode='rgb_array'"),
+        ("train my_envs:not_rendered --video run.gif", "needs another package: run `pip install renderer`"),
+        ("train my_envs:not_rendered --env how=error --video run.gif", "not be rendered: RuntimeError: render failed"),
         ("train FrozenLake-v1 --env render_mode=ansi --video run.gif", "render_mode='rgb_array'"),
-        ("train FrozenLake-v1 --save my_lakes.py/a.npz", "cannot be written"),
-        ("train FrozenLake-v1 --log my_lakes.py/log.csv", "cannot be written"),
+        ("train FrozenLake-v1 --save my_envs.py/a.npz", "cannot be written"),
+        ("train FrozenLake-v1 --log my_envs.py/log.csv", "cannot be written"),
         ("compare prison --plot curves.jpg", ".png, .svg, .pdf"),
         ("compare prison --explorers", "at least one explorer"),
-        ("compare prison --explorers my_lakes:Mine", "unknown explorer 'my_lakes:Mine'"),
+        ("compare prison --explorers my_envs:Mine", "unknown explorer 'my_envs:Mine'"),
         ("compare prison --seeds 0", "seeds must be"),
         ("compare prison --solved-at nan", "solved_at must be"),
-        ("compare prison --explorers random --seeds 1 --steps 9 --out my_lakes.py/x", "cannot be written"),
-        ("diagnose prison --json my_lakes.py/d.json", "cannot be written"),
+        ("compare prison --explorers random --seeds 1 --steps 9 --out my_envs.py/x", "cannot be written"),
+        ("diagnose prison --json my_envs.py/d.json", "cannot be written"),
         ("explain missing.npz --state 1", "no such file"),
-        ("explain my_lakes.py --state 1", "not an agent that wanderlust saved"),
-        ("explain lake.npz --state 999", "there is no state 999; states are numbered from 0 to"),
+        ("explain my_envs.py --state 1", "not an agent that wanderlust saved"),
+        ("explain lake.npz --state 999", "there is no state 999; state indices are from 0 to"),
         ("explain lake.npz --state -1", "there is no state -1"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
-def test_bad_input_gets_a_sentence(type_in, lake_file, words, expected):
-    code, said, error = type_in(*words.split())
+def test_invalid_input_prints_a_message(run_cli, lake_file, words, expected):
+    code, output, error = run_cli(*words.split())
     assert code == 2
     assert error.startswith("wanderlust: ")
     assert expected in error
-    assert "Traceback" not in said + error
+    assert "Traceback" not in output + error
 
 
 @pytest.fixture(scope="module")
@@ -483,7 +487,7 @@ def lake_file(here, saved_lake):
     (here / "lake.npz").write_bytes(saved_lake.read_bytes())
 
 
-def test_help_needs_nothing_heavy():
+def test_help_imports_no_heavy_modules():
     heavy = "{'numba', 'scipy', 'matplotlib', 'gymnasium', 'rich.progress'}"
     code = f"import sys, wanderlust.cli.main; print(sorted({heavy} & set(sys.modules)))"
     environment = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1])}
@@ -494,25 +498,26 @@ def test_help_needs_nothing_heavy():
 # --- Options and runs ------------------------------------------------------------------------------
 
 
-def test_options_are_read_as_they_are_meant():
+def test_reading_of_options():
     words = ["a=true", "b=False", "c=1e-3", "d=8x8", "e=[1, 2]", "f=null", "g='x'", "h=x=y", "i=", "j=(1, 2)"]
     found = read_options(words)
     assert list(found.values()) == [True, False, 0.001, "8x8", [1, 2], None, "x", "x=y", "", (1, 2)]
-    again = read_options(as_typed(found))
+    again = read_options(format_options(found))
     assert again == {**found, "j": [1, 2]}
 
 
-def test_runs_in_environments_are_named_by_all_that_matters(here):
-    lake = {"kind": "environment", "world": "my_lakes:make_lake", "explorer": "random", "settings": {"steps": 50}}
+def test_keys_of_runs_in_environments(here):
+    lake = {"kind": "environment", "world": "my_envs:make_env", "explorer": "random", "settings": {"steps": 50}}
     run = Run(**lake)
     assert Run.from_json(run.json) == run
-    keys = {run.key, Run(**lake, encoder_options={"key": "hash"}).key, Run(**lake, episodes=3).key, Run(**lake, seed=1).key}
+    others = [Run(**lake, encoder_options={"key": "hash"}), Run(**lake, episodes=3), Run(**lake, seed=1)]
+    keys = {run.key, *(other.key for other in others)}
     assert len(keys) == 4
-    (here / "my_lakes.py").write_text(MODULE.replace("slippery=False", "slippery=True"))
+    (here / "my_envs.py").write_text(MODULE.replace("slippery=False", "slippery=True"))
     assert Run(**lake).key not in keys
 
 
-def test_runs_refuse_what_they_would_ignore():
+def test_runs_reject_options_without_effect():
     lake = {"kind": "environment", "world": "FrozenLake-v1", "explorer": "random"}
     for extra in ({"preset": "as_published_code"}, {"until": "positive-return"}, {"measure": "values"}):
         with pytest.raises(wl.WanderlustError, match=next(iter(extra))):
@@ -525,7 +530,7 @@ def test_runs_refuse_what_they_would_ignore():
         Run(**lake, encoder_options={"bin": 3}, settings={"steps": 5}).train()
 
 
-def test_a_run_in_an_environment_notes_what_happens(type_in):
+def test_result_of_a_run_in_an_environment(run_cli):
     run = Run(
         kind="environment",
         world="FrozenLake-v1",
@@ -544,9 +549,9 @@ def test_a_run_in_an_environment_notes_what_happens(type_in):
     assert result.pairs[1] == 0
     slippery = Run(**{**run.description, "world_options": {"is_slippery": True}}).train()
     assert slippery.pairs[1] > 0
-    assert type_in("run", run.json, "--out", "kept")[0] == 0
-    assert type_in("export", "kept", "--format", "json")[0] == 0
-    (entry,) = json.loads(Path("kept/runs.json").read_text())
+    assert run_cli("run", run.json, "--out", "stored")[0] == 0
+    assert run_cli("export", "stored", "--format", "json")[0] == 0
+    (entry,) = json.loads(Path("stored/runs.json").read_text())
     assert entry["success_percent"] is None
     assert entry["states_reachable"] is None
     assert entry["states_discovered"] == result.found

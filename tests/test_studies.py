@@ -409,8 +409,8 @@ def test_the_commands(tmp_path):
     listed = wanderlust("reproduce", "list", cwd=tmp_path)
     assert all(name in listed for name in study_names())
     arguments = ("reproduce", "recap", "--worlds", "prison", "--explorers", "vv-ucb", "--seeds", "2", "--jobs", "2")
-    assert "\n8 runs made" in wanderlust(*arguments, "--out", "here", cwd=tmp_path)
-    assert "\n0 runs made" in wanderlust(*arguments, "--out", "here", cwd=tmp_path)
+    assert "\n8 runs executed" in wanderlust(*arguments, "--out", "here", cwd=tmp_path)
+    assert "\n0 runs executed" in wanderlust(*arguments, "--out", "here", cwd=tmp_path)
     assert "cells agree with the paper" in wanderlust("report", "here", cwd=tmp_path)
     assert "8 runs written" in wanderlust("export", "here", cwd=tmp_path)
     with (tmp_path / "here" / "runs.csv").open(encoding="utf-8", newline="") as file:
@@ -457,7 +457,7 @@ def test_a_failing_run_is_listed_with_its_command_and_the_code_is_1(tmp_path):
         [sys.executable, "-c", script], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "2 runs made" in done.stdout
+    assert "2 runs executed" in done.stdout
     assert "again: wanderlust run" in done.stderr
 
 

@@ -1,4 +1,4 @@
-"""The command `watch`: what it shows is what happens, in whatever room there is."""
+"""The command `watch`: its frames show the run, at any terminal size."""
 
 import contextlib
 import io
@@ -18,29 +18,29 @@ from rich.console import Console, ConsoleDimensions
 
 import wanderlust as wl
 from wanderlust.agents.explanation import explain
-from wanderlust.cli.live_view.canvas import PROMISE, colours, fitting, painted
-from wanderlust.cli.live_view.command import watch
-from wanderlust.cli.live_view.frame import Stage
-from wanderlust.cli.live_view.run import WatchedRun, prepared
+from wanderlust.cli.live_view.canvas import EXPLORATION, cell_colours, draw_map, fit_size
+from wanderlust.cli.live_view.frame import FrameRenderer
+from wanderlust.cli.live_view.run import WatchedRun, make_world_and_settings
+from wanderlust.cli.watch import show_run
 from wanderlust.worlds import CellKind
 from wanderlust.worlds.drawing import display_layout
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1]), "PYTHONUTF8": "1"}
 
 
-def watched(world="prison", explorer="vv-ucb", steps=0, **options):
-    made, changes = prepared(world, explorer, options)
-    run = WatchedRun(made, explorer, seed=1, **changes)
+def new_run(world="prison", explorer="vv-ucb", steps=0, **options):
+    new_world, settings = make_world_and_settings(world, explorer, options)
+    run = WatchedRun(new_world, explorer, seed=1, **settings)
     run.prepare()
     for _ in range(steps):
         run.advance()
     return run
 
 
-def printed(*arguments, **options):
-    """Return what the command prints where there is no terminal."""
+def plain_frames(*arguments, **options):
+    """Return the output of the command without a terminal."""
     console = Console(file=io.StringIO(), width=100)
-    watch(*arguments, console=console, **options)
+    show_run(*arguments, console=console, **options)
     return console.file.getvalue()
 
 
@@ -59,19 +59,19 @@ def command(*arguments):
 
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "ucb1"])
-def test_watching_changes_nothing(explorer):
-    run = watched(explorer=explorer)
-    while not run.over:
+def test_watching_does_not_change_the_run(explorer):
+    run = new_run(explorer=explorer)
+    while not run.finished:
         run.advance()
         if run.step % 100 == 0:
-            run.look()
+            run.snapshot()
     record = wl.train("prison", explorer, seed=1, evaluate_every=5, keep_trajectory=True)
-    seen = run.session.record()
-    assert np.array_equal(seen.visits, record.visits)
-    assert np.array_equal(seen.returns, record.returns)
-    assert all(np.array_equal(seen.tables[name], record.tables[name]) for name in record.tables)
-    paid = wl.make_world("prison").mdp.reward[record.states, record.actions, 0]
-    assert run.first_reward == 1 + int(np.argmax(paid > 0))
+    watched = run.session.record()
+    assert np.array_equal(watched.visits, record.visits)
+    assert np.array_equal(watched.returns, record.returns)
+    assert all(np.array_equal(watched.tables[name], record.tables[name]) for name in record.tables)
+    rewards = wl.make_world("prison").mdp.reward[record.states, record.actions, 0]
+    assert run.first_reward == 1 + int(np.argmax(rewards > 0))
     mdp = wl.make_world("prison").mdp
     episodes, t = 0, 0
     for state, action in zip(record.states, record.actions, strict=True):
@@ -80,54 +80,57 @@ def test_watching_changes_nothing(explorer):
     assert run.episode == episodes
 
 
-def test_a_look_tells_where_things_stand():
-    look = watched().look()
-    assert look.state == 0
-    assert look.words == [
+def test_snapshots():
+    snapshot = new_run().snapshot()
+    assert snapshot.state == 0
+    assert snapshot.status == [
         "step 0 of 1,000",
         "episode 1",
         "discovered 0 of 23 states, 0.0 %",
-        "greedy return not yet known",
-        "first reward not yet",
+        "greedy return not evaluated",
+        "no positive reward yet",
     ]
-    run = watched(steps=300)
-    look = run.look()
-    assert look.words[0] == "step 300 of 1,000"
-    assert look.visits.sum() == 300
-    assert np.isnan(look.promise[[15, 16]]).all()
-    met = ~np.isnan(look.promise)
-    assert np.array_equal(look.promise[met], run.session.record().tables["visitation"].max(axis=1)[met])
+    run = new_run(steps=300)
+    snapshot = run.snapshot()
+    assert snapshot.status[0] == "step 300 of 1,000"
+    assert snapshot.visits.sum() == 300
+    assert np.isnan(snapshot.exploration_values[[15, 16]]).all()
+    values, w = snapshot.exploration_values, run.session.record().tables["visitation"]
+    discovered = ~np.isnan(values)
+    assert np.array_equal(values[discovered], w.max(axis=1)[discovered])
 
 
-def test_what_draws_an_explorer():
-    assert (watched(explorer="vv-ucb").promise_name, watched(explorer="vv-ucb").minimises) == ("largest W", False)
-    assert (watched(explorer="vv-count").promise_name, watched(explorer="vv-count").minimises) == ("smallest W", True)
-    run = watched(explorer="ucb1", steps=200)
-    assert run.promise_name == "largest score"
-    session, promise = run.session, run.look().promise
-    for state in np.flatnonzero(~np.isnan(promise)):
-        number = int(session.course.ids[state])
-        reasons = explain(session.rule, number, int(state), session.learner, session.spec).actions
-        assert promise[state] == max(reason.score for reason in reasons)
+def test_exploration_values():
+    assert (new_run(explorer="vv-ucb").value_name, new_run(explorer="vv-ucb").minimises) == ("largest W", False)
+    assert (new_run(explorer="vv-count").value_name, new_run(explorer="vv-count").minimises) == ("smallest W", True)
+    run = new_run(explorer="ucb1", steps=200)
+    assert run.value_name == "largest score"
+    session, values = run.session, run.snapshot().exploration_values
+    for state in np.flatnonzero(~np.isnan(values)):
+        index = int(session.course.ids[state])
+        explained = explain(session.rule, index, int(state), session.learner, session.spec).actions
+        assert values[state] == max(reason.score for reason in explained)
 
 
-def test_options_go_where_they_belong(tmp_path):
-    world, changes = prepared("deep-sea", "vv-ucb", {"depth": 7, "kappa": 0.5, "horizon": 9, "slips": [0.9, 0.1, 0.0]})
+def test_options_of_worlds_and_settings(tmp_path):
+    world, settings = make_world_and_settings(
+        "deep-sea", "vv-ucb", {"depth": 7, "kappa": 0.5, "horizon": 9, "slips": [0.9, 0.1, 0.0]}
+    )
     assert (world.layout.rows, world.mdp.deterministic) == (7, False)
-    assert changes == {"kappa": 0.5, "horizon": 9}
+    assert settings == {"kappa": 0.5, "horizon": 9}
     file = tmp_path / "corridor.txt"
     file.write_text("S.A\n\nA = treasure 1\n")
-    world, changes = prepared(str(file), "ucb1", {"step": -0.5, "budget": 30})
+    world, settings = make_world_and_settings(str(file), "ucb1", {"step": -0.5, "budget": 30})
     assert world.reward_range == (-0.5, 1.0)
-    assert changes == {"budget": 30}
+    assert settings == {"budget": 30}
 
 
-# --- The picture -----------------------------------------------------------------------------------
+# --- The frames ------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 200), st.integers(1, 200), st.integers(10, 200), st.integers(2, 80))
-def test_whatever_the_room_the_map_fits(rows, columns, width, height):
-    size = fitting(rows, columns, width, height)
+def test_maps_fit_any_terminal_size(rows, columns, width, height):
+    size = fit_size(rows, columns, width, height)
     if size.scale:
         assert 2 * size.scale * columns <= width
         assert size.scale * rows <= height
@@ -140,8 +143,8 @@ def test_whatever_the_room_the_map_fits(rows, columns, width, height):
 @pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60), (20, 8)])
 @pytest.mark.parametrize("world", ["prison", "wall", "taxi", "chain", "deep-sea"])
 def test_every_frame_fits_the_terminal(world, size):
-    run = watched(world, "vv-ucb", 30)
-    frame = Stage(run, "a title").frame(ConsoleDimensions(*size))
+    run = new_run(world, "vv-ucb", 30)
+    frame = FrameRenderer(run, "a title").frame(ConsoleDimensions(*size))
     console = Console(width=size[0], height=size[1], file=io.StringIO(), force_terminal=True)
     lines = console.render_lines(frame, pad=False)
     if size[1] >= 12:
@@ -149,31 +152,31 @@ def test_every_frame_fits_the_terminal(world, size):
     assert max(sum(segment.cell_length for segment in line) for line in lines) <= size[0]
 
 
-def test_cells_have_the_colours_of_their_values():
-    depth = np.array([[0.0, 1.0], [np.nan, 0.5]])
-    paint = colours(depth, np.array([[False, False], [False, False]]), ("#000000", "#ffffff"))
-    assert paint[0].tolist() == [[0, 0, 0], [255, 255, 255]]
-    assert paint[1, 1].tolist() == [128, 128, 128]
-    assert paint[1, 0].tolist() not in ([0, 0, 0], [255, 255, 255])
+def test_colours_of_cells():
+    intensity = np.array([[0.0, 1.0], [np.nan, 0.5]])
+    colours = cell_colours(intensity, np.array([[False, False], [False, False]]), ("#000000", "#ffffff"))
+    assert colours[0].tolist() == [[0, 0, 0], [255, 255, 255]]
+    assert colours[1, 1].tolist() == [128, 128, 128]
+    assert colours[1, 0].tolist() not in ([0, 0, 0], [255, 255, 255])
 
 
-def test_half_blocks_keep_what_matters():
-    sheet = display_layout(wl.make_world("wall"))
-    is_wall = sheet.kind[0] == CellKind.WALL
-    paint = colours(np.zeros((50, 50)), is_wall, PROMISE)
-    lines = painted(sheet, 1224, paint, fitting(50, 50, 25, 13))
+def test_half_blocks_show_all_kinds_of_cells():
+    layout = display_layout(wl.make_world("wall"))
+    is_wall = layout.kind[0] == CellKind.WALL
+    colours = cell_colours(np.zeros((50, 50)), is_wall, EXPLORATION)
+    lines = draw_map(layout, 1224, colours, fit_size(50, 50, 25, 13))
     assert len(lines) == 13
     assert all(len(line) == 25 for line in lines)
-    seen = {str(style.color.get_truecolor()) for line in lines for span in line.spans if (style := span.style).color}
-    seen |= {
+    drawn = {str(style.color.get_truecolor()) for line in lines for span in line.spans if (style := span.style).color}
+    drawn |= {
         str(style.bgcolor.get_truecolor()) for line in lines for span in line.spans if (style := span.style).bgcolor
     }
-    assert len(seen) == 5  # floor, wall, treasure, penalty, agent
+    assert len(drawn) == 5  # floor, wall, treasure, penalty, agent
 
 
 def test_large_cells_have_letters():
-    run = watched(steps=0)
-    frame = Stage(run, "a title").frame(ConsoleDimensions(80, 24))
+    run = new_run(steps=0)
+    frame = FrameRenderer(run, "a title").frame(ConsoleDimensions(80, 24))
     console = Console(width=80, height=24, file=io.StringIO(), force_terminal=False)
     console.print(frame)
     text = console.file.getvalue()
@@ -188,7 +191,7 @@ def test_large_cells_have_letters():
 
 
 def test_without_a_terminal_a_few_frames_are_printed():
-    text = printed("prison", "vv-ucb", seed=1, steps=400, speed=0.001)
+    text = plain_frames("prison", "vv-ucb", seed=1, steps=400, speed=0.001)
     assert [int(step) for step in re.findall(r"^step (\d+) of 400$", text, flags=re.M)] == [100, 200, 300, 400]
     assert text.count("prison, vv-ucb, seed 1") == 4
     assert text.count("@") == 4
@@ -196,19 +199,19 @@ def test_without_a_terminal_a_few_frames_are_printed():
     assert "A treasure 1, B treasure 2, C treasure 5" in text
 
 
-def test_options_are_read_as_python_writes_them():
-    text = printed("deep-sea", "vv-ucb", steps=20, options=["depth=4", "flag=treasure", "slips=[0.9, 0.05, 0.05]"])
+def test_option_values():
+    text = plain_frames("deep-sea", "vv-ucb", steps=20, options=["depth=4", "flag=treasure", "slips=[0.9, 0.05, 0.05]"])
     assert "deep-sea, vv-ucb, seed 0 (treasure)" in text
     with pytest.raises(wl.WanderlustError, match="written as name=value"):
-        printed("toy", "vv-ucb", options=["depth"])
+        plain_frames("toy", "vv-ucb", options=["depth"])
 
 
-def test_a_run_that_is_shorter_than_its_frames():
-    assert re.findall(r"^step (\d) of 2$", printed("toy", "vv-ucb", steps=2), flags=re.M)[-1] == "2"
+def test_a_run_with_fewer_steps_than_frames():
+    assert re.findall(r"^step (\d) of 2$", plain_frames("toy", "vv-ucb", steps=2), flags=re.M)[-1] == "2"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["prisn"], "unknown world 'prisn'. Did you mean 'prison'?"),
         (["prison", "--explorer", "vv-ubc"], "unknown explorer 'vv-ubc'. Did you mean 'vv-ucb'?"),
@@ -217,10 +220,10 @@ def test_a_run_that_is_shorter_than_its_frames():
         (["nowhere.txt"], "cannot read the map 'nowhere.txt'"),
     ],
 )
-def test_mistakes_get_a_sentence(arguments, said):
+def test_invalid_input_prints_a_message(arguments, message):
     done = command(*arguments)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -236,27 +239,27 @@ def test_a_map_from_a_file(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_in_a_terminal_it_is_live(interrupted):
-    watched()  # compiles now what would otherwise take its time below
-    ours, theirs = os.openpty()
+    new_run()  # Compiles, so that the process below starts fast.
+    terminal, child_end = os.openpty()
     arguments = ["--speed", "4"] if interrupted else ["--speed", "1000", "--steps", "200"]
     process = subprocess.Popen(
         [sys.executable, "-m", "wanderlust", "watch", "prison", *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
+        stdin=child_end,
+        stdout=child_end,
+        stderr=child_end,
         env={**ENVIRONMENT, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"},
-        # A shell has what it starts in the background ignore interrupts.
+        # Background processes of a shell ignore interrupts.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    os.close(theirs)
+    os.close(child_end)
     text, deadline = "", time.monotonic() + 120
-    with contextlib.suppress(OSError):  # which is how the end of a terminal shows
-        while time.monotonic() < deadline and (piece := os.read(ours, 65536)):
+    with contextlib.suppress(OSError):  # Raised at the end of the terminal.
+        while time.monotonic() < deadline and (piece := os.read(terminal, 65536)):
             text += piece.decode(errors="replace")
             if interrupted and "step 2 of" in text:
                 process.send_signal(signal.SIGINT)
                 interrupted = False
-    os.close(ours)
+    os.close(terminal)
     assert process.wait(timeout=60) == 0, text[-2000:]
     assert "Traceback" not in text
     assert "\x1b[" in text

@@ -1,1 +1,1 @@
-"""What the commands for any Gymnasium environment do: `train`, `compare`, `diagnose`, `explain`."""
+"""The command line: one module per command, shared helpers, and `main`, which assembles the commands."""

@@ -1,244 +1,117 @@
-"""What the command `diagnose` does: let several explorers try, and say in words what they met."""
+"""The command `diagnose`."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import shlex
-from collections.abc import Iterator
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
-from rich.table import Table
+from tyro.conf import arg
 
-from wanderlust.cli import runs as of_explorers
-from wanderlust.cli.compare import in_steps
-from wanderlust.cli.diagnosis import Diagnosis, diagnosed
-from wanderlust.cli.environment import Environment
-from wanderlust.cli.files import check_writable, write_json
+from wanderlust.cli.arguments import DEFAULT_EXPLORERS, Explorers, RunsOptions, Seeds
+from wanderlust.cli.environment_options import EnvironmentArgument, EnvironmentOptions
 from wanderlust.core.errors import WanderlustError
 
-MAX_REWARDS_SHOWN = 8
-GROWING = 2.0
-"""Percent of the states that must be met in the last quarter for their number to be still growing."""
-DENSE = 20.0
-"""Percent of the steps that are paid something unusual from which on rewards are not sparse."""
-_DISCOUNT = 0.99
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wanderlust.cli.diagnosis import Diagnosis
+
+_DEFAULT_DISCOUNT = 0.99
 _MORE_STEPS = 5
 
 
 @dataclass(frozen=True)
-class Question:
-    """What was asked for."""
+class DiagnoseOptions(RunsOptions):
+    """The options of `diagnose`, except those of the environment."""
 
-    environment: Environment
-    explorers: tuple[str, ...]
-    seeds: int
-    steps: int
-    changes: tuple[str, ...] = ()
+    explorers: Explorers = ("random", *DEFAULT_EXPLORERS)
+    seeds: Seeds = 2
+    out: Annotated[
+        Path | None, arg(metavar="FOLDER", help="Folder for the runs; results/diagnose-ENVIRONMENT if not given.")
+    ] = None
+    json: Annotated[Path | None, arg(metavar="FILE", help="Also write all measurements as JSON.")] = None
 
 
-def diagnose(asked: Question, folder: Path, *, jobs: int | None, json: Path | None, quiet: bool) -> int:
-    """Make the runs that are missing and print the report; return 1 if a run failed, else 0."""
-    if json is not None:
-        check_writable(json)
-    env = asked.environment.make()
-    runs = of_explorers.planned(
-        asked.environment,
-        env,
-        asked.explorers,
-        seeds=asked.seeds,
-        steps=asked.steps,
-        changes=asked.changes,
-        # Only the policies that they end with are looked at.
-        evaluate_every=asked.steps,
-    )
+def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: EnvironmentArgument) -> None:
+    """Measure how hard an environment is to explore: reward sparsity, depth, distractors and stochasticity.
+
+    Trains several explorers for the same number of steps, prints a report, and suggests a `wanderlust train` command.
+
+    Example: wanderlust diagnose my_package:make_env --steps 50000
+
+    Example: wanderlust diagnose prison --steps 1000 --json prison.json
+    """
+    from wanderlust.cli.diagnosis import diagnose_results
+    from wanderlust.cli.diagnosis_report import explorer_table, json_values, report_sections
+    from wanderlust.cli.output_files import check_writable, write_json
+    from wanderlust.cli.printing import new_console
+    from wanderlust.cli.runs import execute_runs, plan_runs
+
+    if options.json is not None:
+        check_writable(options.json)
+    env = environment.make()
+    # The report needs only the final evaluation.
+    runs = plan_runs(environment, env, options, evaluate_every=options.steps)
     horizon, n_actions = env.horizon, env.n_actions
     env.close()
-    results, failed = of_explorers.made(runs, folder, jobs=jobs, quiet=quiet)
+    folder = options.out or Path("results") / f"diagnose-{environment.file_name}"
+    results, failures = execute_runs(runs, folder, options)
     if not any(results.values()):
-        raise WanderlustError("no run came to its end, so there is nothing to say; see the errors above.")
-    found = diagnosed(results, steps=asked.steps, horizon=horizon)
-    suggested = suggestion(found, asked)
-    console = of_explorers.console()
-    console.print(f"{asked.environment.typed}: {n_actions} actions, {asked.seeds} seeds of each explorer", markup=False)
-    console.print(_table(found))
-    for heading, sentences in paragraphs(found):
-        _print_paragraph(console, heading, sentences)
-    _print_paragraph(console, "Try", [suggested])
-    if json is not None:
-        write_json(json, as_plain(found, asked, suggested))
-        console.print(f"written to {json}", markup=False, soft_wrap=True)
-    return int(failed > 0)
+        raise WanderlustError("all runs failed, so there is no report; see the errors above.")
+    diagnosis = diagnose_results(results, steps=options.steps, horizon=horizon)
+    suggestion = _suggestion(diagnosis, environment, options)
+    console = new_console(120, highlight=False)
+    title = f"{environment.command_line}: {n_actions} actions, {options.seeds} seeds per explorer"
+    console.print(title, markup=False)
+    console.print(explorer_table(diagnosis))
+    for heading, sentences in report_sections(diagnosis):
+        _print_section(console, heading, sentences)
+    _print_section(console, "Suggestion", [suggestion])
+    if options.json is not None:
+        document = {"environment": environment.command_line, "seeds": options.seeds, **json_values(diagnosis)}
+        write_json(options.json, {**document, "suggestion": suggestion})
+        console.print(f"written to {options.json}", markup=False, soft_wrap=True)
+    sys.exit(int(failures > 0))
 
 
-def _print_paragraph(console: Console, heading: str, sentences: list[str]) -> None:
+def _print_section(console: Console, heading: str, sentences: list[str]) -> None:
     console.print(f"\n{heading}", style="bold")
     for sentence in sentences:
         console.print(f"  {sentence}", markup=False, soft_wrap=True)
 
 
-def _table(found: Diagnosis) -> Table:
-    table = Table()
-    heads = ("explorer", "states", "of them late (%)", "first reward", "first end", "greedy return", "best episode")
-    for head in heads:
-        table.add_column(head, justify="left" if head == "explorer" else "right")
-    for each in found.ranked:
-        table.add_row(
-            each.explorer,
-            f"{each.states:,.0f}",
-            f"{each.late_states:.0f}",
-            in_steps(each.first_reward, found.steps),
-            in_steps(each.first_end, found.steps),
-            f"{each.greedy_return:.4g}",
-            f"{each.best_episode:.4g}" if math.isfinite(each.best_episode) else "–",
-        )
-    return table
-
-
-def paragraphs(found: Diagnosis) -> Iterator[tuple[str, list[str]]]:
-    """Yield the report: headings, and what is to be said under each."""
-    yield "Rewards", list(_on_rewards(found))
-    yield "States", list(_on_states(found))
-    yield "Distractors", list(_on_distractors(found))
-    yield "Chance", [_on_chance(found)]
-    yield "Episodes", list(_on_episodes(found))
-
-
-def _on_rewards(found: Diagnosis) -> Iterator[str]:
-    if len(found.rewards) == 1:
-        yield f"Every step was paid {found.rewards[0].value:g}, whatever was done: no explorer found anything else."
-    elif found.usual_reward is not None:
-        sparse = "sparse" if found.unusual_share < DENSE else "not sparse"
-        share, usual = f"{found.unusual_share:.3g} %", f"{found.usual_reward:g}"
-        yield f"Rewards are {sparse}: {share} of all steps were paid something else than {usual}."
-    else:
-        yield "Rewards are not sparse: there are so many different ones that hardly two steps are paid alike."
-    for each in found.rewards[:MAX_REWARDS_SHOWN]:
-        value = "others" if each.value is None else f"{each.value:g}"
-        yield (
-            f"{value}: {each.times:,} times, first at step {each.first_step:,} by {each.place}; "
-            f"paid to {', '.join(each.by)}"
-        )
-    if len(found.rewards) > MAX_REWARDS_SHOWN:
-        yield f"... and {len(found.rewards) - MAX_REWARDS_SHOWN} smaller ones."
-    if found.ends_are_goals:
-        yield "Every step costs something, and ending an episode is the way out: the sooner, the better."
-    elif not found.found:
-        yield "Nothing above 0 was found."
-
-
-def _on_states(found: Diagnosis) -> Iterator[str]:
-    most = found.widest
-    least = min(found.explorers, key=lambda each: each.states)
-    if most.states == least.states:
-        yield f"All explorers acted in {most.states:,.0f} states."
-    else:
-        yield f"{most.explorer} acted in {most.states:,.0f} states, {least.explorer} in {least.states:,.0f}."
-    if is_growing(found):
-        yield (
-            f"Their number still grows: {most.late_states:.0f} % of what {most.explorer} met came in the last quarter "
-            "of its run. There is more to find; take more steps."
-        )
-    else:
-        yield "Their number has stopped growing: more steps will find few others."
-
-
-def _on_distractors(found: Diagnosis) -> Iterator[str]:
-    best = found.ranked[0]
-    if not found.found:
-        yield "Nothing above 0 was found, so none can be told."
-    elif not found.settlers:
-        yield "None was seen: no explorer settled for a smaller reward where another found more."
-    for each in found.settlers:
-        yield (
-            f"{each.explorer} settles for a return of {each.greedy_return:.4g}, although {best.explorer} found a "
-            f"policy worth {best.greedy_return:.4g}: the smaller reward distracts it."
-        )
-    missed = [each.explorer for each in found.explorers if each.explorer not in found.finders]
-    if found.found and missed:
-        yield f"Never paid anything above 0: {', '.join(missed)}."
-    if found.best_return is not None and found.best_return > found.best_policy + 1e-9 and not found.varied_pairs:
-        yield (
-            f"Some episode returned {found.best_return:.4g}, but no policy learnt to repeat it: more steps, or a "
-            "larger discount, may help."
-        )
-
-
-def _on_chance(found: Diagnosis) -> str:
-    if not found.varied_pairs:
-        return "Deterministic, as far as was seen: whatever was tried again came out the same again."
+def _suggestion(diagnosis: Diagnosis, environment: EnvironmentOptions, options: DiagnoseOptions) -> str:
+    """Return a `wanderlust train` command, or the possible reasons why no reward was found."""
+    steps = diagnosis.steps * (_MORE_STEPS if diagnosis.still_growing else 1)
+    if diagnosis.reward_found or diagnosis.termination_is_goal:
+        settings = [*options.settings, *_suggested_settings(diagnosis)]
+        return _train_command(environment, diagnosis.ranked[0].explorer, steps, settings)
+    most = diagnosis.widest
+    if diagnosis.still_growing:
+        command = _train_command(environment, most.explorer, steps, options.settings)
+        return f"No reward was found yet, but the number of states still grows: {command}"
     return (
-        f"{found.stochastic_share:.0f} % of the actions that were tried again in the same state came out differently: "
-        "the environment is stochastic, or its states are not told finely enough."
+        f"No reward was found, and nearly all of {most.states:,.0f} states were discovered early: there may be no "
+        "positive reward, states may be aliased (see --key, --bins), or episodes may be too short."
     )
 
 
-def _on_episodes(found: Diagnosis) -> Iterator[str]:
-    total = found.terminated + found.truncated
-    if not total:
-        yield f"No episode came to an end within {found.steps:,} steps."
-        return
-    yield f"{found.terminated:,} of {total:,} ended by themselves, {found.truncated:,} were cut off."
-    limit = "no limit is known" if found.horizon is None else f"the limit is {found.horizon:,} steps"
-    yield f"The longest took {found.longest_episode:,} steps; {limit}."
-    if found.found and found.depth is not None:
-        yield f"The best return, {found.best_return:.4g}, took {found.depth:,} steps at least."
-
-
-def is_growing(found: Diagnosis) -> bool:
-    """Tell whether the explorer that met most states still met new ones in the end."""
-    return found.widest.late_states >= GROWING
-
-
-def suggestion(found: Diagnosis, asked: Question) -> str:
-    """Return what to do next: a command to paste, or, where nothing was found, what that may mean."""
-    steps = found.steps * (_MORE_STEPS if is_growing(found) else 1)
-    if found.found or found.ends_are_goals:
-        return _command(asked, found.ranked[0].explorer, steps, _settings(found))
-    most = found.widest
-    if is_growing(found):
-        return f"Nothing was found yet, but there is more to see: {_command(asked, most.explorer, steps, {})}"
-    return (
-        f"Nothing was found, and nearly all of {most.states:,.0f} states were met early on: either there is no "
-        "reward to be had, or what tells the states hides the way to it (see --key, --bins), or episodes are too short."
-    )
-
-
-def _settings(found: Diagnosis) -> dict[str, Any]:
-    """Return settings that differ from the usual: a discount that looks as far as the reward is, and their range."""
-    settings: dict[str, Any] = {}
-    if found.depth is not None and found.found and found.depth > 1 / (1 - _DISCOUNT):
-        settings["discount"] = round(1 - 1 / (2 * found.depth), 6)
-    values = [each.value for each in found.rewards if each.value is not None]
-    if found.found and len(values) == len(found.rewards):
-        settings["reward_range"] = f"[{min(values):g},{max(values):g}]"
+def _suggested_settings(diagnosis: Diagnosis) -> list[str]:
+    """Return settings other than the defaults, as name=value: a discount that fits the depth, and the reward range."""
+    settings = []
+    if diagnosis.depth is not None and diagnosis.reward_found and diagnosis.depth > 1 / (1 - _DEFAULT_DISCOUNT):
+        settings.append(f"discount={round(1 - 1 / (2 * diagnosis.depth), 6)}")
+    values = [each.value for each in diagnosis.rewards if each.value is not None]
+    if diagnosis.reward_found and len(values) == len(diagnosis.rewards):
+        settings.append(f"reward_range=[{min(values):g},{max(values):g}]")
     return settings
 
 
-def _command(asked: Question, explorer: str, steps: int, settings: dict[str, Any]) -> str:
-    words = ["wanderlust", "train", asked.environment.typed, "--explorer", shlex.quote(explorer), "--steps", str(steps)]
-    changes = [*asked.changes, *(f"{name}={value}" for name, value in settings.items())]
-    if changes:
-        words += ["--set", *map(shlex.quote, changes)]
-    return " ".join([*words, "--save", "agent.npz"])
-
-
-def as_plain(found: Diagnosis, asked: Question, suggested: str) -> dict[str, Any]:
-    """Return all numbers as JSON has them; what never happened is null."""
-    plain = dataclasses.asdict(found)
-    plain["explorers"] = [
-        {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in each.items()}
-        for each in plain["explorers"]
-    ]
-    return {
-        "environment": asked.environment.typed,
-        "seeds": asked.seeds,
-        **plain,
-        "still_growing": is_growing(found),
-        "settle_for_less": [each.explorer for each in found.settlers],
-        "report": dict(paragraphs(found)),
-        "suggestion": suggested,
-    }
+def _train_command(environment: EnvironmentOptions, explorer: str, steps: int, settings: Sequence[str]) -> str:
+    command = f"wanderlust train {environment.command_line} --explorer {shlex.quote(explorer)} --steps {steps}"
+    set_option = f" --set {shlex.join(settings)}" if settings else ""
+    return f"{command}{set_option} --save agent.npz"

@@ -1,4 +1,4 @@
-"""What several explorers met in an environment, as numbers: how sparse it is, how deep, what distracts."""
+"""The measurements of `diagnose`: reward sparsity, depth, distractors and stochasticity of an environment."""
 
 from __future__ import annotations
 
@@ -9,119 +9,129 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wanderlust.cli.compare import first_end, first_reward, median
+from wanderlust.cli.measurements import first_reward, first_termination, median
 from wanderlust.cli.runs import Results
 from wanderlust.experiments.result import Result
 
-LATE = 0.75
-"""The share of a run from which on a state that is met for the first time is met late."""
-_SAME = 0.02
-"""Returns that differ by less than this share of the larger are the same."""
+LATE_FRACTION = 0.75
+"""A state is discovered late if its first visit is after this fraction of the run."""
+GROWING_PERCENT = 2.0
+"""The number of states still grows if at least this percentage was first visited in the last quarter of the run."""
+_RETURN_TOLERANCE = 0.02
+"""Two returns are equal if they differ by at most this fraction of the larger one."""
 
 
 @dataclass(frozen=True)
-class OfExplorer:
-    """What one explorer came to; medians over its seeds, infinite where it never happened."""
+class ExplorerSummary:
+    """The results of one explorer: medians over seeds; infinity for events that never occurred."""
 
     explorer: str
     seeds: int
     states: float
-    late_states: float
-    """How many of the states were met in the last quarter of the run only, in percent."""
+    """Number of visited states."""
+    late_states_percent: float
+    """Percent of the states that were first visited in the last quarter of the run."""
     first_reward: float
-    first_end: float
+    first_termination: float
     greedy_return: float
-    """Of the policy that it has in the end."""
-    least_return: float
-    """The same of its worst seed, and ..."""
-    most_return: float
-    """... of its best one."""
+    """Return of the final greedy policy."""
+    min_return: float
+    """Minimum of the same over seeds."""
+    max_return: float
+    """Maximum of the same over seeds."""
     best_episode: float
-    """The best return of any episode of any seed."""
+    """Largest return of any training episode of any seed."""
 
 
 @dataclass(frozen=True)
-class Reward:
-    """One of the rewards that were paid."""
+class RewardSummary:
+    """One reward value that occurred."""
 
     value: float | None
-    """None stands for all the others, where there were too many to list."""
-    times: int
+    """None for all other values, if there were too many to list."""
+    count: int
     first_step: int
-    by: tuple[str, ...]
-    """Which explorers were ever paid it."""
-    place: str
+    explorers: tuple[str, ...]
+    """The explorers that received it."""
+    first_pair: str
+    """The state and action that first gave it, in words."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All numbers of the report."""
+    """All measurements of an environment."""
 
-    explorers: tuple[OfExplorer, ...]
+    explorers: tuple[ExplorerSummary, ...]
     steps: int
-    rewards: tuple[Reward, ...]
-    """The largest first."""
-    usual_reward: float | None
-    """The reward of most steps."""
-    unusual_share: float
-    """How many steps were paid something else, in percent."""
+    rewards: tuple[RewardSummary, ...]
+    """Sorted, the largest first."""
+    common_reward: float | None
+    """The most frequent reward."""
+    other_rewards_percent: float
+    """Percent of the steps with any other reward."""
     terminated: int
-    """Of all episodes, how many ended by themselves, and ..."""
+    """Number of terminated episodes."""
     truncated: int
-    """... how many were cut off."""
+    """Number of truncated episodes."""
     repeated_pairs: int
-    """How many pairs of state and action were tried again, and ..."""
-    varied_pairs: int
-    """... how many of them had several outcomes."""
+    """Number of state-action pairs with more than one visit."""
+    stochastic_pairs: int
+    """Number of these pairs with more than one outcome."""
     horizon: int | None
-    """After how many steps the environment cuts episodes off, if that is known."""
+    """The environment's time limit, if it is known."""
     longest_episode: int
     depth: int | None
-    """How long the shortest episode was that returned the best that was found."""
+    """Length of the shortest episode with the best return."""
     best_return: float | None
-    """The best that any episode returned."""
+    """Largest return of any training episode."""
     best_policy: float
-    """The best that the policy of any seed returns in the end."""
+    """Largest return of any final greedy policy."""
 
     @property
-    def found(self) -> bool:
-        """Whether any seed of any explorer was ever paid more than nothing."""
-        return bool(self.finders)
+    def reward_found(self) -> bool:
+        """Whether any run received a positive reward."""
+        return bool(self.rewarded_explorers)
 
     @property
-    def finders(self) -> set[str]:
-        """The explorers that were ever paid more than nothing, with any of their seeds."""
-        return {name for reward in self.rewards if reward.value is not None and reward.value > 0 for name in reward.by}
+    def rewarded_explorers(self) -> set[str]:
+        """The explorers that received a positive reward with any seed."""
+        positive = [reward for reward in self.rewards if reward.value is not None and reward.value > 0]
+        return {explorer for reward in positive for explorer in reward.explorers}
 
     @property
-    def ends_are_goals(self) -> bool:
-        """Whether every step costs something, and some episodes ended by themselves."""
-        return not self.found and (self.usual_reward or 0.0) < 0 and self.terminated > 0
+    def termination_is_goal(self) -> bool:
+        """Whether steps have a negative reward, none has a positive one, and some episodes terminated."""
+        return not self.reward_found and (self.common_reward or 0.0) < 0 and self.terminated > 0
 
     @property
-    def stochastic_share(self) -> float:
-        """How many of the pairs that were tried again had several outcomes, in percent."""
-        return 100.0 * self.varied_pairs / self.repeated_pairs if self.repeated_pairs else 0.0
+    def stochastic_percent(self) -> float:
+        """Percent of the repeated state-action pairs with more than one outcome."""
+        return 100.0 * self.stochastic_pairs / self.repeated_pairs if self.repeated_pairs else 0.0
 
     @property
-    def ranked(self) -> tuple[OfExplorer, ...]:
-        """The explorers, the best policy first; among equals, who was paid first, or reached an end, or found most."""
+    def ranked(self) -> tuple[ExplorerSummary, ...]:
+        """The explorers by greedy return; ties by first reward, first termination, number of states."""
 
-        def rank(each: OfExplorer) -> tuple[float, ...]:
-            return -round(each.greedy_return, 6), each.first_reward, each.first_end, -each.states
+        def rank(each: ExplorerSummary) -> tuple[float, ...]:
+            return -round(each.greedy_return, 6), each.first_reward, each.first_termination, -each.states
 
         return tuple(sorted(self.explorers, key=rank))
 
     @property
-    def widest(self) -> OfExplorer:
-        """The explorer that met most states; among equals, the one that met them sooner."""
-        return max(self.explorers, key=lambda each: (each.states, -each.late_states))
+    def widest(self) -> ExplorerSummary:
+        """The explorer that visited the most states; ties by fewer late states."""
+        return max(self.explorers, key=lambda each: (each.states, -each.late_states_percent))
 
     @property
-    def settlers(self) -> tuple[OfExplorer, ...]:
-        """Who was paid something and in the end settles, with every seed, for less than all seeds of the best found.
+    def still_growing(self) -> bool:
+        """Whether the explorer with the most states still discovered new ones at the end."""
+        return self.widest.late_states_percent >= GROWING_PERCENT
 
-        That takes two rewards: of a single one some policies get more than others, but none of them is distracted.
+    @property
+    def distracted(self) -> tuple[ExplorerSummary, ...]:
+        """The explorers that converged to a smaller reward: all seeds return less than any seed of the best explorer.
+
+        A distractor needs two positive reward values; with only one, returns differ by how often it is reached.
         """
         best = self.ranked[0]
         if sum(reward.value is None or reward.value > 0 for reward in self.rewards) < 2:
@@ -129,84 +139,84 @@ class Diagnosis:
         return tuple(
             each
             for each in self.explorers
-            if each.explorer in self.finders
+            if each.explorer in self.rewarded_explorers
             and each.explorer != "random"
-            and each.most_return < best.least_return
-            and not _alike(each.most_return, best.least_return)
-            and each.greedy_return > self.worth_of_nothing
+            and each.max_return < best.min_return
+            and not _nearly_equal(each.max_return, best.min_return)
+            and each.greedy_return > self.baseline_return
         )
 
     @property
-    def worth_of_nothing(self) -> float:
-        """What an episode returns in which nothing unusual happens."""
-        usual = self.usual_reward or 0.0
-        return min(0.0, usual * self.longest_episode)
+    def baseline_return(self) -> float:
+        """The return of the longest episode if every step gave the most frequent reward, but at most 0."""
+        return min(0.0, (self.common_reward or 0.0) * self.longest_episode)
 
 
-def diagnosed(results: Results, *, steps: int, horizon: int | None) -> Diagnosis:
-    """Return what the results of some explorers say about their environment."""
-    everything = [result for found in results.values() for result in found]
-    rewards = _rewards(results)
-    counts = {each.value: each.times for each in rewards}
-    usual = max(counts, key=lambda value: counts[value]) if counts else None
+def diagnose_results(results: Results, *, steps: int, horizon: int | None) -> Diagnosis:
+    """Return the measurements over all results."""
+    all_results = [result for found in results.values() for result in found]
+    rewards = _reward_summaries(results)
+    counts = {reward.value: reward.count for reward in rewards}
+    common = max(counts, key=lambda value: counts[value]) if counts else None
     total = sum(counts.values())
-    episodes = np.concatenate([result.episodes for result in everything])
+    episodes = np.concatenate([result.episodes for result in all_results])
     best = float(episodes[:, 2].max()) if len(episodes) else None
+    is_best = [best is not None and _nearly_equal(value, best) for value in episodes[:, 2]]
     return Diagnosis(
-        explorers=tuple(_of_explorer(name, found, steps) for name, found in results.items() if found),
+        explorers=tuple(_explorer_summary(name, found, steps) for name, found in results.items() if found),
         steps=steps,
         rewards=rewards,
-        usual_reward=usual,
-        unusual_share=100.0 * (total - counts.get(usual, 0)) / total if total else 0.0,
+        common_reward=common,
+        other_rewards_percent=100.0 * (total - counts.get(common, 0)) / total if total else 0.0,
         terminated=int((episodes[:, 3] > 0).sum()),
         truncated=int((episodes[:, 3] == 0).sum()),
-        repeated_pairs=sum(int(result.pairs[0]) for result in everything),
-        varied_pairs=sum(int(result.pairs[1]) for result in everything),
+        repeated_pairs=sum(int(result.pairs[0]) for result in all_results),
+        stochastic_pairs=sum(int(result.pairs[1]) for result in all_results),
         horizon=horizon,
         longest_episode=int(episodes[:, 1].max()) if len(episodes) else steps,
-        depth=None if best is None else int(episodes[[_alike(value, best) for value in episodes[:, 2]], 1].min()),
+        depth=None if best is None else int(episodes[is_best, 1].min()),
         best_return=best,
-        best_policy=max(float(result.returns[-1]) for result in everything),
+        best_policy=max(float(result.returns[-1]) for result in all_results),
     )
 
 
-def _of_explorer(name: str, results: Sequence[Result], steps: int) -> OfExplorer:
-    late = [100.0 * int((result.first_visit >= LATE * steps).sum()) / max(result.found, 1) for result in results]
+def _explorer_summary(name: str, results: Sequence[Result], steps: int) -> ExplorerSummary:
+    late_steps = LATE_FRACTION * steps
+    late = [100.0 * int((result.first_visit >= late_steps).sum()) / max(result.found, 1) for result in results]
     best = [float(result.episodes[:, 2].max()) for result in results if len(result.episodes)]
     last = [float(result.returns[-1]) for result in results]
-    return OfExplorer(
+    return ExplorerSummary(
         explorer=name,
         seeds=len(results),
         states=median([result.found for result in results]),
-        late_states=median(late),
+        late_states_percent=median(late),
         first_reward=median([first_reward(result) for result in results]),
-        first_end=median([first_end(result) for result in results]),
-        # Between two returns lies one that no policy has.
+        first_termination=median([first_termination(result) for result in results]),
+        # The mean of two returns may be a return that no policy has.
         greedy_return=statistics.median_low(last),
-        least_return=min(last),
-        most_return=max(last),
+        min_return=min(last),
+        max_return=max(last),
         best_episode=max(best, default=-math.inf),
     )
 
 
-def _rewards(results: Results) -> tuple[Reward, ...]:
-    """Return the rewards of all runs together."""
-    found: dict[float | None, Reward] = {}
+def _reward_summaries(results: Results) -> tuple[RewardSummary, ...]:
+    """Return the reward values of all runs together."""
+    found: dict[float | None, RewardSummary] = {}
     for explorer, runs in results.items():
         for result in runs:
-            for (value, times, first), place in zip(result.rewards, result.reward_places, strict=True):
+            for (value, count, first_step), pair in zip(result.rewards, result.reward_places, strict=True):
                 key = None if math.isnan(value) else float(value)
-                known = found.get(key) or Reward(key, 0, int(first), (), str(place))
-                is_first = int(first) <= known.first_step
-                found[key] = Reward(
+                before = found.get(key) or RewardSummary(key, 0, int(first_step), (), str(pair))
+                found[key] = RewardSummary(
                     key,
-                    known.times + int(times),
-                    min(int(first), known.first_step),
-                    tuple(dict.fromkeys([*known.by, explorer])),
-                    str(place) if is_first else known.place,
+                    before.count + int(count),
+                    min(int(first_step), before.first_step),
+                    tuple(dict.fromkeys([*before.explorers, explorer])),
+                    str(pair) if int(first_step) <= before.first_step else before.first_pair,
                 )
     return tuple(sorted(found.values(), key=lambda each: math.inf if each.value is None else -each.value))
 
 
-def _alike(one: float, other: float) -> bool:
-    return abs(one - other) <= _SAME * max(abs(one), abs(other)) + 1e-12
+def _nearly_equal(a: float, b: float) -> bool:
+    return abs(a - b) <= _RETURN_TOLERANCE * max(abs(a), abs(b)) + 1e-12

@@ -1,101 +1,109 @@
-"""What the command `explain` does: an agent's reasons in one state, as a table and a sentence, or as JSON."""
+"""The command `explain`."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
-from rich.table import Table
+from tyro.conf import Positional, arg
 
-from wanderlust.agents import file
-from wanderlust.agents.agent import Agent
-from wanderlust.agents.explanation import Explanation
+from wanderlust.cli.output_files import finite_values
 from wanderlust.core.errors import InvalidObservation
-from wanderlust.envs.state_keys import StateKeys
-from wanderlust.explorers.registry import explorer_class
-from wanderlust.training.checkpoints import environment_in, keys_in
 
-_WIDTH = 100
+if TYPE_CHECKING:
+    from wanderlust.agents.agent import Agent
+    from wanderlust.agents.explanation import Explanation
+    from wanderlust.envs.state_keys import StateKeys
+
+_WIDTH_WITHOUT_TERMINAL = 100
 
 
-def explain(path: Path, state: int, *, explorer: str | None, as_json: bool) -> None:
-    """Print what a saved agent would do in a state, and why."""
-    given = None if explorer is None else explorer_class(explorer)
-    agent, about, arrays = file.load_all(Agent, path, given)
+def explain(
+    file: Annotated[Positional[Path], arg(metavar="FILE", help="Agent saved by `train --save` or Agent.save.")],
+    *,
+    state: Annotated[int, arg(metavar="N", help="State index.")],
+    explorer: Annotated[
+        str | None, arg(metavar="module:Class", help="The agent's explorer, if it is user-defined.")
+    ] = None,
+    json: Annotated[bool, arg(help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Explain which action a saved agent takes in a state: visits, Q, W and exploration term κU of every action.
+
+    Example: wanderlust explain agent.npz --state 12
+    """
+    from wanderlust.agents.agent import Agent
+    from wanderlust.agents.file import load_all
+    from wanderlust.explorers.registry import explorer_class
+    from wanderlust.training.checkpoints import environment_in, keys_in
+
+    user_class = None if explorer is None else explorer_class(explorer)
+    agent, about, arrays = load_all(Agent, file, user_class)
     keys = keys_in(arrays)
-    _check_state(agent, state, keys, path)
-    reasons = agent.explain(state)
+    _check_state(agent, state, keys, file)
+    explanation = agent.explain(state)
     key = keys.key_of(state) if keys is not None else None
-    if as_json:
-        print(json.dumps(_as_plain(agent, reasons, environment_in(about), key), indent=1, allow_nan=False))
-    else:
-        _print(agent, reasons, environment_in(about), key)
+    (_print_json if json else _print_table)(agent, explanation, environment_in(about), key)
 
 
 def _check_state(agent: Agent, state: int, keys: StateKeys | None, path: Path) -> None:
     n_states = len(keys) if keys is not None else agent.n_states
     if state < 0 or (n_states is not None and state >= n_states):
-        last = f"from 0 to {n_states - 1:,}" if n_states else "0 or more"
-        raise InvalidObservation(f"{path}: there is no state {state}; states are numbered {last}.")
+        valid = f"from 0 to {n_states - 1:,}" if n_states else "0 or larger"
+        raise InvalidObservation(f"{path}: there is no state {state}; state indices are {valid}.")
 
 
-def _sentence(reasons: Explanation) -> str:
-    """Return why the action would be taken."""
-    chosen, visits = reasons.actions[reasons.chosen], sum(each.count for each in reasons.actions)
-    if visits == 0:
-        return f"No action was ever tried here, so nothing is known: action {chosen.action} is as good as any."
-    why = {
-        "exploit": "it has the best Q, and exploring speaks for no other more",
-        "explore": f"exploring it is worth {chosen.bonus:.4g}, which outweighs its smaller Q",
-        "tie": "it is one of several that are equally good, drawn at random",
-        "chance": "it was drawn at random, whatever the scores say",
-    }[reasons.reason]
-    return f"Action {chosen.action}, because {why}."
+def _summary(explanation: Explanation) -> str:
+    """Return one sentence on why the action is chosen."""
+    chosen = explanation.actions[explanation.chosen]
+    if sum(each.visits for each in explanation.actions) == 0:
+        return f"No action was taken in this state yet; action {chosen.action} is as good as any other."
+    reason = {
+        "exploit": "it has the largest Q and the largest score",
+        "explore": f"its exploration term κU, {chosen.bonus:.4g}, outweighs its smaller Q",
+        "tie": "it is one of several actions with the largest score, chosen at random",
+        "random": "it was chosen at random, regardless of the scores",
+    }[explanation.reason]
+    return f"Action {chosen.action}, because {reason}."
 
 
-def _print(agent: Agent, reasons: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:
+def _print_table(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     console = Console(highlight=False)
     if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH)
+        console = Console(highlight=False, width=_WIDTH_WITHOUT_TERMINAL)
     where = "" if environment is None else f" in {environment['name']}"
-    told = "" if key is None else f", which is told by {key!r}"
     console.print(f"{agent.explorer}{where}, after {agent.steps:,} steps", markup=False)
-    console.print(f"state {reasons.state}{told}", markup=False)
+    console.print(f"state {explanation.state}{'' if key is None else f', state key {key!r}'}", markup=False)
     table = Table()
-    for head in ("action", "visits", "Q", "W", "exploration", "score", "choice"):
-        table.add_column(head, justify="right" if head != "choice" else "left")
-    for each in reasons.actions:
+    for heading in ("action", "visits", "Q", "W", "κU", "score", "choice"):
+        table.add_column(heading, justify="right" if heading != "choice" else "left")
+    for each in explanation.actions:
         table.add_row(
             str(each.action),
-            f"{each.count:,}",
+            f"{each.visits:,}",
             f"{each.q:.6g}",
             "–" if each.w is None else f"{each.w:.6g}",
             f"{each.bonus:.6g}",
             f"{each.score:.6g}",
-            f"<- {reasons.reason}" if each.chosen else "",
+            f"<- {explanation.reason}" if each.chosen else "",
         )
     console.print(table)
-    console.print(_sentence(reasons), markup=False)
+    console.print(_summary(explanation), markup=False)
 
 
-def _as_plain(agent: Agent, reasons: Explanation, environment: Mapping[str, Any] | None, key: Any) -> dict[str, Any]:
-    found = {
+def _print_json(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:
+    document = {
         "environment": environment,
         "explorer": agent.explorer,
         "steps": agent.steps,
         "key": key.hex() if isinstance(key, bytes) else key,
-        **dataclasses.asdict(reasons),
-        "sentence": _sentence(reasons),
+        **dataclasses.asdict(explanation),
+        "summary": _summary(explanation),
     }
-    found["actions"] = [{name: _finite(value) for name, value in each.items()} for each in found["actions"]]
-    return found
-
-
-def _finite(value: Any) -> Any:
-    """Return a number as JSON can have it, which knows no infinity."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    document["actions"] = [finite_values(each) for each in document["actions"]]
+    print(json.dumps(document, indent=1, allow_nan=False))

@@ -1,4 +1,4 @@
-"""The runs of several explorers in one environment: what `compare` and `diagnose` have in common."""
+"""The runs of several explorers in one environment, as `compare` and `diagnose` need them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import MAX_STEPS
-from wanderlust.cli.environment import Environment
-from wanderlust.cli.settings import REWARD_RANGE, read_settings
+from wanderlust.cli.arguments import REWARD_RANGE, RunsOptions, read_settings
+from wanderlust.cli.environment_options import EnvironmentOptions
 from wanderlust.core.errors import InvalidSetting, check_integer
 from wanderlust.envs.tabular import Tabular
 from wanderlust.experiments.progress import Progress
@@ -21,81 +19,69 @@ from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store
 from wanderlust.training.adaptive import settings_for
 
-_WIDTH_WITHOUT_TERMINAL = 120
-
 Results = dict[str, list[Result]]
-"""Explorer to the results of its seeds."""
+"""Explorer name to the results of its seeds."""
 
 
-def console() -> Console:
-    """Return where reports go; wide enough for a table where there is no terminal to ask."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH_WITHOUT_TERMINAL)
-
-
-def planned(
-    environment: Environment,
+def plan_runs(
+    environment: EnvironmentOptions,
     env: Tabular,
-    explorers: Sequence[str],
+    options: RunsOptions,
     *,
-    seeds: int,
-    steps: int,
-    changes: Sequence[str],
     episodes: int = 10,
     evaluate_every: int | None = None,
 ) -> list[Run]:
-    """Return explorer x seed; whatever is wrong with any of them is said before the first begins.
+    """Return one run per explorer and seed; raise an error if any of them is invalid.
 
-    `evaluate_every` stands unless the changes say otherwise.
+    `evaluate_every` is a default that --set may override.
     """
-    check_integer("seeds", seeds, low=1)
-    check_integer("steps", steps, low=1, high=MAX_STEPS)
+    check_integer("seeds", options.seeds, low=1)
+    check_integer("steps", options.steps, low=1, high=MAX_STEPS)
     check_integer("episodes", episodes, low=1)
-    names = list(dict.fromkeys(explorers))
+    names = list(dict.fromkeys(options.explorers))
     if not names:
-        raise InvalidSetting(
-            "choose at least one explorer, such as --explorers vv-ucb; `wanderlust explorers` lists all."
-        )
-    settings = read_settings(changes, names)
-    usual = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
+        raise InvalidSetting("give at least one explorer, such as --explorers vv-ucb; see `wanderlust explorers`.")
+    parsed = read_settings(options.settings, names)
+    defaults = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
     for explorer in names:
-        _check(env, explorer, steps, settings[explorer])
+        _check_settings(env, explorer, options.steps, parsed[explorer])
     return [
         Run(
             kind="environment",
             world=environment.name,
-            world_options=environment.options,
+            world_options=environment.env_options,
             encoder_options=environment.encoder_options,
             explorer=explorer,
             seed=seed,
-            settings={**usual, **settings[explorer], "steps": steps},
+            settings={**defaults, **parsed[explorer], "steps": options.steps},
             episodes=episodes,
         )
         for explorer in names
-        for seed in range(seeds)
+        for seed in range(options.seeds)
     ]
 
 
-def _check(env: Tabular, explorer: str, steps: int, changes: dict[str, object]) -> None:
-    """Configure an agent, which complains of whatever is wrong."""
-    rest = dict(changes)
-    reward_range = rest.pop(REWARD_RANGE, (0.0, 1.0))
-    settings, options = settings_for(env, explorer, steps, rest)
-    Agent(explorer, n_actions=env.n_actions, reward_range=reward_range, settings=settings, **options)  # type: ignore[arg-type]
+def _check_settings(env: Tabular, explorer: str, steps: int, settings: dict[str, object]) -> None:
+    """Create an agent, which raises an error for invalid settings."""
+    changes = dict(settings)
+    reward_range = changes.pop(REWARD_RANGE, (0.0, 1.0))
+    checked, options = settings_for(env, explorer, steps, changes)
+    Agent(explorer, n_actions=env.n_actions, reward_range=reward_range, settings=checked, **options)  # type: ignore[arg-type]
 
 
-def made(runs: Sequence[Run], folder: Path, *, jobs: int | None, quiet: bool) -> tuple[Results, int]:
-    """Make the runs that are missing in a folder; return the results of each explorer, and how many runs failed."""
+def execute_runs(runs: Sequence[Run], folder: Path, options: RunsOptions) -> tuple[Results, int]:
+    """Execute the runs that are not stored yet; return the results per explorer and the number of failed runs."""
     store = Store(folder)
-    outcome = run_all(runs, store, jobs=jobs, progress=Progress(quiet=quiet))
+    outcome = run_all(runs, store, jobs=options.jobs, progress=Progress(quiet=options.quiet))
     for failure in outcome.failures:
-        # The progress has told of it already, unless that was to be quiet.
-        told = f"failed: {failure}\n" if quiet else ""
-        print(f"{told}{failure.trace}", end="", file=sys.stderr)
+        # Without --quiet, the progress display has printed the failure already.
+        message = f"failed: {failure}\n" if options.quiet else ""
+        print(f"{message}{failure.trace}", end="", file=sys.stderr)
     problems: list[str] = []
     results: Results = {run.explorer: [] for run in runs}
     for stored in store.each(runs, problems):
         result = stored.result
-        # What is empty is not stored, so a table without lines has lost its columns.
+        # Empty arrays are not stored, so an empty table of episodes has to get its four columns back.
         results[stored.run.explorer].append(result._replace(episodes=result.episodes.reshape(-1, 4)))
     for problem in problems:
         print(problem, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""When an environment counts as solved: what the user says, what it says itself, or what is possible at all."""
+"""The return at which an environment counts as solved: --solved-at, the reward threshold, or the optimal return."""
 
 from __future__ import annotations
 
@@ -12,65 +12,65 @@ from wanderlust.core.mdp import TabularMDP
 from wanderlust.envs.model import world_from_gym
 from wanderlust.envs.tabular import Tabular
 
-ENOUGH = 0.95
-"""The share of the best return that counts as solved where returns depend on chance."""
-_LONGEST = 10_000
+SOLVED_FRACTION = 0.95
+"""The fraction of the optimal return that counts as solved in stochastic environments."""
+_MAX_ITERATIONS = 10_000
 
 
 class Threshold(NamedTuple):
-    """The mean return that counts as solved, and why it is that."""
+    """The mean return that counts as solved, None if it is unknown, and where it comes from."""
 
-    at: float | None
-    because: str
+    value: float | None
+    source: str
 
     @property
-    def in_words(self) -> str:
-        """A sentence."""
-        if self.at is None:
-            return f"Nobody knows what solved means here ({self.because}): give --solved-at RETURN. Only returns count."
-        return f"Solved: a mean return of {self.at:.6g} or more ({self.because})."
+    def description(self) -> str:
+        """One sentence for the report."""
+        if self.value is None:
+            return f"The return that counts as solved is unknown ({self.source}); set it with --solved-at RETURN."
+        return f"Solved: a mean return of {self.value:.6g} or more ({self.source})."
 
-    def reached(self, returns: float) -> bool:
-        """Tell whether a mean return is enough, but for rounding."""
-        return self.at is not None and returns >= self.at - 1e-9 * max(1.0, abs(self.at))
+    def reached(self, mean_return: float) -> bool:
+        """Return whether a mean return reaches the threshold, up to rounding errors."""
+        return self.value is not None and mean_return >= self.value - 1e-9 * max(1.0, abs(self.value))
 
 
-def threshold_of(env: Tabular, solved_at: float | None) -> Threshold:
-    """Return when an environment counts as solved."""
+def solved_threshold(env: Tabular, solved_at: float | None) -> Threshold:
+    """Return the threshold of an environment; `solved_at` takes precedence."""
     spec = env.env.spec
     if solved_at is not None:
-        return Threshold(solved_at, "as asked for")
+        return Threshold(solved_at, "set with --solved-at")
     if spec is not None and spec.reward_threshold is not None:
-        return Threshold(float(spec.reward_threshold), f"as {env.name} says itself")
+        return Threshold(float(spec.reward_threshold), f"the reward threshold of {env.name}")
     try:
         world = world_from_gym(env.env)
     except WanderlustError:
-        return Threshold(None, "the environment has neither a reward threshold nor a model")
-    best = best_return(world.mdp, env.horizon)
-    if best is None:
-        return Threshold(None, "the environment has no reward threshold, and its episodes no end")
+        return Threshold(None, "the environment has no reward threshold and no known model")
+    optimal = optimal_return(world.mdp, env.horizon)
+    if optimal is None:
+        return Threshold(None, "the environment has no reward threshold, no time limit and no finite optimal return")
     if bool(world.mdp.deterministic) and np.count_nonzero(world.mdp.start) == 1:
-        return Threshold(best, "the best possible, by its model")
-    enough = best - (1.0 - ENOUGH) * abs(best)
-    return Threshold(enough, f"within {100 * (1 - ENOUGH):.0f} % of the best possible, {best:.6g}, by its model")
+        return Threshold(optimal, "the optimal return, computed from the model")
+    value = optimal - (1.0 - SOLVED_FRACTION) * abs(optimal)
+    percent = 100 * (1 - SOLVED_FRACTION)
+    return Threshold(value, f"within {percent:.0f} % of the optimal return, {optimal:.6g}, computed from the model")
 
 
-def best_return(mdp: TabularMDP, horizon: int | None) -> float | None:
-    """Return the best expected undiscounted return of an episode, which is cut off at the horizon.
+def optimal_return(mdp: TabularMDP, horizon: int | None) -> float | None:
+    """Return the optimal expected undiscounted return of an episode that is truncated at the horizon.
 
-    V_0 = 0 and V_h(s) = max_a Σ_k p (r + (1 − terminal) V_{h−1}(s′)). Without a horizon it is the limit, if there is
-    one.
+    V_0 = 0 and V_h(s) = max_a Σ_k p (r + (1 − terminal) V_{h−1}(s′)). Without a horizon: the limit, if it exists.
     """
     reward = (mdp.probability * mdp.reward).sum(axis=2)
-    onward = np.where(mdp.terminal, 0.0, mdp.probability)
+    continues = np.where(mdp.terminal, 0.0, mdp.probability)
     value = np.zeros(mdp.n_states)
-    for _ in range(_LONGEST if horizon is None else min(horizon, _LONGEST)):
-        before = value
-        value = (reward + (onward * value[mdp.next_state]).sum(axis=2)).max(axis=1)
-        if np.array_equal(value, before):
+    for _ in range(_MAX_ITERATIONS if horizon is None else min(horizon, _MAX_ITERATIONS)):
+        previous = value
+        value = (reward + (continues * value[mdp.next_state]).sum(axis=2)).max(axis=1)
+        if np.array_equal(value, previous):
             break
     else:
         if horizon is None:
             return None
-    best = float(mdp.start @ value)
-    return best if math.isfinite(best) else None
+    optimal = float(mdp.start @ value)
+    return optimal if math.isfinite(optimal) else None

@@ -1,193 +1,158 @@
-"""What the command `train` does: learn in any environment, then say what came of it."""
+"""The command `train`."""
 
 from __future__ import annotations
 
 import itertools
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-from rich.console import Console
+from tyro.conf import arg
 
-from wanderlust.agents.agent import Agent
-from wanderlust.cli.environment import Environment
-from wanderlust.cli.files import check_folder_writable, check_writable
-from wanderlust.cli.settings import read_settings
-from wanderlust.cli.video import check_video, record_video
+from wanderlust.cli.arguments import DEFAULT_EXPLORER, Quiet, Settings, read_settings
+from wanderlust.cli.environment_options import EnvironmentArgument, EnvironmentOptions
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer
-from wanderlust.experiments.environment_run import evaluation_env
-from wanderlust.explorers.registry import explorer_class
-from wanderlust.training.callbacks import Callback
-from wanderlust.training.evaluation import evaluate
-from wanderlust.training.learn import learn
-from wanderlust.training.logs import CsvLog, ProgressBar, TensorBoard
-from wanderlust.training.loop import TrainingLoop
-from wanderlust.training.time_penalty import TimePenalty
 
-USUAL_EXPLORER = "vv-ucb"
+if TYPE_CHECKING:
+    from wanderlust.training.callbacks import Callback
+    from wanderlust.training.loop import TrainingLoop
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What was asked for beside the environment."""
+class TrainOptions:
+    """The options of `train`, except those of the environment."""
 
-    explorer: str | None
-    steps: int
-    seed: int | None
-    changes: tuple[str, ...] = ()
-    """Settings and the explorer's options, as name=value."""
-    episodes: int = 20
-    save: Path | None = None
-    resume: Path | None = None
-    log: Path | None = None
-    tensorboard: Path | None = None
-    video: Path | None = None
-    quiet: bool = False
-
-
-class Notes(Callback):
-    """Notes the first step that was paid more than nothing, the first that ended an episode, how rewards fall."""
-
-    def __init__(self) -> None:
-        self.loop: TrainingLoop | None = None
-        self.episodes = 0
-        self.reward_at: int | None = None
-        self.end_at: int | None = None
-        self.clock = TimePenalty()
-
-    def on_start(self, loop: TrainingLoop) -> None:
-        """Note whose loop it is."""
-        self.loop = loop
-
-    def on_step(self, loop: TrainingLoop) -> None:
-        """Look at the latest step."""
-        if self.reward_at is None and loop.reward > 0:
-            self.reward_at = loop.step
-        if self.end_at is None and loop.terminated:
-            self.end_at = loop.step
-
-    def on_end(self, loop: TrainingLoop) -> None:
-        """Note how many episodes there were, and what was found out."""
-        self.episodes = loop.episode
-        self.clock = loop.time_penalty or self.clock
+    explorer: Annotated[
+        str | None,
+        arg(
+            metavar="NAME",
+            help="Explorer, vv-ucb if not given; see `wanderlust explorers`. User-defined: module:Class.",
+        ),
+    ] = None
+    steps: Annotated[int, arg(metavar="N", help="Total number of training steps, also with --resume.")] = 20_000
+    seed: Annotated[int | None, arg(metavar="N", help="Random seed; 0 if not given.")] = None
+    settings: Settings = ()
+    episodes: Annotated[int, arg(metavar="N", help="Episodes of the final evaluation of the greedy policy.")] = 20
+    save: Annotated[Path | None, arg(metavar="FILE", help="Save the agent to this file.")] = None
+    resume: Annotated[
+        Path | None, arg(metavar="FILE", help="Continue from a file of --save, exactly as without interruption.")
+    ] = None
+    log: Annotated[Path | None, arg(metavar="FILE", help="Write one line per episode to this CSV file.")] = None
+    tensorboard: Annotated[Path | None, arg(metavar="FOLDER", help="Write TensorBoard events to this folder.")] = None
+    video: Annotated[
+        Path | None, arg(metavar="FILE", help="Record an episode of the greedy policy as .gif or .mp4.")
+    ] = None
+    quiet: Quiet = False
 
 
-def train(environment: Environment, wishes: Wishes) -> None:
-    """Let an agent learn and print a summary; nothing is learnt before all that is to be written can be."""
-    _check_files(environment, wishes)
+def train(options: Annotated[TrainOptions, arg(name="")], environment: EnvironmentArgument) -> None:
+    """Train an agent in any Gymnasium environment and print a summary.
+
+    Example: wanderlust train FrozenLake-v1 --env map_name=8x8 --steps 20000 --save agent.npz --video run.gif
+
+    Example: wanderlust train MountainCar-v0 --bins 24 24 --steps 50000
+
+    Example: wanderlust train MiniGrid-DoorKey-6x6-v0 --key hash --reset-seed 0 --explorer vv-count
+    """
+    from wanderlust.cli.training_summary import TrainingStatistics, print_summary
+    from wanderlust.cli.video import record_video
+    from wanderlust.training.learn import learn
+
+    _check_files(environment, options)
     env = environment.make()
-    notes = Notes()
-    callbacks: list[Callback] = [notes]
-    if not wishes.quiet:
-        callbacks.append(ProgressBar(Console(stderr=True)))
-    if wishes.log is not None:
-        callbacks.append(CsvLog(wishes.log))
-    if wishes.tensorboard is not None:
-        callbacks.append(TensorBoard(wishes.tensorboard))
+    statistics = TrainingStatistics()
     try:
         agent = learn(
             env,
-            _explorer(wishes),
-            steps=wishes.steps,
-            seed=wishes.seed,
-            callbacks=callbacks,
-            resume=wishes.resume,
-            save=wishes.save,
+            _explorer(options),
+            steps=options.steps,
+            seed=options.seed,
+            callbacks=[statistics, *_loggers(options)],
+            resume=options.resume,
+            save=options.save,
             quiet=True,
-            **_changes(wishes),
+            **_settings(options),
         )
     except WanderlustError as error:
-        raise type(error)(f"{error}{_rescued(notes.loop, environment, wishes)}") from error
-    _print_summary(agent, notes, wishes)
-    if wishes.video is not None:
-        frames = record_video(agent, environment, wishes.video, seed=wishes.seed or 0)
-        print(f"video      {wishes.video}, {frames:,} frames of one episode")
+        raise type(error)(f"{error}{_save_unfinished(statistics.loop, environment, options)}") from error
+    print_summary(agent, statistics, options)
+    if options.video is not None:
+        frames = record_video(agent, environment, options.video, seed=options.seed or 0)
+        print(f"video      {options.video}, {frames:,} frames of one episode")
     env.close()
 
 
-def _rescued(loop: TrainingLoop | None, environment: Environment, wishes: Wishes) -> str:
-    """Keep what was learnt before an error, also if nobody asked for it; return where it is."""
+def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None:
+    """Check all files before the training, so that no training is lost."""
+    from wanderlust.cli.output_files import check_folder_writable, check_writable
+    from wanderlust.cli.video import check_video
+
+    check_integer("episodes", options.episodes, low=1)
+    if options.video is not None:
+        check_video(environment, options.video)
+    if options.resume is not None and not options.resume.exists():
+        raise BadFile(f"{options.resume}: there is no such file to resume from.")
+    for file in (options.save, options.log):
+        if file is not None:
+            check_writable(file)
+    if options.tensorboard is not None:
+        check_folder_writable(options.tensorboard)
+
+
+def _loggers(options: TrainOptions) -> list[Callback]:
+    from rich.console import Console
+
+    from wanderlust.training.logs import CsvLog, ProgressBar, TensorBoard
+
+    callbacks: list[Callback] = [] if options.quiet else [ProgressBar(Console(stderr=True))]
+    if options.log is not None:
+        callbacks.append(CsvLog(options.log))
+    if options.tensorboard is not None:
+        callbacks.append(TensorBoard(options.tensorboard))
+    return callbacks
+
+
+def _explorer(options: TrainOptions) -> Any:
+    """Return the explorer to train with; None if the checkpoint stores it."""
+    from wanderlust.explorers.registry import explorer_class
+
+    if options.resume is None:
+        return options.explorer or DEFAULT_EXPLORER
+    if options.explorer is None:
+        return None
+    if ":" not in options.explorer:
+        raise InvalidSetting(
+            f"--resume continues with the explorer of its file; leave --explorer {options.explorer} out (only a "
+            "user-defined explorer must be given, as module:Class)."
+        )
+    return explorer_class(options.explorer)
+
+
+def _settings(options: TrainOptions) -> dict[str, Any]:
+    """Return the settings and the explorer's options; none with --resume, which uses those of the checkpoint."""
+    if options.resume is not None:
+        if options.settings:
+            raise InvalidSetting(
+                f"--resume continues with the settings of its file; leave --set {options.settings[0]} out."
+            )
+        return {}
+    explorer = options.explorer or DEFAULT_EXPLORER
+    return read_settings(options.settings, [explorer])[explorer]
+
+
+def _save_unfinished(loop: TrainingLoop | None, environment: EnvironmentOptions, options: TrainOptions) -> str:
+    """Save the agent after an error, even without --save; return a sentence that says where."""
     if loop is None or loop.step == 0:
         return ""
-    path = wishes.save or _unused(f"{environment.folder}-unfinished")
+    path = options.save or _unused_path(f"{environment.file_name}-unfinished")
     try:
         loop.save(path)
     except WanderlustError as error:
-        return f" What was learnt until then is lost: {error}"
-    return f" What was learnt until then is in {path}: --resume {path} goes on from there."
+        return f" The agent trained so far could not be saved: {error}"
+    return f" The agent trained so far is saved in {path}; continue with --resume {path}."
 
 
-def _unused(name: str) -> Path:
-    """Return a file of that name, or with a number behind it, that is not there yet."""
+def _unused_path(name: str) -> Path:
+    """Return `name`.npz, or `name`-2.npz and so on if that file exists."""
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-    return next(path for each in names if not (path := Path(f"{each}.npz")).exists())
-
-
-def _check_files(environment: Environment, wishes: Wishes) -> None:
-    check_integer("episodes", wishes.episodes, low=1)
-    if wishes.video is not None:
-        check_video(environment, wishes.video)
-    if wishes.resume is not None and not wishes.resume.exists():
-        raise BadFile(f"{wishes.resume}: there is no such file to go on from.")
-    for file in (wishes.save, wishes.log):
-        if file is not None:
-            check_writable(file)
-    if wishes.tensorboard is not None:
-        check_folder_writable(wishes.tensorboard)
-
-
-def _explorer(wishes: Wishes) -> Any:
-    """Return the explorer, which a checkpoint names itself unless it is a class of the user's own."""
-    if wishes.resume is None:
-        return wishes.explorer or USUAL_EXPLORER
-    if wishes.explorer is None:
-        return None
-    if ":" not in wishes.explorer:
-        raise InvalidSetting(
-            f"--resume goes on with the explorer of its file; leave --explorer {wishes.explorer} out (only a class of "
-            "your own must be given, as module:Class)."
-        )
-    return explorer_class(wishes.explorer)
-
-
-def _changes(wishes: Wishes) -> dict[str, Any]:
-    """Return settings and the explorer's options; a checkpoint brings its own."""
-    if wishes.resume is not None:
-        if wishes.changes:
-            raise InvalidSetting(f"--resume goes on with its file's settings; leave --set {wishes.changes[0]} out.")
-        return {}
-    explorer = wishes.explorer or USUAL_EXPLORER
-    return read_settings(wishes.changes, [explorer])[explorer]
-
-
-def _print_summary(agent: Agent, notes: Notes, wishes: Wishes) -> None:
-    env = agent.env
-    low, high = agent.reward_range
-    other = evaluation_env(env)
-    returns = evaluate(agent, other, episodes=wishes.episodes)
-    other.close()
-    spread = f", from {returns.min():.6g} to {returns.max():.6g}" if np.ptp(returns) else ""
-    print(f"learnt     {env.name} with {agent.explorer}, {agent.steps:,} steps, {notes.episodes:,} episodes")
-    print(f"states     {agent.discovered:,} acted in, {env.n_states:,} met")
-    print(f"rewards    {low:g} to {high:g} a step; {_first_in_words(notes, resumed=wishes.resume is not None)}")
-    if notes.clock.detected:
-        print(f"clock      {notes.clock.describe()}")
-    over = f"mean of {len(returns)} episodes{spread}" if len(returns) > 1 else "in one episode"
-    print(f"greedy     return {returns.mean():.6g}, {over}")
-    if wishes.save is not None:
-        print(f"saved      {wishes.save}: go on with --resume, look into it with `wanderlust explain`")
-    for what, where in (("log", wishes.log), ("events", wishes.tensorboard)):
-        if where is not None:
-            print(f"{what:<10} {where}")
-    sys.stdout.flush()
-
-
-def _first_in_words(notes: Notes, *, resumed: bool) -> str:
-    where = " since it went on" if resumed else ""
-    if notes.reward_at is not None:
-        return f"the first above 0{where} at step {notes.reward_at:,}"
-    if notes.end_at is not None:
-        return f"none above 0{where}; the first episode that ended by itself did at step {notes.end_at:,}"
-    return f"none above 0{where}, and no episode ended by itself"
+    return next(path for candidate in names if not (path := Path(f"{candidate}.npz")).exists())

@@ -1,4 +1,4 @@
-"""An episode of what was learnt, as a moving picture."""
+"""Videos of `train`: one episode of the greedy policy as .gif or .mp4."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
 from wanderlust.agents.agent import Agent
-from wanderlust.cli.environment import Environment
-from wanderlust.cli.files import check_writable
+from wanderlust.cli.environment_options import EnvironmentOptions
+from wanderlust.cli.output_files import check_writable
 from wanderlust.core.errors import (
     EnvironmentFailed,
     InvalidEnvironment,
@@ -25,105 +25,101 @@ from wanderlust.envs.tabular import Tabular
 
 SUFFIXES = (".gif", ".mp4")
 MAX_FRAMES = 1_000
-_FRAMES_PER_SECOND = 10
-_STILL_SECONDS = 1.5
-"""How long the last picture stays."""
+_DEFAULT_FPS = 10
+_LAST_FRAME_SECONDS = 1.5
 
 Frame = NDArray[np.uint8]
 
 
-def check_video(environment: Environment, path: Path) -> None:
-    """See, before anything is learnt, that a video can be made: the kind of file, and that the environment draws."""
+def check_video(environment: EnvironmentOptions, path: Path) -> None:
+    """Check before the training that the video can be written: suffix, packages, rendering."""
     if path.suffix.lower() not in SUFFIXES:
-        raise InvalidSetting(f"a video is a file that ends in .gif or .mp4, got {str(path)!r}.")
+        raise InvalidSetting(f"--video must be a .gif or .mp4 file, got {str(path)!r}.")
     if path.suffix.lower() == ".mp4":
         _clip_class()
     check_writable(path)
-    env = _drawing(environment)
+    env = _make_rendering_env(environment)
     try:
         env.reset(seed=0)
-        _picture_of(env)
+        _render(env)
     finally:
         env.close()
 
 
-def record_video(agent: Agent, environment: Environment, path: Path, *, seed: int = 0) -> int:
-    """Write an episode of the greedy policy to a file; return the number of its frames."""
-    env = agent.env.copy(_drawing(environment))
+def record_video(agent: Agent, environment: EnvironmentOptions, path: Path, *, seed: int = 0) -> int:
+    """Write one episode of the greedy policy to a file; return the number of frames."""
+    env = agent.env.copy(_make_rendering_env(environment))
     try:
-        frames = _episode(agent, env, seed)
-        speed = float(env.metadata.get("render_fps") or _FRAMES_PER_SECOND)
+        frames = _record_episode(agent, env, seed)
+        fps = float(env.metadata.get("render_fps") or _DEFAULT_FPS)
     finally:
         env.close()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(frames, path, speed)
+        (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(frames, path, fps)
     except OSError as error:
         raise WanderlustError(f"{path}: the video cannot be written ({error.strerror or error}).") from error
     return len(frames)
 
 
-def _drawing(environment: Environment) -> Any:
-    """Return the environment in the mode in which it returns pictures."""
-    # Pictures need no screen. pygame, with which many environments draw, would look for one and complain.
+def _make_rendering_env(environment: EnvironmentOptions) -> Any:
+    """Return the environment with render_mode='rgb_array'."""
+    # rgb_array needs no screen, but pygame, which many environments use, would search for one and warn.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    why = "it is made in another mode"
+    reason = "it has another render_mode"
     try:
-        env = make_environment(environment.name, **{"render_mode": "rgb_array", **environment.options})
+        env = make_environment(environment.name, **{"render_mode": "rgb_array", **environment.env_options})
     except WanderlustError as error:
-        # Perhaps it takes no such option because it always draws.
-        why = str(error)
-        env = make_environment(environment.name, **environment.options)
+        # A function without this parameter may always return an rgb_array environment.
+        reason = str(error)
+        env = make_environment(environment.name, **environment.env_options)
     if env.render_mode != "rgb_array":
         env.close()
-        raise _cannot_draw(environment.environment, why)
+        raise InvalidEnvironment(
+            f"--video needs an environment with render_mode='rgb_array', but {environment.environment!r} cannot be "
+            f"made with it: {reason}. Leave --video out, or let the function that returns the environment accept "
+            "render_mode."
+        )
     return env
 
 
-def _cannot_draw(name: str, why: str) -> InvalidEnvironment:
-    return InvalidEnvironment(
-        f"a video needs an environment that can be made with render_mode='rgb_array', which {name!r} cannot: {why}. "
-        "Leave --video out, or let what makes the environment take render_mode."
-    )
-
-
-def _picture_of(env: Any) -> Frame:
+def _render(env: Any) -> Frame:
     name = type(env.unwrapped).__name__
     try:
-        picture = np.asarray(env.render())
+        frame = np.asarray(env.render())
     except DependencyNotInstalled as error:
-        raise MissingPackage(f"a video of {name} needs another package: {error}. Or leave --video out.") from error
-    except Exception as error:  # An environment's drawing may fail in any way.
-        raise EnvironmentFailed(f"{name} could not be drawn: {type(error).__name__}: {error}") from error
-    if picture.ndim != 3 or picture.shape[2] not in (3, 4):
-        raise InvalidEnvironment(f"{env} drew no picture of rows, columns and colours, but {picture.shape}.")
-    return picture[:, :, :3].astype(np.uint8)
+        raise MissingPackage(f"--video of {name} needs another package: {error}. Or leave --video out.") from error
+    except Exception as error:  # Rendering of a user-defined environment may raise anything.
+        raise EnvironmentFailed(f"{name} could not be rendered: {type(error).__name__}: {error}") from error
+    if frame.ndim != 3 or frame.shape[2] not in (3, 4):
+        raise InvalidEnvironment(f"{env} must render an array of shape (rows, columns, 3 or 4), got {frame.shape}.")
+    return frame[:, :, :3].astype(np.uint8)
 
 
-def _episode(agent: Agent, env: Tabular, seed: int) -> list[Frame]:
-    """Return the pictures of one episode; of a long one, the beginning."""
+def _record_episode(agent: Agent, env: Tabular, seed: int) -> list[Frame]:
+    """Return the frames of one episode, at most `MAX_FRAMES`."""
     state, _ = env.reset(seed=seed)
-    frames = [_picture_of(env)]
-    over = False
-    while not over and len(frames) < MAX_FRAMES:
+    frames = [_render(env)]
+    done = False
+    while not done and len(frames) < MAX_FRAMES:
         state, _, terminated, truncated, _ = env.step(agent.greedy_action(state))
-        frames.append(_picture_of(env))
-        over = bool(terminated or truncated)
+        frames.append(_render(env))
+        done = bool(terminated or truncated)
     return frames
 
 
-def _write_gif(frames: list[Frame], path: Path, speed: float) -> None:
+def _write_gif(frames: list[Frame], path: Path, fps: float) -> None:
     from PIL import Image
 
-    pictures = [Image.fromarray(frame) for frame in frames]
-    durations = [1000 / speed] * (len(frames) - 1) + [1000 * _STILL_SECONDS]
-    pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=[round(d) for d in durations], loop=0)
+    images = [Image.fromarray(frame) for frame in frames]
+    durations = [1000 / fps] * (len(frames) - 1) + [1000 * _LAST_FRAME_SECONDS]
+    images[0].save(path, save_all=True, append_images=images[1:], duration=[round(d) for d in durations], loop=0)
 
 
-def _write_mp4(frames: list[Frame], path: Path, speed: float) -> None:
-    # Most players want an even number of rows and columns.
+def _write_mp4(frames: list[Frame], path: Path, fps: float) -> None:
+    # Most players need an even number of rows and columns.
     even = [frame[: frame.shape[0] // 2 * 2, : frame.shape[1] // 2 * 2] for frame in frames]
-    clip = _clip_class()(even + [even[-1]] * round(_STILL_SECONDS * speed), fps=speed)
+    clip = _clip_class()(even + [even[-1]] * round(_LAST_FRAME_SECONDS * fps), fps=fps)
     clip.write_videofile(str(path), logger=None)
 
 
@@ -132,6 +128,6 @@ def _clip_class() -> Any:
         from moviepy.video.io.ImageSequenceClip import ImageSequenceClip
     except ImportError as error:
         raise MissingPackage(
-            "an .mp4 needs the package moviepy: pip install moviepy. A .gif needs nothing more."
+            "an .mp4 video needs the package moviepy: pip install moviepy. A .gif needs no other package."
         ) from error
     return ImageSequenceClip

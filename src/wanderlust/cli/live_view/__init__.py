@@ -1,1 +1,1 @@
-"""A run, live in the terminal: the command `watch`."""
+"""The live terminal view of `wanderlust watch`."""

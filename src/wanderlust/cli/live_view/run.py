@@ -1,4 +1,4 @@
-"""A run under observation: where the agent is, what draws it on, and what has come of it so far."""
+"""A run that is executed step by step, with snapshots for the live view."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.agents.explanation import best_scores
-from wanderlust.agents.fused import EPISODE_STEP, STATE
 from wanderlust.agents.presets import resolve
 from wanderlust.agents.session import Record, Session
 from wanderlust.agents.settings import SETTING_NAMES
@@ -21,25 +20,25 @@ from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import World, make_world, world_names, world_options
 
 EVALUATIONS = 200
-"""How often the greedy policy is evaluated in the course of a run, unless `evaluate_every` says otherwise."""
+"""Number of evaluations of the greedy policy during a run; the setting `evaluate_every` overrides it."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """What is to be seen of a run at one moment."""
+class Snapshot:
+    """The run at one step."""
 
     state: int
-    """Where the agent is."""
+    """The agent's current state."""
     visits: NDArray[np.int64]
-    """[state]: how often each was acted in."""
-    promise: FloatArray
-    """[state]: what draws the explorer to each; NaN for those it has not met yet."""
-    words: list[str]
-    """How far the run is, and what it has found."""
+    """[state]: visit counts."""
+    exploration_values: FloatArray
+    """[state]: the value by which the explorer prefers states; NaN for undiscovered states."""
+    status: list[str]
+    """Step, episode, discovery, return and first reward, in words."""
 
 
 class WatchedRun:
-    """A session that is run step by step, which is how it knows where the agent is and when episodes end."""
+    """A session that advances one step at a time, and counts episodes and the steps until the first reward."""
 
     def __init__(self, world: World, explorer: str, *, seed: int = 0, **changes: Any) -> None:
         settings, _ = resolve(world, explorer, "as_written", changes)
@@ -49,88 +48,89 @@ class WatchedRun:
         self.length = settings.run_length
         self.episode = 1
         self.first_reward: int | None = None
-        """The step that was the first to be paid more than nothing."""
-        visitation = self.session.rule.extra_tables().visitation
+        """The step of the first positive reward."""
+        visitation = self.session.configured_explorer.extra_tables().visitation
         self.minimises = visitation is not None and visitation.minimise
-        """Whether the explorer goes where the values of `promise` are small."""
-        self.promise_name = "largest score" if visitation is None else "smallest W" if self.minimises else "largest W"
+        """Whether the explorer prefers small exploration values."""
+        self.value_name = "largest score" if visitation is None else "smallest W" if self.minimises else "largest W"
         self._n_reachable = int(reachable_states(world.mdp).sum())
-        self._pays = expected_reward(world.mdp) > 0
+        self._has_positive_reward = expected_reward(world.mdp) > 0
 
     @property
     def step(self) -> int:
-        """How many steps have been run."""
+        """Number of steps so far."""
         return self.session.step
 
     @property
-    def over(self) -> bool:
-        """Whether the run has come to its end."""
+    def finished(self) -> bool:
+        """Whether all steps have been run."""
         return self.step >= self.length
 
     def prepare(self) -> None:
-        """Put the agent where it starts, and compile what has not been compiled yet."""
+        """Reset the environment and compile all functions, so that the first frames are not delayed."""
         self.session.advance(0)
-        self.look()
+        self.snapshot()
 
     def advance(self) -> None:
         """Run one step."""
-        course, step = self.session.course, self.step
-        if step and course.place[EPISODE_STEP] == 0:
+        position, step = self.session.run_state.position, self.step
+        if step and position.episode_step == 0:
             self.episode += 1
-        state = int(course.place[STATE])
+        state = int(position.state)
         self.session.advance(step + 1)
-        if self.first_reward is None and (self._tries(state)[self._pays[state]] > 0).any():
+        if self.first_reward is None and (self._visits(state)[self._has_positive_reward[state]] > 0).any():
             self.first_reward = step + 1
 
-    def _tries(self, state: int) -> NDArray[np.int64]:
-        """Return how often each action was tried in a state."""
+    def _visits(self, state: int) -> NDArray[np.int64]:
+        """Return the visit count of each action in a state."""
         n_actions = self.world.n_actions
-        first = int(self.session.course.ids[state]) * n_actions
+        first = int(self.session.run_state.state_index[state]) * n_actions
         return np.asarray(self.session.learner.visits[first : first + n_actions])
 
-    def look(self) -> Look:
-        """Return what is to be seen now."""
+    def snapshot(self) -> Snapshot:
+        """Return the run at the current step."""
         record = self.session.record()
-        return Look(
-            state=int(self.session.course.place[STATE]),
+        return Snapshot(
+            state=int(self.session.run_state.position.state),
             visits=record.visits.sum(axis=1),
-            promise=self._promise(record),
-            words=self._words(record),
+            exploration_values=self._exploration_values(record),
+            status=self._status(record),
         )
 
-    def _promise(self, record: Record) -> FloatArray:
-        ids = self.session.course.ids
+    def _exploration_values(self, record: Record) -> FloatArray:
+        state_index = self.session.run_state.state_index
         w = record.tables.get("visitation")
         if w is None:
-            values = best_scores(self.session.rule, self.session.learner, self.session.spec)[ids]
+            values = best_scores(self.session.hooks, self.session.learner, self.session.spec)[state_index]
         else:
             values = w.min(axis=1) if self.minimises else w.max(axis=1)
-        return np.where(ids == TERMINAL, np.nan, values)
+        return np.where(state_index == TERMINAL, np.nan, values)
 
-    def _words(self, record: Record) -> list[str]:
-        found = int((record.first_visit >= 0).sum())
-        greedy = f"{record.returns[-1]:.4g} (at step {record.steps[-1]:,})" if len(record.returns) else "not yet known"
-        first = f"at step {self.first_reward:,}" if self.first_reward else "not yet"
+    def _status(self, record: Record) -> list[str]:
+        discovered = int((record.first_visit >= 0).sum())
+        evaluated = (
+            f"{record.returns[-1]:.4g} (at step {record.steps[-1]:,})" if len(record.returns) else "not evaluated"
+        )
         return [
             f"step {self.step:,} of {self.length:,}",
             f"episode {self.episode:,}",
-            f"discovered {found:,} of {self._n_reachable:,} states, {100 * found / self._n_reachable:.1f} %",
-            f"greedy return {greedy}",
-            f"first reward {first}",
+            f"discovered {discovered:,} of {self._n_reachable:,} states, {100 * discovered / self._n_reachable:.1f} %",
+            f"greedy return {evaluated}",
+            f"first reward at step {self.first_reward:,}" if self.first_reward else "no positive reward yet",
         ]
 
 
-def prepared(world: str, explorer: str, options: dict[str, Any]) -> tuple[World, dict[str, Any]]:
-    """Return the world, made with those options that are its own, and the others: the run's and the explorer's.
+def make_world_and_settings(world: str, explorer: str, options: dict[str, Any]) -> tuple[World, dict[str, Any]]:
+    """Return the world, made with its options, and the remaining options: settings and those of the explorer.
 
-    A word that means something to both, such as the horizon of a map, is for the run.
+    A name that both have, such as `horizon`, is a setting.
     """
-    of_run = {*SETTING_NAMES, *(option.name for option in explorer_options(explorer))}
+    setting_names = {*SETTING_NAMES, *(option.name for option in explorer_options(explorer))}
     is_map = world.endswith((".txt", ".toml"))
     kind = "map" if is_map and world not in world_names() else world
-    of_world = {option.name for option in world_options(kind)} - of_run - {"map", "name"}
+    world_option_names = {option.name for option in world_options(kind)} - setting_names - {"map", "name"}
     for name in options:
-        if name not in of_run | of_world:
-            raise unknown_name(f"option of {explorer!r} in {world!r}", name, of_run | of_world)
-    made = make_world(world, **{name: value for name, value in options.items() if name in of_world})
-    return made, {name: value for name, value in options.items() if name in of_run}
+        if name not in setting_names | world_option_names:
+            raise unknown_name(f"option of {explorer!r} in {world!r}", name, setting_names | world_option_names)
+    new_world = make_world(world, **{name: value for name, value in options.items() if name in world_option_names})
+    return new_world, {name: value for name, value in options.items() if name in setting_names}

@@ -104,7 +104,7 @@ def find_study(name: str) -> Study:
     module = _MODULES.get(_ALSO_KNOWN_AS.get(name, name))
     if module is None:
         raise unknown_name("experiment", name, [*_MODULES, *_ALSO_KNOWN_AS])
-    study: Study = importlib.import_module(f"wanderlust.experiments.{module}").STUDY
+    study: Study = importlib.import_module(f"wanderlust.experiments.paper.{module}").STUDY
     return study
 
 

@@ -1,4 +1,4 @@
-"""Which environment a command is for, and what tells its states: the options that all of them share."""
+"""The command-line options that select an environment and its state encoding."""
 
 from __future__ import annotations
 
@@ -11,98 +11,97 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.options import as_typed, read_options
+from wanderlust.cli.arguments import format_options, read_options
 from wanderlust.core.errors import InvalidEnvironment, InvalidMap, InvalidSetting, check_integer, check_number
 from wanderlust.envs.registration import GRID_ID
 
 if TYPE_CHECKING:
     from wanderlust.envs.tabular import Tabular
 
-MAP_FILES = (".txt", ".toml")
-_AS_OPTIONS = "As options: --bins 20, --bounds 1=-3,3, --action-bins 5, --key hash."
+MAP_SUFFIXES = (".txt", ".toml")
+_OPTIONS_HINT = "As options: --bins 20, --bounds 1=-3,3, --action-bins 5, --key hash."
 
 
 @dataclass(frozen=True)
-class Environment:
-    """The environment."""
+class EnvironmentOptions:
+    """The environment and its state encoding."""
 
     environment: Annotated[
         Positional[str],
         arg(
             metavar="ENVIRONMENT",
-            help="An id of Gymnasium's (FrozenLake-v1), one of our worlds (prison), a map's file (mine.txt), "
-            "module:id, which imports the module first, or module:function, which makes the environment.",
+            help="Gymnasium id (FrozenLake-v1), built-in world (prison), map file (mine.txt), module:id (imports the "
+            "module first) or module:function (a function that returns the environment).",
         ),
     ]
     env: Annotated[
         tuple[str, ...],
-        arg(metavar="NAME=VALUE ...", help="Options it is made with, such as map_name=8x8 is_slippery=false."),
+        arg(metavar="NAME=VALUE ...", help="Arguments of the environment, such as map_name=8x8 is_slippery=false."),
     ] = ()
     key: Annotated[
         str | None,
         arg(
             metavar="KEY",
-            help="What tells a state, where observations are not states as they are: hash, info:FIELD or "
-            "module:function.",
+            help="State key, for observations that are not states themselves: hash, info:FIELD or module:function.",
         ),
     ] = None
     bins: Annotated[
         tuple[int, ...] | None,
-        arg(metavar="N ...", help="Cut a continuous observation into so many bins: one number, or one per dimension."),
+        arg(metavar="N ...", help="Discretize continuous observations into N bins: one number, or one per dimension."),
     ] = None
     bounds: Annotated[
         tuple[str, ...] | None,
-        arg(metavar="I=LOW,HIGH ...", help="Where to cut dimension I of the observation off, such as 1=-3,3."),
+        arg(metavar="I=LOW,HIGH ...", help="Clip dimension I of the observation before binning, such as 1=-3,3."),
     ] = None
     action_bins: Annotated[
         tuple[int, ...] | None,
-        arg(metavar="N ...", help="Cut continuous actions into so many values: one number, or one per dimension."),
+        arg(metavar="N ...", help="Discretize continuous actions into N values: one number, or one per dimension."),
     ] = None
     reset_seed: Annotated[
-        int | None, arg(metavar="N", help="Start every episode from this seed: always the same layout and chance.")
+        int | None, arg(metavar="N", help="Reset every episode with this seed: same layout, same random numbers.")
     ] = None
 
     @cached_property
     def name(self) -> str:
-        """Under which name the environment is made; that of a map is the grid's."""
+        """The name with which the environment is created; map files use the grid environment."""
         return GRID_ID if self._is_map else self.environment
 
     @cached_property
-    def options(self) -> dict[str, Any]:
-        """What it is made with, a map's text included, so that a file that changes is another environment."""
-        given = read_options(self.env, "map_name=8x8")
-        return {"map": _map_text(Path(self.environment)), **given} if self._is_map else given
+    def env_options(self) -> dict[str, Any]:
+        """The environment's arguments. They include the text of a map, so that an edited map is a new environment."""
+        parsed = read_options(self.env, "map_name=8x8")
+        return {"map": _map_text(Path(self.environment)), **parsed} if self._is_map else parsed
 
     @cached_property
     def encoder_options(self) -> dict[str, Any]:
-        """What tells states and actions, as plain values."""
-        given = {
+        """The options of the state and action encoding, as JSON values."""
+        options = {
             "key": self.key,
-            "bins": _one_or_many(self.bins),
+            "bins": _scalar_or_list(self.bins),
             "bounds": _read_bounds(self.bounds),
-            "action_bins": _one_or_many(self.action_bins),
+            "action_bins": _scalar_or_list(self.action_bins),
             "reset_seed": self.reset_seed,
         }
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in options.items() if value is not None}
 
     def make(self) -> Tabular:
         """Return a new environment with discrete states and actions."""
         from wanderlust.envs.by_name import tabular_from_options
         from wanderlust.envs.make import make_environment
 
-        env = make_environment(self.name, **self.options)
+        env = make_environment(self.name, **self.env_options)
         try:
             return tabular_from_options(env, self.encoder_options)
         except (InvalidEnvironment, InvalidSetting) as error:
-            # The sentence speaks of parameters, but those who read it here have options.
-            raise type(error)(f"{error} {_AS_OPTIONS}") from error
+            # The message names Python parameters; on the command line these are options.
+            raise type(error)(f"{error} {_OPTIONS_HINT}") from error
 
     @property
-    def typed(self) -> str:
-        """The environment and its options as they would be typed."""
+    def command_line(self) -> str:
+        """The environment and its options, quoted for a shell."""
         words = [self.environment]
         if self.env:
-            words += ["--env", *as_typed(read_options(self.env))]
+            words += ["--env", *format_options(read_options(self.env))]
         for flag, values in (("bins", self.bins), ("bounds", self.bounds), ("action-bins", self.action_bins)):
             words += [] if values is None else [f"--{flag}", *map(str, values)]
         for flag, value in (("key", self.key), ("reset-seed", self.reset_seed)):
@@ -110,16 +109,19 @@ class Environment:
         return shlex.join(words)
 
     @property
-    def folder(self) -> str:
-        """Its name as a folder can have it."""
+    def file_name(self) -> str:
+        """The environment's name with only characters that are valid in file names."""
         return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in self.environment)
 
     @property
     def _is_map(self) -> bool:
-        return self.environment.endswith(MAP_FILES)
+        return self.environment.endswith(MAP_SUFFIXES)
 
 
-def _one_or_many(numbers: tuple[int, ...] | None) -> int | list[int] | None:
+EnvironmentArgument = Annotated[EnvironmentOptions, arg(name="")]
+
+
+def _scalar_or_list(numbers: tuple[int, ...] | None) -> int | list[int] | None:
     if numbers is None:
         return None
     return numbers[0] if len(numbers) == 1 else list(numbers)
@@ -128,13 +130,13 @@ def _one_or_many(numbers: tuple[int, ...] | None) -> int | list[int] | None:
 def _read_bounds(bounds: tuple[str, ...] | None) -> Mapping[str, list[float]] | None:
     if bounds is None:
         return None
-    found = {}
+    parsed = {}
     for dimension, pair in read_options(bounds, "1=-3,3").items():
         if not (isinstance(pair, tuple | list) and len(pair) == 2 and dimension.isdecimal()):
             raise InvalidSetting(f"bounds must be written as dimension=low,high, such as 1=-3,3, got {bounds!r}.")
         check_integer("a dimension of bounds", int(dimension), low=0)
-        found[dimension] = [check_number(f"a bound of dimension {dimension}", bound) for bound in pair]
-    return found
+        parsed[dimension] = [check_number(f"a bound of dimension {dimension}", bound) for bound in pair]
+    return parsed
 
 
 def _map_text(path: Path) -> str:
@@ -144,5 +146,5 @@ def _map_text(path: Path) -> str:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidMap(f"cannot read the map {str(path)!r}: {error}") from None
-    # A text without a line's end would be taken for a path.
+    # A text without a newline would be taken for a path.
     return read_toml_map(text).text if path.suffix == ".toml" else text.rstrip("\n") + "\n"

@@ -1,9 +1,11 @@
-"""Files that commands write: whether they can be is found out before the work, not after it."""
+"""Output files of commands: check that they are writable before the work starts, then write them."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from wanderlust.core.errors import BadFile
 
 
 def check_writable(path: Path) -> None:
-    """Make the folder of a file, and raise `BadFile` unless the file can be written there."""
+    """Create the folder of a file; raise `BadFile` if the file cannot be written there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -23,22 +25,27 @@ def check_writable(path: Path) -> None:
 
 
 def check_folder_writable(folder: Path) -> None:
-    """Make a folder, and raise `BadFile` unless files can be written in it."""
+    """Create a folder; raise `BadFile` if files cannot be written in it."""
     check_writable(folder / "file")
 
 
 def write_json(path: Path, contents: Any) -> None:
-    """Write plain values as JSON."""
+    """Write JSON, or raise `BadFile`."""
     write_text(path, json.dumps(contents, indent=1, allow_nan=False) + "\n")
 
 
+def finite_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace infinity and NaN, which JSON does not have, by None."""
+    return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
+
+
 def write_text(path: Path, text: str) -> None:
-    """Write a file, or say why it cannot be written."""
+    """Write text as UTF-8, or raise `BadFile`."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, contents: bytes) -> None:
-    """Write a file, or say why it cannot be written."""
+    """Write a file, or raise `BadFile`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(contents)
@@ -46,5 +53,5 @@ def write_bytes(path: Path, contents: bytes) -> None:
         raise _cannot_write(path, error.strerror or str(error)) from error
 
 
-def _cannot_write(path: Path, why: str) -> BadFile:
-    return BadFile(f"{path}: cannot be written ({why}); choose another place.")
+def _cannot_write(path: Path, reason: str) -> BadFile:
+    return BadFile(f"{path}: cannot be written ({reason}); choose another path.")

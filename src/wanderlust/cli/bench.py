@@ -1,0 +1,50 @@
+"""The command `bench`."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import arg
+
+from wanderlust.core.errors import InvalidSetting
+
+
+def bench(
+    *,
+    quick: Annotated[bool, arg(help="Fewer repeats and smaller sizes; takes about a minute.")] = False,
+    json: Annotated[Path | None, arg(metavar="FILE", help="Also write machine and results as JSON.")] = None,
+    markdown: Annotated[Path | None, arg(metavar="FILE", help="Also write the table as Markdown.")] = None,
+    plot: Annotated[Path | None, arg(metavar="FILE", help="Also plot time per step against problem size.")] = None,
+    peers_python: Annotated[
+        str | None,
+        arg(metavar="PYTHON", help="Python with mushroom-rl and table-rl, if this one does not have them."),
+    ] = None,
+) -> None:
+    """Measure the speed of wanderlust on this machine, relative to reference implementations.
+
+    Example: wanderlust bench --quick
+    """
+    from wanderlust.bench import measures
+    from wanderlust.bench import report as bench_report
+    from wanderlust.cli.output_files import check_writable, write_text
+    from wanderlust.cli.printing import new_console
+
+    # Check before the measurements, which take minutes.
+    for file in (json, markdown, plot):
+        if file is not None:
+            check_writable(file)
+    if peers_python is not None and shutil.which(peers_python) is None:
+        raise InvalidSetting(f"--peers-python: there is no program {peers_python!r}; give a Python, such as python3.")
+
+    console = new_console()
+    results = bench_report.collect(measures.all_lines(quick, peers_python), console)
+    console.print(bench_report.table(results))
+    for file, text in ((json, bench_report.as_json(results, quick)), (markdown, bench_report.as_markdown(results))):
+        if file is not None:
+            write_text(file, f"{text}\n")
+            console.print(f"written to {file}")
+    if plot is not None:
+        bench_report.plot_growth(results, plot)
+        console.print(f"plot written to {plot}")

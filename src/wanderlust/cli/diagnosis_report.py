@@ -1,0 +1,140 @@
+"""The report of `diagnose`: a table of the explorers, and sentences on rewards, states, distractors and episodes."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from rich.table import Table
+
+from wanderlust.cli.diagnosis import Diagnosis
+from wanderlust.cli.measurements import format_steps
+from wanderlust.cli.output_files import finite_values
+
+MAX_REWARDS_SHOWN = 8
+DENSE_PERCENT = 20.0
+"""Rewards are sparse if fewer steps than this percentage give another reward than the most frequent one."""
+
+
+def explorer_table(diagnosis: Diagnosis) -> Table:
+    """Return one row per explorer, the best first."""
+    table = Table()
+    headings = ["explorer", "states", "new in last quarter (%)", "first reward", "first termination", "greedy return"]
+    for heading in [*headings, "best episode return"]:
+        table.add_column(heading, justify="left" if heading == "explorer" else "right")
+    for each in diagnosis.ranked:
+        table.add_row(
+            each.explorer,
+            f"{each.states:,.0f}",
+            f"{each.late_states_percent:.0f}",
+            format_steps(each.first_reward, diagnosis.steps),
+            format_steps(each.first_termination, diagnosis.steps),
+            f"{each.greedy_return:.4g}",
+            f"{each.best_episode:.4g}" if math.isfinite(each.best_episode) else "–",
+        )
+    return table
+
+
+def report_sections(diagnosis: Diagnosis) -> Iterator[tuple[str, list[str]]]:
+    """Yield the heading and the sentences of every section of the report."""
+    yield "Rewards", list(_reward_sentences(diagnosis))
+    yield "States", list(_state_sentences(diagnosis))
+    yield "Distractors", list(_distractor_sentences(diagnosis))
+    yield "Stochasticity", [_stochasticity_sentence(diagnosis)]
+    yield "Episodes", list(_episode_sentences(diagnosis))
+
+
+def _reward_sentences(diagnosis: Diagnosis) -> Iterator[str]:
+    if len(diagnosis.rewards) == 1:
+        yield f"Every step gave a reward of {diagnosis.rewards[0].value:g}: no explorer found another reward."
+    elif diagnosis.common_reward is not None:
+        sparse = "sparse" if diagnosis.other_rewards_percent < DENSE_PERCENT else "not sparse"
+        percent, common = f"{diagnosis.other_rewards_percent:.3g} %", f"{diagnosis.common_reward:g}"
+        yield f"Rewards are {sparse}: {percent} of all steps gave a reward other than {common}."
+    else:
+        yield "Rewards are not sparse: nearly every step gave a different reward."
+    for each in diagnosis.rewards[:MAX_REWARDS_SHOWN]:
+        value = "others" if each.value is None else f"{each.value:g}"
+        yield (
+            f"{value}: {each.count:,} times, first at step {each.first_step:,} by {each.first_pair}; "
+            f"received by {', '.join(each.explorers)}"
+        )
+    if len(diagnosis.rewards) > MAX_REWARDS_SHOWN:
+        yield f"... and {len(diagnosis.rewards) - MAX_REWARDS_SHOWN} smaller rewards."
+    if diagnosis.termination_is_goal:
+        yield "Steps have a negative reward and some episodes terminated: the goal is to terminate early."
+    elif not diagnosis.reward_found:
+        yield "No positive reward was found."
+
+
+def _state_sentences(diagnosis: Diagnosis) -> Iterator[str]:
+    most = diagnosis.widest
+    least = min(diagnosis.explorers, key=lambda each: each.states)
+    if most.states == least.states:
+        yield f"All explorers visited {most.states:,.0f} states."
+    else:
+        yield f"{most.explorer} visited {most.states:,.0f} states, {least.explorer} visited {least.states:,.0f}."
+    if diagnosis.still_growing:
+        yield (
+            f"The number of states still grows: {most.explorer} discovered {most.late_states_percent:.0f} % of its "
+            "states in the last quarter of the run. More steps will discover more states."
+        )
+    else:
+        yield "The number of states has stopped growing: more steps will discover few new states."
+
+
+def _distractor_sentences(diagnosis: Diagnosis) -> Iterator[str]:
+    best = diagnosis.ranked[0]
+    if not diagnosis.reward_found:
+        yield "No positive reward was found, so distractors cannot be detected."
+    elif not diagnosis.distracted:
+        yield "None detected: no explorer converged to a smaller reward than another explorer found."
+    for each in diagnosis.distracted:
+        yield (
+            f"{each.explorer} converged to a return of {each.greedy_return:.4g}, but {best.explorer} found a policy "
+            f"with a return of {best.greedy_return:.4g}: the smaller reward is a distractor."
+        )
+    unrewarded = [each.explorer for each in diagnosis.explorers if each.explorer not in diagnosis.rewarded_explorers]
+    if diagnosis.reward_found and unrewarded:
+        yield f"Explorers that received no positive reward: {', '.join(unrewarded)}."
+    best_return = diagnosis.best_return
+    if best_return is not None and best_return > diagnosis.best_policy + 1e-9 and not diagnosis.stochastic_pairs:
+        yield (
+            f"The best training episode had a return of {best_return:.4g}, but no greedy policy reaches it: more "
+            "steps, or a larger discount, may help."
+        )
+
+
+def _stochasticity_sentence(diagnosis: Diagnosis) -> str:
+    if not diagnosis.stochastic_pairs:
+        return "Deterministic, as far as observed: every repeated state-action pair had the same outcome each time."
+    return (
+        f"{diagnosis.stochastic_percent:.0f} % of the repeated state-action pairs had different outcomes: the "
+        "environment is stochastic, or states are aliased."
+    )
+
+
+def _episode_sentences(diagnosis: Diagnosis) -> Iterator[str]:
+    total = diagnosis.terminated + diagnosis.truncated
+    if not total:
+        yield f"No episode ended within {diagnosis.steps:,} steps."
+        return
+    yield f"Of {total:,} episodes, {diagnosis.terminated:,} terminated and {diagnosis.truncated:,} were truncated."
+    limit = "is unknown" if diagnosis.horizon is None else f"is {diagnosis.horizon:,} steps"
+    yield f"The longest episode took {diagnosis.longest_episode:,} steps; the time limit {limit}."
+    if diagnosis.reward_found and diagnosis.depth is not None:
+        yield f"The best return, {diagnosis.best_return:.4g}, took at least {diagnosis.depth:,} steps."
+
+
+def json_values(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return all measurements and the report as JSON values; events that never occurred are null."""
+    measurements = dataclasses.asdict(diagnosis)
+    measurements["explorers"] = [finite_values(each) for each in measurements["explorers"]]
+    return {
+        **measurements,
+        "still_growing": diagnosis.still_growing,
+        "distracted": [each.explorer for each in diagnosis.distracted],
+        "report": dict(report_sections(diagnosis)),
+    }

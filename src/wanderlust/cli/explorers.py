@@ -1,0 +1,18 @@
+"""The command `explorers`."""
+
+from __future__ import annotations
+
+
+def explorers() -> None:
+    """List the explorers with their options, default values and descriptions.
+
+    Example: wanderlust explorers
+    """
+    from wanderlust.cli.printing import print_listing
+    from wanderlust.explorers.registry import explorer_class, explorer_names, explorer_options
+
+    entries = []
+    for name in explorer_names():
+        options = [(f"{option.name}={option.default}", option.text) for option in explorer_options(name)]
+        entries.append((name, (explorer_class(name).__doc__ or "").splitlines()[0], options))
+    print_listing(entries)

@@ -1,0 +1,38 @@
+"""Measurements of single results, and their median over seeds. Events that never occurred are at step infinity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wanderlust.cli.threshold import Threshold
+    from wanderlust.experiments.result import Result
+
+
+def steps_to_solve(result: Result, threshold: Threshold) -> float:
+    """Return the step of the first evaluation that reached the threshold."""
+    reached = [step for step, value in zip(result.steps, result.returns, strict=True) if threshold.reached(value)]
+    return float(reached[0]) if reached else math.inf
+
+
+def first_reward(result: Result) -> float:
+    """Return the step of the first positive reward."""
+    return float(min(result.rewards[result.rewards[:, 0] > 0, 2], default=math.inf))
+
+
+def first_termination(result: Result) -> float:
+    """Return the step at which an episode first terminated."""
+    return float(min(result.episodes[result.episodes[:, 3] > 0, 0], default=math.inf))
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the median; the mean of a number and infinity is infinity."""
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
+def format_steps(steps: float, budget: int) -> str:
+    """Return a number of steps as text; infinity becomes '>budget'."""
+    return f"{steps:,.0f}" if math.isfinite(steps) else f">{budget:,}"

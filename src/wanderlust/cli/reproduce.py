@@ -1,0 +1,98 @@
+"""The command `reproduce`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional, arg
+
+from wanderlust.cli.arguments import Jobs
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wanderlust.experiments.paper.registry import Choice, Study
+
+
+def reproduce(
+    experiment: Annotated[
+        Positional[str], arg(metavar="EXPERIMENT", help="Name of an experiment, 'all', or 'list' to list the names.")
+    ],
+    *,
+    quick: Annotated[bool, arg(help="Fewer seeds and smaller sizes: minutes. The output is marked as quick.")] = False,
+    worlds: Annotated[tuple[str, ...] | None, arg(metavar="NAME ...", help="Worlds; all if not given.")] = None,
+    explorers: Annotated[tuple[str, ...] | None, arg(metavar="NAME ...", help="Explorers; all if not given.")] = None,
+    seeds: Annotated[int | None, arg(metavar="N", help="Number of seeds: 1 to N; the paper's if not given.")] = None,
+    preset: Annotated[
+        str, arg(help="'as_published_code' (the code behind the paper's results) or 'as_written' (the paper's text).")
+    ] = "as_published_code",
+    jobs: Jobs = None,
+    out: Annotated[Path, arg(metavar="FOLDER", help="Folder for runs and reports.")] = Path("results"),
+    quiet: Annotated[bool, arg(help="Print errors only.")] = False,
+) -> None:
+    """Repeat an experiment of the paper and print the results next to the paper's.
+
+    If interrupted, the same command continues: runs that are stored in the folder are not repeated.
+
+    Example: wanderlust reproduce recap --quick
+
+    Example: wanderlust reproduce recap --worlds prison taxi --seeds 5 --jobs 2 --out results/
+    """
+    from wanderlust.cli.printing import new_console
+    from wanderlust.experiments.paper.registry import Choice, find_study, study_names
+    from wanderlust.experiments.paper.reproduce import write_scorecard
+
+    if experiment == "list":
+        _list_studies(jobs or os.cpu_count() or 1)
+        return
+    choice = Choice(worlds, explorers, seeds, preset, quick)
+    names = study_names() if experiment == "all" else (experiment,)
+    console, failures = new_console(), 0
+    for study in [find_study(name) for name in names]:
+        failures += _run_study(study, choice, out, jobs, quiet, console)
+    write_scorecard(out, choice.suffix, console, quiet=quiet)
+    sys.exit(int(failures > 0))
+
+
+def _list_studies(jobs: int) -> None:
+    """Print every experiment: name, place in the paper, number of runs, estimated time."""
+    from rich.table import Table
+
+    from wanderlust.cli.printing import new_console
+    from wanderlust.experiments import estimate
+    from wanderlust.experiments.paper.registry import Choice, find_study, study_names
+
+    table = Table(caption=f"Rough times for {jobs} parallel runs, without compilation (one or two minutes, once).")
+    for column in ("experiment", "in the paper", "description"):
+        table.add_column(column, overflow="fold")
+    for column in ("runs", "time", "--quick"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for name in study_names():
+        study = find_study(name)
+        full, quick = study.runs(Choice()), study.runs(Choice(quick=True))
+        times = [estimate.in_words(estimate.total(runs, jobs)) for runs in (full, quick)]
+        table.add_row(study.id, study.place, study.what, f"{len(full)}", times[0], f"{len(quick)}, {times[1]}")
+    new_console().print(table)
+
+
+def _run_study(study: Study, choice: Choice, out: Path, jobs: int | None, quiet: bool, console: Console) -> int:
+    """Run one experiment and print its report; return the number of failed runs."""
+    from wanderlust.experiments import estimate
+    from wanderlust.experiments.paper.reproduce import reproduce as reproduce_study
+
+    if not quiet:
+        console.print(f"[bold]{study.id}[/bold]: {study.place}. {study.what}", highlight=False, soft_wrap=True)
+        if choice.quick:
+            console.print(f"QUICK: {study.quick}", highlight=False, soft_wrap=True)
+    outcome = reproduce_study(study, choice, out, jobs=jobs, quiet=quiet, console=console)
+    if not quiet:
+        print(
+            f"{outcome.made} runs executed in {estimate.in_words(outcome.seconds)}, {outcome.kept} already stored, "
+            f"{len(outcome.failures)} failed"
+        )
+    for failure in outcome.failures:
+        print(f"failed: {failure}\n{failure.trace}", file=sys.stderr)
+    return len(outcome.failures)

@@ -1,0 +1,41 @@
+"""The command `run`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+
+def run(
+    description: Annotated[
+        Positional[str], arg(metavar="JSON", help="Description of a run, as in reports and error messages.")
+    ],
+    *,
+    out: Annotated[Path | None, arg(metavar="FOLDER", help="Also store the result in this folder.")] = None,
+) -> None:
+    """Execute one run, described as JSON, and print its result.
+
+    Example: wanderlust run '{"world":"prison","explorer":"vv-ucb","seed":1}'
+    """
+    from wanderlust.experiments.run import Run
+    from wanderlust.experiments.store import Store
+
+    selected = Run.from_json(description)
+    start = time.perf_counter()
+    result = selected.train()
+    seconds = time.perf_counter() - start
+    last = f"{result.returns[-1]:.6g} after {result.steps[-1]} steps" if len(result.steps) else "not evaluated"
+    print(f"run        {selected.json}")
+    print(f"key        {selected.key}")
+    of_optimal = f": {result.success:.2f} % of the optimal return, {float(result.optimal_return):.6g}"
+    of_reachable = f" of {result.reachable} states: {result.discovery:.2f} %"
+    print(f"return     {last}{'' if selected.kind == 'environment' else of_optimal}")
+    print(f"discovery  {result.found}{' states' if selected.kind == 'environment' else of_reachable}")
+    print(f"time       {seconds:.2f} s")
+    if out is not None:
+        store = Store(out)
+        store.prepare()
+        print(f"stored as  {store.save(selected, result, seconds)}")

@@ -1,0 +1,77 @@
+"""The summary that `train` prints."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wanderlust.agents.agent import Agent
+from wanderlust.experiments.environment_run import evaluation_env
+from wanderlust.training.callbacks import Callback
+from wanderlust.training.evaluation import evaluate
+from wanderlust.training.loop import TrainingLoop
+from wanderlust.training.time_penalty import TimePenalty
+
+if TYPE_CHECKING:
+    from wanderlust.cli.train import TrainOptions
+
+
+class TrainingStatistics(Callback):
+    """Records the first positive reward, the first termination, the number of episodes and the time penalty."""
+
+    def __init__(self) -> None:
+        self.loop: TrainingLoop | None = None
+        self.episodes = 0
+        self.first_reward: int | None = None
+        self.first_termination: int | None = None
+        self.time_penalty = TimePenalty()
+
+    def on_start(self, loop: TrainingLoop) -> None:
+        """Store the loop, to save it after an error."""
+        self.loop = loop
+
+    def on_step(self, loop: TrainingLoop) -> None:
+        """Record the first positive reward and the first termination."""
+        if self.first_reward is None and loop.reward > 0:
+            self.first_reward = loop.step
+        if self.first_termination is None and loop.terminated:
+            self.first_termination = loop.step
+
+    def on_end(self, loop: TrainingLoop) -> None:
+        """Record the number of episodes and the time penalty."""
+        self.episodes = loop.episode
+        self.time_penalty = loop.time_penalty or self.time_penalty
+
+
+def print_summary(agent: Agent, statistics: TrainingStatistics, options: TrainOptions) -> None:
+    """Evaluate the greedy policy and print the summary."""
+    env = agent.env
+    low, high = agent.reward_range
+    eval_env = evaluation_env(env)
+    returns = evaluate(agent, eval_env, episodes=options.episodes)
+    eval_env.close()
+    spread = f", from {returns.min():.6g} to {returns.max():.6g}" if np.ptp(returns) else ""
+    print(f"trained    {env.name} with {agent.explorer}, {agent.steps:,} steps, {statistics.episodes:,} episodes")
+    print(f"states     {agent.discovered:,} acted in, {env.n_states:,} encountered (with terminal states)")
+    print(f"rewards    {low:g} to {high:g} per step; {_first_events(statistics, resumed=options.resume is not None)}")
+    if statistics.time_penalty.detected:
+        print(f"penalty    {statistics.time_penalty.describe()}")
+    episodes = f"mean of {len(returns)} episodes{spread}" if len(returns) > 1 else "in one episode"
+    print(f"greedy     return {returns.mean():.6g}, {episodes}")
+    if options.save is not None:
+        print(f"saved      {options.save}; continue with --resume, inspect with `wanderlust explain`")
+    for label, path in (("log", options.log), ("events", options.tensorboard)):
+        if path is not None:
+            print(f"{label:<10} {path}")
+    sys.stdout.flush()
+
+
+def _first_events(statistics: TrainingStatistics, *, resumed: bool) -> str:
+    since = " since resuming" if resumed else ""
+    if statistics.first_reward is not None:
+        return f"first positive reward{since} at step {statistics.first_reward:,}"
+    if statistics.first_termination is not None:
+        return f"no positive reward{since}; first terminated episode at step {statistics.first_termination:,}"
+    return f"no positive reward and no terminated episode{since}"
