@@ -172,7 +172,7 @@ class Run:
                 raise Stopped
             session.advance(min(session.step + piece, end))
             evaluated = session.step // every
-            if self.until == "positive-return" and evaluated and session.course.returns[evaluated - 1] > 0.0:
+            if self.until == "positive-return" and evaluated and session.run_state.returns[evaluated - 1] > 0.0:
                 break
         record = session.record()
         best, reachable = _facts(self.world, json.dumps(dict(self.world_options)), session.settings.discount)

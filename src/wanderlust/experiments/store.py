@@ -168,10 +168,10 @@ def _usable(files: Iterable[Path], problems: list[str]) -> Iterator[Stored]:
 
 def _origin() -> dict[str, Any]:
     """Return what made a result: versions and machine."""
-    from wanderlust._numba.jit import COMPILED
+    from wanderlust._numba.jit import JIT_ENABLED
 
     numba = "off"
-    if COMPILED:
+    if JIT_ENABLED:
         import numba as compiler
 
         numba = compiler.__version__
