@@ -461,10 +461,10 @@ def test_reserved_tables_hold_the_same_values_as_doubled_tables(monkeypatch):
         return agent
 
     doubled = grown()
-    monkeypatch.setattr(allocation, "MAX_COPY", 100)
-    monkeypatch.setattr(allocation, "PREPARED_STATES", 64)
+    monkeypatch.setattr(allocation, "MAX_COPIED", 100)
+    monkeypatch.setattr(allocation, "INITIALISED_STATES", 64)
     reserved = grown()
-    assert reserved.learner.state_capacity > 1_000_000 > reserved.learner.room
+    assert reserved.learner.state_capacity > 1_000_000 > reserved.learner.counters.n_initialised
     for name, table in doubled.tables.items():
         assert np.array_equal(table, reserved.tables[name])
 
@@ -472,13 +472,13 @@ def test_reserved_tables_hold_the_same_values_as_doubled_tables(monkeypatch):
 def test_an_agent_with_reserved_tables_is_saved_without_the_reserve(monkeypatch, tmp_path):
     from wanderlust.learning import allocation
 
-    monkeypatch.setattr(allocation, "MAX_COPY", 100)
+    monkeypatch.setattr(allocation, "MAX_COPIED", 100)
     agent = wl.Agent("ucb1", n_actions=2, reward_range=(0, 1))
     for state in range(500):
         agent.observe(state, agent.act(state), 0.0, state + 1, terminated=False)
     agent.save(tmp_path / "agent.npz")
     again = wl.Agent.load(tmp_path / "agent.npz")
-    assert again.learner.state_capacity == agent.learner.room < 10_000 < agent.learner.state_capacity
+    assert again.learner.state_capacity == agent.learner.counters.n_initialised < 10_000 < agent.learner.state_capacity
     for one in (agent, again):
         for state in range(500, 6000):
             one.observe(state, one.act(state), 0.0, state + 1, terminated=False)

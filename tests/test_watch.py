@@ -107,8 +107,8 @@ def test_exploration_values():
     assert run.value_name == "largest score"
     session, values = run.session, run.snapshot().exploration_values
     for state in np.flatnonzero(~np.isnan(values)):
-        index = int(session.course.ids[state])
-        explained = explain(session.rule, index, int(state), session.learner, session.spec).actions
+        index = int(session.run_state.state_index[state])
+        explained = explain(session.hooks, index, int(state), session.learner, session.spec).actions
         assert values[state] == max(reason.score for reason in explained)
 
 

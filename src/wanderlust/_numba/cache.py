@@ -17,7 +17,6 @@ import contextlib
 import functools
 import hashlib
 import os
-import pickle
 import stat
 import sys
 import uuid
@@ -145,6 +144,7 @@ class SealedCache:
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Return the compiled function for a signature, or None if it must be compiled."""
+        from numba.cloudpickle import loads
         from numba.core.compiler import CompileResult
 
         target.refresh()
@@ -153,7 +153,7 @@ class SealedCache:
             try:
                 contents = read_sealed(path)
                 if contents is not None:
-                    return CompileResult._rebuild(target, *pickle.loads(contents))
+                    return CompileResult._rebuild(target, *loads(contents))
             except Exception as error:  # A file that numba cannot load is as good as none.
                 _say(f"a cached function is damaged or foreign and is compiled anew ({error})")
         _announce_compilation()

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from wanderlust._numba.methods import methods_of
+
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _TRUSTED_MODULES = ("builtins", "math", "numba", "numpy", "typing", "wanderlust")
 """Modules whose functions are identified by name: their versions are part of every cache key."""
@@ -25,14 +27,12 @@ class NoFingerprint(Exception):
 
 
 def class_fingerprint(cls: type) -> str | None:
-    """Return the fingerprint of all methods of a class, or None if there is none."""
+    """Return the fingerprint of the methods that compiled code may call, or None if there is none."""
     seen: dict[int, Any] = {}
     digest = hashlib.sha256()
     try:
-        for name, member in sorted(vars(cls).items()):
-            function = getattr(member, "__func__", member)
-            if isinstance(function, types.FunctionType):
-                digest.update(f"{name}: {list(_parts(function, seen))}\n".encode())
+        for name, function in methods_of(cls).items():
+            digest.update(f"{name}: {list(_parts(function, seen))}\n".encode())
     except NoFingerprint:
         return None
     return digest.hexdigest()

@@ -20,10 +20,18 @@ _dispatchers: dict[tuple[type, str], Any] = {}
 def with_methods(cls: C) -> C:
     """Let compiled code call the methods of a NamedTuple class; return the class."""
     if JIT_ENABLED:
-        for name, function in vars(cls).items():
-            if inspect.isfunction(function) and not (name.startswith("__") or name in ("_replace", "_asdict")):
-                _register(cls, name, function)
+        for name, function in methods_of(cls).items():
+            _register(cls, name, function)
     return cls
+
+
+def methods_of(cls: type) -> dict[str, Callable[..., Any]]:
+    """Return the methods that compiled code may call: not those that every NamedTuple has."""
+    return {
+        name: function
+        for name, function in sorted(vars(cls).items())
+        if inspect.isfunction(function) and not name.startswith("__") and name not in ("_replace", "_asdict")
+    }
 
 
 def _register(cls: type, name: str, function: Callable[..., Any]) -> None:
