@@ -1,4 +1,4 @@
-"""An explorer of your own: greedy, but for a chance of any action that fades as a state becomes known."""
+"""A user-defined explorer: ε-greedy with an ε that decays with the visits of the state."""
 
 from typing import Annotated, NamedTuple
 
@@ -9,17 +9,17 @@ from wanderlust.explorers.choice import bernoulli, greedy_action, random_action
 
 @wl.register_explorer("fading-example")
 class Fading(NamedTuple):
-    """Greedy, but for a chance of any action that fades as a state becomes known."""
+    """ε-greedy with ε = h / (h + n(s)), where n(s) is the number of visits of the state."""
 
     half_life: float
 
     @classmethod
-    def configure(cls, problem, *, half_life: Annotated[float, "Visits after which the chance is one half."] = 10.0):
+    def configure(cls, problem, *, half_life: Annotated[float, "h, the visits after which ε is 1/2."] = 10.0):
         """Check the option."""
         return cls(check_number("half_life", half_life, low=0, open_low=True))
 
     def choose(self, view, scores, random):
-        """Explore with probability h / (h + n(s)), otherwise exploit Q."""
+        """Return a random action with probability ε, otherwise the greedy one."""
         if bernoulli(random, self.half_life / (self.half_life + view.total())):
             return random_action(random, view.n_actions)
         self.score(view, scores)
@@ -30,4 +30,4 @@ if __name__ == "__main__":
     for half_life in (1, 100):
         agent = wl.learn("wanderlust/Toy-v0", Fading, half_life=half_life, steps=2_000, seed=1, quiet=True)
         returns = wl.evaluate(agent, episodes=1)
-        print(f"half-life {half_life:>3}: found {agent.discovered} of 25 cells, return {returns[0]:g}")
+        print(f"half-life {half_life:>3}: discovered {agent.discovered} of 25 states, return {returns[0]:g}")

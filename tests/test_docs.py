@@ -1,4 +1,4 @@
-"""Every Python example in the documentation runs, and what the documentation names exists."""
+"""Every Python example of the documentation runs, and every name and link in it exists."""
 
 import importlib.util
 import os
@@ -25,7 +25,7 @@ def blocks(page):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
 def test_examples_run(page, tmp_path):
-    """The blocks of a page are one script, as a reader would type them one after the other."""
+    """The blocks of a page run in order as one script."""
     script = tmp_path / "example.py"
     script.write_text("\n".join(blocks(page)), encoding="utf-8")
     path = os.pathsep.join([str(Path(wl.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
@@ -43,13 +43,13 @@ def test_examples_run(page, tmp_path):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
+def test_link_targets_exist(page):
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
 
 
 def rows(page, heading):
-    """Return the cells of the table that follows a heading."""
+    """Return the cells of the first table after a heading."""
     _, _, rest = page.read_text(encoding="utf-8").partition(f"\n## {heading}\n")
     lines = re.search(r"(?:^\|.*\n)+", rest, flags=re.M).group().splitlines()
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
@@ -80,24 +80,24 @@ def test_every_deviation_is_listed_with_options_that_exist():
 
 @pytest.fixture(scope="module")
 def keep_results():
-    """Return the script that puts results into the documentation."""
+    """Return the script that copies results into the documentation, as a module."""
     spec = importlib.util.spec_from_file_location("keep_results", ROOT / "benchmarks" / "keep_results.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def test_the_readme_says_what_the_kept_results_hold(keep_results):
+def test_readme_matches_stored_results(keep_results):
     assert keep_results.summary(ROOT / "docs" / "results") in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_kept_results_are_complete(keep_results):
+def test_stored_results_are_complete(keep_results):
     for study, figures in keep_results.FIGURES.items():
         for figure in figures:
             assert (ROOT / "docs" / "results" / study / f"{figure}.png").stat().st_size > 10_000
 
 
-def test_incomplete_results_are_not_kept(keep_results, tmp_path, monkeypatch):
+def test_incomplete_results_are_rejected(keep_results, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["keep_results.py", str(tmp_path)])
     with pytest.raises(SystemExit, match="no results of toy-example, recap"):
         keep_results.main()

@@ -1,4 +1,4 @@
-"""Every example runs, and prints what its reader is told to expect."""
+"""Every example runs and prints the expected results."""
 
 import os
 import re
@@ -17,7 +17,7 @@ EXAMPLES = {
     "minigrid_door": r"return of the greedy policy: 0\.9",
     "mountain_car": r"the goal was first reached at step \d+",
     "frozen_lake_exact": r"optimal value of the start state: 0\.542",
-    "own_explorer": r"half-life   1: found \d+ of 25 cells",
+    "own_explorer": r"half-life   1: discovered \d+ of 25 states",
 }
 
 
@@ -31,7 +31,7 @@ def test_example(name, tmp_path):
     assert len(file.read_text(encoding="utf-8").splitlines()) < 40
     environment = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1]), "PYTHONUTF8": "1"}
     if name == "own_explorer":
-        # A class of a script's own is compiled in every process anew; as plain Python it does the same at once.
+        # A class defined in a script is compiled in every process; plain Python gives the same results faster here.
         environment["NUMBA_DISABLE_JIT"] = "1"
     done = subprocess.run(
         [sys.executable, "-W", "error", str(file)],
