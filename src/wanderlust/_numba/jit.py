@@ -25,6 +25,15 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
 _INTERNAL: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
+def numba_version() -> str:
+    """Return the version of numba, or 'off'."""
+    if not JIT_ENABLED:
+        return "off"
+    import numba
+
+    return str(numba.__version__)
+
+
 def compiled(function: F) -> F:
     """Compile a function that only compiled functions call."""
     return njit(function, source_hash(), **_INTERNAL) if JIT_ENABLED else function

@@ -1,0 +1,201 @@
+"""Promises about the package's own files: imports point one way, optional packages can be deleted, names are public."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wanderlust as wl
+from wanderlust._numba import cache
+from wanderlust._numba.jit import JIT_ENABLED, compiled
+
+SOURCES = Path(wl.__file__).parent
+
+LAYERS = (
+    "version",
+    "core",
+    "_numba",
+    "worlds",
+    "learning",
+    "explorers",
+    "agents",
+    "checks",
+    "envs",
+    "training",
+    "experiments",
+    "bench",
+    "cli",
+)
+"""The packages and modules; each imports only those before it. Imports inside functions count as well."""
+
+EXPERIMENTS_LAYERS = ("result", "run", "store", "runner", "reports", "paper")
+"""Parts of `experiments`; reports and the runs do not know the experiments of the paper."""
+
+
+def imports_of(file: Path) -> Iterator[str]:
+    """Yield the modules of the package that a file imports, wherever in the file."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative imports hide where they lead"
+            assert node.module is not None
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"wanderlust(\.\w+)+(:\w+)?", str(node.value)):
+            # A module that is imported by its name.
+            yield node.value.partition(":")[0]
+
+
+def layer_of(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[1] if parts[0] == "wanderlust" and len(parts) > 1 and parts[1] in LAYERS else None
+
+
+def source_files() -> Iterator[tuple[str, Path]]:
+    for file in sorted(SOURCES.rglob("*.py")):
+        parts = file.relative_to(SOURCES).with_suffix("").parts
+        if parts[0] not in ("__init__", "__main__"):
+            yield parts[0], file
+
+
+def test_every_file_belongs_to_a_layer() -> None:
+    assert {layer for layer, _ in source_files()} == set(LAYERS)
+
+
+def test_imports_point_one_way() -> None:
+    wrong = [
+        f"{file.relative_to(SOURCES)} imports {target}"
+        for layer, file in source_files()
+        for target in sorted({name for name in map(layer_of, imports_of(file)) if name})
+        if LAYERS.index(target) > LAYERS.index(layer)
+    ]
+    assert wrong == []
+
+
+def test_core_imports_nothing() -> None:
+    for layer, file in source_files():
+        if layer == "core":
+            assert {layer_of(module) for module in imports_of(file)} <= {None, "core"}, file
+
+
+def test_reports_do_not_know_the_experiments() -> None:
+    """Experiments of the paper import reports, not the other way round."""
+    for file in (SOURCES / "experiments" / "reports").rglob("*.py"):
+        assert not [module for module in imports_of(file) if module.startswith("wanderlust.experiments.paper")], file
+
+
+def test_only_one_package_knows_numba() -> None:
+    for layer, file in source_files():
+        if layer != "_numba":
+            assert not [module for module in imports_of(file) if module.split(".")[0] in ("numba", "llvmlite")], file
+
+
+CORE_WORKS = """
+import wanderlust as wl
+from pathlib import Path
+
+record = wl.train("prison", "vv-ucb", seed=1, steps=200)
+agent = wl.Agent.for_world("toy", "vv-count", seed=1)
+for _ in range(50):
+    agent.observe(0, agent.act(0), 0.0, 1, terminated=False)
+agent.save("agent.npz")
+assert wl.Agent.load("agent.npz").explain(0).actions == agent.explain(0).actions
+wl.check_world(wl.make_world("taxi"))
+"""
+WORKS = {
+    "envs": """
+import gymnasium
+assert gymnasium.make("wanderlust/Prison-v0").reset(seed=1)[0] == 0
+""",
+    "training": """
+assert wl.learn("toy", "vv-ucb", steps=100, seed=1, quiet=True).steps == 100
+""",
+    "experiments": """
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.store import Store
+run = Run(world="toy", explorer="random", seed=1, settings={"steps": 100})
+run_all([run], Store("results"), jobs=1)
+assert Store("results").load(run) is not None
+""",
+    "cli": """
+import subprocess, sys
+assert "prison" in subprocess.run([sys.executable, "-m", "wanderlust", "worlds"], capture_output=True, text=True).stdout
+""",
+}
+NEEDED_BY = {"envs": ("training", "cli")}
+"""What cannot work without a package: `learn` and the command line need environments."""
+
+
+@pytest.mark.parametrize("deleted", ["cli", "envs", "experiments", "bench", "training"])
+def test_a_package_can_be_deleted(deleted: str, tmp_path: Path) -> None:
+    """The packages that are optional, deleted one at a time: everything else still works."""
+    copy = tmp_path / "wanderlust"
+    shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(copy / deleted)
+    gone = {deleted, *NEEDED_BY.get(deleted, ())}
+    code = CORE_WORKS + "".join(text for package, text in WORKS.items() if package not in gone)
+    # The sources that are compiled are the same, so the cache of the real package serves the copy.
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_type_checkers_see_the_names_that_are_imported_late() -> None:
+    tree = ast.parse((SOURCES / "__init__.py").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.asname for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names if alias.asname
+    }
+    assert seen == set(wl._MODULES)
+    assert dir(wl) == sorted(wl.__all__) == sorted(["__version__", *seen])
+    assert all(getattr(wl, name) is not None for name in seen)
+
+
+def test_compiled_functions_are_only_where_the_cache_looks_for_changes() -> None:
+    """An edit to a file that the cache's key does not cover must not change compiled code."""
+    for layer, file in source_files():
+        if layer not in cache._COMPILED_PACKAGES:
+            assert not re.search(r"@(compiled|inlined|formula|entry)\b|njit", file.read_text()), file
+
+
+@pytest.mark.skipif(not JIT_ENABLED, reason="nothing is compiled")
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_settings_of_numba_are_changed_only_while_it_compiles_our_functions(is_ours: bool) -> None:
+    import numba
+    from numba.core import config, event
+
+    class Watch(event.Listener):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.seen: list[Any] = []
+
+        def on_start(self, event: Any) -> None:
+            self.seen.append(config.SLP_VECTORIZE)
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    def half(x: float) -> float:
+        return x / 2
+
+    function = compiled(half) if is_ours else numba.njit(half)
+    before = config.OPT, config.SLP_VECTORIZE, config.CACHE_DIR
+    watch = Watch()
+    with event.install_listener("numba:compile", watch):
+        function.compile((numba.float64,))  # type: ignore[attr-defined]
+    assert watch.seen in ([], [1 if is_ours else before[1]]), "nothing is compiled if it was cached"
+    assert before == (config.OPT, config.SLP_VECTORIZE, config.CACHE_DIR)
