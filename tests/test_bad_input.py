@@ -443,44 +443,6 @@ def test_modules_of_explorers_that_are_misspelt_or_broken(tmp_path, monkeypatch)
     assert "module 'nowhere' cannot be imported (ModuleNotFoundError" in complaint(wl.train, "toy", "nowhere:Mine")
 
 
-def test_what_an_explorer_class_must_be():
-    class NoTuple:
-        pass
-
-    class NoFields(NamedTuple):
-        pass
-
-    class WrongSignature(NamedTuple):
-        scale: float = 1.0
-
-        def score(self, view):
-            pass
-
-    class NeedsScale(NamedTuple):
-        scale: float
-
-    class StrangeBlueprint(NamedTuple):
-        scale: float = 1.0
-
-        def extra_tables(self):
-            return "one table"
-
-    class WordForANumber(NamedTuple):
-        scale: str = "large"
-
-    assert "NamedTuple" in complaint(wl.check_explorer, NoTuple)
-    assert "scale: float = 1.0" in complaint(wl.check_explorer, NoFields)
-    assert "(self, view, scores)" in complaint(wl.check_explorer, WrongSignature)
-    assert "'scale'" in complaint(wl.check_explorer, NeedsScale)
-    assert "'one table'" in complaint(wl.check_explorer, StrangeBlueprint)
-    assert "WordForANumber.scale must be a number, as compiled code needs it, got 'large'" in complaint(
-        wl.check_explorer, WordForANumber
-    )
-    with pytest.raises(wl.WanderlustError):
-        wl.register_explorer("wrong")(WrongSignature)
-    assert "wrong" not in wl.explorer_names()
-
-
 def python(code, *, folder, jit, cache=None):
     """Run some lines in a process of their own; return what they print."""
     environment = {
@@ -495,77 +457,6 @@ def python(code, *, folder, jit, cache=None):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-BAD_EXPLORERS = """
-import random as luck
-from typing import NamedTuple
-
-class TooLarge(NamedTuple):
-    scale: float = 1.0
-    def choose(self, view, scores, random):
-        return view.n_actions
-
-class Negative(NamedTuple):
-    scale: float = 1.0
-    def choose(self, view, scores, random):
-        return -1
-
-class NoAction(NamedTuple):
-    scale: float = 1.0
-    def choose(self, view, scores, random):
-        return None
-
-class Careless(NamedTuple):
-    scale: float = 1.0
-    def score(self, view, scores):
-        scores[0] = 1 / 0
-
-class HiddenChance(NamedTuple):
-    scale: float = 1.0
-    def choose(self, view, scores, random):
-        return luck.randrange(view.n_actions)
-
-calls = 0
-
-class HiddenCounter(NamedTuple):
-    scale: float = 1.0
-    def choose(self, view, scores, random):
-        global calls
-        calls += 1
-        return calls % view.n_actions
-"""
-
-
-@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
-def test_explorers_that_break_the_protocol(tmp_path, jit):
-    (tmp_path / "bad.py").write_text(BAD_EXPLORERS)
-    # Compiled code cannot hold such state at all; one is enough to see that this is said plainly.
-    names = ["HiddenCounter"] if jit else re.findall(r"class (\w+)", BAD_EXPLORERS)
-    said = python(
-        f"""
-        import bad
-        import wanderlust as wl
-        for name in {names}:
-            try:
-                wl.check_explorer(getattr(bad, name), steps=50)
-            except wl.WanderlustError as error:
-                print(name, "->", error)
-        """,
-        folder=tmp_path,
-        jit=jit,
-        cache=tmp_path / "cache",
-    )
-    complaints = dict(line.split(" -> ") for line in said.splitlines())
-    assert list(complaints) == names
-    for name in names:
-        assert f"bad:{name}" in complaints[name]
-    if not jit:
-        assert "chose action 4; valid are 0 to 3" in complaints["TooLarge"]
-        assert "chose action -1; valid are 0 to 3" in complaints["Negative"]
-        assert "ZeroDivisionError" in complaints["Careless"]
-        for name in ("HiddenChance", "HiddenCounter"):
-            assert "`notes`" in complaints[name]
 
 
 # --- The package itself ----------------------------------------------------------------------------
