@@ -445,44 +445,6 @@ def test_misspelt_or_broken_explorer_modules(tmp_path, monkeypatch):
     assert "module 'nowhere' cannot be imported (ModuleNotFoundError" in error_message(wl.train, "toy", "nowhere:Mine")
 
 
-def test_requirements_of_explorer_classes():
-    class NoTuple:
-        pass
-
-    class NoFields(NamedTuple):
-        pass
-
-    class WrongSignature(NamedTuple):
-        scale: float = 1.0
-
-        def score(self, view):
-            pass
-
-    class NeedsScale(NamedTuple):
-        scale: float
-
-    class InvalidTables(NamedTuple):
-        scale: float = 1.0
-
-        def extra_tables(self):
-            return "one table"
-
-    class TextForANumber(NamedTuple):
-        scale: str = "large"
-
-    assert "NamedTuple" in error_message(wl.check_explorer, NoTuple)
-    assert "scale: float = 1.0" in error_message(wl.check_explorer, NoFields)
-    assert "(self, view, scores)" in error_message(wl.check_explorer, WrongSignature)
-    assert "'scale'" in error_message(wl.check_explorer, NeedsScale)
-    assert "'one table'" in error_message(wl.check_explorer, InvalidTables)
-    assert "TextForANumber.scale must be a number, as compiled code needs it, got 'large'" in error_message(
-        wl.check_explorer, TextForANumber
-    )
-    with pytest.raises(wl.WanderlustError):
-        wl.register_explorer("wrong")(WrongSignature)
-    assert "wrong" not in wl.explorer_names()
-
-
 def python(code, *, folder, jit, cache=None):
     """Run code in a new process; return its output."""
     environment = {
@@ -497,77 +459,6 @@ def python(code, *, folder, jit, cache=None):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-BAD_EXPLORERS = """
-import random as global_random
-from typing import NamedTuple
-
-class TooLarge(NamedTuple):
-    scale: float = 1.0
-    def choose(self, view, scores, random):
-        return view.n_actions
-
-class Negative(NamedTuple):
-    scale: float = 1.0
-    def choose(self, view, scores, random):
-        return -1
-
-class NoAction(NamedTuple):
-    scale: float = 1.0
-    def choose(self, view, scores, random):
-        return None
-
-class DividesByZero(NamedTuple):
-    scale: float = 1.0
-    def score(self, view, scores):
-        scores[0] = 1 / 0
-
-class HiddenRandomness(NamedTuple):
-    scale: float = 1.0
-    def choose(self, view, scores, random):
-        return global_random.randrange(view.n_actions)
-
-calls = 0
-
-class HiddenCounter(NamedTuple):
-    scale: float = 1.0
-    def choose(self, view, scores, random):
-        global calls
-        calls += 1
-        return calls % view.n_actions
-"""
-
-
-@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
-def test_explorers_that_break_the_protocol(tmp_path, jit):
-    (tmp_path / "bad.py").write_text(BAD_EXPLORERS)
-    # Compiled code cannot have such state; one class is enough to test the message.
-    names = ["HiddenCounter"] if jit else re.findall(r"class (\w+)", BAD_EXPLORERS)
-    output = python(
-        f"""
-        import bad
-        import wanderlust as wl
-        for name in {names}:
-            try:
-                wl.check_explorer(getattr(bad, name), steps=50)
-            except wl.WanderlustError as error:
-                print(name, "->", error)
-        """,
-        folder=tmp_path,
-        jit=jit,
-        cache=tmp_path / "cache",
-    )
-    messages = dict(line.split(" -> ") for line in output.splitlines())
-    assert list(messages) == names
-    for name in names:
-        assert f"bad:{name}" in messages[name]
-    if not jit:
-        assert "chose action 4; valid are 0 to 3" in messages["TooLarge"]
-        assert "chose action -1; valid are 0 to 3" in messages["Negative"]
-        assert "ZeroDivisionError" in messages["DividesByZero"]
-        for name in ("HiddenRandomness", "HiddenCounter"):
-            assert "`notes`" in messages[name]
 
 
 # --- The package itself ----------------------------------------------------------------------------

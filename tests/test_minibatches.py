@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from oracle.chance import Chance
 from oracle.memory import Memory
+from oracle.random_stream import RandomStream
 from wanderlust._numba.jit import entry
 from wanderlust.learning.random_streams import REPLAY, new_streams
 from wanderlust.learning.replay import draw_places, draw_places_vectorised, shuffle_front
@@ -31,13 +31,13 @@ def _draw(n, n_samples, streams, places):
 @given(size=st.integers(1, 64), more=st.integers(1, 5_000), seed=SEEDS, draws=st.integers(1, 3))
 @settings(deadline=None)
 def test_shuffles_are_those_of_a_literal_urn(size, more, seed, draws):
-    chance, memory = Chance(seed, "replay"), Memory(None)
-    memory.transitions, memory.urn = list(range(size + more)), list(range(size + more))
+    chance, memory = RandomStream(seed, "replay"), Memory(None)
+    memory.transitions, memory.order = list(range(size + more)), list(range(size + more))
     urn, streams, places = np.arange(size + more, dtype=np.uint32), new_streams(seed), np.zeros(size, np.int32)
     for _ in range(draws):
         _shuffle(urn, size, streams, places)
         assert urn[:size].tolist() == memory.minibatch(size, chance)
-    assert urn.tolist() == memory.urn
+    assert urn.tolist() == memory.order
     assert streams[REPLAY] == chance.counter
 
 

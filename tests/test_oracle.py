@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import wanderlust as wl
 from conftest import ENSEMBLES, MEMORIES, every_explorer, every_memory
 from oracle import SlowRecord, train_slowly
-from oracle.chance import Chance
 from oracle.explorers import EXPLORERS
+from oracle.random_stream import RandomStream
 from wanderlust.agents.settings import Replay
 from wanderlust.core.mdp import TabularMDP, deterministic_mdp
 from wanderlust.explorers.registry import explorer_class
@@ -61,7 +61,7 @@ def test_every_explorer_of_the_package_has_a_slow_twin() -> None:
 
 @pytest.mark.parametrize(("which", "name"), list(enumerate(streams.NAMES)))
 def test_random_numbers(which: int, name: str) -> None:
-    fast, slow = streams.new_streams(12345), Chance(12345, name)
+    fast, slow = streams.new_streams(12345), RandomStream(12345, name)
     with np.errstate(over="ignore"):  # 64-bit numbers wrap around, of which plain NumPy would warn
         for n in range(1, 200):
             assert streams.uniform(fast, which) == slow.uniform()

@@ -1,18 +1,18 @@
-"""Replay memory: a list of transitions, and nothing clever."""
+"""Replay memory as a list of transitions."""
 
 from typing import NamedTuple
 
-from oracle.chance import Chance
+from oracle.random_stream import RandomStream
 
-END = None
-"""What follows a terminal transition; its value is zero."""
+TERMINAL = None
+"""The next state of a terminal transition; its value is 0."""
 
 Pair = tuple[int, int]
 Outcome = tuple[int, int, int | None]
 
 
 class Transition(NamedTuple):
-    """What happened at one step, and whether the episode ended with it."""
+    """One step, and whether it terminated the episode."""
 
     s: int
     a: int
@@ -27,69 +27,69 @@ class Transition(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """The state, the action, and the state in which they ended: all ends are one."""
-        return self.s, self.a, END if self.terminal else self.s_next
+        """The state, the action and the next state; all terminal states are the same."""
+        return self.s, self.a, TERMINAL if self.terminal else self.s_next
 
 
 class Memory:
-    """All transitions, or the last `capacity` of them in a ring."""
+    """All transitions, or the last `capacity` of them in a ring buffer."""
 
     def __init__(self, capacity: int | None) -> None:
         self.capacity = capacity
         self.transitions: list[Transition] = []
-        self.urn: list[int] = []
+        self.order: list[int] = []
         self.stored = 0
-        self.first_seen: dict[Outcome, int] = {}
+        self.first_observed: dict[Outcome, int] = {}
         self.count: dict[Outcome, int] = {}
         self.mean_reward: dict[Outcome, float] = {}
 
     def store(self, transition: Transition) -> bool:
-        """Keep a transition; a full ring gives up its oldest. Return whether it is news."""
-        key, r = transition.outcome, transition.r
-        before = self.mean_reward.get(key)
-        self.first_seen.setdefault(key, self.stored)
-        # A running mean over as many rewards as are in the memory: a window's follows the latest.
-        self.count[key] = self.count.get(key, 0) + 1
-        mean = self.mean_reward.get(key, 0.0)
-        self.mean_reward[key] = r if self.count[key] == 1 else mean + (r - mean) / self.count[key]
+        """Store a transition, in a full ring buffer in place of the oldest; return whether it may change any update."""
+        outcome, r = transition.outcome, transition.r
+        before = self.mean_reward.get(outcome)
+        self.first_observed.setdefault(outcome, self.stored)
+        # A running mean with the number of stored rewards, so that in a window recent rewards weigh more.
+        self.count[outcome] = self.count.get(outcome, 0) + 1
+        mean = self.mean_reward.get(outcome, 0.0)
+        self.mean_reward[outcome] = r if self.count[outcome] == 1 else mean + (r - mean) / self.count[outcome]
         if self.capacity is None or len(self.transitions) < self.capacity:
-            self.urn.append(len(self.transitions))
+            self.order.append(len(self.transitions))
             self.transitions.append(transition)
         else:
             self.count[self.transitions[self.stored % self.capacity].outcome] -= 1
             self.transitions[self.stored % self.capacity] = transition
         self.stored += 1
-        return self.mean_reward[key] != before or not self.is_certain(transition.pair)
+        return self.mean_reward[outcome] != before or not self.is_deterministic(transition.pair)
 
-    def is_certain(self, pair: Pair) -> bool:
-        """Tell whether a pair was only ever seen to lead to one state."""
-        return sum(outcome[:2] == pair for outcome in self.first_seen) == 1
+    def is_deterministic(self, pair: Pair) -> bool:
+        """Return whether only one outcome of a pair was ever observed."""
+        return sum(outcome[:2] == pair for outcome in self.first_observed) == 1
 
-    def everything(self) -> list[Transition]:
-        """Return all that is remembered, the outcomes that were first seen first in front."""
-        return sorted(self.transitions, key=lambda transition: self.first_seen[transition.outcome])
+    def all_transitions(self) -> list[Transition]:
+        """Return all stored transitions, sorted by when their outcome was first observed."""
+        return sorted(self.transitions, key=lambda transition: self.first_observed[transition.outcome])
 
-    def minibatch(self, size: int, chance: Chance) -> list[Transition]:
+    def minibatch(self, size: int, random: RandomStream) -> list[Transition]:
         """Draw transitions without replacement, all of them while there are no more than `size`.
 
-        The first places of the urn are filled by swaps with places behind them (Fisher and Yates), and the
-        urn is left as it is then, for the next draw.
+        The first entries of `order` are swapped with random later ones (Fisher-Yates shuffle). `order` is not reset:
+        the next minibatch continues from it.
         """
-        n = len(self.urn)
+        n = len(self.order)
         if n > size:
             for i in range(0, size, 2):
-                for place, further in zip((i, i + 1), chance.two_below(n - i, n - i - 1), strict=True):
+                for place, offset in zip((i, i + 1), random.two_below(n - i, n - i - 1), strict=True):
                     if place < size:
-                        j = place + further
-                        self.urn[place], self.urn[j] = self.urn[j], self.urn[place]
-        return [self.transitions[place] for place in self.urn[:size]]
+                        j = place + offset
+                        self.order[place], self.order[j] = self.order[j], self.order[place]
+        return [self.transitions[place] for place in self.order[:size]]
 
 
-def tally(transitions: list[Transition]) -> dict[Pair, dict[int | None, int]]:
-    """Count, for every pair among the transitions, how often each outcome came of it, in the order met."""
+def outcome_counts(transitions: list[Transition]) -> dict[Pair, dict[int | None, int]]:
+    """Return how often each next state follows each pair, in the order of the transitions."""
     counts: dict[Pair, dict[int | None, int]] = {}
     for transition in transitions:
-        of_pair = counts.setdefault(transition.pair, {})
-        end = transition.outcome[2]
-        of_pair[end] = of_pair.get(end, 0) + 1
+        next_states = counts.setdefault(transition.pair, {})
+        s_next = transition.outcome[2]
+        next_states[s_next] = next_states.get(s_next, 0) + 1
     return counts

@@ -1,4 +1,4 @@
-"""The outer lines of every algorithm: episodes until the budget is spent, with an evaluation now and then."""
+"""The outer loop of every algorithm: episodes until the end of the budget, with regular evaluations."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle.chance import Chance
 from oracle.explorers import EXPLORERS
 from oracle.learning import QLearning
 from oracle.memory import Transition
+from oracle.random_stream import RandomStream
 from wanderlust.agents.presets import resolve
 from wanderlust.worlds import World
 
 
 @dataclass
 class SlowRecord:
-    """What came of a run, in arrays as `wanderlust.train` gives them."""
+    """The results of a run, in the same arrays as the record of `wanderlust.train`."""
 
     states: NDArray[np.int64]
     actions: NDArray[np.int64]
@@ -24,7 +24,7 @@ class SlowRecord:
     first_visit: NDArray[np.int64]
     discovered: NDArray[np.int64]
     returns: NDArray[np.float64]
-    """Empty in a stochastic world, where no rollout gives the expected return."""
+    """Empty in a stochastic world, where one rollout does not give the expected return."""
     tables: dict[str, NDArray[np.float64]]
 
 
@@ -32,27 +32,27 @@ def train_slowly(world: World, explorer: str, *, seed: int, preset: str = "as_wr
     """Run an explorer in a world; the arguments are those of `wanderlust.train`."""
     settings, options = resolve(world, explorer, preset, changes)
     agent = EXPLORERS[explorer](world, settings, options, seed)
-    world_chance, evaluation_chance = Chance(seed, "world"), Chance(seed, "evaluation")
+    world_random, evaluation_random = RandomStream(seed, "world"), RandomStream(seed, "evaluation")
     states: list[int] = []
     actions: list[int] = []
     discovered: list[int] = []
     returns: list[float] = []
     while agent.i < settings.run_length:
-        s = reset(world, world_chance)
+        s = reset(world, world_random)
         agent.begin_episode()
-        agent.meet(s)
+        agent.visit(s)
         for _ in range(settings.horizon):
             a = agent.choose(s)
-            s_next, r, terminal = step(world, s, a, world_chance)
+            s_next, r, terminal = step(world, s, a, world_random)
             if not terminal:
-                agent.meet(s_next)
+                agent.visit(s_next)
             states.append(s)
             actions.append(a)
             agent.observe(Transition(s, a, r, s_next, terminal))
             if agent.i % settings.evaluate_every == 0:
                 discovered.append(len(set(states)))
                 if world.mdp.deterministic:
-                    returns.append(greedy_return(agent, evaluation_chance))
+                    returns.append(greedy_return(agent, evaluation_random))
             if terminal or agent.i == settings.run_length:
                 break
             s = s_next
@@ -67,33 +67,33 @@ def train_slowly(world: World, explorer: str, *, seed: int, preset: str = "as_wr
     )
 
 
-def reset(world: World, chance: Chance) -> int:
-    """Return where an episode starts; only a choice takes a random number."""
+def reset(world: World, random: RandomStream) -> int:
+    """Return the initial state; a random number is drawn only if there are several."""
     starts = np.flatnonzero(world.mdp.start)
-    return int(starts[0] if len(starts) == 1 else starts[chance.pick(world.mdp.start[starts].tolist())])
+    return int(starts[0] if len(starts) == 1 else starts[random.sample(world.mdp.start[starts].tolist())])
 
 
-def step(world: World, s: int, a: int, chance: Chance) -> tuple[int, float, bool]:
-    """Return the next state, the reward, and whether it is over; only a choice takes a random number."""
+def step(world: World, s: int, a: int, random: RandomStream) -> tuple[int, float, bool]:
+    """Return next state, reward and terminal; a random number is drawn only if several outcomes are possible."""
     mdp = world.mdp
-    k = 0 if mdp.n_outcomes == 1 else chance.pick(mdp.probability[s, a].tolist())
+    k = 0 if mdp.n_outcomes == 1 else random.sample(mdp.probability[s, a].tolist())
     return int(mdp.next_state[s, a, k]), float(mdp.reward[s, a, k]), bool(mdp.terminal[s, a, k])
 
 
-def greedy_return(agent: QLearning, chance: Chance) -> float:
-    """Return what the greedy policy can expect to collect in a world whose start alone is left to chance."""
+def greedy_return(agent: QLearning, random: RandomStream) -> float:
+    """Return the expected discounted return of the greedy policy; only the initial state may be stochastic."""
     world, settings = agent.world, agent.settings
-    mdp, Q = world.mdp, agent.evaluated().values
+    mdp, Q = world.mdp, agent.evaluated_table().values
     expected = 0.0
     for start in np.flatnonzero(mdp.start):
-        s, gain, weight = int(start), 0.0, 1.0
+        s, discounted_return, weight = int(start), 0.0, 1.0
         for _ in range(settings.rollout_length):
-            a = chance.argmax(Q[s])
+            a = random.argmax(Q[s])
             k = int(np.argmax(mdp.probability[s, a]))
-            gain += weight * float(mdp.reward[s, a, k])
+            discounted_return += weight * float(mdp.reward[s, a, k])
             weight *= settings.discount
             if mdp.terminal[s, a, k]:
                 break
             s = int(mdp.next_state[s, a, k])
-        expected += float(mdp.start[start]) * gain
+        expected += float(mdp.start[start]) * discounted_return
     return expected

@@ -1,1 +1,1 @@
-"""How fast wanderlust is, measured as ratios inside one run."""
+"""Benchmarks of wanderlust's speed, as ratios measured within one run."""

@@ -1,4 +1,4 @@
-"""The benchmark as a table on the terminal, as JSON, and as a figure of growth."""
+"""The benchmark's results as a table, as JSON, and as a plot of time against size."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from wanderlust._numba.jit import numba_version
 from wanderlust.bench.result import Result, Skipped
 from wanderlust.version import __version__
 
 
 def machine() -> dict[str, Any]:
-    """Return what the numbers were measured on."""
-    import numba
-
+    """Return the hardware and software versions."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "numba": numba.__version__,
+        "numba": numba_version(),
         "wanderlust": __version__,
     }
 
@@ -43,45 +42,46 @@ def _processor() -> str:
 
 
 def collect(lines: Iterable[Result | Skipped], console: Console) -> list[Result | Skipped]:
-    """Take measurements one by one, saying which is done, since some take a minute."""
-    found: list[Result | Skipped] = []
+    """Run the measurements and print each when it is done, since some take a minute."""
+    results: list[Result | Skipped] = []
     with console.status("measuring ...") as status:
         for line in lines:
-            found.append(line)
+            results.append(line)
             mark = "skipped" if isinstance(line, Skipped) else "met" if line.met else "missed"
             console.print(f"  {mark:>7}  {line.name}")
-            status.update(f"measuring ... ({len(found)} done)")
-    return found
+            status.update(f"measuring ... ({len(results)} done)")
+    return results
 
 
 def table(lines: list[Result | Skipped]) -> Table:
-    """Return the table: what, ours, reference, ratio, target."""
-    shown = Table(title="wanderlust bench", caption="Ratios are measured inside this run; times are this machine's.")
-    shown.add_column("what", overflow="fold")
+    """Return the table: measurement, ours, reference, ratio, target, met."""
+    caption = "Ratios are measured within this run; times depend on the machine."
+    rich_table = Table(title="wanderlust bench", caption=caption)
+    rich_table.add_column("measurement", overflow="fold")
     for column in ("ours", "reference", "ratio", "target"):
-        shown.add_column(column, justify="right", no_wrap=True)
-    shown.add_column("met")
+        rich_table.add_column(column, justify="right", no_wrap=True)
+    rich_table.add_column("met")
     colours = {"yes": "green", "no": "red"}
     for line in lines:
         *numbers, met = _cells(line)
-        note = line.why if isinstance(line, Skipped) else line.note
+        note = line.reason if isinstance(line, Skipped) else line.note
         name = f"{line.name}\n[dim]{note}[/dim]" if note else line.name
-        shown.add_row(name, *numbers, f"[{colours[met]}]{met}[/]" if met in colours else met)
-    return shown
+        rich_table.add_row(name, *numbers, f"[{colours[met]}]{met}[/]" if met in colours else met)
+    return rich_table
 
 
 def as_markdown(lines: list[Result | Skipped]) -> str:
-    """Return the same table for a page of documentation."""
-    rows = ["| what | ours | reference | ratio | target | met |", "|---|---:|---:|---:|---:|---|"]
+    """Return the same table as Markdown."""
+    rows = ["| measurement | ours | reference | ratio | target | met |", "|---|---:|---:|---:|---:|---|"]
     for line in lines:
-        note = line.why if isinstance(line, Skipped) else line.note
+        note = line.reason if isinstance(line, Skipped) else line.note
         name = f"{line.name} ({note})" if note else line.name
         rows.append(f"| {' | '.join([name, *_cells(line)])} |")
     return "\n".join(rows)
 
 
 def _cells(line: Result | Skipped) -> list[str]:
-    """Return what stands behind a line's name: ours, reference, ratio, target, met."""
+    """Return the other cells of a line: ours, reference, ratio, target, met."""
     if isinstance(line, Skipped):
         return ["", "", "", "", "skipped"]
     sign = "≥" if line.sense == "at least" else "≤"
@@ -92,7 +92,7 @@ def _cells(line: Result | Skipped) -> list[str]:
 
 
 def as_json(lines: list[Result | Skipped], quick: bool) -> str:
-    """Return the results for machines to read."""
+    """Return the machine and the results as JSON."""
     results = [
         {
             "name": line.name,
@@ -109,26 +109,26 @@ def as_json(lines: list[Result | Skipped], quick: bool) -> str:
         for line in lines
         if isinstance(line, Result)
     ]
-    skipped = [{"name": line.name, "why": line.why} for line in lines if isinstance(line, Skipped)]
+    skipped = [{"name": line.name, "reason": line.reason} for line in lines if isinstance(line, Skipped)]
     document = {"machine": machine(), "quick": quick, "results": results, "skipped": skipped}
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
 def plot_growth(lines: list[Result | Skipped], file: Path) -> None:
-    """Draw time against size for the lines that followed growth, on logarithmic axes."""
+    """Plot time against size for the results with several sizes, on logarithmic axes."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
     from matplotlib.ticker import NullFormatter
 
-    followed = [line for line in lines if isinstance(line, Result) and line.points]
-    figure, axes = pyplot.subplots(1, len(followed), figsize=(4.8 * len(followed), 3.6), squeeze=False)
-    labels = (("cells of the world", "ns per step"), ("pairs met", "ns per step"))
-    for axis, line, (size, unit) in zip(axes[0], followed, labels, strict=True):
+    with_points = [line for line in lines if isinstance(line, Result) and line.points]
+    figure, axes = pyplot.subplots(1, len(with_points), figsize=(4.8 * len(with_points), 3.6), squeeze=False)
+    labels = (("cells", "ns per step"), ("visited pairs", "ns per step"))
+    for axis, line, (size, unit) in zip(axes[0], with_points, labels, strict=True):
         x, y = zip(*line.points, strict=True)
         axis.loglog(x, y, "o-", color="#0072b2")
-        # Whole decades, labelled as such only: the shape is the message.
+        # Limits and labels at powers of ten only: the slope is what matters.
         axis.set(xlabel=size, ylabel=unit, xlim=_decades(x), ylim=_decades(y))
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.yaxis.set_minor_formatter(NullFormatter())
@@ -141,5 +141,5 @@ def plot_growth(lines: list[Result | Skipped], file: Path) -> None:
 
 
 def _decades(values: tuple[float, ...]) -> tuple[float, float]:
-    """Return the powers of ten about some numbers."""
+    """Return the powers of ten below and above some numbers."""
     return 10.0 ** math.floor(math.log10(min(values))), 10.0 ** math.ceil(math.log10(max(values) * 1.01))

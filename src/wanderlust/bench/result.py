@@ -1,4 +1,4 @@
-"""One line of the benchmark: ours, the reference, their ratio, and whether the target was met."""
+"""One line of the benchmark: our value, the reference, their ratio, and whether the target was met."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Result:
-    """A measurement. `ratio` is what is held against the target; `sense` says which way is good."""
+    """A measurement. `ratio` is compared with `target`."""
 
     name: str
     ours: float
@@ -17,12 +17,12 @@ class Result:
     ratio: float
     target: float
     sense: str
-    """'at least' or 'at most'."""
+    """'at least' or 'at most': the side of the target on which the ratio must be."""
     unit: str
-    """Of ours and the reference; the ratio has the unit too where there is no reference."""
+    """The unit of `ours` and `reference`; without a reference, also of `ratio` and `target`."""
     note: str = ""
     points: tuple[tuple[float, float], ...] = ()
-    """Size and time, where growth was followed."""
+    """Sizes and times, if several sizes were measured."""
 
     @property
     def met(self) -> bool:
@@ -32,44 +32,44 @@ class Result:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A measurement that could not be made, and why."""
+    """A measurement that could not be run."""
 
     name: str
-    why: str
+    reason: str
 
 
-def faster(name: str, ours: float, reference: float, target: float, *, unit: str, note: str = "") -> Result:
-    """Return the result for "ours is at least so many times as fast as the reference"."""
+def speedup(name: str, ours: float, reference: float, target: float, *, unit: str, note: str = "") -> Result:
+    """Return the result whose target is: ours is at least `target` times as fast as the reference."""
     return Result(name, ours, reference, reference / ours, target, "at least", unit, note)
 
 
-def within(name: str, ours: float, reference: float, target: float, *, unit: str, note: str = "") -> Result:
-    """Return the result for "ours takes at most so many times as long as the reference"."""
+def relative_time(name: str, ours: float, reference: float, target: float, *, unit: str, note: str = "") -> Result:
+    """Return the result whose target is: ours takes at most `target` times as long as the reference."""
     return Result(name, ours, reference, ours / reference, target, "at most", unit, note)
 
 
-def limited(name: str, ours: float, target: float, *, unit: str, note: str = "") -> Result:
-    """Return the result for "ours takes at most this"."""
+def absolute_time(name: str, ours: float, target: float, *, unit: str, note: str = "") -> Result:
+    """Return the result whose target is: ours takes at most `target`."""
     return Result(name, ours, None, ours, target, "at most", unit, note)
 
 
-def best_of(repeats: int, *tasks: Callable[[], object]) -> list[float]:
-    """Return the shortest time of each task, taken in turns so that a busy machine slows all of them alike."""
-    return [min(times) for times in zip(*(_turn(tasks) for _ in range(repeats)), strict=True)]
+def shortest_times(repeats: int, *tasks: Callable[[], object]) -> list[float]:
+    """Return the shortest time of each task; tasks alternate, so that other load slows all of them alike."""
+    return [min(times) for times in zip(*(_times(tasks) for _ in range(repeats)), strict=True)]
 
 
-def middle_of(repeats: int, ours: Callable[[], object], reference: Callable[[], object]) -> tuple[float, float]:
-    """Return the times of two tasks in the turn whose ratio is the median; `repeats` should be odd.
+def median_times(repeats: int, ours: Callable[[], object], reference: Callable[[], object]) -> tuple[float, float]:
+    """Return the times of two tasks in the repeat whose ratio is the median; `repeats` should be odd.
 
-    For a task that takes more of the machine than the other: of many turns the shortest would be one for which the
-    machine was left alone, and that comes by more seldom for all of it than for a part.
+    For tasks that use different numbers of cores: all cores are idle less often than one of them, so the shortest times
+    would favour the task that uses fewer.
     """
-    turns = [_turn((ours, reference)) for _ in range(repeats)]
-    one, other = sorted(turns, key=lambda times: times[1] / times[0])[len(turns) // 2]
-    return one, other
+    pairs = [_times((ours, reference)) for _ in range(repeats)]
+    our_time, reference_time = sorted(pairs, key=lambda times: times[1] / times[0])[len(pairs) // 2]
+    return our_time, reference_time
 
 
-def _turn(tasks: Iterable[Callable[[], object]]) -> list[float]:
+def _times(tasks: Iterable[Callable[[], object]]) -> list[float]:
     times = []
     for task in tasks:
         begin = time.perf_counter()

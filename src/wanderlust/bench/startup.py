@@ -1,4 +1,4 @@
-"""Times of first uses, each in a process of its own."""
+"""Times of first uses, each in a new process."""
 
 from __future__ import annotations
 
@@ -9,25 +9,42 @@ import tempfile
 import time
 
 _FIRST_STEP = "import wanderlust as wl; wl.train('prison', 'vv-ucb', steps=1)"
+_SECOND_EXPLORER = f"""
+import time
+{_FIRST_STEP}
+begin = time.perf_counter()
+wl.train('prison', 'vv-count', steps=1)
+print(time.perf_counter() - begin)
+"""
 
 
-def seconds(arguments: list[str], **environment: str) -> float:
-    """Return how long a new Python process takes."""
+def run_python(arguments: list[str], **environment: str) -> tuple[float, str]:
+    """Return the time and the output of a new Python process."""
+    command, variables = [sys.executable, *arguments], {**os.environ, **environment}
     begin = time.perf_counter()
-    subprocess.run([sys.executable, *arguments], env={**os.environ, **environment}, check=True, capture_output=True)
-    return time.perf_counter() - begin
+    done = subprocess.run(command, env=variables, check=True, capture_output=True, text=True)
+    return time.perf_counter() - begin, done.stdout
 
 
-def cold_start(repeats: int) -> tuple[float, float]:
-    """Return the times of a first step with nothing compiled yet, and with everything compiled; the best of some."""
-    first = second = float("inf")
+def first_step_times(repeats: int) -> tuple[float, float]:
+    """Return the shortest times of a process that makes one step, with an empty and with a filled cache."""
+    empty = filled = float("inf")
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as folder:
-            first = min(first, seconds(["-c", _FIRST_STEP], WANDERLUST_CACHE_DIR=folder))
-            second = min(second, *(seconds(["-c", _FIRST_STEP], WANDERLUST_CACHE_DIR=folder) for _ in range(3)))
-    return first, second
+            first, *others = (run_python(["-c", _FIRST_STEP], WANDERLUST_CACHE_DIR=folder)[0] for _ in range(4))
+            empty, filled = min(empty, first), min(filled, *others)
+    return empty, filled
+
+
+def second_explorer_time(repeats: int) -> float:
+    """Return the shortest time of an explorer's first step in a process that has just compiled another explorer."""
+    times = []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as folder:
+            times.append(float(run_python(["-c", _SECOND_EXPLORER], WANDERLUST_CACHE_DIR=folder)[1]))
+    return min(times)
 
 
 def help_time() -> float:
-    """Return how long `wanderlust --help` takes."""
-    return min(seconds(["-m", "wanderlust", "--help"]) for _ in range(3))
+    """Return the time of `wanderlust --help`."""
+    return min(run_python(["-m", "wanderlust", "--help"])[0] for _ in range(3))
