@@ -16,6 +16,7 @@ from wanderlust._numba.jit import JIT_ENABLED
 
 if JIT_ENABLED:
     from llvmlite import ir
+    from numba import typeof
     from numba.core import cgutils, types
     from numba.extending import intrinsic
 
@@ -46,14 +47,18 @@ if JIT_ENABLED:
 
     call_int, call_float, call_none = _caller(types.int64), _caller(types.float64), _caller(types.none)
 
+    _addresses: dict[tuple[Any, ...], int] = {}
+
     def address_of(dispatcher: Any, *args: Any) -> Any:
         """Compile a function for arguments like these, or load it from the cache, and return its address."""
-        from numba import typeof
-
-        kinds = tuple(typeof(argument) for argument in args)
-        dispatcher.compile(kinds)
-        result = dispatcher.overloads[kinds]
-        return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+        # numba takes a tenth of a millisecond for each of the calls below, and to compare types by their contents.
+        key = (dispatcher, *(id(getattr(argument, "_numba_type_", type(argument))) for argument in args))
+        if key not in _addresses:
+            kinds = tuple(typeof(argument) for argument in args)
+            dispatcher.compile(kinds)
+            result = dispatcher.overloads[kinds]
+            _addresses[key] = int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+        return _addresses[key]
 
 else:
 

@@ -190,7 +190,7 @@ class Agent:
     def _connect(self) -> None:
         """Let compiled code use the explorer and the spec as they are now."""
         self._spec = by_pointer(self.spec)
-        self._hooks = ExplorerHooks(self._configured, self.learner, self.spec)
+        self._hooks = ExplorerHooks(self._configured, self._learner, self._spec, self.spec)
 
     def _enlarge(self) -> None:
         self.learner = enlarged(self.learner, self.spec, self._initial_values)

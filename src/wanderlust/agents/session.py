@@ -81,7 +81,10 @@ class Session:
         states = min(self.world.n_states, INITIALISED_STATES)
         self.learner = new_learner(self.spec, self._initial_values, self.seed, states=states)
         self.run_state = new_run(self.world.mdp, self.settings, keep_trajectory)
-        self.hooks = ExplorerHooks(self._configured, self.learner, self.spec)
+        self._spec = by_pointer(self.spec)
+        self._run = by_pointer(self.run_state)
+        self._learner = by_pointer(self.learner)
+        self.hooks = ExplorerHooks(self._configured, self._learner, self._spec, self.spec)
 
     @property
     def configured_explorer(self) -> Any:
@@ -97,8 +100,7 @@ class Session:
         """Run up to the given step, or to the end; the results do not depend on where a run pauses."""
         end = self.settings.run_length
         until = end if until is None else check_integer("until", until, low=0, high=end)
-        spec, run = by_pointer(self.spec), by_pointer(self.run_state)
-        while status := run_until(self.hooks.pointer, by_pointer(self.learner), spec, run, until):
+        while status := run_until(self.hooks.pointer, self._learner, self._spec, self._run, until):
             if status == INVALID_ACTION:
                 raise InvalidExplorer(
                     f"explorer {self.explorer!r} chose action {self.run_state.position.invalid_action} at step "
@@ -106,6 +108,7 @@ class Session:
                 )
             assert status == NO_ROOM
             self.learner = enlarged(self.learner, self.spec, self._initial_values)
+            self._learner = by_pointer(self.learner)
 
     def record(self) -> Record:
         """Return the results so far."""

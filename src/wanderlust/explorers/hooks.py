@@ -63,14 +63,20 @@ def _compiled_for(cls: Any, function: Callable[..., Any]) -> Any:
     return internal_njit(function, dependencies)
 
 
-class ExplorerHooks:
-    """The compiled functions of one explorer, for learners and specs of the form of those given."""
+@functools.cache
+def _empty_hooks() -> Hooks:
+    """Return hooks of which only the type matters."""
+    return by_pointer(Hooks(0, 0, 0, 0, 0, 0))
 
-    def __init__(self, explorer: Any, learner: LearnerState, spec: TableSpec) -> None:
+
+class ExplorerHooks:
+    """The compiled functions of one explorer, for learners and specs of the form of those given by pointer."""
+
+    def __init__(self, explorer: Any, learner: LearnerState, spec_pointer: TableSpec, spec: TableSpec) -> None:
         self._class: Any = type(explorer)
         self._box: Any = by_pointer(ExplorerBox(explorer))
         """Keeps the explorer's fields in memory while compiled code uses their address."""
-        self._arguments = by_pointer(learner), by_pointer(spec)
+        self._arguments = learner, spec_pointer
         has_signals = spec.bonus_signal != NO_SIGNAL or spec.visitation_signal != NO_SIGNAL
         hooks = Hooks(
             explorer=self.explorer,
@@ -80,10 +86,9 @@ class ExplorerHooks:
             transition_signal=(
                 self._address(_transition_signal, *self._arguments, 0, 0.0, 0, 0) if spec.memory == NO_MEMORY else 0
             ),
-            learn=0,
+            learn=address_of(learn_function(spec), _empty_hooks(), *self._arguments, 0, 0, 0.0, 0),
         )
-        learn = address_of(learn_function(spec), by_pointer(hooks), *self._arguments, 0, 0, 0.0, 0)
-        self.pointer = by_pointer(hooks._replace(learn=learn))
+        self.pointer = by_pointer(hooks)
         """What compiled functions take."""
 
     @property
