@@ -17,10 +17,10 @@ from wanderlust.cli.environment import Environment
 from wanderlust.cli.files import check_writable, write_bytes, write_text
 from wanderlust.cli.threshold import Threshold, threshold_of
 from wanderlust.core.errors import InvalidSetting, check_number
-from wanderlust.experiments.reports.figures.comparison import Course, comparison_figure
+from wanderlust.experiments.reports.figures.comparison import LearningCurves, comparison_figure
 from wanderlust.experiments.reports.figures.files import FORMATS, as_files
-from wanderlust.experiments.reports.formats import as_csv
 from wanderlust.experiments.reports.statistics import Interval, paper_percent, wilson_interval
+from wanderlust.experiments.reports.tables import as_csv
 from wanderlust.experiments.result import Result
 
 TABLE = "comparison.csv"
@@ -123,7 +123,7 @@ def line_of(explorer: str, results: Sequence[Result], threshold: Threshold) -> L
         steps_to_solve=median(times),
         first_reward=median([first_reward(result) for result in results]),
         first_end=median([first_end(result) for result in results]),
-        states=median([result.found for result in results]),
+        states=median([result.n_discovered for result in results]),
         returns=(last.mean, last.ci),
     )
 
@@ -134,11 +134,11 @@ def median(values: Sequence[float]) -> float:
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
-def course_of(results: Sequence[Result], threshold: Threshold) -> Course:
+def course_of(results: Sequence[Result], threshold: Threshold) -> LearningCurves:
     """Return the curves of an explorer's seeds."""
     steps = results[0].steps
     times = np.array([solved_after(result, threshold) for result in results])
-    return Course(
+    return LearningCurves(
         steps=steps.astype(np.float64),
         returns=np.stack([result.returns for result in results]),
         states=np.stack([result.discovered for result in results]).astype(np.float64),

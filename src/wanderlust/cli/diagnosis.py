@@ -171,13 +171,13 @@ def diagnosed(results: Results, *, steps: int, horizon: int | None) -> Diagnosis
 
 
 def _of_explorer(name: str, results: Sequence[Result], steps: int) -> OfExplorer:
-    late = [100.0 * int((result.first_visit >= LATE * steps).sum()) / max(result.found, 1) for result in results]
+    late = [100.0 * int((result.first_visit >= LATE * steps).sum()) / max(result.n_discovered, 1) for result in results]
     best = [float(result.episodes[:, 2].max()) for result in results if len(result.episodes)]
     last = [float(result.returns[-1]) for result in results]
     return OfExplorer(
         explorer=name,
         seeds=len(results),
-        states=median([result.found for result in results]),
+        states=median([result.n_discovered for result in results]),
         late_states=median(late),
         first_reward=median([first_reward(result) for result in results]),
         first_end=median([first_end(result) for result in results]),

@@ -12,11 +12,11 @@ from rich.table import Table
 
 from wanderlust.experiments import estimate
 from wanderlust.experiments.export import export
-from wanderlust.experiments.paper.registry import Choice, Study, find_study, study_names
+from wanderlust.experiments.paper.registry import Study, StudySelection, find_study, study_names
 from wanderlust.experiments.paper.reproduce import reproduce as reproduce_study
 from wanderlust.experiments.paper.reproduce import show_report, studies_in, write_scorecard
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import Outcome
+from wanderlust.experiments.runner import RunSummary
 from wanderlust.experiments.store import Store
 
 _WIDTH_WITHOUT_TERMINAL = 150
@@ -36,13 +36,14 @@ def list_studies(jobs: int | None) -> None:
         table.add_column(column, justify="right", no_wrap=True)
     for name in study_names():
         study = find_study(name)
-        full, quick = study.runs(Choice()), study.runs(Choice(quick=True))
-        times = [estimate.in_words(estimate.total(runs, jobs)) for runs in (full, quick)]
-        table.add_row(study.id, study.place, study.what, f"{len(full)}", times[0], f"{len(quick)}, {times[1]}")
+        full, quick = study.runs(StudySelection()), study.runs(StudySelection(quick=True))
+        times = [estimate.format_duration(estimate.total_seconds(runs, jobs)) for runs in (full, quick)]
+        row = [study.id, study.reference, study.description, f"{len(full)}", times[0], f"{len(quick)}, {times[1]}"]
+        table.add_row(*row)
     _console().print(table)
 
 
-def reproduce(experiment: str, choice: Choice, out: Path, *, jobs: int | None, quiet: bool) -> int:
+def reproduce(experiment: str, choice: StudySelection, out: Path, *, jobs: int | None, quiet: bool) -> int:
     """Carry out one experiment, or all; return 1 if a run failed, else 0."""
     names = study_names() if experiment == "all" else (experiment,)
     console, failed = _console(), False
@@ -53,15 +54,19 @@ def reproduce(experiment: str, choice: Choice, out: Path, *, jobs: int | None, q
     return int(failed)
 
 
-def _carry_out(study: Study, choice: Choice, out: Path, jobs: int | None, quiet: bool, console: Console) -> Outcome:
+def _carry_out(
+    study: Study, choice: StudySelection, out: Path, jobs: int | None, quiet: bool, console: Console
+) -> RunSummary:
     if not quiet:
-        console.print(f"[bold]{study.id}[/bold]: {study.place}. {study.what}", highlight=False, soft_wrap=True)
+        title = f"[bold]{study.id}[/bold]: {study.reference}. {study.description}"
+        console.print(title, highlight=False, soft_wrap=True)
         if choice.quick:
-            console.print(f"QUICK: {study.quick}", highlight=False, soft_wrap=True)
+            console.print(f"QUICK: {study.quick_changes}", highlight=False, soft_wrap=True)
     outcome = reproduce_study(study, choice, out, jobs=jobs, quiet=quiet, console=console)
     if not quiet:
         print(
-            f"{outcome.made} runs made in {estimate.in_words(outcome.seconds)}, {outcome.kept} were stored already, "
+            f"{outcome.executed} runs made in {estimate.format_duration(outcome.seconds)}, "
+            f"{outcome.stored} were stored already, "
             f"{len(outcome.failures)} failed"
         )
     for failure in outcome.failures:
@@ -74,7 +79,8 @@ def report(folder: Path) -> None:
     console = _console()
     suffixes: list[str] = []
     for asked in studies_in(folder):
-        console.print(f"[bold]{asked.folder.name}[/bold]: {asked.study.place}. {asked.study.what}", soft_wrap=True)
+        title = f"[bold]{asked.folder.name}[/bold]: {asked.study.reference}. {asked.study.description}"
+        console.print(title, soft_wrap=True)
         show_report(asked, Store(folder), console)
         suffixes.append(asked.suffix)
     for suffix in dict.fromkeys(suffixes):
@@ -85,7 +91,7 @@ def export_runs(folder: Path, form: str, to: Path | None) -> None:
     """Write all runs of a folder to one file."""
     problems: list[str] = []
     path = to or folder / f"runs.{form}"
-    count = export(Store(folder).all(problems), path, form)
+    count = export(Store(folder).load_all(problems), path, form)
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"{count} runs written to {path}")
@@ -103,7 +109,7 @@ def run_one(description: str, out: Path | None) -> None:
     of_best = f": {result.success:.2f} % of the best, {float(result.optimal_return):.6g}"
     of_all = f" of {result.reachable} states: {result.discovery:.2f} %"
     print(f"return     {last}{'' if run.kind == 'environment' else of_best}")
-    print(f"discovery  {result.found}{' states' if run.kind == 'environment' else of_all}")
+    print(f"discovery  {result.n_discovered}{' states' if run.kind == 'environment' else of_all}")
     print(f"time       {seconds:.2f} s")
     if out is not None:
         store = Store(out)

@@ -113,12 +113,12 @@ def reproduce(
     Example: wanderlust reproduce recap --worlds prison taxi --seeds 5 --jobs 2 --out results/
     """
     from wanderlust.cli import experiments
-    from wanderlust.experiments.paper.registry import Choice
+    from wanderlust.experiments.paper.registry import StudySelection
 
     if experiment == "list":
         experiments.list_studies(jobs)
         return
-    choice = Choice(worlds, explorers, seeds, preset, quick)
+    choice = StudySelection(worlds, explorers, seeds, preset, quick)
     sys.exit(experiments.reproduce(experiment, choice, out, jobs=jobs, quiet=quiet))
 
 

@@ -93,7 +93,7 @@ def made(runs: Sequence[Run], folder: Path, *, jobs: int | None, quiet: bool) ->
         print(f"{told}{failure.trace}", end="", file=sys.stderr)
     problems: list[str] = []
     results: Results = {run.explorer: [] for run in runs}
-    for stored in store.each(runs, problems):
+    for stored in store.load_many(runs, problems):
         result = stored.result
         # What is empty is not stored, so a table without lines has lost its columns.
         results[stored.run.explorer].append(result._replace(episodes=result.episodes.reshape(-1, 4)))
