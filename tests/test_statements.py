@@ -13,17 +13,7 @@ from hypothesis import strategies as st
 
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values
-from wanderlust.experiments.paper.toy_example import (
-    DOWN,
-    EPISODES,
-    LEFT,
-    RIGHT,
-    UP,
-    converge,
-    observe_all,
-    observe_episode,
-    scores,
-)
+from wanderlust.experiments.paper.toy_example import EPISODES, converge, observe_all, observe_episode, scores
 from wanderlust.explorers.formulas import (
     long_term_ucb,
     long_term_ucb_start,
@@ -33,6 +23,7 @@ from wanderlust.explorers.formulas import (
     untried_ucb,
 )
 
+LEFT, RIGHT, UP, DOWN = range(4)
 ALL_ACTIONS = {LEFT, RIGHT, UP, DOWN}
 GAMMA = GAMMA_W = 0.99
 KAPPA = 2 / (1 - GAMMA)
@@ -49,10 +40,8 @@ VISITED = [START, cell(1, 2), SMALL_TREASURE, cell(2, 3), PRISON]
 
 def new_agent(explorer, n_states=9, reward_range=(0, 2), gamma_w=GAMMA_W, **options):
     """Return an agent for `n_states` states and one additional state (see `converge`)."""
-    settings = wl.Settings(discount=GAMMA, learning_rate=1.0, gamma_w=gamma_w)
-    return wl.Agent(
-        explorer, n_states=n_states + 1, n_actions=4, reward_range=reward_range, settings=settings, **options
-    )
+    options["settings"] = wl.Settings(discount=GAMMA, learning_rate=1.0, gamma_w=gamma_w)
+    return wl.Agent(explorer, n_states=n_states + 1, n_actions=4, reward_range=reward_range, **options)
 
 
 def best(values):

@@ -157,14 +157,12 @@ class Run:
         from wanderlust.worlds import make_world
 
         world = make_world(self.world, **self.world_options)
-        overrides = self.overrides
-        every = int(overrides.get("evaluate_every", Settings.evaluate_every))
+        options = self.overrides
+        every = int(options.get("evaluate_every", Settings.evaluate_every))
         by_step = self.measure == "values"
         if by_step:
-            overrides["evaluate_every"] = 1
-        session = Session(
-            world, self.explorer, seed=self.seed, preset=self.preset, keep_trajectory=by_step, **overrides
-        )
+            options["evaluate_every"] = 1
+        session = Session(world, self.explorer, seed=self.seed, preset=self.preset, keep_trajectory=by_step, **options)
         if self.measure == "values" or self.until != "budget":
             self._check_world(deterministic=bool(world.mdp.deterministic))
         end = session.settings.run_length if steps is None else min(steps, session.settings.run_length)
@@ -202,8 +200,7 @@ class Run:
             overrides["replay"] = Replay(**overrides["replay"])
         duplicates = overrides.keys() & self.explorer_options.keys()
         if duplicates:
-            names = ", ".join(sorted(duplicates))
-            raise InvalidSetting(f"{names}: given both in `settings` and in `explorer_options`; give it once.")
+            raise InvalidSetting(f"{', '.join(sorted(duplicates))}: given in both `settings` and `explorer_options`.")
         return overrides | dict(self.explorer_options)
 
     def _check_fields_of_kind(self) -> None:
@@ -214,9 +211,7 @@ class Run:
         }
         for name in unused[self.kind]:
             if name in self.description:
-                raise InvalidSetting(
-                    f"{name} cannot be set for a run with kind={self.kind!r}, got {getattr(self, name)!r}."
-                )
+                raise InvalidSetting(f"{name} cannot be set with kind={self.kind!r}, got {getattr(self, name)!r}.")
 
     def _environment_key_parts(self) -> tuple[str, ...]:
         """Return the parts of the key that only runs in an environment have: our defaults and the user's files."""

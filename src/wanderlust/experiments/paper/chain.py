@@ -129,17 +129,11 @@ def _counts_until(result: Result, step: int) -> NDArray[Any]:
     return np.asarray(counts[at] if at >= 0 else np.zeros_like(counts[0]))
 
 
-def collect_results(requested: list[Run], stored: Iterable[StoredRun]) -> ChainResults:
-    """Return the results of the stored runs."""
+def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
+    """Return the sample complexities with their fitted exponents, and the figures."""
     chains = ChainResults(requested)
     for each in stored:
         chains.add(each)
-    return chains
-
-
-def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
-    """Return the sample complexities with their fitted exponents, and the figures."""
-    chains = collect_results(requested, stored)
     panels = {f"ε = {epsilon:g}": chains.complexity_by_length(epsilon) for epsilon in EPSILONS}
     table = complexity_report("Sample complexity of the chain", panels, size="length N", limit=STEP_LIMIT, note=note)
     lengths = [length for length in FIGURE_26_LENGTHS if length in chains.lengths]

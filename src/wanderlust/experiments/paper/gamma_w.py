@@ -98,8 +98,7 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
     vv_runs, reference = [], SeedGroup()
     for each in stored:
         if each.run.explorer == REFERENCE:
-            result = each.result
-            reference.add(result.discovery, result.percent_curves, result.visits, int(result.reachable))
+            reference.add(each.result)
         else:
             vv_runs.append(each)
     table = _TABLE([run for run in requested if run.explorer != REFERENCE], vv_runs, note)
@@ -123,7 +122,7 @@ def _check_zero_is_ucb1(vv_runs: list[StoredRun], reference: SeedGroup) -> list[
         group = SeedGroup()
         for run, result, _ in vv_runs:
             if run.explorer == explorer and run.settings["gamma_w"] == 0.0:
-                group.add(result.discovery, result.percent_curves, result.visits, int(result.reachable))
+                group.add(result)
         if not group.curves:
             continue
         vv, seeds = group.mean_curve(), (len(group.curves), len(reference.curves))

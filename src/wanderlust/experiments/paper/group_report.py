@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from wanderlust.experiments.reports.claims import Claim
-from wanderlust.experiments.reports.figures.curves import Curves, curves_figure
+from wanderlust.experiments.reports.figures.curves import curves_figure
 from wanderlust.experiments.reports.figures.style import Style
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.reports.seed_groups import (
@@ -19,9 +17,6 @@ from wanderlust.experiments.reports.seed_groups import (
 )
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def group_report(
@@ -44,18 +39,12 @@ def group_report(
     def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
         groups = {label(run): SeedGroup(success_threshold) for run in requested}
         for run, result, _ in stored:
-            groups[label(run)].add(result.discovery, result.percent_curves, result.visits, int(result.reachable))
+            groups[label(run)].add(result)
         table = group_table(title, names, groups, note)
         table = table._replace(claims=claims({name: group for name, group in groups.items() if group.curves}))
         columns = mean_curves_by_column(groups, line) if line else {}
         if not columns:
             return table
-        return table._replace(figures={"curves": functools.partial(_draw, title, columns, styles, note)})
+        return table._replace(figures={"curves": lambda: curves_figure(title, columns, styles(), note=note)})
 
     return report
-
-
-def _draw(
-    title: str, columns: Mapping[str, Mapping[str, Curves]], styles: Callable[[], Mapping[str, Style]], note: str
-) -> Figure:
-    return curves_figure(title, columns, styles(), note=note)

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from wanderlust.experiments.estimate import ENSEMBLES
 from wanderlust.experiments.paper.alternative_settings import ALTERNATIVE_SETTINGS, with_alternative_setting
-from wanderlust.experiments.paper.recap_claims import ENSEMBLES, check_claims
+from wanderlust.experiments.paper.recap_claims import check_claims
 from wanderlust.experiments.paper.registry import EXPLORERS, Study, StudySelection
 from wanderlust.experiments.reports import recap_report
 from wanderlust.experiments.reports.recap_cells import Cell

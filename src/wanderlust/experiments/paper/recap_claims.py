@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from wanderlust.experiments.estimate import ENSEMBLES
 from wanderlust.experiments.paper.registry import EXPLORERS
 from wanderlust.experiments.reports.claims import Claim, check_claim
 from wanderlust.experiments.reports.recap_cells import Cell
@@ -14,7 +15,7 @@ from wanderlust.experiments.reports.seed_groups import OPTIMAL_SUCCESS
 
 VV_EXPLORERS = ("vv-ucb", "vv-count")
 OTHERS = tuple(name for name in EXPLORERS if name not in VV_EXPLORERS)
-ENSEMBLES = ("random-prior", "bootstrapped", "thompson")
+
 _NEAR_OPTIMAL = 95.0
 """Success, in percent, from which an algorithm matches vv."""
 _RARE_SHARE = 0.05

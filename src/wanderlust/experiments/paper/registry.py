@@ -107,12 +107,12 @@ def find_study(name: str) -> Study:
     return study
 
 
-def selections_to_json(study: Study, selections: Iterable[StudySelection]) -> str:
-    """Return the JSON text that `selections_from_json` reads."""
+def to_json(study: Study, selections: Iterable[StudySelection]) -> str:
+    """Return the JSON text that `from_json` reads."""
     return json.dumps({"study": study.id, "choices": [dataclasses.asdict(each) for each in selections]}, indent=1)
 
 
-def selections_from_json(text: str, where: str) -> tuple[Study, list[StudySelection]]:
+def from_json(text: str, where: str) -> tuple[Study, list[StudySelection]]:
     """Return a study and its selections; `where` names the file in errors."""
     try:
         document: dict[str, Any] = json.loads(text)

@@ -15,13 +15,8 @@ from rich.console import Console
 
 from wanderlust.core.archives import written_whole
 from wanderlust.core.errors import BadFile
-from wanderlust.experiments.paper.registry import (
-    Study,
-    StudySelection,
-    selections_from_json,
-    selections_to_json,
-    study_names,
-)
+from wanderlust.experiments.paper import registry
+from wanderlust.experiments.paper.registry import Study, StudySelection, study_names
 from wanderlust.experiments.progress import Progress
 from wanderlust.experiments.reports import claims, recap_cells, scorecard, scorecard_html
 from wanderlust.experiments.reports.claims import Claim
@@ -61,7 +56,7 @@ def reproduce(
     folder = out / f"{study.id}{selection.suffix}"
     before = _read_request(folder).selections if (folder / REQUEST_FILE).exists() else []
     request = StudyRequest(study, [*(each for each in before if each != selection), selection], folder)
-    _write(folder / REQUEST_FILE, selections_to_json(study, request.selections).encode())
+    _write(folder / REQUEST_FILE, registry.to_json(study, request.selections).encode())
     summary = run_all(runs, store, jobs=jobs, progress=Progress(quiet=quiet))
     show_report(request, store, console, quiet=quiet)
     return summary
@@ -133,7 +128,7 @@ def studies_in(out: Path) -> Iterator[StudyRequest]:
 
 def _read_request(folder: Path) -> StudyRequest:
     file = folder / REQUEST_FILE
-    return StudyRequest(*selections_from_json(_read_text(file), str(file)), folder)
+    return StudyRequest(*registry.from_json(_read_text(file), str(file)), folder)
 
 
 def _read_text(file: Path) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.reports import recap_cells, recap_tables, scorecard
-from wanderlust.experiments.reports.figures.curves import Curves, curves_figure, mean_curves
+from wanderlust.experiments.reports.figures.curves import Curves, curves_figure, mean_curves, thinned
 from wanderlust.experiments.reports.figures.style import explorer_styles
 from wanderlust.experiments.reports.recap_cells import PAPER_SEEDS, AlternativeSetting, Cell, Numbers, Row
 from wanderlust.experiments.reports.report import Report
@@ -67,7 +67,7 @@ class Samples:
         self.discovery[cell].append(discovery)
         self.success[cell].append(success)
         self.learnt_at[cell].append(step_learnt(curves))
-        self.curves.setdefault(cell, []).append(_thinned(curves))
+        self.curves.setdefault(cell, []).append(curves[:, thinned(curves.shape[1], _CURVE_POINTS)].copy())
 
     def curves_csv(self) -> str:
         """Return the mean curves with the paper's interval, as CSV."""
@@ -87,13 +87,6 @@ class Samples:
                 by_discovery = probability_of_improvement(self.discovery[x], self.discovery[y])
                 lines.append([*x, y.algorithm, f"{by_discovery:.4f}", f"{by_success:.4f}"])
         return as_csv([*Cell._fields, "than", "probability_discovery", "probability_success"], lines)
-
-
-def _thinned(curves: FloatArray) -> FloatArray:
-    """Return at most `_CURVE_POINTS` points of a curve, evenly spaced, including the last one."""
-    length = curves.shape[1]
-    every = max(1, math.ceil(length / _CURVE_POINTS))
-    return curves[:, (length - 1) % every :: every].copy()
 
 
 @functools.cache

@@ -52,7 +52,8 @@ def group_by_environment(rows: Iterable[Row]) -> Iterator[tuple[str, list[tuple[
         yield environment, [(name, list(part)) for name, part in groupby(group, key=lambda row: scenario(row.cell))]
 
 
-def _row_texts(row: Row) -> list[str]:
+def row_texts(row: Row) -> list[str]:
+    """Return the columns `algorithm`, ours and the paper's discovery and success, `learnt`, `seeds` and the verdict."""
     ours, theirs = row.ours, row.theirs
     seeds = str(row.seeds) if row.seeds == row.planned else f"{row.seeds} of {row.planned}"
     return [
@@ -92,7 +93,7 @@ def rich_tables(rows: Iterable[Row], note: str) -> Iterator[Table]:
             table.add_section()
             table.add_row(f"[bold]{name}[/bold]")
             for row in scenario_rows:
-                *texts, verdict = _row_texts(row)
+                *texts, verdict = row_texts(row)
                 style = _VERDICT_STYLES[row.verdict]
                 table.add_row(*texts, f"[{style}]{verdict}[/{style}]")
         yield table
@@ -109,7 +110,7 @@ def as_markdown(rows: Iterable[Row], note: str) -> str:
             parts.append(f"## {world_title(environment)}, {name}\n")
             parts.append("| " + " | ".join(head or "verdict" for head in _HEADS) + " |")
             parts.append("|---|---:|---:|---:|---:|---:|---:|---|")
-            parts += ["| " + " | ".join(_row_texts(row)) + " |" for row in scenario_rows]
+            parts += ["| " + " | ".join(row_texts(row)) + " |" for row in scenario_rows]
             parts += ["", *(f"{text}\n" for text in alternative_setting_notes(scenario_rows))]
     return "\n".join(parts)
 

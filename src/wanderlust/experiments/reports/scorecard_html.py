@@ -8,18 +8,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from wanderlust.experiments.reports import claims as claims_module
+from wanderlust.experiments.reports import recap_tables
 from wanderlust.experiments.reports.claims import NOT_REPRODUCED, PARTLY, REPRODUCED, Claim
 from wanderlust.experiments.reports.known_differences import explain_difference
 from wanderlust.experiments.reports.recap_cells import Row
-from wanderlust.experiments.reports.recap_tables import (
-    DAGGER,
-    alternative_setting_notes,
-    group_by_environment,
-    scenario,
-    world_title,
-)
 from wanderlust.experiments.reports.scorecard import RULE, summary
-from wanderlust.experiments.reports.tables import format_percent
 from wanderlust.version import __version__
 
 _SYMBOLS = {"agrees": "✓", "differs": "✗", "not compared": "·", "no runs": "·"}
@@ -72,8 +65,8 @@ def as_html(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
         *_verdict_table(rows),
         *(_claim_table(claims) if claims else []),
     ]
-    for environment, scenarios in group_by_environment(rows):
-        parts.append(f'<h2 id="{escape(environment)}">{escape(world_title(environment))}</h2>')
+    for environment, scenarios in recap_tables.group_by_environment(rows):
+        parts.append(f'<h2 id="{escape(environment)}">{escape(recap_tables.world_title(environment))}</h2>')
         parts.append(f'<div class="wide"><table>{_head(_HEADS)}')
         for name, scenario_rows in scenarios:
             parts.append(f'<tbody><tr class="scenario"><th colspan="{len(_HEADS)}">{escape(name)}</th></tr>')
@@ -81,7 +74,7 @@ def as_html(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
             parts.append("</tbody>")
         parts.append("</table></div>")
         world_rows = [row for _, scenario_rows in scenarios for row in scenario_rows]
-        footnotes = (*alternative_setting_notes(world_rows), *_explanations(world_rows, note))
+        footnotes = (*recap_tables.alternative_setting_notes(world_rows), *_explanations(world_rows, note))
         parts += [f'<p class="rule">{escape(text)}</p>' for text in footnotes]
     parts += [f"<footer><p>wanderlust {escape(__version__)}</p></footer>", "</body>", "</html>"]
     return "\n".join(parts) + "\n"
@@ -90,7 +83,7 @@ def as_html(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
 def _explanations(rows: Iterable[Row], note: str) -> list[str]:
     """Return an explanation of each row that differs."""
     return [
-        f"{_SYMBOLS[row.verdict]} {row.cell.algorithm}, {scenario(row.cell)}: {explain_difference(row, note)}"
+        f"{_SYMBOLS['differs']} {row.cell.algorithm}, {recap_tables.scenario(row.cell)}: {explain_difference(row, note)}"
         for row in rows
         if row.verdict == "differs"
     ]
@@ -113,7 +106,7 @@ def _verdict_table(rows: list[Row]) -> list[str]:
         shares = "".join(
             f'<i style="width:{100 * counts[verdict] / counts.total():.1f}%"></i>' for verdict in ("agrees", "differs")
         )
-        name = f'<a href="#{escape(environment)}">{escape(world_title(environment))}</a>'
+        name = f'<a href="#{escape(environment)}">{escape(recap_tables.world_title(environment))}</a>'
         parts.append(f'<tr><td>{name}</td>{cells}<td><div class="bar">{shares}</div></td></tr>')
     return [*parts, "</tbody></table></div>"]
 
@@ -129,15 +122,7 @@ def _claim_table(claims: Sequence[Claim]) -> list[str]:
 
 
 def _table_row(row: Row) -> str:
-    ours, theirs = row.ours, row.theirs
-    texts = (
-        row.cell.algorithm,
-        format_percent(ours.discovery if ours else None, row.seeds),
-        format_percent(theirs.discovery if theirs else None),
-        format_percent(ours.success if ours else None, row.seeds),
-        format_percent(theirs.success if theirs else None),
-        str(row.seeds) if row.seeds == row.planned else f"{row.seeds} of {row.planned}",
-        f"{_SYMBOLS[row.verdict]} {row.verdict}{DAGGER if row.setting else ''}",
-    )
+    *numbers, _learnt, seeds, verdict = recap_tables.row_texts(row)
+    texts = (*numbers, seeds, f"{_SYMBOLS[row.verdict]} {verdict}")
     cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
     return f'<tr class="cell {row.verdict.replace(" ", "-")}">{cells}</tr>'

@@ -13,6 +13,7 @@ from wanderlust.experiments.reports.recap_tables import world_title
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.reports.statistics import Interval, Percent, paper_percent, wilson_interval
 from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table, format_percent
+from wanderlust.experiments.result import Result
 
 OPTIMAL_SUCCESS = 100.0 - 1e-6
 """Success, in percent, from which a policy is optimal, with a tolerance for rounding."""
@@ -38,11 +39,11 @@ class SeedGroup:
         self.curves: list[FloatArray] = []
         self.evenness: list[float] = []
 
-    def add(self, discovery: float, curves: FloatArray, visits: NDArray[np.int64], reachable: int) -> None:
-        """Add a run: discovery in percent, curves [(steps, discovery, success), evaluation], visits [state, action]."""
-        self.discovery.append(discovery)
-        self.curves.append(curves)
-        self.evenness.append(evenness(visits.sum(axis=1), reachable))
+    def add(self, result: Result) -> None:
+        """Add the result of a run."""
+        self.discovery.append(result.discovery)
+        self.curves.append(result.percent_curves)
+        self.evenness.append(evenness(result.visits.sum(axis=1), int(result.reachable)))
 
     @property
     def success(self) -> list[float]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import BoolArray, FloatArray
-from wanderlust.experiments.reports.figures.style import GREY, UNREACHABLE_COLOUR, add_legend, new_figure, styled
+from wanderlust.experiments.reports.figures.style import GREY, LIGHT_GREY, add_legend, new_figure, styled
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Layout
 from wanderlust.worlds.grid import MOVES
 
@@ -81,13 +81,13 @@ def _draw_panel(axes: Axes, panel: ValuePanel, layout: Layout) -> None:
     best = best_actions(panel.values) if panel.arrows else np.zeros(panel.values.shape, dtype=np.bool_)
     for state, (row, column) in enumerate(zip(layout.row, layout.column, strict=True)):
         is_wall = layout.kind[0, row, column] == CellKind.WALL
-        cell_colour = UNREACHABLE_COLOUR if is_wall else "none"
+        cell_colour = LIGHT_GREY if is_wall else "none"
         _draw_shape(axes, _SQUARE, row, column, facecolor=cell_colour, edgecolor=GREY, zorder=3)
         if is_wall:
             continue
         for action, (down, right) in enumerate(MOVES):
             value = float(panel.values[state, action])
-            colour = UNREACHABLE_COLOUR if np.isnan(value) else colours(0.85 * norm(value))
+            colour = LIGHT_GREY if np.isnan(value) else colours(0.85 * norm(value))
             corners = [(0.0, 0.0), *((0.5 * (right + s * down), 0.5 * (down + s * right)) for s in (-1, 1))]
             _draw_shape(axes, corners, row, column, facecolor=colour, edgecolor="white")
             text_colour = "white" if _is_dark(colour) else "black"

@@ -16,6 +16,7 @@ from wanderlust.experiments.reports.figures.style import (
     GREY,
     PAGE_WIDTH,
     add_legend,
+    draw_curve,
     explorer_styles,
     mark_empty,
     new_figure,
@@ -132,17 +133,7 @@ def msve_figure(title: str, panels: Mapping[str, Mapping[str, ErrorsOverTime]], 
                 continue
             steps, (mean, ci) = lines[explorer].steps, paper_curve(lines[explorer].errors)
             low, middle, high = (np.maximum(each, floor) for each in (mean - ci, mean, mean + ci))
-            axes.fill_between(steps, low, high, color=style.colour, alpha=0.15, linewidth=0)
-            every = max(1, len(steps) // 6)
-            (handles[explorer],) = axes.plot(
-                steps,
-                middle,
-                color=style.colour,
-                linestyle=style.dash,
-                marker=style.marker,
-                markevery=(rank * every // len(styles), every),
-                zorder=4 - rank / len(styles),
-            )
+            handles[explorer] = draw_curve(axes, steps, middle, (low, high), style, rank, len(styles))
         if not axes.get_lines():
             mark_empty(axes)
     row[0].set_ylabel("mean squared value error")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.reports.figures.style import (
     PAGE_WIDTH,
-    Style,
     add_legend,
+    draw_curve,
     explorer_styles,
     new_figure,
     styled,
@@ -18,10 +18,7 @@ from wanderlust.experiments.reports.figures.style import (
 from wanderlust.experiments.reports.statistics import paper_curve
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-_MARKERS_PER_LINE = 5
 
 
 @dataclass(frozen=True)
@@ -51,12 +48,9 @@ def comparison_figure(title: str, curves: Mapping[str, LearningCurves], *, note:
     handles: dict[str, object] = {}
     for rank, (explorer, style) in enumerate(styles.items()):
         steps = curves[explorer].steps
-        zorder = 3 + (len(styles) - rank) / len(styles)
         for name, axes in panels.items():
-            mean, ci = _mean_curve(curves[explorer], name)
-            if ci is not None:
-                axes.fill_between(steps, mean - ci, mean + ci, color=style.colour, alpha=0.15, linewidth=0, zorder=2)
-            handles[explorer] = _line(axes, steps, mean, style, rank, len(styles), zorder)
+            mean, interval = _mean_curve(curves[explorer], name)
+            handles[explorer] = draw_curve(axes, steps, mean, interval, style, rank, len(styles))
     for name, axes in panels.items():
         axes.set_title(name)
         axes.set_xlabel("step")
@@ -70,25 +64,10 @@ def comparison_figure(title: str, curves: Mapping[str, LearningCurves], *, note:
     return figure
 
 
-def _mean_curve(curves: LearningCurves, name: str) -> tuple[FloatArray, FloatArray | None]:
-    """Return the mean of a panel's measure, and its ±, None for the share of solved seeds."""
+def _mean_curve(curves: LearningCurves, name: str) -> tuple[FloatArray, tuple[FloatArray, FloatArray] | None]:
+    """Return the mean of a panel's measure, and its interval, None for the share of solved seeds."""
     if name.startswith("solved"):
         assert curves.solved is not None
         return 100.0 * curves.solved, None
-    return paper_curve(curves.returns if name.startswith("return") else curves.states)
-
-
-def _line(
-    axes: Axes, steps: FloatArray, mean: FloatArray, style: Style, rank: int, n_lines: int, zorder: float
-) -> object:
-    every = max(1, len(steps) // _MARKERS_PER_LINE)
-    (handle,) = axes.plot(
-        steps,
-        mean,
-        color=style.colour,
-        linestyle=style.dash,
-        marker=style.marker,
-        markevery=(rank * every // n_lines, every),
-        zorder=zorder,
-    )
-    return handle
+    mean, ci = paper_curve(curves.returns if name.startswith("return") else curves.states)
+    return mean, (mean - ci, mean + ci)

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.reports.figures.style import PAGE_WIDTH, Style, add_legend, mark_empty, new_figure, styled
+from wanderlust.experiments.reports.figures.style import (
+    PAGE_WIDTH,
+    Style,
+    add_legend,
+    draw_curve,
+    mark_empty,
+    new_figure,
+    styled,
+)
 from wanderlust.experiments.reports.statistics import paper_curve
 
 if TYPE_CHECKING:
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
 
 _MAX_POINTS = 100
 """More points would not be visible in a panel, and would make large files."""
-_MARKERS_PER_LINE = 5
+
 _LINEAR_THRESHOLD = 0.1
 """Percent below which a logarithmic axis is linear, to show zero and negative returns."""
 _MARGIN = 4.0
@@ -86,25 +94,12 @@ def _draw_lines(
     for rank, label in enumerate(styles):
         if label not in lines:
             continue
-        points = _thinned(len(lines[label].steps))
+        points = thinned(len(lines[label].steps), _MAX_POINTS)
         steps, (mean, ci) = lines[label].steps[points], getattr(lines[label], measure)
         mean, ci = mean[points], ci[points]
         if not np.isfinite(mean).any():
             continue
-        style = styles[label]
-        # The first line of the legend is drawn on top.
-        zorder = 3 + (len(styles) - rank) / len(styles)
-        axes.fill_between(steps, mean - ci, mean + ci, color=style.colour, alpha=0.15, linewidth=0, zorder=zorder - 1)
-        every = max(1, len(steps) // _MARKERS_PER_LINE)
-        (handles[label],) = axes.plot(
-            steps,
-            mean,
-            color=style.colour,
-            linestyle=style.dash,
-            marker=style.marker,
-            markevery=(rank * every // len(styles), every),
-            zorder=zorder,
-        )
+        handles[label] = draw_curve(axes, steps, mean, (mean - ci, mean + ci), styles[label], rank, len(styles))
     if not handles:
         mark_empty(axes)
     return handles
@@ -120,7 +115,7 @@ def _set_limits(row: Sequence[Axes], *, log_scale: bool) -> None:
         row[0].set_ylim(lowest - _MARGIN, 100.0 + _MARGIN)
 
 
-def _thinned(length: int) -> slice:
-    """Return a slice of at most `_MAX_POINTS` points, including the last one."""
-    every = -(-length // _MAX_POINTS)
+def thinned(length: int, max_points: int) -> slice:
+    """Return a slice of at most `max_points` evenly spaced points, including the last one."""
+    every = max(1, -(-length // max_points))
     return slice((length - 1) % every, None, every)

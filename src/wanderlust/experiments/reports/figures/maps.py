@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.core.mdp import BoolArray
-from wanderlust.experiments.reports.figures.style import (
-    GREY,
-    UNREACHABLE_COLOUR,
-    add_legend,
-    mark_empty,
-    new_figure,
-    styled,
-)
+from wanderlust.experiments.reports.figures.style import GREY, LIGHT_GREY, add_legend, mark_empty, new_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,21 +68,17 @@ def _draw_row(figure: Figure, axes: Sequence[Axes], maps: Sequence[CountMap]) ->
 
 
 def _draw_map(axes: Axes, count_map: CountMap, norm: Any) -> Any:
+    from matplotlib.colors import ListedColormap
+
     rows, columns = count_map.counts.shape
     axes.set_facecolor("white")
     unreachable = count_map.unreachable & (count_map.counts == 0)
     visited = np.ma.masked_where(count_map.counts == 0, count_map.counts)
     image = axes.imshow(visited, cmap="viridis", norm=norm, interpolation="nearest", aspect="equal")
     grey = np.ma.masked_where(~unreachable, np.ones(unreachable.shape))
-    axes.imshow(grey, cmap=_single_colour_map(UNREACHABLE_COLOUR), interpolation="nearest", aspect="equal")
+    axes.imshow(grey, cmap=ListedColormap([LIGHT_GREY]), interpolation="nearest", aspect="equal")
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
     return image
-
-
-def _single_colour_map(colour: str) -> Any:
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap([colour])
 
 
 def _legend_handles(maps: Sequence[CountMap]) -> dict[str, Any]:
@@ -100,5 +89,5 @@ def _legend_handles(maps: Sequence[CountMap]) -> dict[str, Any]:
     if any(((each.counts == 0) & ~each.unreachable).any() for each in maps):
         handles["not visited"] = Patch(facecolor="white", edgecolor=GREY, linewidth=0.6)
     if any(((each.counts == 0) & each.unreachable).any() for each in maps):
-        handles["unreachable"] = Patch(facecolor=UNREACHABLE_COLOUR, edgecolor=GREY, linewidth=0.6)
+        handles["unreachable"] = Patch(facecolor=LIGHT_GREY, edgecolor=GREY, linewidth=0.6)
     return handles

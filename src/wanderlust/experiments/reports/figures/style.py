@@ -14,6 +14,10 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
+from numpy.typing import NDArray
+
+from wanderlust.core.mdp import FloatArray
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -56,9 +60,10 @@ PAGE_WIDTH = 10.0
 SMALL_FONT = 7.0
 """Font size of tick labels and notes, in points."""
 GREY = "#6e6e6e"
-UNREACHABLE_COLOUR = "#b8b8b8"
+LIGHT_GREY = "#b8b8b8"
 """The colour of cells that cannot be reached."""
 
+_MARKERS_PER_LINE = 5
 _CHARS_PER_INCH, _SMALL_CHARS_PER_INCH = 17.0, 19.0
 """Approximate number of characters per inch in a legend, and in a note."""
 _HANDLE_CHARS = 9
@@ -167,6 +172,28 @@ def add_legend(figure: Figure, handles: Mapping[str, Any], note: str) -> None:
         title_fontsize=SMALL_FONT,
     )
     legend.get_title().set_color(GREY)
+
+
+def draw_curve(
+    axes: Axes,
+    steps: NDArray[Any],
+    mean: FloatArray,
+    interval: tuple[FloatArray, FloatArray] | None,
+    style: Style,
+    rank: int,
+    n_lines: int,
+) -> object:
+    """Draw curve `rank` of `n_lines` with its interval (low, high); return the legend handle.
+
+    The first curve is drawn on top; the markers of different curves are at different steps.
+    """
+    zorder = 4 - rank / n_lines
+    if interval is not None:
+        axes.fill_between(steps, *interval, color=style.colour, alpha=0.15, linewidth=0, zorder=zorder - 1)
+    every = max(1, len(steps) // _MARKERS_PER_LINE)
+    line_style: dict[str, Any] = {"color": style.colour, "linestyle": style.dash, "marker": style.marker}
+    (handle,) = axes.plot(steps, mean, markevery=(rank * every // n_lines, every), zorder=zorder, **line_style)
+    return handle
 
 
 def mark_empty(axes: Axes) -> None:
