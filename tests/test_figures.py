@@ -255,10 +255,10 @@ def test_a_power_law_is_recovered():
     from scipy.stats import linregress, t
 
     fit = linregress(np.log(x), y)
-    found = power_law(x, y)
-    assert found.exponent.estimate == pytest.approx(fit.slope)
-    assert found.exponent.high - fit.slope == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
-    assert found.exponent.estimate - found.exponent.low == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
+    law = power_law(x, y)
+    assert law.exponent.estimate == pytest.approx(fit.slope)
+    assert law.exponent.high - fit.slope == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
+    assert law.exponent.estimate - law.exponent.low == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
     for bad in (([1, 2], [1, 2]), ([2, 2, 2], [1, 2, 3]), ([1, 2, 3], [1, 2])):
         with pytest.raises(InvalidSetting, match="at least three points"):
             power_law(*bad)

@@ -83,7 +83,7 @@ def as_html(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
 def _explanations(rows: Iterable[Row], note: str) -> list[str]:
     """Return an explanation of each row that differs."""
     return [
-        f"{_SYMBOLS['differs']} {row.cell.algorithm}, {recap_tables.scenario(row.cell)}: {explain_difference(row, note)}"
+        f"✗ {row.cell.algorithm}, {recap_tables.scenario(row.cell)}: {explain_difference(row, note)}"
         for row in rows
         if row.verdict == "differs"
     ]
