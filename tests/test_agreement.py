@@ -1,9 +1,8 @@
-"""Our results against the paper's recap tables: nine algorithms, three worlds, twenty seeds.
+"""Our results compared with the paper's recap tables: nine algorithms, three worlds, twenty seeds.
 
-A row agrees if both its numbers, discovery and success, differ by no more than 2.58 standard errors of the
-difference (99 %) and half a point, since the paper rounds. Of 27 rows a few may miss by chance alone: with
-twenty seeds, two samples of "finds the treasure or not" can lie far apart. Where chance has a closed form, more
-seeds are compared with that.
+A row agrees if both its numbers, discovery and success, differ by at most 2.58 standard errors of the difference (99 %)
+plus half a point for rounding. A few of 27 rows may differ by chance: with twenty seeds, two samples of a binary
+outcome can be far apart. Where the probability has a closed form, more seeds are compared with that.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from wanderlust.core.planning import optimal_values, reachable_states
 RECAP = Path(__file__).parent / "data" / "recap_tables.csv"
 WORLDS = ("toy", "prison", "deep-gridworld")
 SEEDS = range(1, 21)
-OURS = ("vv-ucb", "vv-count")
+VV_EXPLORERS = ("vv-ucb", "vv-count")
 
 
 class Percent(NamedTuple):
@@ -49,7 +48,7 @@ class Row(NamedTuple):
 
 
 def paper_rows() -> dict[tuple[str, str], Row]:
-    """Return the paper's rows of our worlds by (world, explorer): zero initialisation, short horizon."""
+    """Return the paper's rows of these worlds by (world, explorer): zero initialization, short horizon."""
     with RECAP.open(newline="") as file:
         rows = list(csv.DictReader(file))
     return {
@@ -64,16 +63,16 @@ def paper_rows() -> dict[tuple[str, str], Row]:
 
 @functools.cache
 def optimum(name: str) -> tuple[int, float]:
-    """Return how many states can be reached, and the best return."""
+    """Return the number of reachable states, and the optimal return."""
     mdp = wl.make_world(name).mdp
     return int(reachable_states(mdp).sum()), float(mdp.start @ optimal_values(mdp).v)
 
 
 def final_percent(name: str, explorer: str, preset: str, seed: int) -> tuple[float, float]:
-    """Train once; return the share of states discovered and of the best return reached, at the end."""
+    """Train once; return the final discovery and success, in percent."""
     record = wl.train(name, explorer, seed=seed, preset=preset)
-    n_reachable, best = optimum(name)
-    return 100.0 * (record.first_visit >= 0).sum() / n_reachable, 100.0 * record.returns[-1] / best
+    n_reachable, optimal_return = optimum(name)
+    return 100.0 * (record.first_visit >= 0).sum() / n_reachable, 100.0 * record.returns[-1] / optimal_return
 
 
 @functools.cache
@@ -87,9 +86,9 @@ def our_row(name: str, explorer: str, preset: str) -> Row:
 def comparison(theirs: dict[tuple[str, str], Row], ours: dict[tuple[str, str], Row]) -> str:
     lines = [f"{'':<32}{'discovery: paper':>16}  {'ours':>14}   {'success: paper':>14}  {'ours':>14}"]
     for (name, explorer), paper in theirs.items():
-        mine = ours[name, explorer]
-        verdict = "" if mine.agrees(paper) else "  <- differs"
-        numbers = f"{paper.discovery}  {mine.discovery}   {paper.success}  {mine.success}"
+        row = ours[name, explorer]
+        verdict = "" if row.agrees(paper) else "  <- differs"
+        numbers = f"{paper.discovery}  {row.discovery}   {paper.success}  {row.success}"
         lines.append(f"{name:<16}{explorer:<16}  {numbers}{verdict}")
     return "\n".join(lines)
 
@@ -103,19 +102,19 @@ def test_the_recap_tables_of_three_worlds():
         pytest.fail(f"{agreeing} of 27 rows agree:\n{comparison(theirs, ours)}", pytrace=False)
 
 
-def test_the_random_policy_finds_the_treasure_as_often_as_it_must():
-    """The paper has 45 % of 20 seeds, our first 20 have more; the truth lies between, and more seeds are at it."""
+def test_the_random_policy_finds_the_treasure_with_the_exact_probability():
+    """The paper has 45 % of 20 seeds, our first 20 seeds have more; 400 seeds agree with the exact probability."""
     world = wl.make_world("toy")
     settings = world.defaults
     treasure = int(world.mdp.terminal.any(axis=(1, 2)).argmax())
-    here, found = world.mdp.start.copy(), 0.0
+    distribution, p_found = world.mdp.start.copy(), 0.0
     for _ in range(settings.horizon - 1):
-        onward = np.zeros_like(here)
-        np.add.at(onward, world.mdp.next_state[:, :, 0], here[:, None] / world.n_actions)
-        found += onward[treasure]
-        onward[treasure] = 0.0
-        here = onward
-    expected = 1.0 - (1.0 - found) ** (settings.budget // settings.horizon)
+        next_distribution = np.zeros_like(distribution)
+        np.add.at(next_distribution, world.mdp.next_state[:, :, 0], distribution[:, None] / world.n_actions)
+        p_found += next_distribution[treasure]
+        next_distribution[treasure] = 0.0
+        distribution = next_distribution
+    expected = 1.0 - (1.0 - p_found) ** (settings.budget // settings.horizon)
     seeds = range(1, 401)
     finds = [final_percent("toy", "random", "as_published_code", seed)[1] > 99.9 for seed in seeds]
     error = math.sqrt(expected * (1.0 - expected) / len(seeds))
@@ -123,9 +122,9 @@ def test_the_random_policy_finds_the_treasure_as_often_as_it_must():
 
 
 @pytest.mark.parametrize("preset", ["as_published_code", "as_written"])
-@pytest.mark.parametrize("explorer", OURS)
+@pytest.mark.parametrize("explorer", VV_EXPLORERS)
 @pytest.mark.parametrize("name", WORLDS)
-def test_long_term_visitation_always_finds_everything(name, explorer, preset):
+def test_vv_always_discovers_all_states_and_learns_an_optimal_policy(name, explorer, preset):
     row = our_row(name, explorer, preset)
     for percent in row:
         assert percent.mean == pytest.approx(100.0, abs=1e-9), str(row)

@@ -200,7 +200,7 @@ def test_video_as_mp4_and_events_for_tensorboard(run_cli, here):
 def stored(folder):
     """Return all results of a folder by key."""
     problems = []
-    found = {each.run.key: each.result for each in Store(folder).all(problems)}
+    found = {each.run.key: each.result for each in Store(folder).load_all(problems)}
     assert not problems
     return found
 
@@ -218,7 +218,7 @@ def test_compare_ranks_explorers_and_resumes(run_cli, here):
     assert len(before) == 6
     code, again, progress = run_cli(*words, "--jobs", 1)
     assert code == 0
-    assert "0 runs to make, 6 are stored already" in progress
+    assert "0 runs to execute, 6 already stored" in progress
     assert {file.name: file.stat().st_mtime_ns for file in (folder / "runs").iterdir()} == before
     assert output.splitlines()[:8] == again.splitlines()[:8]
     lines = read_csv(folder / "comparison.csv")
@@ -229,7 +229,7 @@ def test_compare_ranks_explorers_and_resumes(run_cli, here):
 def test_processes_and_threads_give_equal_results(run_cli, here, monkeypatch):
     words = ("compare", "my_envs:make_env", "--explorers", "vv-ucb", "--seeds", 2, "--steps", 300, "--quiet")
     assert run_cli(*words, "--jobs", 1, "--out", "one")[0] == 0
-    monkeypatch.setattr(runner, "WORTH_PROCESSES", 0.0)
+    monkeypatch.setattr(runner, "MIN_SECONDS_FOR_PROCESSES", 0.0)
     assert run_cli(*words, "--jobs", 2, "--out", "two")[0] == 0
     one, two = stored("one"), stored("two")
     assert one.keys() == two.keys()
@@ -254,7 +254,7 @@ def test_a_failed_run_is_reported_and_stops_no_other(here):
     done = subprocess.run([*command, "--steps", "500"], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.count("step failed") == 1
-    assert "again: wanderlust run" in done.stderr
+    assert "repeat: wanderlust run" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -272,7 +272,7 @@ def test_user_defined_explorer(here):
     done = subprocess.run([*command, *words], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "mine:Mine" in done.stdout
-    (run,) = [each.run for each in Store("results/compare-toy").all([])]
+    (run,) = [each.run for each in Store("results/compare-toy").load_all([])]
     assert run.settings["scale"] == 2.0
 
 
@@ -542,7 +542,7 @@ def test_result_of_a_run_in_an_environment(run_cli):
     result = run.train()
     assert result.steps.tolist() == [100, 200, 300, 400]
     assert result.visits.sum() == 400
-    assert result.discovered[-1] == result.found == (result.visits.sum(axis=1) > 0).sum()
+    assert result.discovered[-1] == result.n_discovered == (result.visits.sum(axis=1) > 0).sum()
     assert result.rewards[:, :2].sum(axis=0)[1] == 400
     assert result.episodes[:, 1].sum() <= 400
     assert result.episodes[:, 2].sum() == result.rewards[result.rewards[:, 0] == 1, 1].sum()
@@ -554,5 +554,5 @@ def test_result_of_a_run_in_an_environment(run_cli):
     (entry,) = json.loads(Path("stored/runs.json").read_text())
     assert entry["success_percent"] is None
     assert entry["states_reachable"] is None
-    assert entry["states_discovered"] == result.found
+    assert entry["states_discovered"] == result.n_discovered
     assert entry["kind"] == "environment"

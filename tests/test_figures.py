@@ -1,4 +1,4 @@
-"""Figures: drawn from real runs in every format, alike each time, complete, and told apart by everybody."""
+"""Figures: drawn from runs in every format, reproducible, complete, and distinguishable without colour vision."""
 
 import csv
 import io
@@ -20,25 +20,25 @@ from rich.console import Console
 
 import wanderlust as wl
 from wanderlust.core.errors import InvalidSetting
-from wanderlust.experiments.paper.registry import EXPLORERS, Choice, find_study
-from wanderlust.experiments.paper.reproduce import note_on, reproduce, show_report, studies_in, write_scorecard
+from wanderlust.experiments.paper.registry import EXPLORERS, StudySelection, find_study
+from wanderlust.experiments.paper.reproduce import report_note, reproduce, show_report, studies_in, write_scorecard
+from wanderlust.experiments.reports.figures.action_values import ValuePanel, action_values_figure, best_actions
 from wanderlust.experiments.reports.figures.chain import CountsOverTime, ErrorsOverTime, counts_figure, msve_figure
 from wanderlust.experiments.reports.figures.curves import curves_figure, mean_curves
 from wanderlust.experiments.reports.figures.files import FORMATS, as_files
 from wanderlust.experiments.reports.figures.maps import CountMap, maps_figure
-from wanderlust.experiments.reports.figures.scaling import Complexity, epsilon_figure, scaling_figure
-from wanderlust.experiments.reports.figures.style import shades_of, styles_of
-from wanderlust.experiments.reports.figures.triangles import ValuePanel, best_actions, toy_figure
+from wanderlust.experiments.reports.figures.scaling import SampleComplexity, epsilon_figure, scaling_figure
+from wanderlust.experiments.reports.figures.style import explorer_styles, shaded_styles
 from wanderlust.experiments.reports.statistics import power_law
 from wanderlust.experiments.store import Store
 
 SOURCES = str(Path(wl.__file__).parents[1])
-ASKED = {
-    "recap": Choice(worlds=("toy", "prison"), explorers=("vv-ucb", "ucb1", "random"), seeds=2),
-    "visit-maps": Choice(worlds=("prison",), explorers=("vv-ucb", "ucb1")),
-    "gamma-w": Choice(explorers=("vv-count",), seeds=1),
-    "stochastic": Choice(worlds=("noisy-toy",), explorers=("vv-ucb", "ucb1"), seeds=2),
-    "memory": Choice(worlds=("toy",), explorers=("vv-ucb", "epsilon-greedy"), seeds=2),
+SELECTIONS = {
+    "recap": StudySelection(worlds=("toy", "prison"), explorers=("vv-ucb", "ucb1", "random"), seeds=2),
+    "visit-maps": StudySelection(worlds=("prison",), explorers=("vv-ucb", "ucb1")),
+    "gamma-w": StudySelection(explorers=("vv-count",), seeds=1),
+    "stochastic": StudySelection(worlds=("noisy-toy",), explorers=("vv-ucb", "ucb1"), seeds=2),
+    "memory": StudySelection(worlds=("toy",), explorers=("vv-ucb", "epsilon-greedy"), seeds=2),
 }
 FIGURES = {
     "recap": {"curves-toy", "curves-prison"},
@@ -49,15 +49,15 @@ FIGURES = {
 }
 
 
-def asked_in(folder, name):
-    """Return what was asked for of a study."""
-    return next(asked for asked in studies_in(folder) if asked.study.id == name)
+def request_in(folder, name):
+    """Return the request of a study."""
+    return next(request for request in studies_in(folder) if request.study.id == name)
 
 
 def figures_of(folder, name):
-    """Return what draws each figure of a study."""
-    asked = asked_in(folder, name)
-    return asked.study.report(asked.runs, Store(folder).each(asked.runs, []), note_on(asked)).figures
+    """Return the functions that draw the figures of a study."""
+    request = request_in(folder, name)
+    return request.study.report(request.runs, Store(folder).load_many(request.runs, []), report_note(request)).figures
 
 
 def texts(figure):
@@ -65,12 +65,12 @@ def texts(figure):
 
 
 def assert_complete(figure):
-    """Every panel has something in it, and no text leaves the page."""
+    """Check that no panel is empty, and that all text is inside the page."""
     figure.draw_without_rendering()
     for axes in figure.axes:
         if axes.axison:
-            shown = [*axes.get_lines(), *axes.get_images(), *axes.collections, *axes.patches, *axes.texts]
-            assert shown, axes.get_title()
+            artists = [*axes.get_lines(), *axes.get_images(), *axes.collections, *axes.patches, *axes.texts]
+            assert artists, axes.get_title()
         for line in axes.get_lines():
             data = np.asarray(line.get_ydata(), dtype=float)
             assert not len(data) or np.isfinite(data).any(), axes.get_title()
@@ -83,7 +83,7 @@ def assert_complete(figure):
 
 
 def check_files(files):
-    """The three formats can be read, and are no blank pages."""
+    """Check that the three formats are valid and not blank."""
     assert tuple(files) == FORMATS
     pixels = imread(io.BytesIO(files["png"]))
     assert pixels[..., :3].std() > 0.02
@@ -95,23 +95,23 @@ def check_files(files):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder in which all studies were carried out, with few runs."""
+    """A folder with the results of several studies, with few runs."""
     folder = tmp_path_factory.mktemp("results")
-    for name, choice in ASKED.items():
-        reproduce(find_study(name), choice, folder, jobs=1, quiet=True, console=Console(file=io.StringIO()))
+    for name, selection in SELECTIONS.items():
+        reproduce(find_study(name), selection, folder, jobs=1, quiet=True, console=Console(file=io.StringIO()))
     write_scorecard(folder, "", Console(file=io.StringIO()))
     return folder
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", SELECTIONS)
 def test_a_study_writes_its_figures(folder, name):
     assert {file.stem for file in (folder / name).glob("*.png")} == FIGURES[name]
     for figure in FIGURES[name]:
         check_files({form: (folder / name / f"{figure}.{form}").read_bytes() for form in FORMATS})
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_nothing_is_empty_or_leaves_the_page(folder, name):
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_no_panel_is_empty_and_all_text_is_inside_the_page(folder, name):
     for draw in figures_of(folder, name).values():
         assert_complete(draw())
 
@@ -120,11 +120,11 @@ def test_nothing_is_empty_or_leaves_the_page(folder, name):
 def test_the_same_runs_give_the_same_bytes(folder, name):
     written = {file.name: file.read_bytes() for file in (folder / name).iterdir()}
     with matplotlib.rc_context({"font.size": 30, "savefig.dpi": 17, "svg.hashsalt": None}):
-        show_report(asked_in(folder, name), Store(folder), Console(file=io.StringIO()), quiet=True)
+        show_report(request_in(folder, name), Store(folder), Console(file=io.StringIO()), quiet=True)
     assert {file.name: file.read_bytes() for file in (folder / name).iterdir()} == written
 
 
-def test_curves_show_what_the_tables_say(folder):
+def test_curves_show_the_numbers_of_the_tables(folder):
     figure = figures_of(folder, "recap")["curves-toy"]()
     with (folder / "recap" / "curves.csv").open(encoding="utf-8", newline="") as file:
         lines = [line for line in csv.DictReader(file) if line["environment"] == "toy"]
@@ -136,22 +136,22 @@ def test_curves_show_what_the_tables_say(folder):
     ]
     scenario = [line for line in lines if (line["initialization"], line["horizon"]) == ("zero", "short")]
     for row, measure in enumerate(("discovery_mean", "success_mean")):
-        drawn = figure.axes[4 * row].get_lines()
-        for line, explorer in zip(drawn, ("vv-ucb", "ucb1", "random"), strict=True):
+        curves = figure.axes[4 * row].get_lines()
+        for line, explorer in zip(curves, ("vv-ucb", "ucb1", "random"), strict=True):
             expected = [float(each[measure]) for each in scenario if each["algorithm"] == explorer]
             np.testing.assert_allclose(line.get_ydata(), expected, atol=1e-4)
-            assert line.get_color() == styles_of([explorer])[explorer].colour
+            assert line.get_color() == explorer_styles([explorer])[explorer].colour
 
 
-def test_every_column_is_there_though_runs_are_missing(folder):
-    asked = asked_in(folder, "recap")
-    few = [run for run in asked.runs if run.world == "toy" and run.settings["initial"] == "zero"]
-    report = asked.study.report(asked.runs, Store(folder).each(few, []), "")
+def test_columns_without_runs_are_drawn_empty(folder):
+    request = request_in(folder, "recap")
+    few = [run for run in request.runs if run.world == "toy" and run.settings["initial"] == "zero"]
+    report = request.study.report(request.runs, Store(folder).load_many(few, []), "")
     assert list(report.figures) == ["curves-toy"]
     figure = report.figures["curves-toy"]()
     assert sum(text == "no runs" for axes in figure.axes for text in (t.get_text() for t in axes.texts)) == 4
     assert_complete(figure)
-    assert asked.study.report(asked.runs, iter(()), "").figures == {}
+    assert request.study.report(request.runs, iter(()), "").figures == {}
 
 
 def test_the_page_has_a_row_for_each_cell(folder):
@@ -172,7 +172,7 @@ def test_the_page_has_a_row_for_each_cell(folder):
 
 
 class Reader(HTMLParser):
-    """Reads the rows of cells, and sees that what is opened is closed."""
+    """Reads the rows of cells, and checks that all tags are closed."""
 
     def __init__(self):
         super().__init__()
@@ -197,42 +197,42 @@ class Reader(HTMLParser):
             self.rows[-1][-1] += data
 
 
-def test_every_explorer_has_a_style_of_its_own():
-    styles = styles_of([*reversed(EXPLORERS), "my:Own", "fading", "another"])
+def test_every_explorer_has_its_own_style():
+    styles = explorer_styles([*reversed(EXPLORERS), "my:Own", "fading", "another"])
     assert tuple(styles)[:9] == EXPLORERS
     assert len({styles[name].marker for name in EXPLORERS}) == 9
     assert len({style.colour for style in styles.values()}) == 12
-    assert styles_of(["fading"])["fading"] == styles_of(["fading", "vv-ucb"])["fading"]
-    many = styles_of(f"own {i}" for i in range(40))
+    assert explorer_styles(["fading"])["fading"] == explorer_styles(["fading", "vv-ucb"])["fading"]
+    many = explorer_styles(f"own {i}" for i in range(40))
     assert len(many) == 40
     assert len(set(many.values())) == 15
-    assert len({style.colour for style in shades_of([str(i) for i in range(12)]).values()}) == 12
+    assert len({style.colour for style in shaded_styles([str(i) for i in range(12)]).values()}) == 12
 
 
-SIGHT = {
-    "usual": np.eye(3),
+COLOUR_VISION = {
+    "normal": np.eye(3),
     # Machado, Oliveira and Fernandes (2009), for linear RGB.
-    "no red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "no green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
 }
 
 
-@pytest.mark.parametrize("sight", SIGHT)
-def test_people_who_confuse_colours_tell_the_explorers_apart(sight):
-    linear = np.array([to_rgb(style.colour) for style in styles_of(EXPLORERS).values()]) ** 2.2
-    seen = np.clip(linear @ np.array(SIGHT[sight]).T, 0, 1) ** (1 / 2.2)
-    nearest = min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2))
-    assert nearest > 0.15
+@pytest.mark.parametrize("vision", COLOUR_VISION)
+def test_colours_are_distinguishable_with_colour_vision_deficiency(vision):
+    linear = np.array([to_rgb(style.colour) for style in explorer_styles(EXPLORERS).values()]) ** 2.2
+    perceived = np.clip(linear @ np.array(COLOUR_VISION[vision]).T, 0, 1) ** (1 / 2.2)
+    smallest_distance = min(np.linalg.norm(a - b) for a, b in itertools.combinations(perceived, 2))
+    assert smallest_distance > 0.15
 
 
-def test_nothing_is_imported_before_something_is_drawn():
+def test_matplotlib_is_not_imported_before_a_figure_is_drawn():
     script = (
         "import sys, wanderlust.experiments.paper.reproduce\n"
-        "from wanderlust.experiments.paper.registry import Choice, find_study, study_names\n"
-        "from wanderlust.experiments.reports.figures import chain, scaling, triangles\n"
+        "from wanderlust.experiments.paper.registry import StudySelection, find_study, study_names\n"
+        "from wanderlust.experiments.reports.figures import action_values, chain, scaling\n"
         "for name in study_names():\n"
         "    study = find_study(name)\n"
-        "    study.report(study.runs(Choice(quick=True)), iter(()), '')\n"
+        "    study.report(study.runs(StudySelection(quick=True)), iter(()), '')\n"
         "assert not any(name.startswith('matplotlib') for name in sys.modules)\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCES, os.environ.get("PYTHONPATH", "")])}
@@ -244,10 +244,10 @@ SIZES = np.arange(5.0, 20.0, 2.0)
 
 def growth(exponent, *, limit=np.inf, seeds=4):
     steps = 3.0 * SIZES[:, None] ** exponent * np.exp(0.1 * np.random.default_rng(1).normal(size=(len(SIZES), seeds)))
-    return Complexity(SIZES, np.minimum(steps, limit), steps < limit)
+    return SampleComplexity(SIZES, np.minimum(steps, limit), steps < limit)
 
 
-def test_a_power_law_is_found_again():
+def test_a_power_law_is_recovered():
     exact = power_law([2, 4, 8, 16], np.log(5.0 * np.array([2, 4, 8, 16]) ** 2.5))
     assert exact.exponent == pytest.approx((2.5, 2.5, 2.5))
     assert exact.factor == pytest.approx(5.0)
@@ -255,51 +255,51 @@ def test_a_power_law_is_found_again():
     from scipy.stats import linregress, t
 
     fit = linregress(np.log(x), y)
-    found = power_law(x, y)
-    assert found.exponent.estimate == pytest.approx(fit.slope)
-    assert found.exponent.high - fit.slope == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
-    assert found.exponent.estimate - found.exponent.low == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
+    law = power_law(x, y)
+    assert law.exponent.estimate == pytest.approx(fit.slope)
+    assert law.exponent.high - fit.slope == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
+    assert law.exponent.estimate - law.exponent.low == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
     for bad in (([1, 2], [1, 2]), ([2, 2, 2], [1, 2, 3]), ([1, 2, 3], [1, 2])):
         with pytest.raises(InvalidSetting, match="at least three points"):
             power_law(*bad)
 
 
-def test_what_did_not_learn_is_open_and_not_fitted():
+def test_incomplete_points_have_open_markers_and_are_not_fitted():
     steps = np.array([[10.0, 10.0], [20.0, 40.0], [50.0, 99.0], [99.0, 99.0], [np.nan, np.nan]])
     learnt = np.array([[True, True], [True, True], [True, False], [False, False], [False, False]])
-    runs = Complexity(np.array([2.0, 4.0, 8.0, 16.0, 32.0]), steps, learnt)
+    runs = SampleComplexity(np.array([2.0, 4.0, 8.0, 16.0, 32.0]), steps, learnt)
     assert runs.complete.tolist() == [True, True, False, False, False]
     np.testing.assert_array_equal(runs.means()[0], [10.0, 30.0, 50.0, np.nan, np.nan])
     assert runs.fit() is None
     figure = scaling_figure("Growth", {"": {"vv-ucb": runs}}, x_name="N", y_name="steps", limit=99.0)
-    marks = {
+    points = {
         line.get_markerfacecolor(): [tuple(point) for point in line.get_xydata()]
         for line in figure.axes[0].get_lines()
         if line.get_linestyle() == "None" and line.get_marker() == "o"
     }
-    colour = styles_of(["vv-ucb"])["vv-ucb"].colour
-    assert marks[colour] == [(2.0, 10.0), (4.0, 30.0)]
-    assert marks["white"] == [(8.0, 50.0), (16.0, 99.0)]
+    colour = explorer_styles(["vv-ucb"])["vv-ucb"].colour
+    assert points[colour] == [(2.0, 10.0), (4.0, 30.0)]
+    assert points["white"] == [(8.0, 50.0), (16.0, 99.0)]
     with pytest.raises(InvalidSetting, match=r"\[point, seed\]"):
-        Complexity(SIZES, steps, learnt)
+        SampleComplexity(SIZES, steps, learnt)
 
 
-def test_the_figure_of_growth():
+def test_the_scaling_figure():
     lines = {"vv-ucb": growth(2.5), "bootstrapped": growth(3.0, limit=5000.0), "my:Own": growth(4.0, limit=200.0)}
     figure = scaling_figure("Growth", {"a": lines, "b": lines}, x_name="N", y_name="steps", limit=5000.0, note="QUICK")
     assert_complete(figure)
-    shown = {text.get_text() for text in figure.axes[1].get_legend().get_texts()}
+    labels = {text.get_text() for text in figure.axes[1].get_legend().get_texts()}
     fit = growth(2.5).fit().exponent
-    assert f"vv-ucb  $N^{{{fit.estimate:.2f}}}$ [{fit.low:.2f}, {fit.high:.2f}]" in shown
+    assert f"vv-ucb  $N^{{{fit.estimate:.2f}}}$ [{fit.low:.2f}, {fit.high:.2f}]" in labels
     assert fit.low < 2.5 < fit.high
-    assert "my:Own  –" in shown
+    assert "my:Own  –" in labels
     assert "QUICK" in texts(figure)
     check_files(as_files(lambda: figure))
 
 
-def test_the_figure_of_accuracies():
+def test_the_epsilon_figure():
     steps = np.full((4, 3), 100.0) * np.arange(4, 0, -1)[:, None]
-    runs = Complexity(np.array([0.0, 1e-22, 1e-11, 1e-5]), steps, np.ones((4, 3), dtype=bool))
+    runs = SampleComplexity(np.array([0.0, 1e-22, 1e-11, 1e-5]), steps, np.ones((4, 3), dtype=bool))
     figure = epsilon_figure("ε", {"N = 27": {"vv-ucb": runs}, "N = 55": {}}, y_name="steps", limit=1000.0)
     assert_complete(figure)
     assert {"0", "$10^{-22}$", "$10^{-5}$", "no runs"} <= texts(figure)
@@ -329,14 +329,15 @@ def test_the_figure_of_the_toy_example():
     values[8] = np.nan
     values[0] = [500.0, -1.0, 500.0, 0.001]
     rows = {"terminal": [ValuePanel("counts", values, arrows=False), ValuePanel("ucb1", values)], "not": []}
-    figure = toy_figure("Toy", rows, layout)
+    figure = action_values_figure("Toy", rows, layout)
     assert_complete(figure)
     counts, ucb1 = ([text.get_text() for text in axes.texts] for axes in figure.axes[:2])
     assert {"500", "-1", "1e-03", "S", "P", "2"} <= set(counts)
-    assert (counts.count(""), ucb1.count("")) == (0, 2 + 6)  # Two in the tie, none where all or nothing is alike.
+    # Two arrows for a tie, none where all values are equal or NaN.
+    assert (counts.count(""), ucb1.count("")) == (0, 2 + 6)
     check_files(as_files(lambda: figure))
     with pytest.raises(InvalidSetting, match="9 states, 4 actions"):
-        toy_figure("Toy", {"": [ValuePanel("x", np.zeros((4, 9)))]}, layout)
+        action_values_figure("Toy", {"": [ValuePanel("x", np.zeros((4, 9)))]}, layout)
 
 
 def test_best_actions():
@@ -344,23 +345,23 @@ def test_best_actions():
     assert best.tolist() == [[False, True, True, False], [False] * 4, [False, False, False, True]]
 
 
-def test_a_map_tells_closed_from_never_visited():
+def test_a_map_distinguishes_unreachable_from_unvisited_cells():
     counts = np.array([[1000, 0], [10, 0]])
-    closed = np.array([[False, True], [False, False]])
-    open_everywhere = np.zeros((2, 2), dtype=bool)
-    rows = {"a": [CountMap("x", counts, closed)], "b": [CountMap("y", counts, open_everywhere)]}
+    unreachable = np.array([[False, True], [False, False]])
+    all_reachable = np.zeros((2, 2), dtype=bool)
+    rows = {"a": [CountMap("x", counts, unreachable)], "b": [CountMap("y", counts, all_reachable)]}
     figure = maps_figure("Visits", rows)
     assert_complete(figure)
-    assert {"never visited", "cannot be reached"} <= texts(figure)
+    assert {"not visited", "unreachable"} <= texts(figure)
     visited, grey = (image.get_array() for image in figure.axes[0].get_images())
     assert visited.mask.tolist() == [[False, True], [False, True]]
     assert grey.mask.tolist() == [[True, False], [True, True]]
 
 
-def test_long_curves_keep_their_end():
+def test_the_last_point_of_long_curves_is_drawn():
     curves = np.stack([np.arange(50.0, 50.0 * 1001, 50.0), np.linspace(0, 100, 1000), np.linspace(0, 90, 1000)])
     columns = {"a": {"vv-ucb": mean_curves([curves, curves])}, "b": {}}
-    figure = curves_figure("Long", columns, styles_of(["vv-ucb"]), logarithmic=True)
+    figure = curves_figure("Long", columns, explorer_styles(["vv-ucb"]), log_scale=True)
     (line,) = figure.axes[0].get_lines()
     assert len(line.get_xdata()) == 100
     assert (line.get_xdata()[-1], line.get_ydata()[-1]) == (50_000.0, 100.0)

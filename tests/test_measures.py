@@ -1,4 +1,4 @@
-"""Runs that end once they have learnt, runs whose every policy is solved, and the studies that are made of them."""
+"""Runs with until="positive-return" and measure="values", and the studies that use them."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from rich.console import Console
 import wanderlust as wl
 from wanderlust.core.errors import InvalidSetting, UnknownName
 from wanderlust.core.planning import optimal_values, policy_value, policy_values, uniform_over_ties
-from wanderlust.experiments.paper.registry import Choice, find_study
+from wanderlust.experiments.paper.registry import StudySelection, find_study
 from wanderlust.experiments.paper.reproduce import reproduce
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store, read
@@ -29,35 +29,35 @@ CHAIN = Run(
 
 def test_a_run_ends_with_the_first_positive_return():
     ended = Run(world="deep-sea", world_options={"depth": 8}, explorer="vv-ucb", until="positive-return").train()
-    whole = Run(world="deep-sea", world_options={"depth": 8}, explorer="vv-ucb", settings={"steps": 5000}).train()
-    first = int(np.flatnonzero(whole.returns > 0)[0])
-    assert ended.steps[-1] == whole.steps[first]
-    assert ended.returns.tolist() == whole.returns[: first + 1].tolist()
+    full = Run(world="deep-sea", world_options={"depth": 8}, explorer="vv-ucb", settings={"steps": 5000}).train()
+    first = int(np.flatnonzero(full.returns > 0)[0])
+    assert ended.steps[-1] == full.steps[first]
+    assert ended.returns.tolist() == full.returns[: first + 1].tolist()
     assert ended.visits.sum() == ended.steps[-1]
 
 
-def test_the_sample_complexity_is_counted_step_by_step():
-    """An agent led through the same run, its greedy policy solved before every single step."""
+def test_the_sample_complexity_counts_every_step():
+    """Repeat the run step by step, and compute V^π of the greedy policy before each step."""
     result = CHAIN.train()
     world = wl.make_world("chain", length=7)
     session = wl.Session(world, "vv-count", seed=3, preset="as_published_code", keep_trajectory=True, budget=1500)
-    best = optimal_values(world.mdp, 0.99)
+    optimal = optimal_values(world.mdp, 0.99)
     gaps, errors = [], []
     for step in range(session.settings.run_length):
         session.advance(step)
         v = policy_value(world.mdp, uniform_over_ties(session.record().tables["target"]), 0.99)
         session.advance(step + 1)
-        gaps.append(best.v[session.course.states[step]] - v[session.course.states[step]])
-        errors.append(np.mean((best.v - v) ** 2))
+        gaps.append(optimal.v[session.course.states[step]] - v[session.course.states[step]])
+        errors.append(np.mean((optimal.v - v) ** 2))
     for epsilon, count, good in zip(result.gaps, result.bad_steps, result.ends_good, strict=True):
-        if epsilon >= 1e-9:  # Below, the two ways of solving differ by rounding.
+        if epsilon >= 1e-9:  # Below, the two solvers differ by rounding errors.
             assert count == sum(gap > epsilon for gap in gaps)
             assert good == (gaps[-1] <= epsilon)
     np.testing.assert_allclose(result.value_errors, np.array(errors)[result.moments - 1], atol=1e-9)
-    assert result.bad_steps[0] < len(gaps), "in the end the policy should be the best one"
+    assert result.bad_steps[0] < len(gaps), "the final policy should be optimal"
 
 
-def test_curves_are_kept_as_seldom_as_asked():
+def test_curves_follow_evaluate_every():
     result = CHAIN.train()
     plain = Run.from_json(json.dumps({**CHAIN.description, "measure": "returns"})).train()
     assert result.steps.tolist() == plain.steps.tolist() == [250, 500, 750, 1000, 1250]
@@ -67,17 +67,17 @@ def test_curves_are_kept_as_seldom_as_asked():
     assert result.visits_by_moment.sum(axis=1).tolist() == result.moments.tolist()
 
 
-def test_what_was_measured_is_stored_and_nothing_else(tmp_path):
+def test_all_measures_are_stored_and_restored(tmp_path):
     store = Store(tmp_path)
     store.prepare()
     for run in (CHAIN, Run(world="toy", explorer="random", settings={"budget": 100})):
         result = run.train()
-        kept = read(store.save(run, result, 1.0)).result
-        for a, b in zip(result, kept, strict=True):
+        stored = read(store.save(run, result, 1.0)).result
+        for a, b in zip(result, stored, strict=True):
             assert a.tobytes() == b.tobytes()
 
 
-def test_measures_that_do_not_fit_the_world_are_refused():
+def test_measures_that_do_not_fit_the_world_are_rejected():
     with pytest.raises(InvalidSetting, match="stochastic worlds; 'toy' is deterministic"):
         Run(world="toy", explorer="random", measure="values").train()
     with pytest.raises(InvalidSetting, match="deterministic worlds; 'noisy-toy' is stochastic"):
@@ -86,7 +86,7 @@ def test_measures_that_do_not_fit_the_world_are_refused():
         Run(world="toy", explorer="random", until="tomorrow")
 
 
-def test_many_policies_are_solved_as_each_alone():
+def test_policy_values_equal_policy_value_for_each_policy():
     world, random = wl.make_world("noisy-prison"), np.random.default_rng(1)
     policies = [random.dirichlet(np.ones(4), size=world.n_states) for _ in range(5)]
     policies += [policies[0], random.integers(4, size=world.n_states)]
@@ -96,7 +96,7 @@ def test_many_policies_are_solved_as_each_alone():
     assert values[5].tobytes() == values[0].tobytes()
 
 
-def test_a_record_names_every_policy_once():
+def test_a_record_contains_every_policy_once():
     record = wl.train("noisy-toy", "vv-ucb", seed=1, steps=600)
     assert len({row.tobytes() for row in record.policies}) == len(record.policies) == len(record.policy_values)
     assert len(record.policy_at) == len(record.returns)
@@ -105,17 +105,18 @@ def test_a_record_names_every_policy_once():
     assert len(wl.train("toy", "vv-ucb", seed=1, steps=200).policies) == 0
 
 
-def carry_out(study, choice, folder):
+def run_study(study, selection, folder):
     text = io.StringIO()
-    outcome = reproduce(find_study(study), choice, folder, jobs=2, quiet=False, console=Console(file=text, width=170))
-    assert outcome.failures == []
+    console = Console(file=text, width=170)
+    summary = reproduce(find_study(study), selection, folder, jobs=2, quiet=False, console=console)
+    assert summary.failures == []
     return text.getvalue()
 
 
-def test_growth_with_the_deep_sea(tmp_path, monkeypatch):
+def test_the_deep_sea_scaling_study(tmp_path, monkeypatch):
     monkeypatch.setattr("wanderlust.experiments.paper.deep_sea_scaling.QUICK_DEPTHS", (4, 6, 8, 10))
-    choice = Choice(explorers=("vv-ucb", "vv-count"), seeds=2, quick=True)
-    assert "16 of 16" not in (printed := carry_out("deep-sea-scaling", choice, tmp_path))
+    selection = StudySelection(explorers=("vv-ucb", "vv-count"), seeds=2, quick=True)
+    assert "16 of 16" not in (printed := run_study("deep-sea-scaling", selection, tmp_path))
     assert printed.count("8 of 8") == 2
     folder = tmp_path / "deep-sea-scaling-quick"
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
@@ -126,10 +127,10 @@ def test_growth_with_the_deep_sea(tmp_path, monkeypatch):
     assert (folder / "steps-to-learn.png").exists()
 
 
-def test_the_chain(tmp_path, monkeypatch):
+def test_the_chain_study(tmp_path, monkeypatch):
     monkeypatch.setattr("wanderlust.experiments.paper.chain.QUICK_LENGTHS", (5, 7, 27))
-    choice = Choice(explorers=("vv-ucb", "vv-count", "ucb1"), seeds=1, quick=True)
-    carry_out("chain", choice, tmp_path)
+    selection = StudySelection(explorers=("vv-ucb", "vv-count", "ucb1"), seeds=1, quick=True)
+    run_study("chain", selection, tmp_path)
     folder = tmp_path / "chain-quick"
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
     assert [claim["claim"] for claim in claims if "UCB1 finds" in claim["claim"]]
@@ -137,8 +138,8 @@ def test_the_chain(tmp_path, monkeypatch):
     assert {file.stem for file in folder.glob("*.png")} == {"sample-complexity", "counts", "accuracy", "value-error"}
 
 
-def test_the_toy_example(tmp_path):
-    carry_out("toy-example", Choice(), tmp_path)
+def test_the_toy_example_study(tmp_path):
+    run_study("toy-example", StudySelection(), tmp_path)
     folder = tmp_path / "toy-example"
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
     assert [claim["verdict"] for claim in claims] == ["reproduced"] * 3

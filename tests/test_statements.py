@@ -1,7 +1,7 @@
-"""What the paper says in Section 3, statement by statement.
+"""The statements of Section 3 of the paper, one test each.
 
-The paper counts cells as (column, row from the bottom); `cell` takes that form, so that each test reads like
-the text. Where the text and its own equations disagree, a comment says so and the test follows the equations.
+The paper denotes cells as (column, row from the bottom); `cell` takes this form. Where the text contradicts its own
+equations, a comment explains it and the test follows the equations.
 """
 
 import math
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values
-from wanderlust.experiments.paper.toy_example import DOWN, EPISODES, LEFT, RIGHT, UP, converge, scores, try_all, walk
+from wanderlust.experiments.paper.toy_example import EPISODES, converge, observe_all, observe_episode, scores
 from wanderlust.explorers.formulas import (
     long_term_ucb,
     long_term_ucb_start,
@@ -23,24 +23,25 @@ from wanderlust.explorers.formulas import (
     untried_ucb,
 )
 
-EVERY = {LEFT, RIGHT, UP, DOWN}
+LEFT, RIGHT, UP, DOWN = range(4)
+ALL_ACTIONS = {LEFT, RIGHT, UP, DOWN}
 GAMMA = GAMMA_W = 0.99
 KAPPA = 2 / (1 - GAMMA)
 
 
 def cell(column, row_from_bottom):
-    """Return the number of the state that the paper writes as (column, row from the bottom)."""
+    """Return the index of the state that the paper denotes as (column, row from the bottom)."""
     return 3 * (3 - row_from_bottom) + column - 1
 
 
-START, PRISON, LITTLE, MUCH = cell(1, 3), cell(2, 2), cell(1, 1), cell(3, 1)
-VISITED = [START, cell(1, 2), LITTLE, cell(2, 3), PRISON]
+START, PRISON, SMALL_TREASURE, LARGE_TREASURE = cell(1, 3), cell(2, 2), cell(1, 1), cell(3, 1)
+VISITED = [START, cell(1, 2), SMALL_TREASURE, cell(2, 3), PRISON]
 
 
 def new_agent(explorer, n_states=9, reward_range=(0, 2), gamma_w=GAMMA_W, **options):
-    """Return an agent for so many states, and one more to be trained in (see `converge`)."""
-    how = wl.Settings(discount=GAMMA, learning_rate=1.0, gamma_w=gamma_w)
-    return wl.Agent(explorer, n_states=n_states + 1, n_actions=4, reward_range=reward_range, settings=how, **options)
+    """Return an agent for `n_states` states and one additional state (see `converge`)."""
+    options["settings"] = wl.Settings(discount=GAMMA, learning_rate=1.0, gamma_w=gamma_w)
+    return wl.Agent(explorer, n_states=n_states + 1, n_actions=4, reward_range=reward_range, **options)
 
 
 def best(values):
@@ -67,12 +68,12 @@ def terms(agent, state):
 
 @pytest.fixture(scope="module")
 def toy():
-    """Agents that have seen the four episodes, by explorer."""
+    """Explorer -> an agent that has observed the four episodes."""
     world = wl.make_world("toy-example")
     agents = {name: new_agent(name) for name in ("ucb1", "bonus", "vv-ucb", "vv-count")}
     for agent in agents.values():
         for actions in EPISODES:
-            walk(agent, world, actions)
+            observe_episode(agent, world, actions)
         converge(agent)
     return agents
 
@@ -81,10 +82,10 @@ def test_world_of_the_example():
     world = wl.make_world("toy-example")
     assert world.defaults.horizon == 5
     assert world.mdp.start[START] == 1
-    paid = world.mdp.reward[:, :, 0]
-    assert (paid[LITTLE] == 1).all()
-    assert (paid[MUCH] == 2).all()
-    assert paid.sum() == 4 * 3
+    reward = world.mdp.reward[:, :, 0]
+    assert (reward[SMALL_TREASURE] == 1).all()
+    assert (reward[LARGE_TREASURE] == 2).all()
+    assert reward.sum() == 4 * 3
     assert (world.mdp.next_state[PRISON] == PRISON).all()
 
 
@@ -92,35 +93,35 @@ def test_counts_of_the_four_episodes(toy):
     expected = np.zeros((9, 4), int)
     expected[START] = [1, 3, 1, 2]
     expected[cell(1, 2)] = [1, 1, 0, 1]
-    expected[LITTLE] = [0, 0, 0, 1]
+    expected[SMALL_TREASURE] = [0, 0, 0, 1]
     expected[cell(2, 3)] = [1, 0, 0, 2]
     expected[PRISON] = [1, 3, 1, 1]
     for agent in toy.values():
         np.testing.assert_array_equal(agent.visits[:9], expected)
 
 
-def test_what_the_agent_has_done_so_far(toy):
+def test_visits_described_in_the_text(toy):
     n = toy["ucb1"].visits
     assert (n[START] > 0).all()
     assert (n[PRISON] > 0).all()
     assert n[cell(1, 2)].tolist().count(0) == 1
     assert n[cell(1, 2), UP] == 0
     # The text says that it "visited (1,3) once and experienced the reward of 1" and did not execute "up" and
-    # "right" in (2,1). The reward lies in (1,1) and (2,1) was never visited: (1,1) and (2,3) are meant.
-    assert n[LITTLE].sum() == 1
+    # "right" in (2,1). The reward is in (1,1), and (2,1) has no visits: the text means (1,1) and (2,3).
+    assert n[SMALL_TREASURE].sum() == 1
     assert n[cell(2, 3), UP] == n[cell(2, 3), RIGHT] == 0
     assert n[cell(2, 1)].sum() == 0
 
 
 def test_greedy_points_to_the_only_reward_collected(toy):
     agent = toy["ucb1"]
-    for state, action in ((START, DOWN), (cell(1, 2), DOWN), (LITTLE, DOWN), (cell(2, 3), LEFT)):
+    for state, action in ((START, DOWN), (cell(1, 2), DOWN), (SMALL_TREASURE, DOWN), (cell(2, 3), LEFT)):
         assert greedy(agent, state) == {action}
-    assert agent.action_values(LITTLE)[DOWN] == pytest.approx(1)
+    assert agent.action_values(SMALL_TREASURE)[DOWN] == pytest.approx(1)
     assert agent.action_values(START)[DOWN] == pytest.approx(GAMMA**2)
 
 
-def test_ucb1_selects_untried_actions_but_fails_at_the_start(toy):
+def test_ucb1_selects_unvisited_actions_but_fails_at_the_start(toy):
     agent = toy["ucb1"]
     assert behaviour(agent, cell(1, 2)) == {UP}
     assert behaviour(agent, cell(2, 3)) == {UP, RIGHT}
@@ -129,9 +130,9 @@ def test_ucb1_selects_untried_actions_but_fails_at_the_start(toy):
         assert terms(agent, state).min() > 100 * abs(agent.action_values(state)).max()
 
 
-def test_bonus_also_repeats_actions_where_others_are_untried(toy):
+def test_bonus_also_repeats_actions_where_others_are_unvisited(toy):
     agent = toy["bonus"]
-    # In (1,2) the text has "left" alone; "right", also tried once, leads to where 0.1 a step is had for ever.
+    # In (1,2) the text names only "left"; "right", also visited once, leads to a cell with 0.1 per step indefinitely.
     assert behaviour(agent, cell(1, 2)) == {LEFT, RIGHT}
     assert behaviour(agent, cell(2, 3)) == {LEFT}
     assert behaviour(agent, START) == {UP, LEFT}
@@ -153,66 +154,66 @@ def test_w_goes_down_from_the_start(toy, name):
 
 
 @pytest.mark.parametrize("name", W_EXPLORERS)
-def test_w_selects_untried_actions_over_greedy_ones(toy, name):
+def test_w_selects_unvisited_actions_over_greedy_ones(toy, name):
     agent = toy[name]
     assert behaviour(agent, cell(1, 2)) == {UP}
     assert greedy(agent, cell(1, 2)) == {DOWN}
     assert behaviour(agent, cell(2, 3)) == {UP, RIGHT}
     assert greedy(agent, cell(2, 3)) == {LEFT}
-    assert behaviour(agent, LITTLE) == EVERY - {DOWN}
+    assert behaviour(agent, SMALL_TREASURE) == ALL_ACTIONS - {DOWN}
 
 
 @pytest.mark.parametrize("name", W_EXPLORERS)
 def test_w_does_not_lead_into_the_prison(toy, name):
-    following = wl.make_world("toy-example").mdp.next_state[:, :, 0]
+    next_state = wl.make_world("toy-example").mdp.next_state[:, :, 0]
     for state in set(VISITED) - {PRISON}:
-        assert all(following[state, action] != PRISON for action in behaviour(toy[name], state))
+        assert all(next_state[state, action] != PRISON for action in behaviour(toy[name], state))
 
 
 @pytest.mark.parametrize("name", W_EXPLORERS)
-def test_w_avoids_what_was_done_most_in_the_prison_by_very_little(toy, name):
-    # The text says that "right" was executed once more than the others; in its four episodes it is twice.
+def test_w_slightly_avoids_the_most_visited_action_in_the_prison(toy, name):
+    # The text says that "right" was executed once more than the others; in its four episodes it is twice more.
     agent = toy[name]
     assert agent.visits[PRISON].tolist() == [1, 3, 1, 1]
-    assert behaviour(agent, PRISON) == EVERY - {RIGHT}
+    assert behaviour(agent, PRISON) == ALL_ACTIONS - {RIGHT}
     values = scores(agent, PRISON)
     assert (values.max() - values.min()) / values.max() < 0.01
 
 
-def test_both_w_functions_give_the_same_policy_with_values_of_another_size(toy):
+def test_both_w_functions_give_the_same_policy_with_values_of_different_magnitude(toy):
     for state in VISITED:
         assert behaviour(toy["vv-ucb"], state) == behaviour(toy["vv-count"], state)
     unvisited = cell(3, 3)
     assert scores(toy["vv-ucb"], unvisited).min() > 5 * scores(toy["vv-count"], unvisited).max()
 
 
-def fixed_point(world, n, reward, ends_at, discount, start, pick):
-    """Solve x(s,a) = reward + discount · pick x(s',·) over tried pairs; untried ones keep their start."""
-    following = world.mdp.next_state[:, :, 0]
-    onward = np.where(ends_at, 0.0, discount)
-    x = np.full(n.shape, start)
+def fixed_point(world, n, reward, terminal, discount, initial, reduce):
+    """Solve x(s,a) = reward + discount · reduce x(s',·) over visited pairs; others keep their initial value."""
+    next_state = world.mdp.next_state[:, :, 0]
+    discounts = np.where(terminal, 0.0, discount)
+    x = np.full(n.shape, initial)
     for _ in range(4000):
-        x = np.where(n > 0, reward + onward * pick(x, axis=1)[following], x)
+        x = np.where(n > 0, reward + discounts * reduce(x, axis=1)[next_state], x)
     return x
 
 
 def test_tables_are_the_fixed_points_of_their_definitions(toy):
-    """The converged tables, worked out from the counts by the equations alone."""
+    """The converged tables, computed from the visits with the equations alone."""
     world = wl.make_world("toy-example")
     n = toy["ucb1"].visits[:9]
-    ends = world.mdp.terminal[:, :, 0]
+    terminal = world.mdp.terminal[:, :, 0]
     reward = world.mdp.reward[:, :, 0]
-    tried = np.maximum(n, 1)
-    stays = np.where(ends, 1 / (1 - GAMMA_W), 1.0)
-    immediate = np.sqrt(2 * np.log(np.maximum(n.sum(axis=1, keepdims=True), 1)) / tried)
-    start = 1 / (1 - GAMMA_W) ** 2 + math.sqrt(2 * math.log(3)) / (1 - GAMMA_W)
-    for explorer, table, r, first, pick in (
+    visits = np.maximum(n, 1)
+    terminal_scale = np.where(terminal, 1 / (1 - GAMMA_W), 1.0)
+    immediate = np.sqrt(2 * np.log(np.maximum(n.sum(axis=1, keepdims=True), 1)) / visits)
+    bound = 1 / (1 - GAMMA_W) ** 2 + math.sqrt(2 * math.log(3)) / (1 - GAMMA_W)
+    for explorer, table, r, initial, reduce in (
         ("ucb1", "target", reward, 0.0, np.max),
-        ("bonus", "behaviour", reward + 0.1 / np.sqrt(tried), 0.0, np.max),
-        ("vv-ucb", "visitation", stays * immediate, start, np.max),
-        ("vv-count", "visitation", stays * n, 0.0, np.min),
+        ("bonus", "behaviour", reward + 0.1 / np.sqrt(visits), 0.0, np.max),
+        ("vv-ucb", "visitation", terminal_scale * immediate, bound, np.max),
+        ("vv-count", "visitation", terminal_scale * n, 0.0, np.min),
     ):
-        expected = fixed_point(world, n, r, ends, 0.99, first, pick)
+        expected = fixed_point(world, n, r, terminal, 0.99, initial, reduce)
         np.testing.assert_allclose(toy[explorer].tables[table][:9], expected, rtol=1e-9, atol=1e-9)
 
 
@@ -221,38 +222,38 @@ def test_tables_are_the_fixed_points_of_their_definitions(toy):
 
 @pytest.fixture(scope="module", params=[True, False], ids=["terminal", "non-terminal"])
 def uniform(request):
-    """A world, and agents that tried everything once but "left" in the start: by explorer."""
+    """A world, and explorer -> an agent that visited all pairs once, except "left" in the start state."""
     world = wl.make_world("toy-example", terminal=request.param)
     agents = {name: new_agent(name) for name in ("ucb1", "bonus", "vv-ucb", "vv-count")}
     for agent in agents.values():
-        try_all(agent, world, but={(START, LEFT)})
+        observe_all(agent, world, skip={(START, LEFT)})
         converge(agent)
     return world, agents
 
 
 def test_greedy_is_optimal_and_leads_to_the_larger_reward(uniform):
     world, agents = uniform
-    known = optimal_values(world.mdp, GAMMA).q
-    known[START, LEFT] = 0
-    np.testing.assert_allclose(agents["ucb1"].tables["target"][:9], known, atol=1e-8)
-    state, route = START, []
-    while state != MUCH and len(route) < 9:
+    expected = optimal_values(world.mdp, GAMMA).q
+    expected[START, LEFT] = 0
+    np.testing.assert_allclose(agents["ucb1"].tables["target"][:9], expected, atol=1e-8)
+    state, path = START, []
+    while state != LARGE_TREASURE and len(path) < 9:
         state = int(world.mdp.next_state[state, min(greedy(agents["ucb1"], state)), 0])
-        route.append(state)
-    assert state == MUCH
-    assert PRISON not in route
+        path.append(state)
+    assert state == LARGE_TREASURE
+    assert PRISON not in path
 
 
-def test_bonus_has_no_interest_in_the_untried_action(uniform):
+def test_bonus_does_not_select_the_unvisited_action(uniform):
     _, agents = uniform
     at_start = scores(agents["bonus"], START)
     assert at_start[LEFT] == 0
     assert at_start[LEFT] < at_start[[RIGHT, UP, DOWN]].min()
-    everywhere = agents["bonus"].tables["behaviour"][:9]
-    assert everywhere.min() == everywhere[START, LEFT]
+    table = agents["bonus"].tables["behaviour"][:9]
+    assert table.min() == table[START, LEFT]
 
 
-def test_ucb1_is_greedy_but_where_the_untried_action_is(uniform):
+def test_ucb1_is_greedy_except_in_the_state_of_the_unvisited_action(uniform):
     _, agents = uniform
     agent = agents["ucb1"]
     assert behaviour(agent, START) == {LEFT}
@@ -261,15 +262,15 @@ def test_ucb1_is_greedy_but_where_the_untried_action_is(uniform):
 
 
 @pytest.mark.parametrize("name", W_EXPLORERS)
-def test_w_leads_to_the_untried_action_from_everywhere(uniform, name):
+def test_w_leads_to_the_unvisited_action_from_everywhere(uniform, name):
     world, agents = uniform
     agent = agents[name]
     exploration = np.array([terms(agent, state) for state in range(9)])
     assert exploration.max() == exploration[START, LEFT]
     assert (exploration == exploration.max()).sum() == 1
-    # From the prison nothing leads away, from a terminal state neither, and (2,1) has no other neighbours.
-    lost = {PRISON, LITTLE, MUCH, cell(2, 1)} if world.mdp.terminal.any() else {PRISON}
-    for state in set(range(9)) - lost:
+    # The start is not reachable from the prison, nor from terminal states, and (2,1) has no other neighbours.
+    excluded = {PRISON, SMALL_TREASURE, LARGE_TREASURE, cell(2, 1)} if world.mdp.terminal.any() else {PRISON}
+    for state in set(range(9)) - excluded:
         steps = 0
         while state != START:
             state = int(world.mdp.next_state[state, max(behaviour(agent, state)), 0])
@@ -280,15 +281,15 @@ def test_w_leads_to_the_untried_action_from_everywhere(uniform, name):
 
 @pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "non-terminal"])
 @pytest.mark.parametrize("name", ["ucb1", "bonus", "vv-ucb", "vv-count"])
-def test_with_all_counts_equal_every_policy_is_the_greedy_one(name, terminal):
+def test_with_equal_counts_every_policy_is_greedy(name, terminal):
     world = wl.make_world("toy-example", terminal=terminal)
     agent = new_agent(name)
-    try_all(agent, world)
+    observe_all(agent, world)
     converge(agent)
     if name == "bonus" and terminal:
-        # The text says "all policies", but a bonus that is the same everywhere still pays for not ending the
-        # episode: 0.1 at each step for ever is 10, more than the 2 of the treasure.
-        assert behaviour(agent, START) == EVERY
+        # The text says "all policies", but a constant bonus rewards not terminating: 0.1 per step indefinitely has a
+        # discounted return of 10, more than the reward of 2 of the treasure.
+        assert behaviour(agent, START) == ALL_ACTIONS
         assert scores(agent, START)[LEFT] == pytest.approx(0.1 / (1 - GAMMA))
         return
     for state in range(9):
@@ -302,7 +303,7 @@ COUNTS = st.lists(st.integers(0, 6), min_size=4, max_size=4)
 
 
 def drop_in(name, *, n_actions=4, gamma_w=GAMMA_W, r_max=2.0, **options):
-    """Return an explorer to be given Q-values, whose W moves all the way to its target at once."""
+    """Return a drop-in explorer, which receives Q-values; W is updated with a learning rate of 1."""
     return wl.Explorer(
         name,
         n_states=2,
@@ -318,8 +319,8 @@ def drop_in_scores(explorer, q):
     return np.array([reason.score for reason in explorer.explain(0, q).actions])
 
 
-def tried(explorer, counts):
-    """Let an explorer try the actions of state 0, each so many times, and find itself in state 1."""
+def with_visits(explorer, counts):
+    """Observe each action of state 0 as often as in `counts`, always with the next state 1; return the explorer."""
     for action, count in enumerate(counts):
         for _ in range(count):
             explorer.observe(0, action, 1, terminated=False)
@@ -328,40 +329,40 @@ def tried(explorer, counts):
 
 @settings(max_examples=40, deadline=None)
 @given(q=Q_VALUES, counts=COUNTS)
-def test_without_foresight_vv_count_is_ucb1(q, counts):
-    ours = drop_in_scores(tried(drop_in("vv-count", gamma_w=0), counts), q)
-    np.testing.assert_allclose(ours, drop_in_scores(tried(drop_in("ucb1"), counts), q), rtol=1e-12)
+def test_with_gamma_w_0_vv_count_is_ucb1(q, counts):
+    ours = drop_in_scores(with_visits(drop_in("vv-count", gamma_w=0), counts), q)
+    np.testing.assert_allclose(ours, drop_in_scores(with_visits(drop_in("ucb1"), counts), q), rtol=1e-12)
 
 
 @settings(max_examples=40, deadline=None)
 @given(q=Q_VALUES, counts=COUNTS)
-def test_without_foresight_vv_ucb_is_ucb1(q, counts):
-    """With the same +1 in the logarithm tried actions have the same values; untried ones win in both."""
-    ours = drop_in_scores(tried(drop_in("vv-ucb", gamma_w=0, log_plus_one=True), counts), q)
-    theirs = drop_in_scores(tried(drop_in("ucb1"), counts), q)
-    known = np.array(counts) > 0
-    np.testing.assert_allclose(ours[known], theirs[known], rtol=1e-12)
-    # The two bounds of untried actions differ in the logarithm only: |A| - 1 or |A|.
+def test_with_gamma_w_0_vv_ucb_is_ucb1(q, counts):
+    """With the same +1 in the logarithm visited actions have the same values; both prefer unvisited actions."""
+    ours = drop_in_scores(with_visits(drop_in("vv-ucb", gamma_w=0, log_plus_one=True), counts), q)
+    theirs = drop_in_scores(with_visits(drop_in("ucb1"), counts), q)
+    visited = np.array(counts) > 0
+    np.testing.assert_allclose(ours[visited], theirs[visited], rtol=1e-12)
+    # The two bounds of unvisited actions differ only in the logarithm: |A| - 1 or |A|.
     gap = KAPPA * (math.sqrt(2 * math.log(4)) - math.sqrt(2 * math.log(3)))
-    np.testing.assert_allclose(theirs[~known] - ours[~known], gap, rtol=1e-9)
+    np.testing.assert_allclose(theirs[~visited] - ours[~visited], gap, rtol=1e-9)
 
 
 @settings(max_examples=40, deadline=None)
 @given(q=Q_VALUES, counts=COUNTS)
-def test_without_foresight_vv_ucb_is_the_equation_of_ucb1(q, counts):
-    ours = drop_in_scores(tried(drop_in("vv-ucb", gamma_w=0), counts), q)
+def test_with_gamma_w_0_vv_ucb_is_the_equation_of_ucb1(q, counts):
+    ours = drop_in_scores(with_visits(drop_in("vv-ucb", gamma_w=0), counts), q)
     for action, count in enumerate(counts):
         if count:
             expected = q[action] + KAPPA * math.sqrt(2 * math.log(sum(counts)) / count)
             assert ours[action] == pytest.approx(expected, rel=1e-12)
 
 
-# --- No action twice before every action once ------------------------------------------------------
+# --- Every action once before any action twice -----------------------------------------------------
 
 DISCOUNTS = st.floats(0, 0.999)
 SIZES = st.integers(2, 12)
-# The bounds are strict, so a tried action may be worth almost Q_max, but not Q_max itself.
-WITHIN = st.floats(0, 1 - 1e-6)
+# The bounds are strict, so the value of a visited action may be close to Q_max, but not equal.
+Q_SHARES = st.floats(0, 1 - 1e-6)
 
 
 @settings(max_examples=60, deadline=None)
@@ -372,20 +373,20 @@ WITHIN = st.floats(0, 1 - 1e-6)
     r_max=st.floats(1e-3, 1e4),
     data=st.data(),
 )
-def test_an_untried_action_comes_before_any_second_try(name, size, gamma_w, r_max, data):
-    untried = data.draw(st.integers(0, size - 1))
-    worth = np.array(data.draw(st.lists(WITHIN, min_size=size, max_size=size)))
-    worth[untried] = 0
-    q = worth * r_max / (1 - GAMMA)
+def test_an_unvisited_action_is_preferred_to_visited_ones(name, size, gamma_w, r_max, data):
+    unvisited = data.draw(st.integers(0, size - 1))
+    shares = np.array(data.draw(st.lists(Q_SHARES, min_size=size, max_size=size)))
+    shares[unvisited] = 0
+    q = shares * r_max / (1 - GAMMA)
     explorer = drop_in(name, n_actions=size, gamma_w=gamma_w, r_max=r_max)
-    tried(explorer, [0 if action == untried else 1 for action in range(size)])
-    assert explorer.act(0, q) == untried
+    with_visits(explorer, [0 if action == unvisited else 1 for action in range(size)])
+    assert explorer.act(0, q) == unvisited
 
 
 @settings(max_examples=40, deadline=None)
 @given(name=st.sampled_from(["ucb1", "vv-ucb", "vv-count"]), size=SIZES, gamma_w=DISCOUNTS, data=st.data())
 def test_the_first_actions_are_all_different(name, size, gamma_w, data):
-    q = np.array(data.draw(st.lists(WITHIN, min_size=size, max_size=size))) * 2 / (1 - GAMMA)
+    q = np.array(data.draw(st.lists(Q_SHARES, min_size=size, max_size=size))) * 2 / (1 - GAMMA)
     explorer = drop_in(name, n_actions=size, gamma_w=gamma_w)
     taken = []
     for _ in range(size):
@@ -399,15 +400,15 @@ SPANS = st.floats(1e-3, 1e3)
 
 @given(size=SIZES, span=SPANS, gamma_w=DISCOUNTS)
 def test_bound_of_w_as_a_long_term_ucb(size, span, gamma_w):
-    """Q_min + κ(1-γ_w)W > Q_max + κ(1-γ_w)(√(2 log(|A|-1)) + γ_w W), for W above its bound and only there."""
+    """Q_min + κ(1-γ_w)W > Q_max + κ(1-γ_w)(√(2 log(|A|-1)) + γ_w W) holds if and only if W is above its bound."""
     bound = long_term_ucb_start(size, span, gamma_w)
 
-    def untried_wins(w):
+    def unvisited_preferred(w):
         target = math.sqrt(2 * math.log(size - 1)) + gamma_w * w
         return long_term_ucb(w, gamma_w) > span + long_term_ucb(target, gamma_w)
 
-    assert untried_wins(bound * (1 + 1e-9))
-    assert not untried_wins(bound * (1 - 1e-9))
+    assert unvisited_preferred(bound * (1 + 1e-9))
+    assert not unvisited_preferred(bound * (1 - 1e-9))
 
 
 @given(
@@ -417,7 +418,7 @@ def test_bound_of_w_as_a_long_term_ucb(size, span, gamma_w):
     data=st.data(),
 )
 def test_bound_of_w_as_a_long_term_count(size, span, gamma_w, data):
-    """The bound is above (Q_max - Q_min)/κ + U of every tried action whose pseudocounts lie in [1-γ_w, 1]."""
+    """The bound is above (Q_max - Q_min)/κ + U of every visited action with pseudocounts in [1-γ_w, 1]."""
     counts = data.draw(st.lists(st.floats(1 - gamma_w, 1), min_size=size - 1, max_size=size - 1))
     bound = untried_pseudocount_ucb(size, span, gamma_w, plus=1.0)
     least = min(counts)
@@ -428,7 +429,7 @@ def test_bound_of_w_as_a_long_term_count(size, span, gamma_w, data):
 
 @given(size=SIZES, span=SPANS)
 def test_bound_of_ucb1(size, span):
-    """|A| - 1 actions tried once, +1 in the logarithm: the bound is their U plus the range of Q-values."""
+    """|A| - 1 actions with one visit, +1 in the logarithm: the bound is their U plus the range of Q-values."""
     assert untried_ucb(size, span, counts_itself=True) == pytest.approx(span + ucb(1, size - 1, 1.0), rel=1e-12)
 
 
@@ -437,12 +438,12 @@ def test_bound_of_ucb1(size, span):
 
 @st.composite
 def small_worlds(draw):
-    """Draw a deterministic world of a few states, some of whose actions end the episode."""
+    """Draw a deterministic world with a few states, in which some actions terminate the episode."""
     n_states, n_actions = draw(st.integers(1, 5)), 4
     pairs = n_states * n_actions
-    following = draw(st.lists(st.integers(0, n_states - 1), min_size=pairs, max_size=pairs))
-    ends = draw(st.lists(st.booleans(), min_size=pairs, max_size=pairs))
-    return np.array(following).reshape(n_states, n_actions), np.array(ends).reshape(n_states, n_actions)
+    next_state = draw(st.lists(st.integers(0, n_states - 1), min_size=pairs, max_size=pairs))
+    terminal = draw(st.lists(st.booleans(), min_size=pairs, max_size=pairs))
+    return np.array(next_state).reshape(n_states, n_actions), np.array(terminal).reshape(n_states, n_actions)
 
 
 @settings(max_examples=25, deadline=None)
@@ -453,35 +454,35 @@ def small_worlds(draw):
     name=st.sampled_from(W_EXPLORERS),
 )
 def test_w_under_identical_visitation(world, times, gamma_w, name):
-    following, ends = world
-    agent = new_agent(name, n_states=len(following), gamma_w=gamma_w)
-    for state, action in np.ndindex(following.shape):
+    next_state, terminal = world
+    agent = new_agent(name, n_states=len(next_state), gamma_w=gamma_w)
+    for state, action in np.ndindex(next_state.shape):
         for _ in range(times):
-            agent.observe(state, action, 0.0, following[state, action], ends[state, action])
+            agent.observe(state, action, 0.0, next_state[state, action], terminal[state, action])
     converge(agent, sweeps=250)
     immediate = math.sqrt(2 * math.log(4 * times) / times) if name == "vv-ucb" else times
-    learnt = agent.tables["visitation"][:-1]
-    np.testing.assert_allclose(learnt, immediate / (1 - gamma_w), rtol=1e-6)
-    # So the exploration term is that of the immediate count, whatever γ_w.
+    w = agent.tables["visitation"][:-1]
+    np.testing.assert_allclose(w, immediate / (1 - gamma_w), rtol=1e-6)
+    # So the exploration term equals that of the immediate count, for every γ_w.
     u = long_term_ucb if name == "vv-ucb" else pseudocount
-    assert u(float(learnt[0, 0]), gamma_w) == pytest.approx(immediate, rel=1e-6)
+    assert u(float(w[0, 0]), gamma_w) == pytest.approx(immediate, rel=1e-6)
 
 
 @settings(max_examples=25, deadline=None)
 @given(world=small_worlds(), gamma_w=st.floats(0, 0.9), data=st.data())
-def test_uniform_counts_do_not_give_uniform_pseudocounts_but_bounded_ones(world, gamma_w, data):
-    """Every pair tried once but one: the pseudocounts of the others lie between 1 - γ_w and 1 (Section 3.3).
+def test_uniform_counts_give_bounded_pseudocounts(world, gamma_w, data):
+    """If all pairs except one have one visit, their pseudocounts are between 1 - γ_w and 1 (Section 3.3).
 
-    The text illustrates it by a chain with pseudocounts 3.8 and 4.52 at γ_w = 0.9. With all counts 1 its own
-    bounds (this test) leave room for nothing above 1, so these numbers cannot follow from (1 - γ_w) W and are
-    not tested.
+    The text illustrates this with a chain (Figure 5) with pseudocounts 3.8 and 4.52 at γ_w = 0.9. With all counts 1 the
+    text's own bounds (this test) exclude values above 1, so these numbers cannot follow from (1 - γ_w) W and are not
+    tested.
     """
-    following, ends = world
-    pair = data.draw(st.integers(0, following.size - 1))
-    agent = new_agent("vv-count", n_states=len(following), gamma_w=gamma_w)
-    for i, (state, action) in enumerate(np.ndindex(following.shape)):
+    next_state, terminal = world
+    pair = data.draw(st.integers(0, next_state.size - 1))
+    agent = new_agent("vv-count", n_states=len(next_state), gamma_w=gamma_w)
+    for i, (state, action) in enumerate(np.ndindex(next_state.shape)):
         if i != pair:
-            agent.observe(state, action, 0.0, following[state, action], ends[state, action])
+            agent.observe(state, action, 0.0, next_state[state, action], terminal[state, action])
     converge(agent, sweeps=250)
     counts = (1 - gamma_w) * agent.tables["visitation"][:-1].ravel()
     assert counts[pair] == 0
@@ -491,9 +492,9 @@ def test_uniform_counts_do_not_give_uniform_pseudocounts_but_bounded_ones(world,
 
 
 def test_pseudocounts_of_a_uniform_count_differ():
-    """In the toy example with "left" in the start untried: one step from it, two steps, and so on."""
+    """In the toy example without a visit of "left" in the start state: one step from it, two steps, and so on."""
     agent = new_agent("vv-count", gamma_w=0.9)
-    try_all(agent, wl.make_world("toy-example"), but={(START, LEFT)})
+    observe_all(agent, wl.make_world("toy-example"), skip={(START, LEFT)})
     converge(agent, sweeps=400)
     counts = 0.1 * agent.tables["visitation"]
     assert counts[START, UP] == pytest.approx(0.1)

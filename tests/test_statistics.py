@@ -1,4 +1,4 @@
-"""Statistics over seeds: known values, and what must hold whatever the numbers."""
+"""Statistics over seeds: known values, and properties for arbitrary numbers."""
 
 import math
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wanderlust.core.errors import WanderlustError
-from wanderlust.experiments.reports import recap
+from wanderlust.experiments.reports import recap_report
 from wanderlust.experiments.reports.statistics import (
     Percent,
     bootstrap_interval,
@@ -22,18 +22,18 @@ from wanderlust.experiments.reports.statistics import (
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
 
-def test_the_papers_interval_of_two_seeds():
+def test_the_paper_interval_of_two_seeds():
     assert paper_percent([0.0, 100.0]) == (50.0, pytest.approx(100.0 / math.sqrt(2.0)))
 
 
-def test_the_papers_toy_cell():
+def test_the_paper_interval_of_a_toy_cell():
     """Eight of twenty seeds at 100: the paper prints 40 ± 21.91."""
     mean, ci = paper_percent([100.0] * 8 + [0.0] * 12)
     assert (mean, round(ci, 2)) == (40.0, 21.91)
 
 
 @given(numbers, st.floats(-100, 100), st.floats(0, 10))
-def test_the_papers_interval_moves_and_scales_with_the_numbers(values, shift, scale):
+def test_the_paper_interval_is_equivariant_to_shift_and_scale(values, shift, scale):
     before, after = paper_percent(values), paper_percent(scale * np.array(values) + shift)
     assert after.mean == pytest.approx(scale * before.mean + shift, rel=1e-9, abs=1e-6)
     assert after.ci == pytest.approx(scale * before.ci, rel=1e-6, abs=1e-6)
@@ -65,7 +65,7 @@ def test_wilson_narrows_with_more_seeds(n):
 def test_iqm_known_values():
     assert interquartile_mean([1, 2, 3, 4]) == 2.5
     assert interquartile_mean([-1000, 2, 3, 1000]) == 2.5
-    # Of five, a quarter is 1.25: the second and the fourth count three quarters each.
+    # A quarter of five is 1.25: the second and the fourth number have a weight of three quarters each.
     assert interquartile_mean([0, 1, 2, 3, 100]) == pytest.approx((0.75 * 1 + 2 + 0.75 * 3) / 2.5)
     assert interquartile_mean([7]) == 7
 
@@ -101,52 +101,52 @@ def test_probability_of_improvement_and_its_opposite_sum_to_one(x, y):
     assert probability_of_improvement(x, x) == pytest.approx(0.5)
 
 
-def test_probability_of_improvement_of_a_clear_case():
+def test_probability_of_improvement_known_values():
     assert probability_of_improvement([3, 4], [1, 2]) == 1.0
     assert probability_of_improvement([1, 2], [1, 2]) == 0.5
 
 
 @pytest.mark.parametrize("bad", [[], [math.nan], [math.inf], [[1.0]]])
-def test_no_statistics_of_nothing(bad):
+def test_empty_or_infinite_samples_are_rejected(bad):
     for function in (paper_percent, interquartile_mean, bootstrap_interval):
         with pytest.raises(WanderlustError, match="at least one finite number"):
             function(bad)
 
 
-def test_the_papers_tables_are_all_there():
-    cells = recap.paper_cells()
+def test_the_paper_tables_are_complete():
+    cells = recap_report.paper_cells()
     assert len(cells) == 198
-    assert cells[recap.Cell("taxi", "zero", "short", "bonus")] == ((74.62, 2.24), (17.6, 2.56))
+    assert cells[recap_report.Cell("taxi", "zero", "short", "bonus")] == ((74.62, 2.24), (17.6, 2.56))
 
 
 @given(st.floats(0, 100), st.floats(0, 20), st.integers(1, 20))
 def test_a_number_agrees_with_itself(mean, ci, seeds):
-    assert recap.compared(Percent(mean, ci), Percent(mean, ci), seeds)[1]
+    assert recap_report.compare(Percent(mean, ci), Percent(mean, ci), seeds)[1]
 
 
-def test_agreement_is_half_a_point_where_nothing_varies():
+def test_the_tolerance_is_half_a_point_without_variation():
     theirs = Percent(100.0, 0.0)
-    assert recap.compared(Percent(99.5, 0.0), theirs, 20) == (0.0, True)
-    assert recap.compared(Percent(99.4, 0.0), theirs, 20) == (0.0, False)
+    assert recap_report.compare(Percent(99.5, 0.0), theirs, 20) == (0.0, True)
+    assert recap_report.compare(Percent(99.4, 0.0), theirs, 20) == (0.0, False)
 
 
-def test_agreement_is_2_58_standard_errors():
+def test_the_tolerance_is_2_58_standard_errors():
     ours, theirs = Percent(10.0, 6.0), Percent(10.0 + 2.58 * 5 + 0.4, 8.0)
-    assert recap.compared(ours, theirs, 20) == (5.0, True)
-    assert not recap.compared(ours, theirs._replace(mean=theirs.mean + 0.2), 20)[1]
+    assert recap_report.compare(ours, theirs, 20) == (5.0, True)
+    assert not recap_report.compare(ours, theirs._replace(mean=theirs.mean + 0.2), 20)[1]
 
 
 @given(st.floats(0, 100), st.floats(0, 100), st.integers(1, 500))
-def test_of_as_many_seeds_the_error_of_a_difference_is_that_of_independent_means(ci, other_ci, seeds):
+def test_with_equal_numbers_of_seeds_the_error_is_that_of_independent_means(ci, other_ci, seeds):
     error = standard_error_of_difference(Percent(0, ci), Percent(0, other_ci), (seeds, seeds))
     assert error == pytest.approx(math.hypot(ci, other_ci) / 2)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.83, 0.955])
-def test_samples_of_the_same_seldom_differ_however_few_seeds_one_has(share):
+def test_samples_of_the_same_distribution_rarely_differ(share):
     random = np.random.default_rng(0)
     differ = [
-        not recap.compared(paper_percent(100 * (random.random(200) < share)), twenty, 200)[1]
+        not recap_report.compare(paper_percent(100 * (random.random(200) < share)), twenty, 200)[1]
         for twenty in (paper_percent(100 * (random.random(20) < share)) for _ in range(2_000))
     ]
     assert np.mean(differ) < 0.025

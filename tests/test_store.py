@@ -1,4 +1,4 @@
-"""Runs and their files: a run is its description, a file is whole or not there, and no bad file stops anything."""
+"""Runs and their files: serialisation and keys of runs, atomic writes, damaged files."""
 
 import json
 import os
@@ -32,14 +32,14 @@ def result():
 
 @pytest.fixture
 def store(tmp_path):
-    found = Store(tmp_path / "results")
-    found.prepare()
-    return found
+    store = Store(tmp_path / "results")
+    store.prepare()
+    return store
 
 
 @settings(deadline=None)
 @given(options, options, options, st.integers(0, 2**63), st.sampled_from(["as_written", "as_published_code"]))
-def test_a_run_survives_json_and_pickle(world_options, explorer_options, changes, seed, preset):
+def test_json_and_pickle_preserve_a_run(world_options, explorer_options, changes, seed, preset):
     run = Run(
         world="toy",
         explorer="vv-ucb",
@@ -62,7 +62,7 @@ def test_the_order_of_options_does_not_matter():
     assert one.key != Run(world="toy", explorer="random", settings={"budget": 201, "horizon": 5}).key
 
 
-def test_a_run_cannot_be_changed_after_the_fact():
+def test_a_run_is_immutable():
     with pytest.raises(TypeError):
         RUN.settings["budget"] = 1
     with pytest.raises(AttributeError):
@@ -70,12 +70,12 @@ def test_a_run_cannot_be_changed_after_the_fact():
 
 
 def test_keys_do_not_change_by_accident():
-    """If this fails, every stored result is lost to its owners: is that what you want?"""
+    """If this fails, stored results are ignored; increase `ALGORITHM_VERSION` only when results change."""
     assert RUN.json == '{"explorer":"random","seed":3,"settings":{"budget":200},"world":"toy"}'
     assert RUN.key == "2a0748241af0b0d0060261ab"
 
 
-def test_an_edited_explorer_is_another(tmp_path, monkeypatch):
+def test_an_edited_explorer_has_a_new_key(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     code = """
 from typing import NamedTuple
@@ -94,8 +94,8 @@ class Mine(NamedTuple):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "described by JSON"),
-        ("[]", "JSON object"),
+        ("{", "must be described by JSON"),
+        ("[]", "must be described by a JSON object"),
         ('{"world":"toy"}', "needs the field 'explorer'"),
         ('{"world":"toy","explorer":"random","sed":1}', "Did you mean 'seed'"),
         ('{"world":"toy","explorer":"random","seed":-1}', "seed must be"),
@@ -104,13 +104,13 @@ class Mine(NamedTuple):
         ('{"world":"toy","explorer":"random","settings":3}', "table of names"),
     ],
 )
-def test_bad_descriptions_get_a_sentence(text, message):
+def test_bad_descriptions_raise_a_clear_error(text, message):
     with pytest.raises(WanderlustError, match=message):
         Run.from_json(text)
 
 
 def test_options_must_be_plain():
-    with pytest.raises(InvalidSetting, match="numbers, texts, lists"):
+    with pytest.raises(InvalidSetting, match="numbers, strings, lists"):
         Run(world="toy", explorer="random", settings={"budget": object()})
 
 
@@ -126,7 +126,7 @@ def test_a_replay_and_a_map_can_be_described():
         Run(world="toy", explorer="random", settings={"replay": {"capcity": 7}}).train()
 
 
-def test_success_without_a_best_return_is_not_a_number():
+def test_success_is_nan_if_the_optimal_return_is_zero():
     run = Run(world="mine", world_options={"map": "S.."}, explorer="random", settings={"budget": 60, "horizon": 9})
     result = run.train()
     assert np.isnan(result.success)
@@ -138,19 +138,19 @@ def same(one: Result, other: Result) -> bool:
     return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def test_stored_is_what_was_saved(store, result):
+def test_load_returns_what_was_saved(store, result):
     path = store.save(RUN, result, 1.5)
-    found = store.load(RUN)
-    assert found.run == RUN
-    assert same(found.result, result)
-    assert found.about["seconds"] == 1.5
-    assert {"wanderlust", "python", "numpy", "numba", "machine", "finished"} <= found.about.keys()
+    stored = store.load(RUN)
+    assert stored.run == RUN
+    assert same(stored.result, result)
+    assert stored.metadata["seconds"] == 1.5
+    assert {"wanderlust", "python", "numpy", "numba", "machine", "finished"} <= stored.metadata.keys()
     assert [each.name for each in store.runs.iterdir()] == [path.name]
     assert os.stat(path).st_mode & 0o444
 
 
-def test_pausing_does_not_matter(result, monkeypatch):
-    monkeypatch.setattr("wanderlust.experiments.run._PIECE", 7)
+def test_the_chunk_size_does_not_change_the_result(result, monkeypatch):
+    monkeypatch.setattr("wanderlust.experiments.run._STEPS_PER_CHUNK", 7)
     assert same(RUN.train(), result)
 
 
@@ -182,7 +182,7 @@ def another_run(path):
 
 
 @pytest.mark.parametrize("damage", [cut, flip, overwrite, empty, pickled, another_run])
-def test_a_damaged_file_is_moved_aside_and_made_again(store, result, damage):
+def test_a_damaged_file_is_renamed_and_its_run_repeated(store, result, damage):
     path = store.save(RUN, result, 0.0)
     good = Run(world="toy", explorer="random", seed=4, settings={"budget": 200})
     damage(path)
@@ -190,34 +190,34 @@ def test_a_damaged_file_is_moved_aside_and_made_again(store, result, damage):
         read(path)
     damaged = path.read_bytes()
     problems = []
-    assert list(store.all(problems)) == []
+    assert list(store.load_all(problems)) == []
     assert len(problems) == 1
-    outcome = run_all([RUN, good], store, jobs=1)
-    assert (outcome.made, outcome.kept, outcome.failures) == (2, 0, [])
-    assert path.name in outcome.problems[0]
+    summary = run_all([RUN, good], store, jobs=1)
+    assert (summary.executed, summary.stored, summary.failures) == (2, 0, [])
+    assert path.name in summary.problems[0]
     assert path.with_name(f"{path.name}.1.damaged").read_bytes() == damaged
     assert same(store.load(RUN).result, result)
 
 
-def test_files_of_other_versions_are_left_alone(store, result, monkeypatch):
-    monkeypatch.setattr("wanderlust.experiments.run.MATHEMATICS", 0)
-    monkeypatch.setattr(store_module, "MATHEMATICS", 0)
+def test_files_of_other_versions_are_ignored(store, result, monkeypatch):
+    monkeypatch.setattr("wanderlust.experiments.run.ALGORITHM_VERSION", 0)
+    monkeypatch.setattr(store_module, "ALGORITHM_VERSION", 0)
     old = Run.from_json(RUN.json)
     path = store.save(old, result, 0.0)
     monkeypatch.undo()
     before = path.read_bytes()
     fresh = Run.from_json(RUN.json)
     assert fresh.key != old.key
-    outcome = run_all([fresh], store, jobs=1)
-    assert (outcome.made, outcome.problems) == (1, [])
+    summary = run_all([fresh], store, jobs=1)
+    assert (summary.executed, summary.problems) == (1, [])
     assert path.read_bytes() == before
     problems = []
-    assert [each.run for each in store.all(problems)] == [fresh]
-    assert "left alone" in problems[0]
-    assert "mathematics 0" in problems[0]
+    assert [each.run for each in store.load_all(problems)] == [fresh]
+    assert "ignored" in problems[0]
+    assert "algorithm version 0" in problems[0]
 
 
-def test_unfinished_files_are_not_results_and_old_ones_are_swept_out(store):
+def test_unfinished_files_are_not_results_and_stale_ones_are_deleted(store):
     fresh, stale = store.runs / ".a.1.partial", store.runs / ".b.2.partial"
     for file in (fresh, stale):
         file.write_bytes(b"half")
@@ -225,22 +225,22 @@ def test_unfinished_files_are_not_results_and_old_ones_are_swept_out(store):
     store.prepare()
     assert fresh.exists()
     assert not stale.exists()
-    assert list(store.all([])) == []
+    assert list(store.load_all([])) == []
 
 
-def test_no_results_is_a_sentence(tmp_path):
+def test_a_folder_without_results_raises_a_clear_error(tmp_path):
     with pytest.raises(BadFile, match="no results in this folder"):
-        Store(tmp_path).all([])
+        Store(tmp_path).load_all([])
 
 
-def test_a_file_in_the_way_is_a_sentence(tmp_path):
+def test_a_file_with_the_name_of_the_folder_raises_a_clear_error(tmp_path):
     (tmp_path / "results").write_text("")
     with pytest.raises(CannotWrite, match="cannot be written there"):
         Store(tmp_path / "results").prepare()
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is read-only to this user")
-def test_a_read_only_folder_is_a_sentence(store):
+def test_a_read_only_folder_raises_a_clear_error(store):
     store.runs.chmod(0o555)
     try:
         with pytest.raises(CannotWrite, match="cannot be written there"):
@@ -276,9 +276,9 @@ def test_a_full_disk_loses_nothing(tmp_path):
     )
     assert done.returncode == 1
     assert "CannotWrite" in done.stderr
-    assert "What was finished before is kept" in done.stderr
+    assert "Finished runs are stored" in done.stderr
     store = Store(tmp_path)
-    assert {each.run.seed for each in store.all([])} == {1, 2}
+    assert {each.run.seed for each in store.load_all([])} == {1, 2}
     assert all(file.suffix == ".npz" for file in store.runs.iterdir())
 
 
@@ -287,7 +287,7 @@ def test_readers_and_writers_do_not_disturb_each_other(store, result):
 
     def read_all():
         while not stop.is_set():
-            for each in store.all(problems):
+            for each in store.load_all(problems):
                 assert same(each.result, result)
 
     reader = threading.Thread(target=read_all)
@@ -299,7 +299,7 @@ def test_readers_and_writers_do_not_disturb_each_other(store, result):
     assert problems == []
 
 
-def test_every_file_tells_its_run(store, result):
+def test_every_file_contains_its_run(store, result):
     path = store.save(RUN, result, 0.0)
     with np.load(path, allow_pickle=False) as archive:
         about = json.loads(str(archive["about"]))

@@ -122,7 +122,7 @@ def _explorer_row(explorer: str, results: Sequence[Result], threshold: Threshold
         steps_to_solve=median(times),
         first_reward=median([first_reward(result) for result in results]),
         first_termination=median([first_termination(result) for result in results]),
-        states=median([result.found for result in results]),
+        states=median([result.n_discovered for result in results]),
         returns=(last.mean, last.ci),
     )
 
@@ -165,7 +165,7 @@ def _notes(rows: Sequence[ExplorerRow], threshold: Threshold, interval: int) -> 
 
 
 def _csv_table(rows: Sequence[ExplorerRow]) -> str:
-    from wanderlust.experiments.reports.formats import as_csv
+    from wanderlust.experiments.reports.tables import as_csv
 
     headings = ["explorer", "seeds", "solved_share", "solved_low", "solved_high", "steps_to_solve", "first_reward"]
     headings += ["first_termination", "states", "return_mean", "return_ci95"]
@@ -181,14 +181,14 @@ def _write_plot(plot: Path, title: str, completed: dict[str, list[Result]], thre
     import numpy as np
 
     from wanderlust.cli.output_files import write_bytes
-    from wanderlust.experiments.reports.figures.comparison import Course, comparison_figure
+    from wanderlust.experiments.reports.figures.comparison import comparison_figure
     from wanderlust.experiments.reports.figures.files import as_files
 
     curves = {}
     for explorer, results in completed.items():
         steps = results[0].steps
         times = np.array([steps_to_solve(result, threshold) for result in results])
-        curves[explorer] = Course(
+        curves[explorer] = LearningCurves(
             steps=steps.astype(np.float64),
             returns=np.stack([result.returns for result in results]),
             states=np.stack([result.discovered for result in results]).astype(np.float64),

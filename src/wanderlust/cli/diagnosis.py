@@ -182,13 +182,13 @@ def diagnose_results(results: Results, *, steps: int, horizon: int | None) -> Di
 
 def _explorer_summary(name: str, results: Sequence[Result], steps: int) -> ExplorerSummary:
     late_steps = LATE_FRACTION * steps
-    late = [100.0 * int((result.first_visit >= late_steps).sum()) / max(result.found, 1) for result in results]
+    late = [100.0 * int((result.first_visit >= late_steps).sum()) / max(result.n_discovered, 1) for result in results]
     best = [float(result.episodes[:, 2].max()) for result in results if len(result.episodes)]
     last = [float(result.returns[-1]) for result in results]
     return ExplorerSummary(
         explorer=name,
         seeds=len(results),
-        states=median([result.found for result in results]),
+        states=median([result.n_discovered for result in results]),
         late_states_percent=median(late),
         first_reward=median([first_reward(result) for result in results]),
         first_termination=median([first_termination(result) for result in results]),

@@ -24,7 +24,7 @@ def export(
 
     problems: list[str] = []
     path = to or folder / f"runs.{format}"
-    count = write_runs(Store(folder).all(problems), path, format)
+    count = write_runs(Store(folder).load_all(problems), path, format)
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"{count} runs written to {path}")

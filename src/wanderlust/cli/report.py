@@ -22,7 +22,7 @@ def report(
     console = new_console()
     suffixes: list[str] = []
     for stored in studies_in(folder):
-        console.print(f"[bold]{stored.folder.name}[/bold]: {stored.study.place}. {stored.study.what}", soft_wrap=True)
+        console.print(f"[bold]{stored.folder.name}[/bold]: {stored.study.reference}. {stored.study.description}", soft_wrap=True)
         show_report(stored, Store(folder), console)
         suffixes.append(stored.suffix)
     for suffix in dict.fromkeys(suffixes):

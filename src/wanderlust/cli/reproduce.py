@@ -14,7 +14,7 @@ from wanderlust.cli.arguments import Jobs
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from wanderlust.experiments.paper.registry import Choice, Study
+    from wanderlust.experiments.paper.registry import Study, StudySelection
 
 
 def reproduce(
@@ -42,13 +42,13 @@ def reproduce(
     Example: wanderlust reproduce recap --worlds prison taxi --seeds 5 --jobs 2 --out results/
     """
     from wanderlust.cli.printing import new_console
-    from wanderlust.experiments.paper.registry import Choice, find_study, study_names
+    from wanderlust.experiments.paper.registry import StudySelection, find_study, study_names
     from wanderlust.experiments.paper.reproduce import write_scorecard
 
     if experiment == "list":
         _list_studies(jobs or os.cpu_count() or 1)
         return
-    choice = Choice(worlds, explorers, seeds, preset, quick)
+    choice = StudySelection(worlds, explorers, seeds, preset, quick)
     names = study_names() if experiment == "all" else (experiment,)
     console, failures = new_console(), 0
     for study in [find_study(name) for name in names]:
@@ -63,7 +63,7 @@ def _list_studies(jobs: int) -> None:
 
     from wanderlust.cli.printing import new_console
     from wanderlust.experiments import estimate
-    from wanderlust.experiments.paper.registry import Choice, find_study, study_names
+    from wanderlust.experiments.paper.registry import StudySelection, find_study, study_names
 
     table = Table(caption=f"Rough times for {jobs} parallel runs, without compilation (one or two minutes, once).")
     for column in ("experiment", "in the paper", "description"):
@@ -72,25 +72,25 @@ def _list_studies(jobs: int) -> None:
         table.add_column(column, justify="right", no_wrap=True)
     for name in study_names():
         study = find_study(name)
-        full, quick = study.runs(Choice()), study.runs(Choice(quick=True))
-        times = [estimate.in_words(estimate.total(runs, jobs)) for runs in (full, quick)]
-        table.add_row(study.id, study.place, study.what, f"{len(full)}", times[0], f"{len(quick)}, {times[1]}")
+        full, quick = study.runs(StudySelection()), study.runs(StudySelection(quick=True))
+        times = [estimate.format_duration(estimate.total_seconds(runs, jobs)) for runs in (full, quick)]
+        table.add_row(study.id, study.reference, study.description, f"{len(full)}", times[0], f"{len(quick)}, {times[1]}")
     new_console().print(table)
 
 
-def _run_study(study: Study, choice: Choice, out: Path, jobs: int | None, quiet: bool, console: Console) -> int:
+def _run_study(study: Study, choice: StudySelection, out: Path, jobs: int | None, quiet: bool, console: Console) -> int:
     """Run one experiment and print its report; return the number of failed runs."""
     from wanderlust.experiments import estimate
     from wanderlust.experiments.paper.reproduce import reproduce as reproduce_study
 
     if not quiet:
-        console.print(f"[bold]{study.id}[/bold]: {study.place}. {study.what}", highlight=False, soft_wrap=True)
+        console.print(f"[bold]{study.id}[/bold]: {study.reference}. {study.description}", highlight=False, soft_wrap=True)
         if choice.quick:
-            console.print(f"QUICK: {study.quick}", highlight=False, soft_wrap=True)
+            console.print(f"QUICK: {study.quick_changes}", highlight=False, soft_wrap=True)
     outcome = reproduce_study(study, choice, out, jobs=jobs, quiet=quiet, console=console)
     if not quiet:
         print(
-            f"{outcome.made} runs executed in {estimate.in_words(outcome.seconds)}, {outcome.kept} already stored, "
+            f"{outcome.executed} runs executed in {estimate.format_duration(outcome.seconds)}, {outcome.stored} already stored, "
             f"{len(outcome.failures)} failed"
         )
     for failure in outcome.failures:

@@ -33,7 +33,7 @@ def run(
     of_optimal = f": {result.success:.2f} % of the optimal return, {float(result.optimal_return):.6g}"
     of_reachable = f" of {result.reachable} states: {result.discovery:.2f} %"
     print(f"return     {last}{'' if selected.kind == 'environment' else of_optimal}")
-    print(f"discovery  {result.found}{' states' if selected.kind == 'environment' else of_reachable}")
+    print(f"discovery  {result.n_discovered}{' states' if selected.kind == 'environment' else of_reachable}")
     print(f"time       {seconds:.2f} s")
     if out is not None:
         store = Store(out)

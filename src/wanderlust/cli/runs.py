@@ -79,7 +79,7 @@ def execute_runs(runs: Sequence[Run], folder: Path, options: RunsOptions) -> tup
         print(f"{message}{failure.trace}", end="", file=sys.stderr)
     problems: list[str] = []
     results: Results = {run.explorer: [] for run in runs}
-    for stored in store.each(runs, problems):
+    for stored in store.load_many(runs, problems):
         result = stored.result
         # Empty arrays are not stored, so an empty table of episodes has to get its four columns back.
         results[stored.run.explorer].append(result._replace(episodes=result.episodes.reshape(-1, 4)))

@@ -1,1 +1,1 @@
-"""The paper's experiments: runs described (`run`), kept (`store`), made (`runner`) and gathered (`studies`)."""
+"""Experiments: describe runs (`run`), execute (`runner`) and store them (`store`), reproduce the paper (`paper`)."""

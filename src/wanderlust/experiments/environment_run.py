@@ -1,7 +1,7 @@
-"""A run in a Gymnasium environment: `learn`, step by step, with somebody who takes notes.
+"""A run in a Gymnasium environment: `learn` with an `EpisodeRecorder`.
 
-Its result depends on the run's fields alone: the seed decides the agent's chance and the environment's, and the greedy
-policy is evaluated in an environment of its own.
+The result depends only on the run's fields: the seed determines all randomness of the agent and of the environment,
+and the greedy policy is evaluated in a copy of the environment.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from wanderlust.experiments.result import Result
     from wanderlust.experiments.run import Run
 
-EVALUATIONS = 25
-"""How often the greedy policy is evaluated, unless the setting `evaluate_every` says otherwise."""
-LONGEST_EVALUATION = 1_000
-"""After how many steps an evaluation's episode is cut off that nothing else ends, unless `horizon` says otherwise."""
+DEFAULT_EVALUATIONS = 25
+"""Number of evaluations of the greedy policy, unless `evaluate_every` is set."""
+MAX_EVALUATION_STEPS = 1_000
+"""Steps after which an evaluation episode without a time limit is truncated, unless `horizon` is set."""
 
 
-def evaluation_env(env: Tabular, limit: int = LONGEST_EVALUATION) -> Tabular:
-    """Return a second environment like this one, for a policy that may go round in circles for ever."""
+def evaluation_env(env: Tabular, limit: int = MAX_EVALUATION_STEPS) -> Tabular:
+    """Return a copy of an environment for evaluation, with a time limit, since a policy may loop indefinitely."""
     from gymnasium.wrappers import TimeLimit
 
     from wanderlust.envs.make import copy_environment
@@ -33,42 +33,42 @@ def evaluation_env(env: Tabular, limit: int = LONGEST_EVALUATION) -> Tabular:
     return env.copy() if env.horizon is not None else env.copy(TimeLimit(copy_environment(env.env), limit))
 
 
-def train_in_environment(run: Run, stopped: Callable[[], bool], *, steps: int | None = None) -> Result:
-    """Carry out a run in an environment; `steps` ends it early, for a trial."""
+def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: int | None = None) -> Result:
+    """Execute a run in an environment; `steps` truncates it, for a test."""
     from wanderlust.envs.by_name import tabular_by_name
     from wanderlust.experiments.episode_recorder import EpisodeRecorder
     from wanderlust.experiments.result import Result
     from wanderlust.training.evaluation import EvaluateEvery
     from wanderlust.training.learn import learn
 
-    changes = run.changes
-    if "steps" not in changes:
-        raise InvalidSetting("a run in an environment needs the setting 'steps': how long it is.")
-    length = check_integer("steps", changes.pop("steps"), low=1)
-    # At least once: of a run that was never evaluated there is nothing to tell.
-    every = min(changes.get("evaluate_every", max(length // EVALUATIONS, 1)), length)
+    overrides = run.overrides
+    if "steps" not in overrides:
+        raise InvalidSetting("a run in an environment needs the setting 'steps', its number of steps.")
+    length = check_integer("steps", overrides.pop("steps"), low=1)
+    # At least one evaluation: without any, the run has no return to report.
+    every = min(overrides.get("evaluate_every", max(length // DEFAULT_EVALUATIONS, 1)), length)
     env = tabular_by_name(run.world, run.world_options, run.encoder_options)
-    other = evaluation_env(env, changes.get("horizon", LONGEST_EVALUATION))
-    witness = EpisodeRecorder(stopped, last_step=steps)
-    evaluations = EvaluateEvery(every, episodes=run.episodes, env=other)
+    eval_env = evaluation_env(env, overrides.get("horizon", MAX_EVALUATION_STEPS))
+    recorder = EpisodeRecorder(should_stop, last_step=steps)
+    evaluations = EvaluateEvery(every, episodes=run.episodes, env=eval_env)
     try:
-        callbacks = [evaluations, witness]
-        agent = learn(env, run.explorer, steps=length, seed=run.seed, callbacks=callbacks, quiet=True, **changes)
+        callbacks = [evaluations, recorder]
+        agent = learn(env, run.explorer, steps=length, seed=run.seed, callbacks=callbacks, quiet=True, **overrides)
     finally:
         env.close()
-        other.close()
+        eval_env.close()
     visits = np.zeros((env.n_states, env.n_actions), np.int64)
-    known = agent.visits[: env.n_states]
-    visits[: len(known)] = known
-    notes = witness.notes(env.n_states)
-    evaluated = np.array([each.step for each in evaluations.history], np.int64)
-    met = notes["first_visit"][notes["first_visit"] >= 0]
+    agent_visits = agent.visits[: env.n_states]
+    visits[: len(agent_visits)] = agent_visits
+    recorded = recorder.arrays(env.n_states)
+    evaluation_steps = np.array([each.step for each in evaluations.history], np.int64)
+    first_visits = recorded["first_visit"][recorded["first_visit"] >= 0]
     return Result(
-        steps=evaluated,
+        steps=evaluation_steps,
         returns=np.array([each.mean for each in evaluations.history], np.float64),
-        discovered=(met[None, :] < evaluated[:, None]).sum(axis=1),
+        discovered=(first_visits[None, :] < evaluation_steps[:, None]).sum(axis=1),
         visits=visits,
         optimal_return=np.full((), np.nan),
         reachable=np.zeros((), np.int64),
-        **notes,
+        **recorded,
     )

@@ -1,7 +1,7 @@
-"""How long a run takes, roughly: what comes first when many wait, and what to tell people who wait.
+"""Rough estimates of the time of runs, to order them and to show the remaining time.
 
-The numbers are microseconds a step, measured once on a two-core machine. Only their ratios matter while a sweep
-goes on: the time left is their sum, scaled by how long the finished runs really took.
+The constants are microseconds per step, measured once on a two-core machine. During an experiment only their ratios
+matter: the remaining time is scaled by the time that the finished runs took.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from wanderlust.experiments.run import Run
 ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
 
 _PER_STEP = 0.3
-# For each pair of state and action: a step sweeps over those that were visited.
+# Per state-action pair: each step sweeps over the visited pairs.
 _PER_PAIR = {"vv-ucb": 0.0009, "vv-count": 0.0009, "bonus": 0.0014}
 _PER_PAIR_OF_Q = 0.0003
-# Ensembles gather minibatches from so many pairs at most. They are often converged, once they have learnt or found nothing
-# more; from zero they never get far from the start of the wall.
+# Ensembles draw minibatches from at most this number of pairs. Converged ensembles skip most updates; with zero
+# initialization they never get far from the start of `wall`.
 _PER_STEP_OF_MINIBATCHES, _PER_PAIR_OF_MINIBATCHES, _MAX_PAIRS_OF_MINIBATCHES = 25.0, 0.02, 5000
 _PER_STEP_OF_NOISY_MINIBATCHES = 100.0
-_ASLEEP = {"wall": 0.03}
+_ACTIVE_SHARE = {"wall": 0.03}
 _PER_SOLVED_STEP = {"vv-ucb": 1.2, "bonus": 3.0}
 _PER_SOLVED_STEP_OF_OTHERS = 0.4
 _PER_EXACT_EVALUATION = 150.0
-# How many steps for each pair of the deep sea, to learn it; others take all they may.
+# Steps per state-action pair to learn the deep sea; other explorers use their whole budget.
 _STEPS_TO_LEARN = {"vv-ucb": 2, "vv-count": 4, "random-prior": 7, "bootstrapped": 13}
 _PER_STEP_IN_PYTHON = 60.0
-"""Of an environment that Python runs, evaluations included."""
+"""In a Gymnasium environment, evaluations included."""
 
 
 class _Size(NamedTuple):
-    """What of a world decides how long a run in it takes."""
+    """The properties of a world that determine the time of a run."""
 
     pairs: int = 0
     budget: int = 0
@@ -45,54 +45,54 @@ class _Size(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def _size(world: str, options: str) -> _Size:
-    """Return the size of a world; one that is wrong takes no time."""
+    """Return the size of a world; zero if its name or options are invalid."""
     from wanderlust.worlds import make_world
 
     try:
-        made = make_world(world, **json.loads(options))
+        built = make_world(world, **json.loads(options))
     except WanderlustError:
         return _Size()
-    pairs, defaults = made.n_states * made.n_actions, made.defaults
-    return _Size(pairs, defaults.budget, bool(made.mdp.deterministic), defaults.replay)
+    pairs, defaults = built.n_states * built.n_actions, built.defaults
+    return _Size(pairs, defaults.budget, bool(built.mdp.deterministic), defaults.replay)
 
 
 def seconds(run: Run) -> float:
-    """Return how long a run may take, in seconds, once its explorer is compiled."""
+    """Return the estimated seconds of a run, without compilation."""
     if run.kind == "environment":
         return 1e-6 * _PER_STEP_IN_PYTHON * float(run.settings.get("steps", 0))
     size = _size(run.world, json.dumps(dict(run.world_options)))
     steps = int(run.settings.get("steps") or run.settings.get("budget") or size.budget)
     if run.until == "positive-return" and run.explorer in _STEPS_TO_LEARN:
         steps = min(steps, _STEPS_TO_LEARN[run.explorer] * size.pairs)
-    each = _PER_STEP
+    per_step = _PER_STEP
     if run.settings.get("replay", size.replay) == "full":
-        each += _of_replay(run, size)
+        per_step += _per_step_of_replay(run, size)
     if run.measure == "values":
-        each += _PER_SOLVED_STEP.get(run.explorer, _PER_SOLVED_STEP_OF_OTHERS)
+        per_step += _PER_SOLVED_STEP.get(run.explorer, _PER_SOLVED_STEP_OF_OTHERS)
     elif not size.deterministic:
-        each += _PER_EXACT_EVALUATION / int(run.settings.get("evaluate_every", 50))
-    return 1e-6 * each * steps
+        per_step += _PER_EXACT_EVALUATION / int(run.settings.get("evaluate_every", 50))
+    return 1e-6 * per_step * steps
 
 
-def _of_replay(run: Run, size: _Size) -> float:
-    """Return how long a step replays the whole memory, in microseconds."""
+def _per_step_of_replay(run: Run, size: _Size) -> float:
+    """Return the microseconds per step for replaying the whole memory."""
     if run.explorer not in ENSEMBLES:
         return _PER_PAIR.get(run.explorer, _PER_PAIR_OF_Q) * size.pairs
     if not size.deterministic:
         return _PER_STEP_OF_NOISY_MINIBATCHES
-    awake = 1.0 if run.settings.get("initial") == "optimistic" else _ASLEEP.get(run.world, 1.0)
+    active = 1.0 if run.settings.get("initial") == "optimistic" else _ACTIVE_SHARE.get(run.world, 1.0)
     pairs = min(size.pairs, _MAX_PAIRS_OF_MINIBATCHES)
-    return awake * (_PER_STEP_OF_MINIBATCHES + _PER_PAIR_OF_MINIBATCHES * pairs)
+    return active * (_PER_STEP_OF_MINIBATCHES + _PER_PAIR_OF_MINIBATCHES * pairs)
 
 
-def in_words(total: float) -> str:
-    """Return a number of seconds as people say it."""
-    if total < 90:
-        return f"{total:.0f} s"
-    return f"{total / 60:.0f} min" if total < 5400 else f"{total / 3600:.1f} h"
+def format_duration(duration: float) -> str:
+    """Return a number of seconds as text in seconds, minutes or hours."""
+    if duration < 90:
+        return f"{duration:.0f} s"
+    return f"{duration / 60:.0f} min" if duration < 5400 else f"{duration / 3600:.1f} h"
 
 
-def total(runs: Iterable[Run], jobs: int) -> float:
-    """Return how long many runs may take, so many at a time."""
+def total_seconds(runs: Iterable[Run], jobs: int) -> float:
+    """Return the estimated seconds of many runs, `jobs` at a time."""
     times = [seconds(run) for run in runs]
     return max([sum(times) / max(jobs, 1), *times]) if times else 0.0

@@ -1,4 +1,4 @@
-"""All that a folder of results holds, as one file for other programs."""
+"""Export all stored runs of a folder to one CSV, JSON or Parquet file."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from wanderlust.core.errors import WanderlustError, check_choice
-from wanderlust.experiments.reports.formats import as_csv
-from wanderlust.experiments.store import Stored
+from wanderlust.experiments.reports.tables import as_csv
+from wanderlust.experiments.store import StoredRun
 
 FORMATS = ("csv", "json", "parquet")
 CURVES = ("steps", "returns", "discovered")
 
 
-def export(stored: Iterable[Stored], path: Path, form: str) -> int:
-    """Write one line per run to a file and return how many; JSON and Parquet hold the curves as well."""
+def export(stored: Iterable[StoredRun], path: Path, form: str) -> int:
+    """Write one entry per run to a file; return their number. JSON and Parquet contain the learning curves as well."""
     check_choice("format", form, FORMATS)
     if form == "parquet":
         return _write_parquet(stored, path)
@@ -35,9 +35,9 @@ def export(stored: Iterable[Stored], path: Path, form: str) -> int:
     return len(entries)
 
 
-def _entry(stored: Stored, *, curves: bool) -> dict[str, Any]:
-    """Return a run with its final numbers, and what is known of its making."""
-    run, result, about = stored
+def _entry(stored: StoredRun, *, curves: bool) -> dict[str, Any]:
+    """Return a run with its final numbers and the metadata of its execution."""
+    run, result, metadata = stored
     entry: dict[str, Any] = {
         "key": run.key,
         "kind": run.kind,
@@ -51,20 +51,20 @@ def _entry(stored: Stored, *, curves: bool) -> dict[str, Any]:
         "seed": run.seed,
         "until": run.until,
         "measure": run.measure,
-        "discovery_percent": _known(result.discovery),
-        "success_percent": _known(result.success),
+        "discovery_percent": _none_if_nan(result.discovery),
+        "success_percent": _none_if_nan(result.success),
         "final_return": float(result.returns[-1]) if len(result.returns) else None,
-        "optimal_return": _known(float(result.optimal_return)),
-        "states_discovered": result.found,
+        "optimal_return": _none_if_nan(float(result.optimal_return)),
+        "states_discovered": result.n_discovered,
         "states_reachable": int(result.reachable) or None,
-        **{name: about.get(name) for name in ("seconds", "finished", "wanderlust", "numpy", "numba", "machine")},
+        **{name: metadata.get(name) for name in ("seconds", "finished", "wanderlust", "numpy", "numba", "machine")},
     }
     if curves:
         entry |= {name: getattr(result, name).tolist() for name in CURVES}
     return entry
 
 
-def _known(number: float) -> float | None:
+def _none_if_nan(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
@@ -72,7 +72,7 @@ def _cell(value: Any) -> Any:
     return json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
 
 
-def _write_parquet(stored: Iterable[Stored], path: Path) -> int:
+def _write_parquet(stored: Iterable[StoredRun], path: Path) -> int:
     try:
         pyarrow, parquet = (importlib.import_module(name) for name in ("pyarrow", "pyarrow.parquet"))
     except ImportError:

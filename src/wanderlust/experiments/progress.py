@@ -1,4 +1,4 @@
-"""How far a sweep is: a bar on a terminal, a line now and then elsewhere, nothing if asked to be quiet."""
+"""Progress of an experiment: a bar on a terminal, otherwise a line every 30 seconds, nothing if quiet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECONDS_BETWEEN_LINES = 30.0
 
 
 class Progress:
-    """Shows runs done, their rate, and the time left; the latter from what the finished ones really took."""
+    """Shows the finished runs, their rate and the remaining time, estimated from the finished runs."""
 
     def __init__(self, console: Console | None = None, *, quiet: bool = False) -> None:
         self.console = console or Console(stderr=True)
@@ -25,21 +25,21 @@ class Progress:
         self._bar: Bar | None = None
         self._total = self._done = 0
         self._work = self._work_done = 0.0
-        self._begun = self._last_line = 0.0
+        self._start = self._last_line = 0.0
 
-    def say(self, sentence: str) -> None:
-        """Print a sentence about something unusual."""
+    def message(self, text: str) -> None:
+        """Print a message, unless quiet."""
         if not self.quiet:
-            self.console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+            self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     @contextlib.contextmanager
-    def over(self, runs: Sequence[Run], jobs: int, *, kept: int) -> Iterator[None]:
-        """Show the progress of these runs while inside."""
+    def track(self, runs: Sequence[Run], jobs: int, *, stored: int) -> Iterator[None]:
+        """Show the progress of these runs inside the context."""
         self._total, self._done = len(runs), 0
         self._work, self._work_done = sum(estimate.seconds(run) for run in runs), 0.0
-        self._begun = self._last_line = time.monotonic()
-        already = f", {kept} are stored already" if kept else ""
-        self.say(f"{len(runs)} runs to make{already}; {jobs} at a time")
+        self._start = self._last_line = time.monotonic()
+        skipped = f", {stored} already stored" if stored else ""
+        self.message(f"{len(runs)} runs to execute{skipped}; {jobs} at a time")
         if self.quiet or not runs or not self.console.is_terminal:
             yield
             self._line(final=True)
@@ -53,15 +53,15 @@ class Progress:
             finally:
                 self._bar = None
 
-    def finished(self, run: Run) -> None:
-        """Count a run."""
+    def run_finished(self, run: Run) -> None:
+        """Count a finished run."""
         self._done += 1
         self._work_done += estimate.seconds(run)
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=self._done, description=self._rate())
 
-    def tick(self) -> None:
-        """Let time be seen to pass."""
+    def refresh(self) -> None:
+        """Update the remaining time, or print a line if the last one is old enough."""
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], description=self._rate())
         elif time.monotonic() - self._last_line > _SECONDS_BETWEEN_LINES:
@@ -70,16 +70,16 @@ class Progress:
     def _line(self, *, final: bool = False) -> None:
         self._last_line = time.monotonic()
         if self._total and (not final or self._done):
-            self.say(f"{self._done} of {self._total} runs, {self._rate()}")
+            self.message(f"{self._done} of {self._total} runs, {self._rate()}")
 
     def _rate(self) -> str:
-        elapsed = time.monotonic() - self._begun
+        elapsed = time.monotonic() - self._start
         if not self._done or elapsed <= 0:
             return "..."
         rate = self._done / elapsed
-        speed = f"{rate:.1f} runs a second" if rate >= 1 else f"{60 * rate:.1f} runs a minute"
+        speed = f"{rate:.1f} runs per second" if rate >= 1 else f"{60 * rate:.1f} runs per minute"
         if self._done == self._total:
-            return f"{speed}, {estimate.in_words(elapsed)} in all"
+            return f"{speed}, {estimate.format_duration(elapsed)} in total"
         share = self._work_done / self._work if self._work > 0 else self._done / self._total
         left = elapsed * (1 - share) / share if share > 0 else 0.0
-        return f"{speed}, about {estimate.in_words(left)} left"
+        return f"{speed}, about {estimate.format_duration(left)} left"

@@ -1,10 +1,10 @@
-"""A run: the atom of every experiment.
+"""A run: one training with one seed, the unit of every experiment.
 
-A `Run` says all that matters: world, explorer, their options, settings, preset and seed. Its result is a pure function
-of it, so that two computers, or one and the same tomorrow, agree to the last bit. A run is written as one line of
-JSON, and a hash of that line, its `key`, is the name under which the result is kept.
+A `Run` holds everything that determines the result: world, explorer, their options, settings, preset and seed. The
+same run gives the same result, bit for bit, on every machine. A run is serialised as one line of JSON; a hash of that
+line, its `key`, names the file of its result.
 
-Usually it is one of our worlds that is trained in, in one compiled loop. With `kind="environment"` it is any Gymnasium
+By default a run trains in a built-in world, in one compiled loop. With `kind="environment"` it trains in any Gymnasium
 environment; see `wanderlust.experiments.environment_run`.
 """
 
@@ -28,31 +28,31 @@ from wanderlust.agents.presets import PRESETS
 from wanderlust.core.errors import InvalidSetting, WanderlustError, check_choice, check_integer, check_options
 from wanderlust.experiments.result import Result as Result
 
-MATHEMATICS = 2
-"""Raise this by one when some run would give another result than before, or when the form of stored files changes:
-what was stored earlier is then left alone, and made anew when it is asked for."""
+ALGORITHM_VERSION = 2
+"""Increase this when the result of any run changes, or when the format of stored files changes. Results stored with
+another version are ignored, and their runs are executed again when requested."""
 
-PRACTICE = 4
-"""The same for runs in any environment alone, which also follow what `wanderlust.training.adaptive` says."""
+ADAPTIVE_VERSION = 4
+"""The same for runs with `kind="environment"`, whose defaults come from `wanderlust.training.adaptive`."""
 
 UNTIL = ("budget", "positive-return")
 MEASURES = ("returns", "values")
 KINDS = ("world", "environment")
 
 _KEY_LENGTH = 24
-_PIECE = 10_000
-"""Steps between two looks at whether the run was called off: a second or so at the slowest."""
+_STEPS_PER_CHUNK = 10_000
+"""Steps between two checks for cancellation: about one second for the slowest explorers."""
 
 Options = Mapping[str, Any]
 
 
-class Stopped(Exception):
-    """A run was called off before its end."""
+class RunCancelled(Exception):
+    """A run was cancelled before its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Everything that decides what comes of a training; two runs are equal if they are described alike."""
+    """Everything that determines the result of one training; runs with equal fields are equal."""
 
     world: str
     """A registered name, or with the option `map` the name to give that map."""
@@ -60,26 +60,26 @@ class Run:
     """A registered name, or `module:Class`."""
     seed: int = 0
     preset: str = "as_written"
-    """'as_written', the paper's text, or 'as_published_code', which made its numbers."""
+    """'as_written', the paper's text, or 'as_published_code', the released code that produced its numbers."""
     world_options: Options = field(default_factory=dict)
     explorer_options: Options = field(default_factory=dict)
     settings: Options = field(default_factory=dict)
-    """Changes to `Settings`; a `replay` is a word or a table of its fields."""
+    """Overrides of `Settings`; `replay` is a name or a table of the fields of `Replay`."""
     until: str = "budget"
     """When the run ends: 'budget', or 'positive-return': after the first evaluation with a return above zero."""
     measure: str = "returns"
-    """'returns', or 'values': in a stochastic world, the greedy policy of every single step is solved as well."""
+    """'returns', or 'values': in a stochastic world, also compute V^π of the greedy policy after every step."""
     kind: str = "world"
-    """What `world` is: a 'world' of ours, or an 'environment' of Gymnasium's or the user's."""
+    """What `world` names: a built-in 'world', or a Gymnasium or user-defined 'environment'."""
     encoder_options: Options = field(default_factory=dict)
-    """What tells the states and actions of an environment; see `wanderlust.envs.by_name`."""
+    """Encoding of the states and actions of an environment; see `wanderlust.envs.by_name`."""
     episodes: int = 10
-    """Over how many episodes the greedy policy is evaluated in an environment."""
+    """Number of episodes in each evaluation of the greedy policy in an environment."""
 
     def __post_init__(self) -> None:
         for name in ("world", "explorer"):
             if not isinstance(getattr(self, name), str):
-                raise InvalidSetting(f"the {name} of a run is named by a string, got {getattr(self, name)!r}.")
+                raise InvalidSetting(f"the {name} of a run must be a string, got {getattr(self, name)!r}.")
         if self.world.endswith((".toml", ".txt")):
             raise InvalidSetting(
                 f"a run cannot depend on the file {self.world!r}, which may change: "
@@ -103,126 +103,128 @@ class Run:
 
     @property
     def description(self) -> dict[str, Any]:
-        """All fields as plain values, those with their usual value left out."""
-        found: dict[str, Any] = {}
+        """The fields that differ from their default, as plain values."""
+        changed: dict[str, Any] = {}
         for each in fields(self):
             value = getattr(self, each.name)
-            usual = each.default
+            default = each.default
             if isinstance(value, Mapping):
-                value, usual = dict(value), {}
-            if value != usual:
-                found[each.name] = value
-        return found
+                value, default = dict(value), {}
+            if value != default:
+                changed[each.name] = value
+        return changed
 
     @property
     def json(self) -> str:
-        """The run as one line, always the same for the same run."""
+        """The run as one line of JSON; equal runs give the same line."""
         return json.dumps(self.description, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Run:
-        """Return the run that `json` wrote."""
+        """Return the run of a line written by `json`."""
         try:
-            found = json.loads(text)
+            values = json.loads(text)
         except ValueError as error:
-            raise InvalidSetting(f"a run is described by JSON, got {text!r} ({error}).") from None
-        if not isinstance(found, dict):
-            raise InvalidSetting(f"a run is described by a JSON object, got {text!r}.")
-        check_options("a run", found, (each.name for each in fields(cls)))
+            raise InvalidSetting(f"a run must be described by JSON, got {text!r} ({error}).") from None
+        if not isinstance(values, dict):
+            raise InvalidSetting(f"a run must be described by a JSON object, got {text!r}.")
+        check_options("a run", values, (each.name for each in fields(cls)))
         for name in ("world", "explorer"):
-            if name not in found:
+            if name not in values:
                 raise InvalidSetting(f"a run needs the field {name!r}, got {text!r}.")
-        return cls(**found)
+        return cls(**values)
 
     @functools.cached_property
     def key(self) -> str:
-        """The name of the result: a hash of the description, of the mathematics, and of an explorer's own code."""
-        parts = (self.json, str(MATHEMATICS), _foreign_code(self.explorer), *self._environment_code())
+        """The name of the result: a hash of the description, `ALGORITHM_VERSION`, and user-defined code."""
+        parts = (self.json, str(ALGORITHM_VERSION), _explorer_file_hash(self.explorer), *self._environment_key_parts())
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_KEY_LENGTH]
 
     @property
     def command(self) -> str:
-        """The line that repeats this run in a shell."""
+        """The shell command that repeats this run."""
         return f"wanderlust run {shlex.quote(self.json)}"
 
-    def train(self, stopped: Callable[[], bool] = lambda: False, *, steps: int | None = None) -> Result:
-        """Carry it out. `stopped` is asked now and then whether to give up; `steps` ends it early, for a trial."""
+    def train(self, should_stop: Callable[[], bool] = lambda: False, *, steps: int | None = None) -> Result:
+        """Execute the run; raise `RunCancelled` once `should_stop()` is true. `steps` truncates it, for a test."""
         if self.kind == "environment":
             from wanderlust.experiments.environment_run import train_in_environment
 
-            return train_in_environment(self, stopped, steps=steps)
+            return train_in_environment(self, should_stop, steps=steps)
         from wanderlust.agents.session import Session
         from wanderlust.agents.settings import Settings
         from wanderlust.experiments.value_measures import value_measures
         from wanderlust.worlds import make_world
 
         world = make_world(self.world, **self.world_options)
-        changes = self.changes
-        every = int(changes.get("evaluate_every", Settings.evaluate_every))
+        options = self.overrides
+        every = int(options.get("evaluate_every", Settings.evaluate_every))
         by_step = self.measure == "values"
         if by_step:
-            changes["evaluate_every"] = 1
-        session = Session(world, self.explorer, seed=self.seed, preset=self.preset, keep_trajectory=by_step, **changes)
+            options["evaluate_every"] = 1
+        session = Session(world, self.explorer, seed=self.seed, preset=self.preset, keep_trajectory=by_step, **options)
         if self.measure == "values" or self.until != "budget":
-            self._check_kind(deterministic=bool(world.mdp.deterministic))
+            self._check_world(deterministic=bool(world.mdp.deterministic))
         end = session.settings.run_length if steps is None else min(steps, session.settings.run_length)
-        piece = every if self.until == "positive-return" else _PIECE
+        chunk = every if self.until == "positive-return" else _STEPS_PER_CHUNK
         while session.step < end:
-            if stopped():
-                raise Stopped
-            session.advance(min(session.step + piece, end))
+            if should_stop():
+                raise RunCancelled
+            session.advance(min(session.step + chunk, end))
             evaluated = session.step // every
             if self.until == "positive-return" and evaluated and session.run_state.returns[evaluated - 1] > 0.0:
                 break
         record = session.record()
-        best, reachable = _facts(self.world, json.dumps(dict(self.world_options)), session.settings.discount)
-        kept = slice(every - 1, None, every) if by_step else slice(None)
+        world_options = json.dumps(dict(self.world_options))
+        optimal_return, n_reachable = _optimum_and_reachable(self.world, world_options, session.settings.discount)
+        evaluations = slice(every - 1, None, every) if by_step else slice(None)
         return Result(
-            steps=record.steps[kept],
-            returns=record.returns[kept],
-            discovered=record.discovered[kept],
+            steps=record.steps[evaluations],
+            returns=record.returns[evaluations],
+            discovered=record.discovered[evaluations],
             visits=record.visits,
             first_visit=record.first_visit,
-            optimal_return=np.float64(best) + np.zeros(()),
-            reachable=np.zeros((), np.int64) + reachable,
+            optimal_return=np.float64(optimal_return) + np.zeros(()),
+            reachable=np.zeros((), np.int64) + n_reachable,
             **(value_measures(record, world.mdp) if by_step else {}),
         )
 
     @property
-    def changes(self) -> dict[str, Any]:
-        """Settings and the explorer's options together, as `train` and `learn` take them."""
+    def overrides(self) -> dict[str, Any]:
+        """Settings and explorer options merged, as keyword arguments of `train` and `learn`."""
         from wanderlust.agents.settings import Replay
 
-        changes = dict(self.settings)
-        if isinstance(changes.get("replay"), Mapping):
-            check_options("replay", changes["replay"], (each.name for each in fields(Replay)))
-            changes["replay"] = Replay(**changes["replay"])
-        twice = changes.keys() & self.explorer_options.keys()
-        if twice:
-            raise InvalidSetting(f"{', '.join(sorted(twice))}: given as a setting and as an option of the explorer.")
-        return changes | dict(self.explorer_options)
+        overrides = dict(self.settings)
+        if isinstance(overrides.get("replay"), Mapping):
+            check_options("replay", overrides["replay"], (each.name for each in fields(Replay)))
+            overrides["replay"] = Replay(**overrides["replay"])
+        duplicates = overrides.keys() & self.explorer_options.keys()
+        if duplicates:
+            raise InvalidSetting(f"{', '.join(sorted(duplicates))}: given in both `settings` and `explorer_options`.")
+        return overrides | dict(self.explorer_options)
 
     def _check_fields_of_kind(self) -> None:
-        """Refuse what would be ignored."""
-        not_for = {
+        """Reject fields that a run of this kind would ignore."""
+        unused = {
             "world": ("encoder_options", "episodes"),
             "environment": ("preset", "until", "measure"),
         }
-        for name in not_for[self.kind]:
+        for name in unused[self.kind]:
             if name in self.description:
-                raise InvalidSetting(f"{name} is not for a run of the kind {self.kind!r}, got {getattr(self, name)!r}.")
+                raise InvalidSetting(f"{name} cannot be set with kind={self.kind!r}, got {getattr(self, name)!r}.")
 
-    def _environment_code(self) -> tuple[str, ...]:
-        """Return what tells runs in an environment apart: our defaults, and a hash of each of the user's own files."""
+    def _environment_key_parts(self) -> tuple[str, ...]:
+        """Return the parts of the key that only runs in an environment have: our defaults and the user's files."""
         if self.kind == "world":
             return ()
         from wanderlust.envs.by_name import module_of
 
         names = [self.world, str(self.encoder_options.get("key", ""))]
-        own = [_code_of_module(module) for module in map(module_of, names) if module is not None]
-        return (f"practice {PRACTICE}", *own)
+        hashes = [_module_file_hash(module) for module in map(module_of, names) if module is not None]
+        # Part of the hash of every stored run: the word cannot change.
+        return (f"practice {ADAPTIVE_VERSION}", *hashes)
 
-    def _check_kind(self, *, deterministic: bool) -> None:
+    def _check_world(self, *, deterministic: bool) -> None:
         if self.measure == "values" and deterministic:
             raise InvalidSetting(f"measure='values' is for stochastic worlds; {self.world!r} is deterministic.")
         if self.until != "budget" and not deterministic:
@@ -230,8 +232,8 @@ class Run:
 
 
 @functools.lru_cache(maxsize=256)
-def _facts(world: str, options: str, discount: float) -> tuple[float, int]:
-    """Return the best return from the start, and how many states can be reached."""
+def _optimum_and_reachable(world: str, options: str, discount: float) -> tuple[float, int]:
+    """Return the optimal return from the start, and the number of reachable states."""
     from wanderlust.core.planning import optimal_values, reachable_states
     from wanderlust.worlds import make_world
 
@@ -239,8 +241,8 @@ def _facts(world: str, options: str, discount: float) -> tuple[float, int]:
     return float(mdp.start @ optimal_values(mdp, discount).v), int(reachable_states(mdp).sum())
 
 
-def _foreign_code(explorer: str) -> str:
-    """Return a hash of the file of an explorer that is not the package's own: edited, it is another explorer."""
+def _explorer_file_hash(explorer: str) -> str:
+    """Return a hash of the file of a user-defined explorer, so that an edited explorer has new keys; else ""."""
     from wanderlust.explorers.registry import explorer_class
 
     try:
@@ -253,26 +255,26 @@ def _foreign_code(explorer: str) -> str:
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
-def _code_of_module(name: str) -> str:
-    """Return a hash of a module's file, which is not imported for that."""
+def _module_file_hash(name: str) -> str:
+    """Return a hash of a module's file without importing it; "" if there is none."""
     try:
-        found = importlib.util.find_spec(name)
+        spec = importlib.util.find_spec(name)
     except (ImportError, ValueError, AttributeError):
         return ""
-    if found is None or found.origin is None or not found.has_location:
+    if spec is None or spec.origin is None or not spec.has_location:
         return ""
-    return hashlib.sha256(Path(found.origin).read_bytes()).hexdigest()
+    return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()
 
 
 def _plain_options(name: str, given: Any) -> Options:
-    """Return options as JSON has them, so that a run and its copy from a file are equal."""
+    """Return options as JSON reads them back, so that a run equals its copy read from a file."""
     if not isinstance(given, Mapping):
         raise InvalidSetting(f"{name} must be a table of names and values, got {given!r}.")
     try:
         plain = json.loads(json.dumps(dict(given), default=_plain_value, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InvalidSetting(
-            f"{name} must be numbers, texts, lists or tables of these, got {given!r} ({error})."
+            f"{name} must contain numbers, strings, lists or tables of these, got {given!r} ({error})."
         ) from None
     return MappingProxyType(plain)
 

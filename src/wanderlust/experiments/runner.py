@@ -1,12 +1,12 @@
-"""Many runs at a time: what is stored already is kept, the rest is made, and one that fails stops none of the others.
+"""Execute many runs in parallel: skip those already stored, and continue after a failure.
 
-Runs are threads. The compiled loop of a run lets go of Python's lock, so threads keep every core busy, and they share
-the compiled code and the worlds. Processes were not faster: on two cores that were busy with other work as well, two
-threads took 25 to 32 s for 1,440 short runs and 23 to 26 s for 72 long ones, two processes 29 to 30 s and 23 to 25 s.
+Runs in worlds use threads. The compiled loop releases the GIL, so threads use all cores, and they share compiled code
+and worlds. Processes were not faster: on two cores with other load, two threads took 25 to 32 s for 1,440 short runs
+and 23 to 26 s for 72 long ones, two processes 29 to 30 s and 23 to 25 s.
 
-Runs in environments that Python steps hold that lock most of the time, so they are processes, unless they are so short
-that starting those takes longer: on the same two cores, two threads took 67 s for eight runs of 60,000 steps in an 8×8
-FrozenLake, and 19 s for eight of 20,000, two processes 51 s and 24 s. The results are the same.
+Runs in Gymnasium environments hold the GIL most of the time, so they use processes, unless starting those would take
+longer than it saves: on the same machine, two threads took 67 s for eight runs of 60,000 steps in an 8×8 FrozenLake,
+and 19 s for eight of 20,000, two processes 51 s and 24 s. The results are the same.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from wanderlust.experiments.progress import Progress
 from wanderlust.experiments.run import KINDS, Run
 from wanderlust.experiments.store import CannotWrite, Store
 
-WORTH_PROCESSES = 20.0
-"""Seconds of work, by estimate, from which on it pays to start processes."""
+MIN_SECONDS_FOR_PROCESSES = 20.0
+"""Estimated seconds of work from which processes are used instead of threads."""
 
 
 @dataclass(frozen=True)
@@ -40,62 +40,64 @@ class Failure:
     run: Run
     error: str
     trace: str
-    """Where it happened, unless the error is one that a user's input explains."""
+    """The traceback; empty for a `WanderlustError`, whose message is enough."""
 
     def __str__(self) -> str:
-        return f"{self.error}\n  again: {self.run.command}"
+        return f"{self.error}\n  repeat: {self.run.command}"
 
 
 @dataclass
-class Outcome:
-    """What became of the runs."""
+class RunSummary:
+    """What `run_all` did."""
 
-    kept: int = 0
-    """How many were there already."""
-    made: int = 0
+    stored: int = 0
+    """Number of runs that were stored before."""
+    executed: int = 0
     failures: list[Failure] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    """Sentences on stored files that could not be used."""
+    """One sentence for each unusable stored file."""
     seconds: float = 0.0
 
 
-def run_all(runs: Iterable[Run], store: Store, *, jobs: int | None = None, progress: Progress | None = None) -> Outcome:
-    """Make what is not in the store yet, the longest runs first.
+def run_all(
+    runs: Iterable[Run], store: Store, *, jobs: int | None = None, progress: Progress | None = None
+) -> RunSummary:
+    """Execute the runs that are not in the store, the longest first.
 
-    Interrupted, it waits for the runs under way to notice, at most some seconds, and raises `KeyboardInterrupt`.
-    `CannotWrite` stops it as well. All that was finished is in the store by then.
+    On an interrupt it waits a few seconds for the active runs to stop, then raises `KeyboardInterrupt`. `CannotWrite`
+    stops it as well. In both cases every finished run is in the store.
     """
     jobs = check_integer("jobs", jobs if jobs is not None else os.cpu_count() or 1, low=1)
     progress = progress or Progress(quiet=True)
-    outcome, begun = Outcome(), time.perf_counter()
+    summary, start = RunSummary(), time.perf_counter()
     store.prepare()
-    missing = [run for run in dict.fromkeys(runs) if not _is_kept(run, store, outcome)]
+    missing = [run for run in dict.fromkeys(runs) if not _is_stored(run, store, summary)]
     missing.sort(key=estimate.seconds, reverse=True)
-    for problem in outcome.problems:
-        progress.say(problem)
-    missing = _compiled(missing, outcome, progress)
-    with progress.over(missing, jobs, kept=outcome.kept):
+    for problem in summary.problems:
+        progress.message(problem)
+    missing = _compile_explorers(missing, summary, progress)
+    with progress.track(missing, jobs, stored=summary.stored):
         for kind in KINDS:
-            _make([run for run in missing if run.kind == kind], store, jobs, outcome, progress)
-    outcome.seconds = time.perf_counter() - begun
-    return outcome
+            _execute([run for run in missing if run.kind == kind], store, jobs, summary, progress)
+    summary.seconds = time.perf_counter() - start
+    return summary
 
 
-def _is_kept(run: Run, store: Store, outcome: Outcome) -> bool:
-    """Tell whether a run's result is stored; a damaged one is moved aside first."""
+def _is_stored(run: Run, store: Store, summary: RunSummary) -> bool:
+    """Return whether a run's result is stored; rename a damaged file."""
     try:
-        found = store.load(run)
+        stored = store.load(run)
     except BadFile as error:
-        outcome.problems.append(f"{error} Moved to {store.set_aside(run).name}; the run is made again.")
+        summary.problems.append(f"{error} Moved to {store.move_damaged(run).name}; the run is executed again.")
         return False
-    outcome.kept += found is not None
-    return found is not None
+    summary.stored += stored is not None
+    return stored is not None
 
 
-def _compiled(runs: list[Run], outcome: Outcome, progress: Progress) -> list[Run]:
-    """Compile every explorer, one after the other, by a step of a run of each; return the runs that can go on.
+def _compile_explorers(runs: list[Run], summary: RunSummary, progress: Progress) -> list[Run]:
+    """Compile each explorer by one step of one of its runs; return the runs that did not fail.
 
-    Trap: compiling sets options of numba that all threads share.
+    This is sequential because compiling sets numba options that all threads share.
     """
     ready: set[str] = set()
     failed: set[Run] = set()
@@ -107,82 +109,82 @@ def _compiled(runs: list[Run], outcome: Outcome, progress: Progress) -> list[Run
             ready.add(run.explorer)
         except Exception as error:
             failed.add(run)
-            outcome.failures.append(_failure(run, error))
-            progress.say(f"failed: {outcome.failures[-1]}")
+            summary.failures.append(_failure(run, error))
+            progress.message(f"failed: {summary.failures[-1]}")
     return [run for run in runs if run not in failed]
 
 
-def _make(runs: list[Run], store: Store, jobs: int, outcome: Outcome, progress: Progress) -> None:
-    """Make runs in a pool of threads or processes; only this thread counts and prints."""
-    pool, stop, make = _pool_for(runs, store, jobs)
-    waiting: dict[Future[float], Run] = {pool.submit(make, run): run for run in runs}
+def _execute(runs: list[Run], store: Store, jobs: int, summary: RunSummary, progress: Progress) -> None:
+    """Execute runs in a pool of threads or processes; only this thread updates `summary` and prints."""
+    pool, stop, execute = _create_pool(runs, store, jobs)
+    pending: dict[Future[float], Run] = {pool.submit(execute, run): run for run in runs}
     try:
-        while waiting:
-            finished, _ = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+        while pending:
+            finished, _ = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
             for future in finished:
-                run = waiting.pop(future)
+                run = pending.pop(future)
                 try:
                     future.result()
-                    outcome.made += 1
+                    summary.executed += 1
                 except CannotWrite:
                     raise
                 except Exception as error:
-                    outcome.failures.append(_failure(run, error))
-                    progress.say(f"failed: {outcome.failures[-1]}")
-                progress.finished(run)
-            progress.tick()
+                    summary.failures.append(_failure(run, error))
+                    progress.message(f"failed: {summary.failures[-1]}")
+                progress.run_finished(run)
+            progress.refresh()
     finally:
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _pool_for(runs: list[Run], store: Store, jobs: int) -> tuple[Executor, Any, Callable[[Run], float]]:
-    """Return who makes the runs, the event that calls them off, and how one is made."""
-    in_python = bool(runs) and runs[0].kind == "environment"
-    if in_python and jobs > 1 and len(runs) > 1 and sum(map(estimate.seconds, runs)) > WORTH_PROCESSES:
+def _create_pool(runs: list[Run], store: Store, jobs: int) -> tuple[Executor, Any, Callable[[Run], float]]:
+    """Return a pool, the event that cancels its runs, and the function that executes one run in it."""
+    holds_gil = bool(runs) and runs[0].kind == "environment"
+    if holds_gil and jobs > 1 and len(runs) > 1 and sum(map(estimate.seconds, runs)) > MIN_SECONDS_FOR_PROCESSES:
         # A forked process could inherit locks that a thread of this one holds.
         context = multiprocessing.get_context("spawn")
-        shared = context.Event()
+        shared_stop = context.Event()
         workers = min(jobs, len(runs))
-        pool = ProcessPoolExecutor(workers, context, initializer=_begin_worker, initargs=(shared, store.folder))
-        return pool, shared, _make_in_worker
+        pool = ProcessPoolExecutor(workers, context, initializer=_init_worker, initargs=(shared_stop, store.folder))
+        return pool, shared_stop, _execute_in_worker
     stop = threading.Event()
     threads = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="run")
-    return threads, stop, lambda run: _make_one(run, store, stop.is_set)
+    return threads, stop, lambda run: _execute_run(run, store, stop.is_set)
 
 
-def _make_one(run: Run, store: Store, stopped: Callable[[], bool]) -> float:
-    """Make a run and store its result; return how long it took."""
-    begun = time.perf_counter()
-    result = run.train(stopped)
-    seconds = time.perf_counter() - begun
+def _execute_run(run: Run, store: Store, should_stop: Callable[[], bool]) -> float:
+    """Execute a run and store its result; return the seconds it took."""
+    start = time.perf_counter()
+    result = run.train(should_stop)
+    seconds = time.perf_counter() - start
     store.save(run, result, seconds)
     return seconds
 
 
 _worker: tuple[Any, Path] | None = None
-"""In a process that makes runs: the event that calls them off, and the store's folder."""
+"""In a worker process: the event that cancels its runs, and the store's folder."""
 
 
-def _begin_worker(stop: Any, folder: Path) -> None:
-    """Be told what to do with every run. Ctrl-C is the parent's business, which then sets the event."""
+def _init_worker(stop: Any, folder: Path) -> None:
+    """Initialise a worker process. It ignores Ctrl-C, which the parent handles by setting the event."""
     global _worker
     _worker = (stop, folder)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _make_in_worker(run: Run) -> float:
-    """Make a run in a process of the pool."""
+def _execute_in_worker(run: Run) -> float:
+    """Execute a run in a worker process."""
     assert _worker is not None
     stop, folder = _worker
     try:
-        return _make_one(run, Store(folder), stop.is_set)
+        return _execute_run(run, Store(folder), stop.is_set)
     except WanderlustError as error:
-        error.agent = None  # It would have to travel with the error, and nobody asks for it.
+        error.agent = None  # Not used by the parent, and expensive to pickle.
         raise
 
 
 def _failure(run: Run, error: Exception) -> Failure:
-    known = isinstance(error, WanderlustError)
-    sentence = str(error) if known else f"{type(error).__name__}: {error}"
-    return Failure(run, sentence, "" if known else "".join(traceback.format_exception(error)))
+    expected = isinstance(error, WanderlustError)
+    message = str(error) if expected else f"{type(error).__name__}: {error}"
+    return Failure(run, message, "" if expected else "".join(traceback.format_exception(error)))

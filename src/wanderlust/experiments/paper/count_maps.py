@@ -1,4 +1,4 @@
-"""Visit counts of runs as maps: what the figures of Sections 4.2.1 and 4.2.2 show."""
+"""Visit counts of runs as maps (Figures 19 and 21)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from wanderlust.core.planning import reachable_states
 from wanderlust.experiments.reports.figures.maps import CountMap
-from wanderlust.experiments.reports.summary import evenness
+from wanderlust.experiments.reports.seed_groups import evenness
 from wanderlust.experiments.run import Result, Run
 from wanderlust.worlds import make_world
 
@@ -15,7 +15,7 @@ Counts = NDArray[np.int64]
 
 
 def cell_counts(run: Run, visits: Counts) -> Counts:
-    """Return the visits of each cell, all its states and actions together."""
+    """Return [row, column]: the visits of each cell, summed over its states and actions."""
     layout = make_world(run.world, **run.world_options).layout
     assert layout is not None
     counts = np.zeros((layout.rows, layout.columns), np.int64)
@@ -24,12 +24,12 @@ def cell_counts(run: Run, visits: Counts) -> Counts:
 
 
 def count_map(run: Run, result: Result, title: str) -> CountMap:
-    """Return the map of a run, with its title and how even the visits are."""
+    """Return the count map of a run, with the evenness of the visits in its title."""
     world = make_world(run.world, **run.world_options)
     layout = world.layout
     assert layout is not None
-    closed = np.ones((layout.rows, layout.columns), dtype=np.bool_)
+    unreachable = np.ones((layout.rows, layout.columns), dtype=np.bool_)
     reachable = reachable_states(world.mdp)
-    closed[layout.row[reachable], layout.column[reachable]] = False
-    even = evenness(result.visits.sum(axis=1), int(result.reachable))
-    return CountMap(f"{title}\nevenness {even:.0f} %", cell_counts(run, result.visits), closed)
+    unreachable[layout.row[reachable], layout.column[reachable]] = False
+    percent = evenness(result.visits.sum(axis=1), int(result.reachable))
+    return CountMap(f"{title}\nevenness {percent:.0f} %", cell_counts(run, result.visits), unreachable)

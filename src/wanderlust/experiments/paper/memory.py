@@ -1,14 +1,14 @@
-"""Appendix A.5: what remembering everything is worth. Without memory W still leads to the treasure, only later."""
+"""Appendix A.5, Figure 28: learning with infinite, finite and no replay memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wanderlust.experiments.paper.group_report import grouped_report
-from wanderlust.experiments.paper.registry import Choice, Study
-from wanderlust.experiments.reports.claims import Claim, judged
-from wanderlust.experiments.reports.figures.style import Style, styles_of
-from wanderlust.experiments.reports.summary import Group, Label
+from wanderlust.experiments.paper.group_report import group_report
+from wanderlust.experiments.paper.registry import Study, StudySelection
+from wanderlust.experiments.reports.claims import Claim, check_claim
+from wanderlust.experiments.reports.figures.style import Style, explorer_styles
+from wanderlust.experiments.reports.seed_groups import Label, SeedGroup
 from wanderlust.experiments.run import Run
 
 WORLDS = ("toy", "prison")
@@ -18,98 +18,89 @@ MEMORIES = {
     "epsilon-greedy": ("full", "none"),
     "random-prior": ("full", "window"),
 }
-_IN_WORDS = {"full": "infinite memory", "none": "no memory", "window": "short memory"}
+_MEMORY_NAMES = {"full": "infinite memory", "none": "no memory", "window": "finite memory"}
 BUDGET = 2500
 SEEDS = 20
 
 
-def runs(choice: Choice) -> list[Run]:
+def runs(selection: StudySelection) -> list[Run]:
     """Return world x explorer x memory x seed."""
     return [
         Run(
             world=world,
             explorer=explorer,
-            preset=choice.preset,
+            preset=selection.preset,
             seed=seed,
             settings={"budget": BUDGET, "replay": memory},
         )
-        for world in choice.of_worlds(WORLDS)
-        for explorer in choice.of_explorers(MEMORIES)
+        for world in selection.select_worlds(WORLDS)
+        for explorer in selection.select_explorers(MEMORIES)
         for memory in MEMORIES[explorer]
-        for seed in choice.of_seeds(SEEDS, 5)
+        for seed in selection.select_seeds(SEEDS, 5)
     ]
 
 
 def _line(explorer: str, memory: str) -> str:
-    return f"{explorer}, {_IN_WORDS[memory]}"
+    return f"{explorer}, {_MEMORY_NAMES[memory]}"
 
 
 def _styles() -> dict[str, Style]:
-    """Return each explorer's own colour: solid with infinite memory, dashed without."""
-    known = styles_of(MEMORIES)
+    """Return the style of each explorer, solid with infinite memory, dashed otherwise."""
+    styles = explorer_styles(MEMORIES)
     return {
-        _line(explorer, memory): known[explorer]._replace(dash="-" if memory == "full" else "--")
+        _line(explorer, memory): styles[explorer]._replace(dash="-" if memory == "full" else "--")
         for explorer, memories in MEMORIES.items()
         for memory in memories
     }
 
 
-_SPEEDS = {("toy", "vv-ucb"): 4, ("toy", "vv-count"): 4, ("prison", "vv-ucb"): 4, ("prison", "vv-count"): 8}
-"""How many times as fast the paper found learning with memory."""
+_PAPER_SPEEDUPS = {("toy", "vv-ucb"): 4, ("toy", "vv-count"): 4, ("prison", "vv-ucb"): 4, ("prison", "vv-count"): 8}
+"""The paper's speed-up of learning by infinite memory."""
 
 
-def claims_of(groups: Mapping[Label, Group]) -> list[Claim]:
-    """Return what Appendix A.5 says in words."""
+def check_claims(groups: Mapping[Label, SeedGroup]) -> list[Claim]:
+    """Check the statements of Appendix A.5."""
     claims = []
-    for (world, explorer), paper in _SPEEDS.items():
+    for (world, explorer), paper in _PAPER_SPEEDUPS.items():
         if (world, explorer, "none") not in groups or (world, explorer, "full") not in groups:
             continue
         without, with_memory = (groups[world, explorer, memory].median_step() for memory in ("none", "full"))
-        speed = without / with_memory
+        speedup = without / with_memory
         claims.append(
-            judged(
+            check_claim(
                 "A.5",
-                f"{world}: memory makes {explorer} learn about {paper} times as fast",
-                f"median steps until learnt: {without:.0f} without, {with_memory:.0f} with: {speed:.1f} times",
-                holds=paper / 2 <= speed <= paper * 2,
-                partly=speed > 1.5,
+                f"{world}: {explorer} learns about {paper} times faster with memory",
+                f"median steps until learnt: {without:.0f} without, {with_memory:.0f} with: {speedup:.1f} times",
+                holds=paper / 2 <= speedup <= paper * 2,
+                partly=speedup > 1.5,
             )
         )
-    ours = [group for name, group in groups.items() if name[1] in ("vv-ucb", "vv-count") and name[2] == "none"]
-    if ours:
-        count = sum(len(group.steps_to_learn()) for group in ours)
-        of = sum(len(group.curves) for group in ours)
-        found = f"{count} of {of} runs without memory"
-        claims.append(judged("A.5", "vv learns without memory", found, holds=count == of, partly=count >= 0.9 * of))
+    vv = [group for name, group in groups.items() if name[1] in ("vv-ucb", "vv-count") and name[2] == "none"]
+    if vv:
+        n, total = sum(len(group.steps_to_learn()) for group in vv), sum(len(group.curves) for group in vv)
+        result = f"{n} of {total} runs without memory"
+        claims.append(check_claim("A.5", "vv learns without memory", result, holds=n == total, partly=n >= 0.9 * total))
     others = [group for name, group in groups.items() if name[0] == "prison" and not name[1].startswith("vv")]
     if others:
-        count = sum(len(group.steps_to_learn()) for group in others)
-        of = sum(len(group.curves) for group in others)
-        found = f"prison: {count} of {of} runs, with and without memory"
-        claims.append(
-            judged(
-                "A.5",
-                "the others do not, where there are distractors",
-                found,
-                holds=count <= of / 10,
-                partly=count < of / 2,
-            )
-        )
+        n, total = sum(len(group.steps_to_learn()) for group in others), sum(len(group.curves) for group in others)
+        result = f"prison: {n} of {total} runs, with and without memory"
+        claim = "the other explorers do not learn where there are distractors"
+        claims.append(check_claim("A.5", claim, result, holds=n <= total / 10, partly=n < total / 2))
     return claims
 
 
 STUDY = Study(
     id="memory",
-    place="Appendix A.5",
-    what="infinite memory against none, or a short one, in `toy` and `prison`",
+    reference="Appendix A.5, Figure 28",
+    description="infinite replay memory compared with none, or a finite one, in `toy` and `prison`",
     runs=runs,
-    report=grouped_report(
-        "Infinite memory against none, or a short one",
+    report=group_report(
+        "Infinite, finite and no replay memory",
         ("world", "explorer", "memory"),
         lambda run: (run.world, run.explorer, run.settings["replay"]),
-        claims=claims_of,
+        claims=check_claims,
         line=lambda label: _line(label[1], label[2]),
         styles=_styles,
     ),
-    quick="5 seeds instead of 20",
+    quick_changes="5 seeds instead of 20",
 )

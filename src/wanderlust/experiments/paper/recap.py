@@ -1,6 +1,7 @@
-"""Section 4.1, Table 1, Appendix A.6: six worlds, nine algorithms, two starts of Q, short and long episodes.
+"""Section 4.1 and Appendix A.6: learning curves and recap tables of six worlds and nine algorithms.
 
-The claim: only exploration by W discovers all states and learns the best policy, whatever the world and the start.
+It reproduces Figures 8 (deep sea), 10 (taxi), 12 (deep gridworld), 16 (toy), 17 (prison) and 18 (wall), Table 1, and
+Tables 3 to 8, with zero and optimistic initialization of Q, and short and long horizons.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from wanderlust.experiments.paper.alternative_settings import OTHER_SETTINGS, second_look
-from wanderlust.experiments.paper.recap_claims import ENSEMBLES, claims_of
-from wanderlust.experiments.paper.registry import EXPLORERS, Choice, Study
-from wanderlust.experiments.reports import recap as tables
-from wanderlust.experiments.reports.cells import Cell
+from wanderlust.experiments.estimate import ENSEMBLES
+from wanderlust.experiments.paper.alternative_settings import ALTERNATIVE_SETTINGS, with_alternative_setting
+from wanderlust.experiments.paper.recap_claims import check_claims
+from wanderlust.experiments.paper.registry import EXPLORERS, Study, StudySelection
+from wanderlust.experiments.reports import recap_report
+from wanderlust.experiments.reports.recap_cells import Cell
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import Stored
+from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds import make_world
 
 WORLDS = ("deep-sea", "taxi", "deep-gridworld", "toy", "prison", "wall")
@@ -26,48 +28,48 @@ INITIALS = ("zero", "optimistic")
 SEEDS = 20
 """As in the paper."""
 MORE_SEEDS = 200
-"""Where a run takes a moment: twice as exact as the paper and more, so that a line that differs is not our luck."""
+"""Seeds where runs are short, so that our own sampling error is small."""
 
 DEEP_SEA_BUDGET = 100_000
-"""The paper's table of the deep sea was not made with the 500,000 steps of its code: after 100,000, explorers that
-learn nothing have discovered what the table says, after 500,000 much more; see docs/deviations.md."""
+"""Table 3 was not produced with the 500,000 steps of the released code: explorers that learn nothing discover as many
+states as in the table after 100,000 steps, and many more after 500,000; see docs/deviations.md."""
 
-_BRIEF_WORLDS = ("toy", "prison", "deep-gridworld")
-_BRIEF_BUT_FOR_ENSEMBLES = ("taxi",)
+_FAST_WORLDS = ("toy", "prison", "deep-gridworld")
+_FAST_WORLDS_EXCEPT_ENSEMBLES = ("taxi",)
 _QUICK_SEEDS = {"deep-sea": 2, "wall": 2}
 _QUICK_DEEP_SEA: dict[str, Any] = {"depth": 20}
 _QUICK_DEEP_SEA_BUDGET = 50_000
 
 
-def runs(choice: Choice) -> list[Run]:
-    """Return world x start x horizon x explorer x seed, and those of some lines a second time with another setting."""
-    usual = [
+def runs(selection: StudySelection) -> list[Run]:
+    """Return world x horizon x initialization x explorer x seed, and some rows again with an alternative setting."""
+    default = [
         Run(
             world=world,
-            world_options=_QUICK_DEEP_SEA if choice.quick and world == "deep-sea" else {},
+            world_options=_QUICK_DEEP_SEA if selection.quick and world == "deep-sea" else {},
             explorer=explorer,
-            preset=choice.preset,
+            preset=selection.preset,
             seed=seed,
             settings={"initial": initial, **horizon},
         )
-        for world in choice.of_worlds(WORLDS)
-        for horizon in _horizons(world, choice.quick)
+        for world in selection.select_worlds(WORLDS)
+        for horizon in _horizons(world, selection.quick)
         for initial in INITIALS
-        for explorer in choice.of_explorers(EXPLORERS)
-        for seed in choice.of_seeds(_seeds_of(world, explorer), _QUICK_SEEDS.get(world, 5))
+        for explorer in selection.select_explorers(EXPLORERS)
+        for seed in selection.select_seeds(_n_seeds(world, explorer), _QUICK_SEEDS.get(world, 5))
     ]
-    if choice.quick:
-        return usual
-    return usual + [again for run in usual if (again := second_look(run, cell_of(run)))]
+    if selection.quick:
+        return default
+    return default + [run for each in default if (run := with_alternative_setting(each, cell_of(each)))]
 
 
-def _seeds_of(world: str, explorer: str) -> int:
-    brief = world in _BRIEF_WORLDS or (world in _BRIEF_BUT_FOR_ENSEMBLES and explorer not in ENSEMBLES)
-    return MORE_SEEDS if brief else SEEDS
+def _n_seeds(world: str, explorer: str) -> int:
+    fast = world in _FAST_WORLDS or (world in _FAST_WORLDS_EXCEPT_ENSEMBLES and explorer not in ENSEMBLES)
+    return MORE_SEEDS if fast else SEEDS
 
 
 def _horizons(world: str, quick: bool) -> list[dict[str, int]]:
-    """Return the settings of the horizons: short and long, or in deep sea, where every episode is as long, only one."""
+    """Return the settings of the short and the long horizon; only one for the deep sea, which has a fixed horizon."""
     if world == "deep-sea":
         return [{"budget": _QUICK_DEEP_SEA_BUDGET if quick else DEEP_SEA_BUDGET}]
     return [{"horizon": horizon} for horizon in _horizons_of(world)]
@@ -81,31 +83,32 @@ def _horizons_of(world: str) -> tuple[int, int]:
 
 
 def cell_of(run: Run) -> Cell:
-    """Return the cell of the paper's tables to which a run belongs."""
+    """Return the cell of the recap tables to which a run belongs."""
     horizon = "fixed"
     if "horizon" in run.settings:
         horizon = "short" if run.settings["horizon"] == _horizons_of(run.world)[0] else "long"
     return Cell(run.world, run.settings["initial"], horizon, run.explorer)
 
 
-def report(asked: list[Run], stored: Iterable[Stored], note: str) -> Report:
-    """Return the tables, the curves and the claims."""
-    scaled_down = {cell_of(run) for run in asked if run.world_options}
-    seconds = {second_look(run, cell_of(run)) for run in asked}
-    usual = tables.Samples(Counter(cell_of(run) for run in asked if run not in seconds), scaled_down, note)
-    again = tables.Samples(Counter(cell_of(run) for run in asked if run in seconds), note=note)
+def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
+    """Return the tables, the learning curves and the claims."""
+    scaled_down = {cell_of(run) for run in requested if run.world_options}
+    second = {with_alternative_setting(run, cell_of(run)) for run in requested}
+    default = recap_report.Samples(Counter(cell_of(run) for run in requested if run not in second), scaled_down, note)
+    alternative = recap_report.Samples(Counter(cell_of(run) for run in requested if run in second), note=note)
     for each in stored:
-        samples = again if each.run in seconds else usual
+        samples = alternative if each.run in second else default
         samples.add(cell_of(each.run), each.result.discovery, each.result.success, each.result.percent_curves)
-    return tables.make_report(usual, again, OTHER_SETTINGS)._replace(claims=claims_of(usual))
+    full_report = recap_report.make_report(default, alternative, ALTERNATIVE_SETTINGS)
+    return full_report._replace(claims=check_claims(default))
 
 
 STUDY = Study(
     id="recap",
-    place="Section 4.1, Table 1, Appendix A.6",
-    what="states discovered and return learnt: 6 worlds, 9 explorers, 2 starts of Q, 2 horizons",
+    reference="Section 4.1, Figures 8, 10, 12, 16–18, Tables 1, 3–8",
+    description="states discovered and return: 6 worlds, 9 explorers, 2 initializations of Q, 2 horizons",
     runs=runs,
     report=report,
-    quick="5 seeds (deep-sea and wall: 2) instead of 20 or 200, no second looks; deep-sea 20 deep with 50,000 steps "
-    "instead of 50 with 100,000",
+    quick_changes="5 seeds (deep-sea and wall: 2) instead of 20 or 200, no alternative settings; deep-sea of depth 20 "
+    "with 50,000 steps instead of depth 50 with 100,000",
 )

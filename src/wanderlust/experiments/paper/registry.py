@@ -1,7 +1,7 @@
-"""The paper's experiments by name, and what is chosen when one is asked for.
+"""The paper's experiments by name.
 
-A `Study` is where it stands in the paper, the runs that it takes, and what is made of them. A `Choice` narrows it down:
-some worlds, some explorers, fewer seeds. Each study has a file of its own.
+A `Study` has a reference to the paper, a list of runs, and a report of their results. A `StudySelection` restricts it
+to some worlds, explorers or seeds. Each study has its own module.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wanderlust.agents.presets import PRESETS
 from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, check_integer, unknown_name
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import Stored
+from wanderlust.experiments.store import StoredRun
 
 EXPLORERS = (
     "vv-ucb",
@@ -42,12 +42,12 @@ _MODULES = {
     "stochastic": "stochastic",
     "memory": "memory",
 }
-_ALSO_KNOWN_AS = {"curves": "recap"}
+_ALIASES = {"curves": "recap"}
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What of a study to run; None stands for all of it."""
+class StudySelection:
+    """The part of a study to run; None selects everything."""
 
     worlds: tuple[str, ...] | None = None
     explorers: tuple[str, ...] | None = None
@@ -62,19 +62,19 @@ class Choice:
 
     @property
     def suffix(self) -> str:
-        """What sets the results' folder apart from that of the full study as the paper's code has it."""
+        """The suffix of the report folder; empty for the full study with the preset of the released code."""
         return ("-quick" if self.quick else "") + ("" if self.preset == "as_published_code" else f"-{self.preset}")
 
-    def of_worlds(self, known: Iterable[str]) -> tuple[str, ...]:
-        """Return the chosen ones of a study's worlds, in its order."""
-        return _chosen("world", self.worlds, tuple(known))
+    def select_worlds(self, known: Iterable[str]) -> tuple[str, ...]:
+        """Return the selected worlds of a study, in its order."""
+        return _select("world", self.worlds, tuple(known))
 
-    def of_explorers(self, known: Iterable[str]) -> tuple[str, ...]:
-        """Return the chosen ones of a study's explorers, in its order."""
-        return _chosen("explorer", self.explorers, tuple(known))
+    def select_explorers(self, known: Iterable[str]) -> tuple[str, ...]:
+        """Return the selected explorers of a study, in its order."""
+        return _select("explorer", self.explorers, tuple(known))
 
-    def of_seeds(self, full: int, quick: int) -> range:
-        """Return the seeds, counted from 1 as in the paper."""
+    def select_seeds(self, full: int, quick: int) -> range:
+        """Return the seeds, starting at 1 as in the paper."""
         return range(1, 1 + (self.seeds if self.seeds is not None else quick if self.quick else full))
 
 
@@ -83,15 +83,14 @@ class Study:
     """One experiment of the paper."""
 
     id: str
-    place: str
-    """Where it stands in the paper."""
-    what: str
-    """One line on what it asks."""
-    runs: Callable[[Choice], list[Run]]
-    report: Callable[[list[Run], Iterable[Stored], str], Report]
-    """Of the runs asked for, what is stored of them, and a note that goes on top of everything."""
-    quick: str
-    """What `--quick` leaves out, in words."""
+    reference: str
+    """Its section, figures and tables in the paper."""
+    description: str
+    runs: Callable[[StudySelection], list[Run]]
+    report: Callable[[list[Run], Iterable[StoredRun], str], Report]
+    """Called with the requested runs, the stored ones of them, and a note for every table and figure."""
+    quick_changes: str
+    """What `--quick` changes, as text."""
 
 
 def study_names() -> tuple[str, ...]:
@@ -100,38 +99,38 @@ def study_names() -> tuple[str, ...]:
 
 
 def find_study(name: str) -> Study:
-    """Return an experiment by its name."""
-    module = _MODULES.get(_ALSO_KNOWN_AS.get(name, name))
+    """Return an experiment by its name or alias."""
+    module = _MODULES.get(_ALIASES.get(name, name))
     if module is None:
-        raise unknown_name("experiment", name, [*_MODULES, *_ALSO_KNOWN_AS])
+        raise unknown_name("experiment", name, [*_MODULES, *_ALIASES])
     study: Study = importlib.import_module(f"wanderlust.experiments.paper.{module}").STUDY
     return study
 
 
-def choices_as_json(study: Study, choices: Iterable[Choice]) -> str:
-    """Return what was asked for in a folder, to be read by `choices_from_json`."""
-    return json.dumps({"study": study.id, "choices": [dataclasses.asdict(each) for each in choices]}, indent=1)
+def to_json(study: Study, selections: Iterable[StudySelection]) -> str:
+    """Return the JSON text that `from_json` reads."""
+    return json.dumps({"study": study.id, "choices": [dataclasses.asdict(each) for each in selections]}, indent=1)
 
 
-def choices_from_json(text: str, where: str) -> tuple[Study, list[Choice]]:
-    """Return a study and what was asked of it."""
+def from_json(text: str, where: str) -> tuple[Study, list[StudySelection]]:
+    """Return a study and its selections; `where` names the file in errors."""
     try:
-        found: dict[str, Any] = json.loads(text)
-        choices = []
-        for each in found["choices"]:
+        document: dict[str, Any] = json.loads(text)
+        selections = []
+        for each in document["choices"]:
             fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in each.items()}
-            choices.append(Choice(**fields))
-        return find_study(found["study"]), choices
+            selections.append(StudySelection(**fields))
+        return find_study(document["study"]), selections
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadFile(f"{where}: does not say which experiment was run ({error}).") from error
+        raise BadFile(f"{where}: does not describe an experiment ({error}).") from error
 
 
-def _chosen(kind: str, chosen: tuple[str, ...] | None, known: tuple[str, ...]) -> tuple[str, ...]:
-    if chosen is None:
+def _select(kind: str, selected: tuple[str, ...] | None, known: tuple[str, ...]) -> tuple[str, ...]:
+    if selected is None:
         return known
-    if not chosen:
-        raise InvalidSetting(f"choose at least one {kind} of {', '.join(known)}.")
-    for name in chosen:
+    if not selected:
+        raise InvalidSetting(f"select at least one {kind} of {', '.join(known)}.")
+    for name in selected:
         if name not in known:
             raise unknown_name(f"{kind} of this experiment", name, known)
-    return tuple(name for name in known if name in chosen)
+    return tuple(name for name in known if name in selected)

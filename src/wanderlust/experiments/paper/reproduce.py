@@ -1,8 +1,8 @@
-"""Carry out a study in a folder, and make its report again from what the folder holds.
+"""Run a study in a folder, and write its report from the stored runs.
 
-A folder holds `runs/`, shared by all studies, one folder per study with what was asked for (`study.json`), tables and
-other files, and the scorecard of them all. A study can be asked for bit by bit: the report is of all that was ever
-asked for there.
+A folder contains `runs/`, shared by all studies, one folder per study with the request (`study.json`), tables and
+figures, and the scorecard of all studies. A study can be run in parts: its report covers all selections requested in
+the folder so far.
 """
 
 from __future__ import annotations
@@ -15,120 +15,123 @@ from rich.console import Console
 
 from wanderlust.core.archives import atomic_write
 from wanderlust.core.errors import BadFile
-from wanderlust.experiments.paper.registry import Choice, Study, choices_as_json, choices_from_json, study_names
+from wanderlust.experiments.paper import registry
+from wanderlust.experiments.paper.registry import Study, StudySelection, study_names
 from wanderlust.experiments.progress import Progress
-from wanderlust.experiments.reports import cells, claims, scorecard, scorecard_page
+from wanderlust.experiments.reports import claims, recap_cells, scorecard, scorecard_html
 from wanderlust.experiments.reports.claims import Claim
 from wanderlust.experiments.reports.figures.files import FORMATS, as_files
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import Outcome, run_all
+from wanderlust.experiments.runner import RunSummary, run_all
 from wanderlust.experiments.store import CannotWrite, Store
 
-ASKED, CLAIMS = "study.json", "claims.json"
+REQUEST_FILE, CLAIMS_FILE = "study.json", "claims.json"
 
 
-class Asked(NamedTuple):
-    """What was asked for in a study's folder."""
+class StudyRequest(NamedTuple):
+    """A study and the selections requested in its folder."""
 
     study: Study
-    choices: list[Choice]
+    selections: list[StudySelection]
     folder: Path
 
     @property
     def suffix(self) -> str:
-        """What sets the folder apart from that of the full study as the paper's code has it."""
-        return self.choices[-1].suffix
+        """The suffix of the report folder; see `StudySelection.suffix`."""
+        return self.selections[-1].suffix
 
     @property
     def runs(self) -> list[Run]:
-        """All runs of all choices, each once."""
-        return list(dict.fromkeys(run for choice in self.choices for run in self.study.runs(choice)))
+        """The distinct runs of all selections."""
+        return list(dict.fromkeys(run for selection in self.selections for run in self.study.runs(selection)))
 
 
-def reproduce(study: Study, choice: Choice, out: Path, *, jobs: int | None, quiet: bool, console: Console) -> Outcome:
-    """Make the runs of a study that are missing in the folder, then its report."""
-    runs = study.runs(choice)
+def reproduce(
+    study: Study, selection: StudySelection, out: Path, *, jobs: int | None, quiet: bool, console: Console
+) -> RunSummary:
+    """Execute the runs of a study that are not stored in the folder, then write its report."""
+    runs = study.runs(selection)
     store = Store(out)
     store.prepare()
-    folder = out / f"{study.id}{choice.suffix}"
-    before = _asked_in(folder).choices if (folder / ASKED).exists() else []
-    asked = Asked(study, [*(each for each in before if each != choice), choice], folder)
-    _write(folder / ASKED, choices_as_json(study, asked.choices).encode())
-    outcome = run_all(runs, store, jobs=jobs, progress=Progress(quiet=quiet))
-    show_report(asked, store, console, quiet=quiet)
-    return outcome
+    folder = out / f"{study.id}{selection.suffix}"
+    before = _read_request(folder).selections if (folder / REQUEST_FILE).exists() else []
+    request = StudyRequest(study, [*(each for each in before if each != selection), selection], folder)
+    _write(folder / REQUEST_FILE, registry.to_json(study, request.selections).encode())
+    summary = run_all(runs, store, jobs=jobs, progress=Progress(quiet=quiet))
+    show_report(request, store, console, quiet=quiet)
+    return summary
 
 
-def show_report(asked: Asked, store: Store, console: Console, *, quiet: bool = False) -> None:
-    """Make the report of a study from stored runs alone; show it and write its files."""
+def show_report(request: StudyRequest, store: Store, console: Console, *, quiet: bool = False) -> None:
+    """Build the report of a study from stored runs; print it and write its files."""
     problems: list[str] = []
-    runs = asked.runs
-    report = asked.study.report(runs, store.each(runs, problems), note_on(asked))
+    runs = request.runs
+    report = request.study.report(runs, store.load_many(runs, problems), report_note(request))
     if not quiet:
         for problem in problems:
             console.print(problem, markup=False, highlight=False, soft_wrap=True)
-        for shown in report.shown:
-            console.print(shown)
-    files = {**report.files, **({CLAIMS: claims.as_json(report.claims)} if report.claims else {})}
+        for renderable in report.renderables:
+            console.print(renderable)
+    files = {**report.files, **({CLAIMS_FILE: claims.as_json(report.claims)} if report.claims else {})}
     for name, text in files.items():
-        _write(asked.folder / name, text.encode())
+        _write(request.folder / name, text.encode())
     for name, draw in report.figures.items():
         for form, contents in as_files(draw).items():
-            _write(asked.folder / f"{name}.{form}", contents)
+            _write(request.folder / f"{name}.{form}", contents)
     if not quiet:
         figures = [f"{name}.{{{','.join(FORMATS)}}}" for name in report.figures]
         names = ", ".join([*files, *figures])
-        console.print(f"written to {asked.folder}: {names}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"written to {request.folder}: {names}", highlight=False, markup=False, soft_wrap=True)
 
 
 def write_scorecard(out: Path, suffix: str, console: Console, *, quiet: bool = False) -> None:
-    """Make the scorecard of all studies of one kind in a folder, from what their reports left there."""
+    """Write the scorecard of all studies with this suffix in a folder, from the files of their reports."""
     cells_file = out / f"recap{suffix}" / "cells.json"
-    found: list[Claim] = []
+    all_claims: list[Claim] = []
     for name in study_names():
-        file = out / f"{name}{suffix}" / CLAIMS
+        file = out / f"{name}{suffix}" / CLAIMS_FILE
         if file.exists():
-            found += claims.from_json(_text_of(file), str(file))
-    rows, note = cells.from_json(_text_of(cells_file), str(cells_file)) if cells_file.exists() else ([], "")
-    if not rows and not found:
+            all_claims += claims.from_json(_read_text(file), str(file))
+    rows, note = recap_cells.from_json(_read_text(cells_file), str(cells_file)) if cells_file.exists() else ([], "")
+    if not rows and not all_claims:
         return
     files = {
-        "md": scorecard.as_markdown(rows, found, note),
-        "html": scorecard_page.as_html(rows, found, note),
-        "json": scorecard.as_json(rows, found, note),
+        "md": scorecard.as_markdown(rows, all_claims, note),
+        "html": scorecard_html.as_html(rows, all_claims, note),
+        "json": scorecard.as_json(rows, all_claims, note),
     }
     for form, text in files.items():
         _write(out / f"scorecard{suffix}.{form}", text.encode())
     if not quiet:
-        text = scorecard.summary(rows, note) if rows else ""
-        console.print(f"{text} {claims.summary(found) if found else ''}".strip(), highlight=False, soft_wrap=True)
+        text = f"{scorecard.summary(rows, note) if rows else ''} {claims.summary(all_claims) if all_claims else ''}"
+        console.print(text.strip(), highlight=False, soft_wrap=True)
         console.print(f"written to {out}: scorecard{suffix}.{{{','.join(files)}}}", highlight=False, soft_wrap=True)
 
 
-def note_on(asked: Asked) -> str:
-    """Return what must be said on everything that is printed: whether it is the whole thing, and by which preset."""
+def report_note(request: StudyRequest) -> str:
+    """Return the note for all tables and figures: whether the study is reduced, and its preset."""
     notes = []
-    if any(choice.quick for choice in asked.choices):
-        notes.append(f"QUICK, not the paper's size: {asked.study.quick}.")
-    if any(choice.preset != "as_published_code" for choice in asked.choices):
-        notes.append("Preset as_written: the paper's text, where its code differs.")
+    if any(selection.quick for selection in request.selections):
+        notes.append(f"QUICK, not the paper's size: {request.study.quick_changes}.")
+    if any(selection.preset != "as_published_code" for selection in request.selections):
+        notes.append("Preset as_written: follows the paper's text where it differs from the released code.")
     return " ".join(notes)
 
 
-def studies_in(out: Path) -> Iterator[Asked]:
-    """Yield what was asked for in a folder, study by study."""
-    found = sorted(file.parent for file in out.glob(f"*/{ASKED}"))
-    if not found:
+def studies_in(out: Path) -> Iterator[StudyRequest]:
+    """Yield the request of each study in a folder."""
+    folders = sorted(file.parent for file in out.glob(f"*/{REQUEST_FILE}"))
+    if not folders:
         raise BadFile(f"{out}: no experiment was run in this folder; `wanderlust reproduce list` names them all.")
-    yield from map(_asked_in, found)
+    yield from map(_read_request, folders)
 
 
-def _asked_in(folder: Path) -> Asked:
-    file = folder / ASKED
-    return Asked(*choices_from_json(_text_of(file), str(file)), folder)
+def _read_request(folder: Path) -> StudyRequest:
+    file = folder / REQUEST_FILE
+    return StudyRequest(*registry.from_json(_read_text(file), str(file)), folder)
 
 
-def _text_of(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -136,7 +139,7 @@ def _text_of(file: Path) -> str:
 
 
 def _write(path: Path, contents: bytes) -> None:
-    """Write a small file, all of it or nothing."""
+    """Write a small file atomically."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(path) as file:

@@ -1,1 +1,1 @@
-"""What is made of stored runs: statistics, tables, and a scorecard against the paper."""
+"""Reports of stored runs: statistics, tables, figures, and the scorecard that compares them with the paper."""

@@ -1,4 +1,4 @@
-"""What the paper says in words, as checks: each with a number of ours and a verdict."""
+"""Statements of the paper's text, each with our result and a verdict."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED)
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, and what came of it here."""
+    """A statement of the paper, our result, and the verdict."""
 
     place: str
-    """Where the paper says so."""
+    """The section of the paper."""
     claim: str
     found: str
-    """Our numbers, in words."""
+    """Our result, as text."""
     verdict: str
     """'reproduced', 'partly' or 'not reproduced'."""
 
 
-def judged(place: str, claim: str, found: str, *, holds: bool, partly: bool = False) -> Claim:
-    """Return a claim with the verdict that follows from whether it holds, or holds in part."""
+def check_claim(place: str, claim: str, found: str, *, holds: bool, partly: bool = False) -> Claim:
+    """Return a claim with its verdict: reproduced if it holds, partly, or not reproduced."""
     return Claim(place, claim, found, REPRODUCED if holds else PARTLY if partly else NOT_REPRODUCED)
 
 
 def as_json(claims: Iterable[Claim]) -> str:
-    """Return claims to be read by `from_json`."""
+    """Return the JSON text that `from_json` reads."""
     return json.dumps([asdict(claim) for claim in claims], indent=1, ensure_ascii=False) + "\n"
 
 
 def from_json(text: str, where: str) -> list[Claim]:
-    """Return the claims that `as_json` wrote."""
+    """Return the claims written by `as_json`; `where` names the file in errors."""
     try:
         return [Claim(**each) for each in json.loads(text)]
     except (ValueError, TypeError) as error:
@@ -44,7 +44,7 @@ def from_json(text: str, where: str) -> list[Claim]:
 
 
 def summary(claims: Sequence[Claim]) -> str:
-    """Return how many claims got which verdict, in words."""
+    """Return the number of claims with each verdict, as a sentence."""
     counts = [f"{sum(claim.verdict == verdict for claim in claims)} {verdict}" for verdict in VERDICTS]
     return f"Of {len(claims)} {'claim' if len(claims) == 1 else 'claims'} of the text: {', '.join(counts)}."
 
@@ -52,5 +52,5 @@ def summary(claims: Sequence[Claim]) -> str:
 def as_markdown(claims: Sequence[Claim]) -> str:
     """Return the claims as a section with a table."""
     lines = [f"| {claim.place} | {claim.claim} | {claim.found} | {claim.verdict} |" for claim in claims]
-    heads = ["## What the paper says in words\n", f"{summary(claims)}\n", "| where | claim | here | verdict |"]
+    heads = ["## Statements of the paper's text\n", f"{summary(claims)}\n", "| section | claim | here | verdict |"]
     return "\n".join([*heads, "|---|---|---|---|", *lines]) + "\n"

@@ -1,4 +1,4 @@
-"""What a report is: something to look at now, and files to keep."""
+"""The report of a study: terminal output, files, figures and claims."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class Report(NamedTuple):
-    """What is made of the runs of a study."""
+    """The report of a study."""
 
-    shown: list[RenderableType]
+    renderables: list[RenderableType]
     """For the terminal."""
     files: Mapping[str, str]
-    """Name to contents."""
+    """File name -> contents."""
     figures: Mapping[str, Callable[[], Figure]] = MappingProxyType({})
-    """Name, without the end that tells the format, to what draws it."""
+    """File name without suffix -> function that draws the figure."""
     claims: Sequence[Claim] = ()
-    """What the paper says of it in words."""
+    """Statements of the paper's text, checked."""

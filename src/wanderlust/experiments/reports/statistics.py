@@ -1,14 +1,14 @@
-"""Statistics over seeds: the paper's own interval, and better ones.
+"""Statistics over seeds.
 
 Given one number per seed, x₁ … x_n:
 
     paper       mean ± 2 σ/√n, σ² = Σ(x − mean)²/n                     (Table 1; the text calls it 95 %)
     Wilson      an interval for a share k/n that stays inside [0, 1]  (Wilson 1927)
     bootstrap   percentiles of a statistic over samples with replacement
-    IQM         the mean of the middle half                            (Agarwal et al. 2021)
+    IQM         the interquartile mean                                 (Agarwal et al. 2021)
     P(X > Y)    probability of improvement, ties counting half         (Agarwal et al. 2021)
 
-and of several sizes the exponent with which something grows.
+and the exponent of a power law over several problem sizes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NORMAL_95 = 1.959963984540054
 
 
 class Interval(NamedTuple):
-    """An estimate between two bounds."""
+    """An estimate with its lower and upper bound."""
 
     estimate: float
     low: float
@@ -50,7 +50,7 @@ class Percent(NamedTuple):
 
     @property
     def standard_error(self) -> float:
-        """The standard error that the ± stands for."""
+        """The standard error: half of the ±."""
         return self.ci / _STANDARD_ERRORS
 
 
@@ -62,7 +62,7 @@ def _numbers(values: ArrayLike) -> FloatArray:
 
 
 def paper_percent(values: ArrayLike) -> Percent:
-    """Return mean ± 2 σ/√n, σ with divisor n, which is how the paper's tables were made."""
+    """Return mean ± 2 σ/√n, σ with divisor n, as in the paper's tables."""
     mean, ci = paper_curve(_numbers(values))
     return Percent(float(mean), float(ci))
 
@@ -78,17 +78,17 @@ def wilson_interval(successes: int, n: int, *, z: float = _NORMAL_95) -> Interva
     k = check_integer("successes", successes, low=0, high=n)
     z = check_number("z", z, low=0)
     share, scale = k / n, 1.0 + z * z / n
-    middle = (share + z * z / (2 * n)) / scale
+    centre = (share + z * z / (2 * n)) / scale
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / scale
-    # Rounding must not push a bound past the share itself.
-    return Interval(share, min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share))
+    # Rounding must not move a bound past the share itself.
+    return Interval(share, min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share))
 
 
 def interquartile_mean(values: ArrayLike) -> float:
-    """Return the mean of the middle half; where a quarter is no whole number of seeds, the edge ones count in part."""
+    """Return the mean between the quartiles; if n/4 is not an integer, the outermost seeds have fractional weights."""
     x = np.sort(_numbers(values))
     n = len(x)
-    # Seed i covers the ranks [i, i + 1]; its weight is what of that lies between the quartiles n/4 and 3n/4.
+    # Seed i covers the ranks [i, i + 1]; its weight is the length of the part between the quartiles n/4 and 3n/4.
     ranks = np.arange(n)
     weight = np.clip(np.minimum(ranks + 1, 0.75 * n) - np.maximum(ranks, 0.25 * n), 0.0, 1.0)
     return float(np.clip((weight @ x) / weight.sum(), x[0], x[-1]))
@@ -106,49 +106,50 @@ def bootstrap_interval(
     samples: int = 2000,
     seed: int = 0,
 ) -> Interval:
-    """Return a statistic and the percentiles of it over samples of the seeds, drawn with replacement.
+    """Return a statistic and its percentile bootstrap interval over the seeds.
 
     `statistic` takes an array [..., seed] and returns one number per leading index.
     """
     x = _numbers(values)
     level = check_number("level", level, low=0, high=1, open_low=True, open_high=True)
-    drawn = np.random.default_rng(seed).integers(len(x), size=(check_integer("samples", samples, low=1), len(x)))
-    found = np.asarray(statistic(x[drawn]))
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    resampled = np.random.default_rng(seed).integers(len(x), size=(check_integer("samples", samples, low=1), len(x)))
+    statistics = np.asarray(statistic(x[resampled]))
+    low, high = np.quantile(statistics, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(statistic(x)), float(low), float(high))
 
 
 def probability_of_improvement(x: ArrayLike, y: ArrayLike) -> float:
-    """Return how often a seed of `x` beats one of `y`, over all pairs; a tie counts half."""
+    """Return the share of pairs in which a seed of `x` exceeds a seed of `y`; a tie counts half."""
     a, b = _numbers(x)[:, None], _numbers(y)[None, :]
     return float((a > b).mean() + 0.5 * (a == b).mean())
 
 
 def power_law(x: ArrayLike, log_y: ArrayLike, *, level: float = 0.95) -> PowerLaw:
-    """Return the power law that least squares fit to log y over log x, with Student's interval of its exponent.
+    """Return the least-squares fit of log y over log x, with the Student t interval of its exponent.
 
-    `log_y` is one number for each x: of several seeds, the mean of their logarithms.
+    `log_y` has one number for each x: for several seeds, the mean of their logarithms.
     """
     from scipy.stats import t
 
     u, v = np.log(_numbers(x)), _numbers(log_y)
     if len(u) != len(v) or len(u) < 3 or np.ptp(u) == 0:
-        raise InvalidSetting(f"a power law is fitted to at least three points of different x, got {x!r} and {log_y!r}.")
+        raise InvalidSetting(f"a power law needs at least three points with different x, got {x!r} and {log_y!r}.")
     level = check_number("level", level, low=0, high=1, open_low=True, open_high=True)
-    from_mean = u - u.mean()
-    spread = float(from_mean @ from_mean)
-    exponent = float(from_mean @ v) / spread
-    residual = v - v.mean() - exponent * from_mean
-    free = len(u) - 2
-    half = float(t.ppf((1 + level) / 2, free)) * math.sqrt(float(residual @ residual) / free / spread)
+    centred = u - u.mean()
+    sum_of_squares = float(centred @ centred)
+    exponent = float(centred @ v) / sum_of_squares
+    residual = v - v.mean() - exponent * centred
+    dof = len(u) - 2
+    half = float(t.ppf((1 + level) / 2, dof)) * math.sqrt(float(residual @ residual) / dof / sum_of_squares)
     return PowerLaw(Interval(exponent, exponent - half, exponent + half), float(np.exp(v.mean() - exponent * u.mean())))
 
 
 def standard_error_of_difference(ours: Percent, theirs: Percent, seeds: tuple[int, int]) -> float:
-    """Return the standard error of the difference of two means if both samples are from the same: σ √(1/n + 1/m).
+    """Return the standard error of the difference of two means under the same distribution: σ √(1/n + 1/m).
 
-    σ² is the variance within the samples, pooled. Of as many seeds it is the same as √(SE² + SE²). Otherwise that would
-    trust the smaller sample too much: where one seed in twenty fails, twenty easily all succeed, with an SE of 0.
+    σ² is the pooled variance of both samples. For equal numbers of seeds it equals √(SE² + SE²). Otherwise that would
+    underestimate the error of the smaller sample: if one seed in twenty fails, all of 20 seeds often succeed, and
+    their SE is 0.
     """
     n, m = seeds
     pooled = ((n * ours.standard_error) ** 2 + (m * theirs.standard_error) ** 2) / (n + m)

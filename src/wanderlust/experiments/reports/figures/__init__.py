@@ -1,1 +1,1 @@
-"""The paper's figures: one function each, from plain arrays. Nothing here imports matplotlib until it draws."""
+"""The paper's figures: one function each, from plain arrays. Matplotlib is imported only when a figure is drawn."""

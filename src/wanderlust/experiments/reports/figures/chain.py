@@ -1,4 +1,4 @@
-"""The chain: which states are visited when, and how far the values learnt are from the best."""
+"""Figures of the chain: visit counts over time (Figure 23) and mean squared value error (Figure 26)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.reports.figures.style import (
     GREY,
-    WIDTH,
+    PAGE_WIDTH,
     add_legend,
+    draw_curve,
+    explorer_styles,
+    mark_empty,
     new_figure,
-    say_empty,
     styled,
-    styles_of,
 )
 from wanderlust.experiments.reports.statistics import paper_curve
 
@@ -27,15 +28,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ACROSS = 3
-"""Panels in a row."""
-_SMALLEST_SHARE = 1e-2
-"""Of the least error that is not zero: where zero is drawn on a logarithmic axis."""
+_PANELS_PER_ROW = 3
+_ZERO_FACTOR = 1e-2
+"""Zero is drawn on the logarithmic axis at this factor times the smallest positive error."""
 
 
 @dataclass(frozen=True)
 class CountsOverTime:
-    """How often each state had been visited, now and then, in one run."""
+    """Visits of each state at several steps of one run."""
 
     steps: NDArray[np.int64]
     """[time], increasing from at least 1."""
@@ -48,7 +48,7 @@ class CountsOverTime:
 
 @dataclass(frozen=True)
 class ErrorsOverTime:
-    """An error, now and then, of runs that differ in their seed."""
+    """An error at several steps of runs that differ in their seed."""
 
     steps: NDArray[np.int64]
     """[time], increasing from at least 1."""
@@ -62,24 +62,24 @@ class ErrorsOverTime:
 def _check_times(what: str, steps: NDArray[np.int64], times: int) -> None:
     if len(steps) != times or len(steps) < 2 or steps[0] < 1 or (np.diff(steps) <= 0).any():
         raise InvalidSetting(
-            f"{what} must have one entry for each of at least two steps, increasing from at least 1: "
-            f"got {times} for the steps {steps}."
+            f"{what} must have one entry for each of at least two steps, increasing from at least 1; "
+            f"got {times} entries for the steps {steps}."
         )
 
 
 @styled
 def counts_figure(title: str, explorers: Mapping[str, CountsOverTime], *, note: str = "") -> Figure:
-    """Draw the visits of each state over time, which runs downward, one panel for each explorer."""
+    """Draw the visits of each state over time, one panel for each explorer; time increases downward."""
     from matplotlib.colors import LogNorm
 
-    rows = math.ceil(len(explorers) / _ACROSS)
+    rows = math.ceil(len(explorers) / _PANELS_PER_ROW)
     figure = new_figure(title, 8.0, 0.9 + 2.7 * rows)
-    grid = figure.subplots(rows, min(_ACROSS, len(explorers)), sharex=True, sharey=True, squeeze=False)
+    grid = figure.subplots(rows, min(_PANELS_PER_ROW, len(explorers)), sharex=True, sharey=True, squeeze=False)
     norm = LogNorm(1, max(2, *(int(each.counts.max()) for each in explorers.values())))
     mesh = None
-    for axes, (name, shown) in zip(grid.flat, explorers.items(), strict=False):
+    for axes, (name, data) in zip(grid.flat, explorers.items(), strict=False):
         axes.set_title(name)
-        mesh = _draw_counts(axes, shown, norm)
+        mesh = _draw_counts(axes, data, norm)
     for axes in list(grid.flat)[len(explorers) :]:
         axes.set_axis_off()
     for column in range(grid.shape[1]):
@@ -89,25 +89,25 @@ def counts_figure(title: str, explorers: Mapping[str, CountsOverTime], *, note: 
     for axes in grid[:, 0]:
         axes.set_ylabel("step")
     figure.colorbar(mesh, ax=grid, label="visits", shrink=0.8, pad=0.01, aspect=25)
-    add_legend(figure, _unvisited(explorers), note)
+    add_legend(figure, _unvisited_handle(explorers), note)
     return figure
 
 
-def _draw_counts(axes: Axes, shown: CountsOverTime, norm: Any) -> Any:
-    """Draw a heat map: between two steps lies what was counted at the second."""
-    states = np.arange(shown.counts.shape[1] + 1) + 0.5
+def _draw_counts(axes: Axes, data: CountsOverTime, norm: Any) -> Any:
+    """Draw a heat map; the cell between two steps shows the counts at the second."""
+    states = np.arange(data.counts.shape[1] + 1) + 0.5
     axes.grid(visible=False)
     axes.set_yscale("log")
-    seen = np.ma.masked_equal(shown.counts[1:], 0)
-    # As an image: tens of thousands of small squares would make a file slow to open.
-    mesh = axes.pcolormesh(states, shown.steps, seen, norm=norm, cmap="viridis", rasterized=True)
-    axes.set_ylim(shown.steps[-1], shown.steps[0])
-    ticks = sorted({1, shown.counts.shape[1] // 2 + 1, shown.counts.shape[1]})
+    visited = np.ma.masked_equal(data.counts[1:], 0)
+    # Rasterized: tens of thousands of vector squares would make the file slow to open.
+    mesh = axes.pcolormesh(states, data.steps, visited, norm=norm, cmap="viridis", rasterized=True)
+    axes.set_ylim(data.steps[-1], data.steps[0])
+    ticks = sorted({1, data.counts.shape[1] // 2 + 1, data.counts.shape[1]})
     axes.set_xticks(ticks)
     return mesh
 
 
-def _unvisited(explorers: Mapping[str, CountsOverTime]) -> dict[str, Any]:
+def _unvisited_handle(explorers: Mapping[str, CountsOverTime]) -> dict[str, Any]:
     from matplotlib.patches import Patch
 
     if not any((each.counts[1:] == 0).any() for each in explorers.values()):
@@ -117,13 +117,13 @@ def _unvisited(explorers: Mapping[str, CountsOverTime]) -> dict[str, Any]:
 
 @styled
 def msve_figure(title: str, panels: Mapping[str, Mapping[str, ErrorsOverTime]], *, note: str = "") -> Figure:
-    """Draw the mean squared value error over time, means with bands of 95 %, on logarithmic axes.
+    """Draw the mean squared value error over time, with 95 % intervals, on logarithmic axes.
 
-    `panels` is panel, then explorer, then its errors. An error of zero is drawn at the lower edge.
+    `panels` maps panel -> explorer -> errors. An error of zero is drawn at the lower edge.
     """
-    figure = new_figure(title, min(WIDTH, 1.6 + 3.4 * len(panels)), 3.9)
+    figure = new_figure(title, min(PAGE_WIDTH, 1.6 + 3.4 * len(panels)), 3.9)
     row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    styles = styles_of(explorer for lines in panels.values() for explorer in lines)
+    styles = explorer_styles(explorer for lines in panels.values() for explorer in lines)
     floor = _floor([each.errors for lines in panels.values() for each in lines.values()])
     handles: dict[str, Any] = {}
     for axes, (name, lines) in zip(row, panels.items(), strict=True):
@@ -133,19 +133,9 @@ def msve_figure(title: str, panels: Mapping[str, Mapping[str, ErrorsOverTime]], 
                 continue
             steps, (mean, ci) = lines[explorer].steps, paper_curve(lines[explorer].errors)
             low, middle, high = (np.maximum(each, floor) for each in (mean - ci, mean, mean + ci))
-            axes.fill_between(steps, low, high, color=style.colour, alpha=0.15, linewidth=0)
-            every = max(1, len(steps) // 6)
-            (handles[explorer],) = axes.plot(
-                steps,
-                middle,
-                color=style.colour,
-                linestyle=style.dash,
-                marker=style.marker,
-                markevery=(rank * every // len(styles), every),
-                zorder=4 - rank / len(styles),
-            )
+            handles[explorer] = draw_curve(axes, steps, middle, (low, high), style, rank, len(styles))
         if not axes.get_lines():
-            say_empty(axes)
+            mark_empty(axes)
     row[0].set_ylabel("mean squared value error")
     row[0].set_ylim(bottom=floor)
     add_legend(figure, {name: handles[name] for name in styles if name in handles}, note)
@@ -153,7 +143,7 @@ def msve_figure(title: str, panels: Mapping[str, Mapping[str, ErrorsOverTime]], 
 
 
 def _floor(errors: list[FloatArray]) -> float:
-    """Return where the axis ends: below every mean that is not zero."""
+    """Return the lower end of the axis, below every positive mean."""
     means = np.concatenate([each.mean(axis=0) for each in errors]) if errors else np.zeros(0)
     positive = means[np.isfinite(means) & (means > 0)]
-    return _SMALLEST_SHARE * float(positive.min()) if len(positive) else _SMALLEST_SHARE
+    return _ZERO_FACTOR * float(positive.min()) if len(positive) else _ZERO_FACTOR

@@ -1,4 +1,4 @@
-"""Learning curves: states discovered and return by step, means with bands of 95 %."""
+"""Learning curves: states discovered and return by step, with 95 % intervals (Figures 8, 10, 12, 16–18, 20, 27, 28)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.reports.figures.style import WIDTH, Style, add_legend, new_figure, say_empty, styled
+from wanderlust.experiments.reports.figures.style import (
+    PAGE_WIDTH,
+    Style,
+    add_legend,
+    draw_curve,
+    mark_empty,
+    new_figure,
+    styled,
+)
 from wanderlust.experiments.reports.statistics import paper_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_POINTS = 100
-"""More would not be seen in a panel, and would make large files."""
-_MARKS = 5
-"""Markers along a line."""
-_LINEAR_BELOW = 0.1
-"""Percent below which a logarithmic axis is linear, so that zero and less have a place."""
+_MAX_POINTS = 100
+"""More points would not be visible in a panel, and would make large files."""
+
+_LINEAR_THRESHOLD = 0.1
+"""Percent below which a logarithmic axis is linear, to show zero and negative returns."""
 _MARGIN = 4.0
-"""Percent above the best and below the worst."""
-_MEASURES = {"discovery": "states discovered (%)", "success": "return (% of the best)"}
+"""Percent above the optimum and below the lowest mean."""
+_MEASURES = {"discovery": "states discovered (%)", "success": "return (% of optimum)"}
 
 
 @dataclass(frozen=True)
@@ -36,12 +43,12 @@ class Curves:
     success: tuple[FloatArray, FloatArray]
 
     def points(self) -> FloatArray:
-        """Return [point, 5]: step, mean and ± of the discovery, mean and ± of the success."""
+        """Return [point, 5]: step, mean and ± of discovery, mean and ± of success."""
         return np.stack([self.steps, *self.discovery, *self.success], axis=1)
 
 
 def mean_curves(runs: Sequence[FloatArray]) -> Curves:
-    """Return the mean of the curves of some runs, each [steps, discovery, success] by evaluation."""
+    """Return the mean curves of several runs, each [(steps, discovery, success), evaluation]."""
     length = min(curves.shape[1] for curves in runs)
     stacked = np.stack([curves[:, :length] for curves in runs])
     return Curves(stacked[0, 0], paper_curve(stacked[:, 1]), paper_curve(stacked[:, 2]))
@@ -54,16 +61,16 @@ def curves_figure(
     styles: Mapping[str, Style],
     *,
     note: str = "",
-    logarithmic: bool = False,
+    log_scale: bool = False,
 ) -> Figure:
-    """Draw discovery above return, one column per scenario; `columns` is column, then line, then its curves.
+    """Draw discovery above return, one column per scenario; `columns` maps column -> line -> curves.
 
-    `styles` gives the style of each line, in the order of the legend. `logarithmic` is for returns that differ by
-    orders of magnitude.
+    `styles` has the style of each line, in the order of the legend. `log_scale` is for returns that differ by orders
+    of magnitude.
     """
     from matplotlib.ticker import MaxNLocator
 
-    figure = new_figure(title, min(WIDTH, 1.2 + 3.1 * len(columns)), 5.2)
+    figure = new_figure(title, min(PAGE_WIDTH, 1.2 + 3.1 * len(columns)), 5.2)
     axes = figure.subplots(2, len(columns), sharex="col", sharey="row", squeeze=False)
     handles: dict[str, object] = {}
     for column, (scenario, lines) in enumerate(columns.items()):
@@ -75,7 +82,7 @@ def curves_figure(
             handles |= _draw_lines(axes[row, column], lines, styles, measure)
     for row, name in enumerate(_MEASURES.values()):
         axes[row, 0].set_ylabel(name)
-        _set_limits(axes[row], logarithmic=logarithmic and row == 1)
+        _set_limits(axes[row], log_scale=log_scale and row == 1)
     add_legend(figure, {label: handles[label] for label in styles if label in handles}, note)
     return figure
 
@@ -87,41 +94,28 @@ def _draw_lines(
     for rank, label in enumerate(styles):
         if label not in lines:
             continue
-        keep = _thinned(len(lines[label].steps))
-        steps, (mean, ci) = lines[label].steps[keep], getattr(lines[label], measure)
-        mean, ci = mean[keep], ci[keep]
+        points = thinned(len(lines[label].steps), _MAX_POINTS)
+        steps, (mean, ci) = lines[label].steps[points], getattr(lines[label], measure)
+        mean, ci = mean[points], ci[points]
         if not np.isfinite(mean).any():
             continue
-        style = styles[label]
-        # The first of the legend lies on top.
-        above = 3 + (len(styles) - rank) / len(styles)
-        axes.fill_between(steps, mean - ci, mean + ci, color=style.colour, alpha=0.15, linewidth=0, zorder=above - 1)
-        every = max(1, len(steps) // _MARKS)
-        (handles[label],) = axes.plot(
-            steps,
-            mean,
-            color=style.colour,
-            linestyle=style.dash,
-            marker=style.marker,
-            markevery=(rank * every // len(styles), every),
-            zorder=above,
-        )
+        handles[label] = draw_curve(axes, steps, mean, (mean - ci, mean + ci), styles[label], rank, len(styles))
     if not handles:
-        say_empty(axes)
+        mark_empty(axes)
     return handles
 
 
-def _set_limits(row: Sequence[Axes], *, logarithmic: bool) -> None:
-    """Let the means decide what is shown: a band that leaves what is possible is cut off."""
+def _set_limits(row: Sequence[Axes], *, log_scale: bool) -> None:
+    """Set the limits from the means; intervals may exceed them."""
     lowest = min((np.nanmin(line.get_ydata()) for axes in row for line in axes.get_lines()), default=0.0)
-    if logarithmic:
-        row[0].set_yscale("symlog", linthresh=_LINEAR_BELOW)
+    if log_scale:
+        row[0].set_yscale("symlog", linthresh=_LINEAR_THRESHOLD)
         row[0].set_ylim(1.3 * min(lowest, 0.0) - 0.02, 150.0)
     else:
         row[0].set_ylim(lowest - _MARGIN, 100.0 + _MARGIN)
 
 
-def _thinned(length: int) -> slice:
-    """Return every n-th of many points, the last one included."""
-    every = -(-length // _POINTS)
+def thinned(length: int, max_points: int) -> slice:
+    """Return a slice of at most `max_points` evenly spaced points, including the last one."""
+    every = max(1, -(-length // max_points))
     return slice((length - 1) % every, None, every)

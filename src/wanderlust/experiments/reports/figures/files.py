@@ -1,4 +1,4 @@
-"""A figure as the bytes of files. The same figure gives the same bytes: no dates, no random names in them."""
+"""Figures as file contents. The same figure gives the same bytes, without dates or random identifiers."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg", "pdf")
-_LEFT_OUT = {
+_OMITTED_METADATA = {
     "png": ("Software",),
     "svg": ("Date", "Creator"),
     "pdf": ("CreationDate", "Creator", "Producer"),
 }
-"""What matplotlib would write into a file about itself and the day."""
+"""Fields in which matplotlib would write its version and the date."""
 _PATH, _DECIMALS = re.compile(rb' d="[^"]*"'), re.compile(rb"(\.\d\d)\d+")
-"""A path in an SVG file, and the decimals of a point that nobody sees."""
+"""A path in an SVG file, and coordinates with more than two decimals, which are not visible."""
 
 
 @styled
 def as_files(draw: Callable[[], Figure]) -> dict[str, bytes]:
     """Draw a figure once; return it in each format."""
     figure = draw()
-    # Where everything goes is found out once, not for each format: that takes longer than the drawing itself.
+    # Compute the layout once, not for each format: it takes longer than drawing.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     files = {}
     for form in FORMATS:
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=form, metadata=dict.fromkeys(_LEFT_OUT[form]))
+        figure.savefig(buffer, format=form, metadata=dict.fromkeys(_OMITTED_METADATA[form]))
         files[form] = buffer.getvalue()
     files["svg"] = _PATH.sub(lambda path: _DECIMALS.sub(rb"\1", path[0]), files["svg"])
     return files

@@ -1,7 +1,8 @@
-"""Sample complexity: steps against the size of a world, with the exponent of their growth, or against ε.
+"""Sample complexity against problem size (Figures 22 and 25), with a fitted exponent, or against ε (Figure 26).
 
-Filled marks are means over seeds that all learnt, with bars of 95 %. Where some did not learn within the limit the mark
-is open, the mean is of those that did, and the line is dashed; where none did, an open mark lies on the limit.
+Filled markers are means over seeds that all learnt, with 95 % intervals. If some seeds did not learn within the step
+limit, the marker is open, the mean is over the others, and the line is dashed; if none learnt, an open marker is drawn
+at the limit.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import BoolArray, FloatArray
 from wanderlust.experiments.reports.figures.style import (
     GREY,
-    SMALL,
-    WIDTH,
+    PAGE_WIDTH,
+    SMALL_FONT,
     Style,
     add_legend,
+    explorer_styles,
+    mark_empty,
     new_figure,
-    say_empty,
     styled,
-    styles_of,
 )
 from wanderlust.experiments.reports.statistics import PowerLaw, paper_curve, power_law
 
@@ -31,65 +32,65 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_FEWEST_SIZES = 3
-"""A line goes through any two points: fewer sizes tell nothing of an exponent."""
-_BAR: dict[str, Any] = {"elinewidth": 0.8, "capsize": 1.5, "alpha": 0.7, "zorder": 3}
+_MIN_SIZES = 3
+"""The minimal number of sizes for a fit: two points always lie on a line."""
+_ERROR_BAR: dict[str, Any] = {"elinewidth": 0.8, "capsize": 1.5, "alpha": 0.7, "zorder": 3}
 
 
 @dataclass(frozen=True)
-class Complexity:
-    """The steps that an explorer took, for sizes or for accuracies."""
+class SampleComplexity:
+    """The sample complexity of one explorer, for several problem sizes or thresholds ε."""
 
     x: FloatArray
     """[point]: the size N, or ε."""
     steps: FloatArray
     """[point, seed]; NaN where a run is missing."""
     learnt: BoolArray
-    """[point, seed]: whether it learnt within the limit; if not, its steps count for nothing."""
+    """[point, seed]: whether it learnt within the limit; if not, its steps are ignored."""
 
     def __post_init__(self) -> None:
         if self.steps.shape != self.learnt.shape or self.steps.shape[:1] != self.x.shape:
             raise InvalidSetting(
-                f"steps and learnt must be [point, seed] with as many points as x, got shapes "
+                f"steps and learnt must have shape [point, seed], with the points of x; got the shapes "
                 f"{self.steps.shape}, {self.learnt.shape} and {self.x.shape}."
             )
 
     @property
     def complete(self) -> BoolArray:
         """[point]: whether there are runs and all of them learnt."""
-        made = np.isfinite(self.steps)
-        return np.asarray(made.any(axis=1) & (self.learnt | ~made).all(axis=1))
+        stored = np.isfinite(self.steps)
+        return np.asarray(stored.any(axis=1) & (self.learnt | ~stored).all(axis=1))
 
     def means(self) -> tuple[FloatArray, FloatArray]:
         """Return the mean over the seeds that learnt, and its ±; NaN where none did."""
         mean, ci = np.full((2, len(self.x)), np.nan)
         for i, (steps, learnt) in enumerate(zip(self.steps, self.learnt, strict=True)):
-            found = steps[learnt & np.isfinite(steps)]
-            if len(found):
-                mean[i], ci[i] = paper_curve(found)
+            selected = steps[learnt & np.isfinite(steps)]
+            if len(selected):
+                mean[i], ci[i] = paper_curve(selected)
         return mean, ci
 
     def fit(self) -> PowerLaw | None:
-        """Return how steps grow with the size, from the sizes at which every seed learnt; None if these are too few."""
-        whole = np.flatnonzero(self.complete)
-        if len(whole) < _FEWEST_SIZES:
+        """Return the power law of steps over size, fitted where every seed learnt; None with too few sizes."""
+        complete = np.flatnonzero(self.complete)
+        if len(complete) < _MIN_SIZES:
             return None
-        return power_law(self.x[whole], [np.nanmean(np.log(self.steps[i])) for i in whole])
+        return power_law(self.x[complete], [np.nanmean(np.log(self.steps[i])) for i in complete])
 
 
 @styled
 def scaling_figure(
     title: str,
-    panels: Mapping[str, Mapping[str, Complexity]],
+    panels: Mapping[str, Mapping[str, SampleComplexity]],
     *,
     x_name: str,
     y_name: str,
     limit: float | None = None,
     note: str = "",
 ) -> Figure:
-    """Draw steps against size on logarithmic axes; `panels` is panel, then explorer, then its runs.
+    """Draw steps against size on logarithmic axes; `panels` maps panel -> explorer -> sample complexity.
 
-    Each panel lists its explorers with the exponent of the growth and its 95 % interval.
+    The legend of each panel has the fitted exponent of each explorer with its 95 % interval.
     """
     from matplotlib.ticker import NullLocator, ScalarFormatter
 
@@ -99,56 +100,56 @@ def scaling_figure(
         handles = _draw_lines(axes, lines, styles, limit)
         axes.set_xlabel(x_name)
         sizes = sorted({float(x) for each in lines.values() for x in each.x})
-        axes.set_xticks(_few(sizes))
+        axes.set_xticks(_tick_positions(sizes))
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_locator(NullLocator())
         if handles:
-            named = [f"{explorer}  {_exponent(lines[explorer].fit())}" for explorer in handles]
-            axes.legend(list(handles.values()), named, loc="upper left", handlelength=2.4, fontsize=SMALL)
-    _leave_room(row[0], max(len(lines) for lines in panels.values()))
-    add_legend(figure, _meanings(), note)
+            labels = [f"{explorer}  {_exponent(lines[explorer].fit())}" for explorer in handles]
+            axes.legend(list(handles.values()), labels, loc="upper left", handlelength=2.4, fontsize=SMALL_FONT)
+    _extend_for_legend(row[0], max(len(lines) for lines in panels.values()))
+    add_legend(figure, _marker_handles(), note)
     return figure
 
 
 @styled
 def epsilon_figure(
     title: str,
-    panels: Mapping[str, Mapping[str, Complexity]],
+    panels: Mapping[str, Mapping[str, SampleComplexity]],
     *,
     y_name: str,
     limit: float | None = None,
     note: str = "",
 ) -> Figure:
-    """Draw steps against the accuracy ε on logarithmic axes, finest on the left; ε = 0 stands at the left end."""
+    """Draw steps against ε on logarithmic axes; ε = 0 is drawn at the left end."""
     figure, row, styles = _panels(title, panels, y_name, height=4.0)
     handles: dict[str, Any] = {}
     for axes, lines in zip(row, panels.values(), strict=True):
-        accuracies = sorted({float(x) for each in lines.values() for x in each.x})
-        positive = [x for x in accuracies if x > 0]
-        zero = min(positive, default=1.0) / _zero_gap(positive)
-        placed = {name: replace(each, x=np.where(each.x > 0, each.x, zero)) for name, each in lines.items()}
+        epsilons = sorted({float(x) for each in lines.values() for x in each.x})
+        positive = [x for x in epsilons if x > 0]
+        zero_x = min(positive, default=1.0) / _zero_gap(positive)
+        shifted = {name: replace(each, x=np.where(each.x > 0, each.x, zero_x)) for name, each in lines.items()}
         axes.set_xscale("log")
-        handles |= _draw_lines(axes, placed, styles, limit)
+        handles |= _draw_lines(axes, shifted, styles, limit)
         axes.set_xlabel("ε")
-        _label_zero(axes, accuracies, zero)
-    add_legend(figure, {name: handles[name] for name in styles if name in handles} | _meanings(), note)
+        _set_epsilon_ticks(axes, epsilons, zero_x)
+    add_legend(figure, {name: handles[name] for name in styles if name in handles} | _marker_handles(), note)
     return figure
 
 
 def _panels(
-    title: str, panels: Mapping[str, Mapping[str, Complexity]], y_name: str, *, height: float
+    title: str, panels: Mapping[str, Mapping[str, SampleComplexity]], y_name: str, *, height: float
 ) -> tuple[Figure, list[Axes], dict[str, Style]]:
-    figure = new_figure(title, min(WIDTH, 2.6 + 3.4 * len(panels)), height)
+    figure = new_figure(title, min(PAGE_WIDTH, 2.6 + 3.4 * len(panels)), height)
     row = list(figure.subplots(1, len(panels), sharey=True, squeeze=False)[0])
     for axes, name in zip(row, panels, strict=True):
         axes.set_title(name)
         axes.set_yscale("log")
     row[0].set_ylabel(y_name)
-    return figure, row, styles_of(explorer for lines in panels.values() for explorer in lines)
+    return figure, row, explorer_styles(explorer for lines in panels.values() for explorer in lines)
 
 
 def _draw_lines(
-    axes: Axes, lines: Mapping[str, Complexity], styles: Mapping[str, Style], limit: float | None
+    axes: Axes, lines: Mapping[str, SampleComplexity], styles: Mapping[str, Style], limit: float | None
 ) -> dict[str, Any]:
     from matplotlib.lines import Line2D
 
@@ -160,29 +161,29 @@ def _draw_lines(
     if handles and limit is not None:
         axes.axhline(limit, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     if not handles:
-        say_empty(axes)
+        mark_empty(axes)
     return handles
 
 
-def _draw_line(axes: Axes, runs: Complexity, style: Style, limit: float | None) -> None:
+def _draw_line(axes: Axes, runs: SampleComplexity, style: Style, limit: float | None) -> None:
     mean, ci = runs.means()
-    whole = runs.complete
-    none = np.isnan(mean) & np.isfinite(runs.steps).any(axis=1)
-    height = np.where(none, np.nan if limit is None else limit, mean)
-    joined = whole[:-1] & whole[1:]
-    for chosen, dash in ((joined, "-"), (~joined, "--")):
-        x, y = (_pieces(each)[chosen].ravel() for each in (runs.x, height))
+    complete = runs.complete
+    none_learnt = np.isnan(mean) & np.isfinite(runs.steps).any(axis=1)
+    height = np.where(none_learnt, np.nan if limit is None else limit, mean)
+    solid = complete[:-1] & complete[1:]
+    for selected, dash in ((solid, "-"), (~solid, "--")):
+        x, y = (_segments(each)[selected].ravel() for each in (runs.x, height))
         if np.isfinite(y).any():
             axes.plot(x, y, color=style.colour, linestyle=dash, linewidth=0.9, zorder=3)
-    found = np.isfinite(mean)
-    if found.any():
-        # The lower end of a bar must not leave the logarithm's domain.
-        bars = np.stack([np.minimum(ci, 0.9 * mean), ci])[:, found]
-        axes.errorbar(runs.x[found], mean[found], bars, fmt="none", ecolor=style.colour, **_BAR)
-    for chosen, face in ((whole, style.colour), (~whole & np.isfinite(height), "white")):
+    finite = np.isfinite(mean)
+    if finite.any():
+        # The lower end of an error bar must be positive on a logarithmic axis.
+        bars = np.stack([np.minimum(ci, 0.9 * mean), ci])[:, finite]
+        axes.errorbar(runs.x[finite], mean[finite], bars, fmt="none", ecolor=style.colour, **_ERROR_BAR)
+    for selected, face in ((complete, style.colour), (~complete & np.isfinite(height), "white")):
         axes.plot(
-            runs.x[chosen],
-            height[chosen],
+            runs.x[selected],
+            height[selected],
             linestyle="none",
             marker=style.marker,
             color=style.colour,
@@ -192,55 +193,55 @@ def _draw_line(axes: Axes, runs: Complexity, style: Style, limit: float | None) 
         )
 
 
-def _pieces(values: FloatArray) -> FloatArray:
-    """Return [point, 3]: each point, the next one, and a gap."""
+def _segments(values: FloatArray) -> FloatArray:
+    """Return [segment, 3]: a point, the next point, and NaN, which separates segments in a plot."""
     return np.stack([values[:-1], values[1:], np.full(len(values) - 1, np.nan)], axis=1)
 
 
-def _meanings() -> dict[str, Any]:
-    """Return what filled and open marks mean."""
+def _marker_handles() -> dict[str, Any]:
+    """Return the legend of filled and open markers."""
     from matplotlib.lines import Line2D
 
-    look: dict[str, Any] = {"color": GREY, "marker": "o"}
+    style: dict[str, Any] = {"color": GREY, "marker": "o"}
     return {
-        "all seeds learnt": Line2D([], [], linestyle="-", **look),
-        "some seeds did not, or none (on the limit)": Line2D([], [], linestyle="--", markerfacecolor="white", **look),
+        "all seeds learnt": Line2D([], [], linestyle="-", **style),
+        "not all seeds learnt (at the limit: none)": Line2D([], [], linestyle="--", markerfacecolor="white", **style),
     }
 
 
-def _exponent(found: PowerLaw | None) -> str:
-    if found is None:
+def _exponent(fit: PowerLaw | None) -> str:
+    if fit is None:
         return "–"
-    estimate, low, high = found.exponent
+    estimate, low, high = fit.exponent
     return f"$N^{{{estimate:.2f}}}$ [{low:.2f}, {high:.2f}]"
 
 
-def _few(sizes: list[float]) -> list[float]:
-    """Return about six of the sizes, evenly spaced in the logarithm, the first and the last among them."""
+def _tick_positions(sizes: list[float]) -> list[float]:
+    """Return about six of the sizes, evenly spaced on a logarithmic scale, including the first and the last."""
     if len(sizes) <= 6:
         return sizes
-    wanted = np.log(np.geomspace(sizes[0], sizes[-1], 6))
-    nearest = np.abs(np.log(sizes)[:, None] - wanted).argmin(axis=0)
+    targets = np.log(np.geomspace(sizes[0], sizes[-1], 6))
+    nearest = np.abs(np.log(sizes)[:, None] - targets).argmin(axis=0)
     return [sizes[i] for i in np.unique(nearest)]
 
 
-def _leave_room(axes: Axes, lines: int) -> None:
-    """Raise the upper end, so that a list of so many lines hides nothing."""
+def _extend_for_legend(axes: Axes, n_labels: int) -> None:
+    """Increase the upper limit, so that a legend with `n_labels` labels hides no data."""
     low, high = axes.get_ylim()
-    share = min(0.055 * lines + 0.02, 0.6)
+    share = min(0.055 * n_labels + 0.02, 0.6)
     axes.set_ylim(low, low * (high / low) ** (1 / (1 - share)))
 
 
 def _zero_gap(positive: list[float]) -> float:
-    """Return the factor by which zero stands left of the least: a tenth of the axis, at least one decade."""
+    """Return the factor between the smallest ε and the position of zero: a tenth of the axis, at least one decade."""
     return max(10.0, (positive[-1] / positive[0]) ** 0.1) if positive else 10.0
 
 
-def _label_zero(axes: Axes, accuracies: list[float], zero: float) -> None:
-    """Name decades that are shown, and the place that stands for zero."""
-    positive = [x for x in accuracies if x > 0]
-    ticks = {x: f"$10^{{{round(np.log10(x))}}}$" for x in _few(positive)} if positive else {}
-    if 0.0 in accuracies:
-        ticks = {zero: "0", **ticks}
+def _set_epsilon_ticks(axes: Axes, epsilons: list[float], zero_x: float) -> None:
+    """Label powers of ten, and the position of zero."""
+    positive = [x for x in epsilons if x > 0]
+    ticks = {x: f"$10^{{{round(np.log10(x))}}}$" for x in _tick_positions(positive)} if positive else {}
+    if 0.0 in epsilons:
+        ticks = {zero_x: "0", **ticks}
     axes.set_xticks(list(ticks), list(ticks.values()))
     axes.minorticks_off()

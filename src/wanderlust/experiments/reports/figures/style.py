@@ -1,7 +1,8 @@
-"""How figures look: one colour, marker and dash per explorer, the same everywhere; fonts and sizes.
+"""The style of figures: one colour, marker and line style per explorer in all figures, fonts and sizes.
 
-The colours are, but for a shade, Okabe and Ito's, a brown and a grey: people who confuse red and green can tell them
-apart. Dashes tell families: solid learns W, dashed keeps an ensemble, dash-dotted counts, dotted dithers.
+The colours are adapted from the palette of Okabe and Ito, plus a brown and a grey, and are distinguishable with colour
+vision deficiency. Line styles show families: solid for vv, dashed for ensembles, dash-dotted for immediate counts,
+dotted for dithering.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
+from numpy.typing import NDArray
+
+from wanderlust.core.mdp import FloatArray
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -22,14 +27,14 @@ T = TypeVar("T")
 
 
 class Style(NamedTuple):
-    """How a line is drawn."""
+    """The style of a line."""
 
     colour: str
     marker: str
     dash: str
 
 
-_KNOWN = {
+_STYLES = {
     "vv-ucb": Style("#0072b2", "o", "-"),
     "vv-count": Style("#e69f00", "s", "-"),
     "random-prior": Style("#009e73", "^", "--"),
@@ -40,7 +45,7 @@ _KNOWN = {
     "epsilon-greedy": Style("#000000", "<", ":"),
     "random": Style("#b5b5b5", ">", ":"),
 }
-_SPARE = tuple(
+_SPARE_STYLES = tuple(
     Style(colour, marker, "-")
     for marker, *colours in (
         ("*", "#332288", "#999933", "#882255", "#117733", "#b8a000"),
@@ -50,18 +55,19 @@ _SPARE = tuple(
     for colour in colours
 )
 
-WIDTH = 10.0
-"""Of a figure that fills the width of a page, in inches."""
-SMALL = 7.0
-"""The size of letters that need not be read first."""
+PAGE_WIDTH = 10.0
+"""Maximal width of a figure, in inches."""
+SMALL_FONT = 7.0
+"""Font size of tick labels and notes, in points."""
 GREY = "#6e6e6e"
-CLOSED = "#b8b8b8"
-"""The colour of cells that cannot be entered."""
+LIGHT_GREY = "#b8b8b8"
+"""The colour of cells that cannot be reached."""
 
-_LETTERS, _SMALL_LETTERS = 17.0, 19.0
-"""About how many letters of a legend, and of small print, an inch holds."""
-_LETTERS_OF_A_HANDLE = 9
-"""How many letters' room the line beside a label takes."""
+_MARKERS_PER_LINE = 5
+_CHARS_PER_INCH, _SMALL_CHARS_PER_INCH = 17.0, 19.0
+"""Approximate number of characters per inch in a legend, and in a note."""
+_HANDLE_CHARS = 9
+"""Width of a legend handle, in characters."""
 
 _RC: dict[str, Any] = {
     "font.size": 8.0,
@@ -74,8 +80,8 @@ _RC: dict[str, Any] = {
     "axes.axisbelow": True,
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.5,
-    "xtick.labelsize": SMALL,
-    "ytick.labelsize": SMALL,
+    "xtick.labelsize": SMALL_FONT,
+    "ytick.labelsize": SMALL_FONT,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "lines.linewidth": 1.3,
@@ -93,10 +99,10 @@ _RC: dict[str, Any] = {
 
 
 def styled(function: Callable[P, T]) -> Callable[P, T]:
-    """Make a function draw as figures look here, whatever the reader's own matplotlib is set to."""
+    """Decorate a function to draw in this style, independent of the user's matplotlib settings."""
 
     @functools.wraps(function)
-    def inside(*args: P.args, **kwargs: P.kwargs) -> T:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
         import matplotlib
 
         with matplotlib.rc_context():
@@ -104,28 +110,28 @@ def styled(function: Callable[P, T]) -> Callable[P, T]:
             matplotlib.rcParams.update(_RC)
             return function(*args, **kwargs)
 
-    return inside
+    return wrapper
 
 
-def styles_of(explorers: Iterable[str]) -> dict[str, Style]:
-    """Return the style of each explorer, in the order of the paper's tables; others follow, with spare styles.
+def explorer_styles(explorers: Iterable[str]) -> dict[str, Style]:
+    """Return the style of each explorer, in the order of the paper's tables; user-defined explorers follow.
 
-    Which spare style an explorer has depends on its name, so that it looks the same everywhere, unless two clash.
+    The style of a user-defined explorer depends on its name, so it is the same in all figures, except for collisions.
     """
     names = dict.fromkeys(explorers)
-    found = {name: style for name, style in _KNOWN.items() if name in names}
+    styles = {name: style for name, style in _STYLES.items() if name in names}
     for name in names:
-        if name not in found:
-            first = zlib.crc32(name.encode()) % len(_SPARE)
-            turns = [*_SPARE[first:], *_SPARE[:first]]
-            fresh = [style for style in turns if style not in found.values()] or turns
-            colours = {style.colour for style in found.values()}
-            found[name] = next((style for style in fresh if style.colour not in colours), fresh[0])
-    return found
+        if name not in styles:
+            first = zlib.crc32(name.encode()) % len(_SPARE_STYLES)
+            rotated = [*_SPARE_STYLES[first:], *_SPARE_STYLES[:first]]
+            unused = [style for style in rotated if style not in styles.values()] or rotated
+            colours = {style.colour for style in styles.values()}
+            styles[name] = next((style for style in unused if style.colour not in colours), unused[0])
+    return styles
 
 
-def shades_of(labels: Sequence[str]) -> dict[str, Style]:
-    """Return a style for each step of a scale, from dark to light."""
+def shaded_styles(labels: Sequence[str]) -> dict[str, Style]:
+    """Return a style for each label of an ordered scale, from dark to light."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
@@ -146,28 +152,50 @@ def new_figure(title: str, width: float, height: float) -> Figure:
 
 
 def add_legend(figure: Figure, handles: Mapping[str, Any], note: str) -> None:
-    """Put one legend for all panels below them, headed by the note, if there is any."""
+    """Add one legend below all panels, with the note as its title."""
     width = figure.get_figwidth()
-    lines = textwrap.fill(note, int(_SMALL_LETTERS * width), break_long_words=False)
+    wrapped = textwrap.fill(note, int(_SMALL_CHARS_PER_INCH * width), break_long_words=False)
     if not handles:
-        figure.supxlabel(lines, fontsize=SMALL, color=GREY)
+        figure.supxlabel(wrapped, fontsize=SMALL_FONT, color=GREY)
         return
     longest = max(len(label.replace("$", "").replace("\\", "")) for label in handles)
-    across = max(1, int(_LETTERS * width / (longest + _LETTERS_OF_A_HANDLE)))
+    max_columns = max(1, int(_CHARS_PER_INCH * width / (longest + _HANDLE_CHARS)))
     legend = figure.legend(
         list(handles.values()),
         list(handles),
         loc="outside lower center",
-        # As many rows as it takes, and no more columns than fill them.
-        ncols=math.ceil(len(handles) / math.ceil(len(handles) / across)),
+        # The smallest number of columns with this number of rows.
+        ncols=math.ceil(len(handles) / math.ceil(len(handles) / max_columns)),
         handlelength=3.0,
         columnspacing=1.6,
-        title=lines or None,
-        title_fontsize=SMALL,
+        title=wrapped or None,
+        title_fontsize=SMALL_FONT,
     )
     legend.get_title().set_color(GREY)
 
 
-def say_empty(axes: Axes) -> None:
-    """Say in the middle of a panel that nothing can be drawn in it."""
+def draw_curve(
+    axes: Axes,
+    steps: NDArray[Any],
+    mean: FloatArray,
+    interval: tuple[FloatArray, FloatArray] | None,
+    style: Style,
+    rank: int,
+    n_lines: int,
+) -> object:
+    """Draw curve `rank` of `n_lines` with its interval (low, high); return the legend handle.
+
+    The first curve is drawn on top; the markers of different curves are at different steps.
+    """
+    zorder = 4 - rank / n_lines
+    if interval is not None:
+        axes.fill_between(steps, *interval, color=style.colour, alpha=0.15, linewidth=0, zorder=zorder - 1)
+    every = max(1, len(steps) // _MARKERS_PER_LINE)
+    line_style: dict[str, Any] = {"color": style.colour, "linestyle": style.dash, "marker": style.marker}
+    (handle,) = axes.plot(steps, mean, markevery=(rank * every // n_lines, every), zorder=zorder, **line_style)
+    return handle
+
+
+def mark_empty(axes: Axes) -> None:
+    """Write "no runs" into an empty panel."""
     axes.text(0.5, 0.5, "no runs", transform=axes.transAxes, ha="center", va="center", color=GREY)

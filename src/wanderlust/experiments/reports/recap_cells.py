@@ -1,4 +1,4 @@
-"""The lines of the recap tables: what they hold, and how they are kept in a file."""
+"""The cells of the recap tables (Tables 3 to 8), our comparison with them, and its JSON format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAPER_SEEDS = 20
 
 
 class Cell(NamedTuple):
-    """A line of a recap table."""
+    """One row of the paper's recap tables, identified by scenario and algorithm."""
 
     environment: str
     initialization: str
@@ -23,27 +23,27 @@ class Cell(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """The two numbers of a line."""
+    """The two numbers of a cell."""
 
     discovery: Percent
     success: Percent
 
 
-class OtherSetting(NamedTuple):
-    """What a line is made with a second time."""
+class AlternativeSetting(NamedTuple):
+    """A setting with which the runs of a cell are executed a second time."""
 
-    words: str
+    description: str
     budget: int | None = None
     preset: str = "as_published_code"
 
     @property
-    def of_text(self) -> bool:
-        """Whether it is that of the paper's text, where the released code differs."""
+    def follows_text(self) -> bool:
+        """Whether it follows the paper's text instead of the released code."""
         return self.preset == "as_written"
 
 
 class Row(NamedTuple):
-    """A line of a recap table: ours, the paper's, and how they compare."""
+    """A cell with our numbers, the paper's numbers and the verdict."""
 
     cell: Cell
     seeds: int
@@ -58,29 +58,29 @@ class Row(NamedTuple):
     verdict: str
     """'agrees', 'differs', 'not compared' or 'no runs'."""
     setting: str = ""
-    """What was set otherwise than in the rest of the table, if only that gives the paper's numbers."""
-    of_text: bool = False
-    """Whether that is what the paper's text says, and the rest is as its released code has it."""
-    usual: Numbers | None = None
-    """What came of the line without that."""
+    """The alternative setting of `ours`, if the row agrees only with that."""
+    follows_text: bool = False
+    """Whether that setting follows the paper's text instead of the released code."""
+    default: Numbers | None = None
+    """Our numbers with the setting of the other rows, if `setting` is not empty."""
 
 
 def as_json(rows: Iterable[Row], note: str) -> str:
-    """Return lines to be read by `from_json`."""
+    """Return the JSON text that `from_json` reads."""
     return json.dumps({"note": note, "cells": [as_entry(row) for row in rows]}, indent=1, allow_nan=False) + "\n"
 
 
 def from_json(text: str, where: str) -> tuple[list[Row], str]:
-    """Return the lines that `as_json` wrote, and the note on them."""
+    """Return the rows written by `as_json`, and their note; `where` names the file in errors."""
     try:
         document = json.loads(text)
         return [_from_entry(entry) for entry in document["cells"]], str(document["note"])
     except (ValueError, KeyError, TypeError) as error:
-        raise BadFile(f"{where}: does not hold the lines of the recap tables ({error!r}).") from error
+        raise BadFile(f"{where}: does not contain rows of the recap tables ({error!r}).") from error
 
 
 def as_entry(row: Row) -> dict[str, Any]:
-    """Return a line as plain values."""
+    """Return a row as plain values."""
     difference: dict[str, float] | None = None
     error: dict[str, float] | None = None
     if row.ours and row.theirs and row.verdict in ("agrees", "differs"):
@@ -100,12 +100,12 @@ def as_entry(row: Row) -> dict[str, Any]:
         "learnt": row.learnt._asdict() if row.learnt else None,
         "success_iqm": row.success_iqm._asdict() if row.success_iqm else None,
         "verdict": row.verdict,
-        **(_second_look(row) if row.setting else {}),
+        **(_alternative_entry(row) if row.setting else {}),
     }
 
 
-def _second_look(row: Row) -> dict[str, Any]:
-    return {"setting": row.setting, "of_text": row.of_text, "with_the_usual_setting": _numbers(row.usual)}
+def _alternative_entry(row: Row) -> dict[str, Any]:
+    return {"setting": row.setting, "of_text": row.follows_text, "with_the_usual_setting": _numbers(row.default)}
 
 
 def _from_entry(entry: dict[str, Any]) -> Row:
@@ -121,8 +121,8 @@ def _from_entry(entry: dict[str, Any]) -> Row:
         success_iqm=Interval(**entry["success_iqm"]) if entry["success_iqm"] else None,
         verdict=entry["verdict"],
         setting=entry.get("setting", ""),
-        of_text=entry.get("of_text", False),
-        usual=_numbers_from(entry.get("with_the_usual_setting")),
+        follows_text=entry.get("of_text", False),
+        default=_numbers_from(entry.get("with_the_usual_setting")),
     )
 
 

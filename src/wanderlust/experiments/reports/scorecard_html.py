@@ -1,4 +1,4 @@
-"""The scorecard as one page for a browser, wide or narrow, light or dark; it needs nothing from elsewhere."""
+"""The scorecard as one self-contained HTML page, for wide and narrow screens, light and dark mode."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from wanderlust.experiments.reports import claims as in_words
-from wanderlust.experiments.reports.cells import Row
+from wanderlust.experiments.reports import claims as claims_module
+from wanderlust.experiments.reports import recap_tables
 from wanderlust.experiments.reports.claims import NOT_REPRODUCED, PARTLY, REPRODUCED, Claim
-from wanderlust.experiments.reports.formats import MARK, by_environment, percent, scenario, settings_told, title_of
-from wanderlust.experiments.reports.reasons import reason
+from wanderlust.experiments.reports.known_differences import explain_difference
+from wanderlust.experiments.reports.recap_cells import Row
 from wanderlust.experiments.reports.scorecard import RULE, summary
 from wanderlust.version import __version__
 
-_SIGNS = {"agrees": "✓", "differs": "✗", "not compared": "·", "no runs": "·"}
+_SYMBOLS = {"agrees": "✓", "differs": "✗", "not compared": "·", "no runs": "·"}
 _CLASSES = {REPRODUCED: "agrees", PARTLY: "partly", NOT_REPRODUCED: "differs"}
 _HEADS = ("algorithm", "discovery (%)", "paper", "success (%)", "paper", "seeds", "verdict")
 _STYLE = """\
@@ -40,8 +40,8 @@ thead th { background: var(--head); }
 .scenario th { padding-top: .9rem; text-align: left; }
 .agrees td:last-child { color: var(--agrees); background: var(--agrees-ground); }
 .differs td:last-child { color: var(--differs); background: var(--differs-ground); font-weight: 600; }
-.words th, .words td { text-align: left; white-space: normal; vertical-align: top; }
-.words td:last-child { white-space: nowrap; }
+.claims th, .claims td { text-align: left; white-space: normal; vertical-align: top; }
+.claims td:last-child { white-space: nowrap; }
 .partly td:last-child { background: var(--head); }
 .not-compared td, .no-runs td { color: var(--dim); }
 .bar { display: flex; min-width: 7rem; height: .8rem; border-radius: .2rem; overflow: hidden; background: var(--line); }
@@ -51,7 +51,7 @@ thead th { background: var(--head); }
 
 
 def as_html(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
-    """Return the page: the sum, how many cells of each world agree, and every cell."""
+    """Return the page: a summary, verdicts by world, the claims, and every cell."""
     rows = list(rows)
     parts = [
         "<!doctype html>",
@@ -60,29 +60,30 @@ def as_html(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
         f"<title>Scorecard</title><style>\n{_STYLE}</style></head>",
         "<body>",
         "<h1>Scorecard</h1>",
-        f'<p class="sum">{escape(summary(rows, note))} {escape(in_words.summary(claims)) if claims else ""}</p>',
+        f'<p class="sum">{escape(summary(rows, note))} {escape(claims_module.summary(claims)) if claims else ""}</p>',
         f'<p class="rule">{_with_code(RULE)}</p>',
-        *_worlds(rows),
-        *(_claims(claims) if claims else []),
+        *_verdict_table(rows),
+        *(_claim_table(claims) if claims else []),
     ]
-    for environment, scenarios in by_environment(rows):
-        parts.append(f'<h2 id="{escape(environment)}">{escape(title_of(environment))}</h2>')
+    for environment, scenarios in recap_tables.group_by_environment(rows):
+        parts.append(f'<h2 id="{escape(environment)}">{escape(recap_tables.world_title(environment))}</h2>')
         parts.append(f'<div class="wide"><table>{_head(_HEADS)}')
-        for name, lines in scenarios:
+        for name, scenario_rows in scenarios:
             parts.append(f'<tbody><tr class="scenario"><th colspan="{len(_HEADS)}">{escape(name)}</th></tr>')
-            parts += [_line(row) for row in lines]
+            parts += [_table_row(row) for row in scenario_rows]
             parts.append("</tbody>")
         parts.append("</table></div>")
-        here = [row for _, lines in scenarios for row in lines]
-        parts += [f'<p class="rule">{escape(text)}</p>' for text in (*settings_told(here), *_why(here, note))]
+        world_rows = [row for _, scenario_rows in scenarios for row in scenario_rows]
+        footnotes = (*recap_tables.alternative_setting_notes(world_rows), *_explanations(world_rows, note))
+        parts += [f'<p class="rule">{escape(text)}</p>' for text in footnotes]
     parts += [f"<footer><p>wanderlust {escape(__version__)}</p></footer>", "</body>", "</html>"]
     return "\n".join(parts) + "\n"
 
 
-def _why(rows: Iterable[Row], note: str) -> list[str]:
-    """Return a sentence on each line that differs."""
+def _explanations(rows: Iterable[Row], note: str) -> list[str]:
+    """Return an explanation of each row that differs."""
     return [
-        f"{_SIGNS[row.verdict]} {row.cell.algorithm}, {scenario(row.cell)}: {reason(row, note)}"
+        f"✗ {row.cell.algorithm}, {recap_tables.scenario(row.cell)}: {explain_difference(row, note)}"
         for row in rows
         if row.verdict == "differs"
     ]
@@ -96,40 +97,32 @@ def _with_code(text: str) -> str:
     return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
-def _worlds(rows: list[Row]) -> list[str]:
-    """Return a table with one line per world: how many cells of each verdict, and a bar of them."""
+def _verdict_table(rows: list[Row]) -> list[str]:
+    """Return a table with one row per world: the number of cells with each verdict, and a bar."""
     parts = [f'<div class="wide"><table>{_head(("world", "agree", "differ", "not compared", "no runs", ""))}<tbody>']
     for environment in dict.fromkeys(row.cell.environment for row in rows):
-        found = Counter(row.verdict for row in rows if row.cell.environment == environment)
-        counts = "".join(f"<td>{found[verdict]}</td>" for verdict in _SIGNS)
+        counts = Counter(row.verdict for row in rows if row.cell.environment == environment)
+        cells = "".join(f"<td>{counts[verdict]}</td>" for verdict in _SYMBOLS)
         shares = "".join(
-            f'<i style="width:{100 * found[verdict] / found.total():.1f}%"></i>' for verdict in ("agrees", "differs")
+            f'<i style="width:{100 * counts[verdict] / counts.total():.1f}%"></i>' for verdict in ("agrees", "differs")
         )
-        name = f'<a href="#{escape(environment)}">{escape(title_of(environment))}</a>'
-        parts.append(f'<tr><td>{name}</td>{counts}<td><div class="bar">{shares}</div></td></tr>')
+        name = f'<a href="#{escape(environment)}">{escape(recap_tables.world_title(environment))}</a>'
+        parts.append(f'<tr><td>{name}</td>{cells}<td><div class="bar">{shares}</div></td></tr>')
     return [*parts, "</tbody></table></div>"]
 
 
-def _claims(claims: Sequence[Claim]) -> list[str]:
-    """Return a table of what the paper says in words."""
-    parts = ["<h2>What the paper says in words</h2>", '<div class="wide"><table class="words">']
-    parts.append(_head(("where", "claim", "here", "verdict")) + "<tbody>")
+def _claim_table(claims: Sequence[Claim]) -> list[str]:
+    """Return a table of the statements of the paper's text."""
+    parts = ["<h2>Statements of the paper's text</h2>", '<div class="wide"><table class="claims">']
+    parts.append(_head(("section", "claim", "here", "verdict")) + "<tbody>")
     for claim in claims:
         cells = "".join(f"<td>{escape(text)}</td>" for text in (claim.place, claim.claim, claim.found, claim.verdict))
         parts.append(f'<tr class="{_CLASSES[claim.verdict]}">{cells}</tr>')
     return [*parts, "</tbody></table></div>"]
 
 
-def _line(row: Row) -> str:
-    ours, theirs = row.ours, row.theirs
-    texts = (
-        row.cell.algorithm,
-        percent(ours.discovery if ours else None, row.seeds),
-        percent(theirs.discovery if theirs else None),
-        percent(ours.success if ours else None, row.seeds),
-        percent(theirs.success if theirs else None),
-        str(row.seeds) if row.seeds == row.planned else f"{row.seeds} of {row.planned}",
-        f"{_SIGNS[row.verdict]} {row.verdict}{MARK if row.setting else ''}",
-    )
+def _table_row(row: Row) -> str:
+    *numbers, _learnt, seeds, verdict = recap_tables.row_texts(row)
+    texts = (*numbers, seeds, f"{_SYMBOLS[row.verdict]} {verdict}")
     cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
     return f'<tr class="cell {row.verdict.replace(" ", "-")}">{cells}</tr>'
