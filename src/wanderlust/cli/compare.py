@@ -181,7 +181,7 @@ def _write_plot(plot: Path, title: str, completed: dict[str, list[Result]], thre
     import numpy as np
 
     from wanderlust.cli.output_files import write_bytes
-    from wanderlust.experiments.reports.figures.comparison import comparison_figure
+    from wanderlust.experiments.reports.figures.comparison import LearningCurves, comparison_figure
     from wanderlust.experiments.reports.figures.files import as_files
 
     curves = {}

@@ -22,7 +22,8 @@ def report(
     console = new_console()
     suffixes: list[str] = []
     for stored in studies_in(folder):
-        console.print(f"[bold]{stored.folder.name}[/bold]: {stored.study.reference}. {stored.study.description}", soft_wrap=True)
+        title = f"{stored.study.reference}. {stored.study.description}"
+        console.print(f"[bold]{stored.folder.name}[/bold]: {title}", soft_wrap=True)
         show_report(stored, Store(folder), console)
         suffixes.append(stored.suffix)
     for suffix in dict.fromkeys(suffixes):

@@ -48,12 +48,12 @@ def reproduce(
     if experiment == "list":
         _list_studies(jobs or os.cpu_count() or 1)
         return
-    choice = StudySelection(worlds, explorers, seeds, preset, quick)
+    selection = StudySelection(worlds, explorers, seeds, preset, quick)
     names = study_names() if experiment == "all" else (experiment,)
     console, failures = new_console(), 0
     for study in [find_study(name) for name in names]:
-        failures += _run_study(study, choice, out, jobs, quiet, console)
-    write_scorecard(out, choice.suffix, console, quiet=quiet)
+        failures += _run_study(study, selection, out, jobs, quiet, console)
+    write_scorecard(out, selection.suffix, console, quiet=quiet)
     sys.exit(int(failures > 0))
 
 
@@ -74,24 +74,26 @@ def _list_studies(jobs: int) -> None:
         study = find_study(name)
         full, quick = study.runs(StudySelection()), study.runs(StudySelection(quick=True))
         times = [estimate.format_duration(estimate.total_seconds(runs, jobs)) for runs in (full, quick)]
-        table.add_row(study.id, study.reference, study.description, f"{len(full)}", times[0], f"{len(quick)}, {times[1]}")
+        row = (study.id, study.reference, study.description, f"{len(full)}", times[0], f"{len(quick)}, {times[1]}")
+        table.add_row(*row)
     new_console().print(table)
 
 
-def _run_study(study: Study, choice: StudySelection, out: Path, jobs: int | None, quiet: bool, console: Console) -> int:
+def _run_study(study: Study, selection: StudySelection, out: Path, jobs: int | None, quiet: bool, console: Console) -> int:
     """Run one experiment and print its report; return the number of failed runs."""
     from wanderlust.experiments import estimate
     from wanderlust.experiments.paper.reproduce import reproduce as reproduce_study
 
     if not quiet:
-        console.print(f"[bold]{study.id}[/bold]: {study.reference}. {study.description}", highlight=False, soft_wrap=True)
-        if choice.quick:
+        title = f"[bold]{study.id}[/bold]: {study.reference}. {study.description}"
+        console.print(title, highlight=False, soft_wrap=True)
+        if selection.quick:
             console.print(f"QUICK: {study.quick_changes}", highlight=False, soft_wrap=True)
-    outcome = reproduce_study(study, choice, out, jobs=jobs, quiet=quiet, console=console)
+    outcome = reproduce_study(study, selection, out, jobs=jobs, quiet=quiet, console=console)
     if not quiet:
         print(
-            f"{outcome.executed} runs executed in {estimate.format_duration(outcome.seconds)}, {outcome.stored} already stored, "
-            f"{len(outcome.failures)} failed"
+            f"{outcome.executed} runs executed in {estimate.format_duration(outcome.seconds)}, "
+            f"{outcome.stored} already stored, {len(outcome.failures)} failed"
         )
     for failure in outcome.failures:
         print(f"failed: {failure}\n{failure.trace}", file=sys.stderr)
