@@ -79,7 +79,9 @@ def _list_studies(jobs: int) -> None:
     new_console().print(table)
 
 
-def _run_study(study: Study, selection: StudySelection, out: Path, jobs: int | None, quiet: bool, console: Console) -> int:
+def _run_study(
+    study: Study, selection: StudySelection, out: Path, jobs: int | None, quiet: bool, console: Console
+) -> int:
     """Run one experiment and print its report; return the number of failed runs."""
     from wanderlust.experiments import estimate
     from wanderlust.experiments.paper.reproduce import reproduce as reproduce_study
