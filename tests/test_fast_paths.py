@@ -16,7 +16,6 @@ from wanderlust.agents.session import Record
 from wanderlust.checks import run_agent
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.learning.allocation import CACHE_LINE
-from wanderlust.learning.update import learn_by_sweeps, learn_with_any_memory
 from wanderlust.worlds import Defaults
 
 
@@ -65,16 +64,6 @@ def test_where_values_take_thousands_of_sweeps_to_settle(explorer: str) -> None:
     # Values that are still moving at the end show that the sweeps had work to the last.
     earlier = wl.train(corridor, explorer, seed=5, steps=8999, **changes)
     assert not np.array_equal(earlier.tables["behaviour"], fast.tables["behaviour"])
-
-
-@pytest.mark.parametrize("explorer", ["vv-count", "bonus"])
-@pytest.mark.parametrize("world", ["taxi", "noisy-prison"])
-def test_both_learn_functions_do_the_same(explorer: str, world: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    records = []
-    for function in (learn_by_sweeps, learn_with_any_memory):
-        monkeypatch.setattr("wanderlust.explorers.hooks.learn_function", lambda spec, function=function: function)
-        records.append(wl.train(world, explorer, seed=5, steps=700, keep_trajectory=True))
-    assert_same(*records)
 
 
 def test_wall_through_both_kinds_of_sweep() -> None:

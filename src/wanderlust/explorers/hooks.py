@@ -20,7 +20,7 @@ from wanderlust.learning.hooks import Hooks
 from wanderlust.learning.signals import transition_signal, write_signals
 from wanderlust.learning.spec import NO_MEMORY, NO_SIGNAL, Floats, TableSpec
 from wanderlust.learning.state import LearnerState
-from wanderlust.learning.update import learn_function
+from wanderlust.learning.update import learn_by_sweeps, learn_function
 
 
 class ExplorerBox(NamedTuple):
@@ -66,7 +66,7 @@ def _compiled_for(cls: Any, function: Callable[..., Any]) -> Any:
 @functools.cache
 def _empty_hooks() -> Hooks:
     """Return hooks of which only the type matters."""
-    return by_pointer(Hooks(0, 0, 0, 0, 0, 0))
+    return by_pointer(Hooks(0, 0, 0, 0, 0, 0, 0))
 
 
 class ExplorerHooks:
@@ -86,7 +86,8 @@ class ExplorerHooks:
             transition_signal=(
                 self._address(_transition_signal, *self._arguments, 0, 0.0, 0, 0) if spec.memory == NO_MEMORY else 0
             ),
-            learn=address_of(learn_function(spec), _empty_hooks(), *self._arguments, 0, 0, 0.0, 0),
+            learn=self._learn_address(learn_function(spec)),
+            learn_by_sweeps=self._learn_address(learn_by_sweeps) if spec.n_heads > 0 else 0,
         )
         self.pointer = by_pointer(hooks)
         """What compiled functions take."""
@@ -101,6 +102,9 @@ class ExplorerHooks:
         """The address of the function that writes the scores of a state."""
         scores: Floats = np.zeros(1)
         return self._address(_score, *self._arguments, 0, scores)
+
+    def _learn_address(self, function: Callable[..., Any]) -> Any:
+        return address_of(function, _empty_hooks(), *self._arguments, 0, 0, 0.0, 0)
 
     def _address(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return address_of(_compiled_for(self._class, function), self._box, *arguments)

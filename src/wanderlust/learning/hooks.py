@@ -27,6 +27,8 @@ class Hooks(NamedTuple):
     """0 unless nothing is remembered."""
     learn: Any
     """The update of all tables from one transition; see `wanderlust.learning.update`."""
+    learn_by_sweeps: Any
+    """The part of `learn` for all tables but the heads of an ensemble; 0 unless there are heads."""
 
 
 @inlined
@@ -63,3 +65,4 @@ def learn(
 ) -> None:
     """Update all tables from one transition; `next_state` is `TERMINAL` if it terminated."""
     call_none(hooks.learn, hooks, learner, spec, as_int64(state), as_int64(action), reward, as_int64(next_state))
+    learner.counters.step += 1

@@ -1,7 +1,7 @@
 """Learning from one transition: count it, remember it, update every table.
 
-The two functions below do the same where `learn_by_sweeps` applies: full memory and no ensemble. It is compiled apart,
-so that the first run of most explorers need not compile minibatches.
+There is one function per kind of memory, each compiled when it is first used, so that the first run of most explorers
+need not compile minibatches. The number of steps is incremented by the caller, `wanderlust.learning.hooks.learn`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from wanderlust._numba.jit import compiled, inlined
+from wanderlust._numba.pointers import call_none
 from wanderlust.learning.hooks import Hooks, signal_of_transition
 from wanderlust.learning.memory import count_visit, refresh_terminal_signals, remember
 from wanderlust.learning.random_streams import REPLAY, below
@@ -21,40 +22,49 @@ from wanderlust.learning.td import best_action_value, regularised_td_update, td_
 
 def learn_function(spec: TableSpec) -> Any:
     """Return the function that learns from one transition."""
-    return learn_by_sweeps if spec.memory == FULL and spec.n_heads == 0 else learn_with_any_memory
+    if spec.memory != FULL:
+        return learn_with_limited_memory
+    return learn_with_heads if spec.n_heads > 0 else learn_by_sweeps
 
 
 @compiled
 def learn_by_sweeps(
     hooks: Hooks, learner: LearnerState, spec: TableSpec, state: int, action: int, reward: float, next_state: int
 ) -> None:
-    """Learn from one transition with full memory and without heads; `next_state` is `TERMINAL` if it terminated."""
+    """Learn from one transition with full memory; `next_state` is `TERMINAL` if it terminated. Heads are left out."""
     is_largest = count_visit(state, action, learner, spec)
     remember_and_refresh(hooks, state, action, reward, next_state, is_largest, learner, spec)
     sweep_tables(learner, spec)
-    learner.counters.step += 1
 
 
 @compiled
-def learn_with_any_memory(
+def learn_with_heads(
     hooks: Hooks, learner: LearnerState, spec: TableSpec, state: int, action: int, reward: float, next_state: int
 ) -> None:
-    """Learn from one transition, with any memory and any tables."""
+    """Learn from one transition with full memory and an ensemble."""
+    # By address: inlined, it would be compiled once more.
+    call_none(hooks.learn_by_sweeps, hooks, learner, spec, state, action, reward, next_state)
+    replay_heads(learner, spec)
+
+
+@compiled
+def learn_with_limited_memory(
+    hooks: Hooks, learner: LearnerState, spec: TableSpec, state: int, action: int, reward: float, next_state: int
+) -> None:
+    """Learn from one transition with a window of memory, or with none."""
     is_largest = count_visit(state, action, learner, spec)
     if spec.memory == NO_MEMORY:
         update_from_transition(hooks, state, action, reward, next_state, learner, spec)
+        return
+    remember_and_refresh(hooks, state, action, reward, next_state, is_largest, learner, spec)
+    if spec.n_heads > 0:
+        sweep_tables(learner, spec)
+        replay_heads(learner, spec)
     else:
-        remember_and_refresh(hooks, state, action, reward, next_state, is_largest, learner, spec)
-        if spec.memory == FULL or spec.n_heads > 0:
-            sweep_tables(learner, spec)
-        else:
-            n_drawn = draw_batch(learner, spec)
-            for table in range(0 if spec.learns_q else 1, spec.n_swept):
-                update_from_batch(table, n_drawn, 0.0, learner, spec)
-            discard_batch(n_drawn, learner)
-        if spec.n_heads > 0:
-            replay_heads(learner, spec)
-    learner.counters.step += 1
+        n_drawn = draw_batch(learner, spec)
+        for table in range(0 if spec.learns_q else 1, spec.n_swept):
+            update_from_batch(table, n_drawn, 0.0, learner, spec)
+        discard_batch(n_drawn, learner)
 
 
 @inlined
