@@ -1,4 +1,4 @@
-"""One mathematics, several drivers: fused, step by step, saved and loaded on the way, in plain Python.
+"""Several drivers of the same functions: fused, step by step, saved and loaded in between, in plain Python.
 
 With the same seed in the same world all of them must do the same: every action, every count, every table to
 the last bit.
@@ -29,7 +29,7 @@ def changes_for(explorer: str, memory: str) -> dict[str, Any]:
 
 
 class Walk:
-    """An agent on its way through a world, step by step; it can be stopped, saved, and sent on."""
+    """An agent that acts in a world step by step; it can be stopped, saved, loaded and continued."""
 
     def __init__(self, agent: wl.Agent, world: World) -> None:
         self.agent, self.world = agent, world
@@ -39,7 +39,7 @@ class Walk:
         self.returns: list[float] = []
 
     def go(self, steps: int) -> None:
-        """Take so many steps, evaluating as often as `train` would."""
+        """Take the steps, with the evaluations that `train` makes."""
         settings = self.agent.settings
         for _ in range(steps):
             action = self.agent.act(self.state)
@@ -56,7 +56,7 @@ class Walk:
                 self.state = next_state
 
     def save_and_load(self, path: Path) -> None:
-        """Put the agent in a file and go on with what is read from it."""
+        """Save the agent and continue with the loaded one."""
         self.agent.save(path)
         self.agent = wl.Agent.load(path)
         self.simulator = self.agent.simulate(self.world)
@@ -104,7 +104,7 @@ def test_step_by_step_equals_fused_with_presets(initial: str, preset: str, explo
 @every_memory
 @pytest.mark.parametrize("name", ["deep-sea", "noisy-deep-gridworld"])
 def test_stopped_and_loaded_equals_never_stopped(name: str, memory: str, explorer: str, tmp_path: Path) -> None:
-    """In the deep sea the first file knows few states, the last more than there was room for at first."""
+    """In the deep sea the first file has few states, the last more than the arrays held at first."""
     world = make_world(name, **({"depth": 20} if name == "deep-sea" else {}))
     changes = changes_for(explorer, memory)
     never_stopped, often_stopped = (
@@ -128,33 +128,33 @@ def test_stopped_and_loaded_equals_never_stopped(name: str, memory: str, explore
 
 
 @every_explorer
-def test_number_of_states_need_not_be_known(explorer: str, tmp_path: Path) -> None:
-    """An agent that was not told how many states there are does the same, also from a file."""
+def test_n_states_is_optional(explorer: str, tmp_path: Path) -> None:
+    """An agent without `n_states` does the same, also after saving and loading."""
     world, changes = make_world("deep-sea", depth=10), changes_for(explorer, "full")
-    told = Walk(wl.Agent.for_world(world, explorer, seed=8, **changes), world)
-    untold_agent = wl.Agent(
+    with_n_states = Walk(wl.Agent.for_world(world, explorer, seed=8, **changes), world)
+    agent_without = wl.Agent(
         explorer,
         n_actions=world.n_actions,
         reward_range=world.reward_range,
         seed=8,
-        settings=told.agent.settings,
+        settings=with_n_states.agent.settings,
         **({"batch": 40} if explorer in ENSEMBLES else {}),
     )
-    untold = Walk(untold_agent, world)
-    told.go(200)
-    untold.go(60)
-    untold.save_and_load(tmp_path / "agent.npz")
-    untold.go(140)
-    assert untold.actions == told.actions
-    n = min(len(untold.agent.visits), world.n_states)
-    np.testing.assert_array_equal(untold.agent.visits[:n], told.agent.visits[:n])
-    for name, values in told.agent.tables.items():
-        np.testing.assert_array_equal(untold.agent.tables[name][..., :n, :], values[..., :n, :], err_msg=name)
-    assert untold.returns == told.returns
+    without = Walk(agent_without, world)
+    with_n_states.go(200)
+    without.go(60)
+    without.save_and_load(tmp_path / "agent.npz")
+    without.go(140)
+    assert without.actions == with_n_states.actions
+    n = min(len(without.agent.visits), world.n_states)
+    np.testing.assert_array_equal(without.agent.visits[:n], with_n_states.agent.visits[:n])
+    for name, values in with_n_states.agent.tables.items():
+        np.testing.assert_array_equal(without.agent.tables[name][..., :n, :], values[..., :n, :], err_msg=name)
+    assert without.returns == with_n_states.returns
 
 
-def test_evaluation_of_an_agent_that_has_met_few_states() -> None:
-    """It breaks ties at random in states it does not know, also where it was not told how many there are."""
+def test_evaluation_after_few_visited_states() -> None:
+    """Ties are broken at random in unvisited states, with and without `n_states`."""
     n_states = 100
     next_state = np.minimum(np.arange(n_states) + 1, n_states - 1)
     reward = np.zeros((n_states, 2))

@@ -53,7 +53,7 @@ def test_random_worlds(explorer: str, mdp: TabularMDP, seed: int) -> None:
 
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "ucb1", "bonus"])
-def test_where_values_take_thousands_of_sweeps_to_settle(explorer: str) -> None:
+def test_values_that_take_thousands_of_sweeps_to_converge(explorer: str) -> None:
     text = "S" + 58 * "." + "A\n\nA = treasure 1\nstep = -0.01\n"
     corridor = wl.make_world(text, name="corridor", horizon=400, budget=9000)
     changes = {"discount": 0.999, "learning_rate": 0.002, "gamma_w": 0.999}
@@ -103,7 +103,7 @@ def test_across_save_and_load(explorer: str, tmp_path: Path) -> None:
 
 
 def _place_after(world: wl.World, explorer: str, steps: int) -> tuple[int, int]:
-    """Where a run is after so many steps: the state, and how far into its episode."""
+    """Return the state and the step of the episode after `steps` steps."""
     session = wl.Session(world, explorer, seed=4, steps=1200)
     session.advance(steps)
     return int(session.run_state.position.state), int(session.run_state.position.episode_step)
@@ -119,7 +119,7 @@ def test_tables_begin_with_a_line_of_the_cache_however_often_they_grow() -> None
 
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "bootstrapped"])
-def test_growing_on_the_way_changes_nothing(explorer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_growing_tables_change_nothing(explorer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = wl.make_world("deep-sea", depth=14)
     at_once = wl.train(world, explorer, seed=3, steps=1_500, keep_trajectory=True)
     monkeypatch.setattr("wanderlust.agents.session.INITIALISED_STATES", 4)

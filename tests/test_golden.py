@@ -1,4 +1,4 @@
-"""Our agents against recorded runs of the original authors' code: led along the same steps, they learn alike.
+"""Our agents against recorded runs of the original authors' code: replaying the same steps, they learn the same.
 
 The recordings are packed by golden/make_fixtures.py. Ties are broken at random, there by other random numbers
 than here, so an action is compared with the *set* of best actions, a return with the range that ties allow.
@@ -135,7 +135,7 @@ def test_every_action_is_one_of_our_best(name):
 
 
 @pytest.mark.parametrize("name", DITHERING_RUNS)
-def test_actions_are_off_the_best_as_often_as_chance_has_it(name):
+def test_share_of_random_actions(name):
     run, ours = recording(name), followed(name)
     best = best_actions(ours.scores)
     explorer = ours.agent.configured_explorer
@@ -178,7 +178,7 @@ def test_returns_of_the_greedy_policy(name):
 
 @pytest.mark.parametrize("name", NOISE_RUNS)
 def test_values_of_the_greedy_policy_under_noise(name):
-    """The authors' model pays no step penalty, and they report the value of the first cell."""
+    """The authors' model has no step penalty, and they report the value of the first cell."""
     run, ours = recording(name), followed(name)
     changes = {"step_penalty": 0.0} if run.place == "prison" else {}
     mdp, discount = wl.make_world(f"noisy-{run.place}", **changes).mdp, float(run.data["gamma"])

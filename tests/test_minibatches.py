@@ -31,14 +31,14 @@ def _draw(n, n_samples, streams, places):
 @given(size=st.integers(1, 64), more=st.integers(1, 5_000), seed=SEEDS, draws=st.integers(1, 3))
 @settings(deadline=None)
 def test_shuffles_are_those_of_a_literal_urn(size, more, seed, draws):
-    chance, memory = RandomStream(seed, "replay"), Memory(None)
+    stream, memory = RandomStream(seed, "replay"), Memory(None)
     memory.transitions, memory.order = list(range(size + more)), list(range(size + more))
     urn, streams, places = np.arange(size + more, dtype=np.uint32), new_streams(seed), np.zeros(size, np.int32)
     for _ in range(draws):
         _shuffle(urn, size, streams, places)
-        assert urn[:size].tolist() == memory.minibatch(size, chance)
+        assert urn[:size].tolist() == memory.minibatch(size, stream)
     assert urn.tolist() == memory.order
-    assert streams[REPLAY] == chance.counter
+    assert streams[REPLAY] == stream.counter
 
 
 @given(half=st.integers(1, 512), n=st.integers(2_000, 2**31 - 1), seed=SEEDS)

@@ -36,7 +36,7 @@ REWARDS = (-1.0, -0.01, 0.0, 0.1, 0.5, 1.0)
 
 
 def small_ensemble(explorer: str, heads: int = 3, batch: int = 40) -> dict[str, int]:
-    """Return few heads and small batches, since the slow twin pays for each."""
+    """Return few heads and small batches, since the slow implementation is slow in each of them."""
     return {"heads": heads, "batch": batch} if explorer in ENSEMBLES else {}
 
 
@@ -54,7 +54,7 @@ def assert_fast_equals_slow(world: World, explorer: str, **changes: Any) -> Slow
     return slow
 
 
-def test_every_explorer_of_the_package_has_a_slow_twin() -> None:
+def test_every_built_in_explorer_has_a_slow_implementation() -> None:
     ours = {name for name in wl.explorer_names() if explorer_class(name).__module__.startswith("wanderlust.")}
     assert ours == set(EXPLORERS)
 
@@ -105,22 +105,22 @@ def test_presets_and_initial_values(name: str, preset: str, initial: str, memory
 @every_explorer
 @pytest.mark.parametrize("name", ["prison", "noisy-toy", "deep-sea"])
 def test_several_sweeps_a_step(name: str, explorer: str) -> None:
-    """The noisy world takes them, too, until the first action that does not do what it did before."""
+    """In the noisy world, too, until an action has a second outcome."""
     assert_fast_equals_slow(
         make_world(name, **WORLDS[name]), explorer, seed=3, sweeps=5, steps=120, **small_ensemble(explorer)
     )
 
 
-def test_several_sweeps_move_only_so_many_pairs() -> None:
-    """From 13 states with four actions on, 2,000 sweeps would move more than 100,000."""
+def test_several_sweeps_update_a_limited_number_of_pairs() -> None:
+    """With 13 states or more and four actions, 2,000 sweeps would update more than 100,000 pairs."""
     slow = assert_fast_equals_slow(make_world("toy"), "vv-ucb", seed=3, sweeps=2000, steps=60)
     assert np.count_nonzero(slow.visits.any(axis=1)) > 13
 
 
 @every_explorer
 @every_memory
-def test_where_anything_can_follow(memory: str, explorer: str) -> None:
-    """Every action leads to every state or to an end, each with a reward of its own: long sums, whose order tells."""
+def test_many_outcomes(memory: str, explorer: str) -> None:
+    """Every action leads to every state or to an end, each with another reward: long sums, whose order matters."""
     n_states, n_actions = 4, 2
     rng = np.random.default_rng(0)
     shape = (n_states, n_actions, n_states + 1)
@@ -143,7 +143,7 @@ def test_where_anything_can_follow(memory: str, explorer: str) -> None:
 
 
 def test_a_policy_with_ties_is_evaluated_anew() -> None:
-    """While nothing is learnt, what the greedy policy collects is luck; the first reward is thirty steps away."""
+    """Before anything is learnt, the greedy policy breaks ties at random; the first reward is thirty steps away."""
     n_states = 40
     following = np.minimum(np.arange(n_states) + 1, n_states - 1)
     reward = np.zeros((n_states, 2))
@@ -170,7 +170,7 @@ def test_ensembles_of_the_paper_s_size(name: str, explorer: str) -> None:
 
 
 @every_explorer
-def test_more_states_than_there_is_room_for_at_first(explorer: str) -> None:
+def test_tables_that_grow(explorer: str) -> None:
     """Tables that grew, and long work lists, on a world of 156 reachable states."""
     slow = assert_fast_equals_slow(
         make_world("deep-sea", depth=12), explorer, seed=2, steps=600, **small_ensemble(explorer, heads=2)
@@ -206,8 +206,8 @@ def test_options(name: str, memory: str, explorer: str, options: dict[str, Any])
 
 
 @pytest.mark.parametrize(("start", "end"), [(0.9, 0.05), (0.1, 0.9), (0.5, 0.0)])
-def test_chances_that_change_over_thousands_of_steps(start: float, end: float) -> None:
-    """Long enough for the bounds between which ε is known to be noted anew, and far apart."""
+def test_probabilities_that_change_over_thousands_of_steps(start: float, end: float) -> None:
+    """Long enough for several blocks of steps with their own bounds of ε, and bounds far apart."""
     changes = {"epsilon_start": start, "epsilon_end": end, "budget": 3000, "replay": "none"}
     assert_fast_equals_slow(make_world("toy"), "epsilon-greedy", seed=6, steps=3000, **changes)
 
@@ -274,11 +274,11 @@ def test_random_worlds(memory: str, explorer: str, data: st.DataObject) -> None:
     assert_fast_equals_slow(world, explorer, **data.draw(small_runs(explorer, memory), "run"))
 
 
-def ring(*, rewards: tuple[float, ...], chances: tuple[float, ...]) -> World:
-    """Return two states that lead to each other, whatever is done; the reward alone is left to chance."""
+def ring(*, rewards: tuple[float, ...], probabilities: tuple[float, ...]) -> World:
+    """Return two states that lead to each other, whatever is done; only the reward is random."""
     shape = (2, 2, len(rewards))
     mdp = TabularMDP(
-        probability=np.ascontiguousarray(np.broadcast_to(chances, shape), np.float64),
+        probability=np.ascontiguousarray(np.broadcast_to(probabilities, shape), np.float64),
         next_state=np.ascontiguousarray(np.broadcast_to([[[1]], [[0]]], shape), np.int32),
         reward=np.ascontiguousarray(np.broadcast_to(rewards, shape), np.float64),
         terminal=np.zeros(shape, bool),
@@ -294,19 +294,19 @@ def ring(*, rewards: tuple[float, ...], chances: tuple[float, ...]) -> World:
 
 
 def test_a_window_follows_the_latest_rewards() -> None:
-    world, replay = ring(rewards=(0.0, 1.0), chances=(0.5, 0.5)), Replay("window", capacity=6, batch=2)
+    world, replay = ring(rewards=(0.0, 1.0), probabilities=(0.5, 0.5)), Replay("window", capacity=6, batch=2)
     assert_fast_equals_slow(world, "random", seed=1, steps=60, replay=replay)
 
 
-def test_a_sure_outcome_need_not_be_the_first() -> None:
-    world = ring(rewards=(0.0, 1.0), chances=(0.0, 1.0))
+def test_a_certain_outcome_need_not_be_the_first() -> None:
+    world = ring(rewards=(0.0, 1.0), probabilities=(0.0, 1.0))
     assert not world.mdp.deterministic, "rollouts look at the first outcome only"
     assert_fast_equals_slow(world, "random", seed=1, steps=20, evaluate_every=5)
     record = wl.train(world, "random", seed=1, steps=20, evaluate_every=5)
     np.testing.assert_allclose(record.returns, 1 / (1 - 0.99))
 
 
-def test_a_state_that_was_never_met_has_no_noise() -> None:
+def test_a_state_that_was_never_visited_has_no_noise() -> None:
     world = make_world("deep-sea", depth=5)
     for seed in range(8):
         fast = wl.train(world, "bootstrapped", seed=seed, steps=5)

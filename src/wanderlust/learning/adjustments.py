@@ -74,7 +74,7 @@ def defer_idle_actions(
 ) -> None:
     """Lower W of the untried actions of two states by how often these actions changed nothing elsewhere.
 
-    `counts` are [tries, idle tries] by action; the first visit of a pair counts. `next_state` may be `TERMINAL`.
+    `counts` are [first visits, idle first visits] by action. `next_state` may be `TERMINAL`.
     """
     if learner.visits[state * spec.n_actions + action] == 1:
         counts[0, action] += 1
@@ -109,9 +109,9 @@ def lower_untried(state: int, counts: Ints, delay: int, learner: LearnerState, s
 
 
 @formula
-def idle_initial_value(initial: float, discount: float, delay: int, tries: int, idle_tries: int) -> float:
-    """Return γ_w^(k · share of idle tries) of the initial W, as if an idle action took k more steps.
+def idle_initial_value(initial: float, discount: float, delay: int, n: int, n_idle: int) -> float:
+    """Return γ_w^(k · share of idle visits) of the initial W, as if an idle action took k more steps.
 
-    One more try that was not idle is added to the share, so that an action is not discarded after its first try.
+    One visit that was not idle is added, so that an action is not discarded after its first visit.
     """
-    return initial * float(discount ** (delay * (idle_tries / (tries + 1.0))))
+    return initial * float(discount ** (delay * (n_idle / (n + 1.0))))
