@@ -379,7 +379,7 @@ def test_explain_equals_the_explanation_of_the_agent(run_cli):
     explanation = agent.explain(2)
     assert "vv-ucb in FrozenLake-v1, after 200 steps" in output
     for each in explanation.actions:
-        assert re.search(rf"│ +{each.action} │ +{each.count} │ +{each.q:.6g} │ +{each.w:.6g} │", output)
+        assert re.search(rf"│ +{each.action} │ +{each.visits} │ +{each.q:.6g} │ +{each.w:.6g} │", output)
     assert f"Action {explanation.chosen}, because" in output
     plain = json.loads(run_cli("explain", "a.npz", "--state", 2, "--json")[1])
     assert plain["chosen"] == explanation.chosen

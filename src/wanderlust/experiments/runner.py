@@ -180,7 +180,7 @@ def _execute_in_worker(run: Run) -> float:
     try:
         return _execute_run(run, Store(folder), stop.is_set)
     except WanderlustError as error:
-        error.agent = None  # Not used by the parent, and expensive to pickle.
+        error.agent = None  # The parent does not use it, and sending it is expensive.
         raise
 
 

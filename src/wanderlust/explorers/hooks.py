@@ -6,6 +6,7 @@ These few short functions are all that is compiled for another explorer class.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -54,13 +55,18 @@ def _score(box: ExplorerBox, learner: LearnerState, spec: TableSpec, state: int,
 
 @functools.cache
 def _compiled_for(cls: Any, function: Callable[..., Any]) -> Any:
-    if not JIT_ENABLED:
-        return function
-    dependencies: str | None = source_hash()
-    if cls.__module__.partition(".")[0] != "wanderlust":
-        fingerprint = class_fingerprint(cls)
-        dependencies = None if fingerprint is None else f"{dependencies} {fingerprint}"
-    return internal_njit(function, dependencies)
+    return internal_njit(function, _dependencies(cls)) if JIT_ENABLED else function
+
+
+def _dependencies(cls: Any) -> str | None:
+    """Return what the compiled methods of a class depend on, or None if they cannot be cached."""
+    if cls.__module__.partition(".")[0] == "wanderlust":
+        return source_hash()
+    # Cached code names the class; another process must find this very class under that name.
+    if getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is not cls or cls.__module__ == "__main__":
+        return None
+    fingerprint = class_fingerprint(cls)
+    return None if fingerprint is None else f"{source_hash()} {fingerprint}"
 
 
 @functools.cache
