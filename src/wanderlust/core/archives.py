@@ -81,11 +81,17 @@ def write_archive(path: Path, metadata: Mapping[str, Any], arrays: Mapping[str, 
 
 def read_archive(path: Path, max_bytes: int = MAX_BYTES) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the metadata, checksum included, and the arrays; a damaged file can raise almost any exception."""
-    with _open_regular(path) as file, zipfile.ZipFile(file) as archive:
-        members = _checked_members(archive, max(max_bytes, MAX_RATIO * os.fstat(file.fileno()).st_size))
-        metadata = _read_metadata(archive, members.pop(_METADATA, None))
-        arrays = {name: _read_array(archive, member) for name, member in members.items()}
-    return metadata, arrays
+    with _open_regular(path) as file:
+        max_bytes = max(max_bytes, MAX_RATIO * os.fstat(file.fileno()).st_size)
+        try:
+            with zipfile.ZipFile(file) as archive:
+                members = _checked_members(archive, max_bytes)
+                metadata = _read_metadata(archive, members.pop(_METADATA, None))
+                return metadata, {name: _read_array(archive, member) for name, member in members.items()}
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            raise ValueError("its directory leads to places before its start") from error
 
 
 def is_intact(metadata: dict[str, Any], arrays: Mapping[str, Any]) -> bool:
