@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 from typing import NamedTuple
@@ -17,11 +18,13 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
+from wanderlust.agents import file
 from wanderlust.agents.settings import Replay
 from wanderlust.core.archives import read_archive, write_archive
 from wanderlust.core.errors import BadFile
 from wanderlust.explorers.registry import explorer_names
 from wanderlust.learning.state import COUNTERS, LearnerState, Outcomes
+from wanderlust.training import checkpoints
 
 MEMORIES = {"full": "full", "none": "none", "window": Replay("window", capacity=60, batch=8)}
 CASES = {
@@ -110,11 +113,16 @@ def test_an_adapted_agent_continues_exactly(case, tmp_path):
     identical(agent, loaded)
 
 
+def test_values_that_overflowed_cannot_be_loaded(tmp_path):
+    agent = new_agent("epsilon-greedy")
+    for _ in range(9):
+        agent.observe(0, 0, 1.7e308, 0, False)
+    agent.save(tmp_path / "a.npz")
+    with pytest.raises(BadFile, match=r"a\.npz: values must be finite \(rewards near 1e308 overflow\) at 3;"):
+        wl.Agent.load(tmp_path / "a.npz")
+
+
 def test_a_large_file_is_checked_fast(tmp_path, monkeypatch):
-    import time
-
-    from wanderlust.agents import file
-
     agent, n_states = wl.Agent("random", n_actions=4, reward_range=(0, 1)), 60_000
     for pair in range(4 * n_states):
         agent.observe(pair // 4, pair % 4, 0.0, (pair * 7) % n_states, False)
@@ -404,6 +412,19 @@ def test_random_states_are_checked(checkpoint, tmp_path):
             state = state | {"state": {n: v.tolist() for n, v in state["state"].items()}, "buffer": [0] * 4}
         start = {"random_state": state | wrong}
         assert "valid are 0 to" in refusal(rewritten(checkpoint, path, loop={"episode_start": start}), env)
+
+
+def test_a_file_is_read_without_its_environment(checkpoint, tmp_path):
+    """As the command `explain` does."""
+    about, arrays = contents(checkpoint)
+    assert checkpoints.environment_in(about)["name"] == "FrozenLake-v1"
+    assert len(checkpoints.keys_in(arrays)) > 5
+    assert checkpoints.keys_in({}) is None
+    for loop in (None, [], {}, {"environment": 3}):
+        assert checkpoints.environment_in({"loop": loop}) is None
+    for keys in (np.zeros(3), np.frombuffer(b'[{"b":1}]', np.uint8)):
+        with pytest.raises(BadFile, match=r"x\.npz: state_keys"):
+            checkpoints.keys_in({"state_keys": keys}, Path("x.npz"))
 
 
 def test_arrays_of_a_checkpoint_are_checked(checkpoint, tmp_path):

@@ -77,7 +77,7 @@ def load_all(cls: type[Agent], path: Path, explorer: type | None) -> tuple[Agent
         agent = cls(found, **arguments, **about["options"])
         _check_notes(agent, arrays)
     except InvalidArray as error:
-        raise BadFile(f"{path}: {error}; the file was damaged or changed.") from error
+        raise BadFile(f"{path}: {error}; no agent can continue from this file.") from error
     except (KeyError, MemoryError) as error:
         raise BadFile(f"{path}: its description cannot be used ({type(error).__name__}: {error}).") from error
     except Exception as error:  # Numbers of any size and type, and explorers of the user, can raise almost anything.

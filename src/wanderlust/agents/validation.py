@@ -158,7 +158,7 @@ def _check_visits(arrays: Arrays, spec: TableSpec, sizes: Sizes) -> None:
 def _check_values(arrays: Arrays, spec: TableSpec) -> None:
     """Values that are not finite spread to all other values. The terminal state has the value 0 in every table."""
     for name in ("values", "state_values", "sweep_reward", "outcomes.stored", "outcomes.weight", "outcomes.signals"):
-        _check_all(name, np.isfinite(arrays[name]), "must be finite at")
+        _check_all(name, np.isfinite(arrays[name]), "must be finite (rewards near 1e308 overflow) at")
     for name, width in (("values", spec.n_actions), ("sweep_reward", spec.n_actions), ("state_values", 1)):
         _check_zero(f"{name} of the terminal state", arrays[name][:, :width])
     _check_range("outcomes.weight", arrays["outcomes.weight"], 0, 1)

@@ -71,7 +71,7 @@ def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> Trai
         if (reason := _replay_episode(loop, saved, actions)) is not None:
             _warn(env, path, reason)
     except InvalidField as error:
-        raise BadFile(f"{path}: {error}; the file was damaged or changed.") from error
+        raise BadFile(f"{path}: {error}; training cannot be resumed from this file.") from error
     loop.episode = saved.episode
     return loop
 
@@ -112,12 +112,13 @@ def _restored(env: Tabular, agent: Agent, saved: SavedLoop, steps: int) -> Train
     return loop
 
 
-def keys_in(arrays: Mapping[str, Any]) -> StateKeys | None:
-    """Return the state keys in the arrays of a file, or None if it is not a checkpoint."""
+def keys_in(arrays: Mapping[str, Any], path: Path | None = None) -> StateKeys | None:
+    """Return the state keys in the arrays of a file, or None if it is not a checkpoint; `path` is named in errors."""
     try:
         return _keys_from(arrays[_KEYS]) if _KEYS in arrays else None
     except InvalidField as error:
-        raise BadFile(f"{error}; the file was damaged or changed.") from error
+        where = "" if path is None else f"{path}: "
+        raise BadFile(f"{where}{error}.") from error
 
 
 def environment_in(about: Mapping[str, Any]) -> Mapping[str, Any] | None:
