@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wanderlust.agents.settings import Replay, Settings
+from wanderlust.agents.settings import Replay, Settings, make_spec
+from wanderlust.agents.validation import InvalidArray, check_arrays, check_form
 from wanderlust.core.archives import is_intact, read_archive, write_archive
-from wanderlust.core.errors import BadFile, WanderlustError
-from wanderlust.explorers.registry import explorer_class, explorer_name
+from wanderlust.core.errors import BadFile, WanderlustError, check_flag, check_integer
+from wanderlust.explorers.ensembles import CURRENT_HEAD, Bootstrapped, RandomPrior
+from wanderlust.explorers.registry import configured, explorer_class, explorer_name
 from wanderlust.learning.allocation import trimmed
 from wanderlust.learning.state import COUNTERS, SWEEP_MODE, LearnerState, Outcomes
 from wanderlust.version import __version__
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 FORMAT = 3
 _STATE_INDEX = "state_index"
 _OUTCOMES = "outcomes."
+_NAMES = [name for name in LearnerState._fields if name != "outcomes"]
+_NAMES += [f"{_OUTCOMES}{name}" for name in Outcomes._fields]
 
 
 def save(
@@ -64,10 +68,31 @@ def load(cls: type[Agent], path: Path, explorer: type | None) -> Agent:
 
 def load_all(cls: type[Agent], path: Path, explorer: type | None) -> tuple[Agent, Mapping[str, Any], Mapping[str, Any]]:
     """Read an agent, its description, and all arrays that were saved with it."""
+    about, arrays = _read(path)
+    found = _explorer_class(about, path, explorer)
+    try:
+        arguments = _arguments(about)
+        # Before the agent exists: it would allocate whatever sizes the description claims.
+        _check_sizes(found, arguments, about["options"], arrays)
+        agent = cls(found, **arguments, **about["options"])
+        _check_notes(agent, arrays)
+    except InvalidArray as error:
+        raise BadFile(f"{path}: {error}; no agent can continue from this file.") from error
+    except (KeyError, MemoryError) as error:
+        raise BadFile(f"{path}: its description cannot be used ({type(error).__name__}: {error}).") from error
+    except Exception as error:  # Numbers of any size and type, and explorers of the user, can raise almost anything.
+        raise BadFile(f"{path}: its description cannot be used ({error}).") from error
+    _restore(agent, arrays)
+    return agent, about, arrays
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         about, arrays = read_archive(path)
     except FileNotFoundError:
         raise BadFile(f"{path}: there is no such file.") from None
+    except OSError as error:
+        raise BadFile(f"{path}: cannot be read ({error.strerror or error}).") from error
     except Exception as error:  # A damaged archive makes zipfile and NumPy raise almost anything.
         raise BadFile(f"{path}: not an agent that wanderlust saved, or cut short ({error}).") from error
     if about.get("format") != FORMAT:
@@ -77,53 +102,79 @@ def load_all(cls: type[Agent], path: Path, explorer: type | None) -> tuple[Agent
         )
     if not is_intact(about, arrays):
         raise BadFile(f"{path}: its contents do not match their checksum; the file was damaged or changed.")
-    name = about["explorer"]
-    if explorer is None and ":" in name:
+    return about, arrays
+
+
+def _explorer_class(about: Mapping[str, Any], path: Path, explorer: type | None) -> type:
+    """Return the explorer class given, which must be that of the file, or the built-in one that the file names."""
+    name = about.get("explorer")
+    if not isinstance(name, str):
+        raise BadFile(f"{path}: its explorer is {name!r}; it must be a name.")
+    if explorer is not None:
+        found = explorer_class(explorer)
+        if explorer_name(found) != name:
+            raise BadFile(f"{path}: its explorer is {name!r}, but {explorer_name(found)!r} was given.")
+        return found
+    if ":" in name:
         raise BadFile(
             f"{path}: its explorer is {name!r}, which is not one of wanderlust's. Give the class: "
             f"Agent.load({str(path)!r}, explorer={name.partition(':')[2]})."
         )
-    found = explorer_class(explorer if explorer is not None else name)
-    if explorer is not None and explorer_name(found) != name:
-        raise BadFile(f"{path}: its explorer is {name!r}, but {explorer_name(found)!r} was given.")
     try:
-        settings = Settings(**{**about["settings"], "replay": Replay(**about["settings"]["replay"])})
-        agent = cls(
-            found,
-            n_actions=about["n_actions"],
-            n_states=about["n_states"],
-            reward_range=tuple(about["reward_range"]),
-            seed=about["seed"],
-            settings=settings,
-            learns_q=about["learns_q"],
-            **about["options"],
-        )
-    except (KeyError, TypeError, WanderlustError) as error:
-        raise BadFile(f"{path}: its description cannot be used ({error}).") from error
-    _restore(agent, arrays, path)
-    return agent, about, arrays
+        return explorer_class(name)
+    except WanderlustError as error:
+        raise BadFile(f"{path}: {error}") from error
 
 
-def _restore(agent: Agent, arrays: Mapping[str, Any], path: Path) -> None:
-    """Give a new agent the arrays of the saved one, and draw the initial values of further states from there on."""
-    new = agent.learner
-    wanted = _flattened(new)
-    missing = sorted({*wanted, _STATE_INDEX} - arrays.keys())
+def _arguments(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments with which the agent of a file was created, without the explorer and its options."""
+    settings = about["settings"]
+    n_states = about["n_states"]
+    return {
+        "n_actions": check_integer("n_actions", about["n_actions"], low=1),
+        "n_states": None if n_states is None else check_integer("n_states", n_states, low=1),
+        "reward_range": tuple(about["reward_range"]),
+        "seed": about["seed"],
+        "settings": Settings(**{**settings, "replay": Replay(**settings["replay"])}),
+        "learns_q": check_flag("learns_q", about["learns_q"]),
+    }
+
+
+def _check_sizes(explorer: type, arguments: Mapping[str, Any], options: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Compare all arrays with the sizes that follow from an agent's description."""
+    missing = sorted({*_NAMES, _STATE_INDEX} - arrays.keys())
     if missing:
-        raise BadFile(f"{path}: {', '.join(missing)} missing.")
-    for name, array in wanted.items():
-        found = arrays[name]
-        if array.dtype != found.dtype or array.shape[:-1] != found.shape[:-1]:
-            raise BadFile(f"{path}: {name} is {found.dtype}{found.shape}, which does not fit this explorer.")
-    n_states = arrays["state_values"].shape[1]
-    if n_states > new.counters.n_initialised:
-        agent._initial_values.draw(n_states - int(new.counters.n_initialised))
-    learner = _restored(arrays)
-    learner.counters.n_initialised = n_states
+        raise InvalidArray(f"{', '.join(missing)} missing")
+    settings, n_actions, n_states = arguments["settings"], arguments["n_actions"], arguments["n_states"]
+    problem = settings.problem(n_actions, arguments["reward_range"])
+    chosen = configured(explorer, problem, options)
+    ensemble = chosen.extra_tables().ensemble
+    # The spec has an entry for each head, so their number must be right first.
+    check_form("converged", arrays["converged"], np.uint8, (ensemble.heads if ensemble else 0,))
+    spec, _ = make_spec(chosen, problem, settings, learns_q=arguments["learns_q"])
+    state_index = arrays[_STATE_INDEX]
+    check_form(_STATE_INDEX, state_index, np.int32, (state_index.size if n_states is None else n_states,))
+    check_arrays(arrays, spec, state_index)
+
+
+def _check_notes(agent: Agent, arrays: Mapping[str, Any]) -> None:
+    """The built-in explorers that sample a head for each episode use it as an index."""
+    if isinstance(agent.configured_explorer, Bootstrapped | RandomPrior):
+        head, n_heads = arrays["notes"][CURRENT_HEAD], agent.spec.n_heads
+        if head not in range(n_heads):
+            raise InvalidArray(f"notes is {head} at {CURRENT_HEAD}, the current head; valid are 0 to {n_heads - 1}")
+
+
+def _restore(agent: Agent, arrays: Mapping[str, Any]) -> None:
+    """Give a new agent the arrays of the saved one, and draw the initial values of further states from there on."""
+    new, learner = agent.learner, _restored(arrays)
+    n_further = learner.state_capacity - int(new.counters.n_initialised)
+    if n_further > 0:
+        agent._initial_values.draw(n_further)
     if new.stored is new.visits:
         learner = learner._replace(stored=learner.visits)
     agent.learner = learner
-    agent._state_index = np.ascontiguousarray(arrays[_STATE_INDEX], dtype=np.int32)
+    agent._state_index = np.ascontiguousarray(arrays[_STATE_INDEX])
 
 
 def _flattened(learner: LearnerState) -> dict[str, Any]:

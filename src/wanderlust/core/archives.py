@@ -2,32 +2,62 @@
 
 A file is written under a temporary name in the same folder, flushed to disk and then renamed. A reader therefore sees
 a complete file or none, even after a power failure. Archives are NumPy `.npz` files; nothing is ever unpickled.
+
+Archives may come from anywhere. So all sizes are checked before any array is allocated: a few megabytes of deflated
+zeros can otherwise fill the memory of any machine.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
+import math
 import os
+import stat
 import uuid
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
 
 PARTIAL = ".partial"
 """The suffix of files that are still being written."""
-_METADATA, _CHECKSUM = "about", "checksum"
+MAX_BYTES, MAX_RATIO = 2**32, 50
+"""The arrays of an archive may take `MAX_BYTES` of memory, or `MAX_RATIO` times the size of a larger file."""
+_MAX_MEMBERS, _MAX_METADATA_BYTES = 1000, 2**26
+_CHUNK_BYTES = 2**20
+_METADATA, _CHECKSUM, _NPY = "about", "checksum", ".npy"
+_PLAIN_KINDS = "biufSU"
+"""Booleans, integers, floats and text: the kinds of NumPy arrays whose bytes contain no references."""
+_FILE_KINDS = {
+    stat.S_IFDIR: "directory",
+    stat.S_IFCHR: "device",
+    stat.S_IFBLK: "device",
+    stat.S_IFIFO: "named pipe",
+    stat.S_IFSOCK: "socket",
+}
 
 
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces `path` when the block ends; after an error `path` is unchanged."""
+    """Open a temporary file that replaces `path` when the block ends; after an error `path` is unchanged.
+
+    A symbolic link is kept, and the file that it points to is replaced. Permissions are kept. What is not a regular
+    file, such as a device, raises an `OSError`.
+    """
+    path = _link_target(path)
+    mode = _permissions(path)
     partial = partial_path(path)
     try:
         with partial.open("xb") as file:
+            if mode is not None:
+                partial.chmod(mode)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -44,20 +74,24 @@ def partial_path(path: Path) -> Path:
 
 def write_archive(path: Path, metadata: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Write arrays together with metadata that JSON can represent."""
-    text = json.dumps({**metadata, _CHECKSUM: _checksum(metadata, arrays)})
+    text = _as_json({**metadata, _CHECKSUM: _checksum(metadata, arrays)})
     with atomic_write(path) as file:
         np.savez_compressed(file, **{_METADATA: np.array(text), **arrays})
 
 
-def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_archive(path: Path, max_bytes: int = MAX_BYTES) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the metadata, checksum included, and the arrays; a damaged file can raise almost any exception."""
-    # Opened here because NumPy does not close files that it cannot read.
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    metadata = json.loads(str(arrays.pop(_METADATA)))
-    if not isinstance(metadata, dict):
-        raise TypeError("its metadata is not a JSON object")
-    return metadata, arrays
+    with _open_regular(path) as file:
+        max_bytes = max(max_bytes, MAX_RATIO * os.fstat(file.fileno()).st_size)
+        try:
+            with zipfile.ZipFile(file) as archive:
+                members = _checked_members(archive, max_bytes)
+                metadata = _read_metadata(archive, members.pop(_METADATA, None))
+                return metadata, {name: _read_array(archive, member) for name, member in members.items()}
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            raise ValueError("its directory leads to places before its start") from error
 
 
 def is_intact(metadata: dict[str, Any], arrays: Mapping[str, Any]) -> bool:
@@ -67,12 +101,140 @@ def is_intact(metadata: dict[str, Any], arrays: Mapping[str, Any]) -> bool:
 
 
 def _checksum(metadata: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
-    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    digest = hashlib.sha256(_as_json(metadata, sort_keys=True).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
+        if array.size:
+            digest.update(_bytes_of(array).data)
     return digest.hexdigest()
+
+
+def _as_json(metadata: Mapping[str, Any], **options: Any) -> str:
+    """Return metadata as JSON; numbers of NumPy, which callers may have given as options, become Python's."""
+    return json.dumps(metadata, default=_as_python_number, **options)
+
+
+def _as_python_number(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} cannot be saved")
+
+
+def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the bytes of a contiguous array without copying them."""
+    return array.reshape(-1).view(np.uint8)
+
+
+# --- Reading -------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _open_regular(path: Path) -> Iterator[BinaryIO]:
+    """Open a regular file; others would block (named pipes) or never end (devices)."""
+    _reject_special(path, path.stat().st_mode)
+    # Without blocking: another process may have replaced the file since.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+        _reject_special(path, os.fstat(file.fileno()).st_mode)
+        yield file
+
+
+def _checked_members(archive: zipfile.ZipFile, max_bytes: int) -> dict[str, zipfile.ZipInfo]:
+    """Return the members of an archive by the names of their arrays, if their sizes and formats are acceptable."""
+    members = archive.infolist()
+    if len(members) > _MAX_MEMBERS:
+        raise ValueError(f"it has {len(members):,} members; at most {_MAX_MEMBERS:,} are read")
+    total = sum(member.file_size for member in members)
+    if total > max_bytes:
+        raise ValueError(f"its contents would take {total:,} bytes; at most {max_bytes:,} are read")
+    named: dict[str, zipfile.ZipInfo] = {}
+    for member in members:
+        name = member.filename.removesuffix(_NPY)
+        if name == member.filename or name in named:
+            raise ValueError(f"its member {member.filename!r} is repeated or not an array")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"its member {member.filename!r} is compressed with an unknown method")
+        named[name] = member
+    return named
+
+
+def _read_metadata(archive: zipfile.ZipFile, member: zipfile.ZipInfo | None) -> dict[str, Any]:
+    if member is None or member.file_size > _MAX_METADATA_BYTES:
+        raise ValueError("it has no metadata, or too much")
+    text = _read_array(archive, member)
+    if text.dtype.kind != "U" or text.ndim:
+        raise ValueError("its metadata is not a text")
+    metadata = json.loads(str(text))
+    if not isinstance(metadata, dict):
+        raise TypeError("its metadata is not a JSON object")
+    return metadata
+
+
+def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    """Read one array, whose header must agree with the size of its member."""
+    with archive.open(member) as stream:
+        shape, is_fortran, kind = _read_header(stream, member)
+        size = math.prod(shape) * kind.itemsize
+        if stream.tell() + size != member.file_size:
+            raise ValueError(f"{member.filename}: {kind} {shape} does not fit the {member.file_size:,} bytes there")
+        array: NDArray[Any] = np.empty(shape[::-1] if is_fortran else shape, kind)
+        if size:
+            _fill(_bytes_of(array), stream, member)
+        if stream.read(1):  # At the end, zipfile compares the CRC.
+            raise ValueError(f"{member.filename} is longer than declared")
+    return array.T if is_fortran else array
+
+
+def _read_header(stream: IO[bytes], member: zipfile.ZipInfo) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    # Later versions have headers of up to 4 GB; savez writes them for structured arrays only.
+    if npy.read_magic(stream) != (1, 0):
+        raise ValueError(f"{member.filename} has an unknown version of the npy format")
+    shape, is_fortran, kind = npy.read_array_header_1_0(stream)
+    if kind.kind not in _PLAIN_KINDS or kind.itemsize == 0 or kind.hasobject:
+        raise ValueError(f"{member.filename} has the dtype {kind}; only numbers and text are read")
+    if not all(type(length) is int and length >= 0 for length in shape):
+        raise ValueError(f"{member.filename} has the shape {shape}")
+    return shape, is_fortran, kind
+
+
+def _fill(target: NDArray[np.uint8], stream: IO[bytes], member: zipfile.ZipInfo) -> None:
+    """Read the bytes of an array in pieces, so that they are not in memory twice."""
+    position = 0
+    while position < len(target):
+        piece = stream.read(min(_CHUNK_BYTES, len(target) - position))
+        if not piece:
+            raise ValueError(f"{member.filename} is cut short")
+        target[position : position + len(piece)] = np.frombuffer(piece, np.uint8)
+        position += len(piece)
+
+
+# --- Kinds of files ------------------------------------------------------------------------------------
+
+
+def _link_target(path: Path) -> Path:
+    """Return where a symbolic link leads, also if there is no file yet; other paths are returned unchanged."""
+    if not path.is_symlink():
+        return path
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, "it is a symbolic link that leads back to itself", str(path))
+    return target
+
+
+def _permissions(path: Path) -> int | None:
+    """Return the permissions of a regular file, or None if there is no file."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return None
+    _reject_special(path, mode)
+    return stat.S_IMODE(mode)
+
+
+def _reject_special(path: Path, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        kind = _FILE_KINDS.get(stat.S_IFMT(mode), "special file")
+        raise OSError(errno.EINVAL, f"it is a {kind}, not a regular file", str(path))
 
 
 def _sync_folder(folder: Path) -> None:

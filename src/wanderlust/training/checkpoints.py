@@ -3,7 +3,7 @@
 Gymnasium environments cannot be saved, but their randomness can: a checkpoint stores the state of
 `env.unwrapped.np_random` at the start of the episode and the actions since then. Replaying them restores the
 environment exactly, including its wrappers, if all of its randomness comes from that generator. If the replay ends in
-another state, a new episode starts, with a warning.
+another state, or the environment fails, a new episode starts, with a warning.
 """
 
 from __future__ import annotations
@@ -20,12 +20,19 @@ from wanderlust.agents.agent import Agent
 from wanderlust.core.errors import BadFile
 from wanderlust.envs.state_keys import StateKeys
 from wanderlust.envs.tabular import Tabular
-from wanderlust.training.adaptive import TaskEstimate
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.loop import TrainingLoop
-from wanderlust.training.time_penalty import TimePenalty
+from wanderlust.training.saved_loop import (
+    InvalidField,
+    SavedLoop,
+    check_keys,
+    checked_actions,
+    read_loop,
+    set_random_state,
+)
 
 _LOOP, _KEYS, _ACTIONS = "loop", "state_keys", "episode_actions"
+_OTHER_RANDOMNESS = "since not all of its randomness comes from env.unwrapped.np_random"
 
 
 def save(loop: TrainingLoop, path: Path) -> None:
@@ -53,87 +60,120 @@ def save(loop: TrainingLoop, path: Path) -> None:
 def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> TrainingLoop:
     """Read a checkpoint and restore the environment."""
     agent, about, arrays = file.load_all(Agent, path, explorer)
-    saved = about.get(_LOOP)
-    if not isinstance(saved, Mapping):
+    if not isinstance(about.get(_LOOP), Mapping):
         raise BadFile(f"{path}: not a checkpoint saved by `learn`; this file holds an agent only.")
-    _check_identity(env, saved["environment"], path)
-    env.keys = StateKeys.from_array(arrays[_KEYS])
-    estimates, options = saved["estimates_reward_range"], saved["adapted_options"]
-    loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=estimates, adapted_options=options)
-    _restore_estimates(loop, saved)
-    _replay_episode(loop, saved, [int(action) for action in arrays[_ACTIONS]], path)
-    loop.episode = saved["episode"]
-    loop.recent_returns.extend(saved["recent_returns"])
-    loop.metrics = dict(saved["metrics"])
+    try:
+        saved = read_loop(about[_LOOP], agent)
+        _check_identity(env, saved.environment, path)
+        keys, actions = _checked_arrays(arrays, agent, env.n_actions)
+        env.keys = keys
+        loop = _restored(env, agent, saved, steps)
+        if (reason := _replay_episode(loop, saved, actions)) is not None:
+            _warn(env, path, reason)
+    except InvalidField as error:
+        raise BadFile(f"{path}: {error}; training cannot be resumed from this file.") from error
+    loop.episode = saved.episode
     return loop
 
 
-def _restore_estimates(loop: TrainingLoop, saved: Mapping[str, Any]) -> None:
-    reward_range, is_stochastic, stage = saved["task_estimate"]
-    loop.task_estimate = TaskEstimate(tuple(reward_range), is_stochastic, stage)
-    if saved["time_penalty"] is not None:
-        samples, per_step = saved["time_penalty"]
-        loop.time_penalty = TimePenalty(tuple((int(step), float(reward)) for step, reward in samples), per_step)
-    if saved["idle_actions"] is not None:
-        loop.idle_actions = IdleActions(loop.agent.n_actions)
-        loop.idle_actions.counts[:] = saved["idle_actions"]
+def _checked_arrays(arrays: Mapping[str, Any], agent: Agent, n_actions: int) -> tuple[StateKeys, list[int]]:
+    """Return the state keys and the actions of the episode, which must fit the agent."""
+    missing = sorted({_KEYS, _ACTIONS} - arrays.keys())
+    if missing:
+        raise InvalidField(f"{', '.join(missing)} missing")
+    if agent.n_actions != n_actions or agent.n_states is not None:
+        raise InvalidField(
+            f"n_actions is {agent.n_actions} and n_states {agent.n_states}; they must be {n_actions} and null"
+        )
+    keys = _keys_from(arrays[_KEYS])
+    distinct = {keys.key_of(state) for state in range(len(keys))}
+    check_keys(len(keys), len(distinct), agent._state_index)
+    return keys, checked_actions(arrays[_ACTIONS], n_actions)
 
 
-def keys_in(arrays: Mapping[str, Any]) -> StateKeys | None:
-    """Return the state keys in the arrays of a file, or None if it is not a checkpoint."""
-    return StateKeys.from_array(arrays[_KEYS]) if _KEYS in arrays else None
+def _keys_from(stored: Any) -> StateKeys:
+    if stored.dtype != np.uint8 or stored.ndim != 1:
+        raise InvalidField(f"{_KEYS} is {stored.dtype} {stored.shape}; it must be uint8 with one dimension")
+    try:
+        return StateKeys.from_array(stored)
+    except Exception as error:  # JSON of another structure, or nested too deeply.
+        raise InvalidField(f"{_KEYS} cannot be read ({type(error).__name__}: {error})") from error
+
+
+def _restored(env: Tabular, agent: Agent, saved: SavedLoop, steps: int) -> TrainingLoop:
+    estimates, options = saved.estimates_reward_range, saved.adapted_options
+    loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=estimates, adapted_options=options)
+    loop.task_estimate, loop.time_penalty = saved.task_estimate, saved.time_penalty
+    if saved.idle_actions is not None:
+        loop.idle_actions = IdleActions(agent.n_actions)
+        loop.idle_actions.counts[:] = saved.idle_actions
+    loop.recent_returns.extend(saved.recent_returns)
+    loop.metrics = dict(saved.metrics)
+    return loop
+
+
+def keys_in(arrays: Mapping[str, Any], path: Path | None = None) -> StateKeys | None:
+    """Return the state keys in the arrays of a file, or None if it is not a checkpoint; `path` is named in errors."""
+    try:
+        return _keys_from(arrays[_KEYS]) if _KEYS in arrays else None
+    except InvalidField as error:
+        where = "" if path is None else f"{path}: "
+        raise BadFile(f"{where}{error}.") from error
 
 
 def environment_in(about: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the identity of a checkpoint's environment (see `environment_identity`), or None for other files."""
     saved = about.get(_LOOP)
-    return saved["environment"] if isinstance(saved, Mapping) else None
+    found = saved.get("environment") if isinstance(saved, Mapping) else None
+    return found if isinstance(found, Mapping) else None
 
 
-def _replay_episode(loop: TrainingLoop, saved: Mapping[str, Any], actions: list[int], path: Path) -> None:
-    """Replay the episode in the environment without learning; if the result differs, start a new episode."""
-    env, start = loop.env, saved["episode_start"]
+def _replay_episode(loop: TrainingLoop, saved: SavedLoop, actions: list[int]) -> str | None:
+    """Replay the episode in the environment without learning.
+
+    If the environment cannot be restored, the next step starts a new episode; return the reason.
+    """
+    env, start = loop.env, saved.episode_start
     if start is None:
-        _warn(env, path)
-        return
+        return _OTHER_RANDOMNESS
     seed = start.get("seed")
-    if seed is None and not _set_random_state(env, start["random_state"]):
-        _warn(env, path)
-        return
+    if seed is None:
+        generator = getattr(env.unwrapped, "np_random", None)
+        if not isinstance(generator, np.random.Generator) or not set_random_state(generator, start["random_state"]):
+            return _OTHER_RANDOMNESS
     env.adds_new_states = False
-    loop.begin_episode(seed)
+    try:
+        loop.begin_episode(seed)
+        _take_actions(loop, actions)
+    except Exception as error:  # Environments can raise anything; the agent does not depend on this episode.
+        loop.episode_over, loop.episode_actions = True, []
+        return f"since it failed when its episode was replayed ({type(error).__name__}: {error})"
+    finally:
+        env.adds_new_states = True
+    replayed = (int(loop.next_state), loop.episode_over, loop.episode_steps, loop.episode_return)
+    if replayed != (saved.next_state, saved.episode_over, saved.episode_steps, saved.episode_return):
+        loop.episode_over = True
+        return _OTHER_RANDOMNESS
+    return None
+
+
+def _take_actions(loop: TrainingLoop, actions: list[int]) -> None:
     for action in actions:
-        loop.next_state, reward, terminated, truncated, loop.info = env.step(action)
+        loop.next_state, reward, terminated, truncated, loop.info = loop.env.step(action)
         loop.episode_return += float(reward)
         loop.episode_steps += 1
         loop.episode_over = bool(terminated or truncated)
         if loop.episode_over:
             break
-    env.adds_new_states = True
     loop.episode_actions = actions
-    replayed = (int(loop.next_state), loop.episode_over, loop.episode_steps, loop.episode_return)
-    if replayed != tuple(saved[name] for name in ("next_state", "episode_over", "episode_steps", "episode_return")):
-        _warn(env, path)
-        loop.episode_over = True
 
 
-def _warn(env: Tabular, path: Path) -> None:
+def _warn(env: Tabular, path: Path, reason: str) -> None:
     warnings.warn(
-        f"{path}: the state of {env.name} could not be restored, since not all of its randomness comes from "
-        "env.unwrapped.np_random. Training continues with a new episode; the agent is fully restored.",
+        f"{path}: the state of {env.name} could not be restored, {reason}. Training continues with a new episode; "
+        "the agent is fully restored.",
         stacklevel=4,
     )
-
-
-def _set_random_state(env: Tabular, state: Any) -> bool:
-    generator = getattr(env.unwrapped, "np_random", None)
-    if not isinstance(generator, np.random.Generator):
-        return False
-    try:
-        generator.bit_generator.state = state
-    except (TypeError, ValueError, KeyError):
-        return False
-    return True
 
 
 def environment_identity(env: Tabular) -> dict[str, Any]:

@@ -1,0 +1,591 @@
+"""Tests of agent files and checkpoints: what was saved continues exactly, what was forged is refused.
+
+Forged files are loaded in another process: where a check is missing, compiled code may end it.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import wanderlust as wl
+from wanderlust.agents import file
+from wanderlust.agents.settings import Replay
+from wanderlust.core.archives import read_archive, write_archive
+from wanderlust.core.errors import BadFile
+from wanderlust.explorers.registry import explorer_names
+from wanderlust.learning.state import COUNTERS, LearnerState, Outcomes
+from wanderlust.training import checkpoints
+
+MEMORIES = {"full": "full", "none": "none", "window": Replay("window", capacity=60, batch=8)}
+CASES = {
+    "deterministic": ("vv-ucb", "full", False, {}),
+    "stochastic": ("vv-count", "full", True, {}),
+    "ensemble": ("bootstrapped", "full", False, {"heads": 3, "batch": 16}),
+    "stochastic ensemble": ("random-prior", "full", True, {"heads": 3, "batch": 16}),
+    "window": ("vv-ucb", "window", True, {}),
+    "ensemble with window": ("bootstrapped", "window", False, {"heads": 3}),
+    "no memory": ("bonus", "none", True, {}),
+}
+N_ACTIONS = 3
+
+
+def drive(agents, n, *, seed=0, n_states=23, stochastic=False):
+    """Let agents take the same steps in a small task, and check that they choose the same actions."""
+    chance, state = random.Random(seed), 0
+    for step in range(n):
+        [action] = {agent.act(state) for agent in agents}
+        next_state = (7 * state + 3 * action + 1) % n_states
+        if stochastic and chance.random() < 0.3:
+            next_state = chance.randrange(n_states)
+        terminated, truncated = next_state == n_states - 1, step % 40 == 39
+        for agent in agents:
+            agent.observe(state, action, float(next_state % 5 == 0), next_state, terminated, truncated)
+        state = 0 if terminated or truncated else next_state
+
+
+def new_agent(explorer, memory="full", *, seed=3, plain_sweeps=False, initial="zero", **options):
+    settings = wl.Settings(replay=MEMORIES[memory], plain_sweeps=plain_sweeps, initial=initial)
+    return wl.Agent(explorer, n_actions=N_ACTIONS, reward_range=(0, 1), seed=seed, settings=settings, **options)
+
+
+def trained(case, steps=200):
+    explorer, memory, stochastic, options = CASES[case]
+    agent = new_agent(explorer, memory, **options)
+    drive([agent], steps, stochastic=stochastic)
+    return agent
+
+
+def identical(one, other):
+    for name in LearnerState._fields:
+        a, b = getattr(one.learner, name), getattr(other.learner, name)
+        for x, y in zip(a, b, strict=True) if isinstance(a, Outcomes) else [(a, b)]:
+            if name not in ("counters", "sweep_mode"):
+                n = min(x.shape[-1], y.shape[-1])  # Files have no reserved entries.
+                x, y = x[..., :n], y[..., :n]
+            if name != "counters":
+                np.testing.assert_array_equal(x, y, err_msg=name)
+    assert one.steps == other.steps
+
+
+# --- Files of the library ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+@pytest.mark.parametrize("explorer", explorer_names())
+def test_a_saved_agent_continues_exactly(explorer, memory, tmp_path):
+    """Before and after the first steps, after growth, in the middle of an episode, and saved again after loading."""
+    path = tmp_path / "a.npz"
+    for n_states, stochastic, changes in [
+        (23, True, {}),
+        (1500, False, {}),
+        (300, True, {"plain_sweeps": True}),
+        (50, False, {"initial": "optimistic"}),
+    ]:
+        agent = new_agent(explorer, memory, **changes)
+        for steps in (0, 1, 57, 3000):
+            drive([agent], steps, seed=steps, n_states=n_states, stochastic=stochastic)
+            agent.save(path)
+            loaded = wl.Agent.load(path)
+            loaded.save(path)
+            identical(agent, wl.Agent.load(path))
+        drive([agent, loaded], 500, seed=7, n_states=n_states, stochastic=stochastic)
+        identical(agent, loaded)
+
+
+@pytest.mark.parametrize("case", ["deterministic", "window"])
+def test_an_adapted_agent_continues_exactly(case, tmp_path):
+    agent, stochastic = trained(case), CASES[case][2]
+    agent.adapt((0, 2), gamma_w=0.8)
+    agent.replace_terminal_rewards(1.5)
+    agent.save(tmp_path / "a.npz")
+    loaded = wl.Agent.load(tmp_path / "a.npz")
+    drive([agent, loaded], 300, stochastic=stochastic)
+    identical(agent, loaded)
+
+
+def test_values_that_overflowed_cannot_be_loaded(tmp_path):
+    agent = new_agent("epsilon-greedy")
+    for _ in range(9):
+        agent.observe(0, 0, 1.7e308, 0, False)
+    agent.save(tmp_path / "a.npz")
+    with pytest.raises(BadFile, match=r"a\.npz: values must be finite \(rewards near 1e308 overflow\) at 3;"):
+        wl.Agent.load(tmp_path / "a.npz")
+
+
+def test_a_large_file_is_checked_fast(tmp_path, monkeypatch):
+    agent, n_states = wl.Agent("random", n_actions=4, reward_range=(0, 1)), 60_000
+    for pair in range(4 * n_states):
+        agent.observe(pair // 4, pair % 4, 0.0, (pair * 7) % n_states, False)
+    agent.save(tmp_path / "a.npz")
+    seconds = []
+
+    def timed(*arguments):
+        start = time.perf_counter()
+        check(*arguments)
+        seconds.append(time.perf_counter() - start)
+
+    check = file.check_arrays
+    monkeypatch.setattr(file, "check_arrays", timed)
+    wl.Agent.load(tmp_path / "a.npz")
+    assert seconds[0] < 0.25
+
+
+# --- Forged files --------------------------------------------------------------------------------------
+
+
+class Forgery(NamedTuple):
+    """A file with a correct checksum that no agent wrote."""
+
+    label: str
+    about: dict
+    arrays: dict
+    words: str
+    """What the message must contain: the name of the array."""
+
+
+INDICES = [f"outcomes.{name}" for name in ("pair", "state", "next_state", "next_of_pair", "next_into")]
+INDICES += ["state_index", "first_outcome", "first_into", "sweep_next", "stochastic_pairs", "work", "flags", "slots"]
+INDICES += ["transitions", "batch", "converged", "stored", "visits"]
+ALL_FORGERIES = ("stochastic ensemble", "window", "no memory")
+FLOATS = ("values", "state_values", "sweep_reward", "outcomes.signals", "outcomes.weight", "outcomes.stored")
+
+
+def forgeries(case, about, arrays):
+    """Yield files with one thing changed."""
+    wrong_arrays = [*wrong_entries(case, arrays), *wrong_lists(arrays)]
+    wrong_arrays += wrong_forms(arrays) if case in ALL_FORGERIES else []
+    for name, array, what, *words in wrong_arrays:
+        yield Forgery(f"{case}, {name}: {what}", about, arrays | {name: array}, *(words or [name]))
+    if case not in ALL_FORGERIES:
+        return
+    for changes, words in wrong_descriptions(case, about):
+        yield Forgery(f"{case}: {changes}", about | changes, arrays, words)
+    for name in (*arrays, "explorer", "options", "settings", "n_actions", "reward_range", "seed", "learns_q"):
+        fewer = [{key: value for key, value in part.items() if key != name} for part in (about, arrays)]
+        yield Forgery(f"{case}: without {name}", *fewer, name)
+
+
+def wrong_entries(case, arrays):
+    for name in INDICES:
+        array = arrays[name]
+        if array.size:
+            limits = np.iinfo(array.dtype)
+            for value in {limits.max, limits.min, max(limits.min, -2), min(limits.max, 10**6)} - {0, 1}:
+                yield name, with_entry(array, np.argmax(array), value), value  # An entry that is in use.
+    for i, name in enumerate(COUNTERS.names):
+        for value in (-1, -(2**63), 10**6, 2**62, 2**63 - 1):
+            # A million of these is possible, but not with the other arrays.
+            words = "" if value == 10**6 and name in ("step", "n_initialised") else f"counters.{name}"
+            yield "counters", with_entry(arrays["counters"], i, value), f"{name} {value}", words
+    for i, value in [(0, -1), (0, 10**6), (0, -(2**63)), (1, -1), (1, 2**62)]:
+        yield "sweep_mode", with_entry(arrays["sweep_mode"], i, value), f"{i} {value}"
+    for name in FLOATS:
+        for value in (np.nan, np.inf, -np.inf):
+            if arrays[name].size:
+                yield name, with_entry(arrays[name], -1, value), value
+    if "ensemble" in case:
+        for value in (-1.0, 3.0, 1e300, np.nan, 0.5):
+            yield "notes", with_entry(arrays["notes"], 0, value), value
+    for name in ("batch_counts", "batch_rates", "scratch"):
+        if arrays[name].size:
+            yield name, with_entry(arrays[name], -1, 1), "not reset"
+
+
+def wrong_lists(arrays):
+    """Cycles and duplicates."""
+    for name in ("outcomes.next_of_pair", "outcomes.next_into"):
+        links = arrays[name]
+        for place in range(0, links.size, 11):
+            for other in {place, (place + 5) % links.size} - {links[place]}:
+                yield name, with_entry(links, place, other), f"{other} at {place}"
+    if arrays["sweep_mode"][0] > 1:
+        yield "work", with_entry(arrays["work"], 1, arrays["work"].flat[0]), "twice", "flags of table 0"
+    yield "state_index", with_entry(arrays["state_index"], 1, arrays["state_index"][0]), "twice"
+
+
+def wrong_forms(arrays):
+    for name, array in arrays.items():
+        if array.size and name not in ("state_index", "transitions"):
+            yield name, array[..., :-1], "short"
+            yield name, array[..., :0], "empty"
+            yield name, np.concatenate([array, array], axis=-1), "long"
+        yield name, np.array(3, array.dtype), "a number"
+        yield name, array[None], "one more dimension"
+        yield name, array.astype(np.float32), "float32"
+        if array.dtype.itemsize > 1:
+            yield name, array.astype(array.dtype.newbyteorder()), "other byte order"
+
+
+def wrong_descriptions(case, about):
+    """Other sizes than those of the arrays, and values of other types."""
+    settings, options = about["settings"], about["options"]
+    for n_actions in (1, 2, 4, 10**9, 2**70):
+        yield {"n_actions": n_actions}, ""
+    if "window" in case:
+        for change in ({"capacity": 10**12}, {"capacity": None}, {"batch": 10**12}, {"batch": 1}, {"memory": "full"}):
+            yield {"settings": settings | {"replay": settings["replay"] | change}}, ""
+    for heads in (2, 10**9, 2**70) if "heads" in options else ():
+        yield {"options": options | {"heads": heads}}, "converged"
+    for n_states in (5, 10**12):
+        yield {"n_states": n_states}, "state_index"
+    for name in ("explorer", "options", "settings", "n_actions", "reward_range", "seed", "learns_q"):
+        for value in (None, [], {}, "thing", -1, 1e400, {"replay": []}, [[], []]):
+            if not (name == "options" and value == {}):
+                yield {name: value}, ""
+
+
+def with_entry(array, place, value):
+    copy = array.copy()
+    if copy.size:
+        copy.flat[place] = value
+    return copy
+
+
+def outcome_of(path):
+    """Load a file and let the agent act; return the message of the error or "accepted"."""
+    try:
+        with np.errstate(all="ignore"):
+            agent = wl.Agent.load(path)
+            drive([agent], 50, stochastic=True)
+    except wl.WanderlustError as error:
+        return str(error)
+    return "accepted"
+
+
+def contents(path):
+    about, arrays = read_archive(path)
+    del about["checksum"]
+    return about, arrays
+
+
+def try_forgeries(folder):
+    """Print the label and the outcome of every forged file."""
+    for case in CASES:
+        trained(case).save(folder / "valid.npz")
+        about, arrays = contents(folder / "valid.npz")
+        for forgery in forgeries(case, about, arrays):
+            print(json.dumps(["begin", forgery.label, forgery.words]), flush=True)
+            write_archive(folder / "forged.npz", forgery.about, forgery.arrays)
+            print(json.dumps(["end", outcome_of(folder / "forged.npz")]), flush=True)
+
+
+def in_another_process(task, *arguments):
+    """Run a function of this module in another process and return the JSON lines that it printed."""
+    command = [sys.executable, "-W", "ignore", __file__, task, *map(str, arguments)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    except subprocess.TimeoutExpired as error:
+        lines = (error.stdout or b"").decode().splitlines()
+        pytest.fail(f"it did not end: {lines[-1:]}")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0, (done.returncode, lines[-1:], done.stderr[-3000:])
+    return lines
+
+
+def test_forged_files_are_refused(tmp_path):
+    lines = in_another_process("forgeries", tmp_path)
+    assert len(lines) > 3000
+    wrong = []
+    for (_, label, words), (_, outcome) in zip(lines[::2], lines[1::2], strict=True):
+        if f"{tmp_path / 'forged.npz'}: " not in outcome or words not in outcome:
+            wrong.append((label, outcome))
+    assert not wrong, wrong[:20]
+
+
+# --- Checkpoints ---------------------------------------------------------------------------------------
+
+
+def frozen_lake():
+    return gym.make("FrozenLake-v1", is_slippery=False)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    """A checkpoint in the middle of an episode."""
+    path = tmp_path_factory.mktemp("checkpoint") / "c.npz"
+    wl.learn(frozen_lake(), steps=213, seed=1, save=path, quiet=True)
+    return path
+
+
+def resumed(path, env=None):
+    return wl.learn(frozen_lake() if env is None else env, resume=path, steps=260, quiet=True)
+
+
+JUNK = [None, True, -1, 10**400, 0.5, float("nan"), "x", [], {}, [None], [[1], 2, 3]]
+JUNK += [{"seed": "x"}, {"random_state": 3}]
+ACCEPTED = {
+    "episode_start": [None],
+    "episode_over": [True],
+    "episode_return": [-1, 0.5],
+    "recent_returns": [[]],
+    "estimates_reward_range": [True],
+    "adapted_options": [[]],
+    "time_penalty": [None],
+    "idle_actions": [None],
+    "metrics": [{}, {"seed": "x"}, {"random_state": 3}],
+}
+WRONG_FIELDS = [
+    ("adapted_options", ["sweeps"]),
+    ("task_estimate", [[1, 0], False, 0]),
+    ("task_estimate", [[0, 1], 0, 0]),
+    ("task_estimate", [[0, 1], False, 101]),
+    ("task_estimate", [[0, 1], False]),
+    ("time_penalty", [[], 0.5]),
+    ("time_penalty", [[[1, 0.5], [1, 0.5], [2, 0.5], [3, 0.5]], 0.5]),
+    ("time_penalty", [[[1, 0.5], [2, 0.5], [3, 0.5], [4, 0.5]], None]),
+    ("time_penalty", [[[1, 0.5], [2, "x"]], None]),
+    ("idle_actions", [[0, 0, 0, 0]]),
+    ("idle_actions", [[0, 0, 0], [0, 0, 0]]),
+    ("idle_actions", [[0, 0, 0, 0], [0, 0, 0, 1]]),
+    ("idle_actions", [[10**6, 0, 0, 0], [0, 0, 0, 0]]),
+    ("episode_start", {"seed": -1}),
+    ("metrics", {"evaluation": "x"}),
+]
+
+
+def rewritten(source, target, *, loop=None, about=None, **arrays):
+    """Save a checkpoint with other fields of the loop, of the description, or other arrays; None removes one."""
+    found, stored = contents(source)
+    found |= about or {}
+    found["loop"] = {name: value for name, value in (found["loop"] | (loop or {})).items() if value is not MISSING}
+    write_archive(target, found, {n: a for n, a in (stored | arrays).items() if a is not None})
+    return target
+
+
+MISSING = object()
+
+
+def refusal(path, env=None):
+    with pytest.raises(BadFile) as caught:
+        resumed(path, env)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+def test_every_field_of_a_checkpoint_is_checked(checkpoint, tmp_path):
+    path = tmp_path / "c.npz"
+    for name in contents(checkpoint)[0]["loop"]:
+        said = refusal(rewritten(checkpoint, path, loop={name: MISSING}))
+        assert f"the field {name} is missing" in said
+        for value in JUNK:
+            if any(repr(value) == repr(accepted) for accepted in ACCEPTED.get(name, [])):
+                continue
+            rewritten(checkpoint, path, loop={name: value})
+            if name == "environment" and value in ({}, {"seed": "x"}, {"random_state": 3}):
+                assert "another environment" in refusal(path)
+            elif name == "episode_start" and value == {"random_state": 3}:
+                assert name in refusal(path)
+            else:
+                assert f"the field {name} is " in refusal(path)
+    for name, value in WRONG_FIELDS:
+        assert f"the field {name} is " in refusal(rewritten(checkpoint, path, loop={name: value}))
+    for value in (None, 3, [], "x"):
+        found, arrays = contents(checkpoint)
+        write_archive(path, found | {"loop": value}, arrays)
+        assert "not a checkpoint" in refusal(path)
+
+
+def test_random_states_are_checked(checkpoint, tmp_path):
+    path = tmp_path / "c.npz"
+    state = frozen_lake().unwrapped.np_random.bit_generator.state
+    for wrong in ({}, {"state": -1, "inc": 1}, {"state": 2**200, "inc": 1}, 3):
+        start = {"random_state": state | {"state": wrong}}
+        assert "random_state" in refusal(rewritten(checkpoint, path, loop={"episode_start": start}))
+    for kind, wrong in [(np.random.MT19937, {"state": None}), (np.random.Philox, {"buffer_pos": 9})]:
+        env = frozen_lake()
+        env.reset()
+        env.unwrapped.np_random = np.random.Generator(kind(0))
+        state = kind(0).state
+        if kind is np.random.MT19937:
+            wrong = {"state": {"key": state["state"]["key"].tolist(), "pos": 10**6}}
+        else:
+            state = state | {"state": {n: v.tolist() for n, v in state["state"].items()}, "buffer": [0] * 4}
+        start = {"random_state": state | wrong}
+        assert "valid are 0 to" in refusal(rewritten(checkpoint, path, loop={"episode_start": start}), env)
+
+
+def test_a_file_is_read_without_its_environment(checkpoint, tmp_path):
+    """As the command `explain` does."""
+    about, arrays = contents(checkpoint)
+    assert checkpoints.environment_in(about)["name"] == "FrozenLake-v1"
+    assert len(checkpoints.keys_in(arrays)) > 5
+    assert checkpoints.keys_in({}) is None
+    for loop in (None, [], {}, {"environment": 3}):
+        assert checkpoints.environment_in({"loop": loop}) is None
+    for keys in (np.zeros(3), np.frombuffer(b'[{"b":1}]', np.uint8)):
+        with pytest.raises(BadFile, match=r"x\.npz: state_keys"):
+            checkpoints.keys_in({"state_keys": keys}, Path("x.npz"))
+
+
+def test_arrays_of_a_checkpoint_are_checked(checkpoint, tmp_path):
+    path = tmp_path / "c.npz"
+
+    def text(string):
+        return np.frombuffer(string.encode(), np.uint8)
+
+    actions = np.array([0, 1], np.int32)
+    for name, arrays in {
+        "state_keys": [None, text("{}"), text("[1"), text('[{"b":1}]'), text("3"), text("[" * 10**5), text("[1,1.0]")],
+        "episode_actions": [None, actions + 4, actions - 1, actions.astype(float), actions[0], actions[None]],
+    }.items():
+        for array in [*arrays, np.array(3), np.zeros((2, 2), np.uint8)]:
+            assert name in refusal(rewritten(checkpoint, path, **{name: array}))
+    keys = contents(checkpoint)[1]["state_keys"].tobytes().decode()
+    fewer = json.dumps(json.loads(keys)[:-1])
+    assert "the agent needs" in refusal(rewritten(checkpoint, path, state_keys=text(fewer)))
+    assert "n_states" in refusal(rewritten(checkpoint, path, about={"n_states": 64}))
+
+
+class Failing(gym.Wrapper):
+    """Raises an exception in the first steps or resets after it was created."""
+
+    def __init__(self, method, n):
+        super().__init__(frozen_lake())
+        self.method, self.left = method, n
+
+    def _fail(self, method):
+        if method == self.method and self.left > 0:
+            self.left -= 1
+            raise ConnectionError("the simulator is gone")
+
+    def reset(self, **options):
+        self._fail("reset")
+        return super().reset(**options)
+
+    def step(self, action):
+        self._fail("step")
+        return super().step(action)
+
+
+@pytest.mark.parametrize("method", ["reset", "step"])
+def test_an_environment_that_fails_in_the_replay_starts_a_new_episode(method, checkpoint):
+    env = wl.tabular(Failing(method, 1))
+    with pytest.warns(UserWarning, match=r"c\.npz: .*ConnectionError.*the simulator is gone.*new episode"):
+        agent = resumed(checkpoint, env)
+    assert agent.steps == 260
+    assert env.adds_new_states
+
+
+def test_an_environment_that_keeps_failing_is_named(checkpoint):
+    with (
+        pytest.warns(UserWarning, match="the simulator is gone"),
+        pytest.raises(wl.WanderlustError, match=r"FrozenLake-v1 failed in reset"),
+    ):
+        resumed(checkpoint, Failing("reset", 10))
+
+
+# --- Fuzzing -------------------------------------------------------------------------------------------
+
+
+def random_entry(dtype, chance):
+    if dtype.kind == "f":
+        return chance.choice([0.0, -1.0, 1e308, -1e308, chance.uniform(-1, 1), float("nan"), float("inf")])
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    return chance.choice([chance.randint(low, high), high, low, max(-1, low), chance.randrange(99)])
+
+
+def mutated(array, chance):
+    """Return an array with a few random entries, or with another length."""
+    if array.size == 0 or chance.random() < 0.2:
+        length = chance.choice([0, 1, array.shape[-1] - 1, array.shape[-1] + 1, 2 * array.shape[-1]])
+        return np.resize(array, (*array.shape[:-1], max(length, 0)))
+    array = array.copy()
+    for _ in range(chance.choice([1, 1, 1, 5, array.size])):
+        array.flat[chance.randrange(array.size)] = random_entry(array.dtype, chance)
+    return array
+
+
+def mutated_bytes(whole, chance):
+    whole = bytearray(whole)
+    for _ in range(chance.choice([1, 1, 3, 20])):
+        place = chance.randrange(len(whole))
+        action = chance.randrange(4)
+        if action == 0:
+            whole[place] = chance.randrange(256)
+        elif action == 1:
+            whole[place] ^= 1 << chance.randrange(8)
+        elif action == 2:
+            del whole[place : place + chance.randrange(1, 50)]
+        else:
+            whole[place:place] = bytes(chance.randrange(256) for _ in range(chance.randrange(1, 50)))
+        whole = whole or bytearray(b"x")
+    return bytes(whole)
+
+
+def mutated_json(value, chance):
+    """Return a JSON value with one part replaced or removed."""
+    if isinstance(value, dict) and value and chance.random() < 0.9:
+        name = chance.choice(sorted(value))
+        if chance.random() < 0.1:
+            return {n: v for n, v in value.items() if n != name}
+        return value | {name: mutated_json(value[name], chance)}
+    if isinstance(value, list) and value and chance.random() < 0.8:
+        place = chance.randrange(len(value))
+        return [*value[:place], mutated_json(value[place], chance), *value[place + 1 :]]
+    return chance.choice([*JUNK, 0, 1, 2, 7, 1e-9, 1e308, 2**63, False, "full", "window", "vv-ucb"])
+
+
+def resume_outcome(path):
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            steps = wl.Agent.load(path).steps + 50
+            wl.learn(frozen_lake(), resume=path, steps=min(max(steps, 1), 10**6), quiet=True)
+    except wl.WanderlustError as error:
+        return str(error)
+    return "accepted"
+
+
+def fuzz(folder, seed, n):
+    """Print each mutation before its file is loaded, and the outcome."""
+    chance, path = random.Random(seed), folder / "fuzzed.npz"
+    wl.learn(frozen_lake(), steps=213, seed=1, save=folder / "checkpoint.npz", quiet=True)
+    sources = [(folder / "checkpoint.npz", resume_outcome)]
+    for case in CASES:
+        trained(case, 150).save(folder / f"{case}.npz")
+        sources.append((folder / f"{case}.npz", outcome_of))
+    for i in range(n):
+        source, outcome = sources[i % len(sources)]
+        kind = chance.choice(["bytes", "array", "array", "array", "description"])
+        about, arrays = contents(source)
+        name = chance.choice(sorted(arrays)) if kind == "array" else ""
+        print(json.dumps(["begin", i, source.name, kind, name]), flush=True)
+        if kind == "bytes":
+            path.write_bytes(mutated_bytes(source.read_bytes(), chance))
+        elif kind == "array":
+            write_archive(path, about, arrays | {name: mutated(arrays[name], chance)})
+        else:
+            field = chance.choice(sorted(about))
+            write_archive(path, about | {field: mutated_json(about[field], chance)}, arrays)
+        print(json.dumps(["end", outcome(path)]), flush=True)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_mutated_files_are_refused_or_work(seed, tmp_path):
+    lines = in_another_process("fuzz", tmp_path, seed, 300)
+    outcomes = [line[1] for line in lines if line[0] == "end"]
+    assert len(outcomes) == 300
+    wrong = [
+        (begin, outcome)
+        for begin, (_, outcome) in zip(lines[::2], lines[1::2], strict=True)
+        if outcome != "accepted" and str(tmp_path / "fuzzed.npz") not in outcome
+    ]
+    assert not wrong, wrong[:10]
+    assert outcomes.count("accepted") < 200
+
+
+if __name__ == "__main__":
+    # Hundreds of files need be neither small nor safe from power failures.
+    os.fsync, np.savez_compressed = lambda descriptor: None, np.savez
+    task, where, *numbers = sys.argv[1:]
+    {"forgeries": try_forgeries, "fuzz": fuzz}[task](Path(where), *map(int, numbers))
