@@ -58,12 +58,13 @@ def _compiled_for(cls: Any, function: Callable[..., Any]) -> Any:
     return internal_njit(function, _dependencies(cls)) if JIT_ENABLED else function
 
 
-def _dependencies(cls: Any) -> str | None:
+def _dependencies(cls: type) -> str | None:
     """Return what the compiled methods of a class depend on, or None if they cannot be cached."""
     if cls.__module__.partition(".")[0] == "wanderlust":
         return source_hash()
     # Cached code names the class; another process must find this very class under that name.
-    if getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is not cls or cls.__module__ == "__main__":
+    found = getattr(sys.modules.get(cls.__module__), cls.__qualname__, None)
+    if found is not cls or cls.__module__ == "__main__":
         return None
     fingerprint = class_fingerprint(cls)
     return None if fingerprint is None else f"{source_hash()} {fingerprint}"
