@@ -41,7 +41,7 @@ def explain(
 
     user_class = None if explorer is None else explorer_class(explorer)
     agent, about, arrays = load_all(Agent, file, user_class)
-    keys = keys_in(arrays, path)
+    keys = keys_in(arrays, file)
     _check_state(agent, state, keys, file)
     explanation = agent.explain(state)
     key = keys.key_of(state) if keys is not None else None
