@@ -26,6 +26,7 @@ LAYERS = (
     "core",
     "_numba",
     "worlds",
+    "encoding",
     "learning",
     "explorers",
     "agents",

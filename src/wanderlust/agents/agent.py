@@ -10,10 +10,12 @@ It uses the same functions as `train`: with the same seed and world, both give t
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium import Env
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import by_pointer, entry
@@ -32,6 +34,7 @@ from wanderlust.core.errors import (
     check_number,
 )
 from wanderlust.core.mdp import TabularMDP
+from wanderlust.encoding.encoding import Encoding
 from wanderlust.explorers.hooks import ExplorerHooks
 from wanderlust.explorers.registry import configured, explorer_name
 from wanderlust.learning.adjustments import defer_idle_actions, reinitialise_untried, replace_terminal_rewards
@@ -139,7 +142,11 @@ class Agent:
         self.seed = check_integer("seed", seed, low=0)
         self.options = dict(options)
         self.env: Any = None
-        """The environment in which `learn` trained this agent; None if it was not trained by `learn`."""
+        """The environment in which `learn` trained this agent; None if it was not trained by `learn`, or was loaded."""
+        self.environment: dict[str, Any] | None = None
+        """The name and the options of that environment, which are saved with the agent."""
+        self.encoding: Encoding | None = None
+        """How observations and actions of that environment are encoded; None if states and actions are integers."""
         problem = self.settings.problem(n_actions, reward_range)
         self.reward_range = problem.reward_range
         self._configured = configured(explorer, problem, self.options)
@@ -277,6 +284,40 @@ class Agent:
             index = int(_index_of(self._learner, self._spec, self._state_index, state))
         return index
 
+    def predict(
+        self,
+        observation: Any,
+        *,
+        explore: bool = False,
+        env: Env[Any, Any] | None = None,
+        info: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Return the action for an observation of the environment, in the form that the environment takes.
+
+        It is the greedy action of the target policy; of several, the first. In a state that was never visited it is the
+        first action: `knows` tells. With `explore=True` it is the explorer's choice, as `act` returns it. `env` or
+        `info` are needed if the state key comes from them instead of the observation.
+        """
+        if self.encoding is None:
+            state = self._checked_state(observation, "observation")
+            return self.act(state) if explore else self.greedy_action(state)
+        key = self.encoding.key(observation, info, env)
+        if check_flag("explore", explore):
+            return self.encoding.actions.decode(self.act(self.encoding.keys.add(key)))
+        state = self.encoding.keys.find(key)
+        return self.encoding.actions.decode(self.greedy_action(state) if self._has_visited(state) else 0)
+
+    def knows(
+        self, observation: Any, *, env: Env[Any, Any] | None = None, info: Mapping[str, Any] | None = None
+    ) -> bool:
+        """Return whether the agent has been in the state of an observation; the parameters are those of `predict`."""
+        if self.encoding is None:
+            return self._has_visited(self._checked_state(observation, "observation"))
+        return self._has_visited(self.encoding.keys.find(self.encoding.key(observation, info, env)))
+
+    def _has_visited(self, state: int) -> bool:
+        return state < len(self._state_index) and bool(self._state_index[state] != TERMINAL)
+
     def greedy_action(self, state: int) -> int:
         """Return the greedy action of the target policy; of several, the first."""
         return int(np.argmax(self.action_values(state)))
@@ -336,9 +377,11 @@ class Agent:
         file.save(self, Path(path))
 
     @classmethod
-    def load(cls, path: str | Path, *, explorer: type | None = None) -> Agent:
-        """Read an agent from a file. A user-defined explorer class must be given: files contain no code."""
-        return file.load(cls, Path(path), explorer)
+    def load(
+        cls, path: str | Path, *, explorer: type | None = None, key: Callable[..., Any] | None = None
+    ) -> Agent:
+        """Read an agent from a file. Files contain no code: a user-defined explorer class or key function is given."""
+        return file.load_all(cls, Path(path), explorer, key)[0]
 
     def _checked_action(self, action: Any) -> int:
         try:

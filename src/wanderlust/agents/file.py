@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from wanderlust.agents.settings import Replay, Settings, make_spec
 from wanderlust.agents.validation import InvalidArray, check_arrays, check_form
 from wanderlust.core.archives import is_intact, read_archive, write_archive
 from wanderlust.core.errors import BadFile, WanderlustError, check_flag, check_integer
+from wanderlust.encoding.encoding import Encoding
 from wanderlust.explorers.ensembles import CURRENT_HEAD, Bootstrapped, RandomPrior
 from wanderlust.explorers.registry import configured, explorer_class, explorer_name
 from wanderlust.learning.allocation import trimmed
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 FORMAT = 3
 _STATE_INDEX = "state_index"
+_ENCODING, _KEYS = "encoding", "state_keys"
 _OUTCOMES = "outcomes."
 _NAMES = [name for name in LearnerState._fields if name != "outcomes"]
 _NAMES += [f"{_OUTCOMES}{name}" for name in Outcomes._fields]
@@ -53,7 +55,10 @@ def save(
         "reward_range": agent.reward_range,
         "seed": agent.seed,
         "learns_q": bool(agent.spec.learns_q),
+        "environment": agent.environment,
     }
+    if agent.encoding is not None:
+        about[_ENCODING], arrays[_KEYS] = agent.encoding.to_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_archive(path, about, arrays)
@@ -61,13 +66,10 @@ def save(
         raise BadFile(f"{path}: the agent cannot be saved there ({error.strerror or error}).") from error
 
 
-def load(cls: type[Agent], path: Path, explorer: type | None) -> Agent:
-    """Read an agent, or raise `BadFile`."""
-    return load_all(cls, path, explorer)[0]
-
-
-def load_all(cls: type[Agent], path: Path, explorer: type | None) -> tuple[Agent, Mapping[str, Any], Mapping[str, Any]]:
-    """Read an agent, its description, and all arrays that were saved with it."""
+def load_all(
+    cls: type[Agent], path: Path, explorer: type | None, key: Callable[..., Any] | None = None
+) -> tuple[Agent, Mapping[str, Any], Mapping[str, Any]]:
+    """Read an agent, its description, and all arrays that were saved with it; or raise `BadFile`."""
     about, arrays = _read(path)
     found = _explorer_class(about, path, explorer)
     try:
@@ -83,7 +85,33 @@ def load_all(cls: type[Agent], path: Path, explorer: type | None) -> tuple[Agent
     except Exception as error:  # Numbers of any size and type, and explorers of the user, can raise almost anything.
         raise BadFile(f"{path}: its description cannot be used ({error}).") from error
     _restore(agent, arrays)
+    agent.encoding = _read_encoding(about, arrays, agent, path, key)
+    environment = about.get("environment")
+    agent.environment = dict(environment) if isinstance(environment, Mapping) else None
     return agent, about, arrays
+
+
+def _read_encoding(
+    about: Mapping[str, Any], arrays: Mapping[str, Any], agent: Agent, path: Path, key: Callable[..., Any] | None
+) -> Encoding | None:
+    """Return the encoding in a file, if there is one; it must fit the agent."""
+    if about.get(_ENCODING) is None:
+        if key is not None:
+            raise BadFile(f"{path}: key= was given, but the file has no state encoding.")
+        return None
+    if _KEYS not in arrays:
+        raise BadFile(f"{path}: {_KEYS} missing.")
+    try:
+        encoding = Encoding.from_file(about[_ENCODING], arrays[_KEYS], key)
+    except BadFile as error:
+        raise BadFile(f"{path}: {error}") from error
+    if encoding.actions.n != agent.n_actions:
+        raise BadFile(f"{path}: its encoding has {encoding.actions.n} actions, but the agent has {agent.n_actions}.")
+    visited = np.flatnonzero(agent._state_index)
+    needed = int(visited[-1]) + 1 if len(visited) else 0
+    if len(encoding.keys) < needed:
+        raise BadFile(f"{path}: {_KEYS} has {len(encoding.keys):,} keys; the agent needs {needed:,}.")
+    return encoding
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

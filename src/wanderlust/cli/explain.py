@@ -16,7 +16,6 @@ from wanderlust.core.errors import InvalidObservation
 if TYPE_CHECKING:
     from wanderlust.agents.agent import Agent
     from wanderlust.agents.explanation import Explanation
-    from wanderlust.envs.state_keys import StateKeys
 
 _WIDTH_WITHOUT_TERMINAL = 100
 
@@ -35,21 +34,17 @@ def explain(
     Example: wanderlust explain agent.npz --state 12
     """
     from wanderlust.agents.agent import Agent
-    from wanderlust.agents.file import load_all
     from wanderlust.explorers.registry import explorer_class
-    from wanderlust.training.checkpoints import environment_in, keys_in
 
-    user_class = None if explorer is None else explorer_class(explorer)
-    agent, about, arrays = load_all(Agent, file, user_class)
-    keys = keys_in(arrays, file)
-    _check_state(agent, state, keys, file)
+    agent = Agent.load(file, explorer=None if explorer is None else explorer_class(explorer))
+    _check_state(agent, state, file)
     explanation = agent.explain(state)
-    key = keys.key_of(state) if keys is not None else None
-    (_print_json if json else _print_table)(agent, explanation, environment_in(about), key)
+    key = None if agent.encoding is None else agent.encoding.keys.key_of(state)
+    (_print_json if json else _print_table)(agent, explanation, agent.environment, key)
 
 
-def _check_state(agent: Agent, state: int, keys: StateKeys | None, path: Path) -> None:
-    n_states = len(keys) if keys is not None else agent.n_states
+def _check_state(agent: Agent, state: int, path: Path) -> None:
+    n_states = agent.n_states if agent.encoding is None else len(agent.encoding.keys)
     if state < 0 or (n_states is not None and state >= n_states):
         valid = f"from 0 to {n_states - 1:,}" if n_states else "0 or larger"
         raise InvalidObservation(f"{path}: there is no state {state}; state indices are {valid}.")

@@ -15,6 +15,7 @@ from tyro.extras import SubcommandApp
 from wanderlust.cli.bench import bench
 from wanderlust.cli.compare import compare
 from wanderlust.cli.diagnose import diagnose
+from wanderlust.cli.evaluate import evaluate
 from wanderlust.cli.explain import explain
 from wanderlust.cli.explorers import explorers
 from wanderlust.cli.export import export
@@ -27,7 +28,9 @@ from wanderlust.cli.worlds import worlds
 from wanderlust.core.errors import WanderlustError
 
 app = SubcommandApp()
-for _command in (train, compare, diagnose, explain, bench, worlds, explorers, reproduce, report, export, run, watch):
+for _command in (
+    train, evaluate, compare, diagnose, explain, watch, worlds, explorers, reproduce, report, export, run, bench
+):  # fmt: skip
     app.command(_command)
 
 

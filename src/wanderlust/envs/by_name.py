@@ -46,13 +46,15 @@ def module_of(name: str) -> str | None:
 
 def _load_key(key: str) -> Any:
     """Return 'hash' and 'info:field' unchanged, and the function that 'module:function' names."""
-    module = module_of(key)
-    if module is None or key == _HASH:
-        return key
-    function_name = key.partition(":")[2]
+    return key if module_of(key) is None or key == _HASH else load_function(key)
+
+
+def load_function(name: str) -> Any:
+    """Return the key function that 'module:function' names."""
+    module, _, function_name = name.partition(":")
     try:
         return getattr(importlib.import_module(module), function_name)
     except Exception as error:
         raise UnknownName(
-            f"key {key!r} must be 'hash', 'info:field' or 'module:function'; there is no such function: {error}"
+            f"key {name!r} must be 'hash', 'info:field' or 'module:function'; there is no such function: {error}"
         ) from error

@@ -36,7 +36,7 @@ def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, An
         return _gym_make(environment_id(env), options)
     module_name, colon, rest = env.partition(":")
     if not colon:
-        _import_package_of(env)
+        import_environment_package(env)
         return _gym_make(env, options)
     module = _import_module(module_name, env)
     function = getattr(module, rest, None)
@@ -125,7 +125,7 @@ def _import_module(module: str, name: str) -> ModuleType:
         ) from error
 
 
-def _import_package_of(name: str) -> None:
+def import_environment_package(name: str) -> None:
     """Import the package that registers a well-known family of environments."""
     if name in gymnasium.registry:
         return

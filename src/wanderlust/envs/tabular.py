@@ -4,7 +4,8 @@
     env = wl.tabular("FrozenLake-v1")
     env = wl.tabular(gym.make("MiniGrid-DoorKey-6x6-v0"), key="hash", reset_seed=0)
 
-States get their indices in the order in which they are discovered, so their number need not be known in advance.
+A Discrete observation is its own state index. Other states get their indices in the order in which they are
+discovered, so their number need not be known in advance.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import TimeLimit
 
 from wanderlust.core.errors import InvalidObservation, check_integer
-from wanderlust.envs.actions import discrete_actions
-from wanderlust.envs.bins import Bounds, Counts
-from wanderlust.envs.encoders import Key, make_encoder
+from wanderlust.encoding.bins import Bounds, Counts
+from wanderlust.encoding.encoding import Encoding
+from wanderlust.encoding.observations import Key
+from wanderlust.encoding.state_keys import MAX_STATES, IntegerKeys, StateKeys
 from wanderlust.envs.make import copy_environment, make_environment
-from wanderlust.envs.state_keys import MAX_STATES, StateKeys
 
 
 class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -39,7 +40,9 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         bounds: Bounds | None = None,
         action_bins: Counts | None = None,
         reset_seed: int | None = None,
+        encoding: Encoding | None = None,
     ) -> None:
+        """Wrap an environment; `encoding` is that of a trained agent, instead of the options before it."""
         self.encoder_options: dict[str, Any] = {
             "key": key,
             "bins": bins,
@@ -48,17 +51,19 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             "reset_seed": reset_seed,
         }
         """The constructor's options."""
-        RecordConstructorArgs.__init__(self, **self.encoder_options)
+        RecordConstructorArgs.__init__(self, **self.encoder_options, encoding=encoding)
         Wrapper.__init__(self, env)
         self.reset_seed = None if reset_seed is None else check_integer("reset_seed", reset_seed, low=0)
-        self._encoder = make_encoder(env, key, bins, bounds)
-        self._actions = discrete_actions(env.action_space, action_bins)
-        self.keys = StateKeys()
-        """The keys of all states discovered so far."""
+        if encoding is None:
+            encoding = Encoding.of_environment(env, key=key, bins=bins, bounds=bounds, action_bins=action_bins)
+        else:
+            encoding.check_environment(env)
+        self.encoding = encoding
+        """How states and actions are encoded."""
         self.adds_new_states = True
         """Whether a new state gets an index of its own; if not, all new states share the index `n_states`."""
-        self.observation_space = Discrete(min(self._encoder.n_states or MAX_STATES, MAX_STATES))
-        self.action_space = Discrete(self._actions.n)
+        self.observation_space = Discrete(min(encoding.encoder.n_states or MAX_STATES, MAX_STATES))
+        self.action_space = Discrete(encoding.actions.n)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
         """Start an episode; with `reset_seed`, always with that seed, so that all episodes have the same randomness."""
@@ -73,7 +78,7 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def state_of(self, observation: Any, info: dict[str, Any] | None = None) -> int:
         """Return the state index of an observation."""
-        key = self._encoder.key(observation, {} if info is None else info)
+        key = self.encoding.key(observation, {} if info is None else info, self.env)
         return self.keys.add(key) if self.adds_new_states else self.keys.find(key)
 
     def key_of(self, state: int) -> Hashable:
@@ -82,23 +87,33 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def describe(self, state: int) -> str:
         """Return a readable description of a state: its key, or the intervals of its bins."""
-        return self._encoder.describe(self.key_of(state))
+        return self.encoding.describe(state)
 
     def action_of(self, index: int) -> Any:
         """Return the wrapped environment's action for an action index."""
-        if not isinstance(index, int | np.integer) or not 0 <= index < self._actions.n:
-            raise InvalidObservation(f"action must be a whole number from 0 to {self._actions.n - 1}, got {index!r}.")
-        return self._actions.decode(int(index))
+        if not isinstance(index, int | np.integer) or not 0 <= index < self.n_actions:
+            raise InvalidObservation(f"action must be a whole number from 0 to {self.n_actions - 1}, got {index!r}.")
+        return self.encoding.actions.decode(int(index))
+
+    @property
+    def keys(self) -> StateKeys | IntegerKeys:
+        """The state keys and their indices."""
+        return self.encoding.keys
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether a state is a bin of a continuous observation space."""
+        return self.encoding.encoder.bins is not None
 
     @property
     def n_states(self) -> int:
-        """The number of states discovered so far."""
+        """The number of state indices: all of a Discrete observation space, otherwise those discovered so far."""
         return len(self.keys)
 
     @property
     def n_actions(self) -> int:
         """The number of actions."""
-        return self._actions.n
+        return int(self.action_space.n)  # type: ignore[attr-defined]
 
     @property
     def name(self) -> str:
@@ -122,8 +137,9 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """Return a copy, or `env` with the same encoding, that shares the state indices and adds no new states."""
         if isinstance(env, Tabular):
             env = env.env
-        other = Tabular(copy_environment(self.env) if env is None else env, **self.encoder_options)
-        other.keys, other.adds_new_states = self.keys, False
+        env = copy_environment(self.env) if env is None else env
+        other = Tabular(env, reset_seed=self.reset_seed, encoding=self.encoding)
+        other.adds_new_states = False
         return other
 
 

@@ -73,7 +73,7 @@ def may_be_deterministic(env: Tabular) -> bool:
 
     False with bins, since the outcome of an action varies within a bin, and for built-in worlds.
     """
-    return env.encoder_options["bins"] is None and builtin_world(env) is None
+    return not env.is_binned and builtin_world(env) is None
 
 
 def adapted_options(explorer: str | type, changes: Mapping[str, Any]) -> tuple[str, ...]:

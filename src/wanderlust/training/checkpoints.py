@@ -18,20 +18,18 @@ import numpy as np
 from wanderlust.agents import file
 from wanderlust.agents.agent import Agent
 from wanderlust.core.errors import BadFile
-from wanderlust.envs.state_keys import StateKeys
 from wanderlust.envs.tabular import Tabular
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.loop import TrainingLoop
 from wanderlust.training.saved_loop import (
     InvalidField,
     SavedLoop,
-    check_keys,
     checked_actions,
     read_loop,
     set_random_state,
 )
 
-_LOOP, _KEYS, _ACTIONS = "loop", "state_keys", "episode_actions"
+_LOOP, _ACTIONS = "loop", "episode_actions"
 _OTHER_RANDOMNESS = "since not all of its randomness comes from env.unwrapped.np_random"
 
 
@@ -53,7 +51,7 @@ def save(loop: TrainingLoop, path: Path) -> None:
         "idle_actions": None if loop.idle_actions is None else loop.idle_actions.counts.tolist(),
         "metrics": loop.metrics,
     }
-    arrays = {_KEYS: loop.env.keys.to_array(), _ACTIONS: np.array(loop.episode_actions, np.int32)}
+    arrays = {_ACTIONS: np.array(loop.episode_actions, np.int32)}
     file.save(loop.agent, path, more_arrays=arrays, more_about={_LOOP: about})
 
 
@@ -65,8 +63,8 @@ def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> Trai
     try:
         saved = read_loop(about[_LOOP], agent)
         _check_identity(env, saved.environment, path)
-        keys, actions = _checked_arrays(arrays, agent, env.n_actions)
-        env.keys = keys
+        actions = _checked_arrays(arrays, agent, env)
+        _share_encoding(env, agent, path)
         loop = _restored(env, agent, saved, steps)
         if (reason := _replay_episode(loop, saved, actions)) is not None:
             _warn(env, path, reason)
@@ -76,28 +74,30 @@ def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> Trai
     return loop
 
 
-def _checked_arrays(arrays: Mapping[str, Any], agent: Agent, n_actions: int) -> tuple[StateKeys, list[int]]:
-    """Return the state keys and the actions of the episode, which must fit the agent."""
-    missing = sorted({_KEYS, _ACTIONS} - arrays.keys())
-    if missing:
-        raise InvalidField(f"{', '.join(missing)} missing")
-    if agent.n_actions != n_actions or agent.n_states is not None:
+def _checked_arrays(arrays: Mapping[str, Any], agent: Agent, env: Tabular) -> list[int]:
+    """Return the actions of the episode, which must fit the agent."""
+    if _ACTIONS not in arrays:
+        raise InvalidField(f"{_ACTIONS} missing")
+    if agent.n_actions != env.n_actions or agent.n_states is not None:
         raise InvalidField(
-            f"n_actions is {agent.n_actions} and n_states {agent.n_states}; they must be {n_actions} and null"
+            f"n_actions is {agent.n_actions} and n_states {agent.n_states}; they must be {env.n_actions} and null"
         )
-    keys = _keys_from(arrays[_KEYS])
-    distinct = {keys.key_of(state) for state in range(len(keys))}
-    check_keys(len(keys), len(distinct), agent._state_index)
-    return keys, checked_actions(arrays[_ACTIONS], n_actions)
+    return checked_actions(arrays[_ACTIONS], env.n_actions)
 
 
-def _keys_from(stored: Any) -> StateKeys:
-    if stored.dtype != np.uint8 or stored.ndim != 1:
-        raise InvalidField(f"{_KEYS} is {stored.dtype} {stored.shape}; it must be uint8 with one dimension")
-    try:
-        return StateKeys.from_array(stored)
-    except Exception as error:  # JSON of another structure, or nested too deeply.
-        raise InvalidField(f"{_KEYS} cannot be read ({type(error).__name__}: {error})") from error
+def _share_encoding(env: Tabular, agent: Agent, path: Path) -> None:
+    """Let the environment use the state indices of the agent."""
+    if agent.encoding is None:
+        raise InvalidField("the state encoding is missing")
+    difference = agent.encoding.difference(env.encoding)
+    if difference is not None:
+        raise BadFile(
+            f"{path}: saved in another environment: in the file, {difference}. Create the same environment, or train "
+            "from the start without resume."
+        )
+    # The encoder of the environment has the key function, which a file cannot have.
+    env.encoding.keys = agent.encoding.keys
+    agent.encoding = env.encoding
 
 
 def _restored(env: Tabular, agent: Agent, saved: SavedLoop, steps: int) -> TrainingLoop:
@@ -110,22 +110,6 @@ def _restored(env: Tabular, agent: Agent, saved: SavedLoop, steps: int) -> Train
     loop.recent_returns.extend(saved.recent_returns)
     loop.metrics = dict(saved.metrics)
     return loop
-
-
-def keys_in(arrays: Mapping[str, Any], path: Path | None = None) -> StateKeys | None:
-    """Return the state keys in the arrays of a file, or None if it is not a checkpoint; `path` is named in errors."""
-    try:
-        return _keys_from(arrays[_KEYS]) if _KEYS in arrays else None
-    except InvalidField as error:
-        where = "" if path is None else f"{path}: "
-        raise BadFile(f"{where}{error}.") from error
-
-
-def environment_in(about: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the identity of a checkpoint's environment (see `environment_identity`), or None for other files."""
-    saved = about.get(_LOOP)
-    found = saved.get("environment") if isinstance(saved, Mapping) else None
-    return found if isinstance(found, Mapping) else None
 
 
 def _replay_episode(loop: TrainingLoop, saved: SavedLoop, actions: list[int]) -> str | None:
@@ -181,11 +165,7 @@ def environment_identity(env: Tabular) -> dict[str, Any]:
     spec = env.env.spec
     options = {} if spec is None else {name: _as_text(value) for name, value in sorted(spec.kwargs.items())}
     options.pop("render_mode", None)
-    return {"name": env.name, "options": options, "n_actions": env.n_actions, "state encoding": _encoder_options(env)}
-
-
-def _encoder_options(env: Tabular) -> dict[str, str]:
-    return {name: _as_text(value) for name, value in env.encoder_options.items() if value is not None}
+    return {"name": env.name, "options": options, "n_actions": env.n_actions, "reset_seed": env.reset_seed}
 
 
 def _as_text(value: Any) -> str:

@@ -9,23 +9,25 @@ from gymnasium import Env
 from numpy.typing import NDArray
 
 from wanderlust.agents.agent import Agent
-from wanderlust.core.errors import InvalidSetting, check_integer, check_number
-from wanderlust.envs.tabular import Tabular
+from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_integer, check_number
+from wanderlust.envs.make import make_environment
+from wanderlust.envs.saved import remake_environment
+from wanderlust.envs.tabular import Tabular, tabular
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.loop import TrainingLoop
 
 MAX_EPISODE_STEPS = 10_000
 
 
-def evaluate(agent: Agent, env: Tabular | None = None, *, episodes: int = 10, seed: int = 0) -> NDArray[np.float64]:
+def evaluate(
+    agent: Agent, env: Env[Any, Any] | str | None = None, *, episodes: int = 10, seed: int = 0
+) -> NDArray[np.float64]:
     """Return the undiscounted returns of episodes of the greedy policy. The agent does not learn from them.
 
-    Ties are broken at random. If `env` is not given, episodes run in a copy of the environment that the agent was
-    trained in. Episodes are truncated after 10,000 steps.
+    `env` is an environment like the one that the agent was trained in, or its name; if it is not given, a new one is
+    made. Ties are broken at random. Episodes are truncated after 10,000 steps.
     """
-    if env is None and agent.env is None:
-        raise InvalidSetting("evaluate needs env: this agent has no environment since it was not trained by `learn`.")
-    env = agent.env.copy() if env is None else env
+    env = evaluation_env(agent, env)
     random = np.random.default_rng(check_integer("seed", seed, low=0))
     returns = np.zeros(check_integer("episodes", episodes, low=1))
     for i in range(len(returns)):
@@ -36,6 +38,29 @@ def evaluate(agent: Agent, env: Tabular | None = None, *, episodes: int = 10, se
             if terminated or truncated:
                 break
     return returns
+
+
+def evaluation_env(agent: Agent, env: Env[Any, Any] | str | None = None) -> Tabular:
+    """Return an environment whose states have the indices that they have for the agent."""
+    if agent.encoding is None:
+        if env is None:
+            raise InvalidSetting("env is needed: this agent was not trained by `learn`, so it has no environment.")
+        return env if isinstance(env, Tabular) else tabular(env)
+    if env is None:
+        return agent.env.copy() if agent.env is not None else _encoded(remake_environment(agent.environment), agent)
+    if not isinstance(env, Tabular):
+        return _encoded(make_environment(env), agent)
+    difference = agent.encoding.difference(env.encoding)
+    if difference is not None:
+        raise InvalidEnvironment(f"the agent was trained in another environment: for the agent, {difference}.")
+    return env if env.encoding is agent.encoding else _encoded(env.env, agent)
+
+
+def _encoded(env: Env[Any, Any], agent: Agent) -> Tabular:
+    saved = agent.environment or {}
+    encoded = Tabular(env, encoding=agent.encoding, reset_seed=saved.get("reset_seed"))
+    encoded.adds_new_states = False
+    return encoded
 
 
 def _greedy_action(agent: Agent, state: int, random: np.random.Generator) -> int:

@@ -16,6 +16,7 @@ from gymnasium import Env
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import MAX_STEPS
 from wanderlust.core.errors import InvalidSetting, WanderlustError, check_flag, check_integer
+from wanderlust.envs.saved import saved_environment
 from wanderlust.envs.tabular import Tabular, tabular
 from wanderlust.training import checkpoints
 from wanderlust.training.adaptive import adapted_options, builtin_world, may_be_deterministic, settings_for
@@ -71,7 +72,8 @@ def learn(
         _reject_with_resume({"seed": seed, "reward_range": reward_range, **changes})
         loop = checkpoints.load(tabular_env, Path(resume), _class_with_resume(explorer, resume), steps=steps)
         first_seed = None
-    loop.agent.env = tabular_env
+    loop.agent.env, loop.agent.encoding = tabular_env, tabular_env.encoding
+    loop.agent.environment = saved_environment(tabular_env)
     try:
         _run(loop, all_callbacks, first_seed)
     except WanderlustError as error:

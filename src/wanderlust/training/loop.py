@@ -103,7 +103,7 @@ class TrainingLoop:
             task = estimate_task(agent, reward_range)
         if task != self.task_estimate:
             self.task_estimate = task
-            binned = self.env.encoder_options["bins"] is not None
+            binned = self.env.is_binned
             agent.adapt(reward_range, **adapted_values(agent, task, self.adapted_options, binned=binned))
 
     def _without_time_penalty(self, reward: float) -> float:

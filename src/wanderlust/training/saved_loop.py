@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from wanderlust.agents.agent import Agent
 from wanderlust.learning.spec import NO_SIGNAL, Ints
-from wanderlust.learning.state import TERMINAL
 from wanderlust.training.adaptive import N_STAGES, TaskEstimate, adapted_options
 from wanderlust.training.time_penalty import MIN_SAMPLES, TimePenalty
 
@@ -69,14 +68,6 @@ def read_loop(saved: Mapping[str, Any], agent: Agent) -> SavedLoop:
         if not is_valid(saved[name]):
             raise InvalidField(f"the field {name} is {_short(saved[name])}; it must be {right}")
     return SavedLoop(**{name: _CONVERSIONS.get(name, lambda value: value)(saved[name]) for name in rules})
-
-
-def check_keys(n_keys: int, n_distinct: int, state_index: NDArray[np.int32]) -> None:
-    """Raise `InvalidField` unless every state of an agent has a state key of its own."""
-    visited = np.flatnonzero(state_index != TERMINAL)
-    needed = int(visited[-1]) + 1 if len(visited) else 0
-    if n_distinct != n_keys or n_keys < needed:
-        raise InvalidField(f"state_keys has {n_distinct:,} distinct keys of {n_keys:,}; the agent needs {needed:,}")
 
 
 def checked_actions(actions: NDArray[Any], n_actions: int) -> list[int]:

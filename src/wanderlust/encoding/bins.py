@@ -22,12 +22,29 @@ Bounds = Sequence[tuple[float, float] | None] | Mapping[int, tuple[float, float]
 class Bins:
     """A Box with bins of equal width in each dimension; values beyond a bound belong to the outermost bin."""
 
-    def __init__(self, space: Box, bins: Counts, bounds: Bounds | None = None) -> None:
-        size = int(np.prod(space.shape))
-        self.counts = bin_counts("bins", bins, size)
-        self.low, self.high = _limits(space, size, bounds)
+    def __init__(self, counts: NDArray[np.int64], low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+        self.counts, self.low, self.high = counts, low, high
         self._scale = self.counts / (self.high - self.low)
         self._last = self.counts - 1
+
+    @classmethod
+    def of_space(cls, space: Box, bins: Counts, bounds: Bounds | None = None) -> Bins:
+        """Return the bins of a Box."""
+        size = int(np.prod(space.shape))
+        return cls(bin_counts("bins", bins, size), *_limits(space, size, bounds))
+
+    def to_plain(self) -> dict[str, list[float]]:
+        """Return the bins as JSON values."""
+        return {"counts": self.counts.tolist(), "low": self.low.tolist(), "high": self.high.tolist()}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Bins:
+        """Return the bins that `to_plain` described."""
+        low, high = (np.array([float(value) for value in plain[name]]) for name in ("low", "high"))
+        counts = bin_counts("bins", list(plain["counts"]), len(low))
+        if low.shape != high.shape or not (np.isfinite(low) & np.isfinite(high) & (low < high)).all():
+            raise ValueError("the low bound of a bin's dimension must be finite and below the high bound")
+        return cls(counts, low, high)
 
     @property
     def n_cells(self) -> int:

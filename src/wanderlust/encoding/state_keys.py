@@ -56,10 +56,41 @@ class StateKeys:
     @classmethod
     def from_array(cls, stored: NDArray[np.uint8]) -> StateKeys:
         """Return the keys stored by `to_array`."""
+        if stored.dtype != np.uint8 or stored.ndim != 1:
+            raise BadFile(f"state_keys is {stored.dtype} {stored.shape}; it must be uint8 with one dimension.")
         try:
-            return cls([_from_json(key) for key in json.loads(stored.tobytes().decode())])
-        except (TypeError, ValueError) as error:
-            raise BadFile(f"the state keys cannot be read ({error}).") from error
+            keys = cls([_from_json(key) for key in json.loads(stored.tobytes().decode())])
+        except Exception as error:  # JSON of another structure, or nested too deeply.
+            raise BadFile(f"state_keys cannot be read ({type(error).__name__}: {error}).") from error
+        if len(keys._indices) != len(keys):
+            raise BadFile(f"state_keys has {len(keys._indices):,} distinct keys of {len(keys):,}.")
+        return keys
+
+
+class IntegerKeys:
+    """The keys of a Discrete space: integers from `start`; a state's index is its key minus `start`."""
+
+    def __init__(self, start: int, n: int) -> None:
+        self.start, self.n = start, n
+
+    def __len__(self) -> int:
+        return self.n
+
+    def add(self, key: Hashable) -> int:
+        """Return the index of a key."""
+        return int(key) - self.start  # type: ignore[call-overload, no-any-return]
+
+    find = add
+
+    def key_of(self, index: int) -> int:
+        """Return the key of a state index."""
+        if not 0 <= index < self.n:
+            raise InvalidObservation(f"there is no state {index!r}; states have indices from 0 to {self.n - 1:,}.")
+        return self.start + index
+
+    def to_array(self) -> NDArray[np.uint8]:
+        """Return an empty array: the space describes the keys."""
+        return np.zeros(0, np.uint8)
 
 
 def state_key(observation: Any) -> Hashable:

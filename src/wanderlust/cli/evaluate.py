@@ -1,0 +1,61 @@
+"""The command `evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+
+def evaluate(
+    file: Annotated[Positional[Path], arg(metavar="FILE", help="Agent saved by `train --save` or Agent.save.")],
+    environment: Annotated[
+        Positional[str | None],
+        arg(metavar="ENVIRONMENT", help="Name or module:function; by default that of the file, if Gymnasium knows it."),
+    ] = None,
+    *,
+    env: Annotated[
+        tuple[str, ...], arg(metavar="NAME=VALUE ...", help="Options of ENVIRONMENT.")
+    ] = (),
+    episodes: Annotated[int, arg(metavar="N", help="Number of episodes.")] = 100,
+    seed: Annotated[int, arg(metavar="N", help="Seed of the first episode.")] = 0,
+    explorer: Annotated[
+        str | None, arg(metavar="module:Class", help="The agent's explorer, if it is user-defined.")
+    ] = None,
+    key: Annotated[
+        str | None, arg(metavar="module:function", help="The agent's key function, if it is user-defined.")
+    ] = None,
+) -> None:
+    """Evaluate the greedy policy of a saved agent.
+
+    Example: wanderlust evaluate agent.npz --episodes 100
+    """
+    import numpy as np
+
+    from wanderlust.agents.agent import Agent
+    from wanderlust.cli.arguments import read_options
+    from wanderlust.core.errors import InvalidSetting
+    from wanderlust.envs.by_name import load_function
+    from wanderlust.envs.make import make_environment
+    from wanderlust.explorers.registry import explorer_class
+    from wanderlust.training.evaluation import evaluate as evaluate_agent
+    from wanderlust.training.evaluation import evaluation_env
+
+    if env and environment is None:
+        raise InvalidSetting("--env needs ENVIRONMENT: the options in the file belong to the environment in the file.")
+    agent = Agent.load(
+        file,
+        explorer=None if explorer is None else explorer_class(explorer),
+        key=None if key is None else load_function(key),
+    )
+    made = None if environment is None else make_environment(environment, **read_options(env))
+    tabular_env = evaluation_env(agent, made)
+    try:
+        returns = evaluate_agent(agent, tabular_env, episodes=episodes, seed=seed)
+    finally:
+        tabular_env.close()
+    error = returns.std(ddof=1) / np.sqrt(len(returns)) if len(returns) > 1 else 0.0
+    print(f"{agent.explorer} in {tabular_env.name}, after {agent.steps:,} training steps, greedy policy")
+    print(f"mean return {returns.mean():.6g} ± {error:.2g} (standard error), {len(returns)} episodes from seed {seed}")
+    print(f"median {np.median(returns):.6g}, smallest {returns.min():.6g}, largest {returns.max():.6g}")

@@ -1,0 +1,1 @@
+"""Encodings: from observations to state indices, from action indices to actions; saved with an agent as plain data."""

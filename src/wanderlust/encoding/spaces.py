@@ -1,0 +1,112 @@
+"""Discrete observation spaces: their state keys, their sizes, and their description as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import Space
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
+
+from wanderlust.core.errors import InvalidEnvironment, InvalidObservation
+from wanderlust.encoding.state_keys import state_key
+
+
+def check_discrete(space: Space[Any], where: str) -> None:
+    """Raise an error unless the observations of a space can be used as state keys directly."""
+    if isinstance(space, Dict):
+        for name, part in space.spaces.items():
+            check_discrete(part, f"{where}[{name!r}]")
+    elif isinstance(space, Tuple):
+        for i, part in enumerate(space.spaces):
+            check_discrete(part, f"{where}[{i}]")
+    elif not isinstance(space, Discrete | MultiDiscrete | MultiBinary | Text):
+        use_bins = "bins=20 divides it into bins, " if isinstance(space, Box) and not where else ""
+        raise InvalidEnvironment(
+            f"observation{where} is {space}, which is not discrete; set a state encoding: {use_bins}key='hash' uses "
+            "the environment's hash of its state or the content of the observation, key=function a user-defined key."
+        )
+
+
+def discrete_key(space: Space[Any], observation: Any) -> Hashable:
+    """Return the state key of an observation of a discrete space; raise an error if it is outside the space."""
+    if isinstance(space, Discrete):
+        value = _as_integer(observation)
+        if value is None or not 0 <= value - int(space.start) < int(space.n):
+            raise _outside(space, observation)
+        return value
+    try:
+        inside = space.contains(observation)
+    except Exception:  # Some spaces raise exceptions for values of an unexpected type.
+        inside = False
+    if not inside:
+        raise _outside(space, observation)
+    return state_key(observation)
+
+
+def _as_integer(value: Any) -> int | None:
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, np.ndarray) and value.shape == () and value.dtype.kind in "iu":
+        return int(value)
+    return None
+
+
+def _outside(space: Space[Any], observation: Any) -> InvalidObservation:
+    return InvalidObservation(
+        f"the environment returned the observation {observation!r}, which is outside its own space {space}. Correct "
+        "the environment or its space, or set a state encoding with key=."
+    )
+
+
+def space_size(space: Space[Any]) -> int | None:
+    """Return the number of elements of a discrete space, or None if it is unknown."""
+    if isinstance(space, Discrete):
+        return int(space.n)
+    if isinstance(space, MultiDiscrete):
+        return math.prod(int(n) for n in np.asarray(space.nvec).ravel())
+    if isinstance(space, MultiBinary):
+        return int(2 ** math.prod(space.shape))
+    if isinstance(space, Dict | Tuple):
+        parts = space.spaces.values() if isinstance(space, Dict) else space.spaces
+        sizes = [space_size(part) for part in parts]
+        return None if None in sizes else math.prod(n for n in sizes if n is not None)
+    return None
+
+
+def space_to_plain(space: Space[Any]) -> dict[str, Any]:
+    """Return a discrete space as JSON values."""
+    kind = type(space).__name__
+    if isinstance(space, Discrete):
+        return {"kind": kind, "n": int(space.n), "start": int(space.start)}
+    if isinstance(space, MultiDiscrete):
+        return {"kind": kind, "nvec": np.asarray(space.nvec).tolist(), "start": np.asarray(space.start).tolist()}
+    if isinstance(space, MultiBinary):
+        return {"kind": kind, "shape": list(space.shape)}
+    if isinstance(space, Text):
+        characters = "".join(space.character_list)
+        return {"kind": kind, "min": space.min_length, "max": space.max_length, "characters": characters}
+    if isinstance(space, Tuple):
+        return {"kind": kind, "spaces": [space_to_plain(part) for part in space.spaces]}
+    assert isinstance(space, Dict)
+    return {"kind": kind, "spaces": {name: space_to_plain(part) for name, part in space.spaces.items()}}
+
+
+def space_from_plain(plain: Mapping[str, Any]) -> Space[Any]:
+    """Return the space that `space_to_plain` described."""
+    kind = plain["kind"]
+    if kind == "Discrete":
+        return Discrete(int(plain["n"]), start=int(plain["start"]))
+    if kind == "MultiDiscrete":
+        return MultiDiscrete(np.array(plain["nvec"], np.int64), start=np.array(plain["start"], np.int64))
+    if kind == "MultiBinary":
+        return MultiBinary([int(n) for n in plain["shape"]])
+    if kind == "Text":
+        return Text(int(plain["max"]), min_length=int(plain["min"]), charset=str(plain["characters"]))
+    if kind == "Tuple":
+        return Tuple([space_from_plain(part) for part in plain["spaces"]])
+    if kind == "Dict":
+        return Dict({str(name): space_from_plain(part) for name, part in plain["spaces"].items()})
+    raise ValueError(f"unknown kind of space {kind!r}")

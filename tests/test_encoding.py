@@ -1,0 +1,260 @@
+"""A saved agent acts on the environment's own observations, in another process, on another day."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wanderlust as wl
+from wanderlust.core.errors import BadFile, InvalidEnvironment, InvalidSetting
+from wanderlust.encoding.actions import DiscreteActions, discrete_actions
+from wanderlust.encoding.encoding import Encoding
+from wanderlust.encoding.observations import StateEncoder
+from wanderlust.encoding.spaces import space_from_plain, space_to_plain
+
+MODULE = """
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+
+class Corridor(gym.Env):
+    '''A Dict observation, an action space that does not start at 0, and a goal at the end.'''
+
+    observation_space = spaces.Dict({"place": spaces.Discrete(9), "lamp": spaces.MultiBinary(1)})
+    action_space = spaces.Discrete(2, start=5)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0
+        return self._observation(), {"place": 0}
+
+    def step(self, action):
+        assert action in (5, 6), action
+        self.place = min(max(self.place + (1 if action == 6 else -1), 0), 8)
+        return self._observation(), float(self.place == 8), self.place == 8, False, {"place": self.place}
+
+    def _observation(self):
+        return {"place": np.int64(self.place), "lamp": np.array([self.place % 2], np.int8)}
+
+
+def make_env():
+    return gym.wrappers.TimeLimit(Corridor(), 50)
+
+
+def place_of(observation):
+    return int(observation["place"])
+"""
+TASKS = {
+    "FrozenLake": ("gym.make('FrozenLake-v1', map_name='8x8', is_slippery=False)", "", 1500),
+    "Taxi": ("gym.make('Taxi-v4')", "", 8000),
+    "DoorKey": ("gym.make('MiniGrid-DoorKey-5x5-v0')", ", key='hash', reset_seed=0", 3000),
+    "MountainCar": ("gym.make('MountainCar-v0')", ", bins=12", 3000),
+    "Dict": ("my_envs.make_env()", "", 300),
+    "info": ("my_envs.make_env()", ", key='info:place'", 300),
+    "function": ("my_envs.make_env()", ", key=my_envs.place_of", 300),
+}
+PROLOGUE = "import gymnasium as gym, json, minigrid, my_envs, numpy as np, wanderlust as wl\n"
+TRAIN = """
+env = {env}
+agent = wl.learn(wl.tabular(env{options}), "vv-ucb", steps={steps}, seed=0, quiet=True)
+agent.save("agent.npz")
+"""
+LOAD = """
+env = {env}
+agent = wl.Agent.load("agent.npz"{key})
+"""
+PLAY = """
+returns, unknown = [], 0
+for seed in range({seeds}):
+    observation, info = env.reset(seed=seed)
+    total = 0.0
+    for _ in range(1000):
+        unknown += not agent.knows(observation, env=env, info=info)
+        action = agent.predict(observation, env=env, info=info)
+        assert env.action_space.contains(action), action
+        observation, reward, terminated, truncated, info = env.step(action)
+        total += float(reward)
+        if terminated or truncated:
+            break
+    returns.append(total)
+print(json.dumps([returns, unknown, wl.evaluate(agent, env, episodes=3).tolist()]))
+"""
+
+
+def run(code: str, folder: Path) -> Any:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(PROLOGUE + code)],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_loaded_agent_does_what_the_trained_one_does(task: str, tmp_path: Path) -> None:
+    pytest.importorskip("minigrid")
+    env, options, steps = TASKS[task]
+    (tmp_path / "my_envs.py").write_text(MODULE)
+    # With `reset_seed` the agent knows one layout only, so it is played there.
+    play = PLAY.format(seeds=1 if task == "DoorKey" else 3)
+    trained = run(TRAIN.format(env=env, options=options, steps=steps) + play, tmp_path)
+    key = ", key=my_envs.place_of" if task == "function" else ""
+    loaded = run(LOAD.format(env=env, key=key) + play, tmp_path)
+    assert loaded == trained
+    returns, unknown, _ = loaded
+    if task in ("FrozenLake", "DoorKey", "Dict", "info", "function"):
+        assert min(returns) > 0.0, "the task is learnt"
+        assert unknown == 0
+
+
+def frozen_lake() -> Any:
+    return gym.make("FrozenLake-v1", map_name="4x4", is_slippery=False)
+
+
+@pytest.fixture(scope="module")
+def lake() -> wl.Agent:
+    return wl.learn(frozen_lake(), "vv-ucb", steps=600, seed=0, quiet=True)
+
+
+def test_discrete_observations_are_their_own_state_indices(lake: wl.Agent) -> None:
+    assert lake.visits.shape == (16, 4)
+    assert lake.explain(0).state == 0
+    assert [lake.knows(state) for state in (0, 14, 5)] == [True, True, False], "5 is a hole, which ends the episode"
+    assert (lake.tables["target"][0] == lake.action_values(0)).all()
+
+
+def test_a_state_that_was_never_visited_gives_the_first_action(lake: wl.Agent) -> None:
+    assert not lake.knows(5)
+    assert lake.predict(5) == 0
+    with pytest.raises(wl.WanderlustError, match="99"):
+        lake.predict(99)
+
+
+def test_the_explorer_s_choice(lake: wl.Agent, tmp_path: Path) -> None:
+    lake.save(tmp_path / "agent.npz")
+    one, other = (wl.Agent.load(tmp_path / "agent.npz") for _ in range(2))
+    assert [one.predict(0, explore=True) for _ in range(20)] == [other.act(0) for _ in range(20)]
+
+
+def test_any_environment_of_that_kind_is_evaluated(lake: wl.Agent, tmp_path: Path) -> None:
+    lake.save(tmp_path / "agent.npz")
+    loaded = wl.Agent.load(tmp_path / "agent.npz")
+    wrapped = wl.tabular(frozen_lake())
+    wrapped.reset(seed=3)
+    for env in (None, frozen_lake(), wl.tabular(frozen_lake()), wrapped):
+        assert wl.evaluate(loaded, env).tolist() == [1.0] * 10
+
+
+def test_another_environment_is_an_error_that_says_what_differs(lake: wl.Agent) -> None:
+    with pytest.raises(InvalidEnvironment, match=r"observation space Discrete\(16\).*Discrete\(48\)"):
+        wl.evaluate(lake, "CliffWalking-v1")
+    with pytest.raises(InvalidEnvironment, match="encoded by discrete, not by content"):
+        wl.evaluate(lake, wl.tabular(frozen_lake(), key="hash"))
+
+
+def test_what_the_state_key_needs_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_encoded_envs.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import my_encoded_envs as module  # type: ignore[import-not-found]
+
+    env = module.make_env()
+    observation, info = env.reset(seed=0)
+    by_info = wl.learn(wl.tabular(env, key="info:place"), "ucb1", steps=50, seed=0, quiet=True)
+    with pytest.raises(InvalidSetting, match="info= is needed: the state is its field 'place'"):
+        by_info.predict(observation)
+    assert by_info.predict(observation, info=info) in (5, 6)
+    by_function = wl.learn(wl.tabular(env, key=module.place_of), "ucb1", steps=50, seed=0, quiet=True)
+    by_function.save(tmp_path / "agent.npz")
+    loaded = wl.Agent.load(tmp_path / "agent.npz")
+    with pytest.raises(InvalidSetting, match=r"function 'place_of'.*Agent.load\(path, key=place_of\)"):
+        loaded.predict(observation)
+    with pytest.raises(BadFile, match="encoded by function place_of, but key=make_env was given"):
+        wl.Agent.load(tmp_path / "agent.npz", key=module.make_env)
+    assert wl.Agent.load(tmp_path / "agent.npz", key=module.place_of).predict(observation) in (5, 6)
+
+
+def test_agents_without_an_environment_take_states_as_observations() -> None:
+    agent = wl.Agent("ucb1", n_actions=2, reward_range=(0, 1))
+    agent.observe(0, 1, 1.0, 1, terminated=True)
+    assert agent.predict(0) == 1
+    assert agent.knows(0)
+    assert not agent.knows(7)
+
+
+def discrete_spaces() -> st.SearchStrategy[gym.Space[Any]]:
+    plain = st.one_of(
+        st.builds(spaces.Discrete, st.integers(1, 9), start=st.integers(-3, 3)),
+        st.builds(lambda sizes: spaces.MultiDiscrete(np.array(sizes)), st.lists(st.integers(1, 5), min_size=1, max_size=3)),
+        st.builds(spaces.MultiBinary, st.integers(1, 4)),
+        st.builds(spaces.Text, st.integers(1, 5)),
+    )
+    return st.recursive(
+        plain,
+        lambda parts: st.one_of(
+            st.lists(parts, min_size=1, max_size=3).map(spaces.Tuple),
+            st.dictionaries(st.sampled_from("abc"), parts, min_size=1).map(spaces.Dict),
+        ),
+        max_leaves=4,
+    )
+
+
+@given(space=discrete_spaces(), seed=st.integers(0, 100))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_spaces_and_keys_survive_plain_data(space: gym.Space[Any], seed: int) -> None:
+    restored = space_from_plain(json.loads(json.dumps(space_to_plain(space))))
+    assert restored == space
+    space.seed(seed)
+    encoder = StateEncoder("discrete", space)
+    copy = StateEncoder.from_plain(json.loads(json.dumps(encoder.to_plain())))
+    for _ in range(5):
+        observation = space.sample()
+        assert encoder.key(observation) == copy.key(observation)
+
+
+@pytest.mark.parametrize(
+    ("space", "bins"),
+    [
+        (spaces.Discrete(4, start=2), None),
+        (spaces.MultiDiscrete([2, 3]), None),
+        (spaces.MultiBinary(3), None),
+        (spaces.Box(-1.0, 1.0, (2,), np.float32), (3, 1)),
+    ],
+)
+def test_actions_survive_plain_data(space: gym.Space[Any], bins: Any) -> None:
+    actions = discrete_actions(space, bins)
+    copy = DiscreteActions.from_plain(json.loads(json.dumps(actions.to_plain())))
+    for index in range(actions.n):
+        assert space.contains(actions.decode(index))
+        assert np.array_equal(actions.decode(index), copy.decode(index))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"encoder": None},
+        {"encoder": {"kind": "magic", "space": None, "bins": None, "name": ""}},
+        {"encoder": {"kind": "bins", "space": None, "bins": {"counts": [3], "low": [1.0], "high": [0.0]}, "name": ""}},
+        {"encoder": {"kind": "discrete", "space": {"kind": "Discrete", "n": -1, "start": 0}, "bins": None, "name": ""}},
+        {"actions": {"levels": [], "shape": None, "dtype": "<i8"}},
+        {"actions": {"levels": [[0, 4]], "shape": None, "dtype": "O"}},
+        {"spaces": 3},
+    ],
+)
+def test_forged_encodings_are_refused(change: dict[str, Any]) -> None:
+    plain, keys = Encoding.of_environment(frozen_lake()).to_file()
+    with pytest.raises(BadFile, match="state encoding cannot be read"):
+        Encoding.from_file({**plain, **change}, keys)
