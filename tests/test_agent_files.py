@@ -24,7 +24,6 @@ from wanderlust.core.archives import read_archive, write_archive
 from wanderlust.core.errors import BadFile
 from wanderlust.explorers.registry import explorer_names
 from wanderlust.learning.state import COUNTERS, LearnerState, Outcomes
-from wanderlust.training import checkpoints
 
 MEMORIES = {"full": "full", "none": "none", "window": Replay("window", capacity=60, batch=8)}
 CASES = {
@@ -414,20 +413,32 @@ def test_random_states_are_checked(checkpoint, tmp_path):
         assert "valid are 0 to" in refusal(rewritten(checkpoint, path, loop={"episode_start": start}), env)
 
 
-def test_a_file_is_read_without_its_environment(checkpoint, tmp_path):
+def keyed_lake():
+    """States are indexed in the order of their discovery."""
+    return wl.tabular(frozen_lake(), key="hash")
+
+
+@pytest.fixture(scope="module")
+def keyed_checkpoint(tmp_path_factory):
+    path = tmp_path_factory.mktemp("checkpoint") / "c.npz"
+    wl.learn(keyed_lake(), steps=213, seed=1, save=path, quiet=True)
+    return path
+
+
+def test_a_file_is_read_without_its_environment(keyed_checkpoint, tmp_path):
     """As the command `explain` does."""
-    about, arrays = contents(checkpoint)
-    assert checkpoints.environment_in(about)["name"] == "FrozenLake-v1"
-    assert len(checkpoints.keys_in(arrays)) > 5
-    assert checkpoints.keys_in({}) is None
-    for loop in (None, [], {}, {"environment": 3}):
-        assert checkpoints.environment_in({"loop": loop}) is None
+    agent = wl.Agent.load(keyed_checkpoint)
+    assert agent.environment["name"] == "FrozenLake-v1"
+    assert len(agent.encoding.keys) > 5
+    for environment in (None, [], 3):
+        path = rewritten(keyed_checkpoint, tmp_path / "x.npz", about={"environment": environment})
+        assert wl.Agent.load(path).environment is None
     for keys in (np.zeros(3), np.frombuffer(b'[{"b":1}]', np.uint8)):
         with pytest.raises(BadFile, match=r"x\.npz: state_keys"):
-            checkpoints.keys_in({"state_keys": keys}, Path("x.npz"))
+            wl.Agent.load(rewritten(keyed_checkpoint, tmp_path / "x.npz", state_keys=keys))
 
 
-def test_arrays_of_a_checkpoint_are_checked(checkpoint, tmp_path):
+def test_arrays_of_a_checkpoint_are_checked(checkpoint, keyed_checkpoint, tmp_path):
     path = tmp_path / "c.npz"
 
     def text(string):
@@ -440,10 +451,11 @@ def test_arrays_of_a_checkpoint_are_checked(checkpoint, tmp_path):
     }.items():
         for array in [*arrays, np.array(3), np.zeros((2, 2), np.uint8)]:
             assert name in refusal(rewritten(checkpoint, path, **{name: array}))
-    keys = contents(checkpoint)[1]["state_keys"].tobytes().decode()
+            assert name in refusal(rewritten(keyed_checkpoint, path, **{name: array}), keyed_lake())
+    keys = contents(keyed_checkpoint)[1]["state_keys"].tobytes().decode()
     fewer = json.dumps(json.loads(keys)[:-1])
-    assert "the agent needs" in refusal(rewritten(checkpoint, path, state_keys=text(fewer)))
-    assert "n_states" in refusal(rewritten(checkpoint, path, about={"n_states": 64}))
+    assert "the agent needs" in refusal(rewritten(keyed_checkpoint, path, state_keys=text(fewer)), keyed_lake())
+    assert "n_states" in refusal(rewritten(keyed_checkpoint, path, about={"n_states": 64}), keyed_lake())
 
 
 class Failing(gym.Wrapper):

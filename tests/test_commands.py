@@ -119,7 +119,7 @@ def test_train_prints_a_summary(run_cli, here):
     code, output, progress = run_cli("train", *FROZENLAKE, "--steps", 400, "--log", "log.csv", "--video", "run.gif")
     assert code == 0
     assert re.search(r"trained +FrozenLake-v1 with vv-ucb, 400 steps, \d+ episodes", output)
-    assert re.search(r"states +11 acted in, 16 encountered", output)
+    assert re.search(r"states +11 acted in, 16 in the observation space", output)
     first = int(re.search(r"first positive reward at step (\d+)", output)[1])
     assert "return 1, mean of 20 episodes" in output
     assert progress.count("of 400 steps") == 10

@@ -198,7 +198,7 @@ def test_agents_without_an_environment_take_states_as_observations() -> None:
 def discrete_spaces() -> st.SearchStrategy[gym.Space[Any]]:
     plain = st.one_of(
         st.builds(spaces.Discrete, st.integers(1, 9), start=st.integers(-3, 3)),
-        st.builds(lambda sizes: spaces.MultiDiscrete(np.array(sizes)), st.lists(st.integers(1, 5), min_size=1, max_size=3)),
+        st.lists(st.integers(1, 5), min_size=1, max_size=3).map(lambda sizes: spaces.MultiDiscrete(np.array(sizes))),
         st.builds(spaces.MultiBinary, st.integers(1, 4)),
         st.builds(spaces.Text, st.integers(1, 5)),
     )

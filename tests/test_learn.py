@@ -259,7 +259,8 @@ def test_resuming_needs_the_same_environment(tmp_path):
     for env, words in [
         (gym.make("FrozenLake-v1"), "another environment: name is 'CliffWalking-v1' in the file, 'FrozenLake-v1' here"),
         (gym.make("CliffWalking-v1", is_slippery=True), "options"),
-        (wl.tabular("CliffWalking-v1", reset_seed=1), "state encoding"),
+        (wl.tabular("CliffWalking-v1", reset_seed=1), "reset_seed is None in the file, 1 here"),
+        (wl.tabular("CliffWalking-v1", key="hash"), "states are encoded by discrete, not by content"),
     ]:
         with pytest.raises(BadFile, match=words):
             wl.learn(env, resume=path, steps=40)

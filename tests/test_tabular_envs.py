@@ -46,11 +46,22 @@ def rollout(env, steps):
 # --- Discrete observations -----------------------------------------------------------------------------
 
 
+def test_integers_are_their_own_state_indices():
+    env = wl.tabular(Scripted(spaces.Discrete(5), [3, np.int64(1), 3]))
+    assert rollout(env, 2) == [3, 1, 3]
+    assert [env.key_of(state) for state in range(env.n_states)] == [0, 1, 2, 3, 4]
+    env = wl.tabular(Scripted(spaces.Discrete(5, start=-2), [-2, 2, -2]))
+    assert rollout(env, 2) == [0, 4, 0]
+    assert [env.key_of(state) for state in range(env.n_states)] == [-2, -1, 0, 1, 2]
+    with pytest.raises(InvalidObservation, match="no state 5"):
+        env.key_of(5)
+    huge = wl.tabular(Scripted(spaces.Discrete(10**9), [10**8, 7, 10**8]))
+    assert rollout(huge, 2) == [0, 1, 0], "too many for an array"
+
+
 @pytest.mark.parametrize(
     ("space", "observations", "keys"),
     [
-        (spaces.Discrete(5), [3, np.int64(1), 3], [3, 1]),
-        (spaces.Discrete(5, start=-2), [-2, 2, -2], [-2, 2]),
         (spaces.MultiDiscrete([3, 4]), [np.array([2, 3]), np.array([0, 0]), np.array([2, 3])], [(2, 3), (0, 0)]),
         (spaces.MultiBinary(2), [np.array([1, 0], np.int8), np.array([0, 0], np.int8)] * 2, [(1, 0), (0, 0)]),
         (
@@ -345,7 +356,7 @@ class DoubleReward(gym.RewardWrapper):
 
 @pytest.mark.parametrize("wrap", [lambda env: env, DoubleReward, lambda env: DoubleReward(env.unwrapped)])
 def test_a_copy_shares_the_indices_and_adds_no_states(wrap):
-    env = wl.tabular(wrap(gym.make("FrozenLake-v1", is_slippery=False)))
+    env = wl.tabular(wrap(gym.make("FrozenLake-v1", is_slippery=False)), key="hash")
     env.reset(seed=0)
     other = env.copy()
     assert other.env is not env.env

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
@@ -99,6 +100,8 @@ class Encoding:
         keys = _new_keys(encoder)
         if isinstance(keys, StateKeys):
             keys = StateKeys.from_array(stored_keys)
+        elif stored_keys.dtype != np.uint8 or stored_keys.shape != (0,):
+            raise BadFile("state_keys must be empty: observations are their own state indices.")
         return cls(encoder, actions, keys, (observation_space, action_space))
 
 
@@ -110,4 +113,8 @@ def _new_keys(encoder: StateEncoder) -> StateKeys | IntegerKeys:
 
 
 def _spaces(env: Env[Any, Any]) -> tuple[str, str]:
-    return str(env.observation_space), str(env.action_space)
+    # Some spaces print functions with their addresses.
+    observation_space, action_space = (
+        re.sub(r" at 0x[0-9a-f]+", "", str(space)) for space in (env.observation_space, env.action_space)
+    )
+    return observation_space, action_space

@@ -84,7 +84,7 @@ def space_to_plain(space: Space[Any]) -> dict[str, Any]:
     if isinstance(space, MultiDiscrete):
         return {"kind": kind, "nvec": np.asarray(space.nvec).tolist(), "start": np.asarray(space.start).tolist()}
     if isinstance(space, MultiBinary):
-        return {"kind": kind, "shape": list(space.shape)}
+        return {"kind": kind, "n": space.n if isinstance(space.n, int) else [int(n) for n in space.n]}
     if isinstance(space, Text):
         characters = "".join(space.character_list)
         return {"kind": kind, "min": space.min_length, "max": space.max_length, "characters": characters}
@@ -102,7 +102,7 @@ def space_from_plain(plain: Mapping[str, Any]) -> Space[Any]:
     if kind == "MultiDiscrete":
         return MultiDiscrete(np.array(plain["nvec"], np.int64), start=np.array(plain["start"], np.int64))
     if kind == "MultiBinary":
-        return MultiBinary([int(n) for n in plain["shape"]])
+        return MultiBinary(plain["n"])
     if kind == "Text":
         return Text(int(plain["max"]), min_length=int(plain["min"]), charset=str(plain["characters"]))
     if kind == "Tuple":

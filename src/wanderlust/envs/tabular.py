@@ -111,6 +111,11 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return len(self.keys)
 
     @property
+    def fixed_n_states(self) -> int | None:
+        """The number of state indices if it does not grow, otherwise None."""
+        return len(self.keys) if isinstance(self.keys, IntegerKeys) else None
+
+    @property
     def n_actions(self) -> int:
         """The number of actions."""
         return int(self.action_space.n)  # type: ignore[attr-defined]

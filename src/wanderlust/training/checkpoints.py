@@ -63,8 +63,8 @@ def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> Trai
     try:
         saved = read_loop(about[_LOOP], agent)
         _check_identity(env, saved.environment, path)
-        actions = _checked_arrays(arrays, agent, env)
         _share_encoding(env, agent, path)
+        actions = _checked_arrays(arrays, agent, env)
         loop = _restored(env, agent, saved, steps)
         if (reason := _replay_episode(loop, saved, actions)) is not None:
             _warn(env, path, reason)
@@ -78,9 +78,10 @@ def _checked_arrays(arrays: Mapping[str, Any], agent: Agent, env: Tabular) -> li
     """Return the actions of the episode, which must fit the agent."""
     if _ACTIONS not in arrays:
         raise InvalidField(f"{_ACTIONS} missing")
-    if agent.n_actions != env.n_actions or agent.n_states is not None:
+    if (agent.n_actions, agent.n_states) != (env.n_actions, env.fixed_n_states):
         raise InvalidField(
-            f"n_actions is {agent.n_actions} and n_states {agent.n_states}; they must be {env.n_actions} and null"
+            f"n_actions is {agent.n_actions} and n_states {agent.n_states}; they must be {env.n_actions} and "
+            f"{env.fixed_n_states}"
         )
     return checked_actions(arrays[_ACTIONS], env.n_actions)
 

@@ -44,7 +44,7 @@ def evaluation_env(agent: Agent, env: Env[Any, Any] | str | None = None) -> Tabu
     """Return an environment whose states have the indices that they have for the agent."""
     if agent.encoding is None:
         if env is None:
-            raise InvalidSetting("env is needed: this agent was not trained by `learn`, so it has no environment.")
+            raise InvalidSetting("evaluate needs env: this agent was not trained by `learn`, so it has no environment.")
         return env if isinstance(env, Tabular) else tabular(env)
     if env is None:
         return agent.env.copy() if agent.env is not None else _encoded(remake_environment(agent.environment), agent)

@@ -100,6 +100,7 @@ def _new_loop(
     agent = Agent(
         explorer,
         n_actions=env.n_actions,
+        n_states=env.fixed_n_states,
         reward_range=NO_REWARDS if reward_range is None else reward_range,
         seed=0 if seed is None else seed,
         settings=settings,
