@@ -39,7 +39,7 @@ def _entry(stored: StoredRun, *, curves: bool) -> dict[str, Any]:
     """Return a run with its final numbers and the metadata of its execution."""
     run, result, metadata = stored
     entry: dict[str, Any] = {
-        "key": run.key,
+        "key": metadata["key"],
         "kind": run.kind,
         "world": run.world,
         "world_options": dict(run.world_options),
