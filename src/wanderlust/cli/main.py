@@ -6,6 +6,7 @@ inside functions, so that `wanderlust --help` starts fast.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -31,10 +32,17 @@ for _command in (train, compare, diagnose, explain, bench, worlds, explorers, re
     app.command(_command)
 
 
+_READING_COMMANDS = ("report", "export")
+"""Commands that read the files of others and execute none of their code."""
+
+
 def main() -> None:
     """Run the command given on the command line; invalid input prints a message instead of a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # Not all terminals have all characters.
     # User-defined module:name arguments are imported from the working directory, as with `python -m`.
-    if not {"", os.getcwd()} & set(sys.path):
+    if not {"", os.getcwd()} & set(sys.path) and not {*sys.argv[1:2]} & {*_READING_COMMANDS}:
         sys.path.append(os.getcwd())
     try:
         app.cli(

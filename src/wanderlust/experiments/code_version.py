@@ -87,7 +87,8 @@ def _is_library(folder: Path) -> bool:
 
 
 def _candidates(folder: Path, name: str) -> list[Path]:
-    return [path for path in (folder / name, *(folder / f"{name}{suffix}" for suffix in _CODE_SUFFIXES)) if path.exists()]
+    paths = (folder / name, *(folder / f"{name}{suffix}" for suffix in _CODE_SUFFIXES))
+    return [path for path in paths if path.exists()]
 
 
 def _code_files(place: Path) -> Iterator[Path]:
