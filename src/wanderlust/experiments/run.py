@@ -36,6 +36,8 @@ ADAPTIVE_VERSION = 4
 UNTIL = ("budget", "positive-return")
 MEASURES = ("returns", "values")
 KINDS = ("world", "environment")
+MAX_EPISODES = 10**6
+"""Of one evaluation."""
 
 _KEY_LENGTH = 24
 _STEPS_PER_CHUNK = 10_000
@@ -90,7 +92,7 @@ class Run:
         check_choice("until", self.until, UNTIL)
         check_choice("measure", self.measure, MEASURES)
         check_choice("kind", self.kind, KINDS)
-        check_integer("episodes", self.episodes, low=1)
+        check_integer("episodes", self.episodes, low=1, high=MAX_EPISODES)
         for name in ("world_options", "explorer_options", "settings", "encoder_options"):
             object.__setattr__(self, name, _plain_options(name, getattr(self, name)))
         self._check_fields_of_kind()
@@ -189,7 +191,7 @@ class Run:
 
         world = make_world(self.world, **self.world_options)
         options = self.overrides
-        every = int(options.get("evaluate_every", Settings.evaluate_every))
+        every = check_integer("evaluate_every", options.get("evaluate_every", Settings.evaluate_every), low=1)
         by_step = self.measure == "values"
         if by_step:
             options["evaluate_every"] = 1
@@ -266,12 +268,18 @@ def _plain_options(name: str, given: Any) -> Options:
     if not isinstance(given, Mapping):
         raise InvalidSetting(f"{name} must be a table of names and values, got {given!r}.")
     try:
-        plain = json.loads(json.dumps(dict(given), default=_plain_value, allow_nan=False))
+        plain = json.loads(json.dumps(dict(given), default=_plain_value, allow_nan=False), parse_int=_plain_integer)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSetting(
             f"{name} must contain numbers, strings, lists or tables of these, got {given!r} ({error})."
         ) from None
     return MappingProxyType(plain)
+
+
+def _plain_integer(text: str) -> int:
+    if abs(number := int(text)) >= 2**63:
+        raise ValueError("an integer has more than 64 bits")
+    return number
 
 
 def _plain_value(value: Any) -> Any:
