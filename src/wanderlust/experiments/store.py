@@ -36,6 +36,8 @@ _DIMENSIONS = {
     "steps": 1, "returns": 1, "discovered": 1, "visits": 2, "first_visit": 1,
     "optimal_return": 0, "reachable": 0,
 }
+_BUILT_IN = ("",)
+"""`Run.code` of runs without user-defined code, which is not stored."""
 _DAMAGED = ".damaged"
 _STALE_SECONDS = 3600.0
 """Age from which an unfinished file is deleted: its process died, since writing a file takes milliseconds."""
@@ -137,7 +139,7 @@ class Store:
             "format": FORMAT,
             _VERSION_FIELD: ALGORITHM_VERSION,
             "run": run.description,
-            **({"code": list(run.code)} if any(run.code) else {}),
+            **({} if run.code == _BUILT_IN else {"code": list(run.code)}),
             "seconds": round(seconds, 4),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             **_versions(),
@@ -184,7 +186,7 @@ def read(path: Path) -> StoredRun:
     try:
         run = Run(**metadata.pop("run"))
         result = _checked(Result(**arrays))
-        key = run.key_with(tuple(map(str, metadata.pop("code", [""]))))
+        key = run.key_with(tuple(map(str, metadata.pop("code", _BUILT_IN))))
     except (KeyError, TypeError, IndexError, WanderlustError) as error:
         raise Damaged(f"{path}: its description of the run is invalid ({error}).") from error
     if path.name.partition(".")[0] != key:

@@ -59,7 +59,7 @@ def reproduce(
     _add_selection(study, selection, folder)
     summary = run_all(runs, store, jobs=jobs, progress=Progress(quiet=quiet))
     # Read again: another process may have added a selection.
-    show_report(_read_request(folder), store, console, quiet=quiet)
+    show_report(StudyRequest(study, _read_request(folder).selections, folder), store, console, quiet=quiet)
     return summary
 
 

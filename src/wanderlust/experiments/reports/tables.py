@@ -66,6 +66,7 @@ def fit_to_width(renderable: RenderableType, width: int) -> RenderableType:
         return renderable
     for column in renderable.columns:
         column.no_wrap = False
+        column.min_width = _column_width(column)  # Otherwise, words of the widest column would be broken.
     return renderable if _table_width(renderable) <= width else _as_lists(renderable)
 
 
