@@ -45,6 +45,14 @@ class RunsOptions:
     settings: Settings = ()
     jobs: Jobs = None
     quiet: Quiet = False
+    env_version: Annotated[
+        str,
+        arg(
+            metavar="TEXT",
+            help="Version of a user-defined environment: stored runs of other versions are not used. By default, "
+            "stored runs are used until a file of its code changes.",
+        ),
+    ] = ""
 
 
 def read_options(options: Iterable[str], example: str = "kappa=0.1") -> dict[str, Any]:

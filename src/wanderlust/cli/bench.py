@@ -38,7 +38,7 @@ def bench(
     if peers_python is not None and shutil.which(peers_python) is None:
         raise InvalidSetting(f"--peers-python: there is no program {peers_python!r}; give a Python, such as python3.")
 
-    console = new_console()
+    console = new_console(markup=True)
     results = bench_report.collect(measures.all_lines(quick, peers_python), console)
     console.print(bench_report.table(results))
     for file, text in ((json, bench_report.as_json(results, quick)), (markdown, bench_report.as_markdown(results))):

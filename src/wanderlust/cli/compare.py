@@ -71,8 +71,9 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
     """
     from wanderlust.cli.output_files import write_text
     from wanderlust.cli.printing import new_console
-    from wanderlust.cli.runs import execute_runs, plan_runs
+    from wanderlust.cli.runs import execute_runs, plan_runs, version_note
     from wanderlust.cli.threshold import solved_threshold
+    from wanderlust.experiments.reports.tables import fit_to_width, printable
 
     if options.solved_at is not None:
         check_number("solved_at", options.solved_at)
@@ -88,15 +89,16 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
     if completed:
         console = new_console(120, highlight=False)
         rows = [_explorer_row(explorer, results, threshold) for explorer, results in completed.items()]
-        console.print(_table(f"{environment.command_line}, {options.steps:,} steps", rows, threshold, options.steps))
+        title = printable(f"{environment.command_line}, {options.steps:,} steps")
+        console.print(fit_to_width(_table(title, rows, threshold, options.steps), console.width))
         interval = int(next(iter(completed.values()))[0].steps[0])
-        for note in _notes(rows, threshold, interval):
-            console.print(note, markup=False, soft_wrap=True)
+        for note in filter(None, [*_notes(rows, threshold, interval), version_note(runs[0])]):
+            console.print(printable(note), soft_wrap=True)
         write_text(folder / TABLE_FILE, _csv_table(rows))
-        console.print(f"runs and {TABLE_FILE} are in {folder}", markup=False, soft_wrap=True)
+        console.print(f"runs and {TABLE_FILE} are in {folder}", soft_wrap=True)
         if options.plot is not None:
             _write_plot(options.plot, environment.command_line, completed, threshold)
-            console.print(f"plot written to {options.plot}", markup=False, soft_wrap=True)
+            console.print(f"plot written to {options.plot}", soft_wrap=True)
     sys.exit(int(failures > 0))
 
 
@@ -134,6 +136,8 @@ def _any_reward(rows: Sequence[ExplorerRow]) -> bool:
 def _table(title: str, rows: Sequence[ExplorerRow], threshold: Threshold, budget: int) -> Table:
     from rich.table import Table
 
+    from wanderlust.experiments.reports.tables import printable
+
     first_event = "first reward" if _any_reward(rows) else "first termination"
     headings = ["explorer", "seeds", first_event, "states", "return"]
     if threshold.value is not None:
@@ -142,7 +146,7 @@ def _table(title: str, rows: Sequence[ExplorerRow], threshold: Threshold, budget
     for heading in headings:
         table.add_column(heading, justify="left" if heading == "explorer" else "right", no_wrap=True)
     for row in rows:
-        cells = [row.explorer, str(row.seeds)]
+        cells = [printable(row.explorer), str(row.seeds)]
         if threshold.value is not None:
             percent, low, high = (100 * part for part in row.solved)
             cells += [f"{percent:.0f} [{low:.0f}, {high:.0f}]", format_steps(row.steps_to_solve, budget)]

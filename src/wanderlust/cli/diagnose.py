@@ -49,7 +49,8 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
     from wanderlust.cli.diagnosis_report import explorer_table, json_values, report_sections
     from wanderlust.cli.output_files import check_writable, write_json
     from wanderlust.cli.printing import new_console
-    from wanderlust.cli.runs import execute_runs, plan_runs
+    from wanderlust.cli.runs import execute_runs, plan_runs, version_note
+    from wanderlust.experiments.reports.tables import fit_to_width, printable
 
     if options.json is not None:
         check_writable(options.json)
@@ -66,22 +67,26 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
     suggestion = _suggestion(diagnosis, environment, options)
     console = new_console(120, highlight=False)
     title = f"{environment.command_line}: {n_actions} actions, {options.seeds} seeds per explorer"
-    console.print(title, markup=False)
-    console.print(explorer_table(diagnosis))
+    console.print(printable(title), soft_wrap=True)
+    console.print(fit_to_width(explorer_table(diagnosis), console.width))
+    if note := version_note(runs[0]):
+        console.print(printable(note), soft_wrap=True)
     for heading, sentences in report_sections(diagnosis):
         _print_section(console, heading, sentences)
     _print_section(console, "Suggestion", [suggestion])
     if options.json is not None:
         document = {"environment": environment.command_line, "seeds": options.seeds, **json_values(diagnosis)}
         write_json(options.json, {**document, "suggestion": suggestion})
-        console.print(f"written to {options.json}", markup=False, soft_wrap=True)
+        console.print(f"written to {options.json}", soft_wrap=True)
     sys.exit(int(failures > 0))
 
 
 def _print_section(console: Console, heading: str, sentences: list[str]) -> None:
+    from wanderlust.experiments.reports.tables import printable
+
     console.print(f"\n{heading}", style="bold")
     for sentence in sentences:
-        console.print(f"  {sentence}", markup=False, soft_wrap=True)
+        console.print(f"  {printable(sentence)}", soft_wrap=True)
 
 
 def _suggestion(diagnosis: Diagnosis, environment: EnvironmentOptions, options: DiagnoseOptions) -> str:

@@ -12,6 +12,7 @@ from rich.table import Table
 from wanderlust.cli.diagnosis import Diagnosis
 from wanderlust.cli.measurements import format_steps
 from wanderlust.cli.output_files import finite_values
+from wanderlust.experiments.reports.tables import printable
 
 MAX_REWARDS_SHOWN = 8
 DENSE_PERCENT = 20.0
@@ -26,7 +27,7 @@ def explorer_table(diagnosis: Diagnosis) -> Table:
         table.add_column(heading, justify="left" if heading == "explorer" else "right")
     for each in diagnosis.ranked:
         table.add_row(
-            each.explorer,
+            printable(each.explorer),
             f"{each.states:,.0f}",
             f"{each.late_states_percent:.0f}",
             format_steps(each.first_reward, diagnosis.steps),

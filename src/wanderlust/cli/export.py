@@ -20,11 +20,12 @@ def export(
     Example: wanderlust export results/ --format json
     """
     from wanderlust.experiments.export import export as write_runs
+    from wanderlust.experiments.reports.tables import printable
     from wanderlust.experiments.store import Store
 
     problems: list[str] = []
     path = to or folder / f"runs.{format}"
     count = write_runs(Store(folder).load_all(problems), path, format)
     for problem in problems:
-        print(problem, file=sys.stderr)
+        print(printable(problem), file=sys.stderr)
     print(f"{count} runs written to {path}")

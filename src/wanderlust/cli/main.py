@@ -6,6 +6,8 @@ inside functions, so that `wanderlust --help` starts fast.
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 
@@ -34,17 +36,27 @@ for _command in (
     app.command(_command)
 
 
+_READING_COMMANDS = ("report", "export")
+"""Commands that read the files of others and execute none of their code."""
+
+
 def main() -> None:
     """Run the command given on the command line; invalid input prints a message instead of a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # Not all terminals have all characters.
     # User-defined module:name arguments are imported from the working directory, as with `python -m`.
-    if not {"", os.getcwd()} & set(sys.path):
+    if not {"", os.getcwd()} & set(sys.path) and not {*sys.argv[1:2]} & {*_READING_COMMANDS}:
         sys.path.append(os.getcwd())
     try:
-        app.cli(
-            prog="wanderlust",
-            description="Exploration for sparse-reward reinforcement learning.",
-            config=(tyro.conf.FlagCreatePairsOff,),
-        )
+        try:
+            app.cli(
+                prog="wanderlust",
+                description="Exploration for sparse-reward reinforcement learning.",
+                config=(tyro.conf.FlagCreatePairsOff,),
+            )
+        finally:
+            sys.stdout.flush()  # Here, an error becomes a message.
     except WanderlustError as error:
         print(f"wanderlust: {error}", file=sys.stderr)
         sys.exit(2)
@@ -52,6 +64,17 @@ def main() -> None:
         print("wanderlust: interrupted.", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of the output, such as `head`, has closed the pipe; discard what is not flushed yet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of the output, such as `head`, has closed the pipe.
+        _discard_output()
         sys.exit(1)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _discard_output()
+        print("wanderlust: the output cannot be written: no space left on the device.", file=sys.stderr)
+        sys.exit(1)
+
+
+def _discard_output() -> None:
+    """Discard what is not flushed yet, and the output that follows."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -16,9 +16,10 @@ def check_writable(path: Path) -> None:
     """Create the folder of a file; raise `BadFile` if the file cannot be written there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        is_folder = path.is_dir()  # Raises an error if the name is too long.
     except OSError as error:
         raise _cannot_write(path, error.strerror or str(error)) from error
-    if path.is_dir():
+    if is_folder:
         raise _cannot_write(path, "it is a folder")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise _cannot_write(path, "permission denied")

@@ -8,9 +8,13 @@ from collections.abc import Sequence
 from rich.console import Console
 
 
-def new_console(width: int = 150, *, highlight: bool = True) -> Console:
-    """Return a console for standard output; `width` applies where that is not a terminal."""
-    return Console(highlight=highlight, width=None if sys.stdout.isatty() else width)
+def new_console(width: int = 150, *, highlight: bool = True, markup: bool = False) -> Console:
+    """Return a console for standard output; `width` applies where that is not a terminal.
+
+    Without `markup`, text is printed as it is: names of files and explorers may contain brackets and colons.
+    """
+    size = None if sys.stdout.isatty() else width
+    return Console(highlight=highlight, markup=markup, emoji=markup, width=size)
 
 
 def print_listing(entries: Sequence[tuple[str, str, list[tuple[str, str]]]]) -> None:

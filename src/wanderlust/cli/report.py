@@ -15,15 +15,19 @@ def report(
 
     Example: wanderlust report results/
     """
+    from rich.text import Text
+
     from wanderlust.cli.printing import new_console
     from wanderlust.experiments.paper.reproduce import show_report, studies_in, write_scorecard
+    from wanderlust.experiments.reports.tables import printable
     from wanderlust.experiments.store import Store
 
     console = new_console()
     suffixes: list[str] = []
     for stored in studies_in(folder):
         title = f"{stored.study.reference}. {stored.study.description}"
-        console.print(f"[bold]{stored.folder.name}[/bold]: {title}", soft_wrap=True)
+        name = Text(printable(stored.folder.name), "bold")
+        console.print(Text.assemble(name, f": {title}"), soft_wrap=True)
         show_report(stored, Store(folder), console)
         suffixes.append(stored.suffix)
     for suffix in dict.fromkeys(suffixes):

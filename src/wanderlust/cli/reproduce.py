@@ -64,6 +64,7 @@ def _list_studies(jobs: int) -> None:
     from wanderlust.cli.printing import new_console
     from wanderlust.experiments import estimate
     from wanderlust.experiments.paper.registry import StudySelection, find_study, study_names
+    from wanderlust.experiments.reports.tables import fit_to_width
 
     table = Table(caption=f"Rough times for {jobs} parallel runs, without compilation (one or two minutes, once).")
     for column in ("experiment", "in the paper", "description"):
@@ -76,18 +77,21 @@ def _list_studies(jobs: int) -> None:
         times = [estimate.format_duration(estimate.total_seconds(runs, jobs)) for runs in (full, quick)]
         row = (study.id, study.reference, study.description, f"{len(full)}", times[0], f"{len(quick)}, {times[1]}")
         table.add_row(*row)
-    new_console().print(table)
+    console = new_console()
+    console.print(fit_to_width(table, console.width))
 
 
 def _run_study(
     study: Study, selection: StudySelection, out: Path, jobs: int | None, quiet: bool, console: Console
 ) -> int:
     """Run one experiment and print its report; return the number of failed runs."""
+    from rich.text import Text
+
     from wanderlust.experiments import estimate
     from wanderlust.experiments.paper.reproduce import reproduce as reproduce_study
 
     if not quiet:
-        title = f"[bold]{study.id}[/bold]: {study.reference}. {study.description}"
+        title = Text.assemble((study.id, "bold"), f": {study.reference}. {study.description}")
         console.print(title, highlight=False, soft_wrap=True)
         if selection.quick:
             console.print(f"QUICK: {study.quick_changes}", highlight=False, soft_wrap=True)

@@ -8,6 +8,8 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from wanderlust.core.errors import WanderlustError
+
 
 def run(
     description: Annotated[
@@ -24,8 +26,14 @@ def run(
     from wanderlust.experiments.store import Store
 
     selected = Run.from_json(description)
+    store = None if out is None else Store(out)
+    if store is not None:
+        store.prepare()
     start = time.perf_counter()
-    result = selected.train()
+    try:
+        result = selected.train()
+    except MemoryError as error:
+        raise WanderlustError(f"the run needs more memory than there is ({error}).") from error
     seconds = time.perf_counter() - start
     last = f"{result.returns[-1]:.6g} after {result.steps[-1]} steps" if len(result.steps) else "not evaluated"
     print(f"run        {selected.json}")
@@ -35,7 +43,5 @@ def run(
     print(f"return     {last}{'' if selected.kind == 'environment' else of_optimal}")
     print(f"discovery  {result.n_discovered}{' states' if selected.kind == 'environment' else of_reachable}")
     print(f"time       {seconds:.2f} s")
-    if out is not None:
-        store = Store(out)
-        store.prepare()
+    if store is not None:
         print(f"stored as  {store.save(selected, result, seconds)}")

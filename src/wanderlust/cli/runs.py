@@ -12,7 +12,9 @@ from wanderlust.cli.arguments import REWARD_RANGE, RunsOptions, read_settings
 from wanderlust.cli.environment_options import EnvironmentOptions
 from wanderlust.core.errors import InvalidSetting, check_integer
 from wanderlust.envs.tabular import Tabular
+from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.progress import Progress
+from wanderlust.experiments.reports.tables import printable
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.runner import run_all
@@ -55,10 +57,25 @@ def plan_runs(
             seed=seed,
             settings={**defaults, **parsed[explorer], "steps": options.steps},
             episodes=episodes,
+            env_version=options.env_version,
         )
         for explorer in names
         for seed in range(options.seeds)
     ]
+
+
+def version_note(run: Run) -> str:
+    """Return a sentence on what identifies the version of the environment in stored runs; "" if it is built-in."""
+    if run.env_version:
+        return f"Stored runs are used while the environment's version is {run.env_version!r} (--env-version)."
+    modules = tuple(dict.fromkeys(run.environment_modules))
+    if not modules:
+        return ""
+    files = [file for module in modules for file in source_files(module).values()]
+    if not files:
+        return f"Changes of {' and '.join(modules)} cannot be detected; set a version with --env-version."
+    count = "1 file" if len(set(files)) == 1 else f"{len(set(files))} files"
+    return f"Stored runs are used until the code of {' or '.join(modules)} changes: a hash of {count} identifies it."
 
 
 def _check_settings(env: Tabular, explorer: str, steps: int, settings: dict[str, object]) -> None:
@@ -84,5 +101,5 @@ def execute_runs(runs: Sequence[Run], folder: Path, options: RunsOptions) -> tup
         # Empty arrays are not stored, so an empty table of episodes has to get its four columns back.
         results[stored.run.explorer].append(result._replace(episodes=result.episodes.reshape(-1, 4)))
     for problem in problems:
-        print(problem, file=sys.stderr)
+        print(printable(problem), file=sys.stderr)
     return results, len(outcome.failures)

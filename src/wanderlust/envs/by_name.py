@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gymnasium import Env
 
-from wanderlust.core.errors import UnknownName, check_options
+from wanderlust.core.errors import InvalidSetting, UnknownName, check_options
 from wanderlust.envs.make import make_environment
 from wanderlust.envs.tabular import Tabular
 
@@ -34,8 +34,18 @@ def tabular_from_options(env: Env[Any, Any], encoder_options: Mapping[str, Any])
     if isinstance(options.get("key"), str):
         options["key"] = _load_key(options["key"])
     if isinstance(options.get("bounds"), Mapping):
-        options["bounds"] = {int(dimension): tuple(pair) for dimension, pair in options["bounds"].items()}
+        options["bounds"] = dict(_bound(dimension, pair) for dimension, pair in options["bounds"].items())
     return Tabular(env, **options)
+
+
+def _bound(dimension: Any, pair: Any) -> tuple[int, tuple[Any, ...]]:
+    """Return the bounds of a dimension; `Tabular` checks the numbers."""
+    if not (str(dimension).isdecimal() and isinstance(pair, Sequence) and len(pair) == 2):
+        raise InvalidSetting(
+            f"bounds must be a table of dimensions with a low and a high value, such as {{'1': [-3, 3]}}, got "
+            f"{dimension!r}: {pair!r}."
+        )
+    return int(dimension), tuple(pair)
 
 
 def module_of(name: str) -> str | None:

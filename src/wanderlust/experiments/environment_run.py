@@ -35,6 +35,7 @@ def evaluation_env(env: Tabular, limit: int = MAX_EVALUATION_STEPS) -> Tabular:
 
 def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: int | None = None) -> Result:
     """Execute a run in an environment; `steps` truncates it, for a test."""
+    from wanderlust.agents.settings import MAX_STEPS
     from wanderlust.envs.by_name import tabular_by_name
     from wanderlust.experiments.episode_recorder import EpisodeRecorder
     from wanderlust.experiments.result import Result
@@ -44,13 +45,15 @@ def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: in
     overrides = run.overrides
     if "steps" not in overrides:
         raise InvalidSetting("a run in an environment needs the setting 'steps', its number of steps.")
-    length = check_integer("steps", overrides.pop("steps"), low=1)
-    # At least one evaluation: without any, the run has no return to report.
-    every = min(overrides.get("evaluate_every", max(length // DEFAULT_EVALUATIONS, 1)), length)
+    length = check_integer("steps", overrides.pop("steps"), low=1, high=MAX_STEPS)
+    default_every = max(length // DEFAULT_EVALUATIONS, 1)
+    every = check_integer("evaluate_every", overrides.get("evaluate_every", default_every), low=1)
+    limit = check_integer("horizon", overrides.get("horizon", MAX_EVALUATION_STEPS), low=1, high=MAX_STEPS)
     env = tabular_by_name(run.world, run.world_options, run.encoder_options)
-    eval_env = evaluation_env(env, overrides.get("horizon", MAX_EVALUATION_STEPS))
+    eval_env = evaluation_env(env, limit)
     recorder = EpisodeRecorder(should_stop, last_step=steps)
-    evaluations = EvaluateEvery(every, episodes=run.episodes, env=eval_env)
+    # At least one evaluation: without any, the run has no return to report.
+    evaluations = EvaluateEvery(min(every, length), episodes=run.episodes, env=eval_env)
     try:
         callbacks = [evaluations, recorder]
         agent = learn(env, run.explorer, steps=length, seed=run.seed, callbacks=callbacks, quiet=True, **overrides)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from wanderlust.core.archives import atomic_write
 from wanderlust.core.errors import WanderlustError, check_choice
 from wanderlust.experiments.reports.tables import as_csv
 from wanderlust.experiments.store import StoredRun
@@ -20,26 +22,30 @@ CURVES = ("steps", "returns", "discovered")
 def export(stored: Iterable[StoredRun], path: Path, form: str) -> int:
     """Write one entry per run to a file; return their number. JSON and Parquet contain the learning curves as well."""
     check_choice("format", form, FORMATS)
-    if form == "parquet":
-        return _write_parquet(stored, path)
-    if form == "json":
-        entries = [_entry(each, curves=True) for each in stored]
-        text = json.dumps(entries, indent=1)
-    else:
-        entries = [_entry(each, curves=False) for each in stored]
-        text = as_csv(list(entries[0]) if entries else [], [[_cell(v) for v in entry.values()] for entry in entries])
+    entries = [_entry(each, curves=form != "csv") for each in stored]
+    contents = _as_parquet(entries) if form == "parquet" else _as_text(entries, form).encode()
     try:
-        path.write_text(text, encoding="utf-8")
+        if path.exists() and not path.is_file():
+            path.write_bytes(contents)  # A device, such as a pipe, cannot be replaced.
+        else:
+            with atomic_write(path) as file:
+                file.write(contents)
     except OSError as error:
         raise WanderlustError(f"{path}: cannot be written ({error.strerror or error}).") from error
     return len(entries)
+
+
+def _as_text(entries: list[dict[str, Any]], form: str) -> str:
+    if form == "json":
+        return json.dumps(entries, indent=1)
+    return as_csv(list(entries[0]) if entries else [], [[_cell(v) for v in entry.values()] for entry in entries])
 
 
 def _entry(stored: StoredRun, *, curves: bool) -> dict[str, Any]:
     """Return a run with its final numbers and the metadata of its execution."""
     run, result, metadata = stored
     entry: dict[str, Any] = {
-        "key": run.key,
+        "key": metadata["key"],
         "kind": run.kind,
         "world": run.world,
         "world_options": dict(run.world_options),
@@ -72,7 +78,7 @@ def _cell(value: Any) -> Any:
     return json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
 
 
-def _write_parquet(stored: Iterable[StoredRun], path: Path) -> int:
+def _as_parquet(entries: list[dict[str, Any]]) -> bytes:
     try:
         pyarrow, parquet = (importlib.import_module(name) for name in ("pyarrow", "pyarrow.parquet"))
     except ImportError:
@@ -80,6 +86,8 @@ def _write_parquet(stored: Iterable[StoredRun], path: Path) -> int:
             "Parquet files need pyarrow, which is not installed: pip install 'wanderlust[parquet]', "
             "or choose --format csv or json."
         ) from None
-    entries = [{key: _cell(value) for key, value in _entry(each, curves=True).items()} for each in stored]
-    parquet.write_table(pyarrow.Table.from_pylist(entries), path)
-    return len(entries)
+    lines = [{key: _cell(value) for key, value in entry.items()} for entry in entries]
+    # Given a path, pyarrow would delete the file there if writing fails.
+    buffer = io.BytesIO()
+    parquet.write_table(pyarrow.Table.from_pylist(lines), buffer)
+    return buffer.getvalue()

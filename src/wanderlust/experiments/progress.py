@@ -20,7 +20,7 @@ class Progress:
     """Shows the finished runs, their rate and the remaining time, estimated from the finished runs."""
 
     def __init__(self, console: Console | None = None, *, quiet: bool = False) -> None:
-        self.console = console or Console(stderr=True)
+        self.console = console or Console(stderr=True, markup=False, emoji=False)
         self.quiet = quiet
         self._bar: Bar | None = None
         self._total = self._done = 0

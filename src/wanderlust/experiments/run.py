@@ -12,20 +12,18 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
-import inspect
 import json
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from wanderlust.agents.presets import PRESETS
-from wanderlust.core.errors import InvalidSetting, WanderlustError, check_choice, check_integer, check_options
+from wanderlust.core.errors import InvalidSetting, check_choice, check_integer, check_options
+from wanderlust.experiments.code_version import source_hash
 from wanderlust.experiments.result import Result as Result
 
 ALGORITHM_VERSION = 2
@@ -38,6 +36,8 @@ ADAPTIVE_VERSION = 4
 UNTIL = ("budget", "positive-return")
 MEASURES = ("returns", "values")
 KINDS = ("world", "environment")
+MAX_EPISODES = 10**6
+"""Of one evaluation."""
 
 _KEY_LENGTH = 24
 _STEPS_PER_CHUNK = 10_000
@@ -75,9 +75,11 @@ class Run:
     """Encoding of the states and actions of an environment; see `wanderlust.envs.by_name`."""
     episodes: int = 10
     """Number of episodes in each evaluation of the greedy policy in an environment."""
+    env_version: str = ""
+    """The user's version of an environment; if empty, a hash of its code is part of the key instead."""
 
     def __post_init__(self) -> None:
-        for name in ("world", "explorer"):
+        for name in ("world", "explorer", "env_version"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidSetting(f"the {name} of a run must be a string, got {getattr(self, name)!r}.")
         if self.world.endswith((".toml", ".txt")):
@@ -90,10 +92,14 @@ class Run:
         check_choice("until", self.until, UNTIL)
         check_choice("measure", self.measure, MEASURES)
         check_choice("kind", self.kind, KINDS)
-        check_integer("episodes", self.episodes, low=1)
+        check_integer("episodes", self.episodes, low=1, high=MAX_EPISODES)
         for name in ("world_options", "explorer_options", "settings", "encoder_options"):
             object.__setattr__(self, name, _plain_options(name, getattr(self, name)))
         self._check_fields_of_kind()
+        try:
+            self.json.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidSetting(f"a run must be described by valid Unicode, got {self.json!r} ({error}).") from None
 
     def __hash__(self) -> int:
         return hash(self.json)
@@ -124,7 +130,7 @@ class Run:
         """Return the run of a line written by `json`."""
         try:
             values = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidSetting(f"a run must be described by JSON, got {text!r} ({error}).") from None
         if not isinstance(values, dict):
             raise InvalidSetting(f"a run must be described by a JSON object, got {text!r}.")
@@ -137,7 +143,34 @@ class Run:
     @functools.cached_property
     def key(self) -> str:
         """The name of the result: a hash of the description, `ALGORITHM_VERSION`, and user-defined code."""
-        parts = (self.json, str(ALGORITHM_VERSION), _explorer_file_hash(self.explorer), *self._environment_key_parts())
+        return self.key_with(self.code)
+
+    @functools.cached_property
+    def code(self) -> tuple[str, ...]:
+        """Hashes of the code of the explorer, of the environment and of the state key; "" for built-in code.
+
+        Only the files are read; no module is imported.
+        """
+        from wanderlust.explorers.registry import explorer_module
+
+        explorer = explorer_module(self.explorer)
+        return tuple(source_hash(name) if name else "" for name in (explorer, *self.environment_modules))
+
+    @property
+    def environment_modules(self) -> tuple[str, ...]:
+        """The modules whose code identifies the environment; none if it is built-in or `env_version` is given."""
+        if self.kind == "world" or self.env_version:
+            return ()
+        from wanderlust.envs.by_name import module_of
+
+        names = (self.world, str(self.encoder_options.get("key", "")))
+        return tuple(module for module in map(module_of, names) if module is not None)
+
+    def key_with(self, code: tuple[str, ...]) -> str:
+        """Return the key for the given hashes of code, as a stored result contains them."""
+        # Part of the hash of every stored run: the word "practice" cannot change.
+        environment = () if self.kind == "world" else (f"practice {ADAPTIVE_VERSION}", *code[1:])
+        parts = (self.json, str(ALGORITHM_VERSION), code[0], *environment)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_KEY_LENGTH]
 
     @property
@@ -158,7 +191,7 @@ class Run:
 
         world = make_world(self.world, **self.world_options)
         options = self.overrides
-        every = int(options.get("evaluate_every", Settings.evaluate_every))
+        every = check_integer("evaluate_every", options.get("evaluate_every", Settings.evaluate_every), low=1)
         by_step = self.measure == "values"
         if by_step:
             options["evaluate_every"] = 1
@@ -206,23 +239,12 @@ class Run:
     def _check_fields_of_kind(self) -> None:
         """Reject fields that a run of this kind would ignore."""
         unused = {
-            "world": ("encoder_options", "episodes"),
+            "world": ("encoder_options", "episodes", "env_version"),
             "environment": ("preset", "until", "measure"),
         }
         for name in unused[self.kind]:
             if name in self.description:
                 raise InvalidSetting(f"{name} cannot be set with kind={self.kind!r}, got {getattr(self, name)!r}.")
-
-    def _environment_key_parts(self) -> tuple[str, ...]:
-        """Return the parts of the key that only runs in an environment have: our defaults and the user's files."""
-        if self.kind == "world":
-            return ()
-        from wanderlust.envs.by_name import module_of
-
-        names = [self.world, str(self.encoder_options.get("key", ""))]
-        hashes = [_module_file_hash(module) for module in map(module_of, names) if module is not None]
-        # Part of the hash of every stored run: the word cannot change.
-        return (f"practice {ADAPTIVE_VERSION}", *hashes)
 
     def _check_world(self, *, deterministic: bool) -> None:
         if self.measure == "values" and deterministic:
@@ -241,42 +263,23 @@ def _optimum_and_reachable(world: str, options: str, discount: float) -> tuple[f
     return float(mdp.start @ optimal_values(mdp, discount).v), int(reachable_states(mdp).sum())
 
 
-def _explorer_file_hash(explorer: str) -> str:
-    """Return a hash of the file of a user-defined explorer, so that an edited explorer has new keys; else ""."""
-    from wanderlust.explorers.registry import explorer_class
-
-    try:
-        cls = explorer_class(explorer)
-        file = inspect.getsourcefile(cls)
-    except (WanderlustError, TypeError, OSError):
-        return ""
-    if file is None or cls.__module__.partition(".")[0] == "wanderlust":
-        return ""
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
-
-
-def _module_file_hash(name: str) -> str:
-    """Return a hash of a module's file without importing it; "" if there is none."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError, AttributeError):
-        return ""
-    if spec is None or spec.origin is None or not spec.has_location:
-        return ""
-    return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()
-
-
 def _plain_options(name: str, given: Any) -> Options:
     """Return options as JSON reads them back, so that a run equals its copy read from a file."""
     if not isinstance(given, Mapping):
         raise InvalidSetting(f"{name} must be a table of names and values, got {given!r}.")
     try:
-        plain = json.loads(json.dumps(dict(given), default=_plain_value, allow_nan=False))
-    except (TypeError, ValueError) as error:
+        plain = json.loads(json.dumps(dict(given), default=_plain_value, allow_nan=False), parse_int=_plain_integer)
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSetting(
             f"{name} must contain numbers, strings, lists or tables of these, got {given!r} ({error})."
         ) from None
     return MappingProxyType(plain)
+
+
+def _plain_integer(text: str) -> int:
+    if abs(number := int(text)) >= 2**63:
+        raise ValueError("an integer has more than 64 bits")
+    return number
 
 
 def _plain_value(value: Any) -> Any:

@@ -2,11 +2,15 @@
 
 A file is an archive (see `wanderlust.core.archives`), written atomically. Several processes can share a folder: at
 worst two of them execute the same run and write the same numbers.
+
+Reading executes no code: the names of explorers and environments in a file are text, and the file contains the hashes
+of their code, which its key depends on.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import platform
 import time
@@ -28,6 +32,12 @@ _VERSION_FIELD = "mathematics"
 """The name of `ALGORITHM_VERSION` in the files, which existing files have."""
 RUNS = "runs"
 _REQUIRED = [name for name in Result._fields if name not in Result._field_defaults]
+_DIMENSIONS = {
+    "steps": 1, "returns": 1, "discovered": 1, "visits": 2, "first_visit": 1,
+    "optimal_return": 0, "reachable": 0,
+}
+_BUILT_IN = ("",)
+"""`Run.code` of runs without user-defined code, which is not stored."""
 _DAMAGED = ".damaged"
 _STALE_SECONDS = 3600.0
 """Age from which an unfinished file is deleted: its process died, since writing a file takes milliseconds."""
@@ -37,8 +47,16 @@ class CannotWrite(BadFile):
     """The store's folder is not writable: the disk is full, or a permission is missing."""
 
 
+class Damaged(BadFile):
+    """A file whose contents are incomplete, changed, or not those that its name stands for."""
+
+
 class OtherVersion(BadFile):
     """An intact file that was written by an incompatible version."""
+
+
+class OtherKind(BadFile):
+    """An intact archive that is not the result of a run."""
 
 
 class StoredRun(NamedTuple):
@@ -47,7 +65,7 @@ class StoredRun(NamedTuple):
     run: Run
     result: Result
     metadata: dict[str, Any]
-    """wanderlust, numpy, numba, python, machine, seconds, finished."""
+    """key, wanderlust, numpy, numba, python, machine, seconds, finished."""
 
 
 class Store:
@@ -72,23 +90,47 @@ class Store:
                     file.unlink()
 
     def path(self, run: Run) -> Path:
-        """Return the file of a run's result."""
-        return self.runs / f"{run.key}.npz"
+        """Return the file for a run's result: KEY.npz, or KEY.2.npz if a foreign file has that name."""
+        path = next((path for path in self._names(run) if not _is_foreign(path)), None)
+        if path is None:
+            raise CannotWrite(f"{self.runs}: all names for the run {run.key} are taken by files of other versions.")
+        return path
 
-    def load(self, run: Run) -> StoredRun | None:
-        """Return the stored result of a run, or None if there is none; raise `BadFile` if it is unusable."""
-        path = self.path(run)
-        return read(path) if path.exists() else None
+    def load(self, run: Run, problems: list[str] | None = None) -> StoredRun | None:
+        """Return the stored result of a run, or None if there is none; raise `Damaged` if its file is damaged.
+
+        Files of other versions, of another kind, or that cannot be read are skipped, with a sentence in `problems`.
+        """
+        for path in self._names(run):
+            try:
+                return read(path)
+            except Damaged:
+                raise
+            except BadFile as error:
+                if problems is not None and not isinstance(error.__cause__, FileNotFoundError):
+                    problems.append(str(error))
+        return None
 
     def load_many(self, runs: Iterable[Run], problems: list[str]) -> Iterator[StoredRun]:
         """Yield the stored ones of `runs`; append a sentence to `problems` for each unusable file."""
-        return _read_usable((path for run in runs if (path := self.path(run)).exists()), problems)
+        for run in runs:
+            try:
+                stored = self.load(run, problems)
+            except Damaged as error:
+                problems.append(str(error))
+                continue
+            if stored is not None:
+                yield stored
 
     def load_all(self, problems: list[str]) -> Iterator[StoredRun]:
         """Yield every stored run; append a sentence to `problems` for each unusable file."""
-        if not self.runs.is_dir():
-            raise BadFile(f"{self.folder}: there are no results in this folder (it has no folder {RUNS!r}).")
-        return _read_usable((f for f in sorted(self.runs.iterdir()) if f.suffix not in (PARTIAL, _DAMAGED)), problems)
+        try:
+            files = sorted(self.runs.iterdir())
+        except FileNotFoundError:
+            raise BadFile(f"{self.folder}: there are no results in this folder (it has no folder {RUNS!r}).") from None
+        except OSError as error:
+            raise BadFile(f"{self.folder}: results cannot be read there ({error.strerror or error}).") from error
+        return _read_usable((file for file in files if file.suffix not in (PARTIAL, _DAMAGED)), problems)
 
     def save(self, run: Run, result: Result, seconds: float) -> Path:
         """Write a result atomically under its run's key; return the file."""
@@ -97,6 +139,7 @@ class Store:
             "format": FORMAT,
             _VERSION_FIELD: ALGORITHM_VERSION,
             "run": run.description,
+            **({} if run.code == _BUILT_IN else {"code": list(run.code)}),
             "seconds": round(seconds, 4),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             **_versions(),
@@ -124,6 +167,10 @@ class Store:
             raise self._cannot_write(error) from error
         return target
 
+    def _names(self, run: Run) -> tuple[Path, ...]:
+        """Return the names that a run's file can have, in the order in which they are used."""
+        return tuple(self.runs / f"{run.key}{suffix}.npz" for suffix in ("", ".2", ".3"))
+
     def _cannot_write(self, error: OSError) -> CannotWrite:
         return CannotWrite(
             f"{self.folder}: results cannot be written there ({error.strerror or error}). "
@@ -132,31 +179,61 @@ class Store:
 
 
 def read(path: Path) -> StoredRun:
-    """Read one file; raise `BadFile` with the cause if it is unusable."""
+    """Read one file; raise `BadFile` with the cause if it is unusable, `Damaged` only if the file is damaged."""
+    metadata, arrays = _read_metadata(path)
+    if not is_intact(metadata, arrays):
+        raise Damaged(f"{path}: its contents do not match their checksum; the file was damaged or changed.")
+    try:
+        run = Run(**metadata.pop("run"))
+        result = _checked(Result(**arrays))
+        key = run.key_with(tuple(map(str, metadata.pop("code", _BUILT_IN))))
+    except (KeyError, TypeError, IndexError, WanderlustError) as error:
+        raise Damaged(f"{path}: its description of the run is invalid ({error}).") from error
+    if path.name.partition(".")[0] != key:
+        raise Damaged(f"{path}: contains a run with another key ({run.json}): the file was renamed.")
+    return StoredRun(run, result, {**metadata, "key": key})
+
+
+def _read_metadata(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the contents of a file of this version, checksum included and not checked yet."""
     try:
         metadata, arrays = read_archive(path)
-        version = metadata["format"], metadata[_VERSION_FIELD]
-    except PermissionError as error:
-        raise BadFile(f"{path}: cannot be read ({error.strerror}).") from error
     except Exception as error:  # A damaged archive makes zipfile and NumPy raise many types of errors.
-        raise BadFile(f"{path}: damaged, or not a result stored by wanderlust ({error}).") from error
+        # A damaged archive may also contain an invalid offset, which gives EINVAL.
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)):
+            raise BadFile(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error}).") from error
+        raise Damaged(f"{path}: damaged, or not a result stored by wanderlust ({error}).") from error
+    if _VERSION_FIELD not in metadata:
+        raise OtherKind(f"{path}: ignored, an archive of another kind, not the result of a run.")
+    version = metadata.get("format"), metadata[_VERSION_FIELD]
     if version != (FORMAT, ALGORITHM_VERSION):
         raise OtherVersion(
             f"{path}: ignored, written by wanderlust {metadata.get('wanderlust')} (format {version[0]}, algorithm "
             f"version {version[1]}); this is {__version__} (format {FORMAT}, algorithm version {ALGORITHM_VERSION})."
         )
-    if not is_intact(metadata, arrays):
-        raise BadFile(f"{path}: its contents do not match their checksum; the file was damaged or changed.")
+    return metadata, arrays
+
+
+def _is_foreign(path: Path) -> bool:
+    """Return whether a file exists that must not be replaced: of another version or kind, or unreadable."""
     try:
-        run = Run(**metadata.pop("run"))
-        result = Result(**arrays)
-    except (KeyError, TypeError, WanderlustError) as error:
-        raise BadFile(f"{path}: its description of the run is invalid ({error}).") from error
-    if path.stem != run.key:
-        raise BadFile(
-            f"{path}: contains a run with another key ({run.json}): the file was renamed, or the explorer was edited."
-        )
-    return StoredRun(run, result, metadata)
+        _read_metadata(path)
+    except Damaged:
+        return False
+    except BadFile as error:
+        return not isinstance(error.__cause__, FileNotFoundError)
+    return False
+
+
+def _checked(result: Result) -> Result:
+    """Return a result if its arrays have the right dimensions and contain numbers, else raise `TypeError`."""
+    for name, dimensions in _DIMENSIONS.items():
+        array = getattr(result, name)
+        if array.ndim != dimensions or array.dtype.kind not in "iuf":
+            raise TypeError(f"the array {name!r} must contain numbers in {dimensions} dimensions")
+    if not len(result.steps) == len(result.returns) == len(result.discovered):
+        raise TypeError("the arrays 'steps', 'returns' and 'discovered' differ in length")
+    return result
 
 
 def _read_usable(files: Iterable[Path], problems: list[str]) -> Iterator[StoredRun]:

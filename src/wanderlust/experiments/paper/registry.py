@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wanderlust.agents.presets import PRESETS
-from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, check_integer, unknown_name
+from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, check_flag, check_integer, unknown_name
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
@@ -56,6 +56,11 @@ class StudySelection:
     quick: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("worlds", "explorers"):
+            names = getattr(self, name)
+            if names is not None and not (isinstance(names, tuple) and all(isinstance(each, str) for each in names)):
+                raise InvalidSetting(f"{name} must be names, got {names!r}.")
+        check_flag("quick", self.quick)
         check_choice("preset", self.preset, PRESETS)
         if self.seeds is not None:
             check_integer("seeds", self.seeds, low=1)
@@ -120,6 +125,8 @@ def from_json(text: str, where: str) -> tuple[Study, list[StudySelection]]:
         for each in document["choices"]:
             fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in each.items()}
             selections.append(StudySelection(**fields))
+        if not selections:
+            raise InvalidSetting("it has no selection")
         return find_study(document["study"]), selections
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadFile(f"{where}: does not describe an experiment ({error}).") from error

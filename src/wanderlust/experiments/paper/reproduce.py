@@ -15,17 +15,19 @@ from rich.console import Console
 
 from wanderlust.core.archives import atomic_write
 from wanderlust.core.errors import BadFile
+from wanderlust.experiments.file_lock import locked
 from wanderlust.experiments.paper import registry
 from wanderlust.experiments.paper.registry import Study, StudySelection, study_names
 from wanderlust.experiments.progress import Progress
 from wanderlust.experiments.reports import claims, recap_cells, scorecard, scorecard_html
 from wanderlust.experiments.reports.claims import Claim
 from wanderlust.experiments.reports.figures.files import FORMATS, as_files
+from wanderlust.experiments.reports.tables import fit_to_width, printable
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.runner import RunSummary, run_all
 from wanderlust.experiments.store import CannotWrite, Store
 
-REQUEST_FILE, CLAIMS_FILE = "study.json", "claims.json"
+REQUEST_FILE, LOCK_FILE, CLAIMS_FILE = "study.json", ".lock", "claims.json"
 
 
 class StudyRequest(NamedTuple):
@@ -54,12 +56,24 @@ def reproduce(
     store = Store(out)
     store.prepare()
     folder = out / f"{study.id}{selection.suffix}"
-    before = _read_request(folder).selections if (folder / REQUEST_FILE).exists() else []
-    request = StudyRequest(study, [*(each for each in before if each != selection), selection], folder)
-    _write(folder / REQUEST_FILE, registry.to_json(study, request.selections).encode())
+    _add_selection(study, selection, folder)
     summary = run_all(runs, store, jobs=jobs, progress=Progress(quiet=quiet))
-    show_report(request, store, console, quiet=quiet)
+    # Read again: another process may have added a selection.
+    show_report(StudyRequest(study, _read_request(folder).selections, folder), store, console, quiet=quiet)
     return summary
+
+
+def _add_selection(study: Study, selection: StudySelection, folder: Path) -> None:
+    """Add a selection to the request of a study; several processes can do so at the same time."""
+    file = folder / REQUEST_FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / LOCK_FILE):
+            before = _read_request(folder).selections if file.exists() else []
+            selections = [*(each for each in before if each != selection), selection]
+            _write(file, registry.to_json(study, selections).encode())
+    except OSError as error:
+        raise CannotWrite(f"{file}: cannot be written ({error.strerror or error}).") from error
 
 
 def show_report(request: StudyRequest, store: Store, console: Console, *, quiet: bool = False) -> None:
@@ -69,9 +83,9 @@ def show_report(request: StudyRequest, store: Store, console: Console, *, quiet:
     report = request.study.report(runs, store.load_many(runs, problems), report_note(request))
     if not quiet:
         for problem in problems:
-            console.print(problem, markup=False, highlight=False, soft_wrap=True)
+            console.print(printable(problem), markup=False, highlight=False, soft_wrap=True)
         for renderable in report.renderables:
-            console.print(renderable)
+            console.print(fit_to_width(renderable, console.width))
     files = {**report.files, **({CLAIMS_FILE: claims.as_json(report.claims)} if report.claims else {})}
     for name, text in files.items():
         _write(request.folder / name, text.encode())
@@ -81,7 +95,7 @@ def show_report(request: StudyRequest, store: Store, console: Console, *, quiet:
     if not quiet:
         figures = [f"{name}.{{{','.join(FORMATS)}}}" for name in report.figures]
         names = ", ".join([*files, *figures])
-        console.print(f"written to {request.folder}: {names}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"written to {request.folder}: {names}", markup=False, highlight=False, soft_wrap=True)
 
 
 def write_scorecard(out: Path, suffix: str, console: Console, *, quiet: bool = False) -> None:
@@ -104,8 +118,9 @@ def write_scorecard(out: Path, suffix: str, console: Console, *, quiet: bool = F
         _write(out / f"scorecard{suffix}.{form}", text.encode())
     if not quiet:
         text = f"{scorecard.summary(rows, note) if rows else ''} {claims.summary(all_claims) if all_claims else ''}"
-        console.print(text.strip(), highlight=False, soft_wrap=True)
-        console.print(f"written to {out}: scorecard{suffix}.{{{','.join(files)}}}", highlight=False, soft_wrap=True)
+        console.print(text.strip(), markup=False, highlight=False, soft_wrap=True)
+        written = f"written to {out}: scorecard{suffix}.{{{','.join(files)}}}"
+        console.print(written, markup=False, highlight=False, soft_wrap=True)
 
 
 def report_note(request: StudyRequest) -> str:
@@ -120,7 +135,10 @@ def report_note(request: StudyRequest) -> str:
 
 def studies_in(out: Path) -> Iterator[StudyRequest]:
     """Yield the request of each study in a folder."""
-    folders = sorted(file.parent for file in out.glob(f"*/{REQUEST_FILE}"))
+    try:
+        folders = sorted(file.parent for file in out.glob(f"*/{REQUEST_FILE}"))
+    except OSError as error:
+        raise BadFile(f"{out}: cannot be read ({error.strerror or error}).") from error
     if not folders:
         raise BadFile(f"{out}: no experiment was run in this folder; `wanderlust reproduce list` names them all.")
     yield from map(_read_request, folders)

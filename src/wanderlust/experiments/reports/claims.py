@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from wanderlust.core.errors import BadFile
+from wanderlust.core.errors import BadFile, check_choice
+from wanderlust.experiments.reports.tables import markdown_cell
 
 REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
 VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED)
@@ -38,9 +39,16 @@ def as_json(claims: Iterable[Claim]) -> str:
 def from_json(text: str, where: str) -> list[Claim]:
     """Return the claims written by `as_json`; `where` names the file in errors."""
     try:
-        return [Claim(**each) for each in json.loads(text)]
-    except (ValueError, TypeError) as error:
+        return [_checked(Claim(**each)) for each in json.loads(text)]
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadFile(f"{where}: is not a list of claims ({error}).") from error
+
+
+def _checked(claim: Claim) -> Claim:
+    if not all(isinstance(value, str) for value in asdict(claim).values()):
+        raise TypeError(f"the fields of a claim must be text, got {claim}")
+    check_choice("verdict", claim.verdict, VERDICTS)
+    return claim
 
 
 def summary(claims: Sequence[Claim]) -> str:
@@ -51,6 +59,7 @@ def summary(claims: Sequence[Claim]) -> str:
 
 def as_markdown(claims: Sequence[Claim]) -> str:
     """Return the claims as a section with a table."""
-    lines = [f"| {claim.place} | {claim.claim} | {claim.found} | {claim.verdict} |" for claim in claims]
+    texts = [(claim.place, claim.claim, claim.found, claim.verdict) for claim in claims]
+    lines = [f"| {' | '.join(map(markdown_cell, row))} |" for row in texts]
     heads = ["## Statements of the paper's text\n", f"{summary(claims)}\n", "| section | claim | here | verdict |"]
     return "\n".join([*heads, "|---|---|---|---|", *lines]) + "\n"

@@ -7,10 +7,11 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from wanderlust.core.errors import BadFile
+from wanderlust.core.errors import BadFile, check_choice, check_flag, check_integer, check_number
 from wanderlust.experiments.reports.statistics import Interval, Percent
 
 PAPER_SEEDS = 20
+VERDICTS = ("agrees", "differs", "not compared", "no runs")
 
 
 class Cell(NamedTuple):
@@ -56,7 +57,7 @@ class Row(NamedTuple):
     """The share of seeds that learnt an optimal policy."""
     success_iqm: Interval | None
     verdict: str
-    """'agrees', 'differs', 'not compared' or 'no runs'."""
+    """One of `VERDICTS`."""
     setting: str = ""
     """The alternative setting of `ours`, if the row agrees only with that."""
     follows_text: bool = False
@@ -75,7 +76,7 @@ def from_json(text: str, where: str) -> tuple[list[Row], str]:
     try:
         document = json.loads(text)
         return [_from_entry(entry) for entry in document["cells"]], str(document["note"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadFile(f"{where}: does not contain rows of the recap tables ({error!r}).") from error
 
 
@@ -109,27 +110,38 @@ def _alternative_entry(row: Row) -> dict[str, Any]:
 
 
 def _from_entry(entry: dict[str, Any]) -> Row:
-    error = entry["standard_error"] or {"discovery": math.nan, "success": math.nan}
-    return Row(
-        cell=Cell(*(entry[name] for name in Cell._fields)),
-        seeds=entry["seeds"],
-        planned=entry["planned"],
+    error = (math.nan, math.nan)
+    if entry["standard_error"]:
+        discovery, success = (check_number(name, entry["standard_error"][name]) for name in Numbers._fields)
+        error = (discovery, success)
+    row = Row(
+        cell=Cell(*(str(entry[name]) for name in Cell._fields)),
+        seeds=check_integer("seeds", entry["seeds"], low=0),
+        planned=check_integer("planned", entry["planned"], low=0),
         ours=_numbers_from(entry["ours"]),
         theirs=_numbers_from(entry["theirs"]),
-        error=(error["discovery"], error["success"]),
-        learnt=Interval(**entry["learnt"]) if entry["learnt"] else None,
-        success_iqm=Interval(**entry["success_iqm"]) if entry["success_iqm"] else None,
-        verdict=entry["verdict"],
-        setting=entry.get("setting", ""),
-        follows_text=entry.get("of_text", False),
+        error=error,
+        learnt=_interval_from(entry["learnt"]),
+        success_iqm=_interval_from(entry["success_iqm"]),
+        verdict=check_choice("verdict", entry["verdict"], VERDICTS),
+        setting=str(entry.get("setting", "")),
+        follows_text=check_flag("of_text", entry.get("of_text", False)),
         default=_numbers_from(entry.get("with_the_usual_setting")),
     )
+    if row.verdict in ("agrees", "differs") and not (row.ours and row.theirs):
+        raise ValueError(f"{row.verdict!r} without the numbers that were compared")
+    return row
+
+
+def _interval_from(entry: dict[str, float] | None) -> Interval | None:
+    return Interval(*(check_number(name, entry[name]) for name in Interval._fields)) if entry else None
 
 
 def _numbers_from(entry: dict[str, dict[str, float]] | None) -> Numbers | None:
     if entry is None:
         return None
-    return Numbers(*(Percent(entry[name]["mean"], entry[name]["ci95"]) for name in Numbers._fields))
+    parts = [[check_number(name, entry[name][part]) for part in ("mean", "ci95")] for name in Numbers._fields]
+    return Numbers(*(Percent(*part) for part in parts))
 
 
 def _numbers(numbers: Numbers | None) -> dict[str, dict[str, float]] | None:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from rich.table import Table
+from rich.text import Text
 
 from wanderlust.experiments.reports.recap_cells import Cell, Row
-from wanderlust.experiments.reports.tables import as_csv, format_percent
+from wanderlust.experiments.reports.tables import as_csv, format_percent, markdown_cell, printable
 
 TITLES = {
     "deep-sea": "Deep sea",
@@ -91,11 +92,11 @@ def rich_tables(rows: Iterable[Row], note: str) -> Iterator[Table]:
             table.add_column(head, justify="left" if is_text else "right", no_wrap=is_text)
         for name, scenario_rows in scenarios:
             table.add_section()
-            table.add_row(f"[bold]{name}[/bold]")
+            table.add_row(Text(name, "bold"))
             for row in scenario_rows:
                 *texts, verdict = row_texts(row)
                 style = _VERDICT_STYLES[row.verdict]
-                table.add_row(*texts, f"[{style}]{verdict}[/{style}]")
+                table.add_row(*texts, Text(verdict, style))
         yield table
 
 
@@ -107,10 +108,10 @@ def as_markdown(rows: Iterable[Row], note: str) -> str:
     parts.append(LEGEND)
     for environment, scenarios in group_by_environment(rows):
         for name, scenario_rows in scenarios:
-            parts.append(f"## {world_title(environment)}, {name}\n")
+            parts.append(f"## {printable(world_title(environment))}, {name}\n")
             parts.append("| " + " | ".join(head or "verdict" for head in _HEADS) + " |")
             parts.append("|---|---:|---:|---:|---:|---:|---:|---|")
-            parts += ["| " + " | ".join(row_texts(row)) + " |" for row in scenario_rows]
+            parts += ["| " + " | ".join(map(markdown_cell, row_texts(row))) + " |" for row in scenario_rows]
             parts += ["", *(f"{text}\n" for text in alternative_setting_notes(scenario_rows))]
     return "\n".join(parts)
 
@@ -154,7 +155,7 @@ def as_latex(rows: Iterable[Row], note: str) -> str:
             parts.append("\\hline")
             for i, row in enumerate(scenario_rows):
                 label = name.capitalize() if i == len(scenario_rows) // 2 else ""
-                algorithm = ALGORITHMS.get(row.cell.algorithm, row.cell.algorithm)
+                algorithm = ALGORITHMS.get(row.cell.algorithm) or _escape_latex(row.cell.algorithm)
                 mark = "$^\\dagger$" if row.setting else ""
                 parts.append(f"{label} & {algorithm}{mark} & {_latex_numbers(row)} \\\\")
         parts += ["\\end{tabular}"]
@@ -178,6 +179,9 @@ def _escape_latex(text: str) -> str:
         "κ": "$\\kappa$",
         "%": "\\%",
         "_": "\\_",
-        "&": "\\&",
+        **{letter: f"\\{letter}" for letter in "&#${}"},
+        "\\": "\\textbackslash{}",
+        "~": "\\textasciitilde{}",
+        "^": "\\textasciicircum{}",
     }
-    return text.translate(str.maketrans(commands))
+    return printable(text).translate(str.maketrans(commands))

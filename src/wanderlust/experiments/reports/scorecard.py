@@ -12,7 +12,7 @@ from wanderlust.experiments.reports.claims import Claim
 from wanderlust.experiments.reports.known_differences import explain_difference
 from wanderlust.experiments.reports.recap_cells import PAPER_SEEDS, Numbers, Row, as_entry
 from wanderlust.experiments.reports.recap_tables import scenario, world_title
-from wanderlust.experiments.reports.tables import format_percent
+from wanderlust.experiments.reports.tables import format_percent, markdown_cell
 from wanderlust.version import __version__
 
 RULE = (
@@ -73,7 +73,7 @@ def as_markdown(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
     for environment in dict.fromkeys(row.cell.environment for row in rows):
         verdicts = [row.verdict for row in rows if row.cell.environment == environment]
         counts = [str(verdicts.count(verdict)) for verdict in ("agrees", "differs", "not compared", "no runs")]
-        parts.append(f"| {world_title(environment)} | {' | '.join(counts)} |")
+        parts.append(f"| {markdown_cell(world_title(environment))} | {' | '.join(counts)} |")
     parts += _alternative_settings([row for row in rows if row.setting])
     parts += _differing([row for row in rows if row.verdict == "differs"], note)
     if claims:
@@ -91,7 +91,8 @@ def _alternative_settings(rows: list[Row]) -> list[str]:
         "|---|---|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in rows:
-        parts.append(f"| {' | '.join([*_names(row), row.setting, *_numbers(row.ours, row.default, row.theirs)])} |")
+        numbers = _numbers(row.ours, row.default, row.theirs)
+        parts.append(f"| {' | '.join([*_names(row), markdown_cell(row.setting), *numbers])} |")
     return parts
 
 
@@ -108,7 +109,7 @@ def _differing(rows: list[Row], note: str) -> list[str]:
 
 
 def _names(row: Row) -> list[str]:
-    return [world_title(row.cell.environment), scenario(row.cell), row.cell.algorithm]
+    return [markdown_cell(text) for text in (world_title(row.cell.environment), scenario(row.cell), row.cell.algorithm)]
 
 
 def _numbers(*given: Numbers | None) -> list[str]:

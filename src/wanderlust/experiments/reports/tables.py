@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.table import Table
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.table import Column, Table
+from rich.text import Text
 
 from wanderlust.experiments.reports.statistics import Percent
 
@@ -41,6 +45,58 @@ def as_rich_table(
             table.add_section()
         table.add_row(*row)
     return table
+
+
+def printable(text: str) -> str:
+    """Return a text in one line: line breaks and control characters, as a name may contain, are escaped."""
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+
+
+def markdown_cell(text: str) -> str:
+    """Return a text for a cell of a Markdown table, in which `|` and HTML are literal."""
+    return html.escape(printable(text), quote=False).replace("|", "\\|")
+
+
+def fit_to_width(renderable: RenderableType, width: int) -> RenderableType:
+    """Return a table that shows all its cells in a console of this width; anything else unchanged.
+
+    A table that is too wide gets line breaks between words. If that is not enough, each row becomes a list.
+    """
+    if not isinstance(renderable, Table) or _table_width(renderable) <= width:
+        return renderable
+    for column in renderable.columns:
+        column.no_wrap = False
+        column.min_width = _column_width(column)  # Otherwise, words of the widest column would be broken.
+    return renderable if _table_width(renderable) <= width else _as_lists(renderable)
+
+
+def _table_width(table: Table) -> int:
+    """Return the width that shows all words of a table, and whole lines in columns with `no_wrap`."""
+    return sum(_column_width(column) + 3 for column in table.columns) + 1
+
+
+def _column_width(column: Column) -> int:
+    texts = [str(cell) for cell in (column.header, *column.cells)]
+    parts = [part for text in texts for part in (text.splitlines() if column.no_wrap else text.split())]
+    return max(map(cell_len, parts), default=0)
+
+
+def _as_lists(table: Table) -> Text:
+    """Return "heading: cell" lines, with the first cell of each row as their title."""
+    lines = [_as_text(table.title, style="bold")] if table.title else []
+    headings = [_as_text(column.header) for column in table.columns]
+    for cells in zip(*(column.cells for column in table.columns), strict=True):
+        first, *others = map(_as_text, cells)
+        lines.append(first)
+        named = zip(headings[1:], others, strict=True)
+        lines += [Text.assemble("  ", heading, ": " if heading else "", cell) for heading, cell in named if cell]
+    if table.caption:
+        lines.append(_as_text(table.caption, style="italic"))
+    return Text("\n").join(lines)
+
+
+def _as_text(renderable: RenderableType, style: str = "") -> Text:
+    return renderable if isinstance(renderable, Text) else Text(str(renderable), style)
 
 
 def format_percent(value: Percent | None, seeds: int | None = None) -> str:

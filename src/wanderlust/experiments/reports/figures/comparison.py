@@ -12,6 +12,7 @@ from wanderlust.experiments.reports.figures.style import (
     add_legend,
     draw_curve,
     explorer_styles,
+    literal_label,
     new_figure,
     styled,
 )
@@ -43,14 +44,14 @@ def comparison_figure(title: str, curves: Mapping[str, LearningCurves], *, note:
     styles = explorer_styles(curves)
     has_threshold = any(each.solved is not None for each in curves.values())
     names = [*(["solved (% of seeds)"] if has_threshold else []), "return of the greedy policy", "states discovered"]
-    figure = new_figure(title, min(PAGE_WIDTH, 1.0 + 3.0 * len(names)), 3.4)
+    figure = new_figure(literal_label(title), min(PAGE_WIDTH, 1.0 + 3.0 * len(names)), 3.4)
     panels = dict(zip(names, figure.subplots(1, len(names), squeeze=False)[0], strict=True))
     handles: dict[str, object] = {}
     for rank, (explorer, style) in enumerate(styles.items()):
         steps = curves[explorer].steps
         for name, axes in panels.items():
             mean, interval = _mean_curve(curves[explorer], name)
-            handles[explorer] = draw_curve(axes, steps, mean, interval, style, rank, len(styles))
+            handles[literal_label(explorer)] = draw_curve(axes, steps, mean, interval, style, rank, len(styles))
     for name, axes in panels.items():
         axes.set_title(name)
         axes.set_xlabel("step")
@@ -60,7 +61,7 @@ def comparison_figure(title: str, curves: Mapping[str, LearningCurves], *, note:
     if has_threshold:
         panels[names[0]].set_ylim(-4, 104)
     panels[names[-1]].set_ylim(bottom=0)
-    add_legend(figure, handles, note)
+    add_legend(figure, handles, literal_label(note))
     return figure
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 from numpy.typing import NDArray
 
 from wanderlust.core.mdp import FloatArray
+from wanderlust.experiments.reports.tables import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,6 +141,15 @@ def shaded_styles(labels: Sequence[str]) -> dict[str, Style]:
         label: Style(to_hex(colormaps["viridis"](0.93 * i / max(len(labels) - 1, 1))), markers[i % len(markers)], "-")
         for i, label in enumerate(labels)
     }
+
+
+def literal_label(text: str) -> str:
+    """Return a label that shows a text as it is, such as a user-defined name.
+
+    Matplotlib would set text between two dollar signs as a formula, and omit labels that start with an underscore.
+    """
+    literal = printable(text).replace("$", r"\$")
+    return f" {literal}" if literal.startswith("_") else literal
 
 
 def new_figure(title: str, width: float, height: float) -> Figure:

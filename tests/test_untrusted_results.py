@@ -1,0 +1,607 @@
+"""Results of others: reading them executes no code; names are text; user code has versions; no process is left."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+import wanderlust as wl
+from wanderlust.cli.main import main
+from wanderlust.core.archives import write_archive
+from wanderlust.core.errors import BadFile, InvalidSetting, UnknownName, WanderlustError
+from wanderlust.experiments import runner
+from wanderlust.experiments import store as store_module
+from wanderlust.experiments.code_version import source_files
+from wanderlust.experiments.paper import registry
+from wanderlust.experiments.paper.recap import STUDY as RECAP
+from wanderlust.experiments.paper.registry import StudySelection
+from wanderlust.experiments.reports import claims, recap_cells, recap_tables, scorecard, scorecard_html
+from wanderlust.experiments.reports.figures.comparison import LearningCurves, comparison_figure
+from wanderlust.experiments.reports.figures.files import as_files
+from wanderlust.experiments.reports.recap_cells import Cell, Numbers, Row
+from wanderlust.experiments.reports.statistics import Percent
+from wanderlust.experiments.reports.tables import fit_to_width
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.store import Store
+from wanderlust.explorers.registry import explorer_class
+
+SOURCES = str(Path(wl.__file__).parents[1])
+ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCES, "PYTHONUTF8": "1", "COLUMNS": "150"}
+RUN = Run(world="toy", explorer="random", seed=3, settings={"budget": 200})
+LONG = "x" * 300
+HOSTILE = "a[/b] [red] $x_{$ <i>&\x1b[31m\nb"
+
+
+@pytest.fixture(scope="module")
+def result():
+    return RUN.train()
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path / "results")
+    store.prepare()
+    return store
+
+
+def wanderlust(*arguments, cwd, code=0, **environment):
+    """Run a command in a process; return its output and errors."""
+    done = subprocess.run(
+        [sys.executable, "-m", "wanderlust", *arguments],
+        cwd=cwd,
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+    text = (done.stdout + done.stderr).decode()
+    assert done.returncode == code, text
+    assert "Traceback" not in text
+    return text
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """Run a command in this process, in `tmp_path`; return its exit code and what it printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["wanderlust", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as error:
+            code = error.code or 0
+        printed = capsys.readouterr()
+        return code, printed.out + printed.err
+
+    return run
+
+
+# Reading executes no code.
+
+PAYLOAD = "from pathlib import Path\nPath(__file__).with_name('executed').touch()\n"
+PAYLOAD_RUNS = [
+    Run(world="toy", explorer="payload:X", settings={"budget": 200}),
+    Run(kind="environment", world="payload:make", explorer="random", settings={"steps": 200}),
+    Run(kind="environment", world="payload_package.sub:make", explorer="random", settings={"steps": 200}),
+    Run(
+        kind="environment",
+        world="FrozenLake-v1",
+        explorer="random",
+        settings={"steps": 200},
+        encoder_options={"key": "payload_package.sub:state_key"},
+    ),
+]
+
+
+def test_reading_results_imports_nothing(store, result, tmp_path):
+    for run in PAYLOAD_RUNS:
+        store.save(run, result, 0.0)
+    # `report` reads only the files of the runs it looks for: one of them contains another run.
+    selection = StudySelection(worlds=("toy",), explorers=("random",), seeds=1)
+    requested = RECAP.runs(selection)
+    for run, payload in zip(requested, PAYLOAD_RUNS, strict=False):
+        store.path(run).write_bytes(store.path(payload).read_bytes())
+    (store.folder / "recap").mkdir()
+    (store.folder / "recap" / "study.json").write_text(registry.to_json(RECAP, [selection]))
+    (tmp_path / "payload.py").write_text(PAYLOAD)
+    (tmp_path / "payload_package").mkdir()
+    for name in ("__init__.py", "sub.py"):
+        (tmp_path / "payload_package" / name).write_text(PAYLOAD)
+    assert f"{len(PAYLOAD_RUNS)} runs written" in wanderlust("export", "results", cwd=tmp_path)
+    assert "payload:X" in (store.folder / "runs.csv").read_text()
+    wanderlust("export", "results", "--format", "json", cwd=tmp_path)
+    exported = json.loads((store.folder / "runs.json").read_text())
+    assert {each["key"] for each in exported} == {run.key for run in PAYLOAD_RUNS}
+    assert "another key" in wanderlust("report", "results", cwd=tmp_path)
+    assert list(tmp_path.rglob("executed")) == []
+
+
+def test_a_key_is_computed_without_imports(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "key_payload").mkdir()
+    for name in ("__init__.py", "sub.py"):
+        (tmp_path / "key_payload" / name).write_text(PAYLOAD)
+    run = Run(kind="environment", world="key_payload.sub:make", explorer="key_payload.sub:X", settings={"steps": 9})
+    assert len([each for each in run.code if each]) == 2
+    assert list(tmp_path.rglob("executed")) == []
+    with pytest.raises(UnknownName, match=r"import 'key_payload\.sub' first"):
+        explorer_class("key_payload.sub:X", may_import=False)
+    assert list(tmp_path.rglob("executed")) == []
+
+
+def test_results_can_be_read_without_their_code(store, result, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        (tmp_path / "gone_code.py").write_text("x = 1\n")
+        run = Run(world="toy", explorer="gone_code:X", settings={"budget": 200})
+        assert any(run.code)
+        store.save(run, result, 0.0)
+    (tmp_path / "gone_code.py").unlink()
+    problems = []
+    (stored,) = store.load_all(problems)
+    assert (stored.run, stored.metadata["key"], problems) == (run, run.key, [])
+
+
+# Stored runs do not become stale.
+
+
+def key_of(world, **fields):
+    return Run(kind="environment", world=world, explorer="random", settings={"steps": 9}, **fields).key
+
+
+def test_keys_of_built_in_code_do_not_change():
+    run = Run(kind="environment", world="FrozenLake-v1", explorer="vv-ucb", seed=2, settings={"steps": 500})
+    assert run.key == "99d64ad4699b409f8f8bd43f"
+    assert Run(world="prison", explorer="vv-ucb").key == "e05231ab0b532aaaf4504bde"
+
+
+@pytest.mark.parametrize(
+    ("world", "edited", "changes"),
+    [
+        ("versioned:make", "versioned/__init__.py", True),
+        ("versioned:make", "versioned/physics.py", True),
+        ("versioned:make", "versioned/deep/rewards.py", True),
+        ("versioned.deep.rewards:make", "versioned/physics.py", True),
+        ("single_file:make", "single_file.py", True),
+        ("single_file:make", "beside.py", True),
+        ("single_file:make", "beside_beside.py", True),
+        ("single_file:make", "unrelated.py", False),
+        ("single_file:make", "versioned/physics.py", False),
+    ],
+)
+def test_an_edit_of_any_file_of_an_environment_gives_new_keys(world, edited, changes, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    files = {
+        "versioned/__init__.py": "from versioned.physics import make",
+        "versioned/physics.py": "def make(): ...",
+        "versioned/deep/rewards.py": "REWARD = 1",
+        "single_file.py": "def make():\n    from beside import x",
+        "beside.py": "import beside_beside as other, os",
+        "beside_beside.py": "import beside",
+        "unrelated.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    explorer = f"{world.partition(':')[0]}:Mine"
+    before, version = key_of(world), key_of(world, env_version="1")
+    before_explorer = Run(world="toy", explorer=explorer).key
+    (tmp_path / edited).write_text(files[edited] + "\n# edited\n")
+    assert (key_of(world) != before) == changes
+    assert (Run(world="toy", explorer=explorer).key != before_explorer) == changes
+    assert key_of(world, env_version="1") == version
+    assert key_of(world, env_version="2") != version
+
+
+def test_installed_modules_do_not_include_other_packages():
+    assert set(source_files("pytest")) >= {"pytest/__init__.py"}
+    assert {name.partition("/")[0] for name in source_files("pytest")} == {"pytest"}
+    assert source_files("wanderlust.envs") == source_files("there_is_no_such_module") == source_files("../x") == {}
+
+
+def test_a_run_is_not_stored_if_its_code_was_edited_meanwhile(store):
+    with pytest.raises(InvalidSetting, match="was edited during the run"):
+        runner._execute_run(RUN, ("another hash",), store, lambda: False)
+    assert list(store.load_all([])) == []
+
+
+def test_compare_uses_stored_runs_until_the_code_changes(tmp_path):
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "__init__.py").write_text("from lake.maker import make\n")
+    maker = "import gymnasium\n\ndef make():\n    return gymnasium.make('FrozenLake-v1', is_slippery=False)\n"
+    (tmp_path / "lake" / "maker.py").write_text(maker)
+    arguments = ("compare", "lake:make", "--steps", "60", "--seeds", "2", "--explorers", "random")
+    printed = wanderlust(*arguments, cwd=tmp_path)
+    assert "2 runs to execute;" in printed
+    assert "until the code of lake changes: a hash of 2 files" in printed
+    assert "0 runs to execute, 2 already stored" in wanderlust(*arguments, cwd=tmp_path)
+    (tmp_path / "lake" / "maker.py").write_text(maker + "# edited\n")
+    assert "2 runs to execute;" in wanderlust(*arguments, cwd=tmp_path)
+    versioned = (*arguments, "--env-version", "v7")
+    assert "while the environment's version is 'v7' (--env-version)" in wanderlust(*versioned, cwd=tmp_path)
+    (tmp_path / "lake" / "maker.py").write_text(maker + "# edited again\n")
+    assert "0 runs to execute, 2 already stored" in wanderlust(*versioned, cwd=tmp_path)
+
+
+# No process is left.
+
+LOGGING_LAKE = """
+import os
+from pathlib import Path
+import gymnasium
+
+def make():
+    Path(f"started-{os.getpid()}").touch()
+    return gymnasium.make("FrozenLake-v1")
+"""
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait_until(condition, seconds):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_their_parent(how, tmp_path):
+    (tmp_path / "logging_lake.py").write_text(LOGGING_LAKE)
+    arguments = ["compare", "logging_lake:make", "--steps", "100000", "--seeds", "4", "--explorers", "random"]
+    arguments += ["--jobs", "2", "--out", "results"]
+    with (tmp_path / "errors").open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "wanderlust", *arguments],
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            stdout=errors,
+            stderr=errors,
+        )
+    runs = tmp_path / "results" / "runs"
+
+    def pids():
+        return {int(file.name.partition("-")[2]) for file in tmp_path.glob("started-*")}
+
+    try:
+        wait_until(lambda: len(pids()) == 3, 120)
+        if how == signal.SIGTERM:
+            wait_until(lambda: list(runs.glob("*.npz")), 120)
+        assert process.poll() is None, "all runs were already finished"
+        process.send_signal(how)
+        code = process.wait(timeout=30)
+        wait_until(lambda: not any(map(is_running, pids())), 2)
+    finally:
+        process.kill()
+    if how == signal.SIGTERM:
+        assert code == 143
+        assert "Traceback" not in (tmp_path / "errors").read_text()
+        problems = []
+        stored = list(Store(tmp_path / "results").load_all(problems))
+        assert (len(stored) >= 1, problems) == (True, [])
+
+
+# Files of other versions and kinds stay where they are.
+
+
+def of_another_format(path, result, patch):
+    patch.setattr(store_module, "FORMAT", 2)
+    Store(path.parents[1]).save(RUN, result, 0.0)
+
+
+def of_another_kind(path, result, patch):
+    write_archive(path, {"format": 3, "explorer": "vv-ucb"}, {"q": np.zeros(3)})
+
+
+def unreadable(path, result, patch):
+    path.mkdir()
+    (path / "contents").write_text("text")
+
+
+@pytest.mark.parametrize("write", [of_another_format, of_another_kind, unreadable])
+def test_foreign_files_are_left_alone(store, result, monkeypatch, write):
+    path = store.path(RUN)
+    with monkeypatch.context() as patch:
+        write(path, result, patch)
+    before = path.read_bytes() if path.is_file() else (path / "contents").read_bytes()
+    summary = run_all([RUN], store, jobs=1)
+    assert (summary.executed, summary.failures, len(summary.problems)) == (1, [], 1)
+    assert str(path) in summary.problems[0]
+    assert {file.name for file in store.runs.iterdir()} == {path.name, f"{RUN.key}.2.npz"}
+    again = run_all([RUN], store, jobs=1)
+    assert (again.executed, again.stored, len(again.problems)) == (0, 1, 1)
+    problems = []
+    assert [each.run for each in store.load_all(problems)] == [RUN]
+    assert len(problems) == 1
+    assert (path.read_bytes() if path.is_file() else (path / "contents").read_bytes()) == before
+
+
+ADD_SELECTIONS = """
+import dataclasses, io, sys
+from pathlib import Path
+from rich.console import Console
+from wanderlust.experiments.paper.registry import StudySelection, find_study
+from wanderlust.experiments.paper.reproduce import reproduce
+from wanderlust.experiments.reports.report import Report
+
+# The study without its runs: only the selections are of interest.
+study = dataclasses.replace(find_study("memory"), runs=lambda _: [], report=lambda *_: Report([], {}))
+sys.stdin.readline()
+for i in range(20):
+    selection = StudySelection(seeds=1 + i + 100 * int(sys.argv[2]))
+    reproduce(study, selection, Path(sys.argv[1]), jobs=1, quiet=True, console=Console(file=io.StringIO()))
+"""
+
+
+def test_selections_of_concurrent_processes_are_all_kept(tmp_path):
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", ADD_SELECTIONS, str(tmp_path), str(i)], stdin=subprocess.PIPE, env=ENVIRONMENT
+        )
+        for i in range(3)
+    ]
+    for process in processes:
+        process.stdin.write(b"start\n")
+        process.stdin.close()
+    assert [process.wait(timeout=120) for process in processes] == [0, 0, 0]
+    _, selections = registry.from_json((tmp_path / "memory" / "study.json").read_text(), "here")
+    assert {each.seeds for each in selections} == {1 + i + 100 * k for i in range(20) for k in range(3)}
+
+
+# Names are text.
+
+
+@pytest.mark.parametrize("variables", [{}, {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}])
+def test_names_are_printed_as_they_are(tmp_path, variables):
+    name = "my[/b] [red]:smile: $x_{$ <i>\n日本.txt"
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text("S.T\n\nT = treasure 1\n")
+    arguments = ("--steps", "60", "--seeds", "1", "--explorers", "random", "_mine:Fading", "--out", "results")
+    (tmp_path / "_mine.py").write_text("from wanderlust.explorers.counts import Ucb1 as Fading\n")
+    names = ["my[/b] [red]:smile: $x_{$ <i>\\n", "_mine:Fading", "random"]
+    compared = wanderlust("compare", name, *arguments, "--plot", "plot.svg", cwd=tmp_path, **variables)
+    diagnosed = wanderlust("diagnose", name, *arguments, "--json", "all.json", cwd=tmp_path, **variables)
+    for printed in (compared, diagnosed):
+        assert all(each in printed for each in names), printed
+    assert (tmp_path / "plot.svg").stat().st_size > 1000
+    assert json.loads((tmp_path / "all.json").read_text())["environment"] == f"'{name}'"
+    assert "_mine:Fading" in (tmp_path / "results" / "comparison.csv").read_text()
+
+
+def test_labels_of_figures_are_literal():
+    numbers = np.arange(4.0)
+    curves = LearningCurves(steps=numbers, returns=numbers[None], states=numbers[None], solved=None)
+    names = [HOSTILE, "$x_{$", "_hidden", "$\\alpha$", "50 $"]
+    figures = []
+
+    def draw():
+        figures.append(comparison_figure(HOSTILE, dict.fromkeys(names, curves), note=HOSTILE))
+        return figures[-1]
+
+    assert set(as_files(draw)) == {"png", "svg", "pdf"}
+    (legend,) = figures[0].legends
+    labels = [text.get_text().replace("\\$", "$").strip() for text in legend.get_texts()]
+    assert labels == [HOSTILE.replace("\x1b", "\\x1b").replace("\n", "\\n"), *names[1:]]
+
+
+def hostile_row(verdict="differs"):
+    numbers = Numbers(Percent(1.0, 0.5), Percent(2.0, 0.5))
+    return Row(Cell(HOSTILE, "zero", "short", HOSTILE), 2, 2, numbers, numbers, (0.1, 0.1), None, None, verdict)
+
+
+def test_reports_escape_names():
+    claim = claims.Claim(HOSTILE, HOSTILE, "a | b", "reproduced")
+    page = scorecard_html.as_html([hostile_row()], [claim], HOSTILE)
+    assert "<i>" not in page
+    assert "&lt;i&gt;&amp;" in page
+    for text in (scorecard.as_markdown([hostile_row()], [claim], ""), recap_tables.as_markdown([hostile_row()], "")):
+        rows = [line for line in text.splitlines() if line.startswith("| ") and "a[/b]" in line]
+        assert rows
+        assert all("\x1b" not in line and "<i>" not in line for line in rows)
+    assert "a \\| b" in claims.as_markdown([claim])
+    latex = recap_tables.as_latex([hostile_row()], "")
+    assert "\\$x\\_\\{\\$ <i>\\&" in latex
+    console = Console(width=200, record=True, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    for table in recap_tables.rich_tables([hostile_row("agrees")], ""):
+        console.print(fit_to_width(table, 20), markup=False)
+    console.file.close()
+
+
+@pytest.mark.parametrize("width", [20, 60, 300])
+def test_tables_show_all_cells_in_any_width(width):
+    table = Table(title="the title", caption="the caption")
+    for heading in ("explorer", "steps to solve", "first termination", "return"):
+        table.add_column(heading, no_wrap=True)
+    table.add_row("epsilon-greedy", "123,456", ">1,000,000", "0.25 ± 0.11")
+    table.add_row("vv-ucb", "77", "88", "")
+    with open(os.devnull, "w", encoding="utf-8") as file:
+        console = Console(width=width, record=True, file=file)
+        console.print(fit_to_width(table, console.width))
+    words = console.export_text().replace("│", " ").replace("┃", " ").split()
+    texts = "the title the caption explorer epsilon-greedy vv-ucb 123,456 >1,000,000 0.25 ± 0.11 77 88"
+    missing = set(texts.split()) - set(words) - ({"explorer"} if width == 20 else set())
+    assert not missing, words
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a pseudo-terminal")
+def test_commands_print_all_cells_in_a_narrow_terminal(tmp_path):
+    import pty
+
+    ours, theirs = pty.openpty()
+    arguments = ["compare", "FrozenLake-v1", "--steps", "100", "--seeds", "1", "--explorers", "random", "vv-ucb"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wanderlust", *arguments],
+        cwd=tmp_path,
+        env={**ENVIRONMENT, "COLUMNS": "20", "TERM": "xterm"},
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(theirs)
+    printed = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        printed += part
+    os.close(ours)
+    assert process.wait(timeout=60) == 0
+    words = re.sub(r"\x1b\[[0-9;]*m", "", printed.decode()).split()
+    assert {"random", "vv-ucb", "seeds:", "states:", "return:"} <= set(words)
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (registry.from_json, '{"study": "recap", "choices": []}'),
+        (registry.from_json, '{"study": "recap", "choices": [{"worlds": 5}]}'),
+        (registry.from_json, '{"study": "recap", "choices": [{"explorers": ["a", ["b"]]}]}'),
+        (registry.from_json, '{"study": "recap", "choices": [{"quick": "yes"}]}'),
+        (registry.from_json, '{"study": ["recap"], "choices": [{}]}'),
+        (claims.from_json, '[{"place": "", "claim": "", "found": null, "verdict": "reproduced"}]'),
+        (claims.from_json, '[{"place": "", "claim": "", "found": "", "verdict": "<b>"}]'),
+        (recap_cells.from_json, '{"note": "", "cells": [5]}'),
+        (recap_cells.from_json, recap_cells.as_json([hostile_row()], "").replace('"differs"', '"<b>"')),
+        (recap_cells.from_json, recap_cells.as_json([hostile_row()], "").replace("0.5", '"0.5"x', 1)),
+        (recap_cells.from_json, recap_cells.as_json([hostile_row()], "").replace("0.5", "NaN", 1)),
+        (recap_cells.from_json, recap_cells.as_json([hostile_row()], "").replace('"ours": {', '"ours": null, "x": {')),
+    ],
+)
+def test_files_of_reports_are_checked(read, text):
+    with pytest.raises(BadFile, match="here"):
+        read(text, "here")
+
+
+def test_arrays_of_results_are_checked(store, result):
+    path = store.save(RUN, result._replace(returns=np.array(["a"] * len(result.returns))), 0.0)
+    with pytest.raises(BadFile, match="'returns' must contain numbers"):
+        store_module.read(path)
+
+
+# Bad values and paths end in one sentence.
+
+BAD_VALUES = ["abc", "", -1, 0, 10**30, 10**400, 1e300, 2.5, True, [], [1, 2], {"a": {"b": [1]}}]
+
+
+def train_error(**description):
+    with pytest.raises(WanderlustError) as caught:
+        Run.from_json(json.dumps(description)).train()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", BAD_VALUES)
+@pytest.mark.parametrize("name", ["steps", "evaluate_every", "horizon"])
+def test_bad_settings_of_a_run(name, value):
+    train_error(world="toy", explorer="random", settings={"budget": 50, name: value})
+    settings = {"steps": 50, name: value}
+    train_error(world="FrozenLake-v1", explorer="random", kind="environment", settings=settings)
+
+
+@pytest.mark.parametrize("value", ["abc", 5, {"0": 3}, {"0": [1]}, {"x": [0, 1]}, {"0": None}, {"0": [0, 10**400]}])
+def test_bad_bounds_of_a_run(value):
+    run = {"world": "MountainCar-v0", "explorer": "random", "kind": "environment", "settings": {"steps": 50}}
+    train_error(**run, encoder_options={"bins": 4, "bounds": value})
+
+
+@pytest.mark.parametrize("episodes", [0, -1, "a", 10**30, 10**13])
+def test_bad_episodes_of_a_run(episodes):
+    train_error(world="FrozenLake-v1", explorer="random", kind="environment", settings={"steps": 9}, episodes=episodes)
+
+
+def test_descriptions_that_no_file_can_contain():
+    for text in ('{"world":"\\ud800","explorer":"random"}', '{"world":"toy","explorer":"\\udc00:X"}'):
+        with pytest.raises(InvalidSetting, match="Unicode"):
+            Run.from_json(text)
+    nested = "[" * 5000 + "]" * 5000
+    with pytest.raises(InvalidSetting):
+        Run.from_json('{"world":"toy","explorer":"random","settings":{"budget":' + nested + "}}")
+
+
+COMPARE = ("compare", "FrozenLake-v1", "--steps", 60, "--seeds", 1, "--explorers", "random")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", RUN.json, "--out", LONG),
+        ("run", RUN.json, "--out", "/proc/nothing"),
+        ("run", RUN.json, "--out", "file"),
+        ("run", '{"world":"toy","explorer":"random","settings":{"evaluate_every":"x"}}'),
+        ("export", LONG),
+        ("export", "file"),
+        ("export", "results", "--to", LONG),
+        ("export", "results", "--to", "/dev/full"),
+        ("export", "results", "--to", "missing/runs.parquet", "--format", "parquet"),
+        ("report", LONG),
+        ("report", "file"),
+        ("reproduce", "gamma-w", "--quick", "--out", LONG),
+        ("reproduce", "gamma-w", "--quick", "--out", "file"),
+        (*COMPARE, "--out", LONG),
+        (*COMPARE, "--plot", f"{LONG}.png"),
+        (*COMPARE, "--plot", "file/plot.png"),
+        ("compare", f"{LONG}.txt"),
+        ("diagnose", *COMPARE[1:], "--json", LONG),
+        ("diagnose", *COMPARE[1:], "--json", "/dev/full"),
+    ],
+)
+def test_paths_that_cannot_be_used(arguments, command, store, tmp_path, result):
+    if "/dev/full" in arguments and not Path("/dev/full").is_char_device():
+        pytest.skip("there is no /dev/full")
+    store.save(RUN, result, 0.0)
+    (tmp_path / "file").write_text("text")
+    code, printed = command(*arguments)
+    assert code == 2, printed
+    assert printed.splitlines()[-1].startswith("wanderlust: ")
+    assert "Traceback" not in printed
+    assert (tmp_path / "file").read_text() == "text"
+
+
+def test_paths_with_spaces_and_other_scripts(command, tmp_path):
+    folder = tmp_path / "a b ü" / "日本 (1)"
+    assert command("run", RUN.json, "--out", folder)[0] == 0
+    assert command("export", folder, "--format", "parquet", "--to", tmp_path / "ü $x [red].parquet")[0] == 0
+    code, printed = command(*COMPARE, "--out", folder, "--plot", folder / "[b].png")
+    assert (code, str(folder) in printed) == (0, True)
+    assert (folder / "[b].png").exists()
+
+
+EXPORT_TO_A_FULL_DISK = """
+import resource, signal, sys
+from wanderlust.cli.main import main
+import pyarrow.parquet
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+sys.argv = ["wanderlust", "export", "results", "--format", "parquet", "--to", "before.parquet"]
+main()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the size of files as Linux does")
+def test_a_failed_export_keeps_the_file_that_was_there(store, result, tmp_path):
+    store.save(RUN, result, 0.0)
+    (tmp_path / "before.parquet").write_text("before")
+    arguments = [sys.executable, "-c", EXPORT_TO_A_FULL_DISK]
+    done = subprocess.run(arguments, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert (done.returncode, "cannot be written" in done.stderr) == (2, True), done.stderr
+    assert (tmp_path / "before.parquet").read_text() == "before"
