@@ -18,6 +18,7 @@ from wanderlust.cli.diagnose import diagnose
 from wanderlust.cli.explain import explain
 from wanderlust.cli.explorers import explorers
 from wanderlust.cli.export import export
+from wanderlust.cli.interrupts import exit_code
 from wanderlust.cli.report import report
 from wanderlust.cli.reproduce import reproduce
 from wanderlust.cli.run import run
@@ -45,9 +46,9 @@ def main() -> None:
     except WanderlustError as error:
         print(f"wanderlust: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("wanderlust: interrupted.", file=sys.stderr)
-        sys.exit(130)
+    except KeyboardInterrupt as interrupt:
+        print(f"wanderlust: {str(interrupt) or 'interrupted.'}", file=sys.stderr)
+        sys.exit(exit_code(interrupt))
     except BrokenPipeError:
         # The reader of the output, such as `head`, has closed the pipe; discard what is not flushed yet.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

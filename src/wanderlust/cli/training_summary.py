@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,15 +23,10 @@ class TrainingStatistics(Callback):
     """Records the first positive reward, the first termination, the number of episodes and the time penalty."""
 
     def __init__(self) -> None:
-        self.loop: TrainingLoop | None = None
         self.episodes = 0
         self.first_reward: int | None = None
         self.first_termination: int | None = None
         self.time_penalty = TimePenalty()
-
-    def on_start(self, loop: TrainingLoop) -> None:
-        """Store the loop, to save it after an error."""
-        self.loop = loop
 
     def on_step(self, loop: TrainingLoop) -> None:
         """Record the first positive reward and the first termination."""
@@ -45,7 +41,7 @@ class TrainingStatistics(Callback):
         self.time_penalty = loop.time_penalty or self.time_penalty
 
 
-def print_summary(agent: Agent, statistics: TrainingStatistics, options: TrainOptions) -> None:
+def print_summary(agent: Agent, statistics: TrainingStatistics, options: TrainOptions, *, saved: Path | None) -> None:
     """Evaluate the greedy policy and print the summary."""
     env = agent.env
     low, high = agent.reward_range
@@ -60,8 +56,8 @@ def print_summary(agent: Agent, statistics: TrainingStatistics, options: TrainOp
         print(f"penalty    {statistics.time_penalty.describe()}")
     episodes = f"mean of {len(returns)} episodes{spread}" if len(returns) > 1 else "in one episode"
     print(f"greedy     return {returns.mean():.6g}, {episodes}")
-    if options.save is not None:
-        print(f"saved      {options.save}; continue with --resume, inspect with `wanderlust explain`")
+    if saved is not None:
+        print(f"saved      {saved}; continue with --resume, inspect with `wanderlust explain`")
     for label, path in (("log", options.log), ("events", options.tensorboard)):
         if path is not None:
             print(f"{label:<10} {path}")
