@@ -11,7 +11,8 @@ from wanderlust.core.errors import BadFile, InvalidSetting
 
 def checked_path(name: str, value: Any) -> Path:
     """Return `value` as a path, or raise `InvalidSetting`."""
-    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str) or not os.fspath(value):
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str) or not text or "\0" in text:
         raise InvalidSetting(f"{name} must be the path of a file, got {value!r}.")
     return Path(value)
 
@@ -21,7 +22,7 @@ def check_writable(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         is_folder = path.is_dir()
-    except (OSError, ValueError) as error:  # A path with a null character is a ValueError.
+    except OSError as error:
         raise cannot_write(path, error) from error
     if is_folder:
         raise BadFile(f"{path}: cannot be written (it is a folder); choose another path.")
@@ -29,7 +30,6 @@ def check_writable(path: Path) -> None:
         raise BadFile(f"{path}: cannot be written (permission denied); choose another path.")
 
 
-def cannot_write(path: Path, error: Exception) -> BadFile:
+def cannot_write(path: Path, error: OSError) -> BadFile:
     """Return the error for a file that cannot be written."""
-    reason = error.strerror if isinstance(error, OSError) else None
-    return BadFile(f"{path}: cannot be written ({reason or error}); choose another path.")
+    return BadFile(f"{path}: cannot be written ({error.strerror or error}); choose another path.")
