@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -97,9 +99,9 @@ class CsvLog(Callback):
             if earlier:
                 with atomic_write(self.path.resolve()) as file:
                     file.write(_as_csv([COLUMNS, *earlier]))
-            self._file = io.FileIO(self.path, "a" if earlier else "w")
-            if not earlier:
-                self._write(_as_csv([COLUMNS]))
+            else:
+                self.path.write_bytes(_as_csv([COLUMNS]))
+            self._file = io.FileIO(self.path, "a")
         except OSError as error:
             raise cannot_write(self.path, error) from error
 
@@ -107,14 +109,11 @@ class CsvLog(Callback):
         """Write the episode's row."""
         evaluation = loop.metrics.get("evaluation", "")
         row = [loop.step, loop.episode, loop.episode_return, loop.episode_steps, loop.agent.discovered, evaluation]
+        self._append(_as_csv([row]))
         self._episode = loop.episode
-        try:
-            self._write(_as_csv([row]))
-        except OSError as error:
-            raise cannot_write(self.path, error) from error
 
     def on_end(self, loop: TrainingLoop) -> None:
-        """Write a row that is still missing, because another callback failed after the episode, and close the file."""
+        """Write a row that is still missing because something failed after the episode, and close the file."""
         if self._file is None:
             return
         try:
@@ -124,10 +123,17 @@ class CsvLog(Callback):
             self._file.close()
             self._file = None
 
-    def _write(self, contents: bytes) -> None:
+    def _append(self, row: bytes) -> None:
+        """Write a whole row or, if the disk is full, nothing."""
         assert self._file is not None
-        while contents:
-            contents = contents[self._file.write(contents) :]
+        size = os.fstat(self._file.fileno()).st_size
+        try:
+            while row:
+                row = row[self._file.write(row) :]
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.truncate(size)
+            raise cannot_write(self.path, error) from error
 
     def _rows_until(self, loop: TrainingLoop) -> list[list[str]]:
         """Return the rows of this training up to the current step."""
