@@ -91,22 +91,26 @@ def test_command_interrupted_at_random_moments(server, whole, explorer, number, 
         folder = tmp_path / str(i)
         folder.mkdir()
         process = server.start_command(folder, *words)
-        time.sleep(moments.uniform(0.1, 0.95) * duration)
+        time.sleep(moments.uniform(0.2, 1.0) * duration)
         send(process, number)
         code, message = server.wait(process), (folder / "err.txt").read_text()
         assert "Traceback" not in message
+        files = list(folder.glob("*.npz"))
+        for path in files:
+            assert_resumable(path, whole(explorer))
         if code == 0:
             continue
-        assert code == 128 + number
-        assert message.startswith("wanderlust: interrupted.")
-        if "Nothing was saved" in message:
-            assert not list(folder.glob("*.npz"))
+        if "is saved in" not in message:  # Before the first step.
+            assert code in (128 + number, -number)
+            assert not files
             continue
-        path = re.search(r"is saved in (\S+); continue with --resume \S+: wanderlust train", message)[1]
-        assert path == ("agent.npz" if save else f"{LAKE}-unfinished.npz")
-        assert_resumable(folder / path, whole(explorer))
+        assert code == 128 + number
+        expected = "agent.npz" if save else f"{LAKE}-unfinished.npz"
+        assert [path.name for path in files] == [expected]
+        start = "wanderlust: interrupted. The agent trained so far is saved in"
+        assert message.startswith(f"{start} {expected}; continue with --resume {expected}: wanderlust train {LAKE} ")
         saved += 1
-    assert saved >= 3
+    assert saved >= 2
 
 
 SCRIPT = """
