@@ -18,7 +18,7 @@ import pytest
 
 import wanderlust as wl
 from process_server import ProcessServer, send
-from wanderlust.core.errors import BadFile, WanderlustError
+from wanderlust.core.errors import WanderlustError
 from wanderlust.training.interruption import SIGNALS
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -466,63 +466,6 @@ def rows(path):
         return list(csv.reader(file))
 
 
-def test_log_of_another_training_is_not_overwritten(tmp_path):
-    log, path = tmp_path / "log.csv", tmp_path / "a.npz"
-    wl.learn(LAKE, steps=300, seed=1, callbacks=[wl.CsvLog(log)], save=path, quiet=True)
-    before = log.read_bytes()
-    with pytest.raises(BadFile, match=r"log.csv: the log of another .*CsvLog\(.*overwrite=True\).*--overwrite-log"):
-        wl.learn(LAKE, steps=300, seed=2, callbacks=[wl.CsvLog(log)], quiet=True)
-    wl.learn(LAKE, steps=100, seed=2, save=tmp_path / "b.npz", quiet=True)
-    with pytest.raises(BadFile, match="the log of another training"):
-        wl.learn(LAKE, resume=tmp_path / "b.npz", steps=300, callbacks=[wl.CsvLog(log)], quiet=True)
-    assert log.read_bytes() == before
-    wl.learn(LAKE, resume=path, steps=300, callbacks=[wl.CsvLog(log)], quiet=True)
-    assert log.read_bytes() == before
-    wl.learn(LAKE, steps=300, seed=2, callbacks=[wl.CsvLog(log, overwrite=True)], quiet=True)
-    assert log.read_bytes() != before
-    log.write_text("step,episode,return,length,states,evaluation\r\n1,one,0,1,1,\r\n")
-    with pytest.raises(BadFile, match="not a file written by CsvLog"):
-        wl.learn(LAKE, steps=300, callbacks=[wl.CsvLog(log, overwrite=True)], quiet=True)
-
-
-@pytest.mark.parametrize("cut", range(1, 60, 7))
-def test_part_of_a_row_is_removed(cut, tmp_path):
-    """Also if the part looks like a row: 0.5 may be the beginning of 0.53."""
-    log, path = tmp_path / "log.csv", tmp_path / "a.npz"
-    def callbacks():
-        return [wl.EvaluateEvery(100), wl.CsvLog(log)]
-
-    wl.learn(LAKE, steps=200, callbacks=callbacks(), save=path, quiet=True)
-    wl.learn(LAKE, resume=path, steps=400, callbacks=callbacks(), quiet=True)
-    expected = log.read_bytes()
-    log.write_bytes(expected[:-cut])
-    wl.learn(LAKE, resume=path, steps=400, callbacks=callbacks(), quiet=True)
-    assert log.read_bytes() == expected
-
-
-@pytest.mark.parametrize("left", [b"", b"step,epi"])
-def test_log_without_rows_is_started_again(left, tmp_path):
-    log = tmp_path / "log.csv"
-    log.write_bytes(left)
-    wl.learn(LAKE, steps=100, callbacks=[wl.CsvLog(log)], quiet=True)
-    assert len(rows(log)) > 2
-
-
-def test_row_is_written_although_another_callback_fails(tmp_path):
-    class Fails(wl.Callback):
-        def on_step(self, loop):
-            if loop.episode == 5:
-                raise ZeroDivisionError
-
-    log, path = tmp_path / "log.csv", tmp_path / "a.npz"
-    with pytest.raises(ZeroDivisionError):
-        wl.learn(LAKE, steps=400, callbacks=[Fails(), wl.CsvLog(log)], save=path, quiet=True)
-    assert len(rows(log)) == 6
-    wl.learn(LAKE, resume=path, steps=400, callbacks=[wl.CsvLog(log)], quiet=True)
-    wl.learn(LAKE, steps=400, callbacks=[wl.CsvLog(tmp_path / "whole.csv")], quiet=True)
-    assert rows(log) == rows(tmp_path / "whole.csv")
-
-
 def test_log_on_a_full_disk(server, tmp_path):
     """A limit of the file size has the same effect. The agent is saved, and no row is lost."""
     code = f"""
@@ -540,10 +483,3 @@ wl.learn({LAKE!r}, steps=400, callbacks=[NoLimit(), wl.CsvLog("log.csv")], save=
     wl.learn(LAKE, resume=tmp_path / "a.npz", steps=400, callbacks=[wl.CsvLog(log)], quiet=True)
     wl.learn(LAKE, steps=400, callbacks=[wl.CsvLog(tmp_path / "whole.csv")], quiet=True)
     assert rows(log) == rows(tmp_path / "whole.csv")
-
-
-def test_checkpoint_can_be_used_twice(tmp_path):
-    checkpoint = wl.Checkpoint(tmp_path / "a.npz")
-    for seed in (1, 2):
-        wl.learn(LAKE, steps=50, seed=seed, callbacks=[checkpoint], quiet=True)
-        assert wl.Agent.load(tmp_path / "a.npz").seed == seed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +12,7 @@ from tyro.conf import arg
 
 from wanderlust.cli.arguments import DEFAULT_EXPLORER, Quiet, Settings, read_settings
 from wanderlust.cli.environment_options import EnvironmentArgument, EnvironmentOptions
-from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer
+from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, WanderlustError, check_integer
 
 if TYPE_CHECKING:
     from wanderlust.cli.training_file import TrainingFile
@@ -112,7 +114,8 @@ def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions,
     )
     print_summary(agent, statistics, options, saved=file.saved_path)
     if options.video is not None:
-        frames = record_video(agent, environment, options.video, seed=options.seed or 0)
+        with _video_errors(environment):
+            frames = record_video(agent, environment, options.video, seed=options.seed or 0)
         print(f"video      {options.video}, {frames:,} frames of one episode")
     call_environment(env, env.close, lambda: "close")
 
@@ -126,7 +129,8 @@ def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None
     if options.checkpoint_every is not None:
         check_integer("checkpoint_every", options.checkpoint_every, low=1)
     if options.video is not None:
-        check_video(environment, options.video)
+        with _video_errors(environment):
+            check_video(environment, options.video)
     if options.resume is not None and not options.resume.exists():
         raise BadFile(f"{options.resume}: there is no such file to resume from.")
     for file in (options.save, options.log):
@@ -134,6 +138,18 @@ def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None
             check_writable(file)
     if options.tensorboard is not None:
         check_folder_writable(options.tensorboard)
+
+
+@contextlib.contextmanager
+def _video_errors(environment: EnvironmentOptions) -> Iterator[None]:
+    """Raise exceptions of the environment, while a video is recorded, as `EnvironmentFailed`."""
+    try:
+        yield
+    except WanderlustError:
+        raise
+    except Exception as error:
+        name = environment.environment
+        raise EnvironmentFailed(f"{name} failed in --video with {type(error).__name__}: {error}.") from error
 
 
 def _loggers(options: TrainOptions) -> list[Callback]:

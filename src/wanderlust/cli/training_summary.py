@@ -12,7 +12,7 @@ from wanderlust.agents.agent import Agent
 from wanderlust.experiments.environment_run import evaluation_env
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.evaluation import evaluate
-from wanderlust.training.loop import TrainingLoop
+from wanderlust.training.loop import TrainingLoop, call_environment
 from wanderlust.training.time_penalty import TimePenalty
 
 if TYPE_CHECKING:
@@ -45,9 +45,8 @@ def print_summary(agent: Agent, statistics: TrainingStatistics, options: TrainOp
     """Evaluate the greedy policy and print the summary."""
     env = agent.env
     low, high = agent.reward_range
-    eval_env = evaluation_env(env)
+    eval_env = call_environment(env, lambda: evaluation_env(env), lambda: "its copy for evaluation")
     returns = evaluate(agent, eval_env, episodes=options.episodes)
-    eval_env.close()
     spread = f", from {returns.min():.6g} to {returns.max():.6g}" if np.ptp(returns) else ""
     print(f"trained    {env.name} with {agent.explorer}, {agent.steps:,} steps, {statistics.episodes:,} episodes")
     print(f"states     {agent.discovered:,} acted in, {env.n_states:,} encountered (with terminal states)")
@@ -62,6 +61,7 @@ def print_summary(agent: Agent, statistics: TrainingStatistics, options: TrainOp
         if path is not None:
             print(f"{label:<10} {path}")
     sys.stdout.flush()
+    call_environment(env, eval_env.close, lambda: "close after evaluation")
 
 
 def _first_events(statistics: TrainingStatistics, *, resumed: bool) -> str:
