@@ -8,8 +8,6 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-from wanderlust.training.interruption import SIGNALS
-
 
 class Interrupted(KeyboardInterrupt):
     """A command that was ended by a signal; the message says what was saved."""
@@ -32,6 +30,8 @@ def exit_code(interrupt: KeyboardInterrupt) -> int:
 @contextlib.contextmanager
 def termination_interrupts() -> Iterator[None]:
     """Let SIGTERM and SIGHUP raise `Interrupted`, unless the process ignores or handles them."""
+    from wanderlust.training.interruption import SIGNALS
+
     is_main_thread = threading.current_thread() is threading.main_thread()
     replaced = [n for n in SIGNALS if is_main_thread and signal.getsignal(n) == signal.SIG_DFL]
     for number in replaced:
