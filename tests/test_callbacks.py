@@ -12,7 +12,8 @@ from rich.console import Console
 import wanderlust as wl
 from wanderlust.core.errors import BadFile, InvalidSetting, MissingPackage
 
-FROZEN_LAKE = {"id": "FrozenLake-v1", "is_slippery": False}
+LAKE = "FrozenLake-v1"
+FROZEN_LAKE = {"id": LAKE, "is_slippery": False}
 
 
 def frozen_lake():
@@ -140,6 +141,9 @@ def test_stop_when_solved_needs_a_threshold():
         lambda: wl.EvaluateEvery(5, episodes=0),
         lambda: wl.StopWhenSolved("high"),
         lambda: wl.Checkpoint("x.npz", every=0),
+        lambda: wl.Checkpoint(3),
+        lambda: wl.CsvLog(None),
+        lambda: wl.CsvLog("x.csv", overwrite="yes"),
     ],
 )
 def test_invalid_options(make):
@@ -179,6 +183,74 @@ def test_csv_log_continues_from_the_checkpoint(tmp_path):
     with pytest.raises(BadFile, match="will not be overwritten"):
         wl.learn(frozen_lake(), steps=600, resume=checkpoint, callbacks=[wl.CsvLog(parts)], quiet=True)
     assert parts.read_text() == "my notes\n"
+
+
+def test_log_of_another_training_is_not_overwritten(tmp_path):
+    log, path = tmp_path / "log.csv", tmp_path / "a.npz"
+    wl.learn(LAKE, steps=300, seed=1, callbacks=[wl.CsvLog(log)], save=path, quiet=True)
+    before = log.read_bytes()
+    with pytest.raises(BadFile, match=r"log.csv: the log of another .*CsvLog\(.*overwrite=True\).*--overwrite-log"):
+        wl.learn(LAKE, steps=300, seed=2, callbacks=[wl.CsvLog(log)], quiet=True)
+    wl.learn(LAKE, steps=100, seed=2, save=tmp_path / "b.npz", quiet=True)
+    with pytest.raises(BadFile, match="the log of another training"):
+        wl.learn(LAKE, resume=tmp_path / "b.npz", steps=300, callbacks=[wl.CsvLog(log)], quiet=True)
+    assert log.read_bytes() == before
+    wl.learn(LAKE, resume=path, steps=300, callbacks=[wl.CsvLog(log)], quiet=True)
+    assert log.read_bytes() == before
+    wl.learn(LAKE, steps=300, seed=2, callbacks=[wl.CsvLog(log, overwrite=True)], quiet=True)
+    assert log.read_bytes() != before
+    log.write_text("step,episode,return,length,states,evaluation\r\n1,one,0,1,1,\r\n")
+    with pytest.raises(BadFile, match="not a file written by CsvLog"):
+        wl.learn(LAKE, steps=300, callbacks=[wl.CsvLog(log, overwrite=True)], quiet=True)
+
+
+@pytest.mark.parametrize("cut", range(1, 20))
+def test_part_of_a_row_is_removed(cut, tmp_path):
+    """Also if the part looks like a row: 0.2 may be the beginning of 0.25."""
+    log, path = tmp_path / "log.csv", tmp_path / "a.npz"
+
+    def callbacks():
+        return [wl.EvaluateEvery(50, episodes=16), wl.CsvLog(log)]
+
+    wl.learn(LAKE, steps=200, callbacks=callbacks(), save=path, quiet=True)
+    killed = log.read_bytes()[:-cut]
+    wl.learn(LAKE, resume=path, steps=400, callbacks=callbacks(), quiet=True)
+    expected = rows(log)
+    log.write_bytes(killed)
+    n_complete = killed.count(b"\n")
+    wl.learn(LAKE, resume=path, steps=400, callbacks=callbacks(), quiet=True)
+    assert [row for row in expected if row not in rows(log)] == expected[n_complete : n_complete + 1]
+    assert [row for row in rows(log) if row not in expected] == []
+
+
+@pytest.mark.parametrize("left", [b"", b"step,epi"])
+def test_log_without_rows_is_started_again(left, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_bytes(left)
+    wl.learn(LAKE, steps=100, callbacks=[wl.CsvLog(log)], quiet=True)
+    assert len(rows(log)) > 2
+
+
+def test_row_is_written_although_another_callback_fails(tmp_path):
+    class Fails(wl.Callback):
+        def on_step(self, loop):
+            if loop.episode == 5:
+                raise ZeroDivisionError
+
+    log, path = tmp_path / "log.csv", tmp_path / "a.npz"
+    with pytest.raises(ZeroDivisionError):
+        wl.learn(LAKE, steps=400, callbacks=[Fails(), wl.CsvLog(log)], save=path, quiet=True)
+    assert len(rows(log)) == 6
+    wl.learn(LAKE, resume=path, steps=400, callbacks=[wl.CsvLog(log)], quiet=True)
+    wl.learn(LAKE, steps=400, callbacks=[wl.CsvLog(tmp_path / "whole.csv")], quiet=True)
+    assert rows(log) == rows(tmp_path / "whole.csv")
+
+
+def test_checkpoint_can_be_used_twice(tmp_path):
+    checkpoint = wl.Checkpoint(tmp_path / "a.npz")
+    for seed in (1, 2):
+        wl.learn(LAKE, steps=50, seed=seed, callbacks=[checkpoint], quiet=True)
+        assert wl.Agent.load(tmp_path / "a.npz").seed == seed
 
 
 def test_progress_is_printed_as_lines_without_a_terminal():

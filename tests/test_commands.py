@@ -25,6 +25,8 @@ from wanderlust.experiments.store import Store
 
 FROZENLAKE = ("FrozenLake-v1", "--env", "is_slippery=false")
 MODULE = '''
+from pathlib import Path
+
 import gymnasium as gym
 
 def make_env(slippery=False, **options):
@@ -67,6 +69,52 @@ def fails_later():
             return super().step(action)
 
     return FailsLater(make_env())
+
+def fails_in_evaluation():
+    """An environment whose copies fail."""
+    class FailsInEvaluation(gym.Wrapper):
+        is_copy = False
+
+        def __deepcopy__(self, memo):
+            other = FailsInEvaluation(make_env())
+            other.is_copy = True
+            return other
+
+        def step(self, action):
+            if self.is_copy:
+                raise RuntimeError("evaluation failed")
+            return super().step(action)
+
+    return FailsInEvaluation(make_env())
+
+def fails_in_close():
+    class FailsInClose(gym.Wrapper):
+        def close(self):
+            raise RuntimeError("close failed")
+
+    return FailsInClose(make_env())
+
+def blocks_file():
+    """An environment that creates a folder in place of the agent's file."""
+    class BlocksFile(gym.Wrapper):
+        def step(self, action):
+            Path("a.npz").mkdir(exist_ok=True)
+            return super().step(action)
+
+    return BlocksFile(make_env())
+
+RESETS = [0]
+
+def fails_in_video(fail_at, **options):
+    """An environment that fails in one of the resets of rendering environments."""
+    class FailsInVideo(gym.Wrapper):
+        def reset(self, **options):
+            RESETS[0] += self.render_mode is not None
+            if RESETS[0] == fail_at:
+                raise RuntimeError("no video")
+            return super().reset(**options)
+
+    return FailsInVideo(make_env(**options))
 
 def number():
     return 3
@@ -413,9 +461,73 @@ def test_after_a_failure_the_agent_is_saved(run_cli):
     assert "--resume my_envs-fails_later-unfinished.npz" in error
     assert wl.Agent.load("my_envs-fails_later-unfinished.npz").steps == 10
     assert "my_envs-fails_later-unfinished-2.npz" in run_cli("train", "my_envs:fails_later", "--quiet")[2]
+    assert "npz: wanderlust train my_envs:fails_later --steps 20000 --resume my_envs-fails_later-unfini" in error
     code, _, error = run_cli("train", "my_envs:fails_later", "--key", "my_envs:odd", "--quiet")
     assert code == 2
     assert "could not be saved: state keys of type Fraction cannot be saved" in error
+
+
+def test_after_a_failure_in_the_evaluation_the_agent_is_saved(run_cli):
+    code, _, error = run_cli("train", "my_envs:fails_in_evaluation", "--steps", 50, "--quiet")
+    assert code == 2
+    assert "failed in step 1 of evaluation episode 1 (after 50 training steps) with RuntimeError: evaluation" in error
+    assert "The agent trained so far is saved in my_envs-fails_in_evaluation-unfinished.npz" in error
+    assert wl.Agent.load("my_envs-fails_in_evaluation-unfinished.npz").steps == 50
+    code, output, error = run_cli("train", "my_envs:fails_in_close", "--steps", 50, "--quiet", "--save", "a.npz")
+    assert code == 2
+    assert "saved      a.npz" in output
+    assert "failed in close after evaluation with RuntimeError: close failed" in error
+
+
+def test_agent_is_saved_elsewhere_if_its_file_cannot_be_written(run_cli, here):
+    code, _, error = run_cli("train", "my_envs:blocks_file", "--steps", 50, "--quiet", "--save", "a.npz")
+    assert code == 2
+    assert "a.npz: the agent cannot be saved there (Is a directory)" in error
+    assert "The agent trained so far is saved in my_envs-blocks_file-unfinished.npz" in error
+    assert wl.Agent.load("my_envs-blocks_file-unfinished.npz").steps == 50
+    assert run_cli("train", "my_envs:blocks_file", "--steps", 50, "--quiet", "--save", "a.npz")[0] == 2
+    assert sorted(path.name for path in here.glob("*.npz")) == ["a.npz", "my_envs-blocks_file-unfinished.npz"]
+
+
+@pytest.mark.parametrize("fail_at", [1, 2])
+def test_failure_of_the_environment_in_the_video(fail_at, run_cli, here):
+    """Before the training, and after it."""
+    words = ("--env", f"fail_at={fail_at}", "--steps", 50, "--quiet", "--video", "run.gif")
+    code, _, error = run_cli("train", "my_envs:fails_in_video", *words)
+    assert code == 2
+    assert "my_envs:fails_in_video failed in --video with RuntimeError: no video" in error
+    assert len(list(here.glob("*unfinished.npz"))) == (fail_at > 1)
+
+
+def test_checkpoints_at_an_interval(run_cli, here):
+    words = ("train", *FROZENLAKE, "--steps", 120, "--quiet", "--checkpoint-every", 50)
+    code, output, _ = run_cli(*words)
+    assert code == 0
+    assert "saved      FrozenLake-v1-unfinished.npz" in output
+    assert wl.Agent.load("FrozenLake-v1-unfinished.npz").steps == 120
+    assert "FrozenLake-v1-unfinished-2.npz" in run_cli(*words)[1]
+    assert run_cli(*words, "--save", "a.npz")[0] == 0
+    assert sorted(path.name for path in here.glob("*.npz")) == [
+        "FrozenLake-v1-unfinished-2.npz",
+        "FrozenLake-v1-unfinished.npz",
+        "a.npz",
+    ]
+    code, output, _ = run_cli("train", "--help")
+    assert "--checkpoint-every N" in output
+    assert "--overwrite-log" in output
+
+
+def test_log_of_another_training_is_not_overwritten(run_cli, here):
+    words = ("train", *FROZENLAKE, "--steps", 120, "--quiet", "--log", "log.csv")
+    assert run_cli(*words)[0] == 0
+    before = (here / "log.csv").read_bytes()
+    code, _, error = run_cli(*words, "--seed", 1)
+    assert code == 2
+    assert "log.csv: the log of another training, so it will not be overwritten" in error
+    assert "--overwrite-log" in error
+    assert (here / "log.csv").read_bytes() == before
+    assert run_cli(*words, "--seed", 1, "--overwrite-log")[0] == 0
+    assert (here / "log.csv").read_bytes() != before
 
 
 @pytest.mark.parametrize(
@@ -453,6 +565,8 @@ def test_after_a_failure_the_agent_is_saved(run_cli):
         ("train FrozenLake-v1 --env render_mode=ansi --video run.gif", "render_mode='rgb_array'"),
         ("train FrozenLake-v1 --save my_envs.py/a.npz", "cannot be written"),
         ("train FrozenLake-v1 --log my_envs.py/log.csv", "cannot be written"),
+        ("train FrozenLake-v1 --log my_envs.py", "not a file written by CsvLog"),
+        ("train FrozenLake-v1 --checkpoint-every 0", "checkpoint_every must be"),
         ("compare prison --plot curves.jpg", ".png, .svg, .pdf"),
         ("compare prison --explorers", "at least one explorer"),
         ("compare prison --explorers my_envs:Mine", "unknown explorer 'my_envs:Mine'"),

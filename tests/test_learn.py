@@ -11,6 +11,7 @@ from gymnasium import spaces
 import wanderlust as wl
 from wanderlust.checks import run_agent
 from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidObservation, InvalidSetting
+from wanderlust.core.mdp import TabularMDP
 from wanderlust.training.adaptive import SWEEPS
 
 
@@ -19,13 +20,28 @@ class Corridor(gym.Env):
 
     observation_space, action_space = spaces.Discrete(11), spaces.Discrete(2)
 
-    def __init__(self, goal_reward=1.0, step_reward=0.0, slip=0.0, fail_at=None, outside_at=None, reward_at=None):
+    def __init__(
+        self,
+        goal_reward=1.0,
+        step_reward=0.0,
+        slip=0.0,
+        fail_at=None,
+        outside_at=None,
+        reward_at=None,
+        flag_at=None,
+        fail_at_reset=None,
+    ):
         self.goal_reward, self.step_reward, self.slip = goal_reward, step_reward, slip
-        self.fail_at, self.outside_at, self.reward_at = fail_at, outside_at, dict(reward_at or {})
-        self.count = 0
+        self.fail_at, self.outside_at, self.fail_at_reset = fail_at, outside_at, fail_at_reset
+        self.reward_at, self.flag_at = dict(reward_at or {}), dict(flag_at or {})
+        self.count = self.resets = 0
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
+        self.resets += 1
+        self.np_random.random()
+        if self.resets == self.fail_at_reset:
+            raise RuntimeError("cannot reset")
         self.cell, self.length = 0, 0
         return 0, {}
 
@@ -40,7 +56,8 @@ class Corridor(gym.Env):
         terminated = self.cell == 10
         reward = self.reward_at.get(self.count, self.goal_reward if terminated else self.step_reward)
         observation = 99 if self.count == self.outside_at else self.cell
-        return observation, reward, terminated, not terminated and self.length == 40, {}
+        truncated = not terminated and self.length == 40
+        return observation, reward, self.flag_at.get(self.count, terminated), truncated, {}
 
 
 def identical(one, other):
@@ -289,6 +306,14 @@ def test_settings_of_the_checkpoint_cannot_be_changed(given, tmp_path):
         ({"reward_at": {30: np.nan}}, InvalidObservation, "reward nan"),
         ({"reward_at": {30: np.inf}}, InvalidObservation, "reward inf"),
         ({"reward_at": {30: "much"}}, InvalidObservation, "reward 'much'"),
+        ({"reward_at": {30: "1.5"}}, InvalidObservation, "reward '1.5'"),
+        ({"reward_at": {30: None}}, InvalidObservation, "reward None"),
+        ({"reward_at": {30: 1e308}}, InvalidObservation, r"reward 1e\+308 .* from -1e\+100 to 1e\+100"),
+        ({"reward_at": {30: -1.1e100}}, InvalidObservation, r"reward -1.1e\+100"),
+        ({"reward_at": {30: 10**400}}, InvalidObservation, "reward 1000"),
+        ({"reward_at": {30: np.zeros(2)}}, InvalidObservation, r"reward array\(\[0., 0.\]\)"),
+        ({"flag_at": {30: 1}}, InvalidSetting, "terminated must be True or False, got 1"),
+        ({"flag_at": {30: None}}, InvalidSetting, "terminated must be True or False, got None"),
         ({"outside_at": 30}, InvalidObservation, "observation 99"),
     ],
 )
@@ -301,6 +326,86 @@ def test_training_so_far_is_saved_when_an_environment_fails(injected, kind, mess
     assert wl.Agent.load(tmp_path / "a.npz").steps == 29
     repaired = wl.learn(Corridor(), resume=tmp_path / "a.npz", steps=100, quiet=True)
     assert repaired.steps == 100
+    assert identical(repaired, wl.learn(Corridor(), steps=100, quiet=True))
+
+
+@pytest.mark.parametrize("explorer", ["vv-ucb", "epsilon-greedy", "bootstrapped", "thompson"])
+@pytest.mark.parametrize("failure", [{"fail_at": 61}, {"fail_at_reset": 3}, {"reward_at": {61: np.nan}}])
+def test_a_failure_of_the_environment_changes_nothing(failure, explorer, tmp_path):
+    """Resumed in a repaired environment, training is identical to training that never failed."""
+    with pytest.raises(wl.WanderlustError) as caught:
+        wl.learn(Corridor(slip=0.2, **failure), explorer, steps=300, save=tmp_path / "a.npz", quiet=True)
+    assert caught.value.agent.steps > 0
+    resumed = wl.learn(Corridor(slip=0.2), resume=tmp_path / "a.npz", steps=300, quiet=True)
+    assert identical(resumed, wl.learn(Corridor(slip=0.2), explorer, steps=300, quiet=True))
+
+
+def test_failure_in_the_first_reset_saves_nothing(tmp_path):
+    with pytest.raises(EnvironmentFailed, match=r"Corridor failed in reset of episode 1 .*RuntimeError: cannot reset"):
+        wl.learn(Corridor(fail_at_reset=1), steps=10, save=tmp_path / "a.npz", quiet=True)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        ({"fail_at": 3}, r"Corridor failed in step 3 of evaluation episode 1 \(after 50 training steps\) with Runt"),
+        ({"fail_at_reset": 2}, r"Corridor failed in reset of evaluation episode 2 \(after 50 training steps\) with"),
+        ({"reward_at": {2: None}}, r"Corridor in step 2 of evaluation episode 1 .*: the reward None is not valid"),
+    ],
+)
+def test_failure_during_evaluation(failure, message, tmp_path):
+    evaluation = wl.EvaluateEvery(50, episodes=3, env=Corridor(**failure))
+    with pytest.raises(wl.WanderlustError, match=message) as caught:
+        wl.learn(Corridor(), steps=100, callbacks=[evaluation], save=tmp_path / "a.npz", quiet=True)
+    assert caught.value.agent.steps == wl.Agent.load(tmp_path / "a.npz").steps == 50
+    if isinstance(caught.value, EnvironmentFailed):
+        assert isinstance(caught.value.__cause__, RuntimeError)
+    resumed = wl.learn(Corridor(), resume=tmp_path / "a.npz", steps=100, quiet=True)
+    assert identical(resumed, wl.learn(Corridor(), steps=100, quiet=True))
+
+
+class CannotBeCopied(Corridor):
+    """Raises in its deep copy."""
+
+    def __deepcopy__(self, memo):
+        raise RuntimeError("no copy")
+
+
+def test_failure_of_the_copy_for_evaluation():
+    with pytest.raises(wl.WanderlustError, match="no copy"):
+        wl.learn(CannotBeCopied(), steps=100, callbacks=[wl.EvaluateEvery(10)], quiet=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*could not be restored")
+def test_failure_while_resuming(tmp_path):
+    wl.learn(Corridor(), steps=25, save=tmp_path / "a.npz", quiet=True)
+    before = (tmp_path / "a.npz").read_bytes()
+
+    class Broken(Corridor):
+        def step(self, action):
+            raise RuntimeError("motor overheated")
+
+    Broken.__name__ = "Corridor"
+    with pytest.raises(EnvironmentFailed, match=r"Corridor failed .*RuntimeError: motor overheated") as caught:
+        wl.learn(Broken(), resume=tmp_path / "a.npz", steps=100, quiet=True)
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    assert (tmp_path / "a.npz").read_bytes() == before
+
+
+@pytest.mark.parametrize("reward", [np.array(2.0), np.array([2.0]), np.float32(2.0), 2, Fraction(2), np.int8(2)])
+def test_rewards_may_be_any_kind_of_number(reward):
+    expected = wl.learn(Corridor(goal_reward=2.0), steps=100, quiet=True)
+    assert identical(wl.learn(Corridor(goal_reward=reward), steps=100, quiet=True), expected)
+
+
+@pytest.mark.parametrize("explorer", wl.explorer_names())
+def test_the_largest_rewards_do_not_overflow(explorer):
+    with np.errstate(all="raise", under="ignore"):
+        largest = {step: (-1) ** step * 1e100 for step in range(1, 301)}
+        agent = wl.learn(Corridor(slip=0.3, reward_at=largest), explorer, steps=300, quiet=True)
+    assert agent.reward_range == (-1e100, 1e100)
+    assert all(np.isfinite(table).all() for table in agent.tables.values())
 
 
 def test_keys_that_cannot_be_saved_fail_at_the_first_step(tmp_path):
@@ -328,7 +433,28 @@ def test_environment_error_has_its_cause():
         ({"sweeps": 2, "replay": "none"}, "full memory"),
         ({"kapa": 1}, "Did you mean 'kappa'"),
         ({"seed": -1}, "seed"),
+        ({"seed": "one"}, "seed must be"),
         ({"callbacks": [print]}, "callbacks must be"),
+        ({"callbacks": [wl.ProgressBar]}, "callbacks must be a list of instances of wanderlust.Callback, got <class"),
+        ({"callbacks": 3}, "callbacks must be a list of instances of wanderlust.Callback, got 3"),
+        ({"callbacks": None}, "callbacks must be a list"),
+        ({"callbacks": wl.ProgressBar()}, "callbacks must be a list"),
+        ({"save": 3}, "save must be the path of a file, got 3"),
+        ({"save": ""}, "save must be the path of a file, got ''"),
+        ({"save": b"a.npz"}, "save must be the path of a file, got b'a.npz'"),
+        ({"save": "."}, "it is a folder"),
+        ({"save": "/dev/null/a.npz"}, "/dev/null/a.npz: cannot be written"),
+        ({"save": "a\0b"}, "save must be the path of a file"),
+        ({"resume": []}, r"resume must be the path of a file, got \[\]"),
+        ({"resume": 3.5}, "resume must be the path of a file"),
+        ({"resume": "."}, "not an agent that wanderlust saved"),
+        ({"quiet": "yes"}, "quiet must be"),
+        ({"adapt": 2}, "adapt must be"),
+        ({"reward_range": (0, 1e101)}, "a reward of reward_range must be in"),
+        ({"reward_range": 5}, "reward_range must be two numbers"),
+        ({"explorer": 3}, "explorer"),
+        ({"env": None}, "gymnasium.Env or the name of one, got NoneType"),
+        ({"env": Corridor}, "gymnasium.Env or the name of one"),
         ({"reward_range": (1, 0)}, "reward_range"),
         ({"env": "FrozenLak-v1"}, "Did you mean 'FrozenLake-v1'"),
         ({"env": "Pendulum-v1"}, "bins=20"),
@@ -338,6 +464,46 @@ def test_environment_error_has_its_cause():
 def test_invalid_arguments(given, words):
     with pytest.raises(wl.WanderlustError, match=words):
         wl.learn(**{"env": Corridor(), "steps": 10, **given})
+
+
+# --- Many actions --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_actions", "dtype"), [(32_768, np.int16), (40_000, np.int32)])
+def test_many_actions(n_actions, dtype):
+    """Actions above 32,767 do not fit into int16."""
+    shape, last = (2, n_actions, 1), n_actions - 1
+    reward = np.zeros(shape)
+    reward[:, last] = 1.0
+    next_state = np.zeros(shape, np.int32)
+    next_state[:, last] = 1
+    mdp = TabularMDP(np.ones(shape), next_state, reward, np.zeros(shape, bool), np.array([1.0, 0.0]))
+    names = tuple(map(str, range(n_actions)))
+    world = wl.World(name="many", mdp=mdp, defaults=wl.make_world("toy").defaults, action_names=names, r_max=1.0)
+    record = wl.train(world, "ucb1", steps=200, keep_trajectory=True)
+    assert record.actions.dtype == dtype
+    agent, actions = run_agent(world, "ucb1", seed=0, steps=200)
+    assert actions.dtype == dtype
+    assert np.array_equal(actions, record.actions)
+    assert actions.min() >= 0
+    assert actions.max() > 0.95 * n_actions
+    counts = np.zeros_like(record.visits)
+    np.add.at(counts, (record.states, record.actions), 1)
+    assert np.array_equal(counts, record.visits)
+    assert np.array_equal(agent.visits, record.visits)
+
+
+def test_agent_with_many_actions_can_be_saved(tmp_path):
+    agent = wl.Agent("epsilon-greedy", n_actions=40_000, n_states=2, reward_range=(0, 1))
+    for step in range(40):
+        action = agent.act(step % 2)
+        agent.observe(step % 2, action, float(action > 39_000), (step + 1) % 2, terminated=False)
+    agent.observe(0, 39_999, 1.0, 1, terminated=False)
+    agent.save(tmp_path / "a.npz")
+    loaded = wl.Agent.load(tmp_path / "a.npz")
+    assert agent.greedy_action(0) == loaded.greedy_action(0) > 32_767
+    assert agent.visits[0, 39_999] == loaded.visits[0, 39_999] >= 1
+    assert [agent.act(1) for _ in range(5)] == [loaded.act(1) for _ in range(5)]
 
 
 def test_evaluate_needs_an_environment_for_other_agents():

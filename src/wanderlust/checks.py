@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from wanderlust.agents.agent import Agent
+from wanderlust.agents.fused import action_dtype
 from wanderlust.agents.presets import resolve
 from wanderlust.agents.session import train
 from wanderlust.agents.settings import Replay, make_spec
@@ -195,7 +196,7 @@ def run_agent(
     agent = Agent.for_world(world, explorer, seed=seed, **changes)
     steps = agent.settings.run_length
     simulator = agent.simulate(world)
-    state, t, actions = simulator.reset(), 0, np.zeros(steps, np.int16)
+    state, t, actions = simulator.reset(), 0, np.zeros(steps, action_dtype(world.n_actions))
     for i in range(steps):
         action = agent.act(state)
         if not 0 <= action < world.n_actions:

@@ -64,7 +64,7 @@ class RunState(NamedTuple):
     greedy: NDArray[np.uint64]
     """[evaluation, state]: the greedy actions as bits, in stochastic worlds."""
     first_visit: NDArray[np.int64]
-    actions: NDArray[np.int16]
+    actions: NDArray[np.signedinteger[Any]]
     states: NDArray[np.int32]
     horizon: int
     evaluation_horizon: int
@@ -150,6 +150,11 @@ def run_until(hooks: Hooks, learner: LearnerState, spec: TableSpec, run: RunStat
     return DONE
 
 
+def action_dtype(n_actions: int) -> type[np.int16] | type[np.int32]:
+    """Return the type in which the actions of a trajectory are stored: int16, or int32 if there are too many."""
+    return np.int16 if n_actions - 1 <= np.iinfo(np.int16).max else np.int32
+
+
 def new_run(mdp: TabularMDP, settings: Settings, keep_trajectory: bool) -> RunState:
     """Return the state of a run that has not begun."""
     n_evaluations = settings.run_length // settings.evaluate_every
@@ -178,7 +183,7 @@ def new_run(mdp: TabularMDP, settings: Settings, keep_trajectory: bool) -> RunSt
         discovered=np.zeros(n_evaluations, np.int64),
         greedy=np.zeros((n_evaluations if stochastic else 0, mdp.n_states), np.uint64),
         first_visit=np.full(mdp.n_states, -1, np.int64),
-        actions=np.zeros(kept, np.int16),
+        actions=np.zeros(kept, action_dtype(mdp.n_actions)),
         states=np.zeros(kept, np.int32),
         horizon=settings.horizon,
         evaluation_horizon=settings.rollout_length,

@@ -52,7 +52,7 @@ class Record:
     policy_at: NDArray[np.int64]
     """[evaluation]: the index of the policy that was evaluated."""
     states: NDArray[np.int32]
-    actions: NDArray[np.int16]
+    actions: NDArray[np.signedinteger[Any]]
     """The state and the action of every step, with `keep_trajectory=True`."""
 
 

@@ -21,6 +21,7 @@ from wanderlust.cli.evaluate import evaluate
 from wanderlust.cli.explain import explain
 from wanderlust.cli.explorers import explorers
 from wanderlust.cli.export import export
+from wanderlust.cli.interrupts import exit_code
 from wanderlust.cli.report import report
 from wanderlust.cli.reproduce import reproduce
 from wanderlust.cli.run import run
@@ -60,9 +61,9 @@ def main() -> None:
     except WanderlustError as error:
         print(f"wanderlust: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("wanderlust: interrupted.", file=sys.stderr)
-        sys.exit(130)
+    except KeyboardInterrupt as interrupt:
+        print(f"wanderlust: {str(interrupt) or 'interrupted.'}", file=sys.stderr)
+        sys.exit(exit_code(interrupt))
     except BrokenPipeError:
         # The reader of the output, such as `head`, has closed the pipe.
         _discard_output()

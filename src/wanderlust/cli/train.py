@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,11 +12,12 @@ from tyro.conf import arg
 
 from wanderlust.cli.arguments import DEFAULT_EXPLORER, Quiet, Settings, read_settings
 from wanderlust.cli.environment_options import EnvironmentArgument, EnvironmentOptions
-from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer
+from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, WanderlustError, check_integer
 
 if TYPE_CHECKING:
+    from wanderlust.cli.training_file import TrainingFile
+    from wanderlust.envs.tabular import Tabular
     from wanderlust.training.callbacks import Callback
-    from wanderlust.training.loop import TrainingLoop
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,26 @@ class TrainOptions:
     seed: Annotated[int | None, arg(metavar="N", help="Random seed; 0 if not given.")] = None
     settings: Settings = ()
     episodes: Annotated[int, arg(metavar="N", help="Episodes of the final evaluation of the greedy policy.")] = 20
-    save: Annotated[Path | None, arg(metavar="FILE", help="Save the agent to this file.")] = None
+    save: Annotated[
+        Path | None,
+        arg(metavar="FILE", help="Save the agent to this file, also after Ctrl-C, SIGTERM or an error."),
+    ] = None
+    checkpoint_every: Annotated[
+        int | None,
+        arg(
+            metavar="N",
+            help="Save every N steps as well, so that a crash loses at most N steps. Without --save, to a new file "
+            "ENVIRONMENT-unfinished.npz; the agent is also saved there if training ends early.",
+        ),
+    ] = None
     resume: Annotated[
         Path | None, arg(metavar="FILE", help="Continue from a file of --save, exactly as without interruption.")
     ] = None
-    log: Annotated[Path | None, arg(metavar="FILE", help="Write one line per episode to this CSV file.")] = None
+    log: Annotated[
+        Path | None,
+        arg(metavar="FILE", help="Write one line per episode to this CSV file; with --resume, continue the file."),
+    ] = None
+    overwrite_log: Annotated[bool, arg(help="Let --log replace the file of another training.")] = False
     tensorboard: Annotated[Path | None, arg(metavar="FOLDER", help="Write TensorBoard events to this folder.")] = None
     video: Annotated[
         Path | None, arg(metavar="FILE", help="Record an episode of the greedy policy as .gif or .mp4.")
@@ -54,32 +71,53 @@ def train(options: Annotated[TrainOptions, arg(name="")], environment: Environme
 
     Example: wanderlust train MiniGrid-DoorKey-6x6-v0 --key hash --reset-seed 0 --explorer vv-count
     """
+    from wanderlust.cli.interrupts import Interrupted, signal_number, termination_interrupts
+    from wanderlust.cli.training_file import TrainingFile
+
+    with termination_interrupts():
+        _check_files(environment, options)
+        env = environment.make()
+        file = TrainingFile(environment, options)
+        try:
+            _train(env, environment, options, file)
+        except WanderlustError as error:
+            raise type(error)(f"{error}{file.save_unfinished()}") from error
+        except KeyboardInterrupt as interrupt:
+            saved = file.save_unfinished() or " Nothing was saved, since no step was completed."
+            raise Interrupted(signal_number(interrupt), f"interrupted.{saved}") from interrupt
+        except BrokenPipeError:  # The reader of the output has finished; that is no error after the training.
+            if not file.is_complete:
+                file.save_unfinished()
+            raise
+        except Exception as error:
+            error.add_note(file.save_unfinished())
+            raise
+
+
+def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions, file: TrainingFile) -> None:
+    """Train, print the summary and record the video."""
     from wanderlust.cli.training_summary import TrainingStatistics, print_summary
     from wanderlust.cli.video import record_video
     from wanderlust.training.learn import learn
+    from wanderlust.training.loop import call_environment
 
-    _check_files(environment, options)
-    env = environment.make()
     statistics = TrainingStatistics()
-    try:
-        agent = learn(
-            env,
-            _explorer(options),
-            steps=options.steps,
-            seed=options.seed,
-            callbacks=[statistics, *_loggers(options)],
-            resume=options.resume,
-            save=options.save,
-            quiet=True,
-            **_settings(options),
-        )
-    except WanderlustError as error:
-        raise type(error)(f"{error}{_save_unfinished(statistics.loop, environment, options)}") from error
-    print_summary(agent, statistics, options)
+    agent = learn(
+        env,
+        _explorer(options),
+        steps=options.steps,
+        seed=options.seed,
+        callbacks=[statistics, *_loggers(options), file],
+        resume=options.resume,
+        quiet=True,
+        **_settings(options),
+    )
+    print_summary(agent, statistics, options, saved=file.saved_path)
     if options.video is not None:
-        frames = record_video(agent, environment, options.video, seed=options.seed or 0)
+        with _video_errors(environment):
+            frames = record_video(agent, environment, options.video, seed=options.seed or 0)
         print(f"video      {options.video}, {frames:,} frames of one episode")
-    env.close()
+    call_environment(env, env.close, lambda: "close")
 
 
 def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None:
@@ -88,8 +126,11 @@ def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None
     from wanderlust.cli.video import check_video
 
     check_integer("episodes", options.episodes, low=1)
+    if options.checkpoint_every is not None:
+        check_integer("checkpoint_every", options.checkpoint_every, low=1)
     if options.video is not None:
-        check_video(environment, options.video)
+        with _video_errors(environment):
+            check_video(environment, options.video)
     if options.resume is not None and not options.resume.exists():
         raise BadFile(f"{options.resume}: there is no such file to resume from.")
     for file in (options.save, options.log):
@@ -99,6 +140,18 @@ def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None
         check_folder_writable(options.tensorboard)
 
 
+@contextlib.contextmanager
+def _video_errors(environment: EnvironmentOptions) -> Iterator[None]:
+    """Raise exceptions of the environment, while a video is recorded, as `EnvironmentFailed`."""
+    try:
+        yield
+    except WanderlustError:
+        raise
+    except Exception as error:
+        name = environment.environment
+        raise EnvironmentFailed(f"{name} failed in --video with {type(error).__name__}: {error}.") from error
+
+
 def _loggers(options: TrainOptions) -> list[Callback]:
     from rich.console import Console
 
@@ -106,7 +159,7 @@ def _loggers(options: TrainOptions) -> list[Callback]:
 
     callbacks: list[Callback] = [] if options.quiet else [ProgressBar(Console(stderr=True))]
     if options.log is not None:
-        callbacks.append(CsvLog(options.log))
+        callbacks.append(CsvLog(options.log, overwrite=options.overwrite_log))
     if options.tensorboard is not None:
         callbacks.append(TensorBoard(options.tensorboard))
     return callbacks
@@ -138,21 +191,3 @@ def _settings(options: TrainOptions) -> dict[str, Any]:
         return {}
     explorer = options.explorer or DEFAULT_EXPLORER
     return read_settings(options.settings, [explorer])[explorer]
-
-
-def _save_unfinished(loop: TrainingLoop | None, environment: EnvironmentOptions, options: TrainOptions) -> str:
-    """Save the agent after an error, even without --save; return a sentence that says where."""
-    if loop is None or loop.step == 0:
-        return ""
-    path = options.save or _unused_path(f"{environment.file_name}-unfinished")
-    try:
-        loop.save(path)
-    except WanderlustError as error:
-        return f" The agent trained so far could not be saved: {error}"
-    return f" The agent trained so far is saved in {path}; continue with --resume {path}."
-
-
-def _unused_path(name: str) -> Path:
-    """Return `name`.npz, or `name`-2.npz and so on if that file exists."""
-    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-    return next(path for candidate in names if not (path := Path(f"{candidate}.npz")).exists())

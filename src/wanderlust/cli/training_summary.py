@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from wanderlust.agents.agent import Agent
 from wanderlust.experiments.environment_run import evaluation_env
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.evaluation import evaluate
-from wanderlust.training.loop import TrainingLoop
+from wanderlust.training.loop import TrainingLoop, call_environment
 from wanderlust.training.time_penalty import TimePenalty
 
 if TYPE_CHECKING:
@@ -22,15 +23,10 @@ class TrainingStatistics(Callback):
     """Records the first positive reward, the first termination, the number of episodes and the time penalty."""
 
     def __init__(self) -> None:
-        self.loop: TrainingLoop | None = None
         self.episodes = 0
         self.first_reward: int | None = None
         self.first_termination: int | None = None
         self.time_penalty = TimePenalty()
-
-    def on_start(self, loop: TrainingLoop) -> None:
-        """Store the loop, to save it after an error."""
-        self.loop = loop
 
     def on_step(self, loop: TrainingLoop) -> None:
         """Record the first positive reward and the first termination."""
@@ -45,13 +41,12 @@ class TrainingStatistics(Callback):
         self.time_penalty = loop.time_penalty or self.time_penalty
 
 
-def print_summary(agent: Agent, statistics: TrainingStatistics, options: TrainOptions) -> None:
+def print_summary(agent: Agent, statistics: TrainingStatistics, options: TrainOptions, *, saved: Path | None) -> None:
     """Evaluate the greedy policy and print the summary."""
     env = agent.env
     low, high = agent.reward_range
-    eval_env = evaluation_env(env)
+    eval_env = call_environment(env, lambda: evaluation_env(env), lambda: "its copy for evaluation")
     returns = evaluate(agent, eval_env, episodes=options.episodes)
-    eval_env.close()
     spread = f", from {returns.min():.6g} to {returns.max():.6g}" if np.ptp(returns) else ""
     print(f"trained    {env.name} with {agent.explorer}, {agent.steps:,} steps, {statistics.episodes:,} episodes")
     known = "encountered (with terminal states)" if env.fixed_n_states is None else "in the observation space"
@@ -61,12 +56,13 @@ def print_summary(agent: Agent, statistics: TrainingStatistics, options: TrainOp
         print(f"penalty    {statistics.time_penalty.describe()}")
     episodes = f"mean of {len(returns)} episodes{spread}" if len(returns) > 1 else "in one episode"
     print(f"greedy     return {returns.mean():.6g}, {episodes}")
-    if options.save is not None:
-        print(f"saved      {options.save}; continue with --resume, inspect with `wanderlust explain`")
+    if saved is not None:
+        print(f"saved      {saved}; continue with --resume, inspect with `wanderlust explain`")
     for label, path in (("log", options.log), ("events", options.tensorboard)):
         if path is not None:
             print(f"{label:<10} {path}")
     sys.stdout.flush()
+    call_environment(env, eval_env.close, lambda: "close after evaluation")
 
 
 def _first_events(statistics: TrainingStatistics, *, resumed: bool) -> str:

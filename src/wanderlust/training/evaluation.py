@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from wanderlust.envs.make import make_environment
 from wanderlust.envs.saved import remake_environment
 from wanderlust.envs.tabular import Tabular, tabular
 from wanderlust.training.callbacks import Callback
-from wanderlust.training.loop import TrainingLoop
+from wanderlust.training.loop import TrainingLoop, call_environment, checked_reward
 
 MAX_EPISODE_STEPS = 10_000
 
@@ -31,12 +32,7 @@ def evaluate(
     random = np.random.default_rng(check_integer("seed", seed, low=0))
     returns = np.zeros(check_integer("episodes", episodes, low=1))
     for i in range(len(returns)):
-        state, _ = env.reset(seed=seed if i == 0 else None)
-        for _ in range(MAX_EPISODE_STEPS):
-            state, reward, terminated, truncated, _ = env.step(_greedy_action(agent, state, random))
-            returns[i] += float(reward)
-            if terminated or truncated:
-                break
+        returns[i] = _episode_return(agent, env, i + 1, seed if i == 0 else None, random)
     return returns
 
 
@@ -61,6 +57,25 @@ def _encoded(env: Env[Any, Any], agent: Agent) -> Tabular:
     encoded = Tabular(env, encoding=agent.encoding, reset_seed=saved.get("reset_seed"))
     encoded.adds_new_states = False
     return encoded
+
+
+def _episode_return(agent: Agent, env: Tabular, episode: int, seed: int | None, random: np.random.Generator) -> float:
+    """Return the undiscounted return of one episode."""
+    where = f"of evaluation episode {episode} (after {agent.steps:,} training steps)"
+    total = 0.0
+    state, _ = call_environment(env, lambda: env.reset(seed=seed), lambda: f"reset {where}")
+    for step in range(1, MAX_EPISODE_STEPS + 1):
+        take_step = partial(_transition, env, _greedy_action(agent, state, random))
+        state, reward, is_over = call_environment(env, take_step, partial("step {} {}".format, step, where))
+        total += reward
+        if is_over:
+            break
+    return total
+
+
+def _transition(env: Tabular, action: int) -> tuple[int, float, bool]:
+    state, reward, terminated, truncated, _ = env.step(action)
+    return state, checked_reward(reward), bool(terminated or truncated)
 
 
 def _greedy_action(agent: Agent, state: int, random: np.random.Generator) -> int:
@@ -94,7 +109,7 @@ class EvaluateEvery(Callback):
 
     def on_start(self, loop: TrainingLoop) -> None:
         """Create the evaluation environment, a copy of the training environment."""
-        self._env = loop.env.copy(self._user_env)
+        self._env = call_environment(loop.env, lambda: loop.env.copy(self._user_env), lambda: "its copy for evaluation")
 
     def on_step(self, loop: TrainingLoop) -> bool | None:
         """Evaluate every `every` steps."""
@@ -109,7 +124,7 @@ class EvaluateEvery(Callback):
     def on_end(self, loop: TrainingLoop) -> None:
         """Close the evaluation environment."""
         if self._env is not None and self._user_env is None:
-            self._env.close()
+            call_environment(self._env, self._env.close, lambda: "close after evaluation")
 
     def on_evaluation(self, evaluation: Evaluation) -> bool | None:
         """Called after every evaluation; return False to stop training."""

@@ -15,14 +15,23 @@ from gymnasium import Env
 
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import MAX_STEPS
-from wanderlust.core.errors import InvalidSetting, WanderlustError, check_flag, check_integer
+from wanderlust.core.errors import (
+    EnvironmentFailed,
+    InvalidSetting,
+    WanderlustError,
+    check_flag,
+    check_integer,
+    check_number,
+)
 from wanderlust.envs.saved import saved_environment
 from wanderlust.envs.tabular import Tabular, tabular
 from wanderlust.training import checkpoints
 from wanderlust.training.adaptive import adapted_options, builtin_world, may_be_deterministic, settings_for
 from wanderlust.training.callbacks import Callback, Checkpoint
 from wanderlust.training.idle_actions import IdleActions
-from wanderlust.training.loop import TrainingLoop
+from wanderlust.training.interruption import DeferredSignals
+from wanderlust.training.loop import MAX_REWARD, TrainingLoop
+from wanderlust.training.paths import checked_path
 from wanderlust.training.time_penalty import TimePenalty
 
 NO_REWARDS = (0.0, 0.0)
@@ -57,33 +66,66 @@ def learn(
 
     `resume` continues from a file written by `Checkpoint` or `save` exactly as if training had not been interrupted:
     settings, explorer and seed are those of the file, and `steps` includes the steps before. `save` writes such a file
-    at the end. An error during training has the agent trained so far as `error.agent`.
+    at the end, also after an error. An error during training has the agent trained so far as `error.agent`.
+
+    Ctrl-C raises `KeyboardInterrupt` after the current step, a second Ctrl-C at once. Rewards are numbers from -1e100
+    to 1e100.
     """
     steps = check_integer("steps", steps, low=1, high=MAX_STEPS)
-    all_callbacks = [*callbacks, *([] if save is None else [Checkpoint(save)])]
-    for callback in all_callbacks:
-        if not isinstance(callback, Callback):
-            raise InvalidSetting(f"callbacks must be instances of wanderlust.Callback, got {callback!r}.")
+    adapt, quiet = check_flag("adapt", adapt), check_flag("quiet", quiet)
+    all_callbacks = _checked_callbacks(callbacks)
+    if save is not None:
+        all_callbacks.append(Checkpoint(checked_path("save", save)))
     tabular_env = env if isinstance(env, Tabular) else tabular(env)
     if resume is None:
-        loop = _new_loop(tabular_env, explorer, steps, seed, reward_range, check_flag("adapt", adapt), changes)
+        loop = _new_loop(tabular_env, explorer, steps, seed, reward_range, adapt, changes)
         first_seed: int | None = loop.agent.seed
     else:
         _reject_with_resume({"seed": seed, "reward_range": reward_range, **changes})
-        loop = checkpoints.load(tabular_env, Path(resume), _class_with_resume(explorer, resume), steps=steps)
+        loop = _resumed_loop(tabular_env, checked_path("resume", resume), explorer, steps)
         first_seed = None
     loop.agent.env, loop.agent.encoding = tabular_env, tabular_env.encoding
     loop.agent.environment = saved_environment(tabular_env)
     try:
         _run(loop, all_callbacks, first_seed)
-    except WanderlustError as error:
-        error.agent = loop.agent
-        error.add_note("The agent trained so far is the attribute `agent` of this error.")
+    except BaseException as error:
+        _add_agent(error, loop)
         raise
     if not quiet:
         for sentence in _notices(loop):
             print(f"wanderlust: {sentence}", file=sys.stderr)
     return loop.agent
+
+
+def _checked_callbacks(callbacks: Any) -> list[Callback]:
+    listed = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
+    wrong = [callback for callback in listed if not isinstance(callback, Callback)]
+    if wrong or not isinstance(callbacks, Iterable):
+        got = wrong[0] if wrong else callbacks
+        raise InvalidSetting(f"callbacks must be a list of instances of wanderlust.Callback, got {got!r}.")
+    return listed
+
+
+def _add_agent(error: BaseException, loop: TrainingLoop) -> None:
+    """Give an error the agent trained so far."""
+    error.agent = loop.agent  # type: ignore[attr-defined]
+    error.add_note("The agent trained so far is the attribute `agent` of this error.")
+    if not loop.between_steps:
+        error.add_note(
+            "It was interrupted while it learned from a step, so that it could not be saved for resuming; earlier "
+            "checkpoints are unchanged."
+        )
+
+
+def _resumed_loop(env: Tabular, path: Path, explorer: str | type | None, steps: int) -> TrainingLoop:
+    try:
+        return checkpoints.load(env, path, _class_with_resume(explorer, path), steps=steps)
+    except WanderlustError:
+        raise
+    except Exception as error:
+        raise EnvironmentFailed(
+            f"{env.name} failed while the episode of {path} was replayed with {type(error).__name__}: {error}."
+        ) from error
 
 
 def _new_loop(
@@ -97,6 +139,8 @@ def _new_loop(
 ) -> TrainingLoop:
     explorer = "vv-ucb" if explorer is None else explorer
     settings, options = settings_for(env, explorer, steps, changes)
+    for reward in settings.problem(env.n_actions, NO_REWARDS if reward_range is None else reward_range).reward_range:
+        check_number("a reward of reward_range", reward, low=-MAX_REWARD, high=MAX_REWARD)
     agent = Agent(
         explorer,
         n_actions=env.n_actions,
@@ -119,26 +163,32 @@ def _new_loop(
 def _run(loop: TrainingLoop, callbacks: list[Callback], seed: int | None) -> None:
     """Train until the last step or until a callback stops it; `on_end` is called in any case."""
     started: list[Callback] = []
-    try:
-        for callback in callbacks:
-            started.append(callback)
-            callback.on_start(loop)
-        on_step = [callback.on_step for callback in callbacks if _overrides(callback, "on_step")]
-        on_episode_end = [c.on_episode_end for c in callbacks if _overrides(c, "on_episode_end")]
-        while loop.step < loop.steps:
-            if loop.episode_over:
-                loop.begin_episode(seed)
-                seed = None
-            loop.take_step()
-            proceed = _call(on_step, loop)
-            if loop.episode_over:
-                proceed = _call(on_episode_end, loop) and proceed
-            if not proceed:
-                break
-    finally:
-        with contextlib.ExitStack() as stack:  # Calls all of them, also after one that raises, last added first.
-            for callback in reversed(started):
-                stack.callback(callback.on_end, loop)
+    with DeferredSignals() as signals:
+        try:
+            for callback in callbacks:
+                started.append(callback)
+                callback.on_start(loop)
+            _take_steps(loop, callbacks, seed, signals)
+        finally:
+            with contextlib.ExitStack() as stack:  # Calls all of them, also after one that raises, last added first.
+                for callback in reversed(started):
+                    stack.callback(callback.on_end, loop)
+
+
+def _take_steps(loop: TrainingLoop, callbacks: list[Callback], seed: int | None, signals: DeferredSignals) -> None:
+    on_step = [callback.on_step for callback in callbacks if _overrides(callback, "on_step")]
+    on_episode_end = [c.on_episode_end for c in callbacks if _overrides(c, "on_episode_end")]
+    while loop.step < loop.steps:
+        if loop.episode_over:
+            loop.begin_episode(seed)
+            seed = None
+        loop.take_step()
+        proceed = _call(on_step, loop)
+        if loop.episode_over:
+            proceed = _call(on_episode_end, loop) and proceed
+        if not proceed:
+            break
+        signals.deliver()
 
 
 def _call(methods: Sequence[Callable[[TrainingLoop], bool | None]], loop: TrainingLoop) -> bool:
@@ -152,7 +202,7 @@ def _overrides(callback: Callback, name: str) -> bool:
     return getattr(type(callback), name) is not getattr(Callback, name)
 
 
-def _class_with_resume(explorer: str | type | None, path: str | Path) -> type | None:
+def _class_with_resume(explorer: str | type | None, path: Path) -> type | None:
     if isinstance(explorer, str):
         raise InvalidSetting(
             f"resume={str(path)!r} uses the explorer of that file; remove {explorer!r} (only a user-defined explorer "

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,11 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from wanderlust.core.errors import BadFile, MissingPackage
+from wanderlust.core.archives import atomic_write
+from wanderlust.core.errors import BadFile, MissingPackage, check_flag
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.loop import TrainingLoop
+from wanderlust.training.paths import cannot_write, check_writable, checked_path
 
 LINES_WITHOUT_TERMINAL = 10
 COLUMNS = ("step", "episode", "return", "length", "states", "evaluation")
@@ -72,42 +77,122 @@ def _summary(loop: TrainingLoop) -> str:
 
 
 class CsvLog(Callback):
-    """Writes a row for every episode: step, episode, return, length, discovered states, latest evaluation."""
+    """Writes a row for every episode: step, episode, return, length, discovered states, latest evaluation.
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self._file: io.TextIOWrapper | None = None
-        self._writer: Any = None
+    Rows are written at once, so that none is lost if the process is killed. If training is resumed, the log continues
+    after the checkpoint's step. The log of another training is not overwritten unless `overwrite` is True.
+    """
+
+    def __init__(self, path: str | Path, *, overwrite: bool = False) -> None:
+        self.path = checked_path("path", path)
+        self.overwrite = check_flag("overwrite", overwrite)
+        self._file: io.FileIO | None = None
+        self._episode = 0
+        """The latest episode that has a row."""
 
     def on_start(self, loop: TrainingLoop) -> None:
         """Open the file; if training is resumed, keep the rows up to the checkpoint."""
-        earlier = self._rows_until(loop.step) if loop.step > 0 and self.path.exists() else []
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self.path.open("w", newline="", encoding="utf-8")
-        self._writer = csv.writer(self._file)
-        self._writer.writerows([COLUMNS, *earlier])
+        check_writable(self.path)
+        earlier = self._rows_until(loop)
+        self._episode = loop.episode
+        try:
+            if earlier:
+                with atomic_write(self.path.resolve()) as file:
+                    file.write(_as_csv([COLUMNS, *earlier]))
+            else:
+                self.path.write_bytes(_as_csv([COLUMNS]))
+            self._file = io.FileIO(self.path, "a")
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
 
     def on_episode_end(self, loop: TrainingLoop) -> None:
         """Write the episode's row."""
-        assert self._file is not None
         evaluation = loop.metrics.get("evaluation", "")
-        row = [loop.step, loop.episode, loop.episode_return, loop.episode_steps, loop.agent.discovered]
-        self._writer.writerow([*row, evaluation])
-        self._file.flush()
+        row = [loop.step, loop.episode, loop.episode_return, loop.episode_steps, loop.agent.discovered, evaluation]
+        self._append(_as_csv([row]))
+        self._episode = loop.episode
 
     def on_end(self, loop: TrainingLoop) -> None:
-        """Close the file."""
-        if self._file is not None:
+        """Write a row that is still missing because something failed after the episode, and close the file."""
+        if self._file is None:
+            return
+        try:
+            if loop.between_steps and loop.episode > self._episode:
+                self.on_episode_end(loop)
+        finally:
             self._file.close()
             self._file = None
 
-    def _rows_until(self, step: int) -> list[list[str]]:
-        with self.path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.reader(file))
-        if not rows or tuple(rows[0]) != COLUMNS:
-            raise BadFile(f"{self.path}: not a file written by CsvLog, so it will not be overwritten.")
-        # The last row may be incomplete if the process was killed.
-        return [row for row in rows[1:] if len(row) == len(COLUMNS) and int(row[0]) <= step]
+    def _append(self, row: bytes) -> None:
+        """Write a whole row or, if the disk is full, nothing."""
+        assert self._file is not None
+        size = os.fstat(self._file.fileno()).st_size
+        try:
+            while row:
+                row = row[self._file.write(row) :]
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.truncate(size)
+            raise cannot_write(self.path, error) from error
+
+    def _rows_until(self, loop: TrainingLoop) -> list[list[str]]:
+        """Return the rows of this training up to the current step."""
+        rows = self._complete_rows()
+        earlier = [row for row in rows if int(row[0]) <= loop.step]
+        is_of_this_training = loop.step > 0 and _agrees(earlier, rows[len(earlier) :], loop)
+        if rows and not is_of_this_training and not self.overwrite:
+            raise BadFile(
+                f"{self.path}: the log of another training, so it will not be overwritten; choose another path, or "
+                f"replace it with CsvLog({str(self.path)!r}, overwrite=True), on the command line with --overwrite-log."
+            )
+        return earlier if is_of_this_training else []
+
+    def _complete_rows(self) -> list[list[str]]:
+        """Return the rows of an existing log, except for a part of a row at the end, as left by a killed process."""
+        if not self.path.is_file():
+            return []
+        try:
+            contents = self.path.read_bytes()
+            header, *rows = csv.reader(contents[: contents.rfind(b"\n") + 1].decode().splitlines())
+            if tuple(header) == COLUMNS:
+                return [_checked_row(row) for row in rows]
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        except (ValueError, csv.Error):
+            pass
+        if _as_csv([COLUMNS]).startswith(contents):  # Empty, or killed within the header.
+            return []
+        raise BadFile(f"{self.path}: not a file written by CsvLog, so it will not be overwritten; choose another path.")
+
+
+def _as_csv(rows: Iterable[Iterable[Any]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
+
+
+def _checked_row(row: list[str]) -> list[str]:
+    """Return a row, or raise `ValueError` unless it has the columns of `CsvLog`."""
+    *counts, total, length, states, evaluation = row
+    for number in (*counts, length, states):
+        int(number)
+    float(total), float(evaluation or 0)
+    if len(row) != len(COLUMNS):
+        raise ValueError(row)
+    return row
+
+
+def _agrees(earlier: list[list[str]], later: list[list[str]], loop: TrainingLoop) -> bool:
+    """Return whether rows up to the current step, and those after it, can be those of this training."""
+    returns = list(loop.recent_returns)
+    for _, episode, total, *_ in earlier:
+        age = loop.episode - int(episode)
+        if age < 0 or (age < len(returns) and float(total) != returns[-1 - age]):
+            return False
+    if not later:
+        return True  # The log may have ended before the checkpoint.
+    latest = int(earlier[-1][1]) if earlier else int(later[0][1]) - 1
+    return latest == loop.episode
 
 
 class TensorBoard(Callback):
@@ -121,7 +206,7 @@ class TensorBoard(Callback):
                 "TensorBoard needs the package tensorboard: pip install 'wanderlust[tensorboard]'. "
                 "CsvLog writes the same values without it."
             ) from error
-        self.folder = Path(folder)
+        self.folder = checked_path("folder", folder)
         self._make_writer = Writer
         self._writer: Any = None
 

@@ -6,18 +6,22 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from wanderlust.agents.agent import Agent
-from wanderlust.core.errors import EnvironmentFailed, InvalidObservation, WanderlustError
+from wanderlust.core.errors import EnvironmentFailed, InvalidObservation, WanderlustError, check_flag
 from wanderlust.envs.tabular import Tabular
 from wanderlust.training.adaptive import TaskEstimate, adapted_values, estimate_task
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.time_penalty import TimePenalty
 
 RECENT_EPISODES = 100
+MAX_REWARD = 1e100
+"""The largest size of a reward. Sums, value ranges and bounds of larger ones could overflow."""
+
+T = TypeVar("T")
 
 
 class TrainingLoop:
@@ -56,6 +60,8 @@ class TrainingLoop:
         self.episode_start: dict[str, Any] | None = None
         """The seed or random state at the start of the episode; see `wanderlust.training.checkpoints`."""
         self.episode_actions: list[int] = []
+        self.between_steps = True
+        """Whether the loop can be saved: no step has begun, or all of its effects have been recorded."""
 
     @property
     def step(self) -> int:
@@ -63,33 +69,56 @@ class TrainingLoop:
         return self.agent.steps
 
     def begin_episode(self, seed: int | None = None) -> None:
-        """Reset the environment; without a seed, its random number generator continues."""
-        self.episode_start = random_state_of(self.env) if seed is None else {"seed": seed}
-        self.episode_actions = []
-        self.next_state, self.info = self._call_env("reset", lambda: self.env.reset(seed=seed))
+        """Reset the environment; without a seed, its random number generator continues.
+
+        If the environment fails, the loop is unchanged.
+        """
+        start = random_state_of(self.env) if seed is None else {"seed": seed}
+        state, info = self._call_env("reset", lambda: self.env.reset(seed=seed))
+        self.between_steps = False
+        self.next_state, self.info = state, info
+        self.episode_start, self.episode_actions = start, []
         self.episode_return, self.episode_steps = 0.0, 0
         self.episode_over = self.terminated = self.truncated = False
+        self.between_steps = True
 
     def take_step(self) -> None:
-        """Take one step in the environment and update the agent."""
+        """Take one step in the environment and update the agent.
+
+        If the environment fails or is interrupted, the agent is unchanged.
+        """
         agent, state = self.agent, self.next_state
-        action = agent.act(state)
-        next_state, raw_reward, terminated, truncated, info = self._call_env("step", lambda: self.env.step(action))
-        reward = self._checked_reward(raw_reward)
+        self.between_steps = False
+        streams, notes = agent.learner.streams.copy(), agent.learner.notes.copy()
+        try:
+            action = agent.act(state)
+            next_state, reward, terminated, truncated, info = self._call_env("step", lambda: self._transition(action))
+        except BaseException:
+            # Undo the choice of the action. The environment is restored when the episode is replayed.
+            agent.learner.streams[:], agent.learner.notes[:] = streams, notes
+            self.between_steps = True
+            raise
         learning_reward = self._without_time_penalty(reward) if terminated and reward > 0.0 else reward
         self._adapt(learning_reward)
         agent.observe(state, action, learning_reward, next_state, terminated, truncated)
         if self.idle_actions is not None and not self.task_estimate.is_stochastic:
             self.idle_actions.update(agent, state, action, None if terminated else next_state, reward)
         self.state, self.action, self.reward, self.next_state = state, action, reward, next_state
-        self.terminated, self.truncated, self.info = bool(terminated), bool(truncated), info
+        self.terminated, self.truncated, self.info = terminated, truncated, info
         self.episode_actions.append(action)
         self.episode_return += reward
         self.episode_steps += 1
-        self.episode_over = self.terminated or self.truncated
+        self.episode_over = terminated or truncated
         if self.episode_over:
             self.episode += 1
             self.recent_returns.append(self.episode_return)
+        self.between_steps = True
+
+    def _transition(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        """Take an action in the environment and check what it returns."""
+        state, reward, terminated, truncated, info = self.env.step(action)
+        flags = check_flag("terminated", terminated), check_flag("truncated", truncated)
+        return state, checked_reward(reward), *flags, info
 
     def _adapt(self, reward: float) -> None:
         """Update the estimate of the task; if it has changed, adapt the agent's reward range and options."""
@@ -121,34 +150,41 @@ class TrainingLoop:
         """Write a checkpoint; `learn(env, resume=path)` continues exactly as if training had not been interrupted."""
         from wanderlust.training import checkpoints
 
+        if not self.between_steps:
+            raise WanderlustError(f"{path}: not saved, since the agent was interrupted while it learned from a step.")
         checkpoints.save(self, Path(path))
 
-    def _call_env(self, method: str, call: Callable[[], Any]) -> Any:
-        """Return the result of a call of the environment; errors are raised with the environment and the position."""
-        try:
-            return call()
-        except WanderlustError as error:
-            raise type(error)(f"{self.env.name} in {self._position(method)}: {error}") from error
-        except Exception as error:
-            raise EnvironmentFailed(
-                f"{self.env.name} failed in {self._position(method)} with {type(error).__name__}: {error}."
-            ) from error
+    def _call_env(self, method: str, call: Callable[[], T]) -> T:
+        return call_environment(self.env, call, lambda: self._position(method))
 
     def _position(self, method: str) -> str:
         """Return the current position, such as "step 3 of episode 2 (after 40 steps in total)"."""
         call = f"{method} {self.episode_steps + 1}" if method == "step" else method
         return f"{call} of episode {self.episode + 1} (after {self.step:,} steps in total)"
 
-    def _checked_reward(self, reward: Any) -> float:
-        try:
-            number = float(reward)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not math.isfinite(number):
-            raise InvalidObservation(
-                f"{self.env.name} returned the reward {reward!r} in {self._position('step')}; a reward must be finite."
-            )
-        return number
+
+def call_environment(env: Tabular, call: Callable[[], T], position: Callable[[], str]) -> T:
+    """Return the result of a call of the environment; errors are raised with the environment and the position."""
+    try:
+        return call()
+    except WanderlustError as error:
+        raise type(error)(f"{env.name} in {position()}: {error}") from error
+    except Exception as error:
+        raise EnvironmentFailed(f"{env.name} failed in {position()} with {type(error).__name__}: {error}.") from error
+
+
+def checked_reward(reward: Any) -> float:
+    """Return a reward as a float; a NumPy array of one element is a number, too."""
+    value = reward.item() if isinstance(reward, np.ndarray) and reward.size == 1 else reward
+    try:
+        number = math.nan if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not abs(number) <= MAX_REWARD:  # True for NaN as well.
+        raise InvalidObservation(
+            f"the reward {reward!r} is not valid; a reward must be a number from {-MAX_REWARD:g} to {MAX_REWARD:g}."
+        )
+    return number
 
 
 def random_state_of(env: Tabular) -> dict[str, Any] | None:

@@ -1,0 +1,120 @@
+"""The checkpoints of `train`: in the file of --save, or in a new file if training ends early."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wanderlust.cli.environment_options import EnvironmentOptions
+from wanderlust.core.errors import WanderlustError
+from wanderlust.training.callbacks import Checkpoint
+from wanderlust.training.loop import TrainingLoop
+from wanderlust.training.paths import cannot_write
+
+if TYPE_CHECKING:
+    from wanderlust.cli.train import TrainOptions
+
+
+class TrainingFile(Checkpoint):
+    """Saves to the file of --save, at the end and every --checkpoint-every steps.
+
+    Without --save, the file is a new one, named after the environment. It is written at these steps and if training
+    ends early.
+    """
+
+    def __init__(self, environment: EnvironmentOptions, options: TrainOptions) -> None:
+        super().__init__(options.save or f"{environment.file_name}-unfinished.npz", options.checkpoint_every)
+        self._environment, self._options = environment, options
+        self._has_name = options.save is not None
+        self._loop: TrainingLoop | None = None
+
+    def on_start(self, loop: TrainingLoop) -> None:
+        """Store the loop, to save it after an error."""
+        self._loop = loop
+        if self._has_name:
+            super().on_start(loop)
+
+    def on_step(self, loop: TrainingLoop) -> None:
+        """Save every --checkpoint-every steps."""
+        if self._has_name or self.every is not None:
+            super().on_step(loop)
+
+    def on_end(self, loop: TrainingLoop) -> None:
+        """Save the final state, if --save or --checkpoint-every is given."""
+        if self._has_name or self.every is not None:
+            super().on_end(loop)
+
+    def save(self, loop: TrainingLoop) -> None:
+        """Save the current state; a new file never replaces an existing one."""
+        if self._has_name:
+            super().save(loop)
+            return
+        self.path = str(_new_file(f"{self._environment.file_name}-unfinished"))
+        try:
+            super().save(loop)
+        except BaseException:
+            Path(self.path).unlink()
+            raise
+        self._has_name = True
+
+    @property
+    def saved_path(self) -> Path | None:
+        """The file, or None if nothing was saved."""
+        return None if self.saved_at is None else Path(self.path)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all steps were taken."""
+        return self._loop is not None and self._loop.step >= self._loop.steps
+
+    def save_unfinished(self) -> str:
+        """Save the state after an error or an interrupt; return a sentence that says where and how to continue."""
+        loop = self._loop
+        if loop is None or loop.step == 0:
+            return ""
+        if loop.between_steps and self.saved_at != loop.step:
+            try:
+                self._save_anywhere(loop)
+            except WanderlustError as error:
+                return f" The agent trained so far could not be saved: {error}"
+        if self.saved_at is None:
+            return " Nothing could be saved, since the agent was interrupted while it learned from a step."
+        agent = "The agent trained so far" if self.saved_at == loop.step else f"The agent after {self.saved_at:,} steps"
+        return f" {agent} is saved in {self.path}; continue with --resume {self.path}: {self._command()}"
+
+    def _save_anywhere(self, loop: TrainingLoop) -> None:
+        """Save to the file of --save or, if that fails, to a new file."""
+        try:
+            self.save(loop)
+        except WanderlustError:
+            if not self._has_name:
+                raise
+            self._has_name = False
+            self.save(loop)
+
+    def _command(self) -> str:
+        """Return the command that continues the training."""
+        options = self._options
+        words = ["--steps", str(options.steps), "--resume", self.path, "--save", self.path]
+        if options.explorer is not None and ":" in options.explorer:
+            words += ["--explorer", options.explorer]
+        for name in ("checkpoint_every", "log", "tensorboard", "video"):
+            value = getattr(options, name)
+            words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
+        return f"wanderlust train {self._environment.command_line} {shlex.join(words)}"
+
+
+def _new_file(name: str) -> Path:
+    """Create and return `name`.npz, or `name`-2.npz and so on if that file exists."""
+    for number in itertools.count(1):
+        path = Path(f"{name}.npz" if number == 1 else f"{name}-{number}.npz")
+        try:
+            path.touch(exist_ok=False)  # So that another process cannot choose the same name.
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        return path
+    raise AssertionError

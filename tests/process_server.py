@@ -1,0 +1,109 @@
+"""Starts processes that run Python code, quickly: they are forked from a process that has imported everything."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import wanderlust as wl
+
+WARM_UP = """
+import json, os, signal, sys, traceback
+import gymnasium as gym
+import wanderlust as wl
+import wanderlust.cli.main, wanderlust.cli.training_file, wanderlust.cli.training_summary
+for explorer in ("vv-ucb", "epsilon-greedy", "bootstrapped"):
+    wl.evaluate(wl.learn("FrozenLake-v1", explorer, steps=50, save=sys.argv[1] + "/warm-up.npz", quiet=True))
+wl.learn("FrozenLake-v1", resume=sys.argv[1] + "/warm-up.npz", steps=60, quiet=True)
+"""
+
+SERVER = (
+    WARM_UP
+    + '''
+def run(folder, code):
+    """Run code as a new interpreter would; its output goes to files."""
+    # Processes that a shell starts in the background ignore interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(folder)
+    for name, stream in (("out.txt", 1), ("err.txt", 2)):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
+    status = 0
+    try:
+        exec(code, {"__name__": "__main__"})
+    except SystemExit as error:
+        status = error.code
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status or 0)
+
+
+print("ready", flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if isinstance(request, int):
+        answer = os.waitstatus_to_exitcode(os.waitpid(request, 0)[1])
+    else:
+        answer = os.fork()
+        if answer == 0:
+            run(*request)
+    print(answer, flush=True)
+'''
+)
+
+
+class ProcessServer:
+    """Starts processes and waits for them."""
+
+    def __init__(self):
+        self._running = set()
+        self._folder = tempfile.TemporaryDirectory()
+        environment = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1]), "OPENBLAS_NUM_THREADS": "1"}
+        self._server = subprocess.Popen(
+            [sys.executable, "-c", SERVER, self._folder.name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        assert self._server.stdout.readline() == "ready\n"
+
+    def _ask(self, request):
+        self._server.stdin.write(json.dumps(request) + "\n")
+        self._server.stdin.flush()
+        return int(self._server.stdout.readline())
+
+    def start(self, folder, code):
+        """Start a process that runs code in a folder; return its id."""
+        process = self._ask([str(folder), code])
+        self._running.add(process)
+        return process
+
+    def start_command(self, folder, *words):
+        """Start `wanderlust` with these arguments; return the id of the process."""
+        words = ["wanderlust", *map(str, words)]
+        return self.start(folder, f"import sys; sys.argv = {words!r}\nimport wanderlust.cli.main as m; m.main()")
+
+    def wait(self, process):
+        """Return the exit code of a process, negative for a signal."""
+        self._running.remove(process)
+        return self._ask(process)
+
+    def close(self):
+        """End the processes that no test has waited for, and the server."""
+        for process in self._running:
+            os.kill(process, signal.SIGKILL)
+        self._server.stdin.close()
+        self._server.wait()
+        self._server.stdout.close()
+        self._folder.cleanup()
+
+
+def send(process, number=signal.SIGINT):
+    """Send a signal to a process that was started and not waited for."""
+    os.kill(process, number)

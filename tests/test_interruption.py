@@ -1,0 +1,485 @@
+"""Interrupted training loses nothing: signals and kills at random moments of real processes."""
+
+import csv
+import os
+import random
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import wanderlust as wl
+from process_server import ProcessServer, send
+from wanderlust.core.errors import WanderlustError
+from wanderlust.training.interruption import SIGNALS
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+STEPS = 1_000
+LAKE = "FrozenLake-v1"
+COMMAND = ("train", LAKE, "--steps", STEPS, "--episodes", 1, "--quiet")
+
+
+@pytest.fixture(scope="module")
+def server():
+    started = ProcessServer()
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """Return a function that trains without interruption."""
+    trained = {}
+
+    def train(explorer="vv-ucb", steps=STEPS):
+        key = (explorer, steps)
+        if key not in trained:
+            trained[key] = wl.learn(LAKE, explorer, steps=steps, quiet=True)
+        return trained[key]
+
+    return train
+
+
+def assert_identical(one, other):
+    """Fail unless two agents are bit-identical."""
+    n = one.env.n_states
+    assert one.steps == other.steps
+    assert one.reward_range == other.reward_range
+    assert [one.env.key_of(state) for state in range(n)] == [other.env.key_of(state) for state in range(n)]
+    for name in ("streams", "notes"):
+        assert np.array_equal(getattr(one.learner, name), getattr(other.learner, name)), name
+    assert np.array_equal(one.visits[:n], other.visits[:n])
+    for name, table in one.tables.items():
+        assert np.array_equal(table[..., :n, :], other.tables[name][..., :n, :]), name
+
+
+def assert_resumable(path, expected):
+    """Fail unless training that continues from a file is identical to training that was not interrupted."""
+    assert_identical(wl.learn(LAKE, resume=path, steps=expected.steps, quiet=True), expected)
+
+
+def duration_of(server, start):
+    """Return the duration of a process that is not interrupted."""
+    begin = time.perf_counter()
+    assert server.wait(start()) == 0
+    return time.perf_counter() - begin
+
+
+# --- A hundred random moments --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("explorer", ["vv-ucb", "bootstrapped"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("save", [True, False])
+def test_command_interrupted_at_random_moments(server, whole, explorer, number, save, tmp_path):
+    """Eight times nine moments. Every run continues, bit for bit, from the file that the message names."""
+    words = [*COMMAND, "--explorer", explorer, *(["--save", "agent.npz"] if save else [])]
+    (tmp_path / "first").mkdir()
+    duration = duration_of(server, lambda: server.start_command(tmp_path / "first", *words))
+    moments, saved = random.Random(f"{explorer} {number} {save}"), 0
+    for i in range(9):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        process = server.start_command(folder, *words)
+        time.sleep(moments.uniform(0.2, 1.0) * duration)
+        send(process, number)
+        code, message = server.wait(process), (folder / "err.txt").read_text()
+        assert "Traceback" not in message
+        files = list(folder.glob("*.npz"))
+        for path in files:
+            assert_resumable(path, whole(explorer))
+        if code == 0:
+            continue
+        if "is saved in" not in message:  # Before the first step.
+            assert code in (128 + number, -number)
+            assert not files
+            continue
+        assert code == 128 + number
+        expected = "agent.npz" if save else f"{LAKE}-unfinished.npz"
+        assert [path.name for path in files] == [expected]
+        start = "wanderlust: interrupted. The agent trained so far is saved in"
+        assert message.startswith(f"{start} {expected}; continue with --resume {expected}: wanderlust train {LAKE} ")
+        saved += 1
+    assert saved >= 2
+
+
+SCRIPT = """
+import wanderlust as wl
+callbacks = [wl.Checkpoint("agent.npz", every={every})]
+wl.learn("FrozenLake-v1", {explorer!r}, steps={steps}, callbacks=callbacks, quiet=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("explorer", ["vv-ucb", "epsilon-greedy"])
+@pytest.mark.parametrize("kind", ["interrupt", "two interrupts", "terminate"])
+def test_script_interrupted_at_random_moments(server, whole, explorer, kind, tmp_path):
+    """Six times six moments. Ctrl-C saves; SIGTERM ends the process, and the latest checkpoint remains."""
+    code = SCRIPT.format(every=97, explorer=explorer, steps=STEPS)
+    (tmp_path / "first").mkdir()
+    duration = duration_of(server, lambda: server.start(tmp_path / "first", code))
+    moments, saved = random.Random(f"{explorer} {kind}"), 0
+    for i in range(6):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        process = server.start(folder, code)
+        time.sleep(moments.uniform(0.1, 0.95) * duration)
+        send(process, signal.SIGTERM if kind == "terminate" else signal.SIGINT)
+        if kind == "two interrupts":
+            time.sleep(moments.uniform(0.0, 0.0004))
+            send(process)
+        assert server.wait(process) in ((-signal.SIGTERM, 0) if kind == "terminate" else (0, 1))
+        message = (folder / "err.txt").read_text()
+        assert not message or "KeyboardInterrupt" in message
+        if (folder / "agent.npz").exists():
+            assert_resumable(folder / "agent.npz", whole(explorer))
+            saved += 1
+    assert saved >= 2
+
+
+@pytest.mark.slow
+def test_killed_command_loses_at_most_the_steps_since_the_checkpoint(server, whole, tmp_path):
+    """Kill -9, a row that was cut off, resume: the agent and the log are those of uninterrupted training."""
+    words = [*COMMAND, "--checkpoint-every", 50, "--log", "log.csv"]
+    (tmp_path / "first").mkdir()
+    duration = duration_of(server, lambda: server.start_command(tmp_path / "first", *words))
+    expected = (tmp_path / "first" / "log.csv").read_bytes()
+    moments, killed, name = random.Random(0), 0, f"{LAKE}-unfinished.npz"
+    for i in range(10):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        process = server.start_command(folder, *words)
+        time.sleep(moments.uniform(0.3, 0.9) * duration)
+        send(process, signal.SIGKILL)
+        if server.wait(process) == 0 or not (folder / name).exists():
+            continue
+        killed += 1
+        logged = (folder / "log.csv").read_bytes()
+        assert expected.startswith(logged)
+        last_step = int(logged.splitlines()[-1].split(b",")[0])
+        assert last_step - wl.Agent.load(folder / name).steps < 50
+        (folder / "log.csv").write_bytes(logged + b"99")  # As if the process had been killed within a row.
+        resumed = ("--resume", name, "--save", "resumed.npz", "--log", "log.csv")
+        assert server.wait(server.start_command(folder, *COMMAND, *resumed)) == 0, (folder / "err.txt").read_text()
+        assert_resumable(folder / "resumed.npz", whole())
+        assert_resumable(folder / name, whole())
+        assert (folder / "log.csv").read_bytes() == expected
+    assert killed >= 4
+
+
+@pytest.mark.slow
+def test_log_survives_a_kill_after_a_resume(server, tmp_path):
+    lake = [*COMMAND[:2], "--episodes", 1, "--quiet", "--log", "log.csv"]
+    assert server.wait(server.start_command(tmp_path, *lake, "--steps", 700, "--save", "half.npz")) == 0
+    before = (tmp_path / "log.csv").read_bytes()
+    assert before.count(b"\n") > 10
+    process = server.start_command(tmp_path, *lake, "--steps", 10**6, "--resume", "half.npz")
+    while (tmp_path / "log.csv").read_bytes().count(b"\n") < before.count(b"\n") + 5:
+        time.sleep(0.001)
+        assert (tmp_path / "log.csv").read_bytes().startswith(before)
+    send(process, signal.SIGKILL)
+    assert server.wait(process) == -signal.SIGKILL
+    assert (tmp_path / "log.csv").read_bytes().startswith(before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_printed_command_continues(whole, number, tmp_path):
+    """In a new process each: interrupt the training, then run the command that the message contains."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1])}
+    words = ["train", LAKE, "--env", "is_slippery=true", "--steps", str(10**6), "--log", "my log.csv"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wanderlust", *words],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        env=environment,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while not (tmp_path / "my log.csv").exists() or (tmp_path / "my log.csv").read_text().count("\n") < 20:
+        time.sleep(0.01)
+        assert process.poll() is None
+    process.send_signal(number)
+    message = process.communicate(timeout=60)[1]
+    assert process.returncode == 128 + number
+    command = re.search(r"--resume \S+: (wanderlust train .*)\n", message)[1]
+    assert f"{LAKE}-unfinished.npz" in command
+    done = wl.Agent.load(tmp_path / f"{LAKE}-unfinished.npz").steps
+    again = shlex.split(command.replace(str(10**6), str(done + 100)))
+    result = subprocess.run(
+        [sys.executable, "-m", *again], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert f"{done + 100:,} steps" in result.stdout
+
+
+def test_rescue_files_never_replace_a_file(server, tmp_path):
+    """Four processes in one folder, terminated at once, next to an earlier file."""
+    first = tmp_path / f"{LAKE}-unfinished.npz"
+    first.write_bytes(b"mine")
+    logs = [tmp_path / f"{seed}.csv" for seed in range(4)]
+    words = [*COMMAND, "--steps", 10**7]
+    started = [server.start_command(tmp_path, *words, "--seed", log.stem, "--log", log) for log in logs]
+    while not all(log.exists() and log.read_bytes().count(b"\n") > 3 for log in logs):
+        time.sleep(0.01)
+    for process in started:
+        send(process, signal.SIGTERM)
+    assert [server.wait(process) for process in started] == [143] * 4
+    assert first.read_bytes() == b"mine"
+    saved = [wl.Agent.load(tmp_path / f"{LAKE}-unfinished-{number}.npz") for number in range(2, 6)]
+    assert sorted(agent.seed for agent in saved) == [0, 1, 2, 3]
+    assert len(list(tmp_path.glob("*.npz"))) == 5
+
+
+# --- Chosen moments ------------------------------------------------------------------------------------
+
+
+class Interrupting(gym.Wrapper):
+    """Sends signals to its own process in one call of `step` or `reset`."""
+
+    def __init__(self, *, step=None, reset=None, signals=(signal.SIGINT,)):
+        super().__init__(gym.make(LAKE))
+        self.interrupted_step, self.interrupted_reset, self.signals = step, reset, signals
+        self.steps = self.resets = 0
+
+    def step(self, action):
+        self.steps += 1
+        result = super().step(action)
+        if self.steps == self.interrupted_step:
+            self.send()
+        return result
+
+    def reset(self, **options):
+        self.resets += 1
+        result = super().reset(**options)
+        if self.resets == self.interrupted_reset:
+            self.send()
+        return result
+
+    def send(self):
+        for number in self.signals:
+            signal.raise_signal(number)
+
+
+@pytest.fixture(autouse=True)
+def default_handler():
+    """Processes that a shell starts in the background ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"), [({"step": 1}, 1), ({"step": 200}, 200), ({"reset": 1}, 1), ({"reset": 5}, None)]
+)
+def test_interrupt_is_raised_after_the_step(where, expected, whole, tmp_path):
+    path = tmp_path / "a.npz"
+    with pytest.raises(KeyboardInterrupt) as caught:
+        wl.learn(Interrupting(**where), steps=STEPS, save=path, quiet=True)
+    saved = wl.Agent.load(path)
+    assert saved.steps == caught.value.agent.steps
+    assert saved.steps == expected or expected is None
+    assert_identical(wl.learn(Interrupting(), resume=path, steps=STEPS, quiet=True), whole())
+
+
+@pytest.mark.parametrize("where", [{"step": 200}, {"reset": 5}])
+def test_second_interrupt_is_raised_at_once(where, whole, tmp_path):
+    """The interrupted call of the environment is undone, so that the agent can be saved."""
+    env, path = Interrupting(**where, signals=(signal.SIGINT, signal.SIGINT)), tmp_path / "a.npz"
+    with pytest.raises(KeyboardInterrupt):
+        wl.learn(env, steps=STEPS, save=path, quiet=True)
+    assert wl.Agent.load(path).steps == env.steps - ("step" in where)
+    assert_identical(wl.learn(Interrupting(), resume=path, steps=STEPS, quiet=True), whole())
+
+
+def interrupt_in(function, *, at_call, count):
+    """Return a profile function that sends interrupts to its own process at one call of a function."""
+    calls = 0
+
+    def profile(frame, event, argument):
+        nonlocal calls
+        if event == "call" and frame.f_code.co_name == function and "wanderlust" in frame.f_code.co_filename:
+            calls += 1
+            if calls == at_call:
+                for _ in range(count):
+                    signal.raise_signal(signal.SIGINT)
+
+    return profile
+
+
+def train_with_interrupts(path, function, count):
+    callbacks = [wl.Checkpoint(path, every=70)]
+    sys.setprofile(interrupt_in(function, at_call=200, count=count))
+    try:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            wl.learn(Interrupting(), steps=STEPS, callbacks=callbacks, quiet=True)
+    finally:
+        sys.setprofile(None)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "function", ["take_step", "act", "action_of", "_adapt", "observe", "_checked_action", "_call", "deliver"]
+)
+def test_one_interrupt_anywhere_in_a_step(function, whole, tmp_path):
+    error = train_with_interrupts(tmp_path / "a.npz", function, 1)
+    assert wl.Agent.load(tmp_path / "a.npz").steps == error.agent.steps
+    assert_identical(wl.learn(Interrupting(), resume=tmp_path / "a.npz", steps=STEPS, quiet=True), whole())
+
+
+@pytest.mark.parametrize(
+    ("function", "saved"),
+    [("act", 199), ("action_of", 199), ("_adapt", 140), ("observe", 140), ("_checked_action", 140)],
+)
+def test_two_interrupts_anywhere_in_a_step(function, saved, whole, tmp_path):
+    """While the agent learns, a second interrupt leaves the previous checkpoint; no file is of half a step."""
+    error = train_with_interrupts(tmp_path / "a.npz", function, 2)
+    assert wl.Agent.load(tmp_path / "a.npz").steps == saved
+    assert any("earlier checkpoints are unchanged" in note for note in error.__notes__) == (saved == 140)
+    assert_identical(wl.learn(Interrupting(), resume=tmp_path / "a.npz", steps=STEPS, quiet=True), whole())
+
+
+def test_half_a_step_cannot_be_saved(tmp_path):
+    class Saves(wl.Callback):
+        def on_end(self, loop):
+            with pytest.raises(WanderlustError, match="interrupted while it learned from a step"):
+                loop.save(tmp_path / "b.npz")
+
+    sys.setprofile(interrupt_in("observe", at_call=9, count=2))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            wl.learn(Interrupting(), steps=STEPS, callbacks=[Saves()], save=tmp_path / "a.npz", quiet=True)
+    finally:
+        sys.setprofile(None)
+    assert not list(tmp_path.iterdir())
+
+
+def test_second_interrupt_reaches_a_step_that_blocks(server, whole, tmp_path):
+    code = """
+import time
+import gymnasium as gym
+import wanderlust as wl
+
+class Blocks(gym.Wrapper):
+    steps = 0
+
+    def step(self, action):
+        self.steps += 1
+        if self.steps == 100:
+            open("blocked", "w").close()
+            time.sleep(600)
+        return super().step(action)
+
+wl.learn(Blocks(gym.make("FrozenLake-v1")), steps=1000, save="a.npz", quiet=True)
+"""
+    process = server.start(tmp_path, code)
+    while not (tmp_path / "blocked").exists():
+        time.sleep(0.01)
+    send(process)
+    time.sleep(0.3)
+    os.kill(process, 0)  # Still there: the first interrupt waits for the step.
+    assert not (tmp_path / "a.npz").exists()
+    send(process)
+    assert server.wait(process) == 1
+    assert "KeyboardInterrupt" in (tmp_path / "err.txt").read_text()
+    assert wl.Agent.load(tmp_path / "a.npz").steps == 99
+    assert_resumable(tmp_path / "a.npz", whole())
+
+
+def test_user_defined_handlers_run_between_steps():
+    """A handler that returns does not stop training, and handlers are restored."""
+    received, loops = [], []
+
+    class Observes(wl.Callback):
+        def on_start(self, loop):
+            loops.append(loop)
+
+    def handler(number, frame):
+        received.append((number, loops[0].step, loops[0].between_steps))
+
+    before = {number: signal.signal(number, handler) for number in SIGNALS}
+    try:
+        env = Interrupting(step=20, signals=(signal.SIGTERM,))
+        assert wl.learn(env, steps=50, callbacks=[Observes()], quiet=True).steps == 50
+        assert received == [(signal.SIGTERM, 20, True)]
+        env = Interrupting(step=50, signals=(signal.SIGTERM,))
+        loops.clear()
+        assert wl.learn(env, steps=50, callbacks=[Observes()], quiet=True).steps == 50
+        assert received[1:] == [(signal.SIGTERM, 50, True)]
+        assert all(signal.getsignal(number) is handler for number in SIGNALS)
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
+
+
+def test_interrupt_in_the_last_step_is_raised(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        wl.learn(Interrupting(step=50), steps=50, save=tmp_path / "a.npz", quiet=True)
+    assert wl.Agent.load(tmp_path / "a.npz").steps == 50
+
+
+def test_other_signals_and_threads_are_left_alone(whole):
+    trained = []
+
+    class Handlers(wl.Callback):
+        def on_step(self, loop):
+            assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+            if threading.current_thread() is not threading.main_thread():
+                assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def train():
+        trained.append(wl.learn(LAKE, steps=STEPS, callbacks=[Handlers()], quiet=True))
+
+    train()
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+    assert len(trained) == 2
+    for agent in trained:
+        assert_identical(agent, whole())
+
+
+def test_ignored_interrupts_stay_ignored():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert wl.learn(Interrupting(step=20), steps=50, quiet=True).steps == 50
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# --- Logs ----------------------------------------------------------------------------------------------
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_log_on_a_full_disk(server, tmp_path):
+    """A limit of the file size has the same effect. The agent is saved, and no row is lost."""
+    code = f"""
+import resource
+import wanderlust as wl
+resource.setrlimit(resource.RLIMIT_FSIZE, (200, resource.RLIM_INFINITY))
+class NoLimit(wl.Callback):
+    def on_end(self, loop):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+wl.learn({LAKE!r}, steps=400, callbacks=[NoLimit(), wl.CsvLog("log.csv")], save="a.npz", quiet=True)
+"""
+    assert server.wait(server.start(tmp_path, code)) == 1
+    assert "log.csv: cannot be written (File too large)" in (tmp_path / "err.txt").read_text()
+    log = tmp_path / "log.csv"
+    wl.learn(LAKE, resume=tmp_path / "a.npz", steps=400, callbacks=[wl.CsvLog(log)], quiet=True)
+    wl.learn(LAKE, steps=400, callbacks=[wl.CsvLog(tmp_path / "whole.csv")], quiet=True)
+    assert rows(log) == rows(tmp_path / "whole.csv")
