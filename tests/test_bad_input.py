@@ -133,7 +133,7 @@ def test_whole_numbers_out_of_range(name, value):
 @pytest.mark.parametrize(("name", "value"), [("batch", 0), ("batch", 1.5), ("capacity", 0), ("capacity", "all")])
 def test_replay_out_of_range(name, value):
     message = error_message(wl.Replay, "window", **{name: value})
-    assert f"replay {name} must be a whole number at least 1, got {value!r}." == message
+    assert f"replay {name} must be a whole number from 1 to 2,147,483,647, got {value!r}." == message
 
 
 @pytest.mark.parametrize("replay", [3, None, {"memory": "full"}, ["full"]])

@@ -12,13 +12,17 @@ from tyro.conf import Positional, arg
 
 from wanderlust.cli.output_files import finite_values
 from wanderlust.core.errors import InvalidObservation
+from wanderlust.core.input_files import check_regular_file, shown_path
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from wanderlust.agents.agent import Agent
     from wanderlust.agents.explanation import Explanation
     from wanderlust.envs.state_keys import StateKeys
 
-_WIDTH_WITHOUT_TERMINAL = 100
+_WIDTH_WITHOUT_TERMINAL, _ANY_WIDTH = 100, 10_000
 
 
 def explain(
@@ -39,6 +43,7 @@ def explain(
     from wanderlust.explorers.registry import explorer_class
     from wanderlust.training.checkpoints import environment_in, keys_in
 
+    check_regular_file(file)
     user_class = None if explorer is None else explorer_class(explorer)
     agent, about, arrays = load_all(Agent, file, user_class)
     keys = keys_in(arrays)
@@ -52,7 +57,7 @@ def _check_state(agent: Agent, state: int, keys: StateKeys | None, path: Path) -
     n_states = len(keys) if keys is not None else agent.n_states
     if state < 0 or (n_states is not None and state >= n_states):
         valid = f"from 0 to {n_states - 1:,}" if n_states else "0 or larger"
-        raise InvalidObservation(f"{path}: there is no state {state}; state indices are {valid}.")
+        raise InvalidObservation(f"{shown_path(path)}: there is no state {state}; state indices are {valid}.")
 
 
 def _summary(explanation: Explanation) -> str:
@@ -92,8 +97,22 @@ def _print_table(agent: Agent, explanation: Explanation, environment: Mapping[st
             f"{each.score:.6g}",
             f"<- {explanation.reason}" if each.chosen else "",
         )
-    console.print(table)
+    needed = console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum
+    if needed <= console.width:
+        console.print(table)
+    else:
+        _print_list(table, console)
     console.print(_summary(explanation), markup=False)
+
+
+def _print_list(table: Table, console: Console) -> None:
+    """Print one value per line: rich leaves out columns that a narrow terminal has no room for."""
+    for cells in zip(*(column.cells for column in table.columns), strict=True):
+        console.print()
+        for column, cell in zip(table.columns, cells, strict=True):
+            if cell:
+                console.print(f"{column.header} {cell}", markup=False, soft_wrap=True)
+    console.print()
 
 
 def _print_json(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:

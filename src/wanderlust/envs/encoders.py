@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import Env, Space
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 
-from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, InvalidSetting
+from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, InvalidSetting, shown
 from wanderlust.envs.bins import Bins, Bounds, Counts
 from wanderlust.envs.state_keys import state_key
 
@@ -49,7 +49,7 @@ def _key_function(env: Env[Any, Any], key: Key) -> Callable[[Any, dict[str, Any]
     if callable(key):
         takes_info = _takes_info(key)
         return lambda observation, info: state_key(key(observation, info) if takes_info else key(observation))
-    if key == "hash":
+    if isinstance(key, str) and key == "hash":
         inner = env.unwrapped
         if callable(getattr(inner, "hash", None)):
             return lambda observation, info: _environment_hash(inner)
@@ -57,7 +57,7 @@ def _key_function(env: Env[Any, Any], key: Key) -> Callable[[Any, dict[str, Any]
     if isinstance(key, str) and key.startswith(_INFO) and len(key) > len(_INFO):
         field = key.removeprefix(_INFO)
         return lambda observation, info: _from_info(info, field)
-    raise InvalidSetting(f"key must be 'hash', 'info:field' or a function of the observation, got {key!r}.")
+    raise InvalidSetting(f"key must be 'hash', 'info:field' or a function of the observation, got {shown(key)}.")
 
 
 def _environment_hash(env: Any) -> Hashable:
@@ -124,8 +124,8 @@ def _as_integer(value: Any) -> int | None:
 
 def _outside(space: Space[Any], observation: Any) -> InvalidObservation:
     return InvalidObservation(
-        f"the environment returned the observation {observation!r}, which is outside its own space {space}. Correct "
-        "the environment or its space, or set a state encoding with key=."
+        f"the environment returned the observation {shown(observation)}, which is outside its own space {space}. "
+        "Correct the environment or its space, or set a state encoding with key=."
     )
 
 
@@ -136,7 +136,8 @@ def space_size(space: Space[Any]) -> int | None:
     if isinstance(space, MultiDiscrete):
         return math.prod(int(n) for n in np.asarray(space.nvec).ravel())
     if isinstance(space, MultiBinary):
-        return int(2 ** math.prod(space.shape))
+        # 2 to the power of a million takes long to compute, and all counts above the maximum are equal.
+        return int(2 ** min(math.prod(space.shape), 64))
     if isinstance(space, Dict | Tuple):
         parts = space.spaces.values() if isinstance(space, Dict) else space.spaces
         sizes = [space_size(part) for part in parts]
