@@ -14,9 +14,10 @@ def check_path(name: str, value: Any) -> Path:
     """Return a path given as text or as a path object, or raise `InvalidSetting`."""
     try:
         path = os.fspath(value)
-    except TypeError:
+        os.fsencode(path)
+    except (TypeError, UnicodeEncodeError):
         path = b""
-    if not isinstance(path, str) or not path or "\0" in path:
+    if not isinstance(path, str) or "\0" in path or not Path(path).name:
         raise InvalidSetting(f"{name} must be the path of a file, got {shown(value)}.")
     return Path(path)
 

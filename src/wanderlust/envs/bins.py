@@ -46,7 +46,7 @@ class Bins:
         """Return the state key: the bin index of each dimension."""
         try:
             point = np.asarray(observation, np.float64).ravel()
-        except (TypeError, ValueError, OverflowError):
+        except Exception:  # Any object can be given.
             point = np.full(1, np.nan)
         if point.shape != self.low.shape or np.isnan(point).any():
             raise InvalidObservation(
