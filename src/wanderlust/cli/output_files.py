@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -17,12 +18,13 @@ def check_writable(path: Path) -> None:
     """Create the folder of a file; raise `BadFile` if the file cannot be written there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        is_folder, exists = path.is_dir(), path.exists()
+        with contextlib.suppress(FileNotFoundError):
+            path.stat()
     except (OSError, ValueError) as error:  # ValueError: a name with a null character.
         raise _cannot_write(path, getattr(error, "strerror", None) or str(error)) from error
-    if is_folder:
+    if path.is_dir():
         raise _cannot_write(path, "it is a folder")
-    if not os.access(path if exists else path.parent, os.W_OK):
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise _cannot_write(path, "permission denied")
 
 

@@ -247,7 +247,7 @@ def _read_block(rows: list[_Row], legend: Mapping[str, Cell]) -> NDArray[np.str_
     unknown = ~np.isin(letters.view(np.uint32), [ord(letter) for letter in legend])
     if unknown.any():
         row, column = (int(i) for i in np.argwhere(unknown)[0])
-        letter = str(letters[row, column])
+        letter = rows[row].text[column]  # NumPy drops null characters.
         other_case = letter.swapcase()
         hint = "floor is '.'." if letter == " " else f"did you mean {other_case!r}?" if other_case in legend else None
         if not letter.isprintable():

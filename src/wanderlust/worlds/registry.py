@@ -145,6 +145,8 @@ def _from_map(text: Any, options: dict[str, Any]) -> World:
 def _warn_of_unreachable_treasures(world: World) -> None:
     assert world.layout is not None
     treasures = world.layout.kind.ravel() == CellKind.TREASURE
+    if not treasures.any():
+        return
     unreachable = np.flatnonzero(treasures & ~reachable_states(world.mdp))
     if len(unreachable):
         cells = ", ".join(world.state_name(int(state)) for state in unreachable[:_MAX_CELLS])
