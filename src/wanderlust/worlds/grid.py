@@ -3,7 +3,7 @@
 A map is a block of letters, one per cell, then a blank line, then a legend and settings in any order::
 
     S..#B
-    .A.#.
+    .A...
     ..P..
     cc..C
 
