@@ -8,9 +8,13 @@ import subprocess
 import sys
 import textwrap
 import zipfile
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -133,7 +137,7 @@ def test_whole_numbers_out_of_range(name, value):
 @pytest.mark.parametrize(("name", "value"), [("batch", 0), ("batch", 1.5), ("capacity", 0), ("capacity", "all")])
 def test_replay_out_of_range(name, value):
     message = error_message(wl.Replay, "window", **{name: value})
-    assert f"replay {name} must be a whole number at least 1, got {value!r}." == message
+    assert f"replay {name} must be a whole number from 1 to 2,147,483,647, got {value!r}." == message
 
 
 @pytest.mark.parametrize("replay", [3, None, {"memory": "full"}, ["full"]])
@@ -210,6 +214,237 @@ def test_slips(slips):
 def test_worlds_that_cannot_be_evaluated():
     assert "'noisy-toy'" in error_message(agent().evaluate, wl.make_world("noisy-toy"))
     assert "4 actions" in error_message(agent().evaluate, wl.make_world("deep-sea", depth=3))
+
+
+# --- Conversion to plain numbers -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "stored"),
+    [
+        ("steps", 1e3, 1000),
+        ("horizon", np.int16(2000), 2000),
+        ("budget", np.array(500), 500),
+        ("sweeps", Decimal(2), 2),
+        ("evaluate_every", Fraction(10), 10),
+        ("discount", np.float32(0.5), 0.5),
+        ("gamma_w", Fraction(1, 4), 0.25),
+        ("learning_rate", 1, 1.0),
+        ("epsilon_end", Decimal("0.5"), 0.5),
+        ("plain_sweeps", np.True_, True),
+        ("initial", np.str_("optimistic"), "optimistic"),
+    ],
+)
+def test_settings_are_plain_values(name, given, stored):
+    made = wl.Settings(**{name: given})
+    assert getattr(made, name) == stored
+    assert type(getattr(made, name)) is type(stored)
+    assert made == wl.Settings(**{name: stored})
+    assert json.loads(json.dumps(getattr(made, name))) == stored
+
+
+def test_a_window_of_a_small_integer_type_does_not_overflow():
+    made = wl.Settings(horizon=np.int16(2000), replay=wl.Replay("window", batch=np.int8(8)))
+    assert type(made.replay.batch) is int
+    assert agent(settings=made).spec.capacity == 40_000
+    assert "window" in error_message(agent, settings=wl.Settings(horizon=10**11, replay="window"))
+
+
+NOT_CONVERTED = ["0.9", 10**400, 10**5000, -(10**400), Decimal("sNaN"), 1j, np.array([0.5]), b"1"]
+
+
+@pytest.mark.parametrize("value", NOT_CONVERTED, ids=map(str, range(len(NOT_CONVERTED))))
+def test_values_that_are_not_converted(value):
+    for name in ("discount", "learning_rate", "horizon", "steps"):
+        assert name in error_message(wl.Settings, **{name: value})
+    assert "seed must be" in error_message(agent, seed=value)
+    assert "kappa" in error_message(agent, kappa=value)
+    assert "capacity" in error_message(wl.Replay, "window", capacity=value)
+
+
+def test_options_of_explorers_and_worlds_are_plain_values(tmp_path):
+    one = agent(kappa=np.float32(0.5), untried_value=Fraction(1, 2))
+    assert one.options == {"kappa": 0.5, "untried_value": 0.5}
+    one.save(tmp_path / "agent.npz")  # Options are stored as JSON.
+    assert wl.Agent.load(tmp_path / "agent.npz").options == one.options
+    one.adapt(kappa=np.int64(2))
+    assert type(one.options["kappa"]) is int
+    for name, option, value, stored in (
+        ("toy", "step_penalty", np.float32(-0.5), -0.5),
+        ("noisy-toy", "stay", np.float64(0.05), 0.05),
+        ("toy-example", "terminal", np.False_, False),
+        ("chain", "length", 9.0, 9),
+        ("deep-sea", "flag", np.str_("bomb"), "bomb"),
+    ):
+        options = wl.make_world(name, **{option: value}).options
+        assert options == {option: stored}
+        assert type(options[option]) is type(stored)
+
+
+def test_options_that_are_not_used_are_checked():
+    assert "epsilon_start" in error_message(agent, "bootstrapped", dither=False, epsilon_start=b"no")
+
+
+class Unprintable:
+    def __repr__(self):
+        raise RuntimeError("no representation")
+
+
+def test_values_that_cannot_be_printed():
+    for call in (
+        lambda: agent(n_actions=Unprintable()),
+        lambda: agent(Unprintable()),
+        lambda: agent().act(Unprintable()),
+        lambda: wl.make_world(Unprintable()),
+        lambda: wl.Settings(initial=Unprintable()),
+        lambda: wl.tabular("FrozenLake-v1", key=Unprintable()),
+    ):
+        assert "Unprintable" in error_message(call)
+    assert len(error_message(wl.make_world, "x" * 10**6)) < 1000
+
+
+# --- Sizes -----------------------------------------------------------------------------------------
+
+
+def test_sizes_that_do_not_fit_into_memory():
+    assert "from 1 to 32,767, got 1000000000" in error_message(agent, n_actions=10**9)
+    assert "200,000,000" in error_message(agent, n_states=10**12)
+    assert "100,000,000 states × 100 actions" in error_message(agent, n_states=10**8, n_actions=100)
+    assert "below 20,000,000" in error_message(agent(n_states=None, n_actions=100).act, 20_000_000)
+    assert "heads" in error_message(agent, "bootstrapped", heads=10**12)
+    assert "tables × actions" in error_message(agent, "bootstrapped", heads=1000, n_actions=30_000)
+    assert "2,147,483,647" in error_message(agent, "bootstrapped", batch=10**12)
+    with pytest.raises(wl.WanderlustError, match="do not fit into memory"):
+        wl.Session("toy", "random", steps=10**12, evaluate_every=1, keep_trajectory=True)
+
+
+def test_a_world_with_too_many_pairs():
+    toy = wl.make_world("toy")
+    shape = (2**30, 4, 1)  # Arrays without memory of their own.
+    arrays = {name: np.broadcast_to(getattr(toy.mdp, name)[:1, :1, :1], shape) for name in toy.mdp._fields[:4]}
+    world = replace(toy, mdp=toy.mdp._replace(**arrays), layout=None)
+    assert "1,073,741,824 states × 4 actions" in error_message(wl.check_world, world)
+    assert "2,000,000,000 pairs" in error_message(wl.train, world, "ucb1")
+
+
+class ManyStates(gym.Env):
+    """Every step leads to a new state."""
+
+    observation_space, action_space = gym.spaces.Discrete(10**9), gym.spaces.Discrete(10_000)
+    state = 0
+
+    def reset(self, *, seed=None, options=None):
+        return self.state, {}
+
+    def step(self, action):
+        self.state += 1
+        return self.state, 0.0, False, False, {}
+
+
+def test_an_environment_with_too_many_pairs():
+    env = wl.tabular(ManyStates())
+    env.reset()
+    for _ in range(199_999):
+        env.step(0)
+    assert env.n_states == 200_000
+    assert "more than 200,000 states" in error_message(env.step, 0)
+    assert env.n_states == 200_000
+
+
+def test_spaces_too_large_to_count():
+    env = ManyStates()
+    env.observation_space = gym.spaces.MultiBinary(10**7)
+    assert wl.tabular(env).observation_space.n == 200_000_000
+
+
+def test_rewards_whose_values_are_not_finite():
+    assert "reward_range" in error_message(agent, reward_range=(0, 1e300))
+    assert "reward must be" in error_message(agent().observe, 0, 0, 1e300, 1, False)
+
+
+# --- Objects of wrong types ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: agent().observe(0, 0, 0.0, 1, np.array([True, False])), "terminated must be True or False"),
+        (lambda: agent().observe(0, 0, 0.0, 1, False, 1), "truncated must be True or False"),
+        (lambda: agent(learns_q="yes"), "learns_q"),
+        (lambda: agent().save(3), "path must be the path of a file, got 3"),
+        (lambda: agent().save("a\0b"), "path must be"),
+        (lambda: agent().save("."), "path must be"),
+        (lambda: wl.Agent.load(None), "path must be"),
+        (lambda: drop_in().act(0, ["1", "2", "3", "4"]), "q must be 4 finite numbers"),
+        (lambda: drop_in().act(0, [1, 2, 3, 10**400]), "q must be 4 finite numbers"),
+        (lambda: drop_in().bonus(0, np.array([0, 1])), "action must be"),
+        (lambda: wl.train("toy", "ucb1", keep_trajectory="yes"), "keep_trajectory must be True or False"),
+        (lambda: wl.train("toy", "ucb1", preset=np.array(["a"])), "preset"),
+        (lambda: wl.train("toy", "ucb1", preset="as_published_code", budget="x"), "budget must be"),
+        (lambda: wl.make_world("toy", slips=object()), "slips must be"),
+        (lambda: wl.tabular("MountainCar-v0", bins=np.array([[2, 2]])), "bins"),
+        (lambda: wl.tabular("MountainCar-v0", bins=2, bounds=np.array(1.0)), "bounds must be"),
+        (lambda: wl.tabular("FrozenLake-v1", key=np.array(["hash"])), "key must be"),
+        (lambda: wl.tabular("FrozenLake-v1").key_of(0.5), "state must be a whole number"),
+        (lambda: wl.Tabular("FrozenLake-v1"), "wl.tabular also takes names"),
+        (lambda: wl.register_explorer("x")(3), "NamedTuple"),
+    ],
+)
+def test_wrong_types_are_named(call, named):
+    assert named in error_message(call)
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "named"),
+    [
+        ("name", 3, "name of a world"),
+        ("mdp", None, "mdp must be a TabularMDP"),
+        ("defaults", {}, "defaults must be Defaults"),
+        ("action_names", None, "action_names"),
+        ("action_names", [1, 2, 3, 4], "action_names"),
+        ("r_max", "much", "r_max must be a number"),
+        ("layout", 3, "layout must be a Layout"),
+        ("options", 3, "options must be a dict"),
+    ],
+)
+def test_worlds_with_wrong_parts(part, value, named):
+    world = replace(wl.make_world("toy"), **{part: value})
+    assert named in error_message(wl.check_world, world)
+    assert named in error_message(wl.train, world, "ucb1")
+
+
+def test_a_world_is_checked_before_compiled_code_uses_it():
+    toy = wl.make_world("toy")
+    next_state = toy.mdp.next_state.copy()
+    next_state[0, 1, 0] = 10**6
+    broken = replace(toy, mdp=toy.mdp._replace(next_state=next_state))
+    for call in (wl.train, wl.Agent.for_world):
+        assert "next_state must be from 0 to 24, got 1000000" in error_message(call, broken, "ucb1")
+    assert "next_state" in error_message(agent().evaluate, broken)
+    assert "next_state" in error_message(agent().simulate, broken)
+
+
+class Model(gym.Env):
+    """An environment with a transition table."""
+
+    observation_space = action_space = gym.spaces.Discrete(2)
+    P: ClassVar = {0: {0: [(1.0, 1, 0.0, False)]}, 1: {0: [(1.0, 0, 1.0, True)]}}
+
+    def __init__(self, first_state, start=None):
+        self.first_state = first_state
+        if start is not None:
+            self.initial_state_distrib = start
+
+    def reset(self, *, seed=None, options=None):
+        return self.first_state, {}
+
+
+def test_start_states_of_models():
+    assert wl.world_from_gym(Model(1)).mdp.start.tolist() == [0, 1]
+    assert "reset returned state -1" in error_message(wl.world_from_gym, Model(-1))
+    assert "reset returned state 2" in error_message(wl.world_from_gym, Model(2))
+    assert "reset failed" in error_message(wl.world_from_gym, Model("x"))
+    assert "initial_state_distrib" in error_message(wl.world_from_gym, Model(0, ["a", "b"]))
 
 
 # --- Observations ----------------------------------------------------------------------------------

@@ -22,6 +22,8 @@ from wanderlust.envs.registration import GRID_ID, WORLDS, environment_id, regist
 from wanderlust.envs.world_env import WorldEnv
 from wanderlust.worlds import register_world, world_names
 
+pytestmark = pytest.mark.filterwarnings("ignore:world .* cannot be reached")  # C in the map below.
+
 CAVE = """
     S..#.
     .A.#.

@@ -1,15 +1,17 @@
 """Text maps: the worlds they define, and the error messages for invalid maps."""
 
 import json
+import os
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wanderlust.core.errors import InvalidMap, InvalidSetting, InvalidWorld, UnknownName
+from wanderlust.core.errors import InvalidMap, InvalidSetting, InvalidWorld, UnknownName, WanderlustError
 from wanderlust.core.planning import reachable_states
 from wanderlust.worlds import GRID_ACTIONS, CellKind, check_world, make_world
+from wanderlust.worlds.map_text import BUILT_IN, _read_block, _Row
 
 LEFT, RIGHT, UP, DOWN = range(4)
 
@@ -87,6 +89,7 @@ def test_a_map_defines_its_world():
     assert world.layout.entry[1, 1] == 1 << DOWN
 
 
+@pytest.mark.filterwarnings("ignore:world .* cannot be reached")
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_moves_equal_the_reference(data):
@@ -199,7 +202,7 @@ def test_a_map_of_a_million_cells():
         ("S.A\n\nA = treasure 1 enter\n", "line 3, column 1", "at least one move"),
         ("S..\n\nS = treasure 1\n", "line 3, column 1", "built in (start)"),
         ("S..\n\nhorizont = 3\n", "line 3, column 1", "Did you mean 'horizon'"),
-        ("S..\n\nhorizon = 0\n", "line 3, column 1", "horizon must be a whole number at least 1"),
+        ("S..\n\nhorizon = 0\n", "line 3, column 1", "horizon must be a whole number from 1 to 1,000,000,000,000"),
         ("S..\n\nhorizon = 2.5\n", "line 3, column 1", "horizon must be a whole number"),
         ("S..\n\nstep = inf\n", "line 3, column 1", "step must be"),
         ("S..\n\nstep = 1\nstep = 2\n", "line 4, column 1", "already defined"),
@@ -260,3 +263,93 @@ def test_any_text_is_a_world_or_an_error(text):
     except (InvalidMap, InvalidWorld):
         return
     check_world(world)
+
+
+# --- Files and damaged texts -----------------------------------------------------------------------
+
+SMALL = "S.A\n\nA = treasure 1\n"
+
+
+def test_encodings_and_line_ends(tmp_path):
+    path = tmp_path / "map.txt"
+    for contents in (SMALL.encode(), b"\xef\xbb\xbf" + SMALL.encode(), SMALL.replace("\n", "\r\n").encode()):
+        path.write_bytes(contents)
+        assert make_world(path).options == {"map": SMALL}
+    path.write_bytes(b"S.A\n\nA = treasure\xff 1\n")
+    with pytest.raises(InvalidMap, match=r"map\.txt.*not text in UTF-8; line 3 has the byte 0xff"):
+        make_world(path)
+    path.write_bytes(b"S\0A\n\nA = treasure 1\n")
+    with pytest.raises(InvalidMap, match=r"line 1, column 2: unknown letter '\\x00'; it cannot be printed"):
+        make_world(path)
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".toml"])
+def test_only_regular_files_of_limited_size_are_read(tmp_path, suffix):
+    pipe, folder, device, large = (tmp_path / f"{name}{suffix}" for name in ("pipe", "folder", "device", "large"))
+    os.mkfifo(pipe)
+    folder.mkdir()
+    device.symlink_to("/dev/zero")
+    with large.open("wb") as file:
+        file.truncate(10**9)
+    for path, reason in (
+        (pipe, "it is a pipe or a device"),
+        (folder, "it is a folder"),
+        (device, "it is a pipe or a device"),
+        (large, "too large, 1,000,000,000 bytes; the maximum is 10,000,000"),
+        (tmp_path / f"missing{suffix}", "there is no such file"),
+        (tmp_path / f"{'x' * 300}{suffix}", "File name too long"),
+        (f"a\0b{suffix}", "must be the path of a file"),
+    ):
+        with pytest.raises(WanderlustError, match=reason):
+            make_world(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a = " + "[" * 1000, "too many nested brackets"),
+        ("a = " + "9" * 5000, "not a TOML file: Exceeds the limit"),
+        (".".join(["a"] * 100_000) + " = 1", "line 1 has 99,999 dots outside of texts"),
+        ("map = '''\n" + "S." * 30 + "\n'''\n\n" + "a." * 30 + "a = 1", "line 5 has 30 dots outside of texts"),
+        ("map = 'S.A'\nname = 3\n[legend]\nA = 'treasure 1'", "setting 'name': name must be non-empty text"),
+        ("map = 'S.='\n[legend]\n'=' = 'floor'", "'=' cannot be a letter of a map"),
+        ("map = 'S.'\nname = 'a\\u2028b'".replace("'a", '"a').replace("b'", 'b"'), "name must be non-empty text"),
+    ],
+)
+def test_damaged_toml(tmp_path, text, reason):
+    path = tmp_path / "map.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidMap, match=reason) as caught:
+        make_world(path)
+    assert "map.toml" in str(caught.value)
+
+
+def test_a_wide_toml_map_with_dots_is_valid(tmp_path):
+    path = tmp_path / "map.toml"
+    path.write_text("map = '''\n" + "S" + ".a" * 200 + "\n'''  # " + "." * 100 + '\n[legend]\na = "floor"\n')
+    assert make_world(path).n_states == 401
+
+
+def test_numbers_in_text_maps():
+    assert make_world("S.\n\nname = 007\n").name == "007"
+    for setting in ("horizon = " + "9" * 5000, "step = 1e400", "discount = nan", "horizon = 10000000000000"):
+        with pytest.raises(InvalidMap, match="line 3, column 1"):
+            make_world(f"S.\n\n{setting}\n")
+
+
+def test_too_many_cells_are_refused_before_they_are_stored():
+    row = "." * 30_000
+    rows = [_Row("line 1", 1, row)] * 20_000  # The same text object in every row.
+    with pytest.raises(InvalidSetting, match="the map has 600,000,000 states × 4 actions"):
+        _read_block(rows, BUILT_IN)
+
+
+def test_unreachable_treasures_give_a_warning():
+    with pytest.warns(UserWarning, match=r"world 'map': the treasure cannot be reached.* \(1, 5\)\.$") as caught:
+        make_world("S.A#B\n\nA = treasure 1\nB = treasure 2\n")
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"\(1, 4\), \(1, 5\), \(1, 6\), \(1, 7\), \(1, 8\) and 3 more\.$"):
+        make_world("S.#AAAAAAAA\n\nA = treasure 1\n")
+    with pytest.warns(UserWarning, match="cannot be reached"):
+        make_world("S.PA\n\nA = treasure 1\n")
+    make_world("S.PA\n\nA = treasure 1\n", escape=0.1)

@@ -13,6 +13,8 @@ from wanderlust.envs.world_env import WorldEnv
 from wanderlust.worlds import CellKind, World
 from wanderlust.worlds.drawing import MAX_ROW_LENGTH, by_cell, display_layout, letters, text_map
 
+pytestmark = pytest.mark.filterwarnings("ignore:world .* cannot be reached")  # C in the map below.
+
 CAVE = """
     S..#.
     .A.#.

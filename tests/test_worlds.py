@@ -297,7 +297,7 @@ def with_entry(name, index, value):
         (replace(make_world("toy"), layout=make_world("wall").layout), "each of 25 states"),
         (
             replace(make_world("toy"), defaults=replace(make_world("toy").defaults, horizon=0)),
-            "horizon must be at least 1",
+            "horizon must be a whole number at least 1",
         ),
         (
             replace(make_world("toy"), defaults=replace(make_world("toy").defaults, discount=1.0)),

@@ -22,9 +22,10 @@ from wanderlust._numba.jit import by_pointer, entry
 from wanderlust.agents import file
 from wanderlust.agents.explanation import Explanation, explain
 from wanderlust.agents.presets import resolve
-from wanderlust.agents.settings import Settings, make_spec
+from wanderlust.agents.settings import MAX_ACTIONS, MAX_VALUE, Settings, make_spec, sufficient_memory
 from wanderlust.agents.simulation import Simulator, greedy_return, start_distribution
 from wanderlust.core.errors import (
+    MAX_PAIRS,
     InvalidExplorer,
     InvalidObservation,
     InvalidSetting,
@@ -32,7 +33,11 @@ from wanderlust.core.errors import (
     check_flag,
     check_integer,
     check_number,
+    check_pairs,
+    plain_value,
+    shown,
 )
+from wanderlust.core.input_files import check_path
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.encoding.encoding import Encoding
 from wanderlust.explorers.hooks import ExplorerHooks
@@ -44,7 +49,7 @@ from wanderlust.learning.memory import has_room, index_of, refresh_terminal_sign
 from wanderlust.learning.spec import TARGET, Floats, Ints, TableSpec
 from wanderlust.learning.state import NONE, TERMINAL, LearnerState
 from wanderlust.learning.tables import by_state, tables_by_state
-from wanderlust.worlds import World, as_world
+from wanderlust.worlds import World, as_world, check_world
 
 StateIndex = NDArray[np.int32]
 
@@ -136,25 +141,29 @@ class Agent:
     ) -> None:
         self.settings = settings if settings is not None else Settings()
         if not isinstance(self.settings, Settings):
-            raise InvalidSetting(f"settings must be a wanderlust.Settings, got {settings!r}.")
-        self.n_actions = check_integer("n_actions", n_actions, low=1)
-        self.n_states = None if n_states is None else check_integer("n_states", n_states, low=1)
+            raise InvalidSetting(f"settings must be a wanderlust.Settings, got {shown(settings)}.")
+        self.n_actions = check_integer("n_actions", n_actions, low=1, high=MAX_ACTIONS)
+        self.n_states = None if n_states is None else check_integer("n_states", n_states, low=1, high=MAX_STATES)
+        check_pairs("the agent", self.n_states or 1, self.n_actions)
+        self._max_states = min(MAX_STATES, MAX_PAIRS // self.n_actions)
         self.seed = check_integer("seed", seed, low=0)
-        self.options = dict(options)
+        self.options = {name: plain_value(value) for name, value in options.items()}
         self.env: Any = None
         """The environment in which `learn` trained this agent; None if it was not trained by `learn`, or was loaded."""
         self.environment: dict[str, Any] | None = None
         """The name and the options of that environment, which are saved with the agent."""
         self.encoding: Encoding | None = None
         """How observations and actions of that environment are encoded; None if states and actions are integers."""
-        problem = self.settings.problem(n_actions, reward_range)
+        problem = self.settings.problem(self.n_actions, reward_range)
         self.reward_range = problem.reward_range
         self._configured = configured(explorer, problem, self.options)
         self.explorer = explorer_name(type(self._configured))
+        learns_q = check_flag("learns_q", learns_q)
         self.spec, noise = make_spec(self._configured, problem, self.settings, learns_q=learns_q)
         self._initial_values = InitialValues(self.spec, noise, self.seed)
-        self._state_index: StateIndex = np.zeros(self.n_states or 64, np.int32)
-        self.learner = new_learner(self.spec, self._initial_values, self.seed)
+        with sufficient_memory(self.spec):
+            self._state_index: StateIndex = np.zeros(self.n_states or 64, np.int32)
+            self.learner = new_learner(self.spec, self._initial_values, self.seed)
         self._connect()
         _begin_episode(self._hooks.pointer, self._learner)
 
@@ -200,7 +209,8 @@ class Agent:
         self._hooks = ExplorerHooks(self._configured, self._learner, self._spec, self.spec)
 
     def _enlarge(self) -> None:
-        self.learner = enlarged(self.learner, self.spec, self._initial_values)
+        with sufficient_memory(self.spec):
+            self.learner = enlarged(self.learner, self.spec, self._initial_values)
 
     def act(self, state: int) -> int:
         """Return the action that the explorer takes in a state."""
@@ -228,17 +238,12 @@ class Agent:
         After `terminated` there is no next state. After `truncated` the episode ends, but the value of the next state
         still counts.
         """
+        terminated, truncated = check_flag("terminated", terminated), check_flag("truncated", truncated)
         state = self._checked_state(state, "state")
         next_state = state if terminated else self._checked_state(next_state, "next_state")
-        action = self._checked_action(action)
-        reward = check_number("reward", reward)
-        transition = (
-            action,
-            reward,
-            next_state,
-            check_flag("terminated", terminated),
-            check_flag("truncated", truncated),
-        )
+        action = self.checked_action(action)
+        reward = check_number("reward", reward, low=-MAX_VALUE, high=MAX_VALUE)
+        transition = (action, reward, next_state, terminated, truncated)
         while not _learn(self._hooks.pointer, self._learner, self._spec, self._state_index, state, *transition):
             self._enlarge()
 
@@ -249,8 +254,9 @@ class Agent:
         """
         problem = self.settings.problem(self.n_actions, self.reward_range if reward_range is None else reward_range)
         before = self.spec
-        self._configured = configured(type(self._configured), problem, self.options | options)
-        self.options |= options
+        new_options = self.options | {name: plain_value(value) for name, value in options.items()}
+        self._configured = configured(type(self._configured), problem, new_options)
+        self.options = new_options
         self.spec, _ = make_spec(self._configured, problem, self.settings, learns_q=before.learns_q)
         self.reward_range = problem.reward_range
         self._initial_values.spec = self.spec
@@ -335,9 +341,11 @@ class Agent:
 
     def evaluate(self, world: World) -> float:
         """Return the greedy policy's discounted return in a deterministic world, ties broken at random."""
+        if isinstance(world, World):
+            check_world(world)
         if not (isinstance(world, World) and world.mdp.deterministic and world.n_actions == self.n_actions):
-            what = world.name if isinstance(world, World) else world
-            raise InvalidWorld(f"evaluate needs a deterministic World with {self.n_actions} actions, got {what!r}.")
+            what = shown(world.name if isinstance(world, World) else world)
+            raise InvalidWorld(f"evaluate needs a deterministic World with {self.n_actions} actions, got {what}.")
         starts, probabilities = start_distribution(world.mdp)
         state_index = np.zeros(max(len(self._state_index), world.n_states), np.int32)
         state_index[: len(self._state_index)] = self._state_index
@@ -374,22 +382,24 @@ class Agent:
 
     def save(self, path: str | Path) -> None:
         """Write the agent to a file; `load` continues exactly where it was."""
-        file.save(self, Path(path))
+        file.save(self, check_path("path", path))
 
     @classmethod
     def load(
         cls, path: str | Path, *, explorer: type | None = None, key: Callable[..., Any] | None = None
     ) -> Agent:
         """Read an agent from a file. Files contain no code: a user-defined explorer class or key function is given."""
-        return file.load_all(cls, Path(path), explorer, key)[0]
+        return file.load_all(cls, check_path("path", path), explorer, key)[0]
 
-    def _checked_action(self, action: Any) -> int:
+    def checked_action(self, action: Any) -> int:
+        """Return the index of an action, or raise `InvalidObservation`."""
         try:
             number = operator.index(action)
         except TypeError:
             number = NONE
         if not 0 <= number < self.n_actions:
-            raise InvalidObservation(f"action must be a whole number from 0 to {self.n_actions - 1}, got {action!r}.")
+            valid = f"from 0 to {self.n_actions - 1}"
+            raise InvalidObservation(f"action must be a whole number {valid}, got {shown(action)}.")
         return number
 
     def _checked_state(self, state: Any, name: str) -> int:
@@ -399,12 +409,13 @@ class Agent:
             number = NONE
         if number < 0 or (self.n_states is not None and number >= self.n_states):
             limit = "at least 0" if self.n_states is None else f"from 0 to {self.n_states - 1}"
-            raise InvalidObservation(f"{name} must be a whole number {limit}, got {state!r}.")
-        if number >= MAX_STATES:
+            raise InvalidObservation(f"{name} must be a whole number {limit}, got {shown(state)}.")
+        if number >= self._max_states:
             raise InvalidObservation(
-                f"{name} must be below {MAX_STATES:,}, got {state!r}; use consecutive states from 0."
+                f"{name} must be below {self._max_states:,}, got {shown(state)}; use consecutive states from 0."
             )
         if number >= len(self._state_index):
-            more = np.zeros(max(len(self._state_index), number + 1), np.int32)
-            self._state_index = np.concatenate([self._state_index, more])
+            with sufficient_memory(self.spec):
+                more = np.zeros(max(len(self._state_index), number + 1), np.int32)
+                self._state_index = np.concatenate([self._state_index, more])
         return number

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.explanation import Explanation
 from wanderlust.agents.settings import SETTING_NAMES, Settings
-from wanderlust.core.errors import InvalidExplorer, InvalidObservation
+from wanderlust.core.errors import InvalidExplorer, InvalidObservation, shown
 from wanderlust.learning.spec import TARGET, Floats
 
 
@@ -61,11 +61,8 @@ class Explorer:
 
     def bonus(self, state: int, action: int) -> float:
         """Return the bonus to add to the reward of the action just observed; 0 unless the explorer has one."""
-        self._agent.index_of(state)
-        if action not in range(self._agent.n_actions):
-            valid = f"from 0 to {self._agent.n_actions - 1}"
-            raise InvalidObservation(f"action must be a whole number {valid}, got {action!r}.")
-        visits = int(self._agent.visits[int(state), int(action)])
+        index, action = self._agent.index_of(state), self._agent.checked_action(action)
+        visits = int(self._agent.learner.visits[index * self._agent.n_actions + action])
         return float(self._agent.configured_explorer.bonus(visits)) if visits else 0.0
 
     def explain(self, state: int, q: ArrayLike) -> Explanation:
@@ -89,10 +86,12 @@ class Explorer:
     def _set_q(self, state: int, q: ArrayLike) -> None:
         agent = self._agent
         try:
-            values = np.asarray(q, dtype=np.float64)
-        except (TypeError, ValueError):
+            given = np.asarray(q)
+            values = given.astype(np.float64) if given.dtype.kind in "iuf" else np.zeros(0)
+        except Exception:  # Any object can be given.
             values = np.zeros(0)
         if values.shape != (agent.n_actions,) or not np.isfinite(values).all():
-            raise InvalidObservation(f"q must be {agent.n_actions} finite numbers, one for each action, got {q!r}.")
+            expected = f"{agent.n_actions} finite numbers, one for each action"
+            raise InvalidObservation(f"q must be {expected}, got {shown(q)}.")
         index = agent.index_of(state)
         agent.learner.values[TARGET, index * agent.n_actions : (index + 1) * agent.n_actions] = values

@@ -61,7 +61,9 @@ def resolve(
     check_options(f"a run of explorer {name!r}", changes, [*option_names, *SETTING_NAMES])
     defaults = {f.name: getattr(world.defaults, f.name) for f in fields(world.defaults) if f.name in SETTING_NAMES}
     run = defaults | dict(changes)
-    run |= PRESETS[check_choice("preset", preset, PRESETS)](run, name, world.n_actions) | dict(changes)
+    checked = Settings(**{key: value for key, value in run.items() if key in SETTING_NAMES})
+    of_run = {f.name: getattr(checked, f.name) for f in fields(checked)}
+    run |= PRESETS[check_choice("preset", preset, PRESETS)](of_run, name, world.n_actions) | dict(changes)
     # A name that is both a setting and an option, such as γ_w, works as the setting: options not given follow it.
     settings = {key: value for key, value in run.items() if key in SETTING_NAMES}
     options = {key: value for key, value in run.items() if key not in settings}

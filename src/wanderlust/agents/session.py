@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import by_pointer
-from wanderlust.agents.fused import INVALID_ACTION, NO_ROOM, new_run, run_until
+from wanderlust.agents.fused import INVALID_ACTION, NO_ROOM, RunState, new_run, run_until
 from wanderlust.agents.presets import resolve
-from wanderlust.agents.settings import Settings, make_spec
-from wanderlust.core.errors import InvalidExplorer, check_integer
+from wanderlust.agents.settings import Settings, make_spec, sufficient_memory
+from wanderlust.core.errors import InvalidExplorer, InvalidSetting, check_flag, check_integer, plain_value
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import policy_values
 from wanderlust.explorers.hooks import ExplorerHooks
@@ -73,18 +73,30 @@ class Session:
         self.seed = check_integer("seed", seed, low=0)
         self.settings, options = resolve(self.world, explorer, preset, changes)
         problem = self.settings.problem(self.world.n_actions, self.world.reward_range)
+        options = {name: plain_value(value) for name, value in options.items()}
         self._configured = configured(explorer, problem, options)
         self.explorer = explorer_name(type(self._configured))
         self.spec, noise = make_spec(self._configured, problem, self.settings)
         self._initial_values = InitialValues(self.spec, noise, self.seed)
         # Room for the whole world, unless it is so large that most of it may never be visited.
         states = min(self.world.n_states, INITIALISED_STATES)
-        self.learner = new_learner(self.spec, self._initial_values, self.seed, states=states)
-        self.run_state = new_run(self.world.mdp, self.settings, keep_trajectory)
+        with sufficient_memory(self.spec):
+            self.learner = new_learner(self.spec, self._initial_values, self.seed, states=states)
+        self.run_state = self._new_run(check_flag("keep_trajectory", keep_trajectory))
         self._spec = by_pointer(self.spec)
         self._run = by_pointer(self.run_state)
         self._learner = by_pointer(self.learner)
         self.hooks = ExplorerHooks(self._configured, self._learner, self._spec, self.spec)
+
+    def _new_run(self, keep_trajectory: bool) -> RunState:
+        settings = self.settings
+        try:
+            return new_run(self.world.mdp, settings, keep_trajectory)
+        except MemoryError:
+            raise InvalidSetting(
+                f"the results of {settings.run_length:,} steps, evaluated every {settings.evaluate_every:,} steps, do "
+                "not fit into memory; reduce steps, increase evaluate_every, or set keep_trajectory=False."
+            ) from None
 
     @property
     def configured_explorer(self) -> Any:
@@ -107,7 +119,8 @@ class Session:
                     f"{self.step}; valid are 0 to {self.spec.n_actions - 1}."
                 )
             assert status == NO_ROOM
-            self.learner = enlarged(self.learner, self.spec, self._initial_values)
+            with sufficient_memory(self.spec):
+                self.learner = enlarged(self.learner, self.spec, self._initial_values)
             self._learner = by_pointer(self.learner)
 
     def record(self) -> Record:

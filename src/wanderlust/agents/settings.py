@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -14,6 +16,7 @@ from wanderlust.core.errors import (
     check_flag,
     check_integer,
     check_number,
+    shown,
 )
 from wanderlust.explorers.protocol import ExtraTables, Problem
 from wanderlust.learning.spec import (
@@ -28,8 +31,25 @@ from wanderlust.learning.spec import (
 )
 
 MAX_STEPS = 10**12
+MAX_ACTIONS = 2**15 - 1
+"""The maximum number of actions: trajectories store them with 16 bits."""
+MAX_HEADS = 10_000
+"""The maximum number of heads of an ensemble."""
+MAX_TABLE_ACTIONS = 2**22
+"""The maximum product of tables and actions; the first states of a learner then need about 3 GB."""
+MAX_VALUE = 1e150
+"""The maximum Q-value: the square of a larger one may not be finite."""
+
+MAX_STORED = 2**31 - 1
+"""The maximum number of transitions in a replay memory, and of its minibatches: indices have 32 bits."""
 
 _MEMORY = {"full": FULL, "none": NO_MEMORY, "window": WINDOW}
+
+
+def _store(instance: Any, **values: Any) -> None:
+    """Set fields of a frozen dataclass while it is created: the values as plain numbers, which JSON can represent."""
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)
 
 
 @dataclass(frozen=True)
@@ -45,10 +65,10 @@ class Replay:
     """The minibatch size of a window."""
 
     def __post_init__(self) -> None:
-        check_choice("replay memory", self.memory, _MEMORY)
-        check_integer("replay batch", self.batch, low=1)
+        _store(self, memory=check_choice("replay memory", self.memory, _MEMORY))
+        _store(self, batch=check_integer("replay batch", self.batch, low=1, high=MAX_STORED))
         if self.capacity is not None:
-            check_integer("replay capacity", self.capacity, low=1)
+            _store(self, capacity=check_integer("replay capacity", self.capacity, low=1, high=MAX_STORED))
 
     @classmethod
     def of(cls, given: str | Replay) -> Replay:
@@ -90,25 +110,26 @@ class Settings:
     """The table whose greedy policy is evaluated: 'target', or 'behaviour' (of an ensemble, the first head)."""
 
     def __post_init__(self) -> None:
-        check_number("discount", self.discount, low=0, high=1, open_high=True)
-        check_number("learning_rate", self.learning_rate, low=0, high=1, open_low=True)
-        object.__setattr__(self, "replay", Replay.of(self.replay))
-        check_choice("initial", self.initial, ("zero", "optimistic"))
-        check_number("gamma_w", self.gamma_w, low=0, high=1, open_high=True)
-        check_number("epsilon_start", self.epsilon_start, low=0, high=1)
-        check_number("epsilon_end", self.epsilon_end, low=0, high=1)
-        check_flag("plain_sweeps", self.plain_sweeps)
-        check_integer("sweeps", self.sweeps, low=1, high=MAX_UPDATES)
+        for name in ("discount", "gamma_w"):
+            _store(self, **{name: check_number(name, getattr(self, name), low=0, high=1, open_high=True)})
+        for name in ("epsilon_start", "epsilon_end"):
+            _store(self, **{name: check_number(name, getattr(self, name), low=0, high=1)})
+        for name in ("horizon", "budget", "evaluate_every", "steps", "evaluation_horizon"):
+            if getattr(self, name) is not None or name not in ("steps", "evaluation_horizon"):
+                _store(self, **{name: check_integer(name, getattr(self, name), low=1, high=MAX_STEPS)})
+        _store(
+            self,
+            learning_rate=check_number("learning_rate", self.learning_rate, low=0, high=1, open_low=True),
+            replay=Replay.of(self.replay),
+            initial=check_choice("initial", self.initial, ("zero", "optimistic")),
+            plain_sweeps=check_flag("plain_sweeps", self.plain_sweeps),
+            sweeps=check_integer("sweeps", self.sweeps, low=1, high=MAX_UPDATES),
+            evaluated=check_choice("evaluated", self.evaluated, ("target", "behaviour")),
+        )
         if self.sweeps > 1 and self.replay.memory != "full":
             raise InvalidSetting(
                 f"sweeps={self.sweeps} needs full memory; with replay {self.replay.memory!r} it must be 1."
             )
-        check_choice("evaluated", self.evaluated, ("target", "behaviour"))
-        for name in ("horizon", "budget", "evaluate_every"):
-            check_integer(name, getattr(self, name), low=1, high=MAX_STEPS)
-        for name in ("steps", "evaluation_horizon"):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), low=1, high=MAX_STEPS)
 
     @property
     def run_length(self) -> int:
@@ -124,14 +145,14 @@ class Settings:
         """Return what the explorer knows of the task."""
         try:
             low, high = reward_range
-        except (TypeError, ValueError):
+        except Exception:  # Any object that is not a pair.
             raise InvalidSetting(
-                f"reward_range must be two numbers, the smallest and the largest reward, got {reward_range!r}."
+                f"reward_range must be two numbers, the smallest and the largest reward, got {shown(reward_range)}."
             ) from None
         low = check_number("the smallest reward of reward_range", low)
         high = check_number("the largest reward of reward_range", high, low=low)
-        return Problem(
-            n_actions=check_integer("n_actions", n_actions, low=1),
+        problem = Problem(
+            n_actions=check_integer("n_actions", n_actions, low=1, high=MAX_ACTIONS),
             reward_range=(low, high),
             discount=self.discount,
             gamma_w=self.gamma_w,
@@ -139,6 +160,25 @@ class Settings:
             epsilon_start=self.epsilon_start,
             epsilon_end=self.epsilon_end,
         )
+        # Values are sums of discounted rewards; their square is computed by some explorers.
+        if not problem.value_range < MAX_VALUE or max(-low, high) >= MAX_VALUE:
+            raise InvalidSetting(
+                f"reward_range must not be larger than {MAX_VALUE:g} * (1 - discount), got {shown(reward_range)}."
+            )
+        return problem
+
+
+@contextlib.contextmanager
+def sufficient_memory(spec: TableSpec) -> Iterator[None]:
+    """Turn a `MemoryError` into `InvalidSetting`, with what makes the tables of a learner large."""
+    try:
+        yield
+    except MemoryError:
+        raise InvalidSetting(
+            f"the tables do not fit into memory: {len(spec.signal):,} tables, {spec.n_actions:,} actions, replay "
+            f"capacity {spec.capacity:,}, batch {spec.batch_size:,}; use fewer states, actions or heads, or a smaller "
+            "replay."
+        ) from None
 
 
 SETTING_NAMES = tuple(f.name for f in fields(Settings))
@@ -148,8 +188,14 @@ def make_spec(explorer: Any, problem: Problem, settings: Settings, *, learns_q: 
     """Return the tables of an explorer, and the standard deviation of the noise on its heads' initial values."""
     extra = explorer.extra_tables()
     if not isinstance(extra, ExtraTables):
-        raise InvalidExplorer(f"{type(explorer).__name__}.extra_tables must return ExtraTables, got {extra!r}.")
+        raise InvalidExplorer(f"{type(explorer).__name__}.extra_tables must return ExtraTables, got {shown(extra)}.")
+    if extra.ensemble is not None:
+        check_integer("heads", extra.ensemble.heads, low=1, high=MAX_HEADS)
+        check_integer("batch", extra.ensemble.batch, low=1, high=MAX_STORED)
     replay, ensemble, visitation = settings.replay, extra.ensemble, extra.visitation
+    capacity = (replay.capacity or 20 * settings.horizon) if replay.memory == "window" else 0
+    if capacity > MAX_STORED:
+        raise InvalidSetting(f"horizon={settings.horizon:,} needs a window of {capacity:,}; set Replay(capacity=...).")
     initial_q = problem.value_range if settings.initial == "optimistic" else 0.0
     has_bonus = extra.bonus and learns_q
     bonus_signal = REWARD + 1 if has_bonus else NO_SIGNAL
@@ -166,13 +212,18 @@ def make_spec(explorer: Any, problem: Problem, settings: Settings, *, learns_q: 
     n_swept, heads = len(tables), ensemble.heads if ensemble else 0
     behaviour_or_head = n_swept if ensemble else behaviour
     tables += [(REWARD, settings.discount, False, initial_q)] * heads
+    if len(tables) * problem.n_actions > MAX_TABLE_ACTIONS:
+        raise InvalidSetting(
+            f"heads={heads:,} with {problem.n_actions:,} actions is too large: tables × actions must be at most "
+            f"{MAX_TABLE_ACTIONS:,}."
+        )
     signal, discount, minimise, initial = zip(*tables, strict=True)
     spec = TableSpec(
         n_actions=problem.n_actions,
         learning_rate=float(settings.learning_rate),
         memory=_MEMORY[replay.memory],
         batch_size=ensemble.batch if ensemble and replay.memory == "full" else replay.batch,
-        capacity=(replay.capacity or 20 * settings.horizon) if replay.memory == "window" else 0,
+        capacity=capacity,
         n_swept=n_swept,
         n_heads=heads,
         prior_weight=float(ensemble.prior_weight) if ensemble else 0.0,

@@ -8,7 +8,10 @@ from typing import Annotated
 
 from tyro.conf import arg
 
-from wanderlust.core.errors import InvalidSetting
+from wanderlust.core.errors import BadFile, InvalidSetting
+from wanderlust.core.input_files import shown_path
+
+_PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def bench(
@@ -35,6 +38,8 @@ def bench(
     for file in (json, markdown, plot):
         if file is not None:
             check_writable(file)
+    if plot is not None and plot.suffix.lower() not in _PLOT_SUFFIXES:
+        raise InvalidSetting(f"--plot must be a {', '.join(_PLOT_SUFFIXES)} file, got {shown_path(plot)!r}.")
     if peers_python is not None and shutil.which(peers_python) is None:
         raise InvalidSetting(f"--peers-python: there is no program {peers_python!r}; give a Python, such as python3.")
 
@@ -44,7 +49,10 @@ def bench(
     for file, text in ((json, bench_report.as_json(results, quick)), (markdown, bench_report.as_markdown(results))):
         if file is not None:
             write_text(file, f"{text}\n")
-            console.print(f"written to {file}")
+            console.print(f"written to {file}", markup=False, soft_wrap=True)
     if plot is not None:
-        bench_report.plot_growth(results, plot)
-        console.print(f"plot written to {plot}")
+        try:
+            bench_report.plot_growth(results, plot)
+        except OSError as error:
+            raise BadFile(f"{shown_path(plot)}: the plot cannot be written ({error.strerror or error}).") from error
+        console.print(f"plot written to {plot}", markup=False, soft_wrap=True)

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from wanderlust.cli.arguments import format_options, read_options
-from wanderlust.core.errors import InvalidEnvironment, InvalidMap, InvalidSetting, check_integer, check_number
+from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_number, shown
+from wanderlust.core.input_files import check_path
 from wanderlust.envs.registration import GRID_ID
 
 if TYPE_CHECKING:
     from wanderlust.envs.tabular import Tabular
 
 MAP_SUFFIXES = (".txt", ".toml")
+_MAX_NAME, _MAX_DIGITS = 80, 9
 _OPTIONS_HINT = "As options: --bins 20, --bounds 1=-3,3, --action-bins 5, --key hash."
 
 
@@ -110,8 +112,9 @@ class EnvironmentOptions:
 
     @property
     def file_name(self) -> str:
-        """The environment's name with only characters that are valid in file names."""
-        return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in self.environment)
+        """The end of the environment's name, with only characters that are valid in file names."""
+        name = self.environment[-_MAX_NAME:]
+        return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
 
     @property
     def _is_map(self) -> bool:
@@ -132,19 +135,16 @@ def _read_bounds(bounds: tuple[str, ...] | None) -> Mapping[str, list[float]] | 
         return None
     parsed = {}
     for dimension, pair in read_options(bounds, "1=-3,3").items():
-        if not (isinstance(pair, tuple | list) and len(pair) == 2 and dimension.isdecimal()):
-            raise InvalidSetting(f"bounds must be written as dimension=low,high, such as 1=-3,3, got {bounds!r}.")
-        check_integer("a dimension of bounds", int(dimension), low=0)
+        is_dimension = dimension.isascii() and dimension.isdecimal() and len(dimension) <= _MAX_DIGITS
+        if not (isinstance(pair, tuple | list) and len(pair) == 2 and is_dimension):
+            raise InvalidSetting(f"bounds must be written as dimension=low,high, such as 1=-3,3, got {shown(bounds)}.")
         parsed[dimension] = [check_number(f"a bound of dimension {dimension}", bound) for bound in pair]
     return parsed
 
 
 def _map_text(path: Path) -> str:
-    from wanderlust.worlds.map_text import read_toml_map
+    from wanderlust.worlds.map_files import read_map_file
 
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidMap(f"cannot read the map {str(path)!r}: {error}") from None
+    text = read_map_file(check_path("the map", path))
     # A text without a newline would be taken for a path.
-    return read_toml_map(text).text if path.suffix == ".toml" else text.rstrip("\n") + "\n"
+    return text if path.suffix == ".toml" else text.rstrip("\n") + "\n"

@@ -12,12 +12,16 @@ from tyro.conf import Positional, arg
 
 from wanderlust.cli.output_files import finite_values
 from wanderlust.core.errors import InvalidObservation
+from wanderlust.core.input_files import check_regular_file, shown_path
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from wanderlust.agents.agent import Agent
     from wanderlust.agents.explanation import Explanation
 
-_WIDTH_WITHOUT_TERMINAL = 100
+_WIDTH_WITHOUT_TERMINAL, _ANY_WIDTH = 100, 10_000
 
 
 def explain(
@@ -36,6 +40,7 @@ def explain(
     from wanderlust.agents.agent import Agent
     from wanderlust.explorers.registry import explorer_class
 
+    check_regular_file(file)
     agent = Agent.load(file, explorer=None if explorer is None else explorer_class(explorer))
     _check_state(agent, state, file)
     explanation = agent.explain(state)
@@ -47,7 +52,7 @@ def _check_state(agent: Agent, state: int, path: Path) -> None:
     n_states = agent.n_states if agent.encoding is None else len(agent.encoding.keys)
     if state < 0 or (n_states is not None and state >= n_states):
         valid = f"from 0 to {n_states - 1:,}" if n_states else "0 or larger"
-        raise InvalidObservation(f"{path}: there is no state {state}; state indices are {valid}.")
+        raise InvalidObservation(f"{shown_path(path)}: there is no state {state}; state indices are {valid}.")
 
 
 def _summary(explanation: Explanation) -> str:
@@ -87,8 +92,22 @@ def _print_table(agent: Agent, explanation: Explanation, environment: Mapping[st
             f"{each.score:.6g}",
             f"<- {explanation.reason}" if each.chosen else "",
         )
-    console.print(table)
+    needed = console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum
+    if needed <= console.width:
+        console.print(table)
+    else:
+        _print_list(table, console)
     console.print(_summary(explanation), markup=False)
+
+
+def _print_list(table: Table, console: Console) -> None:
+    """Print one value per line: rich leaves out columns that a narrow terminal has no room for."""
+    for cells in zip(*(column.cells for column in table.columns), strict=True):
+        console.print()
+        for column, cell in zip(table.columns, cells, strict=True):
+            if cell:
+                console.print(f"{column.header} {cell}", markup=False, soft_wrap=True)
+    console.print()
 
 
 def _print_json(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -10,16 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from wanderlust.core.errors import BadFile
+from wanderlust.core.input_files import shown_path
 
 
 def check_writable(path: Path) -> None:
     """Create the folder of a file; raise `BadFile` if the file cannot be written there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        is_folder = path.is_dir()  # Raises an error if the name is too long.
-    except OSError as error:
-        raise _cannot_write(path, error.strerror or str(error)) from error
-    if is_folder:
+        with contextlib.suppress(FileNotFoundError):
+            path.stat()
+    except (OSError, ValueError) as error:  # ValueError: a name with a null character.
+        raise _cannot_write(path, getattr(error, "strerror", None) or str(error)) from error
+    if path.is_dir():
         raise _cannot_write(path, "it is a folder")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise _cannot_write(path, "permission denied")
@@ -50,9 +53,9 @@ def write_bytes(path: Path, contents: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(contents)
-    except OSError as error:
-        raise _cannot_write(path, error.strerror or str(error)) from error
+    except (OSError, ValueError) as error:
+        raise _cannot_write(path, getattr(error, "strerror", None) or str(error)) from error
 
 
 def _cannot_write(path: Path, reason: str) -> BadFile:
-    return BadFile(f"{path}: cannot be written ({reason}); choose another path.")
+    return BadFile(f"{shown_path(path)}: cannot be written ({reason}); choose another path.")

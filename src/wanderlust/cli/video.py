@@ -20,6 +20,7 @@ from wanderlust.core.errors import (
     MissingPackage,
     WanderlustError,
 )
+from wanderlust.core.input_files import shown_path
 from wanderlust.envs.make import make_environment
 from wanderlust.envs.tabular import Tabular
 
@@ -34,7 +35,7 @@ Frame = NDArray[np.uint8]
 def check_video(environment: EnvironmentOptions, path: Path) -> None:
     """Check before the training that the video can be written: suffix, packages, rendering."""
     if path.suffix.lower() not in SUFFIXES:
-        raise InvalidSetting(f"--video must be a .gif or .mp4 file, got {str(path)!r}.")
+        raise InvalidSetting(f"--video must be a .gif or .mp4 file, got {shown_path(path)!r}.")
     if path.suffix.lower() == ".mp4":
         _clip_class()
     check_writable(path)
@@ -58,7 +59,8 @@ def record_video(agent: Agent, environment: EnvironmentOptions, path: Path, *, s
         path.parent.mkdir(parents=True, exist_ok=True)
         (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(frames, path, fps)
     except OSError as error:
-        raise WanderlustError(f"{path}: the video cannot be written ({error.strerror or error}).") from error
+        reason = error.strerror or error
+        raise WanderlustError(f"{shown_path(path)}: the video cannot be written ({reason}).") from error
     return len(frames)
 
 

@@ -22,6 +22,8 @@ DEFAULT_SECONDS = 60
 """The duration of a run without --speed."""
 _FRAMES_PER_SECOND = 12
 _MAX_SECONDS_PER_FRAME = 0.5
+_MAX_PAUSE = 60
+"""The maximum number of seconds between frames."""
 _PLAIN_FRAMES = 4
 
 
@@ -87,13 +89,13 @@ def show_run(
 def _show_live(run: WatchedRun, renderer: FrameRenderer, console: Console, speed: float) -> None:
     from rich.live import Live
 
-    pause = 1 / min(_FRAMES_PER_SECOND, speed)
+    pause = max(1 / _FRAMES_PER_SECOND, min(1 / speed, _MAX_PAUSE))
     with contextlib.suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
         start = time.monotonic()
         live.update(renderer.frame(console.size), refresh=True)
         while not run.finished:
             time.sleep(pause)
-            _advance(run, int(speed * (time.monotonic() - start)))
+            _advance(run, int(min(speed * (time.monotonic() - start), run.length)))
             live.update(renderer.frame(console.size), refresh=True)
     if not run.finished:
         console.print(f"stopped at step {run.step:,} of {run.length:,}", highlight=False)

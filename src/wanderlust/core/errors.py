@@ -8,7 +8,16 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from numbers import Rational, Real
 from typing import Any
+
+MAX_SHOWN = 200
+"""The maximum length of a value in an error message."""
+MAX_INTEGER = 2**128 - 1
+"""The largest integer where no other limit is given: the largest seed of 128 bits."""
+MAX_PAIRS = 2_000_000_000
+"""The maximum number of state-action pairs, whose indices have 32 bits."""
 
 
 class WanderlustError(ValueError):
@@ -58,12 +67,37 @@ class BadFile(WanderlustError):
     """A stored file that is damaged, of another kind, or from a newer version."""
 
 
+def shown(value: object) -> str:
+    """Return `repr(value)` for an error message: shortened, and for every object."""
+    try:
+        text = repr(value)
+    except Exception:  # An integer with thousands of digits, a list that contains itself, an object of the user.
+        text = f"a value of type {type(value).__name__} that cannot be printed"
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
+
+
+def plain_value(value: Any) -> Any:
+    """Return a NumPy scalar, a Fraction or a Decimal as a plain bool, int, float or str; any other value unchanged."""
+    if type(value) in (float, int, bool, str):
+        return value
+    if getattr(value, "shape", None) == () and hasattr(value, "tolist"):
+        value = value.tolist()  # NumPy is not imported here: that would make `wanderlust --help` 50 % slower.
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        return str(value) if type(value) is not str and isinstance(value, str) else value
+    if isinstance(value, Rational) and value.denominator == 1:
+        return int(value.numerator)
+    try:
+        return float(value)
+    except (OverflowError, ValueError):  # A huge fraction, a signalling NaN.
+        return math.nan
+
+
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     """Return the error for an unknown name, with the known names and the closest match."""
     names = sorted(known)
-    close = difflib.get_close_matches(str(name), names, n=1)
+    close = difflib.get_close_matches(name[:MAX_SHOWN], names, n=1) if isinstance(name, str) else []
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    return UnknownName(f"unknown {kind} {name!r}.{hint} Known: {', '.join(names) or 'none'}.")
+    return UnknownName(f"unknown {kind} {shown(name)}.{hint} Known: {', '.join(names) or 'none'}.")
 
 
 def check_number(
@@ -75,46 +109,52 @@ def check_number(
     open_low: bool = False,
     open_high: bool = False,
 ) -> float:
-    """Return `value` as a finite float in the given range, or raise `InvalidSetting`."""
-    valid = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+    """Return `value` as a finite float in the given range, or raise `InvalidSetting`. Text is not converted."""
+    number = plain_value(value)
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InvalidSetting(f"{name} must be a number in {valid}, got {value!r}.") from None
+        number = float(number) if is_number else math.nan
+    except OverflowError:
+        number = math.inf
     below = number <= low if open_low else number < low
     above = number >= high if open_high else number > high
-    if isinstance(value, bool) or not math.isfinite(number) or below or above:
-        raise InvalidSetting(f"{name} must be in {valid}, got {value!r}.")
+    if not math.isfinite(number) or below or above:
+        valid = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+        what = "in" if is_number else "a number in"
+        raise InvalidSetting(f"{name} must be {what} {valid}, got {shown(value)}.")
     return number
 
 
 def check_integer(name: str, value: Any, *, low: int, high: int | None = None) -> int:
-    """Return `value` as an integer of at least `low` (and at most `high`), or raise `InvalidSetting`."""
-    valid = f"at least {low}" if high is None else f"from {low:,} to {high:,}"
-    try:
-        number = int(value)
-        whole = number == value and not isinstance(value, bool)
-    except (TypeError, ValueError, OverflowError):
-        whole = False
-    if not whole or number < low or (high is not None and number > high):
-        raise InvalidSetting(f"{name} must be a whole number {valid}, got {value!r}.")
+    """Return `value` as an integer of at least `low` (and at most `high`), or raise `InvalidSetting`.
+
+    Floats without a fractional part are converted, text is not.
+    """
+    number = plain_value(value)
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    if not isinstance(number, int) or isinstance(number, bool) or number < low or (high is not None and number > high):
+        valid = f"at least {low}" if high is None else f"from {low:,} to {high:,}"
+        raise InvalidSetting(f"{name} must be a whole number {valid}, got {shown(value)}.")
+    if number > MAX_INTEGER:
+        raise InvalidSetting(f"{name} must be a whole number of at most 128 bits, got {shown(value)}.")
     return number
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """Return `value` if it is True or False, or raise `InvalidSetting`."""
-    # NumPy's bool is recognised by its name: importing NumPy here would make `wanderlust --help` 50 % slower.
-    if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
-        raise InvalidSetting(f"{name} must be True or False, got {value!r}.")
-    return bool(value)
+    """Return `value` as True or False, or raise `InvalidSetting`."""
+    flag = plain_value(value)
+    if not isinstance(flag, bool):
+        raise InvalidSetting(f"{name} must be True or False, got {shown(value)}.")
+    return flag
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     """Return `value` if it is one of `choices`, or raise `UnknownName` with the closest one."""
     known = tuple(choices)
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise unknown_name(f"value of {name}", value, known)
-    return str(value)
+    return known[known.index(value)]
 
 
 def check_options(kind: str, options: Mapping[str, Any], known: Iterable[str]) -> None:
@@ -123,5 +163,13 @@ def check_options(kind: str, options: Mapping[str, Any], known: Iterable[str]) -
     for option in options:
         if option not in names:
             if not names:
-                raise UnknownName(f"{kind} has no options, got {option!r}.")
+                raise UnknownName(f"{kind} has no options, got {shown(option)}.")
             raise unknown_name(f"option of {kind}", option, names)
+
+
+def check_pairs(what: str, n_states: int, n_actions: int) -> None:
+    """Raise `InvalidSetting` if there are more state-action pairs than can be stored."""
+    if n_states * n_actions > MAX_PAIRS:
+        raise InvalidSetting(
+            f"{what} has {n_states:,} states × {n_actions:,} actions; at most {MAX_PAIRS:,} pairs are possible."
+        )

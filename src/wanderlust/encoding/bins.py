@@ -9,7 +9,15 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, InvalidSetting, check_integer, check_number
+from wanderlust.core.errors import (
+    InvalidEnvironment,
+    InvalidObservation,
+    InvalidSetting,
+    check_integer,
+    check_number,
+    plain_value,
+    shown,
+)
 
 MAX_BINS = 1_000_000
 # Some environments use the largest 32-bit float for "unbounded".
@@ -53,10 +61,13 @@ class Bins:
 
     def key_of(self, observation: Any) -> tuple[int, ...]:
         """Return the state key: the bin index of each dimension."""
-        point = np.asarray(observation, np.float64).ravel()
+        try:
+            point = np.asarray(observation, np.float64).ravel()
+        except Exception:  # Any object can be given.
+            point = np.full(1, np.nan)
         if point.shape != self.low.shape or np.isnan(point).any():
             raise InvalidObservation(
-                f"an observation must be {len(self.low)} numbers, none of them NaN, got {observation!r}."
+                f"an observation must be {len(self.low)} numbers, none of them NaN, got {shown(observation)}."
             )
         # Clipped before the conversion to integers, because infinity has no integer value.
         position = np.clip((point - self.low) * self._scale, 0, self._last)
@@ -71,12 +82,12 @@ class Bins:
 
 def bin_counts(name: str, bins: Counts, size: int) -> NDArray[np.int64]:
     """Return the number of bins of each dimension."""
-    if isinstance(bins, int | np.integer):
-        bins = [int(bins)] * size
+    number = plain_value(bins)
+    given = [number] * size if isinstance(number, bool | int | float | str) else number
     try:
-        counts = [check_integer(f"{name} of dimension {i}", n, low=1, high=MAX_BINS) for i, n in enumerate(bins)]
+        counts = [check_integer(f"{name} of dimension {i}", n, low=1, high=MAX_BINS) for i, n in enumerate(given)]
     except TypeError:
-        raise InvalidSetting(f"{name} must be a whole number or one for each dimension, got {bins!r}.") from None
+        raise InvalidSetting(f"{name} must be a whole number or one for each dimension, got {shown(bins)}.") from None
     if len(counts) != size:
         raise InvalidSetting(f"{name} must be one number or {size}, one for each dimension, got {len(counts)}.")
     return np.array(counts, np.int64)
@@ -88,7 +99,7 @@ def _limits(space: Box, size: int, bounds: Bounds | None) -> tuple[NDArray[np.fl
         try:
             first, last = pair
         except (TypeError, ValueError):
-            raise InvalidSetting(f"bounds of dimension {i} must be (low, high) or None, got {pair!r}.") from None
+            raise InvalidSetting(f"bounds of dimension {i} must be (low, high) or None, got {shown(pair)}.") from None
         low[i] = check_number(f"the low bound of dimension {i}", first)
         high[i] = check_number(f"the high bound of dimension {i}", last, low=low[i], open_low=True)
     for unbounded in np.flatnonzero((np.abs(low) > _UNBOUNDED) | (np.abs(high) > _UNBOUNDED)):
@@ -104,12 +115,12 @@ def _by_dimension(bounds: Bounds | None, size: int) -> dict[int, Any]:
     if bounds is None:
         return {}
     if isinstance(bounds, Mapping):
-        for i in bounds:
-            check_integer("a dimension of bounds", i, low=0, high=size - 1)
-        return dict(bounds)
-    if not isinstance(bounds, Sequence | np.ndarray) or len(bounds) != size:
+        limits = bounds.items()
+        return {check_integer("a dimension of bounds", i, low=0, high=size - 1): pair for i, pair in limits}
+    is_list = isinstance(bounds, Sequence) or (isinstance(bounds, np.ndarray) and bounds.ndim > 0)
+    if not is_list or isinstance(bounds, str) or len(bounds) != size:
         raise InvalidSetting(
             f"bounds must be one (low, high) or None for each of the {size} dimensions, or a dict from dimension to "
-            f"(low, high), got {bounds!r}."
+            f"(low, high), got {shown(bounds)}."
         )
     return {i: pair for i, pair in enumerate(bounds) if pair is not None}

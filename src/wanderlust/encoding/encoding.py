@@ -11,14 +11,14 @@ from gymnasium import Env
 from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
-from wanderlust.core.errors import BadFile, InvalidEnvironment
+from wanderlust.core.errors import MAX_PAIRS, BadFile, InvalidEnvironment
 from wanderlust.encoding.actions import DiscreteActions, discrete_actions
 from wanderlust.encoding.bins import Bounds, Counts
 from wanderlust.encoding.observations import FUNCTION, Key, StateEncoder, make_encoder
-from wanderlust.encoding.state_keys import IntegerKeys, StateKeys
+from wanderlust.encoding.state_keys import MAX_STATES, IntegerKeys, StateKeys
 
-MAX_OWN_INDICES = 1_000_000
-"""Discrete observations up to this number are their own state indices; more would waste memory."""
+MAX_OWN_PAIRS = 10_000_000
+"""Discrete observations are their own state indices if there are at most this many pairs; more would waste memory."""
 
 
 class Encoding:
@@ -45,9 +45,8 @@ class Encoding:
         action_bins: Counts | None = None,
     ) -> Encoding:
         """Return the encoding of an environment; see `wanderlust.tabular` for the options."""
-        encoder = make_encoder(env, key, bins, bounds)
-        keys = _new_keys(encoder)
-        return cls(encoder, discrete_actions(env.action_space, action_bins), keys, _spaces(env))
+        encoder, actions = make_encoder(env, key, bins, bounds), discrete_actions(env.action_space, action_bins)
+        return cls(encoder, actions, _new_keys(encoder, actions), _spaces(env))
 
     def key(self, observation: Any, info: Mapping[str, Any] | None = None, env: Any = None) -> Hashable:
         """Return the state key of an observation."""
@@ -97,19 +96,19 @@ class Encoding:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         if function is not None and (encoder.kind != FUNCTION or name != encoder.name):
             raise BadFile(f"states are encoded by {encoder}, but key={name} was given.")
-        keys = _new_keys(encoder)
+        keys = _new_keys(encoder, actions)
         if isinstance(keys, StateKeys):
-            keys = StateKeys.from_array(stored_keys)
+            keys = StateKeys.from_array(stored_keys, limit=keys.limit)
         elif stored_keys.dtype != np.uint8 or stored_keys.shape != (0,):
             raise BadFile("state_keys must be empty: observations are their own state indices.")
         return cls(encoder, actions, keys, (observation_space, action_space))
 
 
-def _new_keys(encoder: StateEncoder) -> StateKeys | IntegerKeys:
+def _new_keys(encoder: StateEncoder, actions: DiscreteActions) -> StateKeys | IntegerKeys:
     space = encoder.space
-    if isinstance(space, Discrete) and space.n <= MAX_OWN_INDICES:
+    if isinstance(space, Discrete) and space.n * actions.n <= MAX_OWN_PAIRS:
         return IntegerKeys(int(space.start), int(space.n))
-    return StateKeys()
+    return StateKeys(limit=min(MAX_STATES, MAX_PAIRS // actions.n))
 
 
 def _spaces(env: Env[Any, Any]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 from gymnasium import Env, Space
 from gymnasium.spaces import Box
 
-from wanderlust.core.errors import InvalidEnvironment, InvalidSetting
+from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, shown
 from wanderlust.encoding.bins import Bins, Bounds, Counts
 from wanderlust.encoding.spaces import check_discrete, discrete_key, space_from_plain, space_size, space_to_plain
 from wanderlust.encoding.state_keys import state_key
@@ -119,11 +119,11 @@ def make_encoder(env: Env[Any, Any], key: Key | None, bins: Counts | None, bound
         return StateEncoder(DISCRETE, space)
     if callable(key):
         return StateEncoder(FUNCTION, name=str(getattr(key, "__qualname__", type(key).__qualname__)), function=key)
-    if key == "hash":
+    if isinstance(key, str) and key == "hash":
         return StateEncoder(ENVIRONMENT if callable(getattr(env.unwrapped, "hash", None)) else CONTENT)
     if isinstance(key, str) and key.startswith(_INFO) and len(key) > len(_INFO):
         return StateEncoder(INFO, name=key.removeprefix(_INFO))
-    raise InvalidSetting(f"key must be 'hash', 'info:field' or a function of the observation, got {key!r}.")
+    raise InvalidSetting(f"key must be 'hash', 'info:field' or a function of the observation, got {shown(key)}.")
 
 
 def _environment_hash(env: Any) -> Hashable:

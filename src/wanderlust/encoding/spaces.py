@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import Space
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 
-from wanderlust.core.errors import InvalidEnvironment, InvalidObservation
+from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, shown
 from wanderlust.encoding.state_keys import state_key
 
 
@@ -56,8 +56,8 @@ def _as_integer(value: Any) -> int | None:
 
 def _outside(space: Space[Any], observation: Any) -> InvalidObservation:
     return InvalidObservation(
-        f"the environment returned the observation {observation!r}, which is outside its own space {space}. Correct "
-        "the environment or its space, or set a state encoding with key=."
+        f"the environment returned the observation {shown(observation)}, which is outside its own space {space}. "
+        "Correct the environment or its space, or set a state encoding with key=."
     )
 
 
@@ -68,7 +68,8 @@ def space_size(space: Space[Any]) -> int | None:
     if isinstance(space, MultiDiscrete):
         return math.prod(int(n) for n in np.asarray(space.nvec).ravel())
     if isinstance(space, MultiBinary):
-        return int(2 ** math.prod(space.shape))
+        # 2 to the power of a million takes long to compute, and all counts above the maximum are equal.
+        return int(2 ** min(math.prod(space.shape), 64))
     if isinstance(space, Dict | Tuple):
         parts = space.spaces.values() if isinstance(space, Dict) else space.spaces
         sizes = [space_size(part) for part in parts]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.core.errors import BadFile, InvalidObservation
+from wanderlust.core.errors import BadFile, InvalidObservation, shown
 
 MAX_STATES = 200_000_000
 _SMALL_ARRAY = 32
@@ -22,8 +22,9 @@ _BYTES = "bytes"
 class StateKeys:
     """The keys of all states discovered so far; a state's index is the position of its key."""
 
-    def __init__(self, keys: Sequence[Hashable] = ()) -> None:
+    def __init__(self, keys: Sequence[Hashable] = (), *, limit: int = MAX_STATES) -> None:
         self._keys = list(keys)
+        self.limit = limit
         self._indices = {key: index for index, key in enumerate(self._keys)}
 
     def __len__(self) -> int:
@@ -33,6 +34,12 @@ class StateKeys:
         """Return the index of a key; a new key gets the next index."""
         index = self._indices.setdefault(key, len(self._keys))
         if index == len(self._keys):
+            if index >= self.limit:
+                del self._indices[key]
+                raise InvalidObservation(
+                    f"more than {self.limit:,} states were discovered, the maximum for this number of actions; "
+                    "use a coarser state encoding: fewer bins, or another key."
+                )
             self._keys.append(key)
         return index
 
@@ -44,7 +51,8 @@ class StateKeys:
         """Return the key of a state index."""
         if not 0 <= index < len(self._keys):
             raise InvalidObservation(
-                f"there is no state {index!r}; {len(self._keys):,} states were discovered so far, with indices from 0."
+                f"there is no state {shown(index)}; {len(self._keys):,} states were discovered so far, with indices "
+                "from 0."
             )
         return self._keys[index]
 
@@ -54,12 +62,12 @@ class StateKeys:
         return np.frombuffer(text.encode(), np.uint8)
 
     @classmethod
-    def from_array(cls, stored: NDArray[np.uint8]) -> StateKeys:
+    def from_array(cls, stored: NDArray[np.uint8], *, limit: int = MAX_STATES) -> StateKeys:
         """Return the keys stored by `to_array`."""
         if stored.dtype != np.uint8 or stored.ndim != 1:
             raise BadFile(f"state_keys is {stored.dtype} {stored.shape}; it must be uint8 with one dimension.")
         try:
-            keys = cls([_from_json(key) for key in json.loads(stored.tobytes().decode())])
+            keys = cls([_from_json(key) for key in json.loads(stored.tobytes().decode())], limit=limit)
         except Exception as error:  # JSON of another structure, or nested too deeply.
             raise BadFile(f"state_keys cannot be read ({type(error).__name__}: {error}).") from error
         if len(keys._indices) != len(keys):
@@ -115,7 +123,7 @@ def state_key(observation: Any) -> Hashable:
         return state_key({field.name: getattr(observation, field.name) for field in fields(observation)})
     if (reason := _unusable(observation)) is not None:
         raise InvalidObservation(
-            f"{type(observation).__name__} cannot be a state key, because {reason}: {_short_repr(observation)}. "
+            f"{type(observation).__name__} cannot be a state key, because {reason}: {shown(observation)}. "
             "Set key= to a function that returns numbers, strings, bytes or tuples of them."
         )
     return observation  # type: ignore[no-any-return]
@@ -134,11 +142,6 @@ def _unusable(observation: Any) -> str | None:
     return None
 
 
-def _short_repr(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
 def _to_json(key: Any) -> Any:
     if key is None or isinstance(key, bool | int | float | str):
         return key
@@ -147,7 +150,7 @@ def _to_json(key: Any) -> Any:
     if isinstance(key, tuple):
         return [_to_json(part) for part in key]
     raise InvalidObservation(
-        f"state keys of type {type(key).__name__} cannot be saved: {_short_repr(key)}. Use numbers, strings, bytes "
+        f"state keys of type {type(key).__name__} cannot be saved: {shown(key)}. Use numbers, strings, bytes "
         "or tuples of them."
     )
 

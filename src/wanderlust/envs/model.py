@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium import Env
 
-from wanderlust.core.errors import InvalidEnvironment, InvalidWorld
+from wanderlust.core.errors import EnvironmentFailed, InvalidEnvironment, InvalidWorld, shown
 from wanderlust.core.mdp import FloatArray, TabularMDP
 from wanderlust.envs.make import make_environment
 from wanderlust.worlds import Defaults, World, check_mdp, check_world
@@ -71,10 +71,10 @@ def _mdp_from_model(model: Any, name: str) -> TabularMDP:
                 try:
                     probability[i], successor, reward[i], terminated = outcome
                     next_state[i], terminal[i] = operator.index(successor), bool(terminated)
-                except (TypeError, ValueError, OverflowError):
+                except Exception:  # Any object can be an outcome.
                     raise InvalidWorld(
                         f"{name}: P[{state}][{action}] must list (probability, next state, reward, terminated), "
-                        f"got {outcome!r}."
+                        f"got {shown(outcome)}."
                     ) from None
     return TabularMDP(probability, next_state, reward, terminal, start=np.zeros(n_states))
 
@@ -84,7 +84,7 @@ def _outcomes(model: Any, state: int, name: str) -> list[list[Any]]:
     try:
         actions = model[state]
         outcomes = [list(actions[action]) for action in range(len(actions))]
-    except (KeyError, IndexError, TypeError):
+    except Exception:  # A user-defined table may raise anything.
         raise InvalidWorld(f"{name}: P must have every state from 0 and every action from 0; see P[{state}].") from None
     if not outcomes or not all(outcomes):
         raise InvalidWorld(f"{name}: P[{state}] has no actions, or an action without outcomes.")
@@ -94,7 +94,10 @@ def _outcomes(model: Any, state: int, name: str) -> list[list[Any]]:
 def _start_distribution(env: Env[Any, Any], n_states: int, name: str) -> FloatArray:
     distribution = getattr(env.unwrapped, "initial_state_distrib", None)
     if distribution is not None:
-        start = np.asarray(distribution, np.float64).ravel()
+        try:
+            start = np.asarray(distribution, np.float64).ravel()
+        except Exception:  # Any object can be given.
+            start = np.full(1, np.nan)
         total = float(start.sum())
         if start.shape != (n_states,) or not abs(total - 1.0) < 1e-6:
             raise InvalidWorld(
@@ -104,6 +107,12 @@ def _start_distribution(env: Env[Any, Any], n_states: int, name: str) -> FloatAr
         return start / total
     counts = np.zeros(n_states)
     for seed in range(OBSERVED_RESETS):
-        state, _ = env.reset(seed=seed)
-        counts[int(state)] += 1
+        try:
+            state, _ = env.reset(seed=seed)
+            index = operator.index(state)
+        except Exception as error:  # A user-defined environment may raise anything.
+            raise EnvironmentFailed(f"{name}: reset failed: {type(error).__name__}: {error}") from error
+        if not 0 <= index < n_states:
+            raise InvalidWorld(f"{name}: reset returned state {index}; P has the states 0 to {n_states - 1}.")
+        counts[index] += 1
     return counts / OBSERVED_RESETS

@@ -20,7 +20,7 @@ from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import TimeLimit
 
-from wanderlust.core.errors import InvalidObservation, check_integer
+from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, check_integer, shown
 from wanderlust.encoding.bins import Bounds, Counts
 from wanderlust.encoding.encoding import Encoding
 from wanderlust.encoding.observations import Key
@@ -51,6 +51,8 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             "reset_seed": reset_seed,
         }
         """The constructor's options."""
+        if not isinstance(env, Env):
+            raise InvalidEnvironment(f"Tabular needs a gymnasium.Env, got {shown(env)}; wl.tabular also takes names.")
         RecordConstructorArgs.__init__(self, **self.encoder_options, encoding=encoding)
         Wrapper.__init__(self, env)
         self.reset_seed = None if reset_seed is None else check_integer("reset_seed", reset_seed, low=0)
@@ -83,7 +85,11 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def key_of(self, state: int) -> Hashable:
         """Return the state key: the observation, its bins, its hash, or the result of `key`."""
-        return self.keys.key_of(operator.index(state))
+        try:
+            index = operator.index(state)
+        except TypeError:
+            raise InvalidObservation(f"state must be a whole number, got {shown(state)}.") from None
+        return self.keys.key_of(index)
 
     def describe(self, state: int) -> str:
         """Return a readable description of a state: its key, or the intervals of its bins."""
@@ -92,7 +98,8 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def action_of(self, index: int) -> Any:
         """Return the wrapped environment's action for an action index."""
         if not isinstance(index, int | np.integer) or not 0 <= index < self.n_actions:
-            raise InvalidObservation(f"action must be a whole number from 0 to {self.n_actions - 1}, got {index!r}.")
+            valid = f"from 0 to {self.n_actions - 1}"
+            raise InvalidObservation(f"action must be a whole number {valid}, got {shown(index)}.")
         return self.encoding.actions.decode(int(index))
 
     @property

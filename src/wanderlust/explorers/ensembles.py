@@ -63,8 +63,8 @@ class Bootstrapped(NamedTuple):
         epsilon_end: EpsilonEnd = None,
     ) -> Bootstrapped:
         """Check the sizes."""
-        dithers = check_flag("dither", dither)
-        schedule = epsilon_schedule(problem, epsilon_start, epsilon_end) if dithers else (0.0, 1.0)
+        schedule = epsilon_schedule(problem, epsilon_start, epsilon_end)  # Also checks values that are not used.
+        schedule = schedule if check_flag("dither", dither) else (0.0, 1.0)
         return cls(*_ensemble(heads, batch, noise)[:3], *schedule)
 
     def extra_tables(self) -> ExtraTables:
@@ -109,8 +109,8 @@ class RandomPrior(NamedTuple):
         epsilon_end: EpsilonEnd = None,
     ) -> RandomPrior:
         """Check the sizes."""
-        dithers = check_flag("dither", dither)
-        schedule = epsilon_schedule(problem, epsilon_start, epsilon_end) if dithers else (0.0, 1.0)
+        schedule = epsilon_schedule(problem, epsilon_start, epsilon_end)  # Also checks values that are not used.
+        schedule = schedule if check_flag("dither", dither) else (0.0, 1.0)
         return cls(*_ensemble(heads, batch, noise, prior_weight), *schedule)
 
     def extra_tables(self) -> ExtraTables:

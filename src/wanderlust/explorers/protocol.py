@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from wanderlust._numba.methods import with_methods
-from wanderlust.core.errors import InvalidExplorer, check_options
+from wanderlust.core.errors import InvalidExplorer, check_options, shown
 from wanderlust.explorers.choice import greedy_action
 from wanderlust.explorers.view import View
 from wanderlust.learning.random_streams import Streams
@@ -151,7 +151,7 @@ def complete(cls: C) -> C:
     fields = getattr(cls, "_fields", None)
     if not (isinstance(cls, type) and issubclass(cls, tuple) and fields is not None):
         raise InvalidExplorer(
-            f"an explorer is a class that derives from typing.NamedTuple, got {cls!r}: "
+            f"an explorer is a class that derives from typing.NamedTuple, got {shown(cls)}: "
             "give it at least one field and a `score` or `choose` method."
         )
     if not fields:

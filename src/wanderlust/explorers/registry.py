@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wanderlust.core.errors import InvalidExplorer, UnknownName, check_options, unknown_name
+from wanderlust.core.errors import InvalidExplorer, UnknownName, check_options, shown, unknown_name
 from wanderlust.explorers.protocol import Option, Problem, class_options, complete
 
 C = TypeVar("C", bound=type)
@@ -45,7 +45,7 @@ def explorer_class(which: str | type, *, may_import: bool = True) -> type:
     if isinstance(which, type):
         return complete(which)
     if not isinstance(which, str):
-        raise InvalidExplorer(f"an explorer is named by a string or given as a class, got {which!r}.")
+        raise InvalidExplorer(f"an explorer is named by a string or given as a class, got {shown(which)}.")
     names = explorer_names()
     if which in _EXPLORERS:
         return _EXPLORERS[which]
@@ -101,8 +101,10 @@ def configured(which: str | type, problem: Problem, options: dict[str, Any]) -> 
     except TypeError as error:
         raise InvalidExplorer(f"explorer {explorer_name(cls)!r} cannot be configured: {error}") from error
     if not isinstance(explorer, cls):
-        raise InvalidExplorer(f"{cls.__name__}.configure must return a {cls.__name__}, got {explorer!r}.")
+        raise InvalidExplorer(f"{cls.__name__}.configure must return a {cls.__name__}, got {shown(explorer)}.")
     for field, value in explorer._asdict().items():  # type: ignore[attr-defined]
         if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
-            raise InvalidExplorer(f"{cls.__name__}.{field} must be a number, as compiled code needs it, got {value!r}.")
+            raise InvalidExplorer(
+                f"{cls.__name__}.{field} must be a number, as compiled code needs it, got {shown(value)}."
+            )
     return explorer

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.core.errors import InvalidWorld
+from wanderlust.core.errors import InvalidWorld, WanderlustError, check_integer, check_number, check_pairs, shown
 from wanderlust.core.mdp import TabularMDP
-from wanderlust.worlds.base import Layout, World
+from wanderlust.worlds.base import Defaults, Layout, World
 
 _TYPES = {
     "probability": np.float64,
@@ -24,17 +25,21 @@ def check_world(world: World) -> None:
     """Raise `InvalidWorld` with the first problem and its location if the world is not valid."""
     if not isinstance(world, World):
         raise InvalidWorld(f"a world must be a World, got {type(world).__name__}.")
+    if not isinstance(world.name, str):
+        raise InvalidWorld(f"the name of a world must be text, got {shown(world.name)}.")
     try:
         check_mdp(world.mdp)
         _check_settings(world)
         if world.layout is not None:
             _check_layout(world.layout, world.n_states)
-    except InvalidWorld as error:
-        raise InvalidWorld(f"world {world.name!r}: {error}") from None
+    except WanderlustError as error:
+        raise InvalidWorld(f"world {shown(world.name)}: {error}") from None
 
 
 def check_mdp(mdp: TabularMDP) -> None:
     """Raise `InvalidWorld` unless the arrays are a Markov decision process whose start states can be left."""
+    if not isinstance(mdp, TabularMDP):
+        raise InvalidWorld(f"mdp must be a TabularMDP, got {type(mdp).__name__}.")
     for name, dtype in _TYPES.items():
         array = getattr(mdp, name)
         if not isinstance(array, np.ndarray) or array.dtype != dtype:
@@ -43,6 +48,7 @@ def check_mdp(mdp: TabularMDP) -> None:
     shape = mdp.next_state.shape
     if len(shape) != 3 or 0 in shape:
         raise InvalidWorld(f"next_state must have the shape [state, action, outcome], got {shape}.")
+    check_pairs("next_state", shape[0], shape[1])
     for name in ("probability", "reward", "terminal"):
         if getattr(mdp, name).shape != shape:
             raise InvalidWorld(f"{name} must have the shape {shape} of next_state, got {getattr(mdp, name).shape}.")
@@ -78,20 +84,24 @@ def _check_start_can_be_left(mdp: TabularMDP) -> None:
 
 
 def _check_settings(world: World) -> None:
-    defaults = world.defaults
-    if len(world.action_names) != world.n_actions:
-        raise InvalidWorld(f"action_names must have {world.n_actions} names, one per action, got {world.action_names}.")
-    if not np.isfinite(world.r_max):
-        raise InvalidWorld(f"r_max must be finite, got {world.r_max}.")
+    defaults, names = world.defaults, world.action_names
+    is_text = isinstance(names, tuple | list) and all(isinstance(name, str) for name in names)
+    if not is_text or len(names) != world.n_actions:
+        raise InvalidWorld(f"action_names must have {world.n_actions} names, one per action, got {shown(names)}.")
+    if not isinstance(defaults, Defaults):
+        raise InvalidWorld(f"defaults must be Defaults, got {shown(defaults)}.")
+    if not isinstance(world.options, Mapping):
+        raise InvalidWorld(f"options must be a dict, got {shown(world.options)}.")
+    check_number("r_max", world.r_max)
     for name in ("horizon", "budget", "long_horizon"):
         value = getattr(defaults, name)
-        if value is not None and value < 1:
-            raise InvalidWorld(f"{name} must be at least 1, got {value}.")
+        if value is not None or name != "long_horizon":
+            check_integer(name, value, low=1)
     for name in ("discount", "gamma_w"):
-        if not 0 <= getattr(defaults, name) < 1:
-            raise InvalidWorld(f"{name} must be in [0, 1), got {getattr(defaults, name)}.")
-    if not 0 < defaults.learning_rate <= 1:
-        raise InvalidWorld(f"learning_rate must be in (0, 1], got {defaults.learning_rate}.")
+        check_number(name, getattr(defaults, name), low=0, high=1, open_high=True)
+    check_number("learning_rate", defaults.learning_rate, low=0, high=1, open_low=True)
+    for name in ("epsilon_start", "epsilon_end"):
+        check_number(name, getattr(defaults, name))
     if not 0 <= defaults.epsilon_end <= defaults.epsilon_start <= 1:
         raise InvalidWorld(
             "epsilon must be in [0, 1] and must not increase, "
@@ -100,6 +110,16 @@ def _check_settings(world: World) -> None:
 
 
 def _check_layout(layout: Layout, n_states: int) -> None:
+    if not isinstance(layout, Layout):
+        raise InvalidWorld(f"layout must be a Layout or None, got {shown(layout)}.")
+    arrays = {name: getattr(layout, name) for name in ("row", "column", "layer", "kind", "value", "entry")}
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray) and not (name == "entry" and array is None):
+            raise InvalidWorld(f"layout.{name} must be an array, got {shown(array)}.")
+    if not isinstance(layout.layer_names, tuple | list):
+        raise InvalidWorld(f"layout.layer_names must be a tuple of names, got {shown(layout.layer_names)}.")
+    for name in ("rows", "columns"):
+        check_integer(f"layout.{name}", getattr(layout, name), low=1)
     for name, bound in (("row", layout.rows), ("column", layout.columns), ("layer", layout.n_layers)):
         array = getattr(layout, name)
         if array.shape != (n_states,):

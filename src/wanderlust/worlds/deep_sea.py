@@ -31,7 +31,7 @@ def deep_sea(
 ) -> World:
     """Return deep sea, in which only one sequence of actions reaches the treasure."""
     n = check_integer("depth", depth, low=2, high=MAX_DEPTH)
-    check_choice("flag", flag, ("random", "treasure", "bomb"))
+    content = check_choice("flag", flag, ("random", "treasure", "bomb"))
     row, column, treasure = np.indices((n, n, 2), dtype=np.int32).reshape(3, -1)
 
     next_row = np.minimum(row + 1, n - 1)
@@ -44,7 +44,7 @@ def deep_sea(
     terminal = np.repeat((row == n - 1)[:, None], 2, axis=1)
 
     start = np.zeros(2 * n * n)
-    start[:2] = {"random": (0.5, 0.5), "bomb": (1.0, 0.0), "treasure": (0.0, 1.0)}[flag]
+    start[:2] = {"random": (0.5, 0.5), "bomb": (1.0, 0.0), "treasure": (0.0, 1.0)}[content]
     return World(
         name="deep-sea",
         mdp=deterministic_mdp(next_state, reward, terminal, start),
@@ -52,7 +52,7 @@ def deep_sea(
         action_names=("left", "right"),
         r_max=1.0,
         layout=_layout(n),
-        options={"depth": n, "flag": flag},
+        options={"depth": n, "flag": content},
     )
 
 

@@ -2,9 +2,9 @@
 
 A map is a block of letters, one per cell, then a blank line, then a legend and settings in any order::
 
-    S..#.
-    .A.#.
-    ..P.B
+    S..#B
+    .A...
+    ..P..
     cc..C
 
     A = treasure 1                    ; terminal, reward 1

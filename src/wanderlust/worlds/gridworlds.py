@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from wanderlust.core.errors import InvalidSetting, check_number
+from wanderlust.core.errors import check_flag, check_number
 from wanderlust.worlds.base import World
 from wanderlust.worlds.grid import grid_world
 
@@ -117,9 +117,11 @@ def _grid(
     terminal: bool = True,
 ) -> World:
     step = check_number("step_penalty", step_penalty, high=0)
-    check_number("escape", escape, low=0, high=1)
+    escape = check_number("escape", escape, low=0, high=1)
+    terminal = check_flag("terminal", terminal)
+    checked = {"terminal": terminal, "escape": escape, "step_penalty": step}
     world = grid_world(text, name=name, step=step, escape=escape, treasures_end=terminal)
-    return replace(world, options=options)
+    return replace(world, options={option: checked[option] for option in options})
 
 
 def toy_example(
@@ -129,8 +131,6 @@ def toy_example(
     step_penalty: StepPenalty = 0.0,
 ) -> World:
     """Return the 3×3 example of Section 3: a distractor, a prison, and the better treasure behind it."""
-    if not isinstance(terminal, bool):
-        raise InvalidSetting(f"terminal must be True or False, got {terminal!r}.")
     options = {"terminal": terminal, "escape": escape, "step_penalty": step_penalty}
     return _grid("toy-example", TOY_EXAMPLE, options, step_penalty=step_penalty, escape=escape, terminal=terminal)
 

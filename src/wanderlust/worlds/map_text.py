@@ -7,7 +7,6 @@ error message names the location.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from textwrap import dedent
@@ -16,8 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.core.errors import InvalidMap, WanderlustError, check_integer, check_number, unknown_name
+from wanderlust.core.errors import (
+    InvalidMap,
+    WanderlustError,
+    check_integer,
+    check_number,
+    check_pairs,
+    plain_value,
+    shown,
+    unknown_name,
+)
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind
+from wanderlust.worlds.toml_text import parse_toml
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,8 @@ BUILT_IN = {
     "S": Cell(CellKind.START, 0.0),
     "P": Cell(CellKind.PRISON),
 }
+MAX_NAME = 200
+MAX_STEPS = 10**12
 KIND_NAMES = {kind.name.lower(): kind for kind in CellKind if kind is not CellKind.PASSENGER}
 _REWARD_BOUNDS = {
     CellKind.TREASURE: (0.0, math.inf),
@@ -57,16 +68,18 @@ _REWARD_BOUNDS = {
 
 
 def _name(key: str, value: Any) -> str:
-    name = str(value).strip()
-    if not name or "\n" in name or ";" in name:
-        raise InvalidMap(f"{key} must be non-empty text in one line, without ';', got {value!r}.")
+    name = value.strip() if isinstance(value, str) else ""
+    if not name or not name.isprintable() or ";" in name or len(name) > MAX_NAME:
+        expected = f"non-empty text in one line, without ';', of at most {MAX_NAME} characters"
+        raise InvalidMap(f"{key} must be {expected}, got {shown(value)}.")
     return name
 
 
 def _yes_or_no(key: str, value: Any) -> bool:
-    if not isinstance(value, bool) and value not in ("yes", "no"):
-        raise InvalidMap(f"{key} must be yes or no, got {value!r}.")
-    return value is True or value == "yes"
+    flag = plain_value(value)
+    if not isinstance(flag, bool) and not (isinstance(flag, str) and flag in ("yes", "no")):
+        raise InvalidMap(f"{key} must be yes or no, got {shown(value)}.")
+    return flag is True or flag == "yes"
 
 
 SETTINGS: dict[str, Callable[[str, Any], Any]] = {
@@ -74,9 +87,9 @@ SETTINGS: dict[str, Callable[[str, Any], Any]] = {
     "step": check_number,
     "escape": lambda key, value: check_number(key, value, low=0, high=1),
     "treasures_end": _yes_or_no,
-    "horizon": lambda key, value: check_integer(key, value, low=1),
-    "long_horizon": lambda key, value: check_integer(key, value, low=1),
-    "budget": lambda key, value: check_integer(key, value, low=1),
+    "horizon": lambda key, value: check_integer(key, value, low=1, high=MAX_STEPS),
+    "long_horizon": lambda key, value: check_integer(key, value, low=1, high=MAX_STEPS),
+    "budget": lambda key, value: check_integer(key, value, low=1, high=MAX_STEPS),
     "discount": lambda key, value: check_number(key, value, low=0, high=1, open_high=True),
 }
 """The settings of a map, each with its validation function."""
@@ -111,17 +124,15 @@ def read_map(text: str) -> GridMap:
         where = f"line {number}, column {len(full_line) - len(full_line.lstrip()) + 1}"
         key, equals, value = line.partition("=")
         if not equals:
-            raise InvalidMap(f"{where}: expected 'letter = kind' or 'setting = value', got {line!r}.")
-        entries.append(_Entry(where, key.strip(), _parse_value(value.strip())))
+            raise InvalidMap(f"{where}: expected 'letter = kind' or 'setting = value', got {shown(line)}.")
+        key, value = key.strip(), value.strip()
+        entries.append(_Entry(where, key, value if key == "name" else parse_number(value)))
     return _parse(rows, entries, text)
 
 
 def read_toml_map(text: str) -> GridMap:
     """Parse the TOML form of a map."""
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidMap(f"not a TOML file: {error}") from None
+    table = parse_toml(text)
     block = table.pop("map", None)
     legend = table.pop("legend", {})
     if not isinstance(block, str):
@@ -139,17 +150,19 @@ def read_toml_map(text: str) -> GridMap:
     return _parse(rows, entries, "\n".join([*lines, "", *definitions, ""]))
 
 
-def _parse_value(word: str) -> Any:
+def parse_number(word: str) -> Any:
+    """Return the finite number that a word is, or the word."""
     for convert in (int, float):
         try:
-            return convert(word)
+            number = convert(word)
         except ValueError:
             continue
+        return number if math.isfinite(number) else word
     return word
 
 
 def _format_value(value: Any) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else " ".join(str(value).split())
 
 
 def _parse(rows: list[_Row], entries: list[_Entry], text: str) -> GridMap:
@@ -158,7 +171,7 @@ def _parse(rows: list[_Row], entries: list[_Entry], text: str) -> GridMap:
     defined: dict[str, str] = {}
     for where, key, value in entries:
         if key in defined:
-            raise InvalidMap(f"{where}: {key!r} is already defined in {defined[key]}.")
+            raise InvalidMap(f"{where}: {shown(key)} is already defined in {defined[key]}.")
         defined[key] = where
         try:
             if len(key) == 1:
@@ -182,6 +195,8 @@ def _parse(rows: list[_Row], entries: list[_Entry], text: str) -> GridMap:
 def _read_cell(letter: str, meaning: Any) -> Cell:
     if letter in BUILT_IN:
         raise InvalidMap(f"{letter!r} is built in ({BUILT_IN[letter].kind.name.lower()}); choose another letter.")
+    if letter in ";=" or letter.isspace() or not letter.isprintable():
+        raise InvalidMap(f"{letter!r} cannot be a letter of a map; choose another one.")
     words = str(meaning).split() or [""]
     if words[0] not in KIND_NAMES:
         raise unknown_name("kind of cell", words[0], KIND_NAMES)
@@ -196,12 +211,12 @@ def _read_cell(letter: str, meaning: Any) -> Cell:
     min_numbers, max_numbers = int(kind in _REWARD_BOUNDS), int(kind in _REWARD_BOUNDS or kind is CellKind.PRISON)
     if not min_numbers <= len(numbers) <= max_numbers:
         expected = "one number" if min_numbers else "at most one number" if max_numbers else "no number"
-        got = f"{' '.join(numbers)!r}" if numbers else "none"
+        got = shown(" ".join(numbers)) if numbers else "none"
         raise InvalidMap(f"{words[0]} takes {expected}, as in {_EXAMPLES[kind]!r}, got {got}.")
     value: float | None = None if kind is CellKind.PRISON else 0.0
     if numbers:
         low, high = _REWARD_BOUNDS.get(kind, (0.0, 1.0))
-        value = check_number(f"the value of a {words[0]}", numbers[0], low=low, high=high)
+        value = check_number(f"the value of a {words[0]}", parse_number(numbers[0]), low=low, high=high)
     return Cell(kind, value, tuple(moves) or GRID_ACTIONS)
 
 
@@ -227,13 +242,16 @@ def _read_block(rows: list[_Row], legend: Mapping[str, Cell]) -> NDArray[np.str_
         if len(text) != width:
             column = first_column + min(len(text), width)
             raise InvalidMap(f"{where}, column {column}: this line has {len(text)} cells, the first has {width}.")
+    check_pairs("the map", len(rows) * width, len(GRID_ACTIONS))
     letters = np.array([row.text for row in rows]).view("U1").reshape(len(rows), width)
     unknown = ~np.isin(letters.view(np.uint32), [ord(letter) for letter in legend])
     if unknown.any():
         row, column = (int(i) for i in np.argwhere(unknown)[0])
-        letter = str(letters[row, column])
+        letter = rows[row].text[column]  # NumPy drops null characters.
         other_case = letter.swapcase()
         hint = "floor is '.'." if letter == " " else f"did you mean {other_case!r}?" if other_case in legend else None
+        if not letter.isprintable():
+            hint = "it cannot be printed; is this a text file?"
         hint = hint or f"define it after a blank line, as in '{letter} = treasure 1'."
         known = " ".join(sorted(legend))
         raise InvalidMap(

@@ -7,21 +7,30 @@ A factory is a function with keyword options that returns a `World`. Annotate ea
 from __future__ import annotations
 
 import inspect
+import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from wanderlust.core.errors import InvalidMap, InvalidSetting, check_options, unknown_name
-from wanderlust.worlds.base import World
+import numpy as np
+
+from wanderlust.core.errors import InvalidMap, InvalidSetting, InvalidWorld, check_options, shown, unknown_name
+from wanderlust.core.input_files import check_path, shown_path
+from wanderlust.core.planning import reachable_states
+from wanderlust.worlds.base import CellKind, World
 from wanderlust.worlds.chain import chain
 from wanderlust.worlds.check import check_world
 from wanderlust.worlds.deep_sea import deep_sea
 from wanderlust.worlds.grid import grid_world
 from wanderlust.worlds.gridworlds import deep_gridworld, prison, toy, toy_example, wall
-from wanderlust.worlds.map_text import read_toml_map
+from wanderlust.worlds.map_files import MAP_SUFFIXES, read_map_file
 from wanderlust.worlds.slips import apply_slips, noisy_deep_gridworld, noisy_prison, noisy_toy
 from wanderlust.worlds.taxi import taxi
+
+_MAX_CELLS = 5
+"""The maximum number of cells in a warning."""
 
 WorldFactory = Callable[..., World]
 
@@ -77,8 +86,10 @@ def world_meaning(name: str) -> str:
 
 def register_world(name: str, factory: WorldFactory, *, replace_existing: bool = False) -> None:
     """Register `factory` for `make_world(name)`; its parameters must be keyword options with defaults."""
-    if not name or name == "map" or "\n" in name or name.endswith((".toml", ".txt")):
-        raise InvalidSetting(f"a world's name must be one line, and neither 'map' nor a file name, got {name!r}.")
+    if not isinstance(name, str) or not name or name == "map" or "\n" in name or name.endswith(MAP_SUFFIXES):
+        raise InvalidSetting(f"a world's name must be one line, and neither 'map' nor a file name, got {shown(name)}.")
+    if not callable(factory):
+        raise InvalidSetting(f"the factory of a world must be a function, got {shown(factory)}.")
     if name in _FACTORIES and not replace_existing:
         raise InvalidSetting(f"a world named {name!r} already exists; pass replace_existing=True to replace it.")
     for parameter in inspect.signature(factory).parameters.values():
@@ -96,18 +107,25 @@ def make_world(name_or_map: str | Path, **options: Any) -> World:
     `.txt`. If the option `map` contains a text map, `name_or_map` is the name of the new world. All worlds have the
     option `slips`: see `wanderlust.worlds.slips`.
     """
+    if not isinstance(name_or_map, str | os.PathLike):
+        raise InvalidSetting(f"a world must be a name, a text map, a map file or a World, got {shown(name_or_map)}.")
     slips = options.pop("slips", None)
     name = str(name_or_map)
     if "map" in options:
         world = _from_map(options.pop("map"), {"name": name, **options})
     elif isinstance(name_or_map, str) and "\n" in name_or_map:
         world = _from_map(name_or_map, options)
-    elif name.endswith((".toml", ".txt")):
-        world = _from_file(Path(name_or_map), options)
+    elif name.endswith(MAP_SUFFIXES):
+        world = _from_file(check_path("the map", name_or_map), options)
     else:
         factory = _factory(name)
         check_options(f"world {name!r}", options, (option.name for option in world_options(name)))
-        world = replace(factory(**options), name=name, options=options)
+        made = factory(**options)
+        if not isinstance(made, World):
+            raise InvalidWorld(f"the factory of world {name!r} must return a World, got {shown(made)}.")
+        # The options as the factory has converted them, so that they are plain numbers.
+        given = {option: made.options.get(option, value) for option, value in options.items()}
+        world = replace(made, name=name, options=given)
         check_world(world)
     return world if slips is None else apply_slips(world, slips)
 
@@ -120,20 +138,32 @@ def _from_map(text: Any, options: dict[str, Any]) -> World:
     if world.name in _FACTORIES:
         raise InvalidSetting(f"{world.name!r} is the name of a registered world; give the map another name.")
     check_world(world)
+    _warn_of_unreachable_treasures(world)
     return world
 
 
+def _warn_of_unreachable_treasures(world: World) -> None:
+    assert world.layout is not None
+    treasures = world.layout.kind.ravel() == CellKind.TREASURE
+    if not treasures.any():
+        return
+    unreachable = np.flatnonzero(treasures & ~reachable_states(world.mdp))
+    if len(unreachable):
+        cells = ", ".join(world.state_name(int(state)) for state in unreachable[:_MAX_CELLS])
+        more = f" and {len(unreachable) - _MAX_CELLS:,} more" if len(unreachable) > _MAX_CELLS else ""
+        warnings.warn(
+            f"world {world.name!r}: the treasure cannot be reached from the start in cell (row, column) {cells}{more}.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def _from_file(path: Path, options: dict[str, Any]) -> World:
+    text = read_map_file(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidMap(f"cannot read the map {str(path)!r}: {error}") from None
-    try:
-        if path.suffix == ".toml":
-            text = read_toml_map(text).text
         return _from_map(text, options)
     except InvalidMap as error:
-        raise InvalidMap(f"{path}: {error}") from None
+        raise InvalidMap(f"{shown_path(path)}: {error}") from None
 
 
 def _factory(name: str) -> WorldFactory:
@@ -154,5 +184,9 @@ def _factory_options(factory: WorldFactory) -> tuple[WorldOption, ...]:
 
 
 def as_world(world: World | str | Path) -> World:
-    """Return `world` itself if it is a `World`, otherwise `make_world(world)`."""
-    return world if isinstance(world, World) else make_world(world)
+    """Return `world` itself if it is a valid `World`, otherwise `make_world(world)`."""
+    if not isinstance(world, World):
+        return make_world(world)
+    # Compiled code does not check the indices that it reads.
+    check_world(world)
+    return world

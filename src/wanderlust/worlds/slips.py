@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.core.errors import InvalidSetting, InvalidWorld, check_number
+from wanderlust.core.errors import InvalidSetting, InvalidWorld, check_number, shown
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.worlds.base import World
 from wanderlust.worlds.gridworlds import Escape, StepPenalty, deep_gridworld, prison, toy
@@ -87,9 +87,9 @@ def apply_slips(world: World, slips: Any) -> World:
         triples = slips if isinstance(slips[0], (list, tuple)) else [slips]
         for success, random, stay in triples:
             world = with_slips(world, success=success, random=random, stay=stay)
-    except (TypeError, IndexError, KeyError, ValueError) as error:
+    except Exception as error:  # Any object can be given.
         expected = "three probabilities (success, random, stay)"
-        raise InvalidSetting(f"slips must be {expected}, got {slips!r}: {error}") from None
+        raise InvalidSetting(f"slips must be {expected}, got {shown(slips)}: {error}") from None
     return world
 
 
@@ -107,11 +107,12 @@ def _check_probabilities(success: float, random: float, stay: float) -> tuple[fl
 
 def _noisy(name: str, world: World, *, horizon: int, budget: int, success: float, random: float, stay: float) -> World:
     slipping = with_slips(world, success=success, random=random, stay=stay)
+    given = {"success": success, "random": random, "stay": stay}
     return replace(
         slipping,
         name=name,
         defaults=replace(slipping.defaults, horizon=horizon, long_horizon=None, budget=budget),
-        options={**world.options, "success": success, "random": random, "stay": stay},
+        options={**world.options, **{option: float(value) for option, value in given.items()}},
     )
 
 

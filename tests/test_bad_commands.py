@@ -1,0 +1,158 @@
+"""Command lines with invalid values print one line and exit with code 2; names are printed as they are."""
+
+import io
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import wanderlust as wl
+from wanderlust.cli import main as cli
+from wanderlust.cli import watch
+from wanderlust.cli.environment_options import EnvironmentOptions
+from wanderlust.cli.output_files import check_writable, write_text
+from wanderlust.core.errors import BadFile
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run a command line in an empty folder; return its exit code, output and error output."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["wanderlust", *map(str, arguments)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stopped:
+            code = stopped.code
+        return code, *capsys.readouterr()
+
+    return run_command
+
+
+@pytest.fixture
+def agent_file(tmp_path):
+    agent = wl.Agent("vv-ucb", n_actions=3, n_states=5, reward_range=(0, 1))
+    agent.observe(0, 1, 0.5, 2, False)
+    agent.save(tmp_path / "agent.npz")
+    return tmp_path / "agent.npz"
+
+
+def test_explain_of_files_that_are_not_agents(run, tmp_path):
+    np.savez(tmp_path / "foreign.npz", weights=np.ones(3))
+    (tmp_path / "empty.npz").touch()
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    names = ["foreign.npz", "empty.npz", "folder", "pipe", "missing", "my[/b].npz", "x" * 300, "a\0b", ""]
+    for name in names:
+        code, out, err = run("explain", name, "--state", "0")
+        assert (code, out) == (2, "")
+        assert re.fullmatch("wanderlust: [^\n]+\n", err)
+        assert name[:50].replace("\0", "\\x00") in err
+
+
+@pytest.mark.parametrize("columns", ["20", "5", "1"])
+def test_explain_in_a_narrow_terminal(run, agent_file, monkeypatch, columns):
+    wide = run("explain", agent_file, "--state", "0")[1]
+    numbers = re.findall(r"-?\d+\.\d+", wide)
+    assert len(numbers) > 3
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # As on a terminal.
+    code, out, _ = run("explain", agent_file, "--state", "0")
+    assert code == 0
+    for number in numbers:
+        assert number in out.replace("\n", "")
+    for heading in ("action", "visits", "score"):
+        assert heading in out
+
+
+def test_explain_in_a_wide_terminal_prints_a_table(run, agent_file, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "90")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "┃" in run("explain", agent_file, "--state", "0")[1]
+
+
+def test_names_are_not_interpreted_as_markup(run, tmp_path):
+    (tmp_path / "my[").mkdir()
+    (tmp_path / "my[" / "b].txt").write_text("S.A\n\nA = treasure 1\nname = [/b] [red]x\n")
+    code, out, _ = run("watch", "my[/b].txt", "--steps", "4")
+    assert code == 0
+    assert "[/b] [red]x, vv-ucb, seed 0" in out
+    assert "my[/c].txt" in run("watch", "my[/c].txt")[2]
+
+
+def test_output_files_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").touch()
+    for path, reason in (
+        (tmp_path / ("x" * 300), "File name too long"),
+        (tmp_path / ("y" * 300) / "file", "File name too long"),
+        (tmp_path / "a\0b", "null byte"),
+        (tmp_path, "it is a folder"),
+        (tmp_path / "file" / "below", "Not a directory|File exists"),
+    ):
+        with pytest.raises(BadFile, match=rf"cannot be written \(.*({reason})"):
+            check_writable(path)
+        with pytest.raises(BadFile, match="cannot be written"):
+            write_text(path, "x")
+    with pytest.raises(BadFile, match=r"/dev/full: cannot be written \(No space left on device\)"):
+        write_text(Path("/dev/full"), "x")
+    check_writable(tmp_path / "new" / "folder" / "file")
+
+
+def test_bench_checks_its_files_first(run, tmp_path):
+    start = time.monotonic()
+    for arguments, reason in (
+        (("--plot", "growth.xyz"), "--plot must be a .png, .svg, .pdf file, got 'growth.xyz'"),
+        (("--json", "x" * 300), "File name too long"),
+        (("--markdown", tmp_path), "it is a folder"),
+        (("--peers-python", "no\0where"), "there is no program"),
+    ):
+        code, _, err = run("bench", "--quick", *arguments)
+        assert code == 2
+        assert reason in err
+    assert time.monotonic() - start < 20
+
+
+def test_environment_options(tmp_path):
+    for bounds in ("²=1,2", "9" * 5000 + "=1,2", "a=1,2", "1=1", "1=a,b"):
+        with pytest.raises(wl.WanderlustError, match="bound"):
+            _ = EnvironmentOptions("MountainCar-v0", bounds=(bounds,)).encoder_options
+    assert len(EnvironmentOptions("x" * 300).file_name) == 80
+    os.mkfifo(tmp_path / "pipe.txt")
+    for path, reason in ((tmp_path / "pipe.txt", "pipe"), ("x" * 300 + ".txt", "too long"), ("a\0b.txt", "path")):
+        with pytest.raises(wl.WanderlustError, match=reason):
+            _ = EnvironmentOptions(str(path)).env_options
+
+
+@pytest.mark.parametrize("speed", [1e-320, 1e308])
+def test_watch_at_extreme_speeds(monkeypatch, speed):
+    """A tiny speed would sleep for centuries, a huge one would overflow."""
+    monkeypatch.setattr(watch, "_MAX_PAUSE", 0.01)
+    console = Console(file=io.StringIO(), force_terminal=True, width=60, height=30)
+    world, settings = "S.A\n\nA = treasure 1\n", {"steps": 5}
+    run = watched_run(world, settings)
+    if speed < 1:
+        run.session.advance(4)
+        monkeypatch.setattr(watch, "_advance", lambda run, until: run.advance())
+    watch._show_live(run, renderer_of(run), console, speed)
+    assert run.finished
+
+
+def watched_run(world, settings):
+    from wanderlust.cli.live_view.run import WatchedRun
+
+    run = WatchedRun(wl.make_world(world), "vv-ucb", **settings)
+    run.prepare()
+    return run
+
+
+def renderer_of(run):
+    from wanderlust.cli.live_view.frame import FrameRenderer
+
+    return FrameRenderer(run, "title")

@@ -1,0 +1,571 @@
+"""Random invalid input: every call returns a valid result or raises a `WanderlustError`, never another exception.
+
+A longer search: WANDERLUST_FUZZ_SECONDS=600 python -m pytest -n 0 tests/test_fuzz_input.py
+"""
+
+import contextlib
+import io
+import json
+import math
+import os
+import re
+import sys
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from unittest import mock
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import wanderlust as wl
+from wanderlust.agents.settings import SETTING_NAMES
+from wanderlust.cli import main as cli
+from wanderlust.core.errors import shown
+from wanderlust.worlds import check_world
+from wanderlust.worlds.drawing import text_map
+from wanderlust.worlds.gridworlds import DEEP_GRIDWORLD, PRISON, TOY, TOY_EXAMPLE
+from wanderlust.worlds.registry import world_options
+
+DEFAULT_SECONDS = 30
+SECONDS = float(os.environ.get("WANDERLUST_FUZZ_SECONDS", DEFAULT_SECONDS))
+pytestmark = pytest.mark.filterwarnings("ignore:world .* cannot be reached")
+
+
+def fuzz(examples):
+    """Return the settings of a test: derandomised with the default duration, more and random examples with another."""
+    return settings(
+        max_examples=max(5, round(examples * SECONDS / DEFAULT_SECONDS)),
+        derandomize=SECONDS <= DEFAULT_SECONDS,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+class NotANumber:
+    """An object that fails to be converted."""
+
+    def __float__(self):
+        raise RuntimeError("not a float")
+
+    def __eq__(self, other):
+        raise RuntimeError("not comparable")
+
+    __hash__ = None
+
+
+RECURSIVE: list = []
+RECURSIVE.append(RECURSIVE)
+ODD_VALUES = [
+    None, True, False, np.True_, 0, 1, 2, 3, -1, 4, 5, 100, 10**9, 10**12, 2**31, 2**63, 2**64, 2**70, 10**400,
+    10**5000,
+    -(10**400), 0.0, -0.0, 0.5, 1.0, 1.5, 1e3, -1e-300, 1e-320, 1e300, math.nan, math.inf, -math.inf, 1j,
+    np.int8(3), np.int16(2000), np.uint64(2**64 - 1), np.float32(0.1), np.float64("nan"), np.longdouble(0.5),
+    np.complex64(1), np.array(3), np.array(0.5), np.array([1]), np.array([0.2, 0.8]), np.zeros((2, 3)), np.zeros(0),
+    np.array(["a"]), np.array(None), np.datetime64("2020-01-01"), np.ma.masked, np.str_("full"),
+    Fraction(1, 2), Fraction(4), Fraction(10**400, 3), Decimal("0.5"), Decimal("7"), Decimal("sNaN"),
+    Decimal("1e99999"),
+    "", " ", "0.9", "full", "none", "toy", "vv-ucb", "ucb1", "as_written", "a\0b", "\ud800", "x" * 300, "[/b]",
+    "é", "\n",
+    "S.A\n\nA = treasure 1\n", "nowhere.txt", "a\0b.toml", "FrozenLake-v1", ":", "math:pi", "info:", "hash", b"toy",
+    [], [1, 2], [[1], [2, 3]], [None], (0, 1), (1, 0), (0.9, 0.05, 0.05), {}, {"a": 1}, {0: (0, 1)}, set(),
+    frozenset([1]),
+    RECURSIVE, range(3), slice(1), object(), int, dict, len, NotANumber(), Path("nowhere.txt"), Path(),
+    wl.Replay("none"), wl.Settings(horizon=7), ..., NotImplemented, ValueError("x"),
+]  # fmt: skip
+odd = st.sampled_from(ODD_VALUES)
+
+
+def fails_well(call, *arguments, **options):
+    """Return the result of a call, or None if it raises a `WanderlustError` with a message of readable length."""
+    result, message = None, "a result"
+    try:
+        result = call(*arguments, **options)
+    except wl.WanderlustError as error:
+        message = str(error)
+    assert 5 < len(message) < 5_000, message
+    return result
+
+
+# --- Maps ------------------------------------------------------------------------------------------
+
+WORDS = [
+    "treasure", "penalty", "reward", "puddle", "prison", "floor", "start", "wall", "enter", "left", "right",
+    "up", "down",
+    "yes", "no", "true", "1", "-1", "0.5", "1e400", "nan", "-inf", "9" * 5000, "0x10", "1_000", "1e-400", "\0",
+    "=", ";",
+    "''", '"', "[", "]", "{", "}", "\ud800", "é", "\u2028", "\x1c", "",
+]  # fmt: skip
+KEYS = [
+    "A",
+    "B",
+    "c",
+    "S",
+    "#",
+    "name",
+    "step",
+    "escape",
+    "treasures_end",
+    "horizon",
+    "long_horizon",
+    "budget",
+    "discount",
+]
+KEYS += ["map", "legend", "", "=", ";", "\0", " ", "a.b", "stepp"]
+
+
+@st.composite
+def text_maps(draw):
+    """Return a text that resembles a map: a block of letters, then definitions."""
+    letters = st.text(st.sampled_from("S.#PABc" + "S." * 5 + " \t\0é;="), min_size=0, max_size=6)
+    block = draw(st.lists(letters, min_size=0, max_size=5))
+    if draw(st.booleans()) and block:
+        block = [line.ljust(6, ".")[:6] for line in ("S", *block)]
+    lines = [f"{draw(st.sampled_from(KEYS))} = {' '.join(draw(st.lists(st.sampled_from(WORDS), max_size=4)))}"]
+    lines += [f"{letter} = treasure 1" for letter in "ABc" if any(letter in row for row in block)]
+    return "\n".join([*block, "", *draw(st.permutations(lines))]) + draw(st.sampled_from(["", "\n", "\r\n"]))
+
+
+@st.composite
+def toml_maps(draw):
+    """Return a text that resembles a TOML map."""
+    values = ["1", "1.5", "true", "'yes'", '"treasure 1"', "'treasure 1 enter down'", "[1]", "{a = 1}", "1979-05-27"]
+    values += [
+        "nan",
+        "-inf",
+        "9" * 5000,
+        "[" * 1000,
+        "{a=" * 500,
+        "''",
+        "'''S.A'''",
+        '"\\u0000"',
+        '"a\\nb"',
+        "0x1F",
+        "[[",
+        "",
+    ]
+    keys = [*KEYS, "'='", '";"', '"\\u0000"', '" "', "a" * 300, ".".join("a" * 30), "[legend]", "[[legend]]"]
+    lines = [f"map = '''\n{draw(st.sampled_from(['S.A', 'S.', 'S;=', '', '  S', 'S' + chr(0), 'S..' * 20]))}\n'''"]
+    pairs = draw(st.lists(st.tuples(st.sampled_from(keys), st.sampled_from(values)), max_size=5))
+    lines += [f"{key} = {value}" if draw(st.integers(0, 5)) else key for key, value in pairs]
+    legend = ["[legend]", draw(st.sampled_from(["A = 'treasure 1'", "A = 1", "'=' = 'floor'", "AB = 'floor'", "[a]"]))]
+    return "\n".join(lines + (legend if draw(st.booleans()) else []))
+
+
+@st.composite
+def mutated(draw, texts):
+    """Return the bytes of a valid text with a few of them replaced, removed or inserted."""
+    data = bytearray(draw(st.sampled_from(texts)).encode())
+    for _ in range(draw(st.integers(0, 4))):
+        position = draw(st.integers(0, max(len(data) - 1, 0)))
+        kind, byte = draw(st.sampled_from("ridt")), draw(st.integers(0, 255))
+        if kind == "i":
+            data.insert(position, byte)
+        elif kind == "t":
+            data[position:] = b""
+        elif data:
+            data[position : position + 1] = bytes([byte]) if kind == "r" else b""
+    return bytes(data)
+
+
+TEXT_MAPS = [TOY, TOY_EXAMPLE, PRISON, DEEP_GRIDWORLD]
+TOML_MAPS = ["map = '''\nS.A\n.P#\n'''\nstep = -0.1\nname = \"mine\"\n[legend]\nA = \"treasure 10 enter down right\"\n"]
+
+
+def check_map_world(world):
+    """Check the world of a map: it is valid, it can be drawn, and its text gives the same world."""
+    check_world(world)
+    text_map(world.layout, 0)
+    again = wl.make_world(world.name, **world.options)
+    assert again.name == world.name
+    assert again.defaults == world.defaults
+    for one, other in zip(again.mdp, world.mdp, strict=True):
+        np.testing.assert_array_equal(one, other)
+    json.dumps(dict(world.options))
+
+
+@fuzz(250)
+@given(text_maps())
+@example("S\0\n\n\0 = treasure 1\n")
+@example("S.\n\nhorizon = " + "9" * 5000 + "\n")
+@example("S.\n\nname = 1e400\n")
+def test_text_maps(text):
+    world = fails_well(wl.make_world, text if "\n" in text else f"{text}\n")
+    if world is not None:
+        check_map_world(world)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("fuzz")
+
+
+@fuzz(250)
+@given(contents=toml_maps().map(lambda text: text.encode(errors="surrogatepass")) | mutated(TOML_MAPS))
+@example(contents=b"a = " + b"[" * 1000)
+@example(contents=b"a = " + b"9" * 5000)
+@example(contents=b".".join([b"a"] * 100_000) + b" = 1")
+@example(contents=b"map = '''\nS.A\n'''\n[legend]\nA = 'treasure\\n1'\n")
+@example(contents=b'map = "S.\\nS."\nname = "a\\u2028b"\n')
+def test_toml_map_files(folder, contents):
+    path = folder / "map.toml"
+    path.write_bytes(contents)
+    world = fails_well(wl.make_world, path)
+    if world is not None:
+        check_map_world(world)
+
+
+@fuzz(250)
+@given(contents=mutated(TEXT_MAPS))
+def test_mutated_map_files(folder, contents):
+    path = folder / "map.txt"
+    path.write_bytes(contents)
+    world = fails_well(wl.make_world, str(path))
+    if world is not None:
+        check_map_world(world)
+
+
+# --- Settings and options --------------------------------------------------------------------------
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda parts: st.lists(parts, max_size=3) | st.dictionaries(st.text(max_size=3), parts, max_size=3),
+    max_leaves=5,
+)
+any_value = odd | json_values
+
+
+def check_plain(value):
+    """Check that all numbers of settings are plain Python objects, which JSON represents exactly."""
+    for name, field in vars(value).items():
+        if isinstance(field, wl.Replay):
+            check_plain(field)
+        else:
+            assert field is None or type(field) in (int, float, bool, str), (name, field)
+            assert json.loads(json.dumps(field)) == field
+
+
+def check_value_is_named(call, name, value):
+    """Call with one option; the error must name the option or the value."""
+    made, message = None, None
+    try:
+        made = call(**{name: value})
+    except wl.WanderlustError as error:
+        message = str(error)
+    assert message is None or shown(value) in message or name in message
+    return made
+
+
+@fuzz(600)
+@given(st.sampled_from(SETTING_NAMES), any_value)
+@example("horizon", np.int16(2000))
+@example("discount", 10**400)
+@example("discount", 10**5000)
+@example("replay", np.array(["full"]))
+@example("initial", NotANumber())
+def test_settings(name, value):
+    made = check_value_is_named(wl.Settings, name, value)
+    if made is not None:
+        check_plain(made)
+        assert made == wl.Settings(**vars(made))
+
+
+@fuzz(200)
+@given(st.sampled_from(["memory", "capacity", "batch"]), any_value)
+def test_replays(name, value):
+    made = check_value_is_named(wl.Replay, name, value)
+    if made is not None:
+        check_plain(made)
+
+
+EXPLORER_OPTIONS = [(name, option.name) for name in wl.explorer_names() for option in wl.explorer_options(name)]
+
+
+@fuzz(300)
+@given(st.sampled_from(EXPLORER_OPTIONS), any_value)
+@example(("ucb1", "kappa"), np.float32(0.5))
+@example(("bootstrapped", "heads"), 10**12)
+@example(("bootstrapped", "batch"), 2**63)
+def test_explorer_options(folder, which, value):
+    explorer, option = which
+    made = fails_well(
+        lambda: wl.Agent(explorer, n_actions=2, n_states=3, reward_range=(0, 1), **{option: value}),
+    )
+    if made is not None and value is not None:
+        assert type(made.options[option]) in (int, float, bool, str, type(None))
+        json.dumps(made.options)
+
+
+WORLD_OPTIONS = [(name, option.name) for name in wl.world_names() for option in world_options(name)]
+
+
+@fuzz(400)
+@given(st.sampled_from(WORLD_OPTIONS), any_value)
+@example(("toy", "step_penalty"), np.float32(-0.5))
+@example(("deep-sea", "depth"), 10**400)
+@example(("toy", "slips"), RECURSIVE)
+def test_world_options(which, value):
+    name, option = which
+    world = fails_well(lambda: wl.make_world(name, **{option: value}))
+    if world is not None:
+        check_world(world)
+        json.dumps(dict(world.options))
+
+
+# --- The functions of the package ------------------------------------------------------------------
+
+AGENT = {"n_actions": 4, "n_states": 5, "reward_range": (0, 1)}
+TOY_WORLD = wl.make_world("toy")
+
+
+def new_agent():
+    return wl.Agent("vv-ucb", **AGENT)
+
+
+def new_drop_in():
+    return wl.Explorer("vv-ucb", **AGENT)
+
+
+def train(world=TOY_WORLD, explorer="vv-ucb", **changes):
+    """Train for a few steps; options that make a run long are set to small values."""
+    limits = {"steps": 20, "evaluate_every": 5, "evaluation_horizon": 20}
+    return wl.train(world, explorer, **{**limits, **changes})
+
+
+def train_one(name, value):
+    """Train with one odd setting, unless it is valid and makes a run long."""
+    long_run = name in ("steps", "budget", "evaluate_every", "evaluation_horizon", "batch", "capacity")
+    return None if long_run and isinstance(value, int | float) and value > 1000 else train(**{name: value})
+
+
+def evaluated(value):
+    return new_agent().evaluate(value)
+
+
+FUNCTIONS = {
+    "make_world": lambda a, b: wl.make_world(a, map=b) if b is not None else wl.make_world(a),
+    "train a world": lambda a, b: train(a),
+    "train an explorer": lambda a, b: train(explorer=a),
+    "train with a seed": lambda a, b: train(seed=a, preset=b),
+    "train with a trajectory": lambda a, b: train(keep_trajectory=a),
+    "train as published": lambda a, b: train(preset="as_published_code", replay=a, horizon=b),
+    "Agent": lambda a, b: wl.Agent(a, **AGENT),
+    "Agent sizes": lambda a, b: wl.Agent("vv-ucb", n_actions=a, n_states=b, reward_range=(0, 1)),
+    "Agent actions": lambda a, b: wl.Agent("vv-ucb", n_actions=a, reward_range=(0, 1)),
+    "Agent reward_range": lambda a, b: wl.Agent("vv-ucb", n_actions=4, reward_range=a),
+    "Agent rewards": lambda a, b: wl.Agent("vv-ucb", n_actions=4, reward_range=(a, b)),
+    "Agent settings": lambda a, b: wl.Agent("vv-ucb", **AGENT, settings=a, seed=b),
+    "Agent learns_q": lambda a, b: wl.Agent("vv-ucb", **AGENT, learns_q=a),
+    "Agent.for_world": lambda a, b: wl.Agent.for_world(a, "ucb1", preset=b),
+    "act": lambda a, b: new_agent().act(a),
+    "act without a limit": lambda a, b: wl.Agent("ucb1", n_actions=2, reward_range=(0, 1)).act(a),
+    "observe": lambda a, b: new_agent().observe(a, b, 0.0, 0, False),
+    "observe a reward": lambda a, b: new_agent().observe(0, 0, a, b, False),
+    "observe flags": lambda a, b: new_agent().observe(0, 0, 0.0, 0, a, b),
+    "explain": lambda a, b: str(new_agent().explain(a)),
+    "evaluate": lambda a, b: evaluated(a),
+    "simulate": lambda a, b: new_agent().simulate(a),
+    "adapt": lambda a, b: new_agent().adapt(a, kappa=b),
+    "action_values": lambda a, b: new_agent().action_values(a),
+    "save": lambda a, b: new_agent().save(a),
+    "load": lambda a, b: wl.Agent.load(a, explorer=b),
+    "Explorer": lambda a, b: wl.Explorer(a, n_actions=4, reward_range=b),
+    "Explorer.act": lambda a, b: new_drop_in().act(a, b),
+    "Explorer.act q": lambda a, b: new_drop_in().act(0, a),
+    "Explorer.observe": lambda a, b: new_drop_in().observe(0, a, b, False),
+    "Explorer.bonus": lambda a, b: new_drop_in().bonus(a, b),
+    "with_slips": lambda a, b: wl.with_slips(TOY_WORLD, success=a, random=b),
+    "with_slips of": lambda a, b: wl.with_slips(a),
+    "check_world": lambda a, b: wl.check_world(a),
+    "check_explorer": lambda a, b: wl.check_explorer(a, steps=0),
+    "tabular": lambda a, b: wl.tabular(a, key=b),
+    "tabular bins": lambda a, b: wl.tabular("MountainCar-v0", bins=a, bounds=b),
+    "tabular bounds": lambda a, b: wl.tabular("MountainCar-v0", bins=3, bounds=a),
+    "tabular actions": lambda a, b: wl.tabular("Pendulum-v1", bins=3, action_bins=a, reset_seed=b),
+    "tabular key": lambda a, b: wl.tabular("FrozenLake-v1", key=a),
+    "tabular seed": lambda a, b: wl.tabular("FrozenLake-v1", reset_seed=a),
+    "tabular states": lambda a, b: (wl.tabular("FrozenLake-v1").key_of(a), wl.tabular("FrozenLake-v1").action_of(b)),
+    "Tabular": lambda a, b: wl.Tabular(a),
+    "world_from_gym": lambda a, b: wl.world_from_gym(a),
+}
+
+
+@pytest.fixture
+def in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_with_every_odd_value(in_folder, name):
+    for i, value in enumerate(ODD_VALUES):
+        fails_well(FUNCTIONS[name], value, ODD_VALUES[(7 * i + 3) % len(ODD_VALUES)])
+
+
+@fuzz(800)
+@given(st.sampled_from(sorted(FUNCTIONS)), odd, odd)
+@example("evaluate", NotANumber(), None)
+@example("observe flags", np.array([0.2, 0.8]), None)
+@example("Agent actions", 10**9, None)
+@example("Agent sizes", 4, 10**9)
+@example("Agent rewards", 0, 1e300)
+@example("train as published", "full", "x")
+@example("tabular states", 0.5, 0)
+@example("save", "a\0b", None)
+def test_functions(in_folder, name, a, b):
+    fails_well(FUNCTIONS[name], a, b)
+
+
+@fuzz(150)
+@given(st.sampled_from(SETTING_NAMES), odd)
+@example("horizon", np.int16(2000))
+def test_training_with_odd_settings(name, value):
+    record = fails_well(train_one, name, value)
+    if record is not None:
+        assert all(np.isfinite(table).all() for table in record.tables.values())
+
+
+class Model(gym.Env):
+    """An environment with a transition table, which may be invalid."""
+
+    observation_space = action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, table, start):
+        self.P = table
+        if start is not None:
+            self.initial_state_distrib = start
+
+    def reset(self, *, seed=None, options=None):
+        return 0, {}
+
+
+OUTCOME = (1.0, 1, 0.0, False)
+
+
+@fuzz(200)
+@given(odd, odd, st.integers(0, 4))
+def test_models_of_environments(a, b, where):
+    good = {0: {0: [OUTCOME], 1: [OUTCOME]}, 1: {0: [(1.0, 0, 1.0, True)], 1: [OUTCOME]}}
+    outcome = [(a, 1, 0.0, False), (1.0, a, 0.0, False), (1.0, 1, a, b), a, OUTCOME][where]
+    table = {**good, 0: {0: [outcome], 1: [OUTCOME]}}
+    fails_well(lambda: wl.world_from_gym(Model(table, [1.0, 0.0] if where else b)))
+    fails_well(lambda: wl.world_from_gym(Model({0: a, 1: b}, [1.0, 0.0])))
+    fails_well(lambda: wl.world_from_gym(Model(a, b)))
+
+
+PARTS = ["name", "mdp", "defaults", "action_names", "r_max", "layout", "options"]
+DEFAULTS = ["horizon", "budget", "long_horizon", "discount", "learning_rate", "gamma_w", "epsilon_start", "epsilon_end"]
+LAYOUT = ["rows", "columns", "row", "column", "layer", "kind", "value", "layer_names", "entry"]
+
+
+@fuzz(400)
+@given(st.sampled_from([*PARTS, *DEFAULTS, *LAYOUT, *TOY_WORLD.mdp._fields]), odd)
+@example("layout", NotANumber())
+def test_worlds_with_odd_parts(name, value):
+    if name in PARTS:
+        world = replace(TOY_WORLD, **{name: value})
+    elif name in DEFAULTS:
+        world = replace(TOY_WORLD, defaults=replace(TOY_WORLD.defaults, **{name: value}))
+    elif name in LAYOUT:
+        world = replace(TOY_WORLD, layout=replace(TOY_WORLD.layout, **{name: value}))
+    else:
+        world = replace(TOY_WORLD, mdp=TOY_WORLD.mdp._replace(**{name: value}))
+    fails_well(wl.check_world, world)
+    fails_well(train, world)
+
+
+# --- Command lines ---------------------------------------------------------------------------------
+
+COMMANDS = ["explain", "watch", "worlds", "explorers", "bench", "train", "compare", "diagnose", "reproduce", "report"]
+COMMANDS += ["export", "run", "nonsense", ""]
+ARGUMENTS = [
+    "toy", "prison", "my[/b].txt", "map.txt", "map.toml", "agent.npz", "foreign.npz", "empty.npz", "folder",
+    "pipe", "--help",
+    "x" * 300, "x" * 300 + ".txt", "missing/file.txt", "", " ", "-", "--", "-1", "0", "3", "1e3", "nan",
+    "9" * 5000, "a\0b",
+    "\ud800", "é", "[/b]", "[bold", "toy:x", ":", "info:x", "hash", "a=b", "=", "kappa=1", "kappa=nan",
+    "horizon=1e400",
+    "depth=" + "9" * 5000, "slips=[1]", "map=S.", "steps=3", "--state", "--seed", "--steps", "--explorer",
+    "--option", "--speed",
+    "--json", "--set", "--env", "--bins", "--bounds", "--key", "--video", "--plot", "--save", "--quiet",
+    "--nonsense", "1=-3,3",
+    "1=a,b", "²=1,2", "9" * 5000 + "=1,2", "vv-ucb", "ucb1", "math:pi",
+]  # fmt: skip
+PREFIXES = [
+    ["explain", "agent.npz", "--state", "0"],
+    ["explain", "agent.npz", "--state"],
+    ["explain"],
+    ["watch", "toy", "--steps", "3"],
+    ["watch", "map.txt", "--steps", "3", "--option"],
+    ["watch"],
+    ["train", "toy", "--steps", "3", "--quiet", "--set"],
+    ["train", "map.txt", "--steps", "3", "--quiet", "--bounds"],
+    ["train", "--steps", "3", "--quiet"],
+    ["bench", "--plot", "growth.xyz"],
+    ["worlds"],
+    ["explorers"],
+]
+"""Beginnings of command lines that do little work. Those of `bench` have an invalid file name and stop before it."""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A folder with an agent, maps, and files that are neither."""
+    folder = tmp_path_factory.mktemp("commands")
+    new_agent().save(folder / "agent.npz")
+    np.savez(folder / "foreign.npz", weights=np.ones(3))
+    (folder / "empty.npz").write_bytes(b"")
+    (folder / "folder").mkdir()
+    os.mkfifo(folder / "pipe")
+    for name in ("map.txt", "my[/b].txt"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("S.A\n\nA = treasure 1\n")
+    (folder / "map.toml").write_text(TOML_MAPS[0])
+    return folder
+
+
+def run_command(arguments, files):
+    """Run a command line in this process; return its exit code and what it wrote to standard error."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace"), io.StringIO()
+    with (
+        contextlib.chdir(files),
+        mock.patch.object(sys, "argv", ["wanderlust", *arguments]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            cli.main()
+        except SystemExit as stopped:
+            return stopped.code or 0, err.getvalue()
+    return 0, err.getvalue()
+
+
+@fuzz(120)
+@given(st.sampled_from(PREFIXES), st.lists(st.sampled_from(ARGUMENTS), max_size=3))
+@example(["explain", "x" * 300], ["--state", "0"])
+@example(["explain", "a\0b"], ["--state", "0"])
+@example(["explain", "pipe"], ["--state", "0"])
+@example(["explain", "folder"], ["--state", "0"])
+@example(["watch", "x" * 300 + ".txt"], [])
+@example(["watch", "toy", "--steps", "3", "--option"], ["slips=[1]"])
+@example(["train", "map.txt", "--steps", "3", "--quiet", "--bounds"], ["9" * 5000 + "=1,2"])
+def test_command_lines(files, prefix, words):
+    code, message = run_command([*prefix, *words], files)
+    assert "Traceback" not in message
+    if code != 0:
+        assert code == 2, message
+        # The parser of arguments prints a box; any other error is one line.
+        assert "╭" in message or re.fullmatch("wanderlust: [^\n]+\n", message), message
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("argument", ["--help", "--nonsense", "\ud800"])
+def test_commands_with_help_or_nonsense(files, command, argument):
+    code, message = run_command([command, argument], files)
+    assert "Traceback" not in message
+    assert (code == 0) == (argument == "--help"), message
