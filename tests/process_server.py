@@ -32,6 +32,7 @@ def run(folder, code):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
     status = 0
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKED)
         exec(code, {"__name__": "__main__"})
     except SystemExit as error:
         status = error.code
@@ -43,15 +44,19 @@ def run(folder, code):
     os._exit(status or 0)
 
 
+BLOCKED = {signal.SIGINT, signal.SIGTERM}
 print("ready", flush=True)
 for line in sys.stdin:
     request = json.loads(line)
     if isinstance(request, int):
         answer = os.waitstatus_to_exitcode(os.waitpid(request, 0)[1])
     else:
+        # A signal that comes before the code runs waits for it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
         answer = os.fork()
         if answer == 0:
             run(*request)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKED)
     print(answer, flush=True)
 '''
 )

@@ -482,7 +482,7 @@ def test_after_a_failure_in_the_evaluation_the_agent_is_saved(run_cli):
 def test_agent_is_saved_elsewhere_if_its_file_cannot_be_written(run_cli, here):
     code, _, error = run_cli("train", "my_envs:blocks_file", "--steps", 50, "--quiet", "--save", "a.npz")
     assert code == 2
-    assert "a.npz: the agent cannot be saved there (Is a directory)" in error
+    assert "a.npz: the agent cannot be saved there (" in error
     assert "The agent trained so far is saved in my_envs-blocks_file-unfinished.npz" in error
     assert wl.Agent.load("my_envs-blocks_file-unfinished.npz").steps == 50
     assert run_cli("train", "my_envs:blocks_file", "--steps", 50, "--quiet", "--save", "a.npz")[0] == 2
