@@ -10,7 +10,6 @@ of their code, which its key depends on.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import platform
 import time
@@ -199,8 +198,7 @@ def _read_metadata(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         metadata, arrays = read_archive(path)
     except Exception as error:  # A damaged archive makes zipfile and NumPy raise many types of errors.
-        # A damaged archive may also contain an invalid offset, which gives EINVAL.
-        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)):
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
             raise BadFile(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error}).") from error
         raise Damaged(f"{path}: damaged, or not a result stored by wanderlust ({error}).") from error
     if _VERSION_FIELD not in metadata:
