@@ -16,7 +16,7 @@ from wanderlust.core.planning import optimal_values
 from wanderlust.experiments.paper.toy_example import EPISODES, converge, observe_all, observe_episode, scores
 from wanderlust.explorers.formulas import (
     long_term_ucb,
-    long_term_ucb_start,
+    long_term_ucb_bound,
     pseudocount,
     ucb,
     untried_pseudocount_ucb,
@@ -401,7 +401,7 @@ SPANS = st.floats(1e-3, 1e3)
 @given(size=SIZES, span=SPANS, gamma_w=DISCOUNTS)
 def test_bound_of_w_as_a_long_term_ucb(size, span, gamma_w):
     """Q_min + κ(1-γ_w)W > Q_max + κ(1-γ_w)(√(2 log(|A|-1)) + γ_w W) holds if and only if W is above its bound."""
-    bound = long_term_ucb_start(size, span, gamma_w)
+    bound = long_term_ucb_bound(size, span, gamma_w)
 
     def unvisited_preferred(w):
         target = math.sqrt(2 * math.log(size - 1)) + gamma_w * w
