@@ -424,6 +424,14 @@ def test_a_world_is_checked_before_compiled_code_uses_it():
     assert "next_state" in error_message(agent().simulate, broken)
 
 
+def test_a_world_without_moves_can_be_run():
+    toy = wl.make_world("toy")
+    stays = np.broadcast_to(np.arange(25, dtype=np.int32)[:, None, None], (25, 4, 1)).copy()
+    world = replace(toy, mdp=toy.mdp._replace(next_state=stays))
+    assert "no action leads away" in error_message(wl.check_world, world)
+    assert wl.train(world, "ucb1", steps=100).discovered[-1] == 1
+
+
 class Model(gym.Env):
     """An environment with a transition table."""
 

@@ -342,7 +342,7 @@ class Agent:
     def evaluate(self, world: World) -> float:
         """Return the greedy policy's discounted return in a deterministic world, ties broken at random."""
         if isinstance(world, World):
-            check_world(world)
+            check_world(world, start_can_be_left=False)
         if not (isinstance(world, World) and world.mdp.deterministic and world.n_actions == self.n_actions):
             what = shown(world.name if isinstance(world, World) else world)
             raise InvalidWorld(f"evaluate needs a deterministic World with {self.n_actions} actions, got {what}.")

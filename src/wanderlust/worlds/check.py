@@ -21,14 +21,17 @@ _TYPES = {
 }
 
 
-def check_world(world: World) -> None:
-    """Raise `InvalidWorld` with the first problem and its location if the world is not valid."""
+def check_world(world: World, *, start_can_be_left: bool = True) -> None:
+    """Raise `InvalidWorld` with the first problem and its location if the world is not valid.
+
+    With `start_can_be_left=False`, a world in which the agent cannot move is valid.
+    """
     if not isinstance(world, World):
         raise InvalidWorld(f"a world must be a World, got {type(world).__name__}.")
     if not isinstance(world.name, str):
         raise InvalidWorld(f"the name of a world must be text, got {shown(world.name)}.")
     try:
-        check_mdp(world.mdp)
+        check_mdp(world.mdp, start_can_be_left=start_can_be_left)
         _check_settings(world)
         if world.layout is not None:
             _check_layout(world.layout, world.n_states)
@@ -36,7 +39,7 @@ def check_world(world: World) -> None:
         raise InvalidWorld(f"world {shown(world.name)}: {error}") from None
 
 
-def check_mdp(mdp: TabularMDP) -> None:
+def check_mdp(mdp: TabularMDP, *, start_can_be_left: bool = True) -> None:
     """Raise `InvalidWorld` unless the arrays are a Markov decision process whose start states can be left."""
     if not isinstance(mdp, TabularMDP):
         raise InvalidWorld(f"mdp must be a TabularMDP, got {type(mdp).__name__}.")
@@ -63,7 +66,8 @@ def check_mdp(mdp: TabularMDP) -> None:
     _reject(~((mdp.start >= 0) & (mdp.start <= 1)), mdp.start, "start", "in [0, 1]")
     if abs(mdp.start.sum() - 1) > 1e-9:
         raise InvalidWorld(f"start must sum to 1, got {mdp.start.sum():g}.")
-    _check_start_can_be_left(mdp)
+    if start_can_be_left:
+        _check_start_can_be_left(mdp)
 
 
 def _reject(invalid: NDArray[np.bool_], values: NDArray[Any], name: str, valid: str) -> None:
