@@ -3,14 +3,16 @@
 #   make test          lint, types, all tests, with coverage
 #   make check         lint, types, the fast tests: under 90 seconds once everything is compiled
 #   make test-oldest   the tests of the core with the oldest supported versions of the dependencies
+#   make fuzz          random invalid input, damaged files, signals and kills, for about FUZZ_SECONDS per test file
 #   make clean         remove the environments and everything that was built
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 OLDEST = $(VENV)-oldest
 WORKERS ?= 2
+FUZZ_SECONDS ?= 300
 
-.PHONY: demo test check test-oldest clean
+.PHONY: demo test check test-oldest fuzz clean
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
@@ -29,6 +31,11 @@ check: $(VENV)/ready-for-tests
 test-oldest: $(OLDEST)/ready
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) tests/test_oracle.py tests/test_golden.py tests/test_drivers.py \
 	    tests/test_compiled_cache.py
+
+fuzz: $(VENV)/ready-for-tests
+	WANDERLUST_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -n $(WORKERS) --hypothesis-show-statistics \
+	    tests/test_fuzz_input.py tests/test_agent_files.py tests/test_archives.py tests/test_interruption.py \
+	    tests/test_compiled_cache.py tests/test_untrusted_results.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

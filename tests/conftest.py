@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 import wanderlust as wl
@@ -15,6 +17,11 @@ MEMORIES = {
 }
 SMALL_WORLDS = {"deep-sea": {"depth": 12}, "chain": {"length": 15}}
 """Options that make a world small; all other worlds are small by default."""
+
+DEFAULT_FUZZ_SECONDS = 30.0
+FUZZ_SECONDS = float(os.environ.get("WANDERLUST_FUZZ_SECONDS", DEFAULT_FUZZ_SECONDS))
+FUZZ_SCALE = FUZZ_SECONDS / DEFAULT_FUZZ_SECONDS
+"""How many times as many random inputs are tried as by default; `make fuzz` sets it."""
 
 every_explorer = pytest.mark.parametrize("explorer", EXPLORERS)
 every_memory = pytest.mark.parametrize("memory", MEMORIES)

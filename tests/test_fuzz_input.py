@@ -1,6 +1,6 @@
 """Random invalid input: every call returns a valid result or raises a `WanderlustError`, never another exception.
 
-A longer search: WANDERLUST_FUZZ_SECONDS=600 python -m pytest -n 0 tests/test_fuzz_input.py
+A longer search: make fuzz
 """
 
 import contextlib
@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import wanderlust as wl
+from conftest import FUZZ_SCALE
 from wanderlust.agents.settings import SETTING_NAMES
 from wanderlust.cli import main as cli
 from wanderlust.core.errors import shown
@@ -31,16 +32,14 @@ from wanderlust.worlds.drawing import text_map
 from wanderlust.worlds.gridworlds import DEEP_GRIDWORLD, PRISON, TOY, TOY_EXAMPLE
 from wanderlust.worlds.registry import world_options
 
-DEFAULT_SECONDS = 30
-SECONDS = float(os.environ.get("WANDERLUST_FUZZ_SECONDS", DEFAULT_SECONDS))
 pytestmark = pytest.mark.filterwarnings("ignore:world .* cannot be reached")
 
 
 def fuzz(examples):
     """Return the settings of a test: derandomised with the default duration, more and random examples with another."""
     return settings(
-        max_examples=max(5, round(examples * SECONDS / DEFAULT_SECONDS)),
-        derandomize=SECONDS <= DEFAULT_SECONDS,
+        max_examples=max(5, round(examples * FUZZ_SCALE)),
+        derandomize=FUZZ_SCALE <= 1.0,
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
