@@ -307,7 +307,7 @@ def test_values_that_cannot_be_printed():
 
 
 def test_sizes_that_do_not_fit_into_memory():
-    assert "from 1 to 32,767, got 1000000000" in error_message(agent, n_actions=10**9)
+    assert "from 1 to 1,000,000, got 1000000000" in error_message(agent, n_actions=10**9)
     assert "200,000,000" in error_message(agent, n_states=10**12)
     assert "100,000,000 states × 100 actions" in error_message(agent, n_states=10**8, n_actions=100)
     assert "below 20,000,000" in error_message(agent(n_states=None, n_actions=100).act, 20_000_000)

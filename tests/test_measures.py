@@ -47,7 +47,7 @@ def test_the_sample_complexity_counts_every_step():
         session.advance(step)
         v = policy_value(world.mdp, uniform_over_ties(session.record().tables["target"]), 0.99)
         session.advance(step + 1)
-        gaps.append(optimal.v[session.course.states[step]] - v[session.course.states[step]])
+        gaps.append(optimal.v[session.run_state.states[step]] - v[session.run_state.states[step]])
         errors.append(np.mean((optimal.v - v) ** 2))
     for epsilon, count, good in zip(result.gaps, result.bad_steps, result.ends_good, strict=True):
         if epsilon >= 1e-9:  # Below, the two solvers differ by rounding errors.

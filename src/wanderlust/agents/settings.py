@@ -31,8 +31,8 @@ from wanderlust.learning.spec import (
 )
 
 MAX_STEPS = 10**12
-MAX_ACTIONS = 2**15 - 1
-"""The maximum number of actions: trajectories store them with 16 bits."""
+MAX_ACTIONS = 1_000_000
+"""The maximum number of actions."""
 MAX_HEADS = 10_000
 """The maximum number of heads of an ensemble."""
 MAX_TABLE_ACTIONS = 2**22

@@ -93,7 +93,7 @@ class IntegerKeys:
     def key_of(self, index: int) -> int:
         """Return the key of a state index."""
         if not 0 <= index < self.n:
-            raise InvalidObservation(f"there is no state {index!r}; states have indices from 0 to {self.n - 1:,}.")
+            raise InvalidObservation(f"there is no state {shown(index)}; states have indices from 0 to {self.n - 1:,}.")
         return self.start + index
 
     def to_array(self) -> NDArray[np.uint8]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from wanderlust._numba.jit import numba_version
 from wanderlust.core.archives import PARTIAL, is_intact, partial_path, read_archive, write_archive
-from wanderlust.core.errors import BadFile, WanderlustError
+from wanderlust.core.errors import BadFile, WanderlustError, shown
 from wanderlust.experiments.run import ALGORITHM_VERSION, Result, Run
 from wanderlust.version import __version__
 
@@ -129,6 +129,8 @@ class Store:
             raise BadFile(f"{self.folder}: there are no results in this folder (it has no folder {RUNS!r}).") from None
         except OSError as error:
             raise BadFile(f"{self.folder}: results cannot be read there ({error.strerror or error}).") from error
+        except ValueError as error:  # A name that the file system cannot have.
+            raise BadFile(f"{shown(str(self.folder))}: not the name of a folder ({error}).") from error
         return _read_usable((file for file in files if file.suffix not in (PARTIAL, _DAMAGED)), problems)
 
     def save(self, run: Run, result: Result, seconds: float) -> Path:
