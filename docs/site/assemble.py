@@ -38,18 +38,23 @@ def generated_pages() -> dict[str, str]:
 
 
 def site_links(text: str, to_root: str) -> str:
-    """Rewrite links to files outside docs/: sources to the API reference, the README to the start page."""
+    """Rewrite links to files outside docs/: sources to their pages, the README to the start page."""
 
     def rewrite(match: re.Match[str]) -> str:
         label, _, path, anchor = match.groups()
         if path.startswith("src/wanderlust"):
             module = path.removeprefix("src/").removesuffix(".py").strip("/").replace("/", ".")
+            name = f"{module}.{label.strip('`')}"
+            if name in paper_map.definitions():
+                return paper_map.source_link(name)
             return f"{{py:mod}}`{label.strip('`')} <{module}>`"
         if path == "README.md":
             return f"[{label}]({to_root}start.md)"
         if path == "CONTRIBUTING.md":
             page = "guide/own-explorer.md" if anchor == "#add-an-explorer-in-30-lines" else "contributing.md"
             return f"[{label}]({to_root}{page})"
+        if path.startswith("examples"):
+            return f"[{label}]({to_root}{path})"
         if path.startswith("docs/"):
             return f"[{label}]({to_root}{path.removeprefix('docs/')}{anchor or ''})"
         return match.group()
@@ -64,6 +69,10 @@ def write(path: Path, contents: bytes) -> None:
         path.write_bytes(contents)
 
 
+def _toctree(names: list[str]) -> str:
+    return "\n```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n"
+
+
 def assemble(target: Path) -> None:
     """Write all sources into a folder, and remove all other files from it."""
     pages = {f"{name}.md": text.encode() for name, text in generated_pages().items()}
@@ -74,6 +83,9 @@ def assemble(target: Path) -> None:
             if file.suffix == ".md":
                 contents = site_links(contents.decode(), "../" * (len(path.parts) - 1)).encode()
             pages[path.as_posix()] = contents
+    tables = sorted(path.removesuffix(".md") for path in pages if path.startswith("results/") and path.endswith(".md"))
+    pages["results/README.md"] += _toctree([f"/{path}" for path in tables if path != "results/README"]).encode()
+    pages |= {f"examples/{file.name}": file.read_bytes() for file in (ROOT / "examples").glob("*.py")}
     for path, contents in pages.items():
         write(target / path, contents)
     for file in target.rglob("*.md"):

@@ -49,3 +49,6 @@ autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 90
 viewcode_line_numbers = True
+viewcode_follow_imported_members = False
+# Otherwise every page's navigation copies the names of all documented objects, which takes a minute.
+toc_object_entries = False

@@ -37,8 +37,8 @@ NOTES = {
     ),
     "vv-count": Note(
         _PARISI,
-        "In the same tasks as `vv-ucb`. W starts at zero and needs no initial bound, so it is less sensitive to the "
-        "reward range.",
+        "In the same tasks as `vv-ucb`. W is a discounted sum of visit counts that starts at zero, so `(1 - γ_w) W` "
+        "can be read as a count.",
     ),
     "bootstrapped": Note(
         "Osband, Blundell, Pritzel and Van Roy: Deep Exploration via Bootstrapped DQN. NeurIPS (2016)",
