@@ -1,6 +1,6 @@
 """Check the built site: every internal link resolves, and the paper is three clicks from the code, both ways.
 
-    python docs/site/check_site.py build/docs
+python docs/site/check_site.py build/docs
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ html_theme = "furo"
 html_title = f"wanderlust {__version__}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
-html_math_renderer = "mathml"
+html_math_renderer = "images"
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "friendly"
@@ -44,6 +44,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
 
+add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"

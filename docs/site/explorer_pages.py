@@ -48,13 +48,15 @@ NOTES = {
     ),
     "random-prior": Note(
         "Osband, Van Roy, Russo and Wen: Deep Exploration via Randomized Value Functions. JMLR 20 (2019)",
-        "A baseline for deep exploration, like `bootstrapped`. The prior at zero bounds the Q-tables where there is little "
+        "A baseline for deep exploration, like `bootstrapped`. The prior at zero bounds the Q-tables where "
+        "there is little "
         "data.",
     ),
     "thompson": Note(
         "D'Eramo, Cini and Restelli: Exploiting Action-Value Uncertainty to Drive Exploration in Reinforcement "
         "Learning. IJCNN (2019)",
-        "A baseline for tasks with frequent rewards. A new Q-table at every step does not follow one policy for a whole "
+        "A baseline for tasks with frequent rewards. A new Q-table at every step does not follow one policy for "
+        "a whole "
         "episode, so exploration is not deep.",
     ),
     "ucb1": Note(
@@ -64,9 +66,11 @@ NOTES = {
         "only the counts of the current state: `vv-ucb` with γ_w = 0 is similar.",
     ),
     "bonus": Note(
-        "Strehl and Littman: An Analysis of Model-Based Interval Estimation for Markov Decision Processes. JCSS 74 (2008)",
+        "Strehl and Littman: An Analysis of Model-Based Interval Estimation for Markov Decision Processes. JCSS "
+        "74 (2008)",
         "When the reward may be changed and rewards are of the order of the bonus. The bonus propagates through the "
-        "Q-table of the behaviour, but only after an action was taken once, and the rewards of this Q-table change over "
+        "Q-table of the behaviour, but only after an action was taken once, and the rewards of this Q-table "
+        "change over "
         "time.",
     ),
     "epsilon-greedy": Note(
@@ -76,7 +80,8 @@ NOTES = {
     ),
     "random": Note(
         "The uniform policy",
-        "As a reference: how much of an environment a random walk discovers. Q is learnt from its data, so `random` also "
+        "As a reference: how much of an environment a random walk discovers. Q is learnt from its data, so "
+        "`random` also "
         "measures learning without directed exploration.",
     ),
 }

@@ -269,5 +269,5 @@ ALGORITHMS = (
     _algorithm(5, "bootstrapped Q-learning", "A.4", ENSEMBLES, "agents.fused.run_until",
                "learning.update.learn_with_heads", "learning.replay.replay_heads"),
     Item("Algorithm", 6, "classic Q-learning, without memory", "A.5", "wanderlust reproduce memory", (),
-         ("vv-ucb", "vv-count", "epsilon-greedy"), ("learning.update.update_from_transition", "agents.fused.run_until")),
+         (*VV, "epsilon-greedy"), ("learning.update.update_from_transition", "agents.fused.run_until")),
 )

@@ -16,13 +16,15 @@ from wanderlust.experiments.reports.figures.curves import Curves, mean_curves
 from wanderlust.experiments.reports.figures.style import LIGHT_GREY, explorer_styles, styled
 
 WORLD, SEEDS = "prison", range(1, 11)
+PICTURED = {"deep-sea": {"depth": 10, "flag": "treasure"}}
+"""Options of the pictured world, where its default is too large to be readable."""
 
 
 def draw_worlds(folder: Path) -> None:
     """Write a picture of every world."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in wl.world_names():
-        world = wl.make_world(name)
+        world = wl.make_world(name, **PICTURED.get(name, {}))
         renderer = Renderer(world.layout)
         frame = renderer.frame(int(world.mdp.start.argmax()), np.zeros(world.n_states, np.int64), "")
         image = Image.fromarray(frame[: world.layout.rows * renderer.cell])
@@ -63,8 +65,13 @@ def _figure(curves: dict[str, Curves], highlighted: str | None) -> Figure:
             strong = highlighted in (None, name)
             style = styles[name]
             axes.plot(
-                each.steps, mean, label=name, color=style.colour if strong else LIGHT_GREY,
-                linestyle=style.dash, linewidth=1.8 if name == highlighted else 1.1, zorder=3 if strong else 2,
+                each.steps,
+                mean,
+                label=name,
+                color=style.colour if strong else LIGHT_GREY,
+                linestyle=style.dash,
+                linewidth=1.8 if name == highlighted else 1.1,
+                zorder=3 if strong else 2,
             )
             if name == highlighted:
                 axes.fill_between(each.steps, mean - error, mean + error, color=style.colour, alpha=0.2, linewidth=0)

@@ -1,19 +1,25 @@
-"""The site's own Sphinx extension: links to source lines, formulas as MathML, and docstrings as they are written here."""
+"""The Sphinx extension of the site: links to source lines, formulas as images, and the markup of our docstrings."""
 
 from __future__ import annotations
 
+import hashlib
+import html
+import io
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import matplotlib
 from docutils import nodes
-from docutils.utils.math.latex2mathml import tex2mathml
+from matplotlib.figure import Figure
 from paper_map import definitions, items_of_function, module_name
 from sphinx.application import Sphinx
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxRole
 
 _CODE = re.compile(r"(`+)(.+?)\1")
+_POINTS, _SCALE = 12.0, 1.1
 _BULLET = re.compile(r"\s*\* ")
 
 
@@ -38,19 +44,42 @@ class SourceRole(SphinxRole):
 
 
 def math_inline(self: Any, node: nodes.math) -> None:
-    """Write a formula within a line as MathML, which browsers draw themselves."""
-    self.body.append(tex2mathml(node.astext(), as_block=False))
+    """Write a formula within a line."""
+    self.body.append(_image(self, node.astext()))
     raise nodes.SkipNode
 
 
 def math_block(self: Any, node: nodes.math_block) -> None:
     """Write a formula as a block."""
-    self.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>\n')
+    self.body.append(f'<div class="math">{_image(self, node.astext())}</div>\n')
     raise nodes.SkipNode
 
 
+def _image(translator: Any, formula: str) -> str:
+    """Return an image drawn by matplotlib: it needs no script from the internet and no mathematical font."""
+    formula = " ".join(formula.split()).replace("\\frac", "\\dfrac")
+    builder = translator.builder
+    name = f"{hashlib.sha256(formula.encode()).hexdigest()[:16]}.svg"
+    file = Path(builder.outdir) / "_images" / "math" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    image = io.StringIO()
+    with matplotlib.rc_context({"mathtext.fontset": "stix", "svg.hashsalt": "wanderlust"}):
+        figure = Figure(figsize=(1, 1))
+        figure.text(0, 0, f"${formula}$", fontsize=_POINTS)
+        options = {"bbox_inches": "tight", "pad_inches": 0.02, "transparent": True, "metadata": {"Date": None}}
+        figure.savefig(image, format="svg", **options)
+    text = image.getvalue()
+    file.write_text(text, encoding="utf-8")
+    width, height = (
+        _SCALE * float(value) / _POINTS for value in re.findall(r'(?:width|height)="([0-9.]+)pt"', text)[:2]
+    )
+    uri = "../" * builder.current_docname.count("/") + f"_images/math/{name}"
+    size = f"width: {width:.2f}em; height: {height:.2f}em"
+    return f'<img class="formula" src="{uri}" alt="{html.escape(formula)}" style="{size}">'
+
+
 def as_rst(lines: list[str]) -> Iterator[str]:
-    """Convert a docstring: code is between single backquotes, indented lines are code, and nothing else is markup."""
+    """Convert a docstring: text between backquotes and indented lines are code, and nothing else is markup."""
     in_list = in_code = False
     for i, line in enumerate(lines):
         text = line.strip()
@@ -108,11 +137,11 @@ def convert_docstring(app: Sphinx, what: str, name: str, obj: object, options: o
 def skip_member(app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
     """Leave out fields of named tuples without a description of their own."""
     if type(obj).__name__ == "_tuplegetter":
-        return not _is_described(name, getattr(app.env, "current_document", None), app)
+        return not _is_described(name, app)
     return None
 
 
-def _is_described(name: str, _: object, app: Sphinx) -> bool:
+def _is_described(name: str, app: Sphinx) -> bool:
     module = app.env.ref_context.get("py:module")
     if not module:
         return False
@@ -123,7 +152,7 @@ def _is_described(name: str, _: object, app: Sphinx) -> bool:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register everything."""
     app.add_role("source", SourceRole())
-    app.add_html_math_renderer("mathml", (math_inline, None), (math_block, None))
+    app.add_html_math_renderer("images", (math_inline, None), (math_block, None))
     app.connect("autodoc-process-docstring", convert_docstring)
     app.connect("autodoc-skip-member", skip_member)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

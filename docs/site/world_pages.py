@@ -11,6 +11,7 @@ from wanderlust.core.planning import optimal_values, reachable_states
 from wanderlust.envs.registration import environment_id
 from wanderlust.worlds.registry import world_meaning, world_options
 
+CAPTIONS = {"deep-sea": "The picture has depth 10."}
 FACTORIES = {
     "toy-example": "gridworlds.toy_example",
     "toy": "gridworlds.toy",
@@ -32,12 +33,11 @@ def pages() -> dict[str, str]:
 
 
 def _index() -> str:
-    names, parts = wl.world_names(), []
-    for name in names:
-        parts.append(
-            f"## {{ref}}`{name} <world-{name}>`\n\n{world_meaning(name)}\n\n![The world {name}]({name}.png)"
-            "{.world}\n"
-        )
+    names = wl.world_names()
+    parts = [
+        f"## {{ref}}`{name} <world-{name}>`\n\n{world_meaning(name)}\n\n![The world {name}]({name}.png){{.world}}\n"
+        for name in names
+    ]
     toctree = "\n".join(names)
     return f"""\
 (worlds)=
@@ -46,8 +46,8 @@ def _index() -> str:
 A world is a tabular environment with a known model. The worlds of the paper are built in; each is also a
 [Gymnasium environment](../gymnasium.md#built-in-worlds-as-environments). [Text maps](../maps.md) define further ones.
 
-In the pictures S is the start, the disc is the agent, yellow cells are treasures, red ones penalties, grey ones with bars
-prisons, blue ones puddles, and dark ones walls.
+In the pictures S is the start, the disc is the agent, yellow cells are treasures, red ones penalties, grey ones with
+bars prisons, blue ones puddles, and dark ones walls.
 
 {chr(10).join(parts)}
 
@@ -75,6 +75,8 @@ def _page(name: str) -> str:
 {world_meaning(name)}{figure}
 
 ![The world {name}]({name}.png){{.world}}
+
+{CAPTIONS.get(name, "")}
 
 ```python
 import wanderlust as wl
