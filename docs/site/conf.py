@@ -14,6 +14,12 @@ import wanderlust._numba.jit  # noqa: E402, F401
 
 del os.environ["NUMBA_DISABLE_JIT"]
 
+# The kernels of the notebooks warn about the connection to their own computer.
+_profile = SITE.parents[1] / "build" / "ipython" / "profile_default"
+_profile.mkdir(parents=True, exist_ok=True)
+(_profile / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 40\n", encoding="utf-8")
+os.environ["IPYTHONDIR"] = str(_profile.parent)
+
 from wanderlust.version import __version__  # noqa: E402
 
 project = "wanderlust"

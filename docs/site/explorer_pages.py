@@ -16,6 +16,10 @@ from wanderlust.explorers.registry import explorer_class
 RESULTS = Path(__file__).parents[1] / "results" / "recap" / "tables.csv"
 
 
+_FEW = 3
+"""Equations of more explorers are those of learning and evaluation."""
+
+
 class Note(NamedTuple):
     """What the code does not contain: the source of the method, and when to use it."""
 
@@ -183,7 +187,7 @@ wanderlust train prison --explorer {name} --steps 1000
 
 def _equations(name: str) -> str:
     own = [entry for entry in entries() if entry.item.kind == "Equation" and name in entry.explorers]
-    specific = [entry for entry in own if len(entry.explorers) < len(EXPLORERS)]
+    specific = [entry for entry in own if len(entry.explorers) <= _FEW]
     parts = []
     for entry in specific or own:
         text = entry.item.title[0].upper() + entry.item.title[1:]
