@@ -99,10 +99,16 @@ def main() -> None:
 
     target = Path(sys.argv[1])
     assemble(target)
-    if not (target / "worlds" / "wall.png").exists():
+    if _is_outdated(target / "worlds" / "wall.png"):
         draw_worlds(target / "worlds")
-    if not (target / "explorers" / "all.png").exists():
+    if _is_outdated(target / "explorers" / "all.png"):
         draw_curves(target / "explorers")
+
+
+def _is_outdated(picture: Path) -> bool:
+    """Return whether a picture is missing or older than the code."""
+    sources = [*paper_map.SOURCES.rglob("*.py"), *Path(__file__).parent.glob("*.py")]
+    return not picture.exists() or picture.stat().st_mtime < max(file.stat().st_mtime for file in sources)
 
 
 if __name__ == "__main__":

@@ -49,10 +49,16 @@ nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
+# One line while code is compiled for the first time.
+nb_output_stderr = "remove"
 
+smartquotes = False
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+# Shown by their names, not as ndarray[tuple[Any, ...], dtype[float64]].
+_ARRAYS = ("Floats", "Ints", "FloatArray", "BoolArray", "StateIndex", "Pixels", "Places", "Streams")
+autodoc_type_aliases = {name: name for name in _ARRAYS}
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 90
 viewcode_line_numbers = True
