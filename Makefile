@@ -4,15 +4,17 @@
 #   make check         lint, types, the fast tests: under 90 seconds once everything is compiled
 #   make test-oldest   the tests of the core with the oldest supported versions of the dependencies
 #   make fuzz          random invalid input, damaged files, signals and kills, for about FUZZ_SECONDS per test file
+#   make docs          the documentation, in build/docs; fails on any warning or broken internal link
 #   make clean         remove the environments and everything that was built
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 OLDEST = $(VENV)-oldest
+DOCS = $(VENV)-docs
 WORKERS ?= 2
 FUZZ_SECONDS ?= 300
 
-.PHONY: demo test check test-oldest fuzz clean
+.PHONY: demo test check test-oldest fuzz docs clean
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
@@ -37,6 +39,11 @@ fuzz: $(VENV)/ready-for-tests
 	    tests/test_fuzz_input.py tests/test_agent_files.py tests/test_archives.py tests/test_interruption.py \
 	    tests/test_compiled_cache.py tests/test_untrusted_results.py
 
+docs: $(DOCS)/ready
+	$(DOCS)/bin/python docs/site/assemble.py build/docs-source
+	$(DOCS)/bin/sphinx-build -W --keep-going -q -j $(WORKERS) -c docs/site -b html -d build/docs-cache build/docs-source build/docs
+	$(DOCS)/bin/python docs/site/check_site.py build/docs
+
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -53,6 +60,11 @@ $(OLDEST)/ready: pyproject.toml tests/oldest.txt
 	$(OLDEST)/bin/python -m pip install --quiet -e . -c tests/oldest.txt pytest pytest-xdist hypothesis
 	touch $@
 
+$(DOCS)/ready: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet -e '.[docs]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(OLDEST) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) $(OLDEST) $(DOCS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find src tests examples -name __pycache__ -type d -exec rm -rf {} +

@@ -86,7 +86,7 @@ class Bootstrapped(NamedTuple):
 
 @register_explorer("random-prior")
 class RandomPrior(NamedTuple):
-    """The same with Q-tables regularised towards a prior at zero (Osband et al. 2019, Eq. 34)."""
+    """`bootstrapped` with Q-tables regularised towards a prior at zero (Osband et al. 2019, Eq. 34)."""
 
     heads: int
     batch: int

@@ -1,0 +1,228 @@
+"""A page for every explorer, from its class, its options, the paper map and the stored results."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from paper_map import entries, explorer_items, item_link, item_links, source_link
+
+import wanderlust as wl
+from wanderlust.experiments.paper.registry import EXPLORERS
+from wanderlust.explorers.registry import explorer_class
+
+RESULTS = Path(__file__).parents[1] / "results" / "recap" / "tables.csv"
+
+
+_FEW = 3
+"""Equations of more explorers are those of learning and evaluation."""
+
+
+class Note(NamedTuple):
+    """What the code does not contain: the source of the method, and when to use it."""
+
+    source: str
+    use: str
+
+
+_PARISI = (
+    "Parisi, Tateo, Hensel, D'Eramo, Peters and Pajarinen: Long-Term Visitation Value for Deep Exploration in "
+    "Sparse-Reward Reinforcement Learning. Algorithms 15(3), 81 (2022)"
+)
+
+NOTES = {
+    "vv-ucb": Note(
+        _PARISI,
+        "The default. Use it when rewards are sparse, far away, or hidden behind smaller ones. In stochastic "
+        "environments `wl.learn` decreases κ and γ_w over the budget; `wl.train` keeps the paper's values. In its "
+        "first phase it visits every reachable state-action pair, which takes long in very large state spaces.",
+    ),
+    "vv-count": Note(
+        _PARISI,
+        "In the same tasks as `vv-ucb`. W is a discounted sum of visit counts that starts at zero, so `(1 - γ_w) W` "
+        "can be read as a count.",
+    ),
+    "bootstrapped": Note(
+        "Osband, Blundell, Pritzel and Van Roy: Deep Exploration via Bootstrapped DQN. NeurIPS (2016)",
+        "A baseline for deep exploration without counts. It needs rewards that distinguish the Q-tables: with zero "
+        "initialization and distractors it often converges to the nearest reward. It needs a replay memory and more "
+        "time per step.",
+    ),
+    "random-prior": Note(
+        "Osband, Van Roy, Russo and Wen: Deep Exploration via Randomized Value Functions. JMLR 20 (2019)",
+        "A baseline for deep exploration, like `bootstrapped`. The prior at zero bounds the Q-tables where "
+        "there is little "
+        "data.",
+    ),
+    "thompson": Note(
+        "D'Eramo, Cini and Restelli: Exploiting Action-Value Uncertainty to Drive Exploration in Reinforcement "
+        "Learning. IJCNN (2019)",
+        "A baseline for tasks with frequent rewards. A new Q-table at every step does not follow one policy for "
+        "a whole "
+        "episode, so exploration is not deep.",
+    ),
+    "ucb1": Note(
+        "Auer, Cesa-Bianchi and Fischer: Finite-time Analysis of the Multiarmed Bandit Problem. Machine Learning 47 "
+        "(2002)",
+        "When the next state hardly depends on the action, as in bandits, or when rewards are frequent. It considers "
+        "only the counts of the current state: `vv-ucb` with γ_w = 0 is similar.",
+    ),
+    "bonus": Note(
+        "Strehl and Littman: An Analysis of Model-Based Interval Estimation for Markov Decision Processes. JCSS "
+        "74 (2008)",
+        "When the reward may be changed and rewards are of the order of the bonus. The bonus propagates through the "
+        "Q-table of the behaviour, but only after an action was taken once, and the rewards of this Q-table "
+        "change over "
+        "time.",
+    ),
+    "epsilon-greedy": Note(
+        "Watkins: Learning from Delayed Rewards. PhD thesis, Cambridge (1989)",
+        "When random actions find rewards: short tasks, or dense rewards. The number of steps to reach a reward grows "
+        "exponentially with its distance where wrong actions lead back.",
+    ),
+    "random": Note(
+        "The uniform policy",
+        "As a reference: how much of an environment a random walk discovers. Q is learnt from its data, so "
+        "`random` also "
+        "measures learning without directed exploration.",
+    ),
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return the explorers of the package, in the order of the paper's tables."""
+    return EXPLORERS
+
+
+def summary(name: str) -> str:
+    """Return the first line of the docstring of an explorer."""
+    return (inspect.getdoc(explorer_class(name)) or "").splitlines()[0]
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page by its path without suffix."""
+    return {"explorers/index": _index(), **{f"explorers/{name}": _page(name) for name in names()}}
+
+
+def _index() -> str:
+    rows = "\n".join(f"| {{ref}}`{name} <explorer-{name}>` | {summary(name)} |" for name in names())
+    toctree = "\n".join(names())
+    return f"""\
+(explorers)=
+# Explorers
+
+Learning curves of all explorers in `prison`: 1,000 steps, the mean of ten seeds.
+
+![States discovered and return of all explorers in prison](all.png)
+
+| explorer | action selection |
+|---|---|
+{rows}
+
+`wl.explorer_names()` and `wanderlust explorers` list them with their options.
+
+```{{toctree}}
+:hidden:
+
+{toctree}
+```
+"""
+
+
+def _page(name: str) -> str:
+    cls, note = explorer_class(name), NOTES[name]
+    class_name = f"{cls.__module__}.{cls.__name__}"
+    used = item_links([item for item in explorer_items(name) if item.kind in ("Figure", "Table")])
+    algorithms = ", ".join(item_link(item) for item in explorer_items(name) if item.kind == "Algorithm")
+    return f"""\
+(explorer-{name})=
+# {name}
+
+{inspect.getdoc(cls)}
+
+```python
+import wanderlust as wl
+
+record = wl.train("prison", "{name}", seed=1)
+print("return:", record.returns[-1], "states discovered:", record.discovered[-1])
+```
+
+```sh
+wanderlust train prison --explorer {name} --steps 1000
+```
+
+## Equations
+
+{_equations(name)}
+
+## Source
+
+{note.source}. In the paper: {algorithms}. File: {source_link(cls.__module__)}, class {source_link(class_name)}.
+
+## When to use it
+
+{note.use}
+
+## Options
+
+{_options(name)}
+
+## Learning curve
+
+![States discovered and return of {name} in prison]({name}.png)
+
+`prison`, 1,000 steps, mean and 95 % interval of ten seeds; the other explorers in grey.
+
+## Results in the paper's worlds
+
+{_results(name)}
+
+## In the paper
+
+{used}. {{ref}}`The paper map <paper-map>` has all items.
+"""
+
+
+def _equations(name: str) -> str:
+    own = [entry for entry in entries() if entry.item.kind == "Equation" and name in entry.explorers]
+    specific = [entry for entry in own if len(entry.explorers) <= _FEW]
+    parts = []
+    for entry in specific or own:
+        text = entry.item.title[0].upper() + entry.item.title[1:]
+        code = ", ".join(map(source_link, entry.functions))
+        parts.append(f"{item_link(entry.item)}: {text}. Code: {code}.\n\n$$\n{entry.item.formula}\n$$\n")
+    return "\n".join(parts)
+
+
+def _options(name: str) -> str:
+    options = wl.explorer_options(name)
+    if not options:
+        return "None."
+    rows = "\n".join(f"| `{each.name}` | {_value(each.default)} | {_cell(each.text)} |" for each in options)
+    return f"| option | default | meaning |\n|---|---|---|\n{rows}"
+
+
+def _value(value: Any) -> str:
+    return "not given" if value is None else f"`{value!r}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _results(name: str) -> str:
+    with RESULTS.open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["algorithm"] == name and row["initialization"] == "zero"]
+    lines = [
+        f"| {{ref}}`{row['environment']} <world-{row['environment']}>` | {row['seeds']}"
+        f" | {float(row['discovery_mean']):.1f} ({float(row['paper_discovery_mean']):.1f})"
+        f" | {float(row['success_mean']):.1f} ({float(row['paper_success_mean']):.1f}) |"
+        for row in rows
+        if row["horizon"] in ("fixed", "short")
+    ]
+    return (
+        "States discovered and final return in percent, zero initialization, short horizon; the paper's numbers in "
+        "brackets.\n\n| world | seeds | discovery (%) | success (%) |\n|---|---:|---:|---:|\n" + "\n".join(lines)
+    )

@@ -1,0 +1,80 @@
+"""The pictures of the site: the worlds, and learning curves from short runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from explorer_pages import names
+from matplotlib.figure import Figure
+from PIL import Image
+
+import wanderlust as wl
+from wanderlust.core.planning import optimal_values, reachable_states
+from wanderlust.envs.rendering import Renderer
+from wanderlust.experiments.reports.figures.curves import Curves, mean_curves
+from wanderlust.experiments.reports.figures.style import LIGHT_GREY, explorer_styles, styled
+
+WORLD, SEEDS = "prison", range(1, 11)
+PICTURED = {"deep-sea": {"depth": 10, "flag": "treasure"}}
+"""Options of the pictured world, where its default is too large to be readable."""
+
+
+def draw_worlds(folder: Path) -> None:
+    """Write a picture of every world."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in wl.world_names():
+        world = wl.make_world(name, **PICTURED.get(name, {}))
+        renderer = Renderer(world.layout)
+        frame = renderer.frame(int(world.mdp.start.argmax()), np.zeros(world.n_states, np.int64), "")
+        image = Image.fromarray(frame[: world.layout.rows * renderer.cell])
+        image.save(folder / f"{name}.png", optimize=True)
+
+
+def draw_curves(folder: Path) -> None:
+    """Train every explorer for a few seconds in total, and draw each curve with the others in grey."""
+    folder.mkdir(parents=True, exist_ok=True)
+    curves = {name: _train(name) for name in names()}
+    _figure(curves, None).savefig(folder / "all.png", dpi=130)
+    for name in names():
+        _figure(curves, name).savefig(folder / f"{name}.png", dpi=130)
+
+
+def _train(name: str) -> Curves:
+    world = wl.make_world(WORLD)
+    reachable = int(reachable_states(world.mdp).sum())
+    optimum = float(world.mdp.start @ optimal_values(world.mdp).v)
+    runs = []
+    for seed in SEEDS:
+        record = wl.train(world, name, seed=seed)
+        runs.append(np.stack([record.steps, 100 * record.discovered / reachable, 100 * record.returns / optimum]))
+    return mean_curves(runs)
+
+
+@styled
+def _figure(curves: dict[str, Curves], highlighted: str | None) -> Figure:
+    figure = Figure(figsize=(7.6, 2.9), layout="constrained")
+    panels = figure.subplots(1, 2)
+    styles = explorer_styles(curves)
+    for axes, measure, label in zip(
+        panels, ("discovery", "success"), ("states discovered (%)", "return (% of optimum)"), strict=True
+    ):
+        axes.set(xlabel="step", ylabel=label, ylim=(-4, 104))
+        for name, each in curves.items():
+            mean, error = getattr(each, measure)
+            strong = highlighted in (None, name)
+            style = styles[name]
+            axes.plot(
+                each.steps,
+                mean,
+                label=name,
+                color=style.colour if strong else LIGHT_GREY,
+                linestyle=style.dash,
+                linewidth=1.8 if name == highlighted else 1.1,
+                zorder=3 if strong else 2,
+            )
+            if name == highlighted:
+                axes.fill_between(each.steps, mean - error, mean + error, color=style.colour, alpha=0.2, linewidth=0)
+    if highlighted is None:
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    return figure
