@@ -14,6 +14,7 @@ PACKAGES = {
     "learning": "the TD update, replay memory, sweeps, random streams",
     "explorers": "the formulas, the protocol, and the nine explorers",
     "agents": "`Agent`, `train`, `Session`, `Explorer`, settings, presets, files",
+    "encoding": "observations to state indices, action indices to actions",
     "envs": "worlds as Gymnasium environments, and the wrapper `tabular`",
     "training": "`learn`, callbacks, checkpoints, evaluation, adaptive settings",
     "experiments": "runs, their storage and execution",
