@@ -37,7 +37,14 @@ import wanderlust as wl
 from my_explorer import Mine
 print(wl.train("toy", Mine, steps=50, keep_trajectory=True).actions.tolist())
 """
-TRAIN_BUILT_IN = "import wanderlust as wl; print(repr(wl.train('toy', 'random', steps=50).tables['target'].sum()))"
+SIMULATE = """
+from wanderlust.agents.simulation import Simulator
+from wanderlust.learning.random_streams import new_streams
+from wanderlust.worlds import make_world
+simulator = Simulator(make_world("noisy-toy").mdp, new_streams(1))
+print([simulator.reset(), *(simulator.step(3, 1) for _ in range(20))])
+"""
+"""Two short compiled functions, which need no more than a second to compile."""
 
 
 def run(code: str, folder: Path, cache_dir: Path | None, **variables: str) -> tuple[str, str]:
@@ -59,9 +66,9 @@ def files_of(folder: Path) -> dict[Path, int]:
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache folder with everything that `TRAIN_BUILT_IN` needs."""
+    """A cache folder with everything that `SIMULATE` needs."""
     folder = tmp_path_factory.mktemp("compiled") / "cache"
-    _, messages = run(TRAIN_BUILT_IN, folder.parent, folder)
+    _, messages = run(SIMULATE, folder.parent, folder)
     assert "compiling for this machine (once per machine" in messages
     return folder
 
@@ -89,7 +96,7 @@ def test_compiled_code_is_cached_and_never_stale(tmp_path: Path, compiled: Path)
     assert run(code, tmp_path, compiled, SCALE="1")[0] == first
     assert run(code, tmp_path, compiled, SCALE="-1")[0] == edited
     # A process that shares the cache but does not have these modules is not affected.
-    assert run(TRAIN_BUILT_IN, elsewhere, compiled)[1] == ""
+    assert run(SIMULATE, elsewhere, compiled)[1] == ""
 
 
 CONSTANT = 1.0
@@ -145,11 +152,11 @@ def test_damaged_files_are_compiled_anew(tmp_path: Path, compiled: Path, damage:
         else:
             del contents[0 if damage == "empty" else len(contents) // 2 :]
         (folder / file.name).write_bytes(contents)
-    expected, _ = run(TRAIN_BUILT_IN, tmp_path, compiled)
-    found, messages = run(TRAIN_BUILT_IN, tmp_path, folder)
+    expected, _ = run(SIMULATE, tmp_path, compiled)
+    found, messages = run(SIMULATE, tmp_path, folder)
     assert found == expected
     assert "damaged or foreign and is compiled anew" in messages
-    assert run(TRAIN_BUILT_IN, tmp_path, folder) == (expected, "")
+    assert run(SIMULATE, tmp_path, folder) == (expected, "")
 
 
 @needs_jit
@@ -160,8 +167,8 @@ def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path, compiled: 
     shared.chmod(0o777)
     planted = shared / next(iter(files_of(compiled))).name
     planted.write_bytes(b"planted")
-    output, messages = run(TRAIN_BUILT_IN, tmp_path, shared)
-    assert output == run(TRAIN_BUILT_IN, tmp_path, compiled)[0]
+    output, messages = run(SIMULATE, tmp_path, shared)
+    assert output == run(SIMULATE, tmp_path, compiled)[0]
     assert f"compiled code cannot be cached (other users may write to {shared}" in messages
     assert "WANDERLUST_CACHE_DIR" in messages
     assert files_of(shared).keys() == {planted}
