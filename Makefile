@@ -1,6 +1,7 @@
 # Every target uses a virtual environment of its own, so it works where the system's Python refuses to install.
 #   make demo          train four explorers, then a small version of the paper's tables beside the paper's
-#   make test          lint, types, all tests, with coverage
+#   make test          lint, types, all tests
+#   make coverage      all tests, with a report of the lines that they do not reach
 #   make check         lint, types, the fast tests: under 90 seconds once everything is compiled
 #   make test-oldest   the tests of the core with the oldest supported versions of the dependencies
 #   make fuzz          random invalid input, damaged files, signals and kills, for about FUZZ_SECONDS per test file
@@ -14,7 +15,7 @@ DOCS = $(VENV)-docs
 WORKERS ?= 2
 FUZZ_SECONDS ?= 300
 
-.PHONY: demo test check test-oldest fuzz docs clean
+.PHONY: demo test coverage check test-oldest fuzz docs clean
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
@@ -23,6 +24,9 @@ demo: $(VENV)/ready
 test: $(VENV)/ready-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/pytest -n $(WORKERS)
+
+coverage: $(VENV)/ready-for-tests
 	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term:skip-covered
 
 check: $(VENV)/ready-for-tests

@@ -25,3 +25,39 @@ FUZZ_SCALE = FUZZ_SECONDS / DEFAULT_FUZZ_SECONDS
 
 every_explorer = pytest.mark.parametrize("explorer", EXPLORERS)
 every_memory = pytest.mark.parametrize("memory", MEMORIES)
+
+SLOW_FILES = frozenset(
+    f"test_{name}.py"
+    for name in (
+        "adaptive",
+        "agent_files",
+        "agreement",
+        "bad_commands",
+        "bench",
+        "commands",
+        "compiled_cache",
+        "docs",
+        "encoding",
+        "examples",
+        "experiments",
+        "fast_paths",
+        "figures",
+        "fuzz_input",
+        "golden",
+        "gymnasium_bars",
+        "interruption",
+        "measures",
+        "oracle",
+        "statements",
+        "untrusted_results",
+        "watch",
+    )
+)
+"""Files with many or long tests, which `make check` leaves out."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of slow files."""
+    for item in items:
+        if item.path.name in SLOW_FILES:
+            item.add_marker("slow")
