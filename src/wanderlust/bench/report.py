@@ -124,15 +124,15 @@ def plot_growth(lines: list[Result | Skipped], file: Path) -> None:
 
     with_points = [line for line in lines if isinstance(line, Result) and line.points]
     figure, axes = pyplot.subplots(1, len(with_points), figsize=(4.8 * len(with_points), 3.6), squeeze=False)
-    labels = (("cells", "ns per step"), ("visited pairs", "ns per step"))
-    for axis, line, (size, unit) in zip(axes[0], with_points, labels, strict=True):
+    labels = (("gridworld, ε-greedy with converged Q", "cells"), ("deep sea, vv-ucb", "visited pairs"))
+    for axis, line, (title, size) in zip(axes[0], with_points, labels, strict=True):
         x, y = zip(*line.points, strict=True)
         axis.loglog(x, y, "o-", color="#0072b2")
         # Limits and labels at powers of ten only: the slope is what matters.
-        axis.set(xlabel=size, ylabel=unit, xlim=_decades(x), ylim=_decades(y))
+        axis.set(xlabel=size, ylabel="ns per step", xlim=_decades(x), ylim=_decades(y))
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.yaxis.set_minor_formatter(NullFormatter())
-        axis.set_title(line.name.partition(", ")[2] or line.name, fontsize=10)
+        axis.set_title(title, fontsize=10)
         axis.grid(alpha=0.3, which="both")
     figure.tight_layout()
     file.parent.mkdir(parents=True, exist_ok=True)
