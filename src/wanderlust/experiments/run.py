@@ -168,7 +168,8 @@ class Run:
 
     def key_with(self, code: tuple[str, ...]) -> str:
         """Return the key for the given hashes of code, as a stored result contains them."""
-        environment = () if self.kind == "world" else (f"adaptive {ADAPTIVE_VERSION}", *code[1:])
+        # Part of the hash of every stored run: this word cannot change.
+        environment = () if self.kind == "world" else (f"practice {ADAPTIVE_VERSION}", *code[1:])
         parts = (self.json, str(ALGORITHM_VERSION), code[0], *environment)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_KEY_LENGTH]
 
