@@ -24,7 +24,7 @@ demo: $(VENV)/ready
 test: $(VENV)/ready-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/pytest -n $(WORKERS)
 
 coverage: $(VENV)/ready-for-tests
 	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term:skip-covered
