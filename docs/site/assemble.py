@@ -7,6 +7,7 @@ Files that did not change keep their time, so that Sphinx reads only what change
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from pathlib import Path
@@ -35,6 +36,7 @@ _GENERATED = {
 """Files and folders of the repository -> the pages of the site that take their place."""
 
 
+@functools.cache
 def generated_pages() -> dict[str, str]:
     """Return the text of every page that is generated, by its path without suffix."""
     contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -49,7 +49,7 @@ def watch(
 
     Example: wanderlust watch prison --explorer vv-ucb
 
-    Example: wanderlust watch deep-sea --explorer bonus --speed 200 --option depth=15 flag=treasure kappa=0.5
+    Example: wanderlust watch deep-sea --explorer bonus --speed 200 --option depth=15 flag=treasure scale=0.5
     """
     show_run(world, explorer, seed=seed, steps=steps, speed=speed, options=option)
 
