@@ -72,8 +72,8 @@ def python_blocks(text):
 
 def commands(text):
     """Return the commands of the shell blocks of a text."""
-    lines = [line for block in re.findall(r"^```sh\n(.*?)^```$", text, flags=re.M | re.S) for line in block.splitlines()]
-    return [line.partition(" #")[0].strip() for line in lines]
+    shell = re.findall(r"^```sh\n(.*?)^```$", text, flags=re.M | re.S)
+    return [line.partition(" #")[0].strip() for line in "".join(shell).splitlines()]
 
 
 def is_run(command, page):
@@ -158,8 +158,7 @@ def test_commands_run(name, server, tmp_path):
 
 def user_modules():
     """Return the modules that the commands name, with the code of the pages that describe them."""
-    hunt = python_blocks(TEXTS["docs/tutorials/own-environment.md"])[0]
-    environment = f"{hunt}\n\ndef make_env():\n    return env\n"
+    environment = python_blocks(TEXTS["docs/tutorials/own-environment.md"])[0]
     explorer = python_blocks(TEXTS["CONTRIBUTING.md"])[0]
     return {"hunt": environment, "my_pkg": environment, "my_package": environment, "mine": explorer}
 

@@ -196,7 +196,7 @@ def _equations(name: str) -> str:
     for entry in specific or own:
         text = entry.item.title[0].upper() + entry.item.title[1:]
         code = ", ".join(map(source_link, entry.functions))
-        parts.append(f"{item_link(entry.item)}: {text}. Code: {code}.\n\n$$\n{entry.item.formula}\n$$\n")
+        parts.append(f"**{item_link(entry.item)}** {text}.\n\n$$\n{entry.item.formula}\n$$\n\nCode: {code}\n")
     return "\n".join(parts)
 
 
