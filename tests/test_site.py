@@ -62,6 +62,7 @@ def test_the_address_of_the_repository_is_that_of_the_package():
     repository, site = urls["Source"], urls["Documentation"]
     assert all(url.startswith((repository, site, "https://doi.org/")) for url in urls.values())
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {wl.__version__}\n" in citation
     assert f'repository-code: "{repository}"\nurl: "{site}"\n' in citation
     owner = repository.rpartition("/")[0].rpartition("/")[2]
     for file in [*PAGES, *(ROOT / ".github").rglob("*.*"), *(ROOT / "src").rglob("*.py")]:
@@ -217,5 +218,5 @@ def test_the_check_of_the_site_finds_what_is_wrong(tmp_path):
     broken = sorted(check_site.broken_links(tmp_path, pages))
     assert broken == ["4.html: 0.html#no: no such anchor", "4.html: 9.html: no such file"]
     clicks = check_site.graph(pages)
-    assert check_site.distance(clicks, "0.html#part", "3.html#part") == 3
-    assert check_site.distance(clicks, "0.html#part", "4.html#part") is None
+    assert check_site.way(clicks, "0.html#part", "3.html#part") == [f"{i}.html#part" for i in range(4)]
+    assert not check_site.way(clicks, "0.html#part", "4.html#part")
