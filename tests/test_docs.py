@@ -4,6 +4,7 @@ The commands run in a temporary folder with few steps and seeds. `NOT_RUN` lists
 checked, with the reason.
 """
 
+import importlib.util
 import os
 import re
 import shlex
@@ -178,3 +179,28 @@ def test_the_reasons_are_needed():
     everything = [f"{command} " for text in TEXTS.values() for command in commands(text)]
     for start in NOT_RUN:
         assert any(command.startswith(f"{start} ") for command in everything), start
+
+
+@pytest.fixture(scope="module")
+def keep_results():
+    """Return the script that copies results into the documentation, as a module."""
+    spec = importlib.util.spec_from_file_location("keep_results", ROOT / "benchmarks" / "keep_results.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_readme_matches_stored_results(keep_results):
+    assert keep_results.summary(ROOT / "docs" / "results") in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_stored_results_are_complete(keep_results):
+    for study, figures in keep_results.FIGURES.items():
+        for figure in figures:
+            assert (ROOT / "docs" / "results" / study / f"{figure}.png").stat().st_size > 10_000
+
+
+def test_incomplete_results_are_rejected(keep_results, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["keep_results.py", str(tmp_path)])
+    with pytest.raises(SystemExit, match="no results of toy-example, recap"):
+        keep_results.main()
