@@ -26,7 +26,6 @@ import world_pages  # noqa: E402
 
 GENERATED = assemble.generated_pages()
 MAKE = re.compile(r"(?:^|`|run: )make ([a-z-]+)", flags=re.M)
-STUDY_ROW = re.compile(r"^\| ((?:Figures?|Tables?) [^|]+) \| `([\w-]+)` \| ([^|]+) \|", flags=re.M)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -162,17 +161,6 @@ def test_every_command_is_described(name):
         assert argument.meaning.endswith((".", ")")), argument
         assert f"\n| `{argument.name}` | {argument.default} |" in page
     assert page.count(f"\n## {name}\n") == page.count(f"](#{name})") == 1
-
-
-def test_contributing_names_every_study():
-    """The table of experiments in CONTRIBUTING.md agrees with the studies."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    table = {name: (set(paper_map.cited_items(items)), modules) for items, name, modules in STUDY_ROW.findall(text)}
-    assert sorted(table) == sorted({study.id for study in paper_map.studies().values()})
-    for name, (items, modules) in table.items():
-        study = paper_map.find_study(name)
-        assert items == set(paper_map.cited_items(study.reference)), name
-        assert paper_map.study_module(study).rpartition(".")[2] in modules
 
 
 def test_make_targets_exist():
