@@ -21,7 +21,7 @@ _LEFT_OUT = ("wanderlust.bench.peer_script",)
 
 @functools.cache
 def packages() -> dict[str, str]:
-    """Return package -> the first line of its docstring. Compilation, `_numba`, has no page: its functions are private."""
+    """Return package -> the first line of its docstring. Compilation, `_numba`, is private."""
     known = definitions()
     names = {file.parent.name for file in SOURCES.glob("*/__init__.py") if not file.parent.name.startswith("_")}
     order = [*_ORDER, *sorted(names - {*_ORDER, "cli"}), "cli"]
