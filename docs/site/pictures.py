@@ -38,7 +38,9 @@ def draw_overview(file: Path) -> None:
         success = 100 * record.returns[-1] / float(world.mdp.start @ optimal_values(world.mdp).v)
         visits = record.visits.sum(axis=1).reshape(shape)
         maps.append(CountMap(f"{name}\nreturn {success:.0f} % of the optimum", visits, unreachable))
-    maps_figure("", {"": maps}).savefig(file, dpi=130, bbox_inches="tight", pad_inches=0.05)
+    figure = maps_figure("", {"": maps})
+    figure.set_figheight(2.6)  # Without the space for a title.
+    figure.savefig(file, dpi=130, bbox_inches="tight", pad_inches=0.05)
 
 
 def draw_worlds(folder: Path) -> None:
