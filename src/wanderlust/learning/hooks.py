@@ -17,6 +17,8 @@ from wanderlust.learning.state import LearnerState
 class Hooks(NamedTuple):
     """Addresses. Without numba they are the explorer and Python functions themselves."""
 
+    is_by_pointer = True  # Compiled functions take it by pointer, also as a field of another struct.
+
     explorer: Any
     """The explorer's fields; the first argument of its functions."""
     choose: Any
