@@ -44,6 +44,8 @@ POSITION = np.dtype(
             ("n_evaluations", np.int64),
             ("without_ties", np.int64),  # whether the last evaluation broke no tie
             ("invalid_action", np.int64),
+            ("first_reward", np.int64),  # the number of steps up to the first positive reward, or 0
+            ("first_termination", np.int64),  # the same for the first termination
         ],
     )
 )
@@ -141,6 +143,10 @@ def run_until(hooks: Hooks, learner: LearnerState, spec: TableSpec, run: RunStat
             run.actions[step] = action
             run.states[step] = state
         learn(hooks, index, action, reward, next_index, learner, spec)
+        if reward > 0.0 and position.first_reward == 0:
+            position.first_reward = counters.step
+        if terminated and position.first_termination == 0:
+            position.first_termination = counters.step
         if counters.step % run.evaluate_every == 0:
             _evaluate(run, learner, spec, state)
         t += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from wanderlust.core.errors import BadFile
 from wanderlust.core.mdp import FloatArray
 
 GREEDY_POLICY, TRAINING_EPISODES = "greedy policy", "training episodes"
-MAX_POINTS = 1_000
+MAX_POINTS = 500
 """The number of points at which every second one is dropped, so that memory is bounded."""
 _INTERVAL, _RETURNS_OF = "interval", "returns_of"
 _ARRAYS = {"steps": np.int64, "returns": np.float64, "discovered": np.int64, "first_visit": np.int64}
@@ -53,11 +53,19 @@ class Curves:
         self.next_step = interval
         """The step of the next point."""
 
-    def add(self, step: int, recent_returns: Iterable[float], discovered: int) -> None:
+    @classmethod
+    def of(cls, history: History) -> Curves:
+        """Return the curves of a finished training, as they are saved with its agent."""
+        curves = cls(int(history.steps[0]) if len(history.steps) else 1, history.returns_of)
+        curves.steps, curves.returns = history.steps.tolist(), history.returns.tolist()
+        curves.discovered = history.discovered.tolist()
+        curves.first_visits = {int(s): int(history.first_visit[s]) for s in np.flatnonzero(history.first_visit >= 0)}
+        return curves
+
+    def add(self, step: int, recent_returns: Collection[float], discovered: int) -> None:
         """Add a point; `recent_returns` are those of the latest episodes."""
-        returns = list(recent_returns)
         self.steps.append(step)
-        self.returns.append(sum(returns) / len(returns) if returns else math.nan)
+        self.returns.append(sum(recent_returns) / len(recent_returns) if recent_returns else math.nan)
         self.discovered.append(discovered)
         if len(self.steps) >= MAX_POINTS:
             self.interval *= 2

@@ -36,7 +36,7 @@ from wanderlust.learning.state import COUNTERS, NONE, TERMINAL, LearnerState
 from wanderlust.learning.tables import by_state, tables_by_state
 
 MAX_STATES = 200_000_000
-_STEP, _N_STOCHASTIC = (list(COUNTERS.fields or ()).index(name) for name in ("step", "n_stochastic"))
+_STEP, _N_STOCHASTIC, _N_DISCOVERED = map(list(COUNTERS.fields or ()).index, ("step", "n_stochastic", "n_discovered"))
 
 
 class StepLearner:
@@ -98,7 +98,7 @@ class StepLearner:
     @property
     def discovered(self) -> int:
         """The number of distinct states in which an action was taken."""
-        return int(self.learner.counters.n_discovered)
+        return self._counters[_N_DISCOVERED]
 
     @property
     def visits(self) -> NDArray[np.int64]:
@@ -242,6 +242,17 @@ class StepLearner:
             valid = f"from 0 to {self.n_actions - 1}"
             raise InvalidObservation(f"action must be a whole number {valid}, got {shown(action)}.")
         return number
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the addresses that compiled code uses, for `copy` and `pickle`."""
+        state = self.__dict__.copy()
+        for name in ("_counters", "_learner", "_spec", "_hooks", "_context", "_addresses"):
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._connect_arrays()
 
     def _connect_arrays(self) -> None:
         """Let compiled code use the arrays as they are now."""

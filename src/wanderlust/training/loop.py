@@ -120,16 +120,12 @@ class TrainingLoop:
         if self.episode_over:
             self.episode += 1
             self.recent_returns.append(self.episode_return)
-        self._record(state)
-        self.between_steps = True
-
-    def _record(self, state: int) -> None:
-        """Add a step that was taken in a state to the agent's curves."""
-        curves, step = self.curves, self.agent.steps
+        curves, step = self.curves, agent.steps
         if state not in curves.first_visits:
             curves.first_visits[state] = step - 1
         if step >= curves.next_step:
-            curves.add(step, self.recent_returns, self.agent.discovered)
+            curves.add(step, self.recent_returns, agent.discovered)
+        self.between_steps = True
 
     def _transition(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take an action in the environment and check what it returns."""
