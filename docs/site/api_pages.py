@@ -51,7 +51,8 @@ def _index() -> str:
     for name in sorted(set(wl.__all__) - {"__version__"}, key=str.lower):
         value = getattr(wl, name)
         line = (inspect.getdoc(value) or "").partition("\n")[0]
-        rows.append(f"| {{py:obj}}`wl.{name} <{value.__module__}.{name}>` | {line.replace('|', chr(92) + '|')} |")
+        where = value.__name__ if inspect.ismodule(value) else f"{value.__module__}.{name}"
+        rows.append(f"| {{py:obj}}`wl.{name} <{where}>` | {line.replace('|', chr(92) + '|')} |")
     packages = "\n".join(f"| [`wanderlust.{name}`]({name}.md) | {text} |" for name, text in PACKAGES.items())
     return f"""\
 (api)=

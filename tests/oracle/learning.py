@@ -116,9 +116,7 @@ class QLearning:
             return self.memory.all_transitions()
         return self.memory.minibatch(self.settings.replay.batch, self.replay_random)
 
-    def learn(
-        self, batch: list[Transition], rewards: Mapping[Outcome, float], sweeps: int | None = None
-    ) -> None:
+    def learn(self, batch: list[Transition], rewards: Mapping[Outcome, float], sweeps: int | None = None) -> None:
         """Update every swept table from the same transitions."""
         for _ in range(self.n_sweeps() if sweeps is None else sweeps):
             for table in self.swept_tables().values():

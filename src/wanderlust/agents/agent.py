@@ -168,9 +168,6 @@ class Agent(StepLearner):
         file.save(self, check_path("path", path))
 
     @classmethod
-    def load(
-        cls, path: str | Path, *, explorer: type | None = None, key: Callable[..., Any] | None = None
-    ) -> Agent:
+    def load(cls, path: str | Path, *, explorer: type | None = None, key: Callable[..., Any] | None = None) -> Agent:
         """Read an agent from a file. Files contain no code: a user-defined explorer class or key function is given."""
         return file.load_all(cls, check_path("path", path), explorer, key)[0]
-

@@ -1,7 +1,8 @@
 """The compiled functions of an agent that is driven step by step.
 
 An agent calls `choose` and `learn_from` at every step. Python calls compiled functions with plain numbers fastest, so
-everything else that they need is in one struct, `StepContext`, and `call_choose` and `call_learn_from` take its address.
+everything else that they need is in one struct, `StepContext`, of which `call_choose` and `call_learn_from` take the
+address.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.explanation import Explanation
+from wanderlust.agents.settings import Settings
 from wanderlust.core.errors import InvalidExplorer, InvalidObservation, shown
 from wanderlust.learning.spec import TARGET, Floats
 
@@ -66,6 +67,11 @@ class Explorer:
         """Return its choice in a state with these Q-values, and the reasons."""
         self._set_q(state, q)
         return self._agent.explain(state)
+
+    @property
+    def settings(self) -> Settings:
+        """Its settings."""
+        return self._agent.settings
 
     @property
     def visits(self) -> Any:

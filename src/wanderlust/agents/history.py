@@ -70,8 +70,9 @@ class Curves:
         if len(self.steps) >= MAX_POINTS:
             self.interval *= 2
             kept = [i for i, each in enumerate(self.steps) if each % self.interval == 0]
-            for points in (self.steps, self.returns, self.discovered):
-                points[:] = [points[i] for i in kept]  # type: ignore[index]
+            all_points: list[list[Any]] = [self.steps, self.returns, self.discovered]
+            for points in all_points:
+                points[:] = [points[i] for i in kept]
         self.next_step = (step // self.interval + 1) * self.interval
 
     def history(self, visits: NDArray[np.int64]) -> History:
@@ -89,7 +90,11 @@ class Curves:
     def from_file(cls, plain: Any, arrays: Mapping[str, NDArray[Any]], n_states: int, step: int) -> Curves:
         """Return the curves that `to_file` described, of an agent with so many states after so many steps."""
         interval, returns_of = (plain.get(name) for name in (_INTERVAL, _RETURNS_OF))
-        if type(interval) is not int or not 0 < interval < 2**62 or returns_of not in (GREEDY_POLICY, TRAINING_EPISODES):
+        if (
+            type(interval) is not int
+            or not 0 < interval < 2**62
+            or returns_of not in (GREEDY_POLICY, TRAINING_EPISODES)
+        ):
             raise BadFile(f"its history has the interval {interval!r} and returns of {returns_of!r}.")
         found = {name: arrays.get(f"{_PREFIX}{name}") for name in _ARRAYS}
         for name, array in found.items():
@@ -100,7 +105,7 @@ class Curves:
         assert first_visit is not None
         lengths = {len(array) for name, array in found.items() if array is not None and name != "first_visit"}
         in_order = len(lengths) == 1 and (np.diff(steps, prepend=0) > 0).all() and (steps <= step).all()
-        if not in_order or len(first_visit) > n_states or not ((-1 <= first_visit) & (first_visit < step)).all():
+        if not in_order or len(first_visit) > n_states or not ((first_visit >= -1) & (first_visit < step)).all():
             raise BadFile("the arrays of its history do not fit together.")
         curves = cls(interval, returns_of)
         curves.steps, curves.returns, curves.discovered = (found[name].tolist() for name in list(_ARRAYS)[:3])  # type: ignore[union-attr]

@@ -21,7 +21,14 @@ from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import policy_values
 from wanderlust.explorers.hooks import ExplorerHooks
 from wanderlust.explorers.registry import configured, explorer_name
-from wanderlust.learning.allocation import FIRST_STATES, INITIALISED_STATES, InitialValues, copied, enlarged, new_learner
+from wanderlust.learning.allocation import (
+    FIRST_STATES,
+    INITIALISED_STATES,
+    InitialValues,
+    copied,
+    enlarged,
+    new_learner,
+)
 from wanderlust.learning.state import LearnerState
 from wanderlust.learning.tables import by_state, tables_by_state
 from wanderlust.worlds import World, as_world
@@ -105,7 +112,7 @@ class Session:
         self.explorer = explorer_name(type(self._configured))
         self.spec, noise = make_spec(self._configured, problem, self.settings)
         self._initial_values = InitialValues(self.spec, noise, self.seed)
-        # Room for the whole world, unless it is so large that most of it may never be visited; at least as for an agent.
+        # Room for the whole world, unless it is so large that most of it may never be visited; as much as agents have.
         states = max(min(self.world.n_states, INITIALISED_STATES), FIRST_STATES)
         with sufficient_memory(self.spec):
             self.learner = new_learner(self.spec, self._initial_values, self.seed, states=states)

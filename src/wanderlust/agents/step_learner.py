@@ -257,7 +257,8 @@ class StepLearner:
     def _connect_arrays(self) -> None:
         """Let compiled code use the arrays as they are now."""
         self._n_indexed = len(self._state_index)
-        self._counters = memoryview(np.frombuffer(self._arrays.counters, np.int64))
+        counters: Any = np.frombuffer(self._arrays.counters, np.int64)
+        self._counters = memoryview(counters)  # NumPy takes a microsecond to read a field of the record.
         self._learner = by_pointer(self._arrays)
         self._connect()
 

@@ -225,12 +225,7 @@ class Run:
     @property
     def overrides(self) -> dict[str, Any]:
         """Settings and explorer options merged, as keyword arguments of `train` and `learn`."""
-        from wanderlust.agents.settings import Replay
-
         overrides = dict(self.settings)
-        if isinstance(overrides.get("replay"), Mapping):
-            check_options("replay", overrides["replay"], (each.name for each in fields(Replay)))
-            overrides["replay"] = Replay(**overrides["replay"])
         duplicates = overrides.keys() & self.explorer_options.keys()
         if duplicates:
             raise InvalidSetting(f"{', '.join(sorted(duplicates))}: given in both `settings` and `explorer_options`.")

@@ -1,6 +1,6 @@
 """Training in any Gymnasium environment.
 
-    agent = wl.learn("FrozenLake-v1", "vv-ucb", steps=50_000, seed=0, callbacks=[wl.ProgressBar()])
+agent = wl.learn("FrozenLake-v1", "vv-ucb", steps=50_000, seed=0, callbacks=[wl.ProgressBar()])
 """
 
 from __future__ import annotations
