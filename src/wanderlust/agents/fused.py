@@ -161,7 +161,7 @@ def action_dtype(n_actions: int) -> type[np.int16] | type[np.int32]:
     return np.int16 if n_actions - 1 <= np.iinfo(np.int16).max else np.int32
 
 
-def new_run(mdp: TabularMDP, settings: Settings, keep_trajectory: bool) -> RunState:
+def new_run(mdp: TabularMDP, settings: Settings, keep_trajectory: bool, undiscounted_returns: bool) -> RunState:
     """Return the state of a run that has not begun."""
     n_evaluations = settings.run_length // settings.evaluate_every
     starts, probabilities = start_distribution(mdp)
@@ -192,7 +192,7 @@ def new_run(mdp: TabularMDP, settings: Settings, keep_trajectory: bool) -> RunSt
         actions=np.zeros(kept, action_dtype(mdp.n_actions)),
         states=np.zeros(kept, np.int32),
         horizon=settings.horizon,
-        evaluation_horizon=settings.rollout_length,
+        evaluation_horizon=settings.horizon if undiscounted_returns else settings.rollout_length,
         evaluate_every=settings.evaluate_every,
-        discount=settings.discount,
+        discount=1.0 if undiscounted_returns else settings.discount,
     )

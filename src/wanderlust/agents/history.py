@@ -14,6 +14,7 @@ from wanderlust.core.errors import BadFile
 from wanderlust.core.mdp import FloatArray
 
 GREEDY_POLICY, TRAINING_EPISODES = "greedy policy", "training episodes"
+GREEDY_POLICY_EPISODES = "episodes of the greedy policy"
 MAX_POINTS = 500
 """The number of points at which every second one is dropped, so that memory is bounded."""
 _INTERVAL, _RETURNS_OF = "interval", "returns_of"
@@ -36,8 +37,9 @@ class History:
     first_visit: NDArray[np.int64]
     """[state]: the step of the first action in it; -1 for never."""
     returns_of: str = GREEDY_POLICY
-    """'greedy policy': its expected discounted return from the start. 'training episodes': the mean undiscounted return
-    of the latest episodes, at most 100 of them; NaN before the end of the first one."""
+    """'greedy policy': its expected discounted return from the start. 'episodes of the greedy policy': the expected
+    undiscounted return of one of its episodes. 'training episodes': the mean undiscounted return of the latest
+    episodes, at most 100 of them; NaN before the end of the first one."""
 
 
 class Curves:
@@ -90,11 +92,8 @@ class Curves:
     def from_file(cls, plain: Any, arrays: Mapping[str, NDArray[Any]], n_states: int, step: int) -> Curves:
         """Return the curves that `to_file` described, of an agent with so many states after so many steps."""
         interval, returns_of = (plain.get(name) for name in (_INTERVAL, _RETURNS_OF))
-        if (
-            type(interval) is not int
-            or not 0 < interval < 2**62
-            or returns_of not in (GREEDY_POLICY, TRAINING_EPISODES)
-        ):
+        kinds = (GREEDY_POLICY, GREEDY_POLICY_EPISODES, TRAINING_EPISODES)
+        if type(interval) is not int or not 0 < interval < 2**62 or returns_of not in kinds:
             raise BadFile(f"its history has the interval {interval!r} and returns of {returns_of!r}.")
         found = {name: arrays.get(f"{_PREFIX}{name}") for name in _ARRAYS}
         for name, array in found.items():

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from wanderlust._numba.jit import by_pointer
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.fused import INVALID_ACTION, NO_ROOM, RunState, new_run, run_until
-from wanderlust.agents.history import Curves, History
+from wanderlust.agents.history import GREEDY_POLICY, GREEDY_POLICY_EPISODES, Curves, History
 from wanderlust.agents.presets import resolve
 from wanderlust.agents.settings import Settings, make_spec, sufficient_memory
 from wanderlust.core.errors import InvalidExplorer, InvalidSetting, check_flag, check_integer, plain_value
 from wanderlust.core.mdp import FloatArray
-from wanderlust.core.planning import policy_values
+from wanderlust.core.planning import discounted_return, policy_values
 from wanderlust.explorers.hooks import ExplorerHooks
 from wanderlust.explorers.registry import configured, explorer_name
 from wanderlust.learning.allocation import (
@@ -101,9 +101,12 @@ class Session:
         seed: int = 0,
         preset: str = "as_written",
         keep_trajectory: bool = False,
+        undiscounted_returns: bool = False,
         **changes: Any,
     ) -> None:
+        """Prepare a run; the parameters are those of `train`."""
         self.world = as_world(world)
+        self._undiscounted = check_flag("undiscounted_returns", undiscounted_returns)
         self.seed = check_integer("seed", seed, low=0)
         self.settings, options = resolve(self.world, explorer, preset, changes)
         problem = self.settings.problem(self.world.n_actions, self.world.reward_range)
@@ -125,7 +128,7 @@ class Session:
     def _new_run(self, keep_trajectory: bool) -> RunState:
         settings = self.settings
         try:
-            return new_run(self.world.mdp, settings, keep_trajectory)
+            return new_run(self.world.mdp, settings, keep_trajectory, self._undiscounted)
         except MemoryError:
             raise InvalidSetting(
                 f"the results of {settings.run_length:,} steps, evaluated every {settings.evaluate_every:,} steps, do "
@@ -168,7 +171,10 @@ class Session:
         if len(run.greedy):
             solved = [_action_probabilities(bits, mdp.n_actions) for bits in policies]
             values = policy_values(mdp, solved, self.settings.discount)
-            returns = (values @ mdp.start)[policy_at]
+            by_policy = values @ mdp.start
+            if self._undiscounted:
+                by_policy = np.array([self._episode_return(policy) for policy in solved])
+            returns = by_policy[policy_at]
         return Record(
             world=self.world.name,
             explorer=self.explorer,
@@ -176,6 +182,7 @@ class Session:
             settings=self.settings,
             steps=self.settings.evaluate_every * np.arange(1, n_evaluated + 1),
             returns=returns,
+            returns_of=GREEDY_POLICY_EPISODES if self._undiscounted else GREEDY_POLICY,
             discovered=run.discovered[:n_evaluated].copy(),
             visits=by_state(self.learner.visits, run.state_index, self.spec),
             first_visit=run.first_visit.copy(),
@@ -189,6 +196,9 @@ class Session:
             events=(int(run.position.first_reward) or None, int(run.position.first_termination) or None),
             snapshot=self._snapshot(),
         )
+
+    def _episode_return(self, policy: FloatArray) -> float:
+        return discounted_return(self.world.mdp, policy, discount=1.0, horizon=self.settings.horizon)
 
     def _snapshot(self) -> AgentSnapshot:
         arguments = {
@@ -210,14 +220,26 @@ def train(
     seed: int = 0,
     preset: str = "as_written",
     keep_trajectory: bool = False,
+    undiscounted_returns: bool = False,
     **changes: Any,
 ) -> Record:
     """Train an agent in a tabular world for the world's budget; return curves and final tables.
 
     `changes` are settings (see `Settings`) and options of the explorer (`wanderlust.explorer_options` lists them); the
     defaults are the paper's. `preset="as_published_code"` uses those of the code that the paper's authors released.
+
+    `record.returns` are expected discounted returns. With `undiscounted_returns` they are those of an episode that is
+    truncated at the horizon, as Gymnasium counts them.
     """
-    session = Session(world, explorer, seed=seed, preset=preset, keep_trajectory=keep_trajectory, **changes)
+    session = Session(
+        world,
+        explorer,
+        seed=seed,
+        preset=preset,
+        keep_trajectory=keep_trajectory,
+        undiscounted_returns=undiscounted_returns,
+        **changes,
+    )
     session.advance()
     return session.record()
 

@@ -19,6 +19,7 @@ policy is evaluated exactly.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ _FIXED_POLICY_SWEEPS = 20
 _MAX_STATES_SPARSE_SOLVE = 200_000
 _MAX_STATES_DENSE_SOLVE = 100
 _MAX_BATCH_ENTRIES = 1_000_000
+_MAX_ITERATIONS = 10_000
 
 
 class OptimalValues(NamedTuple):
@@ -143,6 +145,26 @@ def discounted_return(
         if not discounted.any():
             break
     return total
+
+
+def optimal_episode_return(mdp: TabularMDP, horizon: int | None) -> float | None:
+    """Return the optimal expected undiscounted return of an episode that is truncated at the horizon.
+
+    V_0 = 0 and V_h(s) = max_a Σ_k p (r + (1 − terminal) V_{h−1}(s′)). Without a horizon: the limit, if it exists.
+    """
+    reward = (mdp.probability * mdp.reward).sum(axis=2)
+    continues = np.where(mdp.terminal, 0.0, mdp.probability)
+    value = np.zeros(mdp.n_states)
+    for _ in range(_MAX_ITERATIONS if horizon is None else min(horizon, _MAX_ITERATIONS)):
+        previous = value
+        value = (reward + (continues * value[mdp.next_state]).sum(axis=2)).max(axis=1)
+        if np.array_equal(value, previous):
+            break
+    else:
+        if horizon is None:
+            return None
+    optimal = float(mdp.start @ value)
+    return optimal if math.isfinite(optimal) else None
 
 
 def reachable_states(mdp: TabularMDP) -> BoolArray:
