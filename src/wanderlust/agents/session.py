@@ -18,7 +18,7 @@ from wanderlust.agents.presets import resolve
 from wanderlust.agents.settings import Settings, make_spec, sufficient_memory
 from wanderlust.core.errors import InvalidExplorer, InvalidSetting, check_flag, check_integer, plain_value
 from wanderlust.core.mdp import FloatArray
-from wanderlust.core.planning import discounted_return, policy_values
+from wanderlust.core.planning import episode_returns, policy_values
 from wanderlust.explorers.hooks import ExplorerHooks
 from wanderlust.explorers.registry import configured, explorer_name
 from wanderlust.learning.allocation import (
@@ -173,7 +173,7 @@ class Session:
             values = policy_values(mdp, solved, self.settings.discount)
             by_policy = values @ mdp.start
             if self._undiscounted:
-                by_policy = np.array([self._episode_return(policy) for policy in solved])
+                by_policy = episode_returns(mdp, solved, self.settings.horizon)
             returns = by_policy[policy_at]
         return Record(
             world=self.world.name,
@@ -196,9 +196,6 @@ class Session:
             events=(int(run.position.first_reward) or None, int(run.position.first_termination) or None),
             snapshot=self._snapshot(),
         )
-
-    def _episode_return(self, policy: FloatArray) -> float:
-        return discounted_return(self.world.mdp, policy, discount=1.0, horizon=self.settings.horizon)
 
     def _snapshot(self) -> AgentSnapshot:
         arguments = {

@@ -35,8 +35,8 @@ Jobs = Annotated[int | None, arg(metavar="N", help="Number of parallel runs; the
 Exact = Annotated[
     bool,
     arg(
-        help="Train on the environment's model (env.unwrapped.P, built-in worlds) in the compiled loop, hundreds of "
-        "times faster than by its steps, with exact expected returns."
+        help="Train on the environment's model (env.unwrapped.P, built-in worlds) in the compiled loop, many times "
+        "faster than by its steps, with exact expected returns."
     ),
 ]
 Quiet = Annotated[bool, arg(help="Print results and errors only.")]

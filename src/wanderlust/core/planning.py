@@ -147,6 +147,28 @@ def discounted_return(
     return total
 
 
+def episode_returns(mdp: TabularMDP, policies: Sequence[ArrayLike], horizon: int) -> FloatArray:
+    """Return E[Σ_{t<H} r_t] of several policies from the start distribution, exactly: [policy].
+
+    V_0 = 0 and V_h(s) = Σ_a π(a|s) Σ_k p (r + (1 − terminal) V_{h−1}(s′)), for a batch of policies at a time.
+    """
+    steps = check_integer("horizon", horizon, low=0)
+    reward = expected_reward(mdp)
+    continues = np.where(mdp.terminal, 0.0, mdp.probability)
+    batch = max(1, _MAX_BATCH_ENTRIES // mdp.next_state.size)
+    returns = np.zeros(len(policies))
+    for i in range(0, len(policies), batch):
+        pi = np.stack([_as_probabilities(mdp, policy) for policy in policies[i : i + batch]])
+        values = np.zeros((len(pi), mdp.n_states))
+        for _ in range(steps):
+            previous = values
+            values = (pi * (reward + (continues * values[:, mdp.next_state]).sum(axis=3))).sum(axis=2)
+            if np.array_equal(values, previous):
+                break
+        returns[i : i + batch] = values @ mdp.start
+    return returns
+
+
 def optimal_episode_return(mdp: TabularMDP, horizon: int | None) -> float | None:
     """Return the optimal expected undiscounted return of an episode that is truncated at the horizon.
 

@@ -24,7 +24,7 @@ _HASH_LENGTH = 24
 def world_from_gym(env: Env[Any, Any] | str, **options: Any) -> World:
     """Return the world of an environment with a transition table, such as Gymnasium's toy-text environments.
 
-    `train` runs in it hundreds of times faster than `learn` in the environment. The built-in worlds are returned as
+    `train` runs in it many times faster than `learn` in the environment. The built-in worlds are returned as
     they are.
 
     The table is `env.unwrapped.P[state][action]`, a list of (probability, next state, reward, terminated). The start

@@ -1,4 +1,4 @@
-"""A run on the transition table of an environment, in the compiled loop: hundreds of times faster than its steps.
+"""A run on the transition table of an environment, in the compiled loop: many times faster than its steps.
 
 Returns have the same meaning as in the environment, the undiscounted return of an episode of the greedy policy, but
 they are exact expected values, computed from the table. Ties of the greedy policy are broken at random.
@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wanderlust.core.errors import InvalidSetting, check_integer
+from wanderlust.experiments.environment_run import DEFAULT_EVALUATIONS
 
 if TYPE_CHECKING:
     from wanderlust.experiments.result import Result
     from wanderlust.experiments.run import Run
     from wanderlust.worlds import World
 
-DEFAULT_EVALUATIONS = 100
-"""Number of evaluations of the greedy policy, unless `evaluate_every` is set."""
 _STEPS_PER_CHUNK = 10_000
 
 
