@@ -100,7 +100,7 @@ def step_by_step(quick: bool) -> Results:
 
 def learning(quick: bool) -> Results:
     """Compare `learn` in Gymnasium environments with a loop that takes random actions in them."""
-    steps, repeats = (3_000, 5) if quick else (20_000, 7)
+    steps, repeats = (10_000, 3) if quick else (20_000, 7)
     times = {}
     for name in ("FrozenLake-v1", "CliffWalking-v1", "Taxi-v4"):
         learn(name, "vv-ucb", steps=100, seed=1, sweeps=1, quiet=True)
