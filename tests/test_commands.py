@@ -18,7 +18,8 @@ from wanderlust.cli.arguments import format_options, read_options
 from wanderlust.cli.diagnosis import diagnose_results
 from wanderlust.cli.diagnosis_report import report_sections
 from wanderlust.cli.measurements import median
-from wanderlust.cli.threshold import optimal_return, solved_threshold
+from wanderlust.cli.threshold import solved_threshold
+from wanderlust.core.planning import optimal_episode_return
 from wanderlust.experiments import runner
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
@@ -342,11 +343,11 @@ def test_solved_threshold():
 
 def test_optimal_return_within_a_horizon():
     mdp = wl.make_world("prison").mdp
-    assert optimal_return(mdp, 11) == pytest.approx(4.91)
-    assert optimal_return(mdp, 2) == pytest.approx(-0.02)
-    assert optimal_return(mdp, 0) == 0
-    assert optimal_return(wl.make_world("toy").mdp, None) == pytest.approx(1)
-    assert optimal_return(wl.make_world("chain").mdp, None) is None
+    assert optimal_episode_return(mdp, 11) == pytest.approx(4.91)
+    assert optimal_episode_return(mdp, 2) == pytest.approx(-0.02)
+    assert optimal_episode_return(mdp, 0) == 0
+    assert optimal_episode_return(wl.make_world("toy").mdp, None) == pytest.approx(1)
+    assert optimal_episode_return(wl.make_world("chain").mdp, None) is None
 
 
 def test_medians_with_events_that_never_occurred():

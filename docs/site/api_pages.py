@@ -51,8 +51,10 @@ def _index() -> str:
     for name in sorted(set(wl.__all__) - {"__version__"}, key=str.lower):
         value = getattr(wl, name)
         line = (inspect.getdoc(value) or "").partition("\n")[0]
-        rows.append(f"| {{py:obj}}`wl.{name} <{value.__module__}.{name}>` | {line.replace('|', chr(92) + '|')} |")
-    rows_of_packages = "\n".join(f"| [`wanderlust.{name}`]({name}.md) | {text} |" for name, text in packages().items())
+        where = value.__name__ if inspect.ismodule(value) else f"{value.__module__}.{name}"
+        rows.append(f"| {{py:obj}}`wl.{name} <{where}>` | {line.replace('|', chr(92) + '|')} |")
+    rows_of_packages = "
+".join(f"| [`wanderlust.{name}`]({name}.md) | {text} |" for name, text in packages().items())
     return f"""\
 (api)=
 # API reference

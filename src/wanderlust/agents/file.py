@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wanderlust.agents.history import Curves
 from wanderlust.agents.settings import Replay, Settings, make_spec
 from wanderlust.agents.validation import InvalidArray, check_arrays, check_form
 from wanderlust.core.archives import is_intact, read_archive, write_archive
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 FORMAT = 3
 _STATE_INDEX = "state_index"
 _ENCODING, _KEYS = "encoding", "state_keys"
+_HISTORY = "history"
 _OUTCOMES = "outcomes."
 _NAMES = [name for name in LearnerState._fields if name != "outcomes"]
 _NAMES += [f"{_OUTCOMES}{name}" for name in Outcomes._fields]
@@ -59,6 +61,9 @@ def save(
     }
     if agent.encoding is not None:
         about[_ENCODING], arrays[_KEYS] = agent.encoding.to_file()
+    if agent.curves is not None:
+        about[_HISTORY], curves = agent.curves.to_file()
+        arrays |= curves
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_archive(path, about, arrays)
@@ -86,6 +91,11 @@ def load_all(
         raise BadFile(f"{path}: its description cannot be used ({error}).") from error
     _restore(agent, arrays)
     agent.encoding = _read_encoding(about, arrays, agent, path, key)
+    if isinstance(about.get(_HISTORY), Mapping):
+        try:
+            agent.curves = Curves.from_file(about[_HISTORY], arrays, len(agent._state_index), agent.steps)
+        except BadFile as error:
+            raise BadFile(f"{path}: {error}") from error
     environment = about.get("environment")
     agent.environment = dict(environment) if isinstance(environment, Mapping) else None
     return agent, about, arrays
@@ -194,15 +204,11 @@ def _check_notes(agent: Agent, arrays: Mapping[str, Any]) -> None:
 
 
 def _restore(agent: Agent, arrays: Mapping[str, Any]) -> None:
-    """Give a new agent the arrays of the saved one, and draw the initial values of further states from there on."""
-    new, learner = agent.learner, _restored(arrays)
-    n_further = learner.state_capacity - int(new.counters.n_initialised)
-    if n_further > 0:
-        agent._initial_values.draw(n_further)
-    if new.stored is new.visits:
+    """Give a new agent the arrays of the saved one."""
+    learner = _restored(arrays)
+    if agent.learner.stored is agent.learner.visits:
         learner = learner._replace(stored=learner.visits)
-    agent.learner = learner
-    agent._state_index = np.ascontiguousarray(arrays[_STATE_INDEX])
+    agent.restore(learner, np.ascontiguousarray(arrays[_STATE_INDEX]))
 
 
 def _flattened(learner: LearnerState) -> dict[str, Any]:

@@ -32,6 +32,13 @@ Explorers = Annotated[
 Steps = Annotated[int, arg(metavar="N", help="Number of training steps of each run.")]
 Seeds = Annotated[int, arg(metavar="N", help="Number of seeds per explorer: 0 to N-1.")]
 Jobs = Annotated[int | None, arg(metavar="N", help="Number of parallel runs; the number of cores if not given.")]
+Exact = Annotated[
+    bool,
+    arg(
+        help="Train on the environment's model (env.unwrapped.P, built-in worlds) in the compiled loop, many times "
+        "faster than by its steps, with exact expected returns."
+    ),
+]
 Quiet = Annotated[bool, arg(help="Print results and errors only.")]
 
 

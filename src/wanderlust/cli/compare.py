@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from tyro.conf import arg
 
-from wanderlust.cli.arguments import RunsOptions
+from wanderlust.cli.arguments import Exact, RunsOptions
 from wanderlust.cli.environment_options import EnvironmentArgument
 from wanderlust.cli.measurements import first_reward, first_termination, format_steps, median, steps_to_solve
 from wanderlust.core.errors import InvalidSetting, check_number
@@ -43,6 +43,7 @@ class CompareOptions(RunsOptions):
         Path | None, arg(metavar="FOLDER", help="Folder for the runs; results/compare-ENVIRONMENT if not given.")
     ] = None
     plot: Annotated[Path | None, arg(metavar="FILE", help="Plot the curves as .png, .svg or .pdf.")] = None
+    exact: Exact = False
 
 
 class ExplorerRow(NamedTuple):
@@ -67,8 +68,11 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
 
     Example: wanderlust compare FrozenLake-v1 --env map_name=8x8 is_slippery=false --seeds 20 --plot lake.png
 
+    Example: wanderlust compare FrozenLake-v1 --exact --steps 100000
+
     Example: wanderlust compare prison --explorers vv-ucb ucb1 mine:Fading --steps 2000 --jobs 2
     """
+    from wanderlust.cli.exact import EXACT_NOTE, plan_exact_runs
     from wanderlust.cli.output_files import write_text
     from wanderlust.cli.printing import new_console
     from wanderlust.cli.runs import execute_runs, plan_runs, version_note
@@ -79,9 +83,10 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
         check_number("solved_at", options.solved_at)
     if options.plot is not None:
         _check_plot(options.plot)
+    exact_runs = plan_exact_runs(environment, options) if options.exact else None
     env = environment.make()
     threshold = solved_threshold(env, options.solved_at)
-    runs = plan_runs(environment, env, options, episodes=options.episodes)
+    runs = exact_runs or plan_runs(environment, env, options, episodes=options.episodes)
     env.close()
     folder = options.out or Path("results") / f"compare-{environment.file_name}"
     all_results, failures = execute_runs(runs, folder, options)
@@ -92,7 +97,8 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
         title = printable(f"{environment.command_line}, {options.steps:,} steps")
         console.print(fit_to_width(_table(title, rows, threshold, options.steps), console.width))
         interval = int(next(iter(completed.values()))[0].steps[0])
-        for note in filter(None, [*_notes(rows, threshold, interval), version_note(runs[0])]):
+        notes = [*_notes(rows, threshold, interval), EXACT_NOTE if options.exact else version_note(runs[0])]
+        for note in filter(None, notes):
             console.print(printable(note), soft_wrap=True)
         write_text(folder / TABLE_FILE, _csv_table(rows))
         console.print(f"runs and {TABLE_FILE} are in {folder}", soft_wrap=True)

@@ -19,11 +19,15 @@ def steps_to_solve(result: Result, threshold: Threshold) -> float:
 
 def first_reward(result: Result) -> float:
     """Return the step of the first positive reward."""
+    if len(result.events):
+        return float(result.events[0])
     return float(min(result.rewards[result.rewards[:, 0] > 0, 2], default=math.inf))
 
 
 def first_termination(result: Result) -> float:
     """Return the step at which an episode first terminated."""
+    if len(result.events):
+        return float(result.events[1])
     return float(min(result.episodes[result.episodes[:, 3] > 0, 0], default=math.inf))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
-from wanderlust.cli.arguments import DEFAULT_EXPLORER, Quiet, Settings, read_settings
+from wanderlust.cli.arguments import DEFAULT_EXPLORER, Exact, Quiet, Settings, read_settings
 from wanderlust.cli.environment_options import EnvironmentArgument, EnvironmentOptions
 from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, WanderlustError, check_integer
 
@@ -59,6 +59,7 @@ class TrainOptions:
     video: Annotated[
         Path | None, arg(metavar="FILE", help="Record an episode of the greedy policy as .gif or .mp4.")
     ] = None
+    exact: Exact = False
     quiet: Quiet = False
 
 
@@ -67,13 +68,20 @@ def train(options: Annotated[TrainOptions, arg(name="")], environment: Environme
 
     Example: wanderlust train FrozenLake-v1 --env map_name=8x8 --steps 20000 --save agent.npz --video run.gif
 
+    Example: wanderlust train Taxi-v4 --exact --steps 100000 --save taxi.npz
+
     Example: wanderlust train MountainCar-v0 --bins 24 24 --steps 50000
 
     Example: wanderlust train MiniGrid-DoorKey-6x6-v0 --key hash --reset-seed 0 --explorer vv-count
     """
+    from wanderlust.cli.exact import train_exactly
     from wanderlust.cli.interrupts import Interrupted, signal_number, termination_interrupts
     from wanderlust.cli.training_file import TrainingFile
 
+    if options.exact:
+        _check_files(environment, options)
+        train_exactly(environment, options, _settings(options))
+        return
     with termination_interrupts():
         _check_files(environment, options)
         env = environment.make()

@@ -32,6 +32,8 @@ _PER_EXACT_EVALUATION = 150.0
 _STEPS_TO_LEARN = {"vv-ucb": 2, "vv-count": 4, "random-prior": 7, "bootstrapped": 13}
 _PER_STEP_IN_PYTHON = 60.0
 """In a Gymnasium environment, evaluations included."""
+_PER_STEP_ON_MODEL = 3.0
+"""In the compiled loop on the transition table of an environment."""
 
 
 class _Size(NamedTuple):
@@ -60,6 +62,8 @@ def seconds(run: Run) -> float:
     """Return the estimated seconds of a run, without compilation."""
     if run.kind == "environment":
         return 1e-6 * _PER_STEP_IN_PYTHON * float(run.settings.get("steps", 0))
+    if run.kind == "model":
+        return 1e-6 * _PER_STEP_ON_MODEL * float(run.settings.get("steps", 0))
     size = _size(run.world, json.dumps(dict(run.world_options)))
     steps = int(run.settings.get("steps") or run.settings.get("budget") or size.budget)
     if run.until == "positive-return" and run.explorer in _STEPS_TO_LEARN:

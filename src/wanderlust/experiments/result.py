@@ -52,6 +52,10 @@ class Result(NamedTuple):
     pairs: NDArray[Any] = _EMPTY
     """(number of state-action pairs visited more than once, number of these with more than one outcome)"""
 
+    events: FloatArray = _EMPTY
+    """(number of steps up to the first positive reward, up to the first termination), with `kind="model"`; infinity for
+    never."""
+
     @property
     def success(self) -> float:
         """The last evaluation's return in percent of the optimum: "success" in the paper's recap tables.

@@ -85,7 +85,7 @@ class ExplorerHooks:
         """Keeps the explorer's fields in memory while compiled code uses their address."""
         self._arguments = learner, spec_pointer
         has_signals = spec.bonus_signal != NO_SIGNAL or spec.visitation_signal != NO_SIGNAL
-        hooks = Hooks(
+        self.values = Hooks(
             explorer=self.explorer,
             choose=self._address(_choose, *self._arguments, 0),
             begin_episode=self._address(_begin_episode, self._arguments[0]),
@@ -96,7 +96,7 @@ class ExplorerHooks:
             learn=self._learn_address(learn_function(spec)),
             learn_by_sweeps=self._learn_address(learn_by_sweeps) if spec.n_heads > 0 else 0,
         )
-        self.pointer = by_pointer(hooks)
+        self.pointer = by_pointer(self.values)
         """What compiled functions take."""
 
     @property

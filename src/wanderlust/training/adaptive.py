@@ -102,6 +102,12 @@ def estimate_task(agent: Agent, reward_range: tuple[float, float]) -> TaskEstima
     return TaskEstimate(reward_range, is_stochastic, stage)
 
 
+def next_stage(agent: Agent) -> int:
+    """Return the step at which the next stage of the schedules begins."""
+    budget = agent.settings.budget
+    return -(-(N_STAGES * agent.steps // budget + 1) * budget // N_STAGES)
+
+
 def adapted_values(agent: Agent, task: TaskEstimate, names: Sequence[str], *, binned: bool) -> dict[str, Any]:
     """Return the values of the adapted options; none while the environment looks deterministic."""
     if not task.is_stochastic:

@@ -1,6 +1,6 @@
 """Training in any Gymnasium environment.
 
-    agent = wl.learn("FrozenLake-v1", "vv-ucb", steps=50_000, seed=0, callbacks=[wl.ProgressBar()])
+agent = wl.learn("FrozenLake-v1", "vv-ucb", steps=50_000, seed=0, callbacks=[wl.ProgressBar()])
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _take_steps(loop: TrainingLoop, callbacks: list[Callback], seed: int | None,
             loop.begin_episode(seed)
             seed = None
         loop.take_step()
-        proceed = _call(on_step, loop)
+        proceed = _call(on_step, loop) if on_step else True
         if loop.episode_over:
             proceed = _call(on_episode_end, loop) and proceed
         if not proceed:

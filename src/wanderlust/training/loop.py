@@ -11,15 +11,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wanderlust.agents.agent import Agent
+from wanderlust.agents.history import Curves
 from wanderlust.core.errors import EnvironmentFailed, InvalidObservation, WanderlustError, check_flag
 from wanderlust.envs.tabular import Tabular
-from wanderlust.training.adaptive import TaskEstimate, adapted_values, estimate_task
+from wanderlust.training.adaptive import TaskEstimate, adapted_values, estimate_task, next_stage
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.time_penalty import TimePenalty
 
 RECENT_EPISODES = 100
 MAX_REWARD = 1e100
 """The largest size of a reward. Sums, value ranges and bounds of larger ones could overflow."""
+MAX_EXACT = 2**53
+"""All integers up to this size are floats, too."""
 
 T = TypeVar("T")
 
@@ -39,6 +42,8 @@ class TrainingLoop:
         self.adapted_options = tuple(adapted_options)
         """The names of the explorer's options that follow `task_estimate`."""
         self.task_estimate = TaskEstimate(agent.reward_range, is_stochastic=False, stage=0)
+        self._next_estimate = 0
+        """The step at which the estimate may change although nothing new was observed."""
         self.time_penalty: TimePenalty | None = None
         """The estimated time penalty of terminal rewards; None if it is not estimated."""
         self.idle_actions: IdleActions | None = None
@@ -62,6 +67,10 @@ class TrainingLoop:
         self.episode_actions: list[int] = []
         self.between_steps = True
         """Whether the loop can be saved: no step has begun, or all of its effects have been recorded."""
+        if agent.curves is None:
+            agent.curves = Curves()
+        self.curves = agent.curves
+        """What the agent's `history` shows."""
 
     @property
     def step(self) -> int:
@@ -89,13 +98,12 @@ class TrainingLoop:
         """
         agent, state = self.agent, self.next_state
         self.between_steps = False
-        streams, notes = agent.learner.streams.copy(), agent.learner.notes.copy()
         try:
             action = agent.act(state)
-            next_state, reward, terminated, truncated, info = self._call_env("step", lambda: self._transition(action))
+            next_state, reward, terminated, truncated, info = self._transition(action)
         except BaseException:
-            # Undo the choice of the action. The environment is restored when the episode is replayed.
-            agent.learner.streams[:], agent.learner.notes[:] = streams, notes
+            # The environment is restored when the episode is replayed.
+            agent.undo_choice()
             self.between_steps = True
             raise
         learning_reward = self._without_time_penalty(reward) if terminated and reward > 0.0 else reward
@@ -112,18 +120,36 @@ class TrainingLoop:
         if self.episode_over:
             self.episode += 1
             self.recent_returns.append(self.episode_return)
+        curves, step = self.curves, agent.steps
+        if state not in curves.first_visits:
+            curves.first_visits[state] = step - 1
+        if step >= curves.next_step:
+            curves.add(step, self.recent_returns, agent.discovered)
         self.between_steps = True
 
     def _transition(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take an action in the environment and check what it returns."""
-        state, reward, terminated, truncated, info = self.env.step(action)
-        flags = check_flag("terminated", terminated), check_flag("truncated", truncated)
-        return state, checked_reward(reward), *flags, info
+        try:
+            state, reward, terminated, truncated, info = self.env.step(action)
+            # The type checks come first, because calls of functions are what takes time here.
+            if terminated is not False and terminated is not True:
+                terminated = check_flag("terminated", terminated)
+            if truncated is not False and truncated is not True:
+                truncated = check_flag("truncated", truncated)
+            if type(reward) is not float or not -MAX_REWARD <= reward <= MAX_REWARD:
+                reward = checked_reward(reward)
+        except Exception as error:
+            raise environment_error(self.env, error, self._position("step")) from error
+        return state, reward, terminated, truncated, info
 
     def _adapt(self, reward: float) -> None:
         """Update the estimate of the task; if it has changed, adapt the agent's reward range and options."""
         agent = self.agent
         low, high = reward_range = agent.reward_range
+        known = self.task_estimate
+        if low <= reward <= high and agent.is_stochastic == known.is_stochastic and agent.steps < self._next_estimate:
+            return
+        self._next_estimate = next_stage(agent)
         if self.estimates_reward_range:
             low, high = (low, high) if self.step > 0 else (reward, reward)
             reward_range = (min(low, reward), max(high, reward))
@@ -167,14 +193,21 @@ def call_environment(env: Tabular, call: Callable[[], T], position: Callable[[],
     """Return the result of a call of the environment; errors are raised with the environment and the position."""
     try:
         return call()
-    except WanderlustError as error:
-        raise type(error)(f"{env.name} in {position()}: {error}") from error
     except Exception as error:
-        raise EnvironmentFailed(f"{env.name} failed in {position()} with {type(error).__name__}: {error}.") from error
+        raise environment_error(env, error, position()) from error
+
+
+def environment_error(env: Tabular, error: Exception, position: str) -> WanderlustError:
+    """Return the error of an environment with its name and the position."""
+    if isinstance(error, WanderlustError):
+        return type(error)(f"{env.name} in {position}: {error}")
+    return EnvironmentFailed(f"{env.name} failed in {position} with {type(error).__name__}: {error}.")
 
 
 def checked_reward(reward: Any) -> float:
     """Return a reward as a float; a NumPy array of one element is a number, too."""
+    if type(reward) is int and -MAX_EXACT <= reward <= MAX_EXACT:
+        return float(reward)
     value = reward.item() if isinstance(reward, np.ndarray) and reward.size == 1 else reward
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)
