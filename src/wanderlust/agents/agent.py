@@ -45,8 +45,8 @@ from wanderlust.explorers.registry import configured, explorer_name
 from wanderlust.learning.adjustments import defer_idle_actions, reinitialise_untried, replace_terminal_rewards
 from wanderlust.learning.allocation import InitialValues, enlarged, new_learner
 from wanderlust.learning.hooks import Hooks, begin_episode, choose_action, learn
-from wanderlust.learning.memory import has_room, index_of, refresh_terminal_signals
-from wanderlust.learning.spec import TARGET, Floats, Ints, TableSpec
+from wanderlust.learning.memory import has_room, index_of, refresh_all_signals, refresh_terminal_signals
+from wanderlust.learning.spec import NO_MEMORY, NO_SIGNAL, TARGET, Floats, Ints, TableSpec
 from wanderlust.learning.state import NONE, TERMINAL, LearnerState
 from wanderlust.learning.tables import by_state, tables_by_state
 from wanderlust.worlds import World, as_world, check_world
@@ -99,6 +99,11 @@ def _refresh_terminal_signals(hooks: Hooks, learner: LearnerState, spec: TableSp
 
 
 @entry
+def _refresh_all_signals(hooks: Hooks, learner: LearnerState, spec: TableSpec) -> None:
+    refresh_all_signals(hooks, learner, spec)
+
+
+@entry
 def _index_of(learner: LearnerState, spec: TableSpec, state_index: StateIndex, state: int) -> int:
     """Return the index of a state, or `TERMINAL` if the arrays must be enlarged first."""
     if not has_room(learner, spec):
@@ -137,6 +142,7 @@ class Agent:
         seed: int = 0,
         settings: Settings | None = None,
         learns_q: bool = True,
+        fields: Mapping[str, float] | None = None,
         **options: Any,
     ) -> None:
         self.settings = settings if settings is not None else Settings()
@@ -156,7 +162,11 @@ class Agent:
         """How observations and actions of that environment are encoded; None if states and actions are integers."""
         problem = self.settings.problem(self.n_actions, reward_range)
         self.reward_range = problem.reward_range
-        self._configured = configured(explorer, problem, self.options)
+        self.fields = dict(fields or {})
+        """Fields of the explorer that replace what follows from its options; see `wanderlust.training.adaptive`."""
+        self.preset: str | None = None
+        """The preset with which `learn` trained this agent; None if it was not trained by `learn`."""
+        self._configured = configured(explorer, problem, self.options, self.fields)
         self.explorer = explorer_name(type(self._configured))
         learns_q = check_flag("learns_q", learns_q)
         self.spec, noise = make_spec(self._configured, problem, self.settings, learns_q=learns_q)
@@ -247,16 +257,23 @@ class Agent:
         while not _learn(self._hooks.pointer, self._learner, self._spec, self._state_index, state, *transition):
             self._enlarge()
 
-    def adapt(self, reward_range: tuple[float, float] | None = None, **options: Any) -> None:
-        """Go on with another range of rewards or with other options of the explorer.
+    def adapt(
+        self,
+        reward_range: tuple[float, float] | None = None,
+        *,
+        fields: Mapping[str, float] | None = None,
+        **options: Any,
+    ) -> None:
+        """Go on with another range of rewards, or with other options or fields of the explorer.
 
         κ and all bounds follow. Learnt values stay; pairs never tried get the new initial values.
         """
         problem = self.settings.problem(self.n_actions, self.reward_range if reward_range is None else reward_range)
-        before = self.spec
+        before, explorer_before = self.spec, self._configured
+        new_fields = self.fields if fields is None else dict(fields)
         new_options = self.options | {name: plain_value(value) for name, value in options.items()}
-        self._configured = configured(type(self._configured), problem, new_options)
-        self.options = new_options
+        self._configured = configured(type(self._configured), problem, new_options, new_fields)
+        self.options, self.fields = new_options, new_fields
         self.spec, _ = make_spec(self._configured, problem, self.settings, learns_q=before.learns_q)
         self.reward_range = problem.reward_range
         self._initial_values.spec = self.spec
@@ -264,6 +281,9 @@ class Agent:
         self._connect()
         if (self.spec.discount != before.discount).any():
             _refresh_terminal_signals(self._hooks.pointer, self._learner, self._spec)
+        has_bonus = self.spec.bonus_signal != NO_SIGNAL and self.spec.memory != NO_MEMORY
+        if has_bonus and self._configured != explorer_before:
+            _refresh_all_signals(self._hooks.pointer, self._learner, self._spec)
 
     def defer_idle_actions(
         self, state: int, action: int, next_state: int | None, *, idle: bool, counts: Ints, delay: int

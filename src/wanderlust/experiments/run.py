@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust.agents.presets import PRESETS
+from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, PRESETS, WORLD_PRESETS
 from wanderlust.core.errors import InvalidSetting, check_choice, check_integer, check_options
 from wanderlust.experiments.code_version import source_hash
 from wanderlust.experiments.result import Result as Result
@@ -30,7 +30,7 @@ ALGORITHM_VERSION = 2
 """Increase this when the result of any run changes, or when the format of stored files changes. Results stored with
 another version are ignored, and their runs are executed again when requested."""
 
-ADAPTIVE_VERSION = 4
+ADAPTIVE_VERSION = 5
 """The same for runs with `kind="environment"`, whose defaults come from `wanderlust.training.adaptive`."""
 
 UNTIL = ("budget", "positive-return")
@@ -59,8 +59,9 @@ class Run:
     explorer: str
     """A registered name, or `module:Class`."""
     seed: int = 0
-    preset: str = "as_written"
-    """'as_written', the paper's text, or 'as_published_code', the released code that produced its numbers."""
+    preset: str = ""
+    """'as_written', the paper's text; 'as_published_code', the released code that produced its numbers; or 'adaptive',
+    in environments only. If empty, 'as_written' in built-in worlds and 'adaptive' in other environments."""
     world_options: Options = field(default_factory=dict)
     explorer_options: Options = field(default_factory=dict)
     settings: Options = field(default_factory=dict)
@@ -68,7 +69,8 @@ class Run:
     until: str = "budget"
     """When the run ends: 'budget', or 'positive-return': after the first evaluation with a return above zero."""
     measure: str = "returns"
-    """'returns', or 'values': in a stochastic world, also compute V^π of the greedy policy after every step."""
+    """'returns', or 'values': in a stochastic world, also compute V^π of the greedy policy after every step; in an
+    environment with a model, train in the model, in one compiled loop, and evaluate the greedy policy exactly."""
     kind: str = "world"
     """What `world` names: a built-in 'world', or a Gymnasium or user-defined 'environment'."""
     encoder_options: Options = field(default_factory=dict)
@@ -88,10 +90,10 @@ class Run:
                 "give the map's text as the world's option `map`."
             )
         check_integer("seed", self.seed, low=0)
-        check_choice("preset", self.preset, PRESETS)
+        check_choice("kind", self.kind, KINDS)
+        object.__setattr__(self, "preset", self._checked_preset())
         check_choice("until", self.until, UNTIL)
         check_choice("measure", self.measure, MEASURES)
-        check_choice("kind", self.kind, KINDS)
         check_integer("episodes", self.episodes, low=1, high=MAX_EPISODES)
         for name in ("world_options", "explorer_options", "settings", "encoder_options"):
             object.__setattr__(self, name, _plain_options(name, getattr(self, name)))
@@ -100,6 +102,15 @@ class Run:
             self.json.encode()
         except UnicodeEncodeError as error:
             raise InvalidSetting(f"a run must be described by valid Unicode, got {self.json!r} ({error}).") from None
+
+    def _checked_preset(self) -> str:
+        presets = WORLD_PRESETS if self.kind == "world" else PRESETS
+        if not isinstance(self.preset, str) or self.preset:
+            return check_choice("preset", self.preset, presets)
+        from wanderlust.envs.registration import WORLDS
+
+        is_built_in = self.kind == "world" or self.world in WORLDS or self.world.startswith("wanderlust/")
+        return AS_WRITTEN if is_built_in else ADAPTIVE
 
     def __hash__(self) -> int:
         return hash(self.json)
@@ -112,11 +123,10 @@ class Run:
         """The fields that differ from their default, as plain values."""
         changed: dict[str, Any] = {}
         for each in fields(self):
-            value = getattr(self, each.name)
-            default = each.default
+            value, default = getattr(self, each.name), each.default
             if isinstance(value, Mapping):
                 value, default = dict(value), {}
-            if value != default:
+            if value != (AS_WRITTEN if each.name == "preset" and self.kind == "world" else default):
                 changed[each.name] = value
         return changed
 
@@ -240,7 +250,7 @@ class Run:
         """Reject fields that a run of this kind would ignore."""
         unused = {
             "world": ("encoder_options", "episodes", "env_version"),
-            "environment": ("preset", "until", "measure"),
+            "environment": ("until",),
         }
         for name in unused[self.kind]:
             if name in self.description:
