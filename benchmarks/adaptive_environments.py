@@ -97,7 +97,9 @@ def maze(rows: int, columns: int, *, seed: int, slip: float = 0.0, step_reward: 
 
 def two_goals(rows: int, columns: int, *, slip: float = 0.1, near: float = 0.1, horizon: int = 100) -> Env:
     """Return an open grid with a small reward near the start and a reward of 1 in the opposite corner."""
-    return grid_env(np.ones((rows, columns), bool), {(rows - 1, columns - 1): 1.0, (0, 2): near}, slip=slip, horizon=horizon)
+    return grid_env(
+        np.ones((rows, columns), bool), {(rows - 1, columns - 1): 1.0, (0, 2): near}, slip=slip, horizon=horizon
+    )
 
 
 def cliff(rows: int, columns: int, *, slip: float = 0.1, horizon: int = 200) -> Env:
@@ -130,7 +132,12 @@ def grid_env(
                 outcomes[target] = outcomes.get(target, 0.0) + probability
             cells = {target: found for found, target in index.items() if target in outcomes}
             model[state][action] = [
-                (probability, target, terminal_rewards.get(cells[target], step_reward), cells[target] in terminal_rewards)
+                (
+                    probability,
+                    target,
+                    terminal_rewards.get(cells[target], step_reward),
+                    cells[target] in terminal_rewards,
+                )
                 for target, probability in outcomes.items()
             ]
     return TimeLimit(ModelEnv(model, {index[start]: 1.0}), horizon)
@@ -181,7 +188,9 @@ def dense_mdp(states: int, *, seed: int, actions: int = 4, branches: int = 5, ho
             targets = random.integers(0, states, branches)
             probabilities = random.dirichlet(np.ones(branches))
             reward = float(random.random())
-            model[state][action] = [(float(p), int(s), reward, False) for p, s in zip(probabilities, targets, strict=True)]
+            model[state][action] = [
+                (float(p), int(s), reward, False) for p, s in zip(probabilities, targets, strict=True)
+            ]
     return TimeLimit(ModelEnv(model, {0: 1.0}), horizon)
 
 
@@ -199,7 +208,9 @@ def key_door(cells: int, *, slip: float = 0.1, horizon: int = 200) -> Env:
             for action, target in targets.items():
                 opens = action == open_door and cell == cells - 1 and has_key == 1
                 outcomes = [(1.0 - slip, target, float(opens), opens), (slip, state, 0.0, False)]
-                model[state][action] = outcomes if slip and (opens or target != state) else [(1.0, target, float(opens), opens)]
+                model[state][action] = (
+                    outcomes if slip and (opens or target != state) else [(1.0, target, float(opens), opens)]
+                )
     return TimeLimit(ModelEnv(model, {cells // 2: 1.0}), horizon)
 
 
@@ -220,7 +231,9 @@ def blackjack(*, horizon: int = 100) -> Env:
     """Return Blackjack with Gymnasium's rules (infinite deck, a reward of 1 for a natural) as a transition table."""
     cards = {card: (4 if card == 10 else 1) / 13 for card in range(1, 11)}
     players = [(total, ace) for ace in (0, 1) for total in range(4, 22)]
-    index = {(total, ace, dealer): i for i, (total, ace, dealer) in enumerate((t, a, d) for t, a in players for d in cards)}
+    index = {
+        (total, ace, dealer): i for i, (total, ace, dealer) in enumerate((t, a, d) for t, a in players for d in cards)
+    }
 
     def add(total: int, ace: int, card: int) -> tuple[int, int]:
         total, ace = (total + 11, 1) if card == 1 and total + 11 <= 21 else (total + card, ace)

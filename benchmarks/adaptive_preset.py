@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-import adaptive_environments  # noqa: E402
+import adaptive_environments
 
-import wanderlust as wl  # noqa: E402
-from wanderlust.core.planning import optimal_values, policy_value  # noqa: E402
-from wanderlust.experiments.progress import Progress  # noqa: E402
-from wanderlust.experiments.result import Result  # noqa: E402
-from wanderlust.experiments.run import Run  # noqa: E402
-from wanderlust.experiments.runner import run_all  # noqa: E402
-from wanderlust.experiments.store import Store  # noqa: E402
+import wanderlust as wl
+from wanderlust.core.planning import optimal_values, policy_value
+from wanderlust.experiments.progress import Progress
+from wanderlust.experiments.result import Result
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.store import Store
 
 EXPLORERS = (
     "vv-ucb", "vv-count", "ucb1", "bonus", "epsilon-greedy", "bootstrapped", "random-prior", "thompson", "random",
@@ -185,7 +185,9 @@ def group_runs(task: Task, explorer: str, group: str, changes: Mapping[str, Any]
     """Return the runs of a preset or of the control."""
     first = SEEDS if group == CONTROL else 0
     preset = group if group == ADAPTIVE and has_adapted_quantity(task, explorer) else WRITTEN
-    return [task.run(explorer, preset, seed, changes if group == ADAPTIVE else {}) for seed in range(first, first + SEEDS)]
+    return [
+        task.run(explorer, preset, seed, changes if group == ADAPTIVE else {}) for seed in range(first, first + SEEDS)
+    ]
 
 
 def measure(

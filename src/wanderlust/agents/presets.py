@@ -23,6 +23,8 @@ from wanderlust.worlds import World
 Changes = dict[str, Any]
 
 AS_WRITTEN, AS_PUBLISHED_CODE, ADAPTIVE = "as_written", "as_published_code", "adaptive"
+LEARN_OPTIONS = ("remove_time_penalty", "defer_idle_actions")
+"""The options of `learn` that are neither settings nor options of an explorer."""
 
 
 def as_written(run: Mapping[str, Any], explorer: str, n_actions: int) -> Changes:

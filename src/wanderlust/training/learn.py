@@ -1,6 +1,6 @@
 """Training in any Gymnasium environment.
 
-    agent = wl.learn("FrozenLake-v1", "vv-ucb", steps=50_000, seed=0, callbacks=[wl.ProgressBar()])
+agent = wl.learn("FrozenLake-v1", "vv-ucb", steps=50_000, seed=0, callbacks=[wl.ProgressBar()])
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from gymnasium import Env
 
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.presets import ADAPTIVE
+from wanderlust.agents.presets import ADAPTIVE, LEARN_OPTIONS
 from wanderlust.agents.settings import MAX_STEPS
 from wanderlust.core.errors import (
     EnvironmentFailed,
@@ -37,8 +37,6 @@ from wanderlust.training.paths import checked_path
 from wanderlust.training.time_penalty import TimePenalty
 
 NO_REWARDS = (0.0, 0.0)
-LEARN_OPTIONS = ("remove_time_penalty", "defer_idle_actions")
-"""The options of `learn` that are not settings."""
 
 
 def learn(
@@ -88,7 +86,7 @@ def learn(
         all_callbacks.append(Checkpoint(checked_path("save", save)))
     tabular_env = env if isinstance(env, Tabular) else tabular(env)
     if resume is None:
-        loop = _new_loop(tabular_env, explorer, steps, seed, reward_range, preset, changes)
+        loop = new_loop(tabular_env, explorer, steps, seed, reward_range, preset, changes)
         first_seed: int | None = loop.agent.seed
     else:
         budget = changes.pop("budget", None)
@@ -140,7 +138,7 @@ def _resumed_loop(env: Tabular, path: Path, explorer: str | type | None, steps: 
         ) from error
 
 
-def _new_loop(
+def new_loop(
     env: Tabular,
     explorer: str | type | None,
     steps: int,
@@ -149,6 +147,7 @@ def _new_loop(
     preset: str | None,
     changes: Mapping[str, Any],
 ) -> TrainingLoop:
+    """Return the loop of a new training; raise an error if a setting or an option is invalid."""
     explorer = "vv-ucb" if explorer is None else explorer
     preset = chosen_preset(env, preset)
     removes_penalty, defers_idle_actions, changes = _named_options(preset, changes)
