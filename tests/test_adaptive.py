@@ -322,8 +322,6 @@ def test_runs_in_a_model_have_exact_returns_and_the_presets():
     assert np.array_equal(written.returns[:10], adaptive.returns[:10]), "the first half is the same"
     assert not np.array_equal(written.visits, adaptive.visits)
     assert (written.returns <= written.optimal_return + 1e-9).all()
-    maze = Run(
-        kind="environment", world="CliffWalking-v1", explorer="vv-ucb", measure="values", settings={"steps": 900}
-    )
-    result = maze.train()
+    cliff = {**lake, "world": "CliffWalking-v1", "explorer": "vv-ucb", "settings": {"steps": 900}}
+    result = Run(**cliff).train()
     assert result.returns[-1] == pytest.approx(float(result.optimal_return))
