@@ -329,13 +329,13 @@ ACCEPTED = {
     "episode_return": [-1, 0.5],
     "recent_returns": [[]],
     "estimates_reward_range": [True],
-    "adapted_options": [[]],
+    "adapted": [None, []],
     "time_penalty": [None],
     "idle_actions": [None],
     "metrics": [{}, {"seed": "x"}, {"random_state": 3}],
 }
 WRONG_FIELDS = [
-    ("adapted_options", ["sweeps"]),
+    ("adapted", ["sweeps"]),
     ("task_estimate", [[1, 0], False, 0]),
     ("task_estimate", [[0, 1], 0, 0]),
     ("task_estimate", [[0, 1], False, 101]),

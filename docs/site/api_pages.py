@@ -53,8 +53,7 @@ def _index() -> str:
         line = (inspect.getdoc(value) or "").partition("\n")[0]
         where = value.__name__ if inspect.ismodule(value) else f"{value.__module__}.{name}"
         rows.append(f"| {{py:obj}}`wl.{name} <{where}>` | {line.replace('|', chr(92) + '|')} |")
-    rows_of_packages = "
-".join(f"| [`wanderlust.{name}`]({name}.md) | {text} |" for name, text in packages().items())
+    rows_of_packages = "\n".join(f"| [`wanderlust.{name}`]({name}.md) | {text} |" for name, text in packages().items())
     return f"""\
 (api)=
 # API reference

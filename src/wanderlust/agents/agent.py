@@ -50,6 +50,7 @@ class Agent(StepLearner):
         seed: int = 0,
         settings: Settings | None = None,
         learns_q: bool = True,
+        fields: Mapping[str, float] | None = None,
         **changes: Any,
     ) -> None:
         settings, options = split_changes(explorer, changes, settings)
@@ -62,6 +63,7 @@ class Agent(StepLearner):
             settings=settings,
             learns_q=learns_q,
             options=options,
+            fields=fields,
         )
         self.env: Any = None
         """The environment in which `learn` trained this agent; None if it was not trained by `learn`, or was loaded."""
@@ -69,6 +71,8 @@ class Agent(StepLearner):
         """The name and the options of that environment, which are saved with the agent."""
         self.encoding: Encoding | None = None
         """How observations and actions of that environment are encoded; None if states and actions are integers."""
+        self.preset: str | None = None
+        """The preset with which `learn` trained this agent; None if it was not trained by `learn`."""
         self.curves: Curves | None = None
         """The curves of its training, which `history` returns as arrays."""
 

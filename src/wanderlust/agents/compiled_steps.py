@@ -115,6 +115,12 @@ def refresh_terminal_signals(context: StepContext) -> None:
 
 
 @entry
+def refresh_all_signals(context: StepContext) -> None:
+    """Compute the signals of all outcomes again."""
+    memory.refresh_all_signals(context.hooks, context.learner, context.spec)
+
+
+@entry
 def index_of(context: StepContext, state: int) -> int:
     """Return the index of a state, or `TERMINAL` if the arrays must be enlarged first."""
     if not memory.has_room(context.learner, context.spec):

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wanderlust.agents.history import Curves
+from wanderlust.agents.presets import PRESETS
 from wanderlust.agents.settings import Replay, Settings, make_spec
 from wanderlust.agents.validation import InvalidArray, check_arrays, check_form
 from wanderlust.core.archives import is_intact, read_archive, write_archive
-from wanderlust.core.errors import BadFile, WanderlustError, check_flag, check_integer
+from wanderlust.core.errors import BadFile, WanderlustError, check_choice, check_flag, check_integer
 from wanderlust.encoding.encoding import Encoding
 from wanderlust.explorers.ensembles import CURRENT_HEAD, Bootstrapped, RandomPrior
 from wanderlust.explorers.registry import configured, explorer_class, explorer_name
@@ -24,7 +25,7 @@ from wanderlust.version import __version__
 if TYPE_CHECKING:
     from wanderlust.agents.agent import Agent
 
-FORMAT = 3
+FORMAT = 4
 _STATE_INDEX = "state_index"
 _ENCODING, _KEYS = "encoding", "state_keys"
 _HISTORY = "history"
@@ -51,6 +52,8 @@ def save(
         "wanderlust": __version__,
         "explorer": agent.explorer,
         "options": agent.options,
+        "fields": agent.fields,
+        "preset": agent.preset,
         "settings": dataclasses.asdict(agent.settings),
         "n_actions": agent.n_actions,
         "n_states": agent.n_states,
@@ -83,6 +86,7 @@ def load_all(
         _check_sizes(found, arguments, about["options"], arrays)
         agent = cls(found, **arguments, **about["options"])
         _check_notes(agent, arrays)
+        agent.preset = None if about["preset"] is None else check_choice("preset", about["preset"], PRESETS)
     except InvalidArray as error:
         raise BadFile(f"{path}: {error}; no agent can continue from this file.") from error
     except (KeyError, MemoryError) as error:
@@ -175,6 +179,7 @@ def _arguments(about: Mapping[str, Any]) -> dict[str, Any]:
         "seed": about["seed"],
         "settings": Settings(**{**settings, "replay": Replay(**settings["replay"])}),
         "learns_q": check_flag("learns_q", about["learns_q"]),
+        "fields": dict(about["fields"]),
     }
 
 
@@ -185,7 +190,7 @@ def _check_sizes(explorer: type, arguments: Mapping[str, Any], options: dict[str
         raise InvalidArray(f"{', '.join(missing)} missing")
     settings, n_actions, n_states = arguments["settings"], arguments["n_actions"], arguments["n_states"]
     problem = settings.problem(n_actions, arguments["reward_range"])
-    chosen = configured(explorer, problem, options)
+    chosen = configured(explorer, problem, options, arguments["fields"])
     ensemble = chosen.extra_tables().ensemble
     # The spec has an entry for each head, so their number must be right first.
     check_form("converged", arrays["converged"], np.uint8, (ensemble.heads if ensemble else 0,))

@@ -169,7 +169,7 @@ class Session:
         mdp, values = self.world.mdp, np.zeros(policies.shape)
         returns = run.returns[:n_evaluated].copy()
         if len(run.greedy):
-            solved = [_action_probabilities(bits, mdp.n_actions) for bits in policies]
+            solved = [action_probabilities(bits, mdp.n_actions) for bits in policies]
             values = policy_values(mdp, solved, self.settings.discount)
             by_policy = values @ mdp.start
             if self._undiscounted:
@@ -256,7 +256,7 @@ def distinct_policies(greedy: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], N
     return greedy[rows].copy(), np.repeat(names, np.diff(np.append(changes, len(greedy))))
 
 
-def _action_probabilities(bits: NDArray[np.uint64], n_actions: int) -> FloatArray:
+def action_probabilities(bits: NDArray[np.uint64], n_actions: int) -> FloatArray:
     """Return the probabilities [state, action] of a policy that is uniform over its best actions."""
     chosen = (bits[:, None] >> np.arange(n_actions, dtype=np.uint64)) & np.uint64(1)
     return np.asarray(chosen / chosen.sum(axis=1, keepdims=True))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from wanderlust.explorers.hooks import ExplorerHooks
 from wanderlust.explorers.registry import configured, explorer_name
 from wanderlust.learning.adjustments import reinitialise_untried, replace_terminal_rewards
 from wanderlust.learning.allocation import InitialValues, enlarged, new_learner
-from wanderlust.learning.spec import NO_MEMORY, Floats, Ints
+from wanderlust.learning.spec import NO_MEMORY, NO_SIGNAL, Floats, Ints
 from wanderlust.learning.state import COUNTERS, NONE, TERMINAL, LearnerState
 from wanderlust.learning.tables import by_state, tables_by_state
 
@@ -53,6 +54,7 @@ class StepLearner:
         settings: Settings,
         learns_q: bool,
         options: dict[str, Any],
+        fields: Mapping[str, float] | None = None,
     ) -> None:
         self.settings = settings
         self.n_actions = check_integer("n_actions", n_actions, low=1, high=MAX_ACTIONS)
@@ -62,9 +64,11 @@ class StepLearner:
         self.seed = check_integer("seed", seed, low=0)
         self.options = {name: plain_value(value) for name, value in options.items()}
         """The explorer's options."""
+        self.fields = dict(fields or {})
+        """Fields of the explorer that replace what follows from its options; see `wanderlust.training.adaptive`."""
         problem = settings.problem(self.n_actions, reward_range)
         self.reward_range = problem.reward_range
-        self._configured = configured(explorer, problem, self.options)
+        self._configured = configured(explorer, problem, self.options, self.fields)
         self.explorer = explorer_name(type(self._configured))
         learns_q = check_flag("learns_q", learns_q)
         self.spec, noise = make_spec(self._configured, problem, settings, learns_q=learns_q)
@@ -182,16 +186,23 @@ class StepLearner:
         if self._context.chosen_at[0] == self.steps:
             self.learner.streams[:], self.learner.notes[:] = self._context.streams_before, self._context.notes_before
 
-    def adapt(self, reward_range: tuple[float, float] | None = None, **options: Any) -> None:
-        """Go on with another range of rewards or with other options of the explorer.
+    def adapt(
+        self,
+        reward_range: tuple[float, float] | None = None,
+        *,
+        fields: Mapping[str, float] | None = None,
+        **options: Any,
+    ) -> None:
+        """Go on with another range of rewards, or with other options or fields of the explorer.
 
         κ and all bounds follow. Learnt values stay; pairs never tried get the new initial values.
         """
         problem = self.settings.problem(self.n_actions, self.reward_range if reward_range is None else reward_range)
-        before = self.spec
+        before, explorer_before = self.spec, self._configured
+        new_fields = self.fields if fields is None else dict(fields)
         new_options = self.options | {name: plain_value(value) for name, value in options.items()}
-        self._configured = configured(type(self._configured), problem, new_options)
-        self.options = new_options
+        self._configured = configured(type(self._configured), problem, new_options, new_fields)
+        self.options, self.fields = new_options, new_fields
         self.spec, _ = make_spec(self._configured, problem, self.settings, learns_q=before.learns_q)
         self.reward_range = problem.reward_range
         self._initial_values.spec = self.spec
@@ -199,6 +210,9 @@ class StepLearner:
         self._connect()
         if (self.spec.discount != before.discount).any():
             compiled_steps.refresh_terminal_signals(self._addresses.pointer)
+        has_bonus = self.spec.bonus_signal != NO_SIGNAL and self.spec.memory != NO_MEMORY
+        if has_bonus and self._configured != explorer_before:
+            compiled_steps.refresh_all_signals(self._addresses.pointer)
 
     def defer_idle_actions(
         self, state: int, action: int, next_state: int | None, *, idle: bool, counts: Ints, delay: int

@@ -39,6 +39,14 @@ Exact = Annotated[
         "faster than by its steps, with exact expected returns."
     ),
 ]
+Preset = Annotated[
+    str | None,
+    arg(
+        metavar="NAME",
+        help="as_written (the paper's text), as_published_code (the authors' code) or adaptive (adapts to the task). "
+        "The default is adaptive, in built-in worlds as_written.",
+    ),
+]
 Quiet = Annotated[bool, arg(help="Print results and errors only.")]
 
 
@@ -49,6 +57,7 @@ class RunsOptions:
     explorers: Explorers = DEFAULT_EXPLORERS
     seeds: Seeds = 10
     steps: Steps = 20_000
+    preset: Preset = None
     settings: Settings = ()
     jobs: Jobs = None
     quiet: Quiet = False
@@ -92,13 +101,14 @@ def format_options(options: dict[str, Any]) -> list[str]:
 
 def read_settings(settings: Iterable[str], explorers: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Parse --set; return the settings of each explorer, without the options that only other explorers have."""
+    from wanderlust.agents.presets import LEARN_OPTIONS
     from wanderlust.agents.settings import SETTING_NAMES
     from wanderlust.explorers.registry import explorer_options
 
     parsed = read_options(settings)
     if "steps" in parsed:
         raise InvalidSetting(f"give the number of steps as --steps {parsed['steps']}, not with --set.")
-    shared = {*SETTING_NAMES, REWARD_RANGE} - {"steps"}
+    shared = {*SETTING_NAMES, *LEARN_OPTIONS, REWARD_RANGE} - {"steps"}
     known = {name: shared | {option.name for option in explorer_options(name)} for name in explorers}
     for setting in parsed:
         if not any(setting in names for names in known.values()):

@@ -94,16 +94,17 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
     if completed:
         console = new_console(120, highlight=False)
         rows = [_explorer_row(explorer, results, threshold) for explorer, results in completed.items()]
-        title = printable(f"{environment.command_line}, {options.steps:,} steps")
+        preset = runs[0].preset
+        title = printable(f"{environment.command_line}, {options.steps:,} steps, preset {preset}")
         console.print(fit_to_width(_table(title, rows, threshold, options.steps), console.width))
         interval = int(next(iter(completed.values()))[0].steps[0])
         notes = [*_notes(rows, threshold, interval), EXACT_NOTE if options.exact else version_note(runs[0])]
         for note in filter(None, notes):
             console.print(printable(note), soft_wrap=True)
-        write_text(folder / TABLE_FILE, _csv_table(rows))
+        write_text(folder / TABLE_FILE, _csv_table(rows, preset))
         console.print(f"runs and {TABLE_FILE} are in {folder}", soft_wrap=True)
         if options.plot is not None:
-            _write_plot(options.plot, environment.command_line, completed, threshold)
+            _write_plot(options.plot, f"{environment.command_line}, preset {preset}", completed, threshold)
             console.print(f"plot written to {options.plot}", soft_wrap=True)
     sys.exit(int(failures > 0))
 
@@ -174,16 +175,16 @@ def _notes(rows: Sequence[ExplorerRow], threshold: Threshold, interval: int) -> 
     return notes
 
 
-def _csv_table(rows: Sequence[ExplorerRow]) -> str:
+def _csv_table(rows: Sequence[ExplorerRow], preset: str) -> str:
     from wanderlust.experiments.reports.tables import as_csv
 
     headings = ["explorer", "seeds", "solved_share", "solved_low", "solved_high", "steps_to_solve", "first_reward"]
-    headings += ["first_termination", "states", "return_mean", "return_ci95"]
+    headings += ["first_termination", "states", "return_mean", "return_ci95", "preset"]
     lines = []
     for row in rows:
         times = [row.steps_to_solve, row.first_reward, row.first_termination]
         cells = ["" if math.isinf(steps) else f"{steps:g}" for steps in times]
-        lines.append([row.explorer, row.seeds, *row.solved, *cells, row.states, *row.returns])
+        lines.append([row.explorer, row.seeds, *row.solved, *cells, row.states, *row.returns, preset])
     return as_csv(headings, lines)
 
 

@@ -66,7 +66,8 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
     diagnosis = diagnose_results(results, steps=options.steps, horizon=horizon)
     suggestion = _suggestion(diagnosis, environment, options)
     console = new_console(120, highlight=False)
-    title = f"{environment.command_line}: {n_actions} actions, {options.seeds} seeds per explorer"
+    preset = runs[0].preset
+    title = f"{environment.command_line}: {n_actions} actions, {options.seeds} seeds per explorer, preset {preset}"
     console.print(printable(title), soft_wrap=True)
     console.print(fit_to_width(explorer_table(diagnosis), console.width))
     if note := version_note(runs[0]):
@@ -75,7 +76,8 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
         _print_section(console, heading, sentences)
     _print_section(console, "Suggestion", [suggestion])
     if options.json is not None:
-        document = {"environment": environment.command_line, "seeds": options.seeds, **json_values(diagnosis)}
+        document = {"environment": environment.command_line, "seeds": options.seeds, "preset": preset}
+        document |= json_values(diagnosis)
         write_json(options.json, {**document, "suggestion": suggestion})
         console.print(f"written to {options.json}", soft_wrap=True)
     sys.exit(int(failures > 0))
@@ -94,10 +96,10 @@ def _suggestion(diagnosis: Diagnosis, environment: EnvironmentOptions, options: 
     steps = diagnosis.steps * (_MORE_STEPS if diagnosis.still_growing else 1)
     if diagnosis.reward_found or diagnosis.termination_is_goal:
         settings = [*options.settings, *_suggested_settings(diagnosis)]
-        return _train_command(environment, diagnosis.ranked[0].explorer, steps, settings)
+        return _train_command(environment, diagnosis.ranked[0].explorer, steps, settings, options.preset)
     most = diagnosis.widest
     if diagnosis.still_growing:
-        command = _train_command(environment, most.explorer, steps, options.settings)
+        command = _train_command(environment, most.explorer, steps, options.settings, options.preset)
         return f"No reward was found yet, but the number of states still grows: {command}"
     return (
         f"No reward was found, and nearly all of {most.states:,.0f} states were discovered early: there may be no "
@@ -116,7 +118,10 @@ def _suggested_settings(diagnosis: Diagnosis) -> list[str]:
     return settings
 
 
-def _train_command(environment: EnvironmentOptions, explorer: str, steps: int, settings: Sequence[str]) -> str:
+def _train_command(
+    environment: EnvironmentOptions, explorer: str, steps: int, settings: Sequence[str], preset: str | None
+) -> str:
     command = f"wanderlust train {environment.command_line} --explorer {shlex.quote(explorer)} --steps {steps}"
+    command += f" --preset {preset}" if preset is not None else ""
     set_option = f" --set {shlex.join(settings)}" if settings else ""
     return f"{command}{set_option} --save agent.npz"

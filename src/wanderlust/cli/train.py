@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
-from wanderlust.cli.arguments import DEFAULT_EXPLORER, Exact, Quiet, Settings, read_settings
+from wanderlust.cli.arguments import DEFAULT_EXPLORER, Exact, Preset, Quiet, Settings, read_settings
 from wanderlust.cli.environment_options import EnvironmentArgument, EnvironmentOptions
 from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, WanderlustError, check_integer
 
@@ -33,6 +33,7 @@ class TrainOptions:
     ] = None
     steps: Annotated[int, arg(metavar="N", help="Total number of training steps, also with --resume.")] = 20_000
     seed: Annotated[int | None, arg(metavar="N", help="Random seed; 0 if not given.")] = None
+    preset: Preset = None
     settings: Settings = ()
     episodes: Annotated[int, arg(metavar="N", help="Episodes of the final evaluation of the greedy policy.")] = 20
     save: Annotated[
@@ -48,7 +49,7 @@ class TrainOptions:
         ),
     ] = None
     resume: Annotated[
-        Path | None, arg(metavar="FILE", help="Continue from a file of --save, exactly as without interruption.")
+        Path | None, arg(metavar="FILE", help="Continue from a file of --save, with its settings and its budget.")
     ] = None
     log: Annotated[
         Path | None,
@@ -117,6 +118,7 @@ def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions,
         seed=options.seed,
         callbacks=[statistics, *_loggers(options), file],
         resume=options.resume,
+        preset=options.preset,
         quiet=True,
         **_settings(options),
     )
@@ -195,6 +197,10 @@ def _settings(options: TrainOptions) -> dict[str, Any]:
         if options.settings:
             raise InvalidSetting(
                 f"--resume continues with the settings of its file; leave --set {options.settings[0]} out."
+            )
+        if options.preset is not None:
+            raise InvalidSetting(
+                f"--resume continues with the preset of its file; leave --preset {options.preset} out."
             )
         return {}
     explorer = options.explorer or DEFAULT_EXPLORER

@@ -49,6 +49,7 @@ def print_summary(agent: Agent, statistics: TrainingStatistics, options: TrainOp
     returns = evaluate(agent, eval_env, episodes=options.episodes)
     spread = f", from {returns.min():.6g} to {returns.max():.6g}" if np.ptp(returns) else ""
     print(f"trained    {env.name} with {agent.explorer}, {agent.steps:,} steps, {statistics.episodes:,} episodes")
+    print(f"preset     {agent.preset}")
     known = "encountered (with terminal states)" if env.fixed_n_states is None else "in the observation space"
     print(f"states     {agent.discovered:,} acted in, {env.n_states:,} {known}")
     print(f"rewards    {low:g} to {high:g} per step; {_first_events(statistics, resumed=options.resume is not None)}")

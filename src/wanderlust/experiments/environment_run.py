@@ -50,13 +50,18 @@ def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: in
     every = check_integer("evaluate_every", overrides.get("evaluate_every", default_every), low=1)
     limit = check_integer("horizon", overrides.get("horizon", MAX_EVALUATION_STEPS), low=1, high=MAX_STEPS)
     env = tabular_by_name(run.world, run.world_options, run.encoder_options)
+    if run.measure == "values":
+        from wanderlust.experiments.adaptive_model_run import train_in_model
+
+        changes = {"evaluate_every": min(every, length)} | overrides
+        return train_in_model(run, env, should_stop, steps=length, changes=changes)
     eval_env = evaluation_env(env, limit)
     recorder = EpisodeRecorder(should_stop, last_step=steps)
     # At least one evaluation: without any, the run has no return to report.
     evaluations = EvaluateEvery(min(every, length), episodes=run.episodes, env=eval_env)
     try:
-        callbacks = [evaluations, recorder]
-        agent = learn(env, run.explorer, steps=length, seed=run.seed, callbacks=callbacks, quiet=True, **overrides)
+        overrides |= {"steps": length, "seed": run.seed, "preset": run.preset}
+        agent = learn(env, run.explorer, callbacks=[evaluations, recorder], quiet=True, **overrides)
     finally:
         env.close()
         eval_env.close()

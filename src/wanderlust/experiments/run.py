@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust.agents.presets import PRESETS
+from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, PRESETS, WORLD_PRESETS
 from wanderlust.core.errors import InvalidSetting, check_choice, check_integer, check_options
 from wanderlust.experiments.code_version import source_hash
 from wanderlust.experiments.plain_options import Options, plain_options
@@ -31,7 +31,7 @@ ALGORITHM_VERSION = 2
 """Increase this when the result of any run changes, or when the format of stored files changes. Results stored with
 another version are ignored, and their runs are executed again when requested."""
 
-ADAPTIVE_VERSION = 4
+ADAPTIVE_VERSION = 5
 """The same for runs with `kind="environment"`, whose defaults come from `wanderlust.training.adaptive`."""
 
 UNTIL = ("budget", "positive-return")
@@ -58,8 +58,9 @@ class Run:
     explorer: str
     """A registered name, or `module:Class`."""
     seed: int = 0
-    preset: str = "as_written"
-    """'as_written', the paper's text, or 'as_published_code', the released code that produced its numbers."""
+    preset: str = ""
+    """'as_written', the paper's text; 'as_published_code', the released code that produced its numbers; or 'adaptive',
+    in environments only. If empty, 'as_written' in built-in worlds and 'adaptive' in other environments."""
     world_options: Options = field(default_factory=dict)
     explorer_options: Options = field(default_factory=dict)
     settings: Options = field(default_factory=dict)
@@ -67,7 +68,8 @@ class Run:
     until: str = "budget"
     """When the run ends: 'budget', or 'positive-return': after the first evaluation with a return above zero."""
     measure: str = "returns"
-    """'returns', or 'values': in a stochastic world, also compute V^π of the greedy policy after every step."""
+    """'returns', or 'values': in a stochastic world, also compute V^π of the greedy policy after every step; in an
+    environment with a model, train in the model, in one compiled loop, and evaluate the greedy policy exactly."""
     kind: str = "world"
     """What `world` names: a built-in 'world', a Gymnasium or user-defined 'environment', or such an environment whose
     'model', its transition table, is used instead of its steps."""
@@ -90,10 +92,10 @@ class Run:
                 "give the map's text as the world's option `map`."
             )
         check_integer("seed", self.seed, low=0)
-        check_choice("preset", self.preset, PRESETS)
+        check_choice("kind", self.kind, KINDS)
+        object.__setattr__(self, "preset", self._checked_preset())
         check_choice("until", self.until, UNTIL)
         check_choice("measure", self.measure, MEASURES)
-        check_choice("kind", self.kind, KINDS)
         check_integer("episodes", self.episodes, low=1, high=MAX_EPISODES)
         for name in ("world_options", "explorer_options", "settings", "encoder_options"):
             object.__setattr__(self, name, plain_options(name, getattr(self, name)))
@@ -110,6 +112,14 @@ class Run:
 
         run = cls(world=world, kind="model", model="not computed yet", **others)
         return replace(run, model=hash_of_model(run))
+    def _checked_preset(self) -> str:
+        presets = WORLD_PRESETS if self.kind == "world" else PRESETS
+        if not isinstance(self.preset, str) or self.preset:
+            return check_choice("preset", self.preset, presets)
+        from wanderlust.envs.registration import WORLDS
+
+        is_built_in = self.kind == "world" or self.world in WORLDS or self.world.startswith("wanderlust/")
+        return AS_WRITTEN if is_built_in else ADAPTIVE
 
     def __hash__(self) -> int:
         return hash(self.json)
@@ -122,11 +132,10 @@ class Run:
         """The fields that differ from their default, as plain values."""
         changed: dict[str, Any] = {}
         for each in fields(self):
-            value = getattr(self, each.name)
-            default = each.default
+            value, default = getattr(self, each.name), each.default
             if isinstance(value, Mapping):
                 value, default = dict(value), {}
-            if value != default:
+            if value != (AS_WRITTEN if each.name == "preset" and self.kind == "world" else default):
                 changed[each.name] = value
         return changed
 
@@ -249,7 +258,7 @@ class Run:
         """Reject fields that a run of this kind would ignore."""
         unused = {
             "world": ("encoder_options", "episodes", "env_version", "model"),
-            "environment": ("preset", "until", "measure", "model"),
+            "environment": ("until", "model"),
             "model": ("encoder_options", "episodes", "env_version", "until", "measure"),
         }
         if self.kind == "model" and not self.model:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
-from wanderlust.core.errors import InvalidExplorer, UnknownName, check_options, shown, unknown_name
+from wanderlust.core.errors import InvalidExplorer, UnknownName, check_number, check_options, shown, unknown_name
 from wanderlust.explorers.protocol import Option, Problem, class_options, complete
 
 C = TypeVar("C", bound=type)
+
+ADJUSTABLE_FIELDS = ("kappa", "scale", "initial")
+"""The weights of exploration and the initial W, by the names of the explorers' fields."""
 
 _EXPLORERS: dict[str, type] = {}
 _PACKAGE_MODULES = ("visitation", "ensembles", "counts", "dithering")
@@ -92,8 +95,13 @@ def explorer_options(which: str | type) -> tuple[Option, ...]:
     return class_options(explorer_class(which))
 
 
-def configured(which: str | type, problem: Problem, options: dict[str, Any]) -> Any:
-    """Return an explorer configured for a problem; an unknown option raises an error with the known ones."""
+def configured(
+    which: str | type, problem: Problem, options: dict[str, Any], fields: Mapping[str, float] | None = None
+) -> Any:
+    """Return an explorer configured for a problem; an unknown option raises an error with the known ones.
+
+    `fields` replace some fields of `ADJUSTABLE_FIELDS`; the others stay as the options give them.
+    """
     cls = explorer_class(which)
     check_options(f"explorer {explorer_name(cls)!r}", options, [o.name for o in class_options(cls)])
     try:
@@ -107,4 +115,12 @@ def configured(which: str | type, problem: Problem, options: dict[str, Any]) -> 
             raise InvalidExplorer(
                 f"{cls.__name__}.{field} must be a number, as compiled code needs it, got {shown(value)}."
             )
-    return explorer
+    if not fields:
+        return explorer
+    check_options(f"the fields of explorer {explorer_name(cls)!r}", fields, adjustable_fields(cls))
+    return explorer._replace(**{name: check_number(name, value, low=0) for name, value in fields.items()})  # type: ignore[attr-defined]
+
+
+def adjustable_fields(cls: type) -> list[str]:
+    """Return the names of a class's fields that may be replaced after it is configured."""
+    return [name for name in ADJUSTABLE_FIELDS if name in cls._fields]  # type: ignore[attr-defined]

@@ -45,7 +45,7 @@ def save(loop: TrainingLoop, path: Path) -> None:
         "episode_steps": loop.episode_steps,
         "recent_returns": list(loop.recent_returns),
         "estimates_reward_range": loop.estimates_reward_range,
-        "adapted_options": list(loop.adapted_options),
+        "adapted": None if loop.adapted is None else list(loop.adapted),
         "task_estimate": list(loop.task_estimate),
         "time_penalty": None if loop.time_penalty is None else list(loop.time_penalty),
         "idle_actions": None if loop.idle_actions is None else loop.idle_actions.counts.tolist(),
@@ -102,8 +102,8 @@ def _share_encoding(env: Tabular, agent: Agent, path: Path) -> None:
 
 
 def _restored(env: Tabular, agent: Agent, saved: SavedLoop, steps: int) -> TrainingLoop:
-    estimates, options = saved.estimates_reward_range, saved.adapted_options
-    loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=estimates, adapted_options=options)
+    estimates = saved.estimates_reward_range
+    loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=estimates, adapted=saved.adapted)
     loop.task_estimate, loop.time_penalty = saved.task_estimate, saved.time_penalty
     if saved.idle_actions is not None:
         loop.idle_actions = IdleActions(agent.n_actions)

@@ -14,7 +14,7 @@ from wanderlust.agents.agent import Agent
 from wanderlust.agents.history import Curves
 from wanderlust.core.errors import EnvironmentFailed, InvalidObservation, WanderlustError, check_flag
 from wanderlust.envs.tabular import Tabular
-from wanderlust.training.adaptive import TaskEstimate, adapted_values, estimate_task, next_stage
+from wanderlust.training.adaptive import TaskEstimate, adapt, estimate_task, next_stage
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.time_penalty import TimePenalty
 
@@ -31,7 +31,7 @@ class TrainingLoop:
     """What callbacks receive: the agent, the environment, the latest transition and episode statistics."""
 
     def __init__(
-        self, env: Tabular, agent: Agent, *, steps: int, estimates_reward_range: bool, adapted_options: Sequence[str]
+        self, env: Tabular, agent: Agent, *, steps: int, estimates_reward_range: bool, adapted: Sequence[str] | None
     ) -> None:
         self.env = env
         self.agent = agent
@@ -39,8 +39,8 @@ class TrainingLoop:
         """The step at which training ends."""
         self.estimates_reward_range = estimates_reward_range
         """Whether the reward range is estimated from the observed rewards."""
-        self.adapted_options = tuple(adapted_options)
-        """The names of the explorer's options that follow `task_estimate`."""
+        self.adapted = None if adapted is None else tuple(adapted)
+        """The explorer's fields that follow `task_estimate`; None unless the preset is `adaptive`."""
         self.task_estimate = TaskEstimate(agent.reward_range, is_stochastic=False, stage=0)
         self._next_estimate = 0
         """The step at which the estimate may change although nothing new was observed."""
@@ -109,7 +109,7 @@ class TrainingLoop:
         learning_reward = self._without_time_penalty(reward) if terminated and reward > 0.0 else reward
         self._adapt(learning_reward)
         agent.observe(state, action, learning_reward, next_state, terminated, truncated)
-        if self.idle_actions is not None and not self.task_estimate.is_stochastic:
+        if self.idle_actions is not None and not agent.is_stochastic:
             self.idle_actions.update(agent, state, action, None if terminated else next_state, reward)
         self.state, self.action, self.reward, self.next_state = state, action, reward, next_state
         self.terminated, self.truncated, self.info = terminated, truncated, info
@@ -154,12 +154,11 @@ class TrainingLoop:
             low, high = (low, high) if self.step > 0 else (reward, reward)
             reward_range = (min(low, reward), max(high, reward))
         task = TaskEstimate(reward_range, is_stochastic=False, stage=0)
-        if self.adapted_options:
+        if self.adapted:
             task = estimate_task(agent, reward_range)
         if task != self.task_estimate:
             self.task_estimate = task
-            binned = self.env.is_binned
-            agent.adapt(reward_range, **adapted_values(agent, task, self.adapted_options, binned=binned))
+            adapt(agent, task, self.adapted or (), binned=self.env.is_binned)
 
     def _without_time_penalty(self, reward: float) -> float:
         """Return the reward that the agent learns from at the end of an episode."""
@@ -173,7 +172,7 @@ class TrainingLoop:
         return corrected
 
     def save(self, path: str | Path) -> None:
-        """Write a checkpoint; `learn(env, resume=path)` continues exactly as if training had not been interrupted."""
+        """Write a checkpoint; `learn(env, resume=path)` continues as if training had not been interrupted."""
         from wanderlust.training import checkpoints
 
         if not self.between_steps:
