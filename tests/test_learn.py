@@ -281,6 +281,19 @@ def test_settings_of_the_checkpoint_cannot_be_changed(given, tmp_path):
         wl.learn(Corridor(), resume=tmp_path / "a.npz", steps=40, **given)
 
 
+def test_history_is_bounded_and_continues_after_a_resume(tmp_path):
+    straight = wl.learn(Corridor(slip=0.2), "ucb1", steps=3000, quiet=True).history
+    wl.learn(Corridor(slip=0.2), "ucb1", steps=1234, budget=3000, save=tmp_path / "a.npz", quiet=True)
+    resumed = wl.learn(Corridor(slip=0.2), resume=tmp_path / "a.npz", steps=3000, quiet=True)
+    resumed.save(tmp_path / "b.npz")
+    for history in (resumed.history, wl.Agent.load(tmp_path / "b.npz").history):
+        for name in ("steps", "returns", "discovered", "visits", "first_visit"):
+            np.testing.assert_array_equal(getattr(history, name), getattr(straight, name), err_msg=name)
+    assert 250 <= len(straight.steps) < 500
+    assert straight.steps[-1] == 3000
+    assert straight.returns_of == "training episodes"
+
+
 # --- Errors --------------------------------------------------------------------------------------------
 
 
