@@ -104,13 +104,13 @@ class Run:
             raise InvalidSetting(f"a run must be described by valid Unicode, got {self.json!r} ({error}).") from None
 
     def _checked_preset(self) -> str:
-        presets = WORLD_PRESETS if self.kind == "world" else PRESETS
         if not isinstance(self.preset, str) or self.preset:
-            return check_choice("preset", self.preset, presets)
-        from wanderlust.envs.registration import WORLDS
+            return check_choice("preset", self.preset, WORLD_PRESETS if self.kind == "world" else PRESETS)
+        if self.kind == "world":
+            return AS_WRITTEN
+        from wanderlust.envs.registration import is_built_in
 
-        is_built_in = self.kind == "world" or self.world in WORLDS or self.world.startswith("wanderlust/")
-        return AS_WRITTEN if is_built_in else ADAPTIVE
+        return AS_WRITTEN if is_built_in(self.world) else ADAPTIVE
 
     def __hash__(self) -> int:
         return hash(self.json)
@@ -248,10 +248,7 @@ class Run:
 
     def _check_fields_of_kind(self) -> None:
         """Reject fields that a run of this kind would ignore."""
-        unused = {
-            "world": ("encoder_options", "episodes", "env_version"),
-            "environment": ("until",),
-        }
+        unused = {"world": ("encoder_options", "episodes", "env_version"), "environment": ("until",)}
         for name in unused[self.kind]:
             if name in self.description:
                 raise InvalidSetting(f"{name} cannot be set with kind={self.kind!r}, got {getattr(self, name)!r}.")

@@ -13,7 +13,7 @@ import numpy as np
 from wanderlust.agents.agent import Agent
 from wanderlust.core.errors import EnvironmentFailed, InvalidObservation, WanderlustError, check_flag
 from wanderlust.envs.tabular import Tabular
-from wanderlust.training.adaptive import TaskEstimate, adapt, estimate_task
+from wanderlust.training.adaptive import Discovery, TaskEstimate, adapt, estimate_task
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.time_penalty import TimePenalty
 
@@ -39,6 +39,8 @@ class TrainingLoop:
         self.adapted = None if adapted is None else tuple(adapted)
         """The explorer's fields that follow `task_estimate`; None unless the preset is `adaptive`."""
         self.task_estimate = TaskEstimate(agent.reward_range, is_stochastic=False, stage=0)
+        self.discovery = Discovery()
+        """What was discovered so far; counted if `adapted` is not empty."""
         self.time_penalty: TimePenalty | None = None
         """The estimated time penalty of terminal rewards; None if it is not estimated."""
         self.idle_actions: IdleActions | None = None
@@ -129,7 +131,8 @@ class TrainingLoop:
             reward_range = (min(low, reward), max(high, reward))
         task = TaskEstimate(reward_range, is_stochastic=False, stage=0)
         if self.adapted:
-            task = estimate_task(agent, reward_range)
+            self.discovery = self.discovery.updated(agent)
+            task = estimate_task(agent, reward_range, self.discovery)
         if task != self.task_estimate:
             self.task_estimate = task
             adapt(agent, task, self.adapted or (), binned=self.env.is_binned)
