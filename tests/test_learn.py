@@ -448,7 +448,7 @@ def test_environment_error_has_its_cause():
         ({"resume": "."}, r"^\.: "),
         ({"quiet": "yes"}, "quiet must be"),
         ({"preset": "adaptiv"}, "Did you mean 'adaptive'"),
-        ({"preset": 2}, "preset must be"),
+        ({"preset": 2}, "unknown value of preset"),
         ({"remove_time_penalty": 2}, "remove_time_penalty must be"),
         ({"defer_idle_actions": True, "explorer": "ucb1"}, "'ucb1' has none; use 'vv-ucb'"),
         ({"reward_range": (0, 1e101)}, "a reward of reward_range must be in"),

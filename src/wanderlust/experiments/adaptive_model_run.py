@@ -23,7 +23,15 @@ from wanderlust.envs.tabular import Tabular
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run, RunCancelled
 from wanderlust.learning.tables import by_state
-from wanderlust.training.adaptive import N_STAGES, TaskEstimate, adapt, adapted_fields, estimate_task, settings_for
+from wanderlust.training.adaptive import (
+    Discovery,
+    TaskEstimate,
+    adapt,
+    adapted_fields,
+    counting_interval,
+    estimate_task,
+    settings_for,
+)
 
 
 class ModelTraining:
@@ -45,6 +53,7 @@ class ModelTraining:
         )
         extra = self.agent.configured_explorer.extra_tables()
         self._adapted = adapted_fields(explorer, extra, changes) if preset == ADAPTIVE else ()
+        self._discovery = Discovery()
         self._task = TaskEstimate(self.mdp.reward_range, is_stochastic=False, stage=0)
         adapt(self.agent, self._task, self._adapted, binned=False)
         self.run_state = new_run(self.mdp, settings, keep_trajectory=False, undiscounted_returns=False)
@@ -52,15 +61,15 @@ class ModelTraining:
 
     def advance(self) -> bool:
         """Train to the next stage of the schedules; return whether there is another one."""
-        agent, budget = self.agent, self.agent.settings.budget
-        end = agent.settings.run_length
-        until = min(agent.steps + max(budget // (2 * N_STAGES), 1), end)
+        agent, end = self.agent, self.agent.settings.run_length
+        until = min(agent.steps + counting_interval(agent), end)
         while status := run_until(agent._hooks.pointer, agent._learner, agent._spec, self._run, until):
             if status != NO_ROOM:
                 action = self.run_state.position.invalid_action
                 raise InvalidExplorer(f"explorer {agent.explorer!r} chose action {action} at step {agent.steps}.")
             agent._enlarge()
-        task = estimate_task(agent, self.mdp.reward_range) if self._adapted else self._task
+        self._discovery = self._discovery.updated(agent)
+        task = estimate_task(agent, self.mdp.reward_range, self._discovery) if self._adapted else self._task
         if task != self._task:
             self._task = task
             adapt(agent, task, self._adapted, binned=False)

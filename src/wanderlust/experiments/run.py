@@ -112,14 +112,15 @@ class Run:
 
         run = cls(world=world, kind="model", model="not computed yet", **others)
         return replace(run, model=hash_of_model(run))
-    def _checked_preset(self) -> str:
-        presets = WORLD_PRESETS if self.kind == "world" else PRESETS
-        if not isinstance(self.preset, str) or self.preset:
-            return check_choice("preset", self.preset, presets)
-        from wanderlust.envs.registration import WORLDS
 
-        is_built_in = self.kind == "world" or self.world in WORLDS or self.world.startswith("wanderlust/")
-        return AS_WRITTEN if is_built_in else ADAPTIVE
+    def _checked_preset(self) -> str:
+        if not isinstance(self.preset, str) or self.preset:
+            return check_choice("preset", self.preset, WORLD_PRESETS if self.kind == "world" else PRESETS)
+        if self.kind == "world":
+            return AS_WRITTEN
+        from wanderlust.envs.registration import is_built_in
+
+        return AS_WRITTEN if is_built_in(self.world) else ADAPTIVE
 
     def __hash__(self) -> int:
         return hash(self.json)

@@ -6,7 +6,8 @@ It starts as the preset `as_written`. Then:
 * In a stochastic environment exploration decreases in the second half of the budget: its weight (κ of ucb1, vv-ucb and
   vv-count, the scale of the bonus) and its reach (γ_w of vv-ucb and vv-count). The paper's weight is the range of
   values of rewards that are received at every step; where rewards are rare, it outweighs Q for longer than any
-  practical budget. Until half of the budget is used, and in deterministic environments, nothing changes.
+  practical budget. Until half of the budget is used, while there is still something to discover (see `Discovery`), and
+  in deterministic environments, nothing changes.
 * With binned observations the initial W makes an untried action precede the tried ones of its own state, as in ucb1 and
   vv-count. With the paper's bound it would justify any path to it, but paths through bins cannot be repeated.
 * A time penalty of terminal rewards is removed; see `wanderlust.training.time_penalty`.
@@ -21,6 +22,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, PRESETS, resolve_settings
 from wanderlust.agents.settings import SETTING_NAMES, Settings
@@ -32,6 +35,10 @@ from wanderlust.worlds import World
 
 START = 0.5
 """The fraction of the budget after which exploration decreases in stochastic environments."""
+QUIET_RATIO = 2.0
+"""Exploration decreases only after this multiple of the steps in which the last new pair was tried."""
+MIN_VISITS = 40
+"""The mean number of visits of a tried pair before exploration decreases: with fewer, values are unreliable."""
 LAST_WEIGHT = 1e-5
 """The weight of exploration at the end of the budget, as a fraction of the first. It decreases exponentially, so at the
 end the actions are almost greedy."""
@@ -88,26 +95,50 @@ class TaskEstimate(NamedTuple):
     """How much exploration has decreased, from 0 to `N_STAGES`."""
 
 
-def estimate_task(agent: Agent, reward_range: tuple[float, float]) -> TaskEstimate:
+class Discovery(NamedTuple):
+    """What the agent has discovered; it is counted every `counting_interval` steps until the end of the budget."""
+
+    pairs: int = 0
+    """The number of state-action pairs that were tried."""
+    last_step: int = 0
+    """The step at which this number last increased."""
+
+    def updated(self, agent: Agent) -> Discovery:
+        """Return the discovery at the present step."""
+        if agent.steps > agent.settings.budget or agent.steps % counting_interval(agent):
+            return self
+        pairs = int(np.count_nonzero(agent.learner.visits))
+        return Discovery(pairs, agent.steps) if pairs > self.pairs else self
+
+    def first_step(self, budget: int) -> int:
+        """Return the step after which exploration decreases."""
+        return math.ceil(max(START * budget, QUIET_RATIO * self.last_step, MIN_VISITS * self.pairs))
+
+
+def counting_interval(agent: Agent) -> int:
+    """Return the number of steps between two counts of the tried pairs."""
+    return max(agent.settings.budget // (2 * N_STAGES), 1)
+
+
+def estimate_task(agent: Agent, reward_range: tuple[float, float], discovery: Discovery) -> TaskEstimate:
     """Return the estimate from the agent's transitions so far."""
     low, high = reward_range
-    is_stochastic, budget = agent.is_stochastic, agent.settings.budget
-    first = math.ceil(START * budget)
-    stage = 0
-    if is_stochastic and high > low and agent.steps > first:
-        stage = min(N_STAGES * (agent.steps - first) // max(budget - first, 1), N_STAGES)
+    is_stochastic, budget, stage = agent.is_stochastic, agent.settings.budget, 0
+    first = discovery.first_step(budget)
+    if is_stochastic and high > low and first < min(agent.steps, budget):
+        stage = min(N_STAGES * (agent.steps - first) // (budget - first), N_STAGES)
     return TaskEstimate(reward_range, is_stochastic, stage)
 
 
-def next_stage(agent: Agent) -> int:
-    """Return the step at which the next stage of the schedules begins."""
-    budget = agent.settings.budget
-    first = math.ceil(START * budget)
-    if agent.steps <= first:
-        return first + 1
-    length = max(budget - first, 1)
-    stage = N_STAGES * (agent.steps - first) // length + 1
-    return first - (-stage * length // N_STAGES)
+def next_estimate(agent: Agent, discovery: Discovery) -> int:
+    """Return the step at which the estimate may change next although no new kind of transition is observed."""
+    steps, budget, interval = agent.steps, agent.settings.budget, counting_interval(agent)
+    next_count = (steps // interval + 1) * interval
+    first = discovery.first_step(budget)
+    if first >= budget:
+        return next_count
+    stage = N_STAGES * max(steps - first, 0) // (budget - first) + 1
+    return min(next_count, first - (-stage * (budget - first) // N_STAGES))
 
 
 def adapt(agent: Agent, task: TaskEstimate, adapted: Collection[str], *, binned: bool) -> None:

@@ -47,6 +47,7 @@ def save(loop: TrainingLoop, path: Path) -> None:
         "estimates_reward_range": loop.estimates_reward_range,
         "adapted": None if loop.adapted is None else list(loop.adapted),
         "task_estimate": list(loop.task_estimate),
+        "discovery": list(loop.discovery),
         "time_penalty": None if loop.time_penalty is None else list(loop.time_penalty),
         "idle_actions": None if loop.idle_actions is None else loop.idle_actions.counts.tolist(),
         "metrics": loop.metrics,
@@ -104,7 +105,8 @@ def _share_encoding(env: Tabular, agent: Agent, path: Path) -> None:
 def _restored(env: Tabular, agent: Agent, saved: SavedLoop, steps: int) -> TrainingLoop:
     estimates = saved.estimates_reward_range
     loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=estimates, adapted=saved.adapted)
-    loop.task_estimate, loop.time_penalty = saved.task_estimate, saved.time_penalty
+    loop.task_estimate, loop.discovery = saved.task_estimate, saved.discovery
+    loop.time_penalty = saved.time_penalty
     if saved.idle_actions is not None:
         loop.idle_actions = IdleActions(agent.n_actions)
         loop.idle_actions.counts[:] = saved.idle_actions

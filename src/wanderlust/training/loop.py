@@ -14,7 +14,7 @@ from wanderlust.agents.agent import Agent
 from wanderlust.agents.history import Curves
 from wanderlust.core.errors import EnvironmentFailed, InvalidObservation, WanderlustError, check_flag
 from wanderlust.envs.tabular import Tabular
-from wanderlust.training.adaptive import TaskEstimate, adapt, estimate_task, next_stage
+from wanderlust.training.adaptive import Discovery, TaskEstimate, adapt, estimate_task, next_estimate
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.time_penalty import TimePenalty
 
@@ -44,6 +44,8 @@ class TrainingLoop:
         self.task_estimate = TaskEstimate(agent.reward_range, is_stochastic=False, stage=0)
         self._next_estimate = 0
         """The step at which the estimate may change although nothing new was observed."""
+        self.discovery = Discovery()
+        """What was discovered so far; counted if `adapted` is not empty."""
         self.time_penalty: TimePenalty | None = None
         """The estimated time penalty of terminal rewards; None if it is not estimated."""
         self.idle_actions: IdleActions | None = None
@@ -149,13 +151,14 @@ class TrainingLoop:
         known = self.task_estimate
         if low <= reward <= high and agent.is_stochastic == known.is_stochastic and agent.steps < self._next_estimate:
             return
-        self._next_estimate = next_stage(agent)
         if self.estimates_reward_range:
             low, high = (low, high) if self.step > 0 else (reward, reward)
             reward_range = (min(low, reward), max(high, reward))
         task = TaskEstimate(reward_range, is_stochastic=False, stage=0)
         if self.adapted:
-            task = estimate_task(agent, reward_range)
+            self.discovery = self.discovery.updated(agent)
+            task = estimate_task(agent, reward_range, self.discovery)
+        self._next_estimate = next_estimate(agent, self.discovery)
         if task != self.task_estimate:
             self.task_estimate = task
             adapt(agent, task, self.adapted or (), binned=self.env.is_binned)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wanderlust.agents.agent import Agent
 from wanderlust.learning.spec import NO_SIGNAL, Ints
-from wanderlust.training.adaptive import N_STAGES, TaskEstimate, adapted_fields
+from wanderlust.training.adaptive import N_STAGES, Discovery, TaskEstimate, adapted_fields
 from wanderlust.training.time_penalty import MIN_SAMPLES, TimePenalty
 
 # Bit generators of NumPy that use a number of their state as an index without checking it, and its valid values.
@@ -36,6 +36,7 @@ class SavedLoop(NamedTuple):
     estimates_reward_range: bool
     adapted: list[str] | None
     task_estimate: TaskEstimate
+    discovery: Discovery
     time_penalty: TimePenalty | None
     idle_actions: Ints | None
     metrics: dict[str, float]
@@ -62,6 +63,7 @@ def read_loop(saved: Mapping[str, Any], agent: Agent) -> SavedLoop:
             f"null, or a list of names from {names}",
         ),
         "task_estimate": (_is_task, f"[[lowest, highest reward], true or false, stage from 0 to {N_STAGES}]"),
+        "discovery": (lambda value: _is_list_of(value, _is_whole, 2), "[tried pairs, step of the last new one]"),
         "time_penalty": (_is_penalty, f"null, or up to {MIN_SAMPLES} [step, reward] and the decrease per step"),
         "idle_actions": (lambda value: _is_idle(value, agent), "null, or visits and idle visits of each action"),
         "metrics": (_is_metrics, "an object whose `evaluation` is a number"),
@@ -114,6 +116,7 @@ def _time_penalty(value: Any) -> TimePenalty | None:
 
 _CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
     "task_estimate": lambda value: TaskEstimate(tuple(value[0]), value[1], value[2]),
+    "discovery": lambda value: Discovery(*value),
     "time_penalty": _time_penalty,
     "idle_actions": lambda value: None if value is None else np.array(value, np.int64),
 }
