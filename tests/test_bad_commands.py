@@ -15,8 +15,9 @@ import wanderlust as wl
 from wanderlust.cli import main as cli
 from wanderlust.cli import watch
 from wanderlust.cli.environment_options import EnvironmentOptions
-from wanderlust.cli.output_files import check_writable, write_text
+from wanderlust.cli.output_files import write_text
 from wanderlust.core.errors import BadFile
+from wanderlust.core.output_files import check_writable
 
 
 @pytest.fixture

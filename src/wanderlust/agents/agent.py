@@ -12,14 +12,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import Env
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import by_pointer, entry
-from wanderlust.agents import file
+from wanderlust.agents import file, presentation
 from wanderlust.agents.explanation import Explanation, explain
 from wanderlust.agents.presets import resolve
 from wanderlust.agents.settings import MAX_ACTIONS, MAX_VALUE, Settings, make_spec, sufficient_memory
@@ -50,6 +50,10 @@ from wanderlust.learning.spec import TARGET, Floats, Ints, TableSpec
 from wanderlust.learning.state import NONE, TERMINAL, LearnerState
 from wanderlust.learning.tables import by_state, tables_by_state
 from wanderlust.worlds import World, as_world, check_world
+from wanderlust.worlds.base import Layout
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 StateIndex = NDArray[np.int32]
 
@@ -154,6 +158,10 @@ class Agent:
         """The name and the options of that environment, which are saved with the agent."""
         self.encoding: Encoding | None = None
         """How observations and actions of that environment are encoded; None if states and actions are integers."""
+        self.layout: Layout | None = None
+        """The map of that environment or world, for `plot`; None if there is none."""
+        self.action_names: tuple[str, ...] | None = None
+        """The names of the actions, if they are known."""
         problem = self.settings.problem(self.n_actions, reward_range)
         self.reward_range = problem.reward_range
         self._configured = configured(explorer, problem, self.options)
@@ -174,7 +182,7 @@ class Agent:
         """Return an agent with the paper's settings for a world, but for the changes given."""
         world = as_world(world)
         settings, options = resolve(world, explorer, preset, changes)
-        return cls(
+        agent = cls(
             explorer,
             n_actions=world.n_actions,
             n_states=world.n_states,
@@ -183,6 +191,8 @@ class Agent:
             settings=settings,
             **options,
         )
+        agent.layout, agent.action_names = world.layout, world.action_names
+        return agent
 
     @property
     def learner(self) -> LearnerState:
@@ -337,7 +347,25 @@ class Agent:
     def explain(self, state: int) -> Explanation:
         """Return the explorer's choice in a state and its reasons; the agent is not changed."""
         known = self._checked_state(state, "state")
-        return explain(self._hooks, int(self._state_index[known]), known, self.learner, self.spec)
+        index = int(self._state_index[known])
+        return explain(self._hooks, index, known, self.learner, self.spec, self.action_names or ())
+
+    def plot(self, what: str = "W", *, world: World | str | None = None) -> Figure:
+        """Return a matplotlib figure of "W", "Q", "behaviour" (its Q-table) or "visits" on the map of the world.
+
+        Each cell has a triangle for each of the actions left, right, up and down; arrows show the best actions.
+        `world` gives the map of an agent that has none, such as one that was trained in a user-defined loop.
+        """
+        return presentation.plot_agent(self, what, world)
+
+    def __str__(self) -> str:
+        return presentation.agent_text(self)
+
+    def __repr__(self) -> str:
+        return f"<{str(self).splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        return presentation.agent_html(self)
 
     def evaluate(self, world: World) -> float:
         """Return the greedy policy's discounted return in a deterministic world, ties broken at random."""

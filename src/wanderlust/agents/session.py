@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import by_pointer
+from wanderlust.agents import presentation
 from wanderlust.agents.fused import INVALID_ACTION, NO_ROOM, RunState, new_run, run_until
 from wanderlust.agents.presets import resolve
 from wanderlust.agents.settings import Settings, make_spec, sufficient_memory
@@ -22,8 +23,11 @@ from wanderlust.learning.allocation import INITIALISED_STATES, InitialValues, en
 from wanderlust.learning.tables import by_state, tables_by_state
 from wanderlust.worlds import World, as_world
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Record:
     """The results of a run. Arrays are indexed by the states of the world."""
 
@@ -54,6 +58,23 @@ class Record:
     states: NDArray[np.int32]
     actions: NDArray[np.signedinteger[Any]]
     """The state and the action of every step, with `keep_trajectory=True`."""
+
+    def plot(self) -> Figure:
+        """Return a matplotlib figure of the curves: the return of the greedy policy, and the states discovered."""
+        return presentation.plot_record(self)
+
+    def to_pandas(self) -> Any:
+        """Return the curves as a pandas DataFrame with the columns step, return and discovered."""
+        return presentation.record_frame(self)
+
+    def __str__(self) -> str:
+        return presentation.record_text(self)
+
+    def __repr__(self) -> str:
+        return f"<{str(self).splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        return presentation.record_html(self)
 
 
 class Session:

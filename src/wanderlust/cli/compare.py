@@ -103,7 +103,7 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
 
 
 def _check_plot(plot: Path) -> None:
-    from wanderlust.cli.output_files import check_writable
+    from wanderlust.core.output_files import check_writable
     from wanderlust.experiments.reports.figures.files import FORMATS
 
     if plot.suffix[1:].lower() not in FORMATS:

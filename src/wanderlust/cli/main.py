@@ -10,6 +10,8 @@ import errno
 import io
 import os
 import sys
+import warnings
+from typing import Any
 
 import tyro
 from tyro.extras import SubcommandApp
@@ -29,6 +31,7 @@ from wanderlust.cli.train import train
 from wanderlust.cli.watch import watch
 from wanderlust.cli.worlds import worlds
 from wanderlust.core.errors import WanderlustError
+from wanderlust.version import __version__
 
 app = SubcommandApp()
 for _command in (
@@ -46,6 +49,10 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # Not all terminals have all characters.
+    if sys.argv[1:2] == ["--version"]:
+        print(f"wanderlust {__version__}")
+        return
+    warnings.showwarning = _print_warning
     # User-defined module:name arguments are imported from the working directory, as with `python -m`.
     if not {"", os.getcwd()} & set(sys.path) and not {*sys.argv[1:2]} & {*_READING_COMMANDS}:
         sys.path.append(os.getcwd())
@@ -53,7 +60,7 @@ def main() -> None:
         try:
             app.cli(
                 prog="wanderlust",
-                description="Exploration for sparse-reward reinforcement learning.",
+                description="Exploration for sparse-reward reinforcement learning; --version prints the version.",
                 config=(tyro.conf.FlagCreatePairsOff,),
             )
         finally:
@@ -74,6 +81,12 @@ def main() -> None:
         _discard_output()
         print("wanderlust: the output cannot be written: no space left on the device.", file=sys.stderr)
         sys.exit(1)
+
+
+def _print_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print a warning as one sentence, without the line of code that raised it."""
+    kind = "" if issubclass(category, UserWarning) else f"{category.__name__}: "
+    print(f"wanderlust: warning: {kind}{message}", file=sys.stderr)
 
 
 def _discard_output() -> None:

@@ -122,8 +122,9 @@ def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions,
 
 def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None:
     """Check all files before the training, so that no training is lost."""
-    from wanderlust.cli.output_files import check_folder_writable, check_writable
+    from wanderlust.cli.output_files import check_folder_writable
     from wanderlust.cli.video import check_video
+    from wanderlust.core.output_files import check_writable
 
     check_integer("episodes", options.episodes, low=1)
     if options.checkpoint_every is not None:

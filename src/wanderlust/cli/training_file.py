@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from wanderlust.cli.environment_options import EnvironmentOptions
 from wanderlust.core.errors import WanderlustError
+from wanderlust.core.output_files import cannot_write
 from wanderlust.training.callbacks import Checkpoint
 from wanderlust.training.loop import TrainingLoop
-from wanderlust.training.paths import cannot_write
 
 if TYPE_CHECKING:
     from wanderlust.cli.train import TrainOptions

@@ -23,6 +23,7 @@ from wanderlust.core.errors import (
     check_integer,
     check_number,
 )
+from wanderlust.envs.grids import description_of
 from wanderlust.envs.saved import saved_environment
 from wanderlust.envs.tabular import Tabular, tabular
 from wanderlust.training import checkpoints
@@ -86,6 +87,7 @@ def learn(
         first_seed = None
     loop.agent.env, loop.agent.encoding = tabular_env, tabular_env.encoding
     loop.agent.environment = saved_environment(tabular_env)
+    loop.agent.layout, loop.agent.action_names = description_of(tabular_env)
     try:
         _run(loop, all_callbacks, first_seed)
     except BaseException as error:

@@ -16,9 +16,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from wanderlust.core.archives import atomic_write
 from wanderlust.core.errors import BadFile, MissingPackage, check_flag
+from wanderlust.core.output_files import cannot_write, check_writable
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.loop import TrainingLoop
-from wanderlust.training.paths import cannot_write, check_writable, checked_path
+from wanderlust.training.paths import checked_path
 
 LINES_WITHOUT_TERMINAL = 10
 COLUMNS = ("step", "episode", "return", "length", "states", "evaluation")
