@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from wanderlust.explorers.registry import register_explorer as register_explorer
     from wanderlust.training.callbacks import Callback as Callback
     from wanderlust.training.callbacks import Checkpoint as Checkpoint
-    from wanderlust.training.evaluation import EvaluateEvery as EvaluateEvery
-    from wanderlust.training.evaluation import StopWhenSolved as StopWhenSolved
     from wanderlust.training.evaluation import evaluate as evaluate
+    from wanderlust.training.evaluation_callbacks import EvaluateEvery as EvaluateEvery
+    from wanderlust.training.evaluation_callbacks import StopWhenSolved as StopWhenSolved
     from wanderlust.training.learn import learn as learn
     from wanderlust.training.logs import CsvLog as CsvLog
     from wanderlust.training.logs import ProgressBar as ProgressBar
@@ -57,7 +57,7 @@ _MODULES = {
     "Checkpoint": "training.callbacks",
     "CsvLog": "training.logs",
     "evaluate": "training.evaluation",
-    "EvaluateEvery": "training.evaluation",
+    "EvaluateEvery": "training.evaluation_callbacks",
     "Explorer": "agents.drop_in",
     "explorer_names": "explorers.registry",
     "explorer_options": "explorers.registry",
@@ -69,7 +69,7 @@ _MODULES = {
     "Replay": "agents.settings",
     "Session": "agents.session",
     "Settings": "agents.settings",
-    "StopWhenSolved": "training.evaluation",
+    "StopWhenSolved": "training.evaluation_callbacks",
     "Tabular": "envs.tabular",
     "tabular": "envs.tabular",
     "TensorBoard": "training.logs",

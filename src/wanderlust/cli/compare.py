@@ -32,6 +32,10 @@ class CompareOptions(RunsOptions):
     """The options of `compare`, except those of the environment."""
 
     episodes: Annotated[int, arg(metavar="N", help="Episodes per evaluation of the greedy policy.")] = 10
+    evaluate_every: Annotated[
+        int | None,
+        arg(metavar="N", help="Steps between two evaluations of the greedy policy; 1/25 of --steps if not given."),
+    ] = None
     solved_at: Annotated[
         float | None,
         arg(
@@ -81,7 +85,7 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
         _check_plot(options.plot)
     env = environment.make()
     threshold = solved_threshold(env, options.solved_at)
-    runs = plan_runs(environment, env, options, episodes=options.episodes)
+    runs = plan_runs(environment, env, options, episodes=options.episodes, evaluate_every=options.evaluate_every)
     env.close()
     folder = options.out or Path("results") / f"compare-{environment.file_name}"
     all_results, failures = execute_runs(runs, folder, options)

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 GREY = "#6e6e6e"
 LIGHT_GREY = "#b8b8b8"
 """The colour of walls, and of actions without a value."""
+UNVISITED = "#f1f1f1"
+"""The colour of cells without any value."""
 CELL_WIDTH = 0.72
 """In inches; labels are not readable in smaller cells."""
 MAX_PANELS = 12
 """The largest number of layers in one figure."""
-_MAX_LABELLED = 14
-"""Cells have labels if there are at most this many rows and columns."""
+_MIN_LABELLED, _MIN_ARROWS = 0.55, 0.3
+"""The width of a cell, in inches, from which it has labels, and arrows."""
 _MAX_SIZE = 10.0
 _TIE_TOLERANCE = 1e-9
 """Values whose difference is smaller than this share of the largest value are equal."""
@@ -88,7 +90,15 @@ def action_values_figure(
     for layer, axes in enumerate(grid):
         if layer < layout.n_layers:
             draw_action_values(
-                axes, values, layout, layer=layer, moves=moves, arrows=not counts, minimise=minimise, counts=counts
+                axes,
+                values,
+                layout,
+                layer=layer,
+                moves=moves,
+                arrows=not counts and cell >= _MIN_ARROWS,
+                minimise=minimise,
+                counts=counts,
+                labels=cell >= _MIN_LABELLED,
             )
             axes.set_title(layout.layer_names[layer], fontsize=8.5)
         else:
@@ -106,6 +116,7 @@ def draw_action_values(
     arrows: bool = True,
     minimise: bool = False,
     counts: bool = False,
+    labels: bool = True,
 ) -> None:
     """Draw the values [state, action] of the states of one layer."""
     from matplotlib import colormaps
@@ -117,11 +128,10 @@ def draw_action_values(
     high = high if high > low else low + 1.0
     norm = PowerNorm(_VISITS_POWER, low, high) if counts else Normalize(low, high)
     best = best_actions(-values if minimise else values) if arrows else np.zeros(values.shape, dtype=np.bool_)
-    is_labelled = max(layout.rows, layout.columns) <= _MAX_LABELLED
     triangles, colours = [], []
     for state in np.flatnonzero(layout.layer == layer):
         row, column = int(layout.row[state]), int(layout.column[state])
-        if layout.kind[layer, row, column] == CellKind.WALL:
+        if layout.kind[layer, row, column] == CellKind.WALL or np.isnan(values[state]).all():
             continue
         for action, move in enumerate(moves):
             if move is None:
@@ -133,13 +143,13 @@ def draw_action_values(
             triangles.append([(column, row), *edge])
             colours.append(colour)
             text_colour = "white" if _is_dark(colour) else "black"
-            if is_labelled and not np.isnan(value):
+            if labels and not np.isnan(value):
                 text = f"{value:,.0f}" if counts else format_value(value)
                 position = column + 0.42 * right, row + 0.42 * down
                 _draw_label(axes, text, *position, text_colour, horizontal=right == 0)
             if best[state, action]:
                 _draw_arrow(axes, row, column, down, right, text_colour)
-    line = 0.7 if is_labelled else 0.2
+    line = 0.7 if labels else 0.2
     axes.add_collection(PolyCollection(triangles, facecolors=colours, edgecolors="white", linewidths=line))
     _draw_cells(axes, layout, layer, line)
     axes.set(xlim=(-0.52, layout.columns - 0.48), ylim=(layout.rows - 0.48, -0.52), aspect="equal")
@@ -156,8 +166,9 @@ def _draw_cells(axes: Axes, layout: Layout, layer: int, line: float) -> None:
     cells = [(row, column) for row in range(layout.rows) for column in range(layout.columns)]
     squares = [[(column + x, row + y) for x, y in corners] for row, column in cells]
     is_wall = [layout.kind[layer, row, column] == CellKind.WALL for row, column in cells]
-    faces = [LIGHT_GREY if wall else "none" for wall in is_wall]
-    axes.add_collection(PolyCollection(squares, facecolors=faces, edgecolors=GREY, linewidths=line, zorder=3))
+    faces = [LIGHT_GREY if wall else UNVISITED for wall in is_wall]
+    axes.add_collection(PolyCollection(squares, facecolors=faces, zorder=0.5))
+    axes.add_collection(PolyCollection(squares, facecolors="none", edgecolors=GREY, linewidths=line, zorder=3))
     for row, column in cells:
         if symbol := cell_symbol(layout, layer, row, column):
             box = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": GREY, "linewidth": 0.6}
