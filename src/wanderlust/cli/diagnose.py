@@ -13,7 +13,7 @@ from tyro.conf import arg
 
 from wanderlust.cli.arguments import DEFAULT_EXPLORERS, Explorers, RunsOptions, Seeds
 from wanderlust.cli.environment_options import EnvironmentArgument, EnvironmentOptions
-from wanderlust.core.errors import WanderlustError
+from wanderlust.core.errors import WanderlustError, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,7 +67,7 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
     diagnosis = diagnose_results(results, steps=options.steps, horizon=horizon)
     suggestion = _suggestion(diagnosis, environment, options)
     console = new_console(120, highlight=False)
-    title = f"{environment.command_line}: {n_actions} actions, {options.seeds} seeds per explorer"
+    title = f"{environment.command_line}: {counted(n_actions, 'action')}, {counted(options.seeds, 'seed')} per explorer"
     console.print(printable(title), soft_wrap=True)
     console.print(fit_to_width(explorer_table(diagnosis), console.width))
     if note := version_note(runs[0]):

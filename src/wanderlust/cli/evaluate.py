@@ -15,9 +15,7 @@ def evaluate(
         arg(metavar="ENVIRONMENT", help="Name or module:function; by default that of the file, if Gymnasium knows it."),
     ] = None,
     *,
-    env: Annotated[
-        tuple[str, ...], arg(metavar="NAME=VALUE ...", help="Options of ENVIRONMENT.")
-    ] = (),
+    env: Annotated[tuple[str, ...], arg(metavar="NAME=VALUE ...", help="Options of ENVIRONMENT.")] = (),
     episodes: Annotated[int, arg(metavar="N", help="Number of episodes.")] = 100,
     seed: Annotated[int, arg(metavar="N", help="Seed of the first episode.")] = 0,
     explorer: Annotated[
@@ -35,7 +33,7 @@ def evaluate(
 
     from wanderlust.agents.agent import Agent
     from wanderlust.cli.arguments import read_options
-    from wanderlust.core.errors import InvalidSetting
+    from wanderlust.core.errors import InvalidSetting, counted
     from wanderlust.envs.by_name import load_function
     from wanderlust.envs.make import make_environment
     from wanderlust.explorers.registry import explorer_class
@@ -56,6 +54,7 @@ def evaluate(
     finally:
         tabular_env.close()
     error = returns.std(ddof=1) / np.sqrt(len(returns)) if len(returns) > 1 else 0.0
-    print(f"{agent.explorer} in {tabular_env.name}, after {agent.steps:,} training steps, greedy policy")
-    print(f"mean return {returns.mean():.6g} ± {error:.2g} (standard error), {len(returns)} episodes from seed {seed}")
+    print(f"{agent.explorer} in {tabular_env.name}, after {counted(agent.steps, 'training step')}, greedy policy")
+    n_episodes = counted(len(returns), "episode")
+    print(f"mean return {returns.mean():.6g} ± {error:.2g} (standard error), {n_episodes} from seed {seed}")
     print(f"median {np.median(returns):.6g}, smallest {returns.min():.6g}, largest {returns.max():.6g}")

@@ -12,7 +12,7 @@ from tyro.conf import arg
 
 from wanderlust.cli.arguments import DEFAULT_EXPLORER, Quiet, Settings, read_settings
 from wanderlust.cli.environment_options import EnvironmentArgument, EnvironmentOptions
-from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, WanderlustError, check_integer
+from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, WanderlustError, check_integer, counted
 
 if TYPE_CHECKING:
     from wanderlust.cli.training_file import TrainingFile
@@ -116,7 +116,7 @@ def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions,
     if options.video is not None:
         with _video_errors(environment):
             frames = record_video(agent, environment, options.video, seed=options.seed or 0)
-        print(f"video      {options.video}, {frames:,} frames of one episode")
+        print(f"video      {options.video}, {counted(frames, 'frame')} of one episode")
     call_environment(env, env.close, lambda: "close")
 
 

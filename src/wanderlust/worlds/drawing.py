@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust.core.errors import counted
 from wanderlust.worlds.base import CellKind, Layout, World
 
 MAX_ROW_LENGTH = 50
@@ -27,8 +28,8 @@ def world_text(world: World) -> str:
     low, high = world.mdp.reward_range
     kind = "deterministic" if world.mdp.deterministic else "stochastic"
     lines = [
-        f"World {world.name}: {_count(world.n_states, 'state')}, "
-        f"{_count(world.n_actions, 'action')} ({', '.join(world.action_names)}), {kind}",
+        f"World {world.name}: {counted(world.n_states, 'state')}, "
+        f"{counted(world.n_actions, 'action')} ({', '.join(world.action_names)}), {kind}",
         f"rewards from {low:g} to {high:g}, horizon {world.defaults.horizon:,}, budget {world.defaults.budget:,}",
     ]
     layout = world.layout
@@ -38,10 +39,6 @@ def world_text(world: World) -> str:
         legend = [f"{letter} = {meaning}" for letter, meaning in meanings.items()]
         lines += ["", ", ".join(legend)] if legend else []
     return "\n".join(lines)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def display_layout(world: World) -> Layout:
