@@ -57,7 +57,9 @@ class EpisodeRecorder(Callback):
             row[1] += 1
         elif len(self._rewards) < MAX_REWARDS:
             self._rewards[loop.reward] = [loop.reward, 1, loop.step]
-            self._reward_places.append(f"action {loop.action} in state {loop.env.describe(loop.state)}")
+            names = loop.agent.action_names
+            action = f"{loop.action} ({names[loop.action]})" if names else str(loop.action)
+            self._reward_places.append(f"action {action} in state {loop.env.describe(loop.state)}")
         elif self._other_rewards:
             self._other_rewards[1] += 1
         else:
