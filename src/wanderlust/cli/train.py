@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from wanderlust.training.callbacks import Callback
 
 
+_NEW_EPISODE = " If the environment then fails at the same step, add --new-episode."
+
+
 @dataclass(frozen=True)
 class TrainOptions:
     """The options of `train`, except those of the environment."""
@@ -50,6 +53,10 @@ class TrainOptions:
     resume: Annotated[
         Path | None, arg(metavar="FILE", help="Continue from a file of --save, exactly as without interruption.")
     ] = None
+    new_episode: Annotated[
+        bool,
+        arg(help="With --resume: begin a new episode, if the environment fails at the same step again and again."),
+    ] = False
     log: Annotated[
         Path | None,
         arg(metavar="FILE", help="Write one line per episode to this CSV file; with --resume, continue the file."),
@@ -81,7 +88,9 @@ def train(options: Annotated[TrainOptions, arg(name="")], environment: Environme
         try:
             _train(env, environment, options, file)
         except WanderlustError as error:
-            raise type(error)(f"{error}{file.save_unfinished()}") from error
+            saved = file.save_unfinished()
+            again = _NEW_EPISODE if saved and isinstance(error, EnvironmentFailed) else ""
+            raise type(error)(f"{error}{saved}{again}") from error
         except KeyboardInterrupt as interrupt:
             saved = file.save_unfinished() or " Nothing was saved, since no step was completed."
             raise Interrupted(signal_number(interrupt), f"interrupted.{saved}") from interrupt
@@ -109,6 +118,7 @@ def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions,
         seed=options.seed,
         callbacks=[statistics, *_loggers(options), file],
         resume=options.resume,
+        new_episode=options.new_episode,
         quiet=True,
         **_settings(options),
     )
@@ -127,6 +137,8 @@ def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None
     from wanderlust.core.output_files import check_writable
 
     check_integer("episodes", options.episodes, low=1)
+    if options.new_episode and options.resume is None:
+        raise InvalidSetting("--new-episode needs --resume FILE.")
     if options.checkpoint_every is not None:
         check_integer("checkpoint_every", options.checkpoint_every, low=1)
     if options.video is not None:

@@ -50,6 +50,7 @@ def learn(
     save: str | Path | None = None,
     adapt: bool = True,
     quiet: bool = False,
+    new_episode: bool = False,
     **changes: Any,
 ) -> Agent:
     """Train an agent in an environment until it has taken `steps` steps in total, and return it.
@@ -67,13 +68,17 @@ def learn(
 
     `resume` continues from a file written by `Checkpoint` or `save` exactly as if training had not been interrupted:
     settings, explorer and seed are those of the file, and `steps` includes the steps before. `save` writes such a file
-    at the end, also after an error. An error during training has the agent trained so far as `error.agent`.
+    at the end, also after an error. If the environment fails again at the same step of the restored episode,
+    `new_episode=True` resumes with a new episode. An error during training has the agent trained so far as
+    `error.agent`.
 
     Ctrl-C raises `KeyboardInterrupt` after the current step, a second Ctrl-C at once. Rewards are numbers from -1e100
     to 1e100.
     """
     steps = check_integer("steps", steps, low=1, high=MAX_STEPS)
     adapt, quiet = check_flag("adapt", adapt), check_flag("quiet", quiet)
+    if new_episode and resume is None:
+        raise InvalidSetting("new_episode=True needs resume: without it, every training begins with a new episode.")
     all_callbacks = _checked_callbacks(callbacks)
     if save is not None:
         all_callbacks.append(Checkpoint(checked_path("save", save)))
@@ -83,8 +88,8 @@ def learn(
         first_seed: int | None = loop.agent.seed
     else:
         _reject_with_resume({"seed": seed, "reward_range": reward_range, **changes})
-        loop = _resumed_loop(tabular_env, checked_path("resume", resume), explorer, steps)
-        first_seed = None
+        new_episode = check_flag("new_episode", new_episode)
+        loop, first_seed = _resumed_loop(tabular_env, checked_path("resume", resume), explorer, steps, new_episode)
     loop.agent.env, loop.agent.encoding = tabular_env, tabular_env.encoding
     loop.agent.environment = saved_environment(tabular_env)
     loop.agent.layout, loop.agent.action_names = description_of(tabular_env)
@@ -119,9 +124,12 @@ def _add_agent(error: BaseException, loop: TrainingLoop) -> None:
         )
 
 
-def _resumed_loop(env: Tabular, path: Path, explorer: str | type | None, steps: int) -> TrainingLoop:
+def _resumed_loop(
+    env: Tabular, path: Path, explorer: str | type | None, steps: int, new_episode: bool
+) -> tuple[TrainingLoop, int | None]:
     try:
-        return checkpoints.load(env, path, _class_with_resume(explorer, path), steps=steps)
+        cls = _class_with_resume(explorer, path)
+        return checkpoints.load(env, path, cls, steps=steps, new_episode=new_episode)
     except WanderlustError:
         raise
     except Exception as error:
