@@ -52,17 +52,12 @@ def main() -> None:
     if sys.argv[1:2] == ["--version"]:
         print(f"wanderlust {__version__}")
         return
-    warnings.showwarning = _print_warning
     # User-defined module:name arguments are imported from the working directory, as with `python -m`.
     if not {"", os.getcwd()} & set(sys.path) and not {*sys.argv[1:2]} & {*_READING_COMMANDS}:
         sys.path.append(os.getcwd())
     try:
         try:
-            app.cli(
-                prog="wanderlust",
-                description="Exploration for sparse-reward reinforcement learning; --version prints the version.",
-                config=(tyro.conf.FlagCreatePairsOff,),
-            )
+            _run_command()
         finally:
             sys.stdout.flush()  # Here, an error becomes a message.
     except WanderlustError as error:
@@ -83,10 +78,23 @@ def main() -> None:
         sys.exit(1)
 
 
-def _print_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Print a warning as one sentence, without the line of code that raised it."""
-    kind = "" if issubclass(category, UserWarning) else f"{category.__name__}: "
-    print(f"wanderlust: warning: {kind}{message}", file=sys.stderr)
+def _run_command() -> None:
+    """Parse the command line and run the command; warnings are printed as sentences, each once."""
+    printed: set[str] = set()
+
+    def print_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        kind = "" if issubclass(category, UserWarning) else f"{category.__name__}: "
+        if str(message) not in printed:
+            printed.add(str(message))
+            print(f"wanderlust: warning: {kind}{message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = print_warning
+        app.cli(
+            prog="wanderlust",
+            description="Exploration for sparse-reward reinforcement learning; --version prints the version.",
+            config=(tyro.conf.FlagCreatePairsOff,),
+        )
 
 
 def _discard_output() -> None:

@@ -29,7 +29,8 @@ def compilation_reason(error: BaseException, cls: type) -> str:
     reason = " ".join(line for line in lines if line not in ("", "None") and not _NOISE.match(line))
     if attribute := _ATTRIBUTE.search(reason):
         reason = unknown_attribute(attribute[2], attribute[1], cls)
-    if source is None or Path(source[1]).parts[-3:-1] == ("wanderlust", "explorers"):  # The line that calls the method says nothing.
+    # A line of the package only calls the method.
+    if source is None or Path(source[1]).parts[-3:-1] == ("wanderlust", "explorers"):
         return reason
     return f"{reason} ({source[1]}, {source[2]}: `{source[3].strip()}`)"
 

@@ -46,7 +46,7 @@ class View(NamedTuple):
         return self.values[self.first_head + head, self.first_pair + action]  # type: ignore[no-any-return]
 
     def n(self, action: int) -> int:
-        """Return the visit count n(s, a) of an action; 0 if it was never taken."""
+        """Return the visit count of an action; 0 if it was never taken."""
         return self.visits[self.first_pair + action]  # type: ignore[no-any-return]
 
     def total(self) -> int:
