@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,9 +40,13 @@ class RunEvaluation(Callback):
             self.steps.append(loop.step)
             self.returns.append(mean)
         elif loop.step % self.finer == 0:
-            mean = self.evaluator.quick_return(loop.agent)
-        if mean is not None and (not self._improvements or mean > self._improvements[-1][1]):
+            mean = self.evaluator.improved_return(loop.agent, self._best)
+        if mean is not None and mean > self._best:
             self._improvements.append((loop.step, mean))
+
+    @property
+    def _best(self) -> float:
+        return self._improvements[-1][1] if self._improvements else -math.inf
 
     @property
     def improvements(self) -> NDArray[np.float64]:

@@ -76,10 +76,8 @@ def run_episode(
     seed: int | None,
     random: np.random.Generator,
     remaining_return: Callable[[int, list[float]], float | None] | None = None,
-    *,
-    stop_at_tie: bool = False,
 ) -> Episode:
-    """Run one episode of the greedy policy, with `stop_at_tie` only until several actions are greedy.
+    """Run one episode of the greedy policy.
 
     If a state repeats, `remaining_return`, if given, is called with the step and the rewards since then, and returns
     the return of all further steps, or None if it does not know it.
@@ -96,8 +94,6 @@ def run_episode(
             last_step[state] = len(rewards)
         action, is_tie = _greedy_action(agent, state, random)
         had_tie |= is_tie
-        if had_tie and stop_at_tie:
-            break
         take_step = partial(_transition, env, action)
         state, reward, is_over = call_environment(env, take_step, partial("step {} {}".format, step, where))
         rewards.append(reward)

@@ -31,19 +31,25 @@ class RepeatedEvaluation:
         self._latest: tuple[bytes, bool, NDArray[np.float64]] | None = None
         """The policy evaluated last, whether the environment appeared deterministic, and the returns."""
         self._tied: bytes | None = None
-        """The latest policy with a tie."""
+        """The latest policy with a tie whose first episode was not better than the best policy."""
 
-    def quick_return(self, agent: Agent) -> float | None:
-        """Return the return of the policy if it has changed and one episode is enough to know it, else None."""
+    def improved_return(self, agent: Agent, best: float) -> float | None:
+        """Return the mean return of the policy if it is larger than `best`, else None.
+
+        It is None as well if the policy has not changed, or if several episodes would be needed to know more.
+        """
         if not self.outcomes.is_deterministic or (policy := _greedy_policy(agent)) in (self._tied, self._policy):
             return None
         random = np.random.default_rng(self._seed)
-        episode = run_episode(agent, self.env, 1, self._seed, random, self._remaining_return, stop_at_tie=True)
-        if episode.had_tie:
+        episode = run_episode(agent, self.env, 1, self._seed, random, self._remaining_return)
+        mean = episode.total
+        if not episode.had_tie:
+            self._latest = policy, True, np.full(self._episodes, mean)
+        elif mean > best:
+            mean = float(self.returns(agent).mean())
+        else:
             self._tied = policy
-            return None
-        self._latest = policy, True, np.full(self._episodes, episode.total)
-        return episode.total
+        return mean if mean > best else None
 
     @property
     def _policy(self) -> bytes | None:
