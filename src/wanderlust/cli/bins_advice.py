@@ -20,7 +20,7 @@ _MAX_DIMENSIONS = 8
 """Bins of more dimensions have too many cells, whatever their number."""
 _NARROW = 0.6
 """Bounds are suggested for dimensions of which less than this share of the declared range was observed."""
-_MARGIN = 0.25
+_MARGIN = 0.5
 """What a trained agent may reach beyond the observed range, as a share of it, on either side."""
 _UNBOUNDED = 1e30
 

@@ -102,9 +102,12 @@ class EnvironmentOptions:
 
     def _bins_advice(self, env: Env[Any, Any]) -> str:
         """Return options for continuous observations, from the ranges that are observed; otherwise all options."""
+        from gymnasium.spaces import Box
+
         from wanderlust.cli.bins_advice import RANDOM_STEPS, bins_options
 
-        options = None if self.key is not None else bins_options(env)
+        needs_action_bins = isinstance(env.action_space, Box) and self.action_bins is None
+        options = None if self.key is not None or needs_action_bins else bins_options(env)
         if options is None:
             return _OPTIONS_HINT
         return f"From the ranges observed in {RANDOM_STEPS:,} random steps: {options} (or --key)."

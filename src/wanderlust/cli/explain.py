@@ -14,7 +14,6 @@ from wanderlust.cli.arguments import read_value
 from wanderlust.cli.output_files import finite_values
 from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, counted, shown
 from wanderlust.core.input_files import check_regular_file, shown_path
-from wanderlust.encoding.observations import BINS, CONTENT, DISCRETE, FUNCTION
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,6 +75,8 @@ def explain(
 
 def _index_of(agent: Agent, observation: Any) -> int:
     """Return the index of the state that has an observation."""
+    from wanderlust.encoding.observations import BINS, CONTENT, DISCRETE, FUNCTION
+
     encoding = agent.encoding
     if encoding is None:
         if not isinstance(observation, int):
@@ -89,7 +90,11 @@ def _index_of(agent: Agent, observation: Any) -> int:
     try:
         index = encoding.keys.find(encoding.key(observation))
     except WanderlustError as error:
-        raise InvalidObservation(f"--state: {error}") from error
+        if encoding.encoder.kind != DISCRETE:
+            raise InvalidObservation(f"--state: {error}") from error
+        raise InvalidObservation(
+            f"there is no state {shown(observation)}: the observations are those of {encoding.encoder.space}."
+        ) from error
     except Exception as error:  # A key function of the user may raise anything.
         raise InvalidObservation(
             f"--state {shown(observation)} is not an observation: {type(error).__name__}: {error}"

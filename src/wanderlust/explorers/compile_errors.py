@@ -28,7 +28,7 @@ def compilation_reason(error: BaseException, cls: type) -> str:
     lines = [line.strip() for line in message[: source.start() if source else None].splitlines()]
     reason = " ".join(line for line in lines if line not in ("", "None") and not _NOISE.match(line))
     if attribute := _ATTRIBUTE.search(reason):
-        reason = unknown_attribute(attribute[2], attribute[1], cls)
+        reason = unknown_attribute(attribute[2], attribute[1], cls) or reason
     # A line of the package only calls the method.
     if source is None or Path(source[1]).parts[-3:-1] == ("wanderlust", "explorers"):
         return reason
@@ -38,19 +38,19 @@ def compilation_reason(error: BaseException, cls: type) -> str:
 def python_reason(error: Exception, cls: type) -> str:
     """Return the reason of an error that a method of an explorer raised in plain Python."""
     if isinstance(error, AttributeError) and error.name is not None and isinstance(error.obj, tuple):
-        return unknown_attribute(type(error.obj).__name__, error.name, cls)
+        return unknown_attribute(type(error.obj).__name__, error.name, cls) or str(error)
     return str(error) or type(error).__name__
 
 
-def unknown_attribute(owner: str, name: str, cls: type) -> str:
-    """Return a sentence on an attribute that a view or an explorer does not have, with those that it has."""
+def unknown_attribute(owner: str, name: str, cls: type) -> str | None:
+    """Return a sentence on an attribute that a view or the explorer does not have; None if it is of another object."""
     fields: Any = getattr(cls, "_fields", ())
     if owner == View.__name__:
         subject, known = "the view", VIEW_NAMES
     elif owner == cls.__name__:
         subject, known = cls.__name__, tuple(fields)
     else:
-        return f"{owner} has no attribute {name!r}"
+        return None
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"{subject} has no attribute {name!r}.{hint} It has {', '.join(known)}."

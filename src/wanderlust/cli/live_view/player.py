@@ -14,6 +14,8 @@ _MAX_SECONDS_PER_FRAME = 0.5
 _MAX_HISTORY, _HISTORY_BYTES = 5_000, 64_000_000
 """The maximum number of frames that are kept, and their total size."""
 _BYTES_PER_STATE = 16
+_MIN_SPEED, _MAX_SPEED = 0.01, 1e6
+"""The speeds that keys reach, in steps per second."""
 
 
 class Player:
@@ -55,13 +57,13 @@ class Player:
             self.paused = True
             self._shown = max(self._shown - 1, -len(self._history))
         elif key in ("+", "-"):
-            self.speed *= 2.0 if key == "+" else 0.5
+            self.speed = min(max(self.speed * (2.0 if key == "+" else 0.5), _MIN_SPEED), _MAX_SPEED)
 
     def play(self, seconds: float) -> None:
         """Go on for a time that has passed: the frames already run one by one, then the run."""
         if self.paused:
             return
-        self._due += self.speed * seconds
+        self._due = min(self._due + self.speed * seconds, float(self.run.length))
         n_steps = int(self._due)
         self._due -= n_steps
         if self._shown < -1 or n_steps:
