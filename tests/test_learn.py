@@ -458,7 +458,7 @@ def test_environment_error_has_its_cause():
         ({"env": Corridor}, "gymnasium.Env or the name of one"),
         ({"reward_range": (1, 0)}, "reward_range"),
         ({"env": "FrozenLak-v1"}, "Did you mean 'FrozenLake-v1'"),
-        ({"env": "Pendulum-v1"}, "bins=20"),
+        ({"env": "Pendulum-v1"}, "bins=8"),
         ({"env": 3}, "gymnasium.Env"),
     ],
 )

@@ -17,7 +17,7 @@ from rich.table import Table
 import wanderlust as wl
 from wanderlust.cli.main import main
 from wanderlust.core.archives import write_archive
-from wanderlust.core.errors import BadFile, InvalidSetting, UnknownName, WanderlustError
+from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError
 from wanderlust.experiments import runner
 from wanderlust.experiments import store as store_module
 from wanderlust.experiments.code_version import source_files
@@ -33,7 +33,6 @@ from wanderlust.experiments.reports.tables import fit_to_width
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store
-from wanderlust.explorers.registry import explorer_class
 
 SOURCES = str(Path(wl.__file__).parents[1])
 ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCES, "PYTHONUTF8": "1", "COLUMNS": "150"}
@@ -136,9 +135,6 @@ def test_a_key_is_computed_without_imports(tmp_path, monkeypatch):
         (tmp_path / "key_payload" / name).write_text(PAYLOAD)
     run = Run(kind="environment", world="key_payload.sub:make", explorer="key_payload.sub:X", settings={"steps": 9})
     assert len([each for each in run.code if each]) == 2
-    assert list(tmp_path.rglob("executed")) == []
-    with pytest.raises(UnknownName, match=r"import 'key_payload\.sub' first"):
-        explorer_class("key_payload.sub:X", may_import=False)
     assert list(tmp_path.rglob("executed")) == []
 
 

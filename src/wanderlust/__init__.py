@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from wanderlust.explorers.view import View as View
     from wanderlust.training.callbacks import Callback as Callback
     from wanderlust.training.callbacks import Checkpoint as Checkpoint
-    from wanderlust.training.evaluation import EvaluateEvery as EvaluateEvery
-    from wanderlust.training.evaluation import StopWhenSolved as StopWhenSolved
     from wanderlust.training.evaluation import evaluate as evaluate
+    from wanderlust.training.evaluation_callbacks import EvaluateEvery as EvaluateEvery
+    from wanderlust.training.evaluation_callbacks import StopWhenSolved as StopWhenSolved
     from wanderlust.training.learn import learn as learn
     from wanderlust.training.logs import CsvLog as CsvLog
     from wanderlust.training.logs import ProgressBar as ProgressBar
@@ -78,7 +78,7 @@ _MODULES = {
     "CsvLog": "training.logs",
     "Ensemble": "explorers.protocol",
     "evaluate": "training.evaluation",
-    "EvaluateEvery": "training.evaluation",
+    "EvaluateEvery": "training.evaluation_callbacks",
     "Explorer": "agents.drop_in",
     "explorer_names": "explorers.registry",
     "explorer_options": "explorers.registry",
@@ -99,7 +99,7 @@ _MODULES = {
     "run_all": "experiments.runner",
     "Session": "agents.session",
     "Settings": "agents.settings",
-    "StopWhenSolved": "training.evaluation",
+    "StopWhenSolved": "training.evaluation_callbacks",
     "Store": "experiments.store",
     "Tabular": "envs.tabular",
     "tabular": "envs.tabular",

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import Env
 
 from wanderlust._numba.jit import by_pointer
-from wanderlust.agents import file
+from wanderlust.agents import file, presentation
 from wanderlust.agents.compiled_steps import rollout_return
 from wanderlust.agents.explanation import Explanation, explain
 from wanderlust.agents.history import Curves, History
@@ -31,6 +31,10 @@ from wanderlust.encoding.encoding import Encoding
 from wanderlust.learning.spec import TARGET, Floats
 from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import World, as_world, check_world
+from wanderlust.worlds.base import Layout
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Agent(StepLearner):
@@ -75,6 +79,10 @@ class Agent(StepLearner):
         """The preset with which `learn` trained this agent; None if it was not trained by `learn`."""
         self.curves: Curves | None = None
         """The curves of its training, which `history` returns as arrays."""
+        self.layout: Layout | None = None
+        """The map of that environment or world, for `plot`; None if there is none."""
+        self.action_names: tuple[str, ...] | None = None
+        """The names of the actions, if they are known."""
 
     @classmethod
     def for_world(
@@ -83,7 +91,7 @@ class Agent(StepLearner):
         """Return an agent with the paper's settings for a world, but for the changes given."""
         world = as_world(world)
         settings, options = resolve(world, explorer, preset, changes)
-        return cls(
+        agent = cls(
             explorer,
             n_actions=world.n_actions,
             n_states=world.n_states,
@@ -92,6 +100,8 @@ class Agent(StepLearner):
             settings=settings,
             **options,
         )
+        agent.layout, agent.action_names = world.layout, world.action_names
+        return agent
 
     @property
     def history(self) -> History | None:
@@ -145,7 +155,25 @@ class Agent(StepLearner):
     def explain(self, state: int) -> Explanation:
         """Return the explorer's choice in a state and its reasons; the agent is not changed."""
         known = self._checked_state(state, "state")
-        return explain(self._hooks, int(self._state_index[known]), known, self.learner, self.spec)
+        index = int(self._state_index[known])
+        return explain(self._hooks, index, known, self.learner, self.spec, self.action_names or ())
+
+    def plot(self, what: str = "W", *, world: World | str | None = None) -> Figure:
+        """Return a matplotlib figure of "W", "Q", "behaviour" (its Q-table) or "visits" on the map of the world.
+
+        Each cell has a triangle for each of the actions left, right, up and down; arrows show the best actions.
+        `world` gives the map of an agent that has none, such as one that was trained in a user-defined loop.
+        """
+        return presentation.plot_agent(self, what, world)
+
+    def __str__(self) -> str:
+        return presentation.agent_text(self)
+
+    def __repr__(self) -> str:
+        return f"<{str(self).splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        return presentation.agent_html(self)
 
     def evaluate(self, world: World) -> float:
         """Return the greedy policy's discounted return in a deterministic world, ties broken at random."""

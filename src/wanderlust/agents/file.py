@@ -21,6 +21,7 @@ from wanderlust.explorers.registry import configured, explorer_class, explorer_n
 from wanderlust.learning.allocation import trimmed
 from wanderlust.learning.state import COUNTERS, SWEEP_MODE, LearnerState, Outcomes
 from wanderlust.version import __version__
+from wanderlust.worlds.plain_layout import checked_names, layout_from_plain, layout_to_plain
 
 if TYPE_CHECKING:
     from wanderlust.agents.agent import Agent
@@ -61,6 +62,8 @@ def save(
         "seed": agent.seed,
         "learns_q": bool(agent.spec.learns_q),
         "environment": agent.environment,
+        "action_names": agent.action_names,
+        "layout": layout_to_plain(agent.layout),
     }
     if agent.encoding is not None:
         about[_ENCODING], arrays[_KEYS] = agent.encoding.to_file()
@@ -102,6 +105,9 @@ def load_all(
             raise BadFile(f"{path}: {error}") from error
     environment = about.get("environment")
     agent.environment = dict(environment) if isinstance(environment, Mapping) else None
+    # Only for display, and files of earlier versions do not have them: invalid ones are ignored.
+    agent.action_names = checked_names(about.get("action_names"), agent.n_actions)
+    agent.layout = layout_from_plain(about.get("layout"), agent.n_states)
     return agent, about, arrays
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import by_pointer
+from wanderlust.agents import presentation
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.fused import INVALID_ACTION, NO_ROOM, RunState, new_run, run_until
 from wanderlust.agents.history import GREEDY_POLICY, GREEDY_POLICY_EPISODES, Curves, History
@@ -33,6 +34,9 @@ from wanderlust.learning.state import LearnerState
 from wanderlust.learning.tables import by_state, tables_by_state
 from wanderlust.worlds import World, as_world
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 class AgentSnapshot(NamedTuple):
     """The agent of a run at one step, as the arguments and the arrays that it is made of."""
@@ -49,7 +53,7 @@ class AgentSnapshot(NamedTuple):
         return agent
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Record(History):
     """The results of a run. Arrays are indexed by the states of the world, or by the evaluations at `steps`."""
 
@@ -88,6 +92,23 @@ class Record(History):
         agent = self.snapshot.agent()
         agent.curves = Curves.of(self)
         return agent
+
+    def plot(self) -> Figure:
+        """Return a matplotlib figure of the curves: the return of the greedy policy, and the states discovered."""
+        return presentation.plot_record(self)
+
+    def to_pandas(self) -> Any:
+        """Return the curves as a pandas DataFrame with the columns step, return and discovered."""
+        return presentation.record_frame(self)
+
+    def __str__(self) -> str:
+        return presentation.record_text(self)
+
+    def __repr__(self) -> str:
+        return f"<{str(self).splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        return presentation.record_html(self)
 
 
 class Session:

@@ -32,6 +32,8 @@ from wanderlust.learning.spec import (
     TableSpec,
 )
 
+MAX_EPISODES = 10**6
+"""Of one evaluation."""
 MAX_STEPS = 10**12
 MAX_ACTIONS = 1_000_000
 """The maximum number of actions."""

@@ -37,7 +37,7 @@ def evaluate(
     from wanderlust.agents.agent import Agent
     from wanderlust.agents.presets import PRESETS
     from wanderlust.cli.arguments import read_options
-    from wanderlust.core.errors import InvalidSetting, check_choice
+    from wanderlust.core.errors import InvalidSetting, check_choice, counted
     from wanderlust.envs.by_name import load_function
     from wanderlust.envs.make import make_environment
     from wanderlust.explorers.registry import explorer_class
@@ -60,7 +60,8 @@ def evaluate(
     finally:
         tabular_env.close()
     error = returns.std(ddof=1) / np.sqrt(len(returns)) if len(returns) > 1 else 0.0
-    trained = f"{agent.steps:,} training steps" + (f" with preset {agent.preset}" if agent.preset else "")
+    trained = counted(agent.steps, "training step") + (f" with preset {agent.preset}" if agent.preset else "")
     print(f"{agent.explorer} in {tabular_env.name}, after {trained}, greedy policy")
-    print(f"mean return {returns.mean():.6g} ± {error:.2g} (standard error), {len(returns)} episodes from seed {seed}")
+    n_episodes = counted(len(returns), "episode")
+    print(f"mean return {returns.mean():.6g} ± {error:.2g} (standard error), {n_episodes} from seed {seed}")
     print(f"median {np.median(returns):.6g}, smallest {returns.min():.6g}, largest {returns.max():.6g}")

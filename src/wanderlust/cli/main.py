@@ -10,6 +10,8 @@ import errno
 import io
 import os
 import sys
+import warnings
+from typing import Any
 
 import tyro
 from tyro.extras import SubcommandApp
@@ -29,6 +31,7 @@ from wanderlust.cli.train import train
 from wanderlust.cli.watch import watch
 from wanderlust.cli.worlds import worlds
 from wanderlust.core.errors import WanderlustError
+from wanderlust.version import __version__
 
 app = SubcommandApp()
 for _command in (
@@ -46,16 +49,15 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # Not all terminals have all characters.
+    if sys.argv[1:2] == ["--version"]:
+        print(f"wanderlust {__version__}")
+        return
     # User-defined module:name arguments are imported from the working directory, as with `python -m`.
     if not {"", os.getcwd()} & set(sys.path) and not {*sys.argv[1:2]} & {*_READING_COMMANDS}:
         sys.path.append(os.getcwd())
     try:
         try:
-            app.cli(
-                prog="wanderlust",
-                description="Exploration for sparse-reward reinforcement learning.",
-                config=(tyro.conf.FlagCreatePairsOff,),
-            )
+            _run_command()
         finally:
             sys.stdout.flush()  # Here, an error becomes a message.
     except WanderlustError as error:
@@ -74,6 +76,25 @@ def main() -> None:
         _discard_output()
         print("wanderlust: the output cannot be written: no space left on the device.", file=sys.stderr)
         sys.exit(1)
+
+
+def _run_command() -> None:
+    """Parse the command line and run the command; warnings are printed as sentences, each once."""
+    printed: set[str] = set()
+
+    def print_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        kind = "" if issubclass(category, UserWarning) else f"{category.__name__}: "
+        if str(message) not in printed:
+            printed.add(str(message))
+            print(f"wanderlust: warning: {kind}{message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = print_warning
+        app.cli(
+            prog="wanderlust",
+            description="Exploration for sparse-reward reinforcement learning; --version prints the version.",
+            config=(tyro.conf.FlagCreatePairsOff,),
+        )
 
 
 def _discard_output() -> None:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from wanderlust.cli.threshold import Threshold
     from wanderlust.experiments.result import Result
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
 
 def steps_to_solve(result: Result, threshold: Threshold) -> float:
     """Return the step of the first evaluation that reached the threshold."""
-    reached = [step for step, value in zip(result.steps, result.returns, strict=True) if threshold.reached(value)]
+    # Runs that were stored by earlier versions have no improvements.
+    evaluations = result.improvements if len(result.improvements) else np.stack([result.steps, result.returns], axis=1)
+    reached = [step for step, value in evaluations.reshape(-1, 2) if threshold.reached(value)]
     return float(reached[0]) if reached else math.inf
 
 

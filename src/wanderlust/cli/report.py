@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
+if TYPE_CHECKING:
+    from wanderlust.cli.comparison_request import ComparisonRequest
+
 
 def report(
-    folder: Annotated[Positional[Path], arg(metavar="FOLDER", help="Output folder of `wanderlust reproduce`.")],
+    folder: Annotated[Positional[Path], arg(metavar="FOLDER", help="Folder of `reproduce` or `compare`.")],
 ) -> None:
     """Rebuild the tables and the scorecard from stored runs, without executing any run.
 
     Example: wanderlust report results/
+
+    Example: wanderlust report results/compare-FrozenLake-v1
     """
     from rich.text import Text
 
+    from wanderlust.cli.comparison_request import read_request
     from wanderlust.cli.printing import new_console
     from wanderlust.experiments.paper.reproduce import show_report, studies_in, write_scorecard
     from wanderlust.experiments.reports.tables import printable
     from wanderlust.experiments.store import Store
 
+    if (request := read_request(folder)) is not None:
+        _report_comparison(request, folder)
+        return
     console = new_console()
     suffixes: list[str] = []
     for stored in studies_in(folder):
@@ -32,3 +41,15 @@ def report(
         suffixes.append(stored.suffix)
     for suffix in dict.fromkeys(suffixes):
         write_scorecard(folder, suffix, console)
+
+
+def _report_comparison(request: ComparisonRequest, folder: Path) -> None:
+    from wanderlust.cli.compare import show_comparison
+    from wanderlust.cli.runs import stored_results
+    from wanderlust.core.errors import BadFile
+    from wanderlust.experiments.store import Store
+
+    results = {explorer: found for explorer, found in stored_results(request.runs, Store(folder)).items() if found}
+    if not results:
+        raise BadFile(f"{folder}: none of the runs of this comparison is stored; repeat `wanderlust compare`.")
+    show_comparison(request, results, folder)

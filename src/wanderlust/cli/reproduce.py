@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from wanderlust.cli.arguments import Jobs
+from wanderlust.core.errors import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -98,7 +99,7 @@ def _run_study(
     outcome = reproduce_study(study, selection, out, jobs=jobs, quiet=quiet, console=console)
     if not quiet:
         print(
-            f"{outcome.executed} runs executed in {estimate.format_duration(outcome.seconds)}, "
+            f"{counted(outcome.executed, 'run')} executed in {estimate.format_duration(outcome.seconds)}, "
             f"{outcome.stored} already stored, {len(outcome.failures)} failed"
         )
     for failure in outcome.failures:

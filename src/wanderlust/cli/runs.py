@@ -96,6 +96,11 @@ def execute_runs(runs: Sequence[Run], folder: Path, options: RunsOptions) -> tup
         # Without --quiet, the progress display has printed the failure already.
         message = f"failed: {failure}\n" if options.quiet else ""
         print(f"{message}{failure.trace}", end="", file=sys.stderr)
+    return stored_results(runs, store), len(outcome.failures)
+
+
+def stored_results(runs: Sequence[Run], store: Store) -> Results:
+    """Return the results of those runs that are stored; problems are printed."""
     problems: list[str] = []
     results: Results = {run.explorer: [] for run in runs}
     for stored in store.load_many(runs, problems):
@@ -104,4 +109,4 @@ def execute_runs(runs: Sequence[Run], folder: Path, options: RunsOptions) -> tup
         results[stored.run.explorer].append(result._replace(episodes=result.episodes.reshape(-1, 4)))
     for problem in problems:
         print(printable(problem), file=sys.stderr)
-    return results, len(outcome.failures)
+    return results

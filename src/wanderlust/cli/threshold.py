@@ -25,7 +25,7 @@ class Threshold(NamedTuple):
     def description(self) -> str:
         """One sentence for the report."""
         if self.value is None:
-            return f"The return that counts as solved is unknown ({self.source}); set it with --solved-at RETURN."
+            return f"The return that counts as solved is unknown: {self.source}."
         return f"Solved: a mean return of {self.value:.6g} or more ({self.source})."
 
     def reached(self, mean_return: float) -> bool:

@@ -12,12 +12,15 @@ from tyro.conf import arg
 
 from wanderlust.cli.arguments import DEFAULT_EXPLORER, Exact, Preset, Quiet, Settings, read_settings
 from wanderlust.cli.environment_options import EnvironmentArgument, EnvironmentOptions
-from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, WanderlustError, check_integer
+from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, WanderlustError, check_integer, counted
 
 if TYPE_CHECKING:
     from wanderlust.cli.training_file import TrainingFile
     from wanderlust.envs.tabular import Tabular
     from wanderlust.training.callbacks import Callback
+
+
+_NEW_EPISODE = " If the environment then fails at the same step, add --new-episode."
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,10 @@ class TrainOptions:
     resume: Annotated[
         Path | None, arg(metavar="FILE", help="Continue from a file of --save, with its settings and its budget.")
     ] = None
+    new_episode: Annotated[
+        bool,
+        arg(help="With --resume: begin a new episode, if the environment fails at the same step again and again."),
+    ] = False
     log: Annotated[
         Path | None,
         arg(metavar="FILE", help="Write one line per episode to this CSV file; with --resume, continue the file."),
@@ -90,7 +97,9 @@ def train(options: Annotated[TrainOptions, arg(name="")], environment: Environme
         try:
             _train(env, environment, options, file)
         except WanderlustError as error:
-            raise type(error)(f"{error}{file.save_unfinished()}") from error
+            saved = file.save_unfinished()
+            again = _NEW_EPISODE if saved and isinstance(error, EnvironmentFailed) else ""
+            raise type(error)(f"{error}{saved}{again}") from error
         except KeyboardInterrupt as interrupt:
             saved = file.save_unfinished() or " Nothing was saved, since no step was completed."
             raise Interrupted(signal_number(interrupt), f"interrupted.{saved}") from interrupt
@@ -119,6 +128,7 @@ def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions,
         callbacks=[statistics, *_loggers(options), file],
         resume=options.resume,
         preset=options.preset,
+        new_episode=options.new_episode,
         quiet=True,
         **_settings(options),
     )
@@ -126,16 +136,19 @@ def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions,
     if options.video is not None:
         with _video_errors(environment):
             frames = record_video(agent, environment, options.video, seed=options.seed or 0)
-        print(f"video      {options.video}, {frames:,} frames of one episode")
+        print(f"video      {options.video}, {counted(frames, 'frame')} of one episode")
     call_environment(env, env.close, lambda: "close")
 
 
 def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None:
     """Check all files before the training, so that no training is lost."""
-    from wanderlust.cli.output_files import check_folder_writable, check_writable
+    from wanderlust.cli.output_files import check_folder_writable
     from wanderlust.cli.video import check_video
+    from wanderlust.core.output_files import check_writable
 
     check_integer("episodes", options.episodes, low=1)
+    if options.new_episode and options.resume is None:
+        raise InvalidSetting("--new-episode needs --resume FILE.")
     if options.checkpoint_every is not None:
         check_integer("checkpoint_every", options.checkpoint_every, low=1)
     if options.video is not None:

@@ -12,6 +12,7 @@ from gymnasium import Env
 
 from wanderlust.core.errors import EnvironmentFailed, InvalidEnvironment, InvalidWorld, shown
 from wanderlust.core.mdp import FloatArray, TabularMDP
+from wanderlust.envs.grids import action_names, grid_layout
 from wanderlust.envs.make import make_environment
 from wanderlust.worlds import Defaults, World, check_mdp, check_world
 from wanderlust.worlds.outcomes import merge_outcomes
@@ -55,8 +56,9 @@ def world_from_gym(env: Env[Any, Any] | str, **options: Any) -> World:
         name=name,
         mdp=mdp,
         defaults=Defaults(horizon=_HORIZON if horizon is None else int(horizon), budget=_BUDGET),
-        action_names=tuple(str(action) for action in range(mdp.n_actions)),
+        action_names=action_names(env, mdp.n_actions) or tuple(str(action) for action in range(mdp.n_actions)),
         r_max=mdp.reward_range[1],
+        layout=grid_layout(env, mdp.n_states),
     )
     check_world(world)
     return world

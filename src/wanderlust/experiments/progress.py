@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
+from wanderlust.core.errors import counted
 from wanderlust.experiments import estimate
 from wanderlust.experiments.run import Run
 
@@ -39,7 +40,7 @@ class Progress:
         self._work, self._work_done = sum(estimate.seconds(run) for run in runs), 0.0
         self._start = self._last_line = time.monotonic()
         skipped = f", {stored} already stored" if stored else ""
-        self.message(f"{len(runs)} runs to execute{skipped}; {jobs} at a time")
+        self.message(f"{counted(len(runs), 'run')} to execute{skipped}; {jobs} at a time")
         if self.quiet or not runs or not self.console.is_terminal:
             yield
             self._line(final=True)
@@ -70,7 +71,7 @@ class Progress:
     def _line(self, *, final: bool = False) -> None:
         self._last_line = time.monotonic()
         if self._total and (not final or self._done):
-            self.message(f"{self._done} of {self._total} runs, {self._rate()}")
+            self.message(f"{self._done} of {counted(self._total, 'run')}, {self._rate()}")
 
     def _rate(self) -> str:
         elapsed = time.monotonic() - self._start

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, PRESETS, WORLD_PRESETS
+from wanderlust.agents.settings import MAX_EPISODES
 from wanderlust.core.errors import InvalidSetting, check_choice, check_integer, check_options
 from wanderlust.experiments.code_version import source_hash
 from wanderlust.experiments.plain_options import Options, plain_options
@@ -37,8 +38,6 @@ ADAPTIVE_VERSION = 5
 UNTIL = ("budget", "positive-return")
 MEASURES = ("returns", "values")
 KINDS = ("world", "environment", "model")
-MAX_EPISODES = 10**6
-"""Of one evaluation."""
 
 _KEY_LENGTH = 24
 _STEPS_PER_CHUNK = 10_000

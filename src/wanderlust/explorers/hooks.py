@@ -16,6 +16,9 @@ from wanderlust._numba.cache import source_hash
 from wanderlust._numba.fingerprint import class_fingerprint
 from wanderlust._numba.jit import JIT_ENABLED, by_pointer, internal_njit
 from wanderlust._numba.pointers import address_of
+from wanderlust.core.errors import InvalidExplorer
+from wanderlust.explorers.compile_errors import compilation_reason, is_compilation_error
+from wanderlust.explorers.registry import explorer_name
 from wanderlust.explorers.view import view_of
 from wanderlust.learning.hooks import Hooks
 from wanderlust.learning.signals import transition_signal, write_signals
@@ -114,4 +117,12 @@ class ExplorerHooks:
         return address_of(function, _empty_hooks(), *self._arguments, 0, 0, 0.0, 0)
 
     def _address(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return address_of(_compiled_for(self._class, function), self._box, *arguments)
+        try:
+            return address_of(_compiled_for(self._class, function), self._box, *arguments)
+        except Exception as error:
+            if not is_compilation_error(error):
+                raise
+            # numba's own message is a page long and begins with the functions that call the explorer.
+            name = explorer_name(self._class)
+            reason = compilation_reason(error, self._class)
+            raise InvalidExplorer(f"explorer {name!r} cannot be compiled: {reason}") from None

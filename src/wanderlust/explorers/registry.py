@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -40,11 +39,8 @@ def explorer_names() -> list[str]:
     return sorted(_EXPLORERS, key=lambda name: rank.get(_EXPLORERS[name].__module__, len(modules)))
 
 
-def explorer_class(which: str | type, *, may_import: bool = True) -> type:
-    """Return the explorer class of a registered name, of `module:Class`, or the class itself.
-
-    With `may_import=False`, for names read from files, `module` must have been imported before.
-    """
+def explorer_class(which: str | type) -> type:
+    """Return the explorer class of a registered name, of `module:Class`, or the class itself."""
     if isinstance(which, type):
         return complete(which)
     if not isinstance(which, str):
@@ -55,10 +51,6 @@ def explorer_class(which: str | type, *, may_import: bool = True) -> type:
     if ":" not in which:
         raise unknown_name("explorer", which, names)
     module_name, _, class_name = which.partition(":")
-    if not may_import and module_name not in sys.modules:
-        raise UnknownName(
-            f"explorer {which!r}: names in files are not imported automatically; import {module_name!r} first."
-        )
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # User code may raise anything.

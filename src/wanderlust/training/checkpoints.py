@@ -3,7 +3,8 @@
 Gymnasium environments cannot be saved, but their randomness can: a checkpoint stores the state of
 `env.unwrapped.np_random` at the start of the episode and the actions since then. Replaying them restores the
 environment exactly, including its wrappers, if all of its randomness comes from that generator. If the replay ends in
-another state, or the environment fails, a new episode starts, with a warning.
+another state, or the environment fails, a new episode starts, with a warning. An environment that fails because of its
+random numbers would fail again after every replay: `new_episode` starts a new episode instead.
 """
 
 from __future__ import annotations
@@ -56,8 +57,14 @@ def save(loop: TrainingLoop, path: Path) -> None:
     file.save(loop.agent, path, more_arrays=arrays, more_about={_LOOP: about})
 
 
-def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> TrainingLoop:
-    """Read a checkpoint and restore the environment."""
+def load(
+    env: Tabular, path: Path, explorer: type | None, *, steps: int, new_episode: bool = False
+) -> tuple[TrainingLoop, int | None]:
+    """Read a checkpoint and restore the environment.
+
+    Return also the seed of the next episode: None if the environment was restored, so that its own random numbers
+    continue. With `new_episode` it is not restored.
+    """
     agent, about, arrays = file.load_all(Agent, path, explorer)
     if not isinstance(about.get(_LOOP), Mapping):
         raise BadFile(f"{path}: not a checkpoint saved by `learn`; this file holds an agent only.")
@@ -67,12 +74,19 @@ def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> Trai
         _share_encoding(env, agent, path)
         actions = _checked_arrays(arrays, agent, env)
         loop = _restored(env, agent, saved, steps)
-        if (reason := _replay_episode(loop, saved, actions)) is not None:
+        seed = _new_seed(agent) if new_episode else None
+        if not new_episode and (reason := _replay_episode(loop, saved, actions)) is not None:
+            seed = _new_seed(agent)
             _warn(env, path, reason)
     except InvalidField as error:
         raise BadFile(f"{path}: {error}; training cannot be resumed from this file.") from error
     loop.episode = saved.episode
-    return loop
+    return loop, seed
+
+
+def _new_seed(agent: Agent) -> int:
+    """Return a seed for an environment that could not be restored: the same whenever training is resumed here."""
+    return int(np.random.SeedSequence([agent.seed, agent.steps]).generate_state(1)[0])
 
 
 def _checked_arrays(arrays: Mapping[str, Any], agent: Agent, env: Tabular) -> list[int]:

@@ -25,6 +25,7 @@ from wanderlust.core.errors import (
     check_integer,
     check_number,
 )
+from wanderlust.envs.grids import description_of
 from wanderlust.envs.saved import saved_environment
 from wanderlust.envs.tabular import Tabular, tabular
 from wanderlust.training import checkpoints
@@ -51,6 +52,7 @@ def learn(
     save: str | Path | None = None,
     preset: str | None = None,
     quiet: bool = False,
+    new_episode: bool = False,
     **changes: Any,
 ) -> Agent:
     """Train an agent in an environment until it has taken `steps` steps in total, and return it.
@@ -74,13 +76,16 @@ def learn(
     After the budget, ε decays further and the other schedules keep their last values. A larger `budget` given with
     `resume` applies from there on: exploration increases again, and the result is not that of one training.
 
-    An error during training has the agent trained so far as `error.agent`.
+    If the environment fails again at the same step of the restored episode, `new_episode=True` resumes with a new
+    episode. An error during training has the agent trained so far as `error.agent`.
 
     Ctrl-C raises `KeyboardInterrupt` after the current step, a second Ctrl-C at once. Rewards are numbers from -1e100
     to 1e100.
     """
     steps = check_integer("steps", steps, low=1, high=MAX_STEPS)
     quiet = check_flag("quiet", quiet)
+    if new_episode and resume is None:
+        raise InvalidSetting("new_episode=True needs resume: without it, every training begins with a new episode.")
     all_callbacks = _checked_callbacks(callbacks)
     if save is not None:
         all_callbacks.append(Checkpoint(checked_path("save", save)))
@@ -91,11 +96,12 @@ def learn(
     else:
         budget = changes.pop("budget", None)
         _reject_with_resume({"seed": seed, "reward_range": reward_range, "preset": preset, **changes})
-        loop = _resumed_loop(tabular_env, checked_path("resume", resume), explorer, steps)
+        new_episode = check_flag("new_episode", new_episode)
+        loop, first_seed = _resumed_loop(tabular_env, checked_path("resume", resume), explorer, steps, new_episode)
         _extend_budget(loop, budget, quiet=quiet)
-        first_seed = None
     loop.agent.env, loop.agent.encoding = tabular_env, tabular_env.encoding
     loop.agent.environment = saved_environment(tabular_env)
+    loop.agent.layout, loop.agent.action_names = description_of(tabular_env)
     try:
         _run(loop, all_callbacks, first_seed)
     except BaseException as error:
@@ -127,9 +133,12 @@ def _add_agent(error: BaseException, loop: TrainingLoop) -> None:
         )
 
 
-def _resumed_loop(env: Tabular, path: Path, explorer: str | type | None, steps: int) -> TrainingLoop:
+def _resumed_loop(
+    env: Tabular, path: Path, explorer: str | type | None, steps: int, new_episode: bool
+) -> tuple[TrainingLoop, int | None]:
     try:
-        return checkpoints.load(env, path, _class_with_resume(explorer, path), steps=steps)
+        cls = _class_with_resume(explorer, path)
+        return checkpoints.load(env, path, cls, steps=steps, new_episode=new_episode)
     except WanderlustError:
         raise
     except Exception as error:
