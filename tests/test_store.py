@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wanderlust.core.errors import BadFile, InvalidSetting, UnknownName, WanderlustError
-from wanderlust.experiments import store as store_module
+from wanderlust.experiments import stored_run
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import CannotWrite, Store, read
@@ -201,7 +201,7 @@ def test_a_damaged_file_is_renamed_and_its_run_repeated(store, result, damage):
 
 def test_files_of_other_versions_are_ignored(store, result, monkeypatch):
     monkeypatch.setattr("wanderlust.experiments.run.ALGORITHM_VERSION", 0)
-    monkeypatch.setattr(store_module, "ALGORITHM_VERSION", 0)
+    monkeypatch.setattr(stored_run, "ALGORITHM_VERSION", 0)
     old = Run.from_json(RUN.json)
     path = store.save(old, result, 0.0)
     monkeypatch.undo()
