@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from wanderlust.envs.model import world_from_gym as world_from_gym
     from wanderlust.envs.tabular import Tabular as Tabular
     from wanderlust.envs.tabular import tabular as tabular
+    from wanderlust.experiments.sweep import Sweep as Sweep
     from wanderlust.explorers.registry import explorer_names as explorer_names
     from wanderlust.explorers.registry import explorer_options as explorer_options
     from wanderlust.explorers.registry import register_explorer as register_explorer
@@ -70,6 +71,7 @@ _MODULES = {
     "Session": "agents.session",
     "Settings": "agents.settings",
     "StopWhenSolved": "training.evaluation",
+    "Sweep": "experiments.sweep",
     "Tabular": "envs.tabular",
     "tabular": "envs.tabular",
     "TensorBoard": "training.logs",

@@ -33,6 +33,29 @@ Steps = Annotated[int, arg(metavar="N", help="Number of training steps of each r
 Seeds = Annotated[int, arg(metavar="N", help="Number of seeds per explorer: 0 to N-1.")]
 Jobs = Annotated[int | None, arg(metavar="N", help="Number of parallel runs; the number of cores if not given.")]
 Quiet = Annotated[bool, arg(help="Print results and errors only.")]
+On = Annotated[
+    str,
+    arg(
+        metavar="PLACE",
+        help="Where runs are executed: local (this machine), ray (the cluster of RAY_ADDRESS, or a new one here), or "
+        "ray://HOST:PORT.",
+    ),
+]
+TimeLimit = Annotated[
+    float | None, arg(metavar="SECONDS", help="A run that takes longer fails; its worker process is ended.")
+]
+ShipPackage = Annotated[bool, arg(help="Send this version of the package to the workers of a Ray cluster.")]
+
+
+@dataclass(frozen=True)
+class ExecutionOptions:
+    """Where and how runs are executed."""
+
+    on: On = "local"
+    jobs: Jobs = None
+    time_limit: TimeLimit = None
+    ship_package: ShipPackage = False
+    quiet: Quiet = False
 
 
 @dataclass(frozen=True)
@@ -44,6 +67,8 @@ class RunsOptions:
     steps: Steps = 20_000
     settings: Settings = ()
     jobs: Jobs = None
+    on: On = "local"
+    time_limit: TimeLimit = None
     quiet: Quiet = False
     env_version: Annotated[
         str,

@@ -3,32 +3,58 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 
 def report(
-    folder: Annotated[Positional[Path], arg(metavar="FOLDER", help="Output folder of `wanderlust reproduce`.")],
+    folder: Annotated[
+        Positional[Path], arg(metavar="FOLDER", help="Output folder of `wanderlust sweep` or `wanderlust reproduce`.")
+    ],
 ) -> None:
-    """Rebuild the tables and the scorecard from stored runs, without executing any run.
+    """Rebuild tables, plots and the scorecard from stored runs, without executing any run.
+
+    For a sweep: a table of its settings, the best one with its interval, lines over one swept number and heat maps
+    over two.
 
     Example: wanderlust report results/
     """
+    from wanderlust.cli.printing import new_console
+    from wanderlust.core.errors import BadFile
+    from wanderlust.experiments.paper.reproduce import REQUEST_FILE
+    from wanderlust.experiments.reports.sweep_report import show_sweep_report, sweeps_in
+    from wanderlust.experiments.store import Store
+
+    console, store = new_console(), Store(folder)
+    try:
+        sweeps = list(sweeps_in(folder))
+        has_studies = any(folder.glob(f"*/{REQUEST_FILE}"))
+    except OSError as error:
+        raise BadFile(f"{folder}: cannot be read ({error.strerror or error}).") from error
+    for place, sweep in sweeps:
+        show_sweep_report(sweep, place, store, console)
+    if has_studies or not sweeps:
+        _report_studies(folder, store, console)
+
+
+def _report_studies(folder: Path, store: object, console: Console) -> None:
     from rich.text import Text
 
-    from wanderlust.cli.printing import new_console
     from wanderlust.experiments.paper.reproduce import show_report, studies_in, write_scorecard
     from wanderlust.experiments.reports.tables import printable
     from wanderlust.experiments.store import Store
 
-    console = new_console()
+    assert isinstance(store, Store)
     suffixes: list[str] = []
     for stored in studies_in(folder):
         title = f"{stored.study.reference}. {stored.study.description}"
         name = Text(printable(stored.folder.name), "bold")
         console.print(Text.assemble(name, f": {title}"), soft_wrap=True)
-        show_report(stored, Store(folder), console)
+        show_report(stored, store, console)
         suffixes.append(stored.suffix)
     for suffix in dict.fromkeys(suffixes):
         write_scorecard(folder, suffix, console)

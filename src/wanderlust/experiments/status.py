@@ -104,7 +104,7 @@ def read_all(store: Store, problems: list[str]) -> Iterator[Status]:
     """Yield the status of every experiment in a folder."""
     stored = None
     for path in sorted((store.folder / STATUS).glob(f"*{_KEYS}")):
-        stored = store.keys(problems) if stored is None else stored
+        stored = store.stored_keys(problems) if stored is None else stored
         try:
             yield _read(path, stored)
         except BadFile as error:

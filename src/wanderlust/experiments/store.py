@@ -27,8 +27,8 @@ from wanderlust.experiments.packs import KEY, Pack, Sealed, write_pack
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.stored_run import Damaged as Damaged
 from wanderlust.experiments.stored_run import StoredRun as StoredRun
+from wanderlust.experiments.stored_run import archive_of, read_contents, read_metadata
 from wanderlust.experiments.stored_run import read as read
-from wanderlust.experiments.stored_run import read_contents, read_metadata, seal
 from wanderlust.experiments.summary import Line, summarise
 
 RUNS, PACKS = "runs", "packs"
@@ -136,7 +136,7 @@ class Store:
                 seen.add(line["key"])
                 yield line
 
-    def keys(self, problems: list[str] | None = None) -> NDArray[np.bytes_]:
+    def stored_keys(self, problems: list[str] | None = None) -> NDArray[np.bytes_]:
         """Return the keys of all stored runs, sorted, from the names of files and the indices of packs."""
         single = np.array(list(self.single_keys()), "S24")
         self._packs.refresh(problems)
@@ -177,13 +177,13 @@ class Store:
 
     def save(self, run: Run, result: Result, seconds: float) -> Path:
         """Write a result atomically under its run's key; return the file."""
-        return self._write_file(seal(run, result, seconds))
+        return self._write_file(run.key, archive_of(run, result, seconds)[1])
 
     def add(self, results: Sequence[Sealed]) -> None:
         """Store results that arrived together; everything is on disk when this returns."""
         if len(results) < GROUP_RUNS:
             for result in results:
-                self._write_file(result)
+                self._write_file(result.key, result.contents)
         else:
             self._write_pack(results)
         self._since_packing += len(results)
@@ -245,11 +245,11 @@ class Store:
         except OSError as error:
             raise self._cannot_write(error) from error
 
-    def _write_file(self, result: Sealed) -> Path:
-        path = self._free_path(result.key)
+    def _write_file(self, key: str, contents: bytes) -> Path:
+        path = self._free_path(key)
         try:
             with atomic_write(path) as file:
-                file.write(result.contents)
+                file.write(contents)
         except OSError as error:
             raise self._cannot_write(error) from error
         return path

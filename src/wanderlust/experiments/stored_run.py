@@ -30,8 +30,13 @@ _VERSION_FIELD = "mathematics"
 """The name of `ALGORITHM_VERSION` in the files, which existing files have."""
 _REQUIRED = [name for name in Result._fields if name not in Result._field_defaults]
 _DIMENSIONS = {
-    "steps": 1, "returns": 1, "discovered": 1, "visits": 2, "first_visit": 1,
-    "optimal_return": 0, "reachable": 0,
+    "steps": 1,
+    "returns": 1,
+    "discovered": 1,
+    "visits": 2,
+    "first_visit": 1,
+    "optimal_return": 0,
+    "reachable": 0,
 }
 Contents = tuple[dict[str, Any], dict[str, Any]]
 """Metadata and arrays."""
@@ -62,6 +67,12 @@ class StoredRun(NamedTuple):
 
 def seal(run: Run, result: Result, seconds: float) -> Sealed:
     """Return a finished run as it is stored."""
+    metadata, contents = archive_of(run, result, seconds)
+    return Sealed(run.key, contents, summarise(StoredRun(run, result, {**metadata, "key": run.key})))
+
+
+def archive_of(run: Run, result: Result, seconds: float) -> tuple[dict[str, Any], bytes]:
+    """Return the metadata of a finished run, and the contents of its file."""
     metadata = {
         "format": FORMAT,
         _VERSION_FIELD: ALGORITHM_VERSION,
@@ -73,8 +84,7 @@ def seal(run: Run, result: Result, seconds: float) -> Sealed:
     }
     # Arrays that this kind of run does not measure are empty, and not written.
     arrays = {name: array for name, array in result._asdict().items() if np.size(array) or name in _REQUIRED}
-    line = summarise(StoredRun(run, result, {**metadata, "key": run.key}))
-    return Sealed(run.key, archive_bytes(metadata, arrays), line)
+    return metadata, archive_bytes(metadata, arrays)
 
 
 def read(path: Path) -> StoredRun:

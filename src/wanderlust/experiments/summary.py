@@ -6,9 +6,8 @@ The lines of packed runs are stored in their pack, so that tables of thousands o
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-from wanderlust.experiments.run import Run
 
 if TYPE_CHECKING:
     from wanderlust.experiments.store import StoredRun
@@ -26,8 +25,9 @@ MEASURES = (
 )
 """The measurements in a line; None where a run does not have one."""
 _EXECUTION = ("seconds", "finished", "wanderlust", "numpy", "numba", "machine")
-_RUN_FIELDS = ("seed", "preset", "until", "measure", "kind", "episodes", "env_version")
-_MEMORY = "replay"
+_ALWAYS: Line = {"kind": "world", "world": "", "explorer": "", "seed": 0}
+"""Fields that every row has, with their defaults."""
+_SOMETIMES = ("preset", "until", "measure", "episodes", "env_version")
 
 
 def summarise(stored: StoredRun) -> Line:
@@ -54,21 +54,27 @@ def summarise(stored: StoredRun) -> Line:
 
 
 def columns(line: Line) -> Line:
-    """Return a line as flat columns: every option and setting has a column of its own name.
+    """Return a line as flat columns: every option and setting has a column of its own name."""
+    return {"key": line["key"], **fields_of(line["run"]), **{name: line.get(name) for name in (*MEASURES, *_EXECUTION)}}
+
+
+def fields_of(description: Mapping[str, Any]) -> Line:
+    """Return the fields of a run, given as `Run.description`, with every option and setting under its own name.
 
     The replay memory is the column `memory`. An option that has the name of another column gets the prefix `option_`.
     """
-    run = Run(**line["run"])
-    flat: Line = {"key": line["key"], "kind": run.kind, "world": run.world, "explorer": run.explorer, "seed": run.seed}
-    taken = {*flat, *MEASURES, *_EXECUTION, *_RUN_FIELDS, "memory"}
-    flat |= {name: getattr(run, name) for name in ("preset", "until", "measure") if name in line["run"]}
-    for options in (run.settings, run.explorer_options, run.world_options, run.encoder_options):
-        for name, value in options.items():
-            column = "memory" if name == _MEMORY and options is run.settings else name
-            if column in flat or (column in taken and column != "memory"):
-                column = f"option_{name}"
-            flat[column] = value
-    return flat | {name: line.get(name) for name in (*MEASURES, *_EXECUTION)}
+    flat: Line = {name: description.get(name, default) for name, default in _ALWAYS.items()}
+    flat |= {name: description[name] for name in _SOMETIMES if name in description}
+    taken = {*_ALWAYS, *_SOMETIMES, *MEASURES, *_EXECUTION, "key", "memory"}
+    for table in ("settings", "explorer_options", "world_options", "encoder_options"):
+        options = description.get(table, {})
+        for name, value in options.items() if isinstance(options, Mapping) else ():
+            if table == "settings" and name == "replay":
+                flat["memory"] = value
+            else:
+                flat[f"option_{name}" if name in taken else name] = value
+                taken.add(name)
+    return flat
 
 
 def _first_reward(rewards: Any) -> float:
