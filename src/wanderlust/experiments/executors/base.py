@@ -87,7 +87,6 @@ def failed(task: Task, error: Exception) -> Outcome:
     """Return the outcome of a run that raised an error."""
     expected = isinstance(error, WanderlustError)
     message = str(error) if expected else f"{type(error).__name__}: {error}"
-    if isinstance(error, MemoryError):
-        message = f"the run needs more memory than there is ({error or 'MemoryError'})."
-        expected = True
+    if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
+        message, expected = f"the run needs more memory than there is ({type(error).__name__}: {error}).", True
     return Outcome(task, error=message, trace="" if expected else "".join(traceback.format_exception(error)))

@@ -21,7 +21,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from wanderlust.experiments.executors.base import Outcome, Task, execute
+from wanderlust.experiments.executors.base import Outcome, Task, execute, failed
+from wanderlust.experiments.executors.warm_up import SECONDS_TO_COMPILE, compile_once
 
 _SECONDS_TO_STOP = 5.0
 """How long `close` waits for the runs to stop before it kills the workers."""
@@ -58,7 +59,7 @@ class ProcessExecutor:
         if not busy:
             return []
         if self._time_limit is not None:
-            until = min(worker.started for worker in busy) + self._time_limit - time.monotonic()
+            until = min(worker.deadline(self._time_limit) for worker in busy) - time.monotonic()
             timeout = max(min(timeout, until), 0.0)
         wait([each for worker in busy for each in (worker.connection, worker.process.sentinel)], timeout)
         outcomes = [outcome for worker in busy for outcome in worker.outcomes(self._time_limit)]
@@ -89,12 +90,16 @@ class _Worker:
         self.started = time.monotonic()
         self.ended = False
         self._batch: deque[Task] = deque()
-        self._ready = False
+        self._compiled = False
 
     @property
     def busy(self) -> bool:
         """Whether the worker has runs to execute."""
         return bool(self._batch)
+
+    def deadline(self, time_limit: float) -> float:
+        """Return when the current run has taken too long; compilation does not count."""
+        return self.started + time_limit + (0.0 if self._compiled else SECONDS_TO_COMPILE)
 
     def start(self, batch: Sequence[Task]) -> None:
         """Give runs to the worker."""
@@ -113,7 +118,7 @@ class _Worker:
             return [*arrived, *self._lost("")]
         if self._batch and not self.process.is_alive() and not self.connection.poll():
             return [*arrived, *self._lost("")]
-        if self._batch and time_limit is not None and self._ready and time.monotonic() - self.started > time_limit:
+        if self._batch and time_limit is not None and time.monotonic() > self.deadline(time_limit):
             self.process.kill()
             return [*arrived, *self._lost(f"the run took longer than the time limit of {time_limit:g} s.")]
         return arrived
@@ -121,8 +126,8 @@ class _Worker:
     def _receive(self) -> list[Outcome]:
         message = self.connection.recv()
         self.started = time.monotonic()
-        if message is None:  # Imported everything; the first run starts.
-            self._ready = True
+        self._compiled = message is None
+        if message is None:  # Everything is imported and compiled; the run starts.
             return []
         sealed, seconds, error, trace = message
         return [Outcome(self._batch.popleft(), sealed, seconds, error, trace)]
@@ -173,14 +178,22 @@ def _serve(connection: Connection, stop: Any) -> None:
     # The parent handles Ctrl-C, by setting the event.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
-    connection.send(None)
     while True:
         try:
             batch = connection.recv()
         except (EOFError, OSError):
             return
         for run, code in batch:
-            connection.send(tuple(execute(Task(run, code), stop.is_set))[1:5])
+            connection.send(tuple(_execute(Task(run, code), connection, stop))[1:5])
+
+
+def _execute(task: Task, connection: Connection, stop: Any) -> Outcome:
+    try:
+        compile_once(task.run)
+    except Exception as error:
+        return failed(task, error)
+    connection.send(None)
+    return execute(task, stop.is_set)
 
 
 def _exit_with_parent() -> None:

@@ -125,6 +125,7 @@ class RayExecutor:
             raise WanderlustError(
                 f"Ray cannot be reached at {address or 'this machine'} ({type(error).__name__}: {_first_line(error)})."
             ) from error
+        _silence_ray()
 
     def _describe(self, on: str) -> str:
         address = on if on.startswith("ray://") else os.environ.get(ADDRESS)
@@ -238,6 +239,13 @@ def _import_ray() -> Any:
         raise MissingPackage(
             "Ray is not installed: pip install 'wanderlust[ray]', or leave out --on to use this machine."
         ) from None
+
+
+def _silence_ray() -> None:
+    """Keep Ray from printing a paragraph for every worker that ends: the driver lists failed runs itself."""
+    with contextlib.suppress(Exception):  # Not a public function of Ray.
+        logging = importlib.import_module("ray._private.ray_logging")
+        logging.global_worker_stdstream_dispatcher.remove_handler("ray_print_logs")
 
 
 def _first_line(error: object) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from wanderlust._numba.cache import source_hash
 from wanderlust._numba.jit import numba_version
 from wanderlust.experiments.executors.base import Task, execute, failed
-from wanderlust.experiments.executors.warm_up import compile_once
+from wanderlust.experiments.executors.warm_up import SECONDS_TO_COMPILE, compile_once
 from wanderlust.experiments.run import ADAPTIVE_VERSION, ALGORITHM_VERSION, Run
 from wanderlust.version import __version__
 
@@ -47,7 +47,8 @@ def execute_batch(tasks: list[tuple[str, tuple[str, ...]]], time_limit: float | 
 
 def _execute(task: Task, time_limit: float | None) -> tuple[Any, ...]:
     try:
-        compile_once(task.run)
+        with _end_process_after(None if time_limit is None else time_limit + SECONDS_TO_COMPILE):
+            compile_once(task.run)
     except Exception as error:
         outcome = failed(task, error)
     else:

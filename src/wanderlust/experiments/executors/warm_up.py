@@ -14,6 +14,8 @@ from wanderlust._numba.jit import numba_version
 from wanderlust.experiments.file_lock import locked
 from wanderlust.experiments.run import Run
 
+SECONDS_TO_COMPILE = 300.0
+"""More than any explorer needs, also if other workers of the node compile before it."""
 _PREFIX, _LOCK = "compiled-on-", "compile.lock"
 
 
@@ -22,17 +24,21 @@ _compiled: set[tuple[str, str]] = set()
 
 
 def compile_once(run: Run) -> None:
-    """Compile the explorer of a run by one step of the run, unless this process has done so; errors are raised."""
+    """Compile the explorer of a run, unless this process has done so; errors are raised.
+
+    One step in a built-in world compiles it, so that the code of a user's environment does not delay this.
+    """
     what = run.explorer, run.kind
     if what in _compiled:
         return
+    run = Run(world="toy", explorer=run.explorer, kind=run.kind, settings={"steps": 1})
     folder = cache_folder()
     parts = (socket.gethostname(), *what, *run.code, source_hash(), numba_version())
     marker = folder and folder / f"{_PREFIX}{hashlib.sha256(repr(parts).encode()).hexdigest()[:24]}"
     if folder is None or marker is None or marker.exists():
-        run.train(steps=1)
+        run.train()
     else:
         with locked(folder / _LOCK):
-            run.train(steps=1)
+            run.train()
             marker.touch()
     _compiled.add(what)

@@ -22,6 +22,7 @@ from wanderlust.experiments.reports.figures.style import (
 from wanderlust.experiments.reports.sweep_groups import (
     EXPLORER,
     PROBLEM,
+    SUCCESS,
     TITLES,
     Setting,
     best_settings,
@@ -52,7 +53,7 @@ def _panels(title: str, names: Sequence[str], height: float) -> tuple[Figure, di
     """Return a figure with one panel per name, and a note if there are more names than panels."""
     shown = names[:MAX_PANELS]
     note = "" if len(shown) == len(names) else f"The first {len(shown)} of {len(names)} panels; table.csv has all."
-    columns = min(len(shown), _COLUMNS)
+    columns = 2 if len(shown) == 4 else min(len(shown), _COLUMNS)
     rows = math.ceil(len(shown) / columns)
     figure = new_figure(literal_label(title), min(PAGE_WIDTH, 1.5 + 3.2 * columns), 0.9 + height * rows)
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -87,6 +88,8 @@ def _lines(title: str, settings: Sequence[Setting], x_name: str) -> Figure:
         axes.set_title(literal_label(problem))
         axes.set_xlabel(literal_label(x_name))
         axes.set_ylabel(TITLES[settings[0].measure])
+        if settings[0].measure == SUCCESS:
+            axes.set_ylim(*_widened(settings))
         _set_ticks(axes, x_values, is_log=is_log)
     add_legend(figure, handles, f"Lines: mean and 95 % bootstrap interval; points: seeds. {note}".strip())
     return figure
@@ -102,11 +105,16 @@ def _line(axes: Axes, line: list[Setting], x_name: str, style: Style, rank: int,
     shift = (rank % 5 - 2) * 0.012
     for value, each in zip(x, placed, strict=True):
         place = value * (1 + 3 * shift) if is_log else value + shift * (x.max() - x.min() or 1.0)
-        axes.plot(np.full(len(each.values), place), each.values, ".", color=style.colour, alpha=0.3, markersize=3,
+        axes.plot(np.full(len(each.values), place), each.values, ".", color=style.colour, alpha=0.6, markersize=4,
                   markeredgewidth=0, zorder=1)  # fmt: skip
     axes.fill_between(x, intervals[:, 1], intervals[:, 2], color=style.colour, alpha=0.15, linewidth=0, zorder=2)
     (handle,) = axes.plot(x, intervals[:, 0], color=style.colour, marker=style.marker, linestyle=style.dash, zorder=3)
     return handle
+
+
+def _widened(settings: Sequence[Setting]) -> tuple[float, float]:
+    """Return limits for percentages: 0 to 100, or further for returns below zero."""
+    return min(0.0, *(float(np.nanmin(each.values)) for each in settings)) - 4, 104
 
 
 def _is_log(values: Sequence[float]) -> bool:
@@ -198,5 +206,7 @@ def _points(title: str, settings: Sequence[Setting]) -> Figure:
         axes.set_ylim(-0.6, len(labels) - 0.4)
         axes.set_title(literal_label(problem))
         axes.set_xlabel(TITLES[settings[0].measure])
+        if settings[0].measure == SUCCESS:
+            axes.set_xlim(*_widened(settings))
     add_legend(figure, {}, f"Large marker and bar: mean and 95 % bootstrap interval; points: seeds. {note}".strip())
     return figure
