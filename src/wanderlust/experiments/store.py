@@ -34,7 +34,7 @@ from wanderlust.experiments.summary import Line, summarise
 RUNS, PACKS = "runs", "packs"
 PACK_RUNS = 1000
 """Number of single files and runs in small packs from which a pack is written."""
-GROUP_RUNS = 8
+GROUP_RUNS = 4
 """Number of results that arrive together from which they are written as a pack: one flush to disk instead of many."""
 _NPZ, _DAMAGED, _LOCK = ".npz", ".damaged", ".lock"
 _STALE_SECONDS = 3600.0

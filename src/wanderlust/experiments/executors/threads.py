@@ -17,7 +17,8 @@ class ThreadExecutor:
 
     def __init__(self, jobs: int) -> None:
         self.name = "this machine"
-        self.batch_seconds = 0.0
+        # The threads go on while the driver waits for the disk.
+        self.batch_seconds = 0.25
         self.slots = jobs
         self._stop = threading.Event()
         self._tasks: queue.SimpleQueue[Sequence[Task]] = queue.SimpleQueue()
