@@ -61,7 +61,7 @@ def line_of(text: str, key: Key) -> int | None:
         if place and list(key[: len(place)]) == place and len(place) > best_length:
             best, best_length = number, len(place)
     # A name that is written inside a list or an inline table is found by its text.
-    if key and best is not None and best_length < len(key):
+    if key and best is not None and best_length < len(key) and not key[-1].isdecimal():
         following = text.split("\n")[best - 1 :]
         pattern = re.compile(rf"""(?<![\w-]){re.escape(key[-1])}(?![\w-])""")
         return next((best + i for i, line in enumerate(following) if pattern.search(line)), best)

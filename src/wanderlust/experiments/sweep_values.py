@@ -39,7 +39,7 @@ def at_key(key: Key, error: WanderlustError) -> InvalidSweep:
 
 def values_of(key: Key, given: Any) -> list[Any]:
     """Return the values that a list, a range or a single value stands for."""
-    if isinstance(given, Mapping) and "from" in given:
+    if _is_range(given):
         return _range_values(key, given)
     if isinstance(given, range | np.ndarray | set | frozenset):
         given = sorted(given) if isinstance(given, set | frozenset) else list(given)
@@ -49,7 +49,12 @@ def values_of(key: Key, given: Any) -> list[Any]:
         raise InvalidSweep(key, "the list is empty; give at least one value, or leave the key out.")
     if len(given) > MAX_VALUES:
         raise InvalidSweep(key, f"{len(given):,} values are too many; the maximum is {MAX_VALUES:,}.")
-    return list(given)
+    # A list may contain ranges.
+    return [value for each in given for value in (_range_values(key, each) if _is_range(each) else [each])]
+
+
+def _is_range(given: Any) -> bool:
+    return isinstance(given, Mapping) and "from" in given
 
 
 def _range_values(key: Key, given: Mapping[str, Any]) -> list[Any]:
