@@ -68,7 +68,8 @@ def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
     store, problems = Store(folder), list[str]()
     if not (folder / RUNS).is_dir() and not (folder / PACKS).is_dir():
         raise BadFile(f"{folder}: there are no results in this folder (it has no folder {RUNS!r}).")
-    found = list(read_all(store, problems))
+    stored = store.stored_keys(problems)
+    found = list(read_all(store, problems, stored))
     table = Table()
     for heading in ("name", "runs", "done", "running", "failed", "rate", "time left", "driver"):
         is_text = heading in ("name", "driver")
@@ -77,7 +78,7 @@ def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
         table.add_row(*_cells(each))
     for problem in problems:
         print(printable(problem), file=sys.stderr)
-    total = Text(f"{plural(len(store.stored_keys()), 'run')} stored in {printable(str(folder))}")
+    total = Text(f"{plural(len(stored), 'run')} stored in {printable(str(folder))}")
     return Group(*([fit_to_width(table, width)] if found else []), total), any(each.active for each in found)
 
 
@@ -100,8 +101,8 @@ def _print_failures(folder: Path, *, everything: bool) -> None:
     from wanderlust.experiments.store import Store
 
     found = [failure for each in failures(folder).values() for failure in each]
-    stored = set(Store(folder).stored_keys().astype(str).tolist()) if found else set()
-    missing = [failure for failure in found if failure["key"] not in stored]
+    stored = Store(folder).stored_keys() if found else set()
+    missing = [failure for failure in found if failure["key"].encode() not in stored]
     shown = missing if everything else missing[:_SHOWN_FAILURES]
     for failure in shown:
         print(f"failed: {printable(failure['error'])}\n  repeat: {printable(failure['repeat'])}")

@@ -3,8 +3,8 @@
 A pack is a zip file without compression. Its members are the archives of the runs, byte for byte as they are stored
 one by one, named KEY.npz, so any zip program can take them out. Two more members are archives as well: `index.npz`
 has the key, place, size and CRC of every run, and `lines.npz` has one line of JSON per run (see
-`wanderlust.experiments.summary`). The comment at the end of the file tells where these two are, so that the keys of a
-thousand runs are read with two small reads.
+`wanderlust.experiments.summary`). The comment at the end of the file tells where these two are, so that the keys of
+two thousand runs are read with two small reads.
 
 A pack is written once, atomically, and never changed. Readers need no lock, on any file system.
 """
@@ -145,13 +145,15 @@ def read_pack(path: Path) -> Pack:
     ):
         raise BadFile(f"{path}: its index is invalid.")
     pack = Pack(path, **arrays, lines_place=(lines_place[0], lines_place[1]))
-    if not all(map(KEY.fullmatch, pack.names())) or (pack.offsets < 0).any() or (pack.sizes < 0).any():
+    letters = np.frombuffer(pack.keys.tobytes(), np.uint8)
+    if not _IS_HEXADECIMAL[letters].all() or (pack.offsets < 0).any() or (pack.sizes < 0).any():
         raise BadFile(f"{path}: its index is invalid.")
     if (pack.offsets + pack.sizes > length).any():
         raise BadFile(f"{path}: its index names places outside of the file.")
     return pack
 
 
+_IS_HEXADECIMAL = np.isin(np.arange(256), list(b"0123456789abcdef"))
 _KINDS = {"keys": "S24", "offsets": "int64", "sizes": "int64", "crcs": "int64", "seconds": "float64"}
 
 

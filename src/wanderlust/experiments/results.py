@@ -38,8 +38,8 @@ class Results:
         return self.store.load_many(self.runs, self.problems)
 
     def __len__(self) -> int:
-        stored = set(self.store.stored_keys().astype(str).tolist())
-        return sum(run.key in stored for run in self.runs)
+        stored = self.store.stored_keys()
+        return sum(run.key.encode() in stored for run in self.runs)
 
     def rows(self, *, curves: bool = True) -> list[Line]:
         """Return one flat table per run: fields, options, measurements, and the learning curves as arrays."""

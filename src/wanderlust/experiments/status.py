@@ -100,9 +100,8 @@ def file_name(name: str) -> str:
     return _UNSAFE.sub("-", name).strip(".-")[:80] or "runs"
 
 
-def read_all(store: Store, problems: list[str]) -> Iterator[Status]:
-    """Yield the status of every experiment in a folder."""
-    stored = None
+def read_all(store: Store, problems: list[str], stored: set[bytes] | None = None) -> Iterator[Status]:
+    """Yield the status of every experiment in a folder; `stored` are the keys of the store, if they are known."""
     for path in sorted((store.folder / STATUS).glob(f"*{_KEYS}")):
         stored = store.stored_keys(problems) if stored is None else stored
         try:
@@ -121,7 +120,7 @@ def failures(folder: Path, names: Iterable[str] | None = None) -> dict[str, list
     return found
 
 
-def _read(path: Path, stored: Any) -> Status:
+def _read(path: Path, stored: set[bytes]) -> Status:
     try:
         metadata, arrays = read_archive(path)
         intact = is_intact(metadata, arrays)
@@ -130,14 +129,13 @@ def _read(path: Path, stored: Any) -> Status:
     if not intact or "keys" not in arrays:
         raise BadFile(f"{path}: damaged.")
     base = path.with_name(path.name.removesuffix(_KEYS))
-    keys = arrays["keys"]
-    is_done = np.isin(keys, stored)
-    done_keys = {key.decode() for key in keys[is_done]} if (failed := _read_failures(_with(base, _FAILED))) else set()
+    keys = arrays["keys"].tolist()
+    done = sum(key in stored for key in keys)
+    failed = {each["key"].encode() for each in _read_failures(_with(base, _FAILED))}
     state = _read_state(_with(base, _STATE))
     age = time.time() - _seconds(state.get("updated"))
     active = state.get("state") == "running" and age < STALE_SECONDS
-    done = int(is_done.sum())
-    n_failed = len({each["key"] for each in failed} - done_keys)
+    n_failed = len(failed - stored)
     return Status(
         name=str(metadata.get("name", base.name)),
         total=len(keys),

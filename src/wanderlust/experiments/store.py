@@ -1,8 +1,8 @@
-"""Results on disk: one file per run while an experiment runs, then packs of a thousand runs.
+"""Results on disk: one file per run while an experiment runs, then packs of two thousand runs.
 
 The folder `runs` has one archive per run, named by the run's key and written atomically. Results that arrive together,
-and every thousand single files, become one pack in the folder `packs`; see `wanderlust.experiments.packs`. A small
-store is therefore a folder of readable files, and a store of a million runs has about a thousand of them.
+and every two thousand single files, become one pack in the folder `packs`; see `wanderlust.experiments.packs`. A small
+store is therefore a folder of readable files, and a store of a million runs has about five hundred of them.
 
 Several processes can share a folder: at worst two of them execute the same run and write the same numbers. A run that
 is stored twice, because a process was killed between writing a pack and deleting its single files, is read once.
@@ -15,9 +15,6 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from wanderlust.core.archives import PARTIAL, atomic_write, partial_path
 from wanderlust.core.errors import BadFile, shown
@@ -32,7 +29,7 @@ from wanderlust.experiments.stored_run import read as read
 from wanderlust.experiments.summary import Line, summarise
 
 RUNS, PACKS = "runs", "packs"
-PACK_RUNS = 1000
+PACK_RUNS = 2000
 """Number of single files and runs in small packs from which a pack is written."""
 GROUP_RUNS = 4
 """Number of results that arrive together from which they are written as a pack: one flush to disk instead of many."""
@@ -136,11 +133,11 @@ class Store:
                 seen.add(line["key"])
                 yield line
 
-    def stored_keys(self, problems: list[str] | None = None) -> NDArray[np.bytes_]:
-        """Return the keys of all stored runs, sorted, from the names of files and the indices of packs."""
-        single = np.array(list(self.single_keys()), "S24")
+    def stored_keys(self, problems: list[str] | None = None) -> set[bytes]:
+        """Return the keys of all stored runs, from the names of files and the indices of packs."""
+        keys = {key.encode() for key in self.single_keys()}
         self._packs.refresh(problems)
-        return np.unique(np.concatenate([single, *(pack.keys for pack in self._packs.packs)]))
+        return keys.union(*(pack.keys.tolist() for pack in self._packs.packs))
 
     def intact_packed_keys(self, keys: Iterable[str], problems: list[str]) -> set[str]:
         """Return those of the keys that are in packs and whose bytes there are intact."""
