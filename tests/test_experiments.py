@@ -117,7 +117,7 @@ def start(runs, folder):
 
 def wait_for_files(folder, count, process):
     deadline = time.monotonic() + 200
-    while len(list((folder / "runs").glob("*.npz"))) < count and process.poll() is None:
+    while len(Store(folder).stored_keys()) < count and process.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.001)
 

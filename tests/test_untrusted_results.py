@@ -18,9 +18,9 @@ import wanderlust as wl
 from wanderlust.cli.main import main
 from wanderlust.core.archives import write_archive
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError
-from wanderlust.experiments import runner
-from wanderlust.experiments import store as store_module
+from wanderlust.experiments import stored_run
 from wanderlust.experiments.code_version import source_files
+from wanderlust.experiments.executors.base import Task, execute
 from wanderlust.experiments.paper import registry
 from wanderlust.experiments.paper.recap import STUDY as RECAP
 from wanderlust.experiments.paper.registry import StudySelection
@@ -209,9 +209,9 @@ def test_installed_modules_do_not_include_other_packages():
 
 
 def test_a_run_is_not_stored_if_its_code_was_edited_meanwhile(store):
-    with pytest.raises(InvalidSetting, match="was edited during the run"):
-        runner._execute_run(RUN, ("another hash",), store, lambda: False)
-    assert list(store.load_all([])) == []
+    outcome = execute(Task(RUN, ("another hash",)))
+    assert "was edited during the run" in outcome.error
+    assert outcome.sealed is None
 
 
 def test_compare_uses_stored_runs_until_the_code_changes(tmp_path):
@@ -300,7 +300,7 @@ def test_workers_end_with_their_parent(how, tmp_path):
 
 
 def of_another_format(path, result, patch):
-    patch.setattr(store_module, "FORMAT", 2)
+    patch.setattr(stored_run, "FORMAT", 2)
     Store(path.parents[1]).save(RUN, result, 0.0)
 
 
@@ -492,7 +492,7 @@ def test_files_of_reports_are_checked(read, text):
 def test_arrays_of_results_are_checked(store, result):
     path = store.save(RUN, result._replace(returns=np.array(["a"] * len(result.returns))), 0.0)
     with pytest.raises(BadFile, match="'returns' must contain numbers"):
-        store_module.read(path)
+        stored_run.read(path)
 
 
 # Bad values and paths end in one sentence.

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from wanderlust.experiments.run import Run as Run
     from wanderlust.experiments.runner import run_all as run_all
     from wanderlust.experiments.store import Store as Store
+    from wanderlust.experiments.sweep import Sweep as Sweep
     from wanderlust.explorers import formulas as formulas
     from wanderlust.explorers.choice import bernoulli as bernoulli
     from wanderlust.explorers.choice import greedy_action as greedy_action
@@ -101,6 +102,7 @@ _MODULES = {
     "Settings": "agents.settings",
     "StopWhenSolved": "training.evaluation_callbacks",
     "Store": "experiments.store",
+    "Sweep": "experiments.sweep",
     "Tabular": "envs.tabular",
     "tabular": "envs.tabular",
     "TensorBoard": "training.logs",

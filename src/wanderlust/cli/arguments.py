@@ -48,6 +48,29 @@ Preset = Annotated[
     ),
 ]
 Quiet = Annotated[bool, arg(help="Print results and errors only.")]
+On = Annotated[
+    str,
+    arg(
+        metavar="PLACE",
+        help="Where runs are executed: local (this machine), ray (the cluster of RAY_ADDRESS, or a new one here), or "
+        "ray://HOST:PORT.",
+    ),
+]
+TimeLimit = Annotated[
+    float | None, arg(metavar="SECONDS", help="A run that takes longer fails; its worker process is ended.")
+]
+ShipPackage = Annotated[bool, arg(help="Send this version of the package to the workers of a Ray cluster.")]
+
+
+@dataclass(frozen=True)
+class ExecutionOptions:
+    """Where and how runs are executed."""
+
+    on: On = "local"
+    jobs: Jobs = None
+    time_limit: TimeLimit = None
+    ship_package: ShipPackage = False
+    quiet: Quiet = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +83,8 @@ class RunsOptions:
     preset: Preset = None
     settings: Settings = ()
     jobs: Jobs = None
+    on: On = "local"
+    time_limit: TimeLimit = None
     quiet: Quiet = False
     env_version: Annotated[
         str,

@@ -26,7 +26,10 @@ from wanderlust.cli.export import export
 from wanderlust.cli.interrupts import exit_code
 from wanderlust.cli.report import report
 from wanderlust.cli.reproduce import reproduce
+from wanderlust.cli.results import results
 from wanderlust.cli.run import run
+from wanderlust.cli.status import status
+from wanderlust.cli.sweep import sweep
 from wanderlust.cli.train import train
 from wanderlust.cli.watch import watch
 from wanderlust.cli.worlds import worlds
@@ -35,12 +38,13 @@ from wanderlust.version import __version__
 
 app = SubcommandApp()
 for _command in (
-    train, evaluate, compare, diagnose, explain, watch, worlds, explorers, reproduce, report, export, run, bench
+    train, evaluate, compare, diagnose, explain, watch, worlds, explorers, reproduce, sweep, status, results, report,
+    export, run, bench,
 ):  # fmt: skip
     app.command(_command)
 
 
-_READING_COMMANDS = ("report", "export")
+_READING_COMMANDS = ("report", "export", "results", "status")
 """Commands that read the files of others and execute none of their code."""
 
 

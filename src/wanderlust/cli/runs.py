@@ -91,7 +91,10 @@ def _check_settings(env: Tabular, explorer: str, preset: str, steps: int, settin
 def execute_runs(runs: Sequence[Run], folder: Path, options: RunsOptions) -> tuple[Results, int]:
     """Execute the runs that are not stored yet; return the results per explorer and the number of failed runs."""
     store = Store(folder)
-    outcome = run_all(runs, store, jobs=options.jobs, progress=Progress(quiet=options.quiet))
+    outcome = run_all(
+        runs, store, jobs=options.jobs, on=options.on, time_limit=options.time_limit, name=folder.name,
+        progress=Progress(quiet=options.quiet),
+    )  # fmt: skip
     for failure in outcome.failures:
         # Without --quiet, the progress display has printed the failure already.
         message = f"failed: {failure}\n" if options.quiet else ""

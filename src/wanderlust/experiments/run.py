@@ -139,7 +139,7 @@ class Run:
                 changed[each.name] = value
         return changed
 
-    @property
+    @functools.cached_property
     def json(self) -> str:
         """The run as one line of JSON; equal runs give the same line."""
         return json.dumps(self.description, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

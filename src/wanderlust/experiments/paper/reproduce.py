@@ -48,8 +48,23 @@ class StudyRequest(NamedTuple):
         return list(dict.fromkeys(run for selection in self.selections for run in self.study.runs(selection)))
 
 
+class Execution(NamedTuple):
+    """Where and how the runs of a study are executed; see `run_all`."""
+
+    jobs: int | None = None
+    on: str = "local"
+    time_limit: float | None = None
+
+
 def reproduce(
-    study: Study, selection: StudySelection, out: Path, *, jobs: int | None, quiet: bool, console: Console
+    study: Study,
+    selection: StudySelection,
+    out: Path,
+    *,
+    jobs: int | None = None,
+    execution: Execution | None = None,
+    quiet: bool,
+    console: Console,
 ) -> RunSummary:
     """Execute the runs of a study that are not stored in the folder, then write its report."""
     runs = study.runs(selection)
@@ -57,7 +72,8 @@ def reproduce(
     store.prepare()
     folder = out / f"{study.id}{selection.suffix}"
     _add_selection(study, selection, folder)
-    summary = run_all(runs, store, jobs=jobs, progress=Progress(quiet=quiet))
+    execution = execution or Execution(jobs)
+    summary = run_all(runs, store, **execution._asdict(), name=folder.name, progress=Progress(quiet=quiet))
     # Read again: another process may have added a selection.
     show_report(StudyRequest(study, _read_request(folder).selections, folder), store, console, quiet=quiet)
     return summary
