@@ -25,6 +25,7 @@ from wanderlust.cli.interrupts import exit_code
 from wanderlust.cli.report import report
 from wanderlust.cli.reproduce import reproduce
 from wanderlust.cli.run import run
+from wanderlust.cli.studio import studio
 from wanderlust.cli.train import train
 from wanderlust.cli.watch import watch
 from wanderlust.cli.worlds import worlds
@@ -32,7 +33,7 @@ from wanderlust.core.errors import WanderlustError
 
 app = SubcommandApp()
 for _command in (
-    train, evaluate, compare, diagnose, explain, watch, worlds, explorers, reproduce, report, export, run, bench
+    train, evaluate, compare, diagnose, explain, watch, studio, worlds, explorers, reproduce, report, export, run, bench
 ):  # fmt: skip
     app.command(_command)
 

@@ -5,7 +5,6 @@ The run is a `Session`, so that its numbers are those of `train` with the same s
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -31,8 +30,6 @@ from wanderlust.worlds import World
 
 EVENTS = ("reward", "state", "policy")
 """A positive reward received in a state for the first time, a state discovered, a change of the greedy policy."""
-_FIRST_CHUNK = 8
-_MAX_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,8 @@ class Lane:
         self._rewarded = np.zeros(world.n_states, np.bool_)
         self._checked = 0
         """The step up to which rewards were looked for."""
-        self._seconds_per_step = 0.0
+        self.seconds_per_step = 0.0
+        """As measured last; 0 before the first step."""
         # Draws the first state, so that the agent has a position before the first step.
         self.session.advance(0)
         explanation = explain(self.session.hooks, TERMINAL, 0, self.session.learner, self.session.spec)
@@ -73,23 +71,18 @@ class Lane:
         """The number of steps so far."""
         return self.session.step
 
-    def advance(self, until: int, deadline: float = math.inf) -> None:
-        """Run up to a step, or until the deadline (of `time.perf_counter`) has passed."""
-        until = min(until, self.length)
-        while self.step < until and (left := deadline - time.perf_counter()) > 0:
-            chunk = _FIRST_CHUNK
-            if self._seconds_per_step > 0:
-                chunk = int(min(max(left, 0.002) / self._seconds_per_step, _MAX_CHUNK))
-            start, before = self.step, time.perf_counter()
-            self.session.advance(min(start + max(chunk, 1), until))
-            self._seconds_per_step = (time.perf_counter() - before) / max(self.step - start, 1)
-        self._find_rewards()
+    def advance(self, until: int) -> None:
+        """Run up to a step, at most to the end."""
+        start, before = self.step, time.perf_counter()
+        self.session.advance(min(until, self.length))
+        if self.step > start:
+            self.seconds_per_step = (time.perf_counter() - before) / (self.step - start)
+            self._find_rewards()
 
-    def advance_to_event(self, kind: str, until: int, deadline: float = math.inf) -> Event | None:
-        """Run to the step at which an event of a kind ('any' for all) happens; None if the end or deadline came."""
+    def advance_to_event(self, kind: str, until: int) -> Event | None:
+        """Run to the step at which an event of a kind ('any' for all) happens; None if it did not until a step."""
         kinds = EVENTS if kind == "any" else (kind,)
-        until = min(until, self.length)
-        while self.step < until and time.perf_counter() < deadline:
+        while self.step < min(until, self.length):
             discovered, policy = self.discovered, self._policy() if "policy" in kinds else None
             n_events, state = len(self.events), int(self.session.run_state.position.state)
             self.advance(self.step + 1)
@@ -97,10 +90,10 @@ class Lane:
             if "reward" in kinds and len(self.events) > n_events:
                 return self.events[-1]
             if "state" in kinds and self.discovered > discovered:
-                return Event(self.step, "state", state, f"discovered {name}")
+                return Event(self.step, "state", state, f"{name} discovered")
             if policy is not None and (changed := np.flatnonzero(self._policy() != policy)).size:
                 where = self.world.state_name(int(changed[0]))
-                return Event(self.step, "policy", int(changed[0]), f"the greedy policy changed in {where}")
+                return Event(self.step, "policy", int(changed[0]), f"greedy policy changed in {where}")
         return None
 
     def _policy(self) -> Any:
