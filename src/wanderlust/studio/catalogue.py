@@ -19,7 +19,7 @@ from wanderlust.studio import limits
 from wanderlust.studio.gallery import GALLERY
 from wanderlust.version import __version__
 from wanderlust.worlds import World, world_names, world_options
-from wanderlust.worlds.base import CellKind
+from wanderlust.worlds.base import CellKind, Layout
 from wanderlust.worlds.drawing import display_layout
 from wanderlust.worlds.registry import world_meaning
 
@@ -99,7 +99,7 @@ def describe_world(world: World) -> dict[str, Any]:
             for layer in range(layout.n_layers)
         ],
         "entry": None if layout.entry is None else layout.entry.ravel().tolist(),
-        "startLayer": int(layout.layer[int(np.argmax(world.mdp.start))]),
+        "startLayer": _start_layer(world, layout),
         "reachable": n_reachable,
         "optimum": optimum if math.isfinite(optimum) else None,
         "deterministic": bool(world.mdp.deterministic),
@@ -109,6 +109,12 @@ def describe_world(world: World) -> dict[str, Any]:
         "gammaW": world.defaults.gamma_w,
         "learningRate": world.defaults.learning_rate,
     }
+
+
+def _start_layer(world: World, layout: Layout) -> int:
+    """Return the layer in which an episode can start; of several, the one with the largest reward."""
+    layers = set(layout.layer[np.flatnonzero(world.mdp.start)].tolist())
+    return max(sorted(layers), key=lambda layer: float(layout.value[layer].max()))
 
 
 def _optimum(world: World) -> tuple[float, int]:

@@ -68,7 +68,7 @@ function chartParts(figure, { series, step, length, world }, width, height) {
   }
   if (reference !== null) {
     parts.push(svgElement("line", { x1: left, x2: width - right, y1: y(reference), y2: y(reference), class: "optimum" }));
-    parts.push(label(figure.id === "return" ? "optimum" : "all", width - right, y(reference) + 12, "end"));
+    parts.push(label(figure.id === "return" ? "optimum" : "all", (left + width) / 2, y(reference) + 12, "middle"));
   }
   parts.push(svgElement("line", { x1: x(step), x2: x(step), y1: top, y2: height - bottom, class: "now" }));
   const tags = [];
@@ -107,7 +107,7 @@ function spread(tags, lowest) {
   }
   const excess = tags.length ? Math.max(tags[tags.length - 1].y - lowest, 0) : 0;
   return tags.map((tag) => {
-    const text = label(String(tag.number + 1), tag.x + 4, tag.y - excess + 4, "start");
+    const text = label(String(tag.number + 1), tag.x + 4, Math.max(tag.y - excess, 8) + 4, "start");
     text.setAttribute("class", `tag lane-${tag.number + 1}`);
     return text;
   });

@@ -6,9 +6,9 @@ import { formatNumber } from "./frames.js";
 
 export const KIND = { floor: 0, wall: 1, start: 2, prison: 3, treasure: 4, penalty: 5, reward: 6, puddle: 7, passenger: 8 };
 export const INK = {
-  light: { wall: 0xff6a5f5b, hatchA: 0xfff1eeec, hatchB: 0xffdcd7d4, line: "rgba(30,35,50,.28)", wallCss: "#5b5f6a",
+  light: { wall: 0xff6a5f5b, hatchA: 0xfff1eeec, hatchB: 0xffdcd7d4, line: "rgba(30,35,50,.28)", wallCss: "#5b5f6a", plain: 0xffffffff,
     badge: "#ffffff", badgeInk: "#10131a", arrow: "#10131a", halo: "#ffffff", agent: "#d0006f" },
-  dark: { wall: 0xff5f5550, hatchA: 0xff262120, hatchB: 0xff352e2c, line: "rgba(255,255,255,.2)", wallCss: "#50555f",
+  dark: { wall: 0xff5f5550, hatchA: 0xff262120, hatchB: 0xff352e2c, line: "rgba(255,255,255,.2)", wallCss: "#50555f", plain: 0xff3a3230,
     badge: "#0c0f16", badgeInk: "#ffffff", arrow: "#ffffff", halo: "#0c0f16", agent: "#ff5cb0" },
 };
 const NUMBERS_FROM = 58;
@@ -72,10 +72,16 @@ export class MapPainter {
     const ink = INK[theme];
     const parts = perAction ? world.actions.length : 1;
     const colours = new Uint32Array(world.states * parts);
+    if (frame && !values) {
+      // The explorer has no such table: what was discovered is plain.
+      for (let state = 0; state < world.states; state++) {
+        if (frame.stateVisits[state] > 0) colours.fill(ink.plain, state * parts, (state + 1) * parts);
+      }
+    }
     if (frame && values) {
       const { packed } = palette(scale.diverging, theme);
       for (let state = 0; state < world.states; state++) {
-        if (frame.stateVisits[state] === 0 && !picture.showUndiscovered) continue;
+        if (frame.stateVisits[state] === 0) continue;
         for (let i = state * parts; i < (state + 1) * parts; i++) colours[i] = packed[scale.index(values[i])];
       }
     }

@@ -44,7 +44,18 @@ export function partsOf(actions, action) {
   return { polygons: free.map((part) => part.polygon), label: free[0]?.label ?? [0.5, 0.5] };
 }
 
-// A cell size in whole pixels at which the world fits into a box.
-export function cellSize(world, width, height) {
-  return Math.max(Math.floor(Math.min(width / world.columns, height / world.rows)), 1);
+const SHARP_FROM = 12;
+
+// Sizes a canvas so that the world fits into a box; returns the size of a cell in the canvas's own pixels, which is whole.
+// Small cells are drawn a little larger and scaled down, so that the map uses the box.
+export function fitCanvas(canvas, world, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  const room = Math.max(Math.min(width / world.columns, height / world.rows), 1);
+  const cell = room * ratio < SHARP_FROM ? Math.ceil(room * ratio) : Math.floor(room * ratio);
+  const shown = room * ratio < SHARP_FROM ? room : cell / ratio;
+  const size = [cell * world.columns, cell * world.rows];
+  if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
+  canvas.style.width = `${shown * world.columns}px`;
+  canvas.style.height = `${shown * world.rows}px`;
+  return cell;
 }

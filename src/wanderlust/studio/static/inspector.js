@@ -11,7 +11,7 @@ export function showCell({ world, frame, lane, name, cell, part }) {
   const state = cell === null ? frame.agent : world.layers[part].state[cell];
   const at = cell ?? world.layers.flatMap((layer) => [layer.state.indexOf(state)]).find((index) => index >= 0) ?? 0;
   const place = `(${Math.floor(at / world.columns) + 1}, ${(at % world.columns) + 1})`;
-  const who = cell === null ? "the agent's cell" : "cell";
+  const who = cell === null ? "agent at" : "cell";
   setText($("cell-title"), `Lane ${lane + 1} · ${name} · ${who} ${place}`);
   if (state === undefined || state < 0 || world.layers[part].kind[at] === 1) {
     rows.replaceChildren(element("tr", {}, element("td", { colspan: "7" }, "wall: no state")));

@@ -2,7 +2,7 @@
 
 import { LANE_COLOURS, cssColour, makeScale, palette, themeName } from "./palette.js";
 import { MapPainter, positionsOf } from "./draw.js";
-import { cellSize } from "./geometry.js";
+import { fitCanvas } from "./geometry.js";
 import { debounce, element, fillSelect, setText } from "./dom.js";
 import { differenceOf, formatNumber, layerById, layerValues, valueRange } from "./frames.js";
 
@@ -32,7 +32,7 @@ export class LaneCard {
     fillSelect(this.select, this.catalogue.explorers.map(({ name }) => ({ value: name, label: name })));
     this.remove = element("button", { type: "button", class: "quiet", onclick: () => this.on.remove(this.number) }, "×");
     this.fields = element("div", { class: "fields" });
-    this.options = element("details", { class: "options" }, element("summary", {}, "Options"), this.fields);
+    this.options = element("details", { class: "options" }, element("summary", { "aria-label": "Options", title: "Options of the explorer" }, "⚙"), this.fields);
     this.canvas = element("canvas", { tabindex: "0", role: "application", "aria-roledescription": "map", "aria-label": `Map of lane ${this.number + 1}` });
     this.frameBox = element("div", { class: "map" }, this.canvas);
     this.note = element("p", { class: "map-note", hidden: true });
@@ -97,7 +97,7 @@ export class LaneCard {
     }
     for (const field of this.allFields) field.show();
     const changed = Object.keys(lane.options ?? {}).length + Object.keys(lane.settings ?? {}).length;
-    setText(this.options.firstElementChild, changed ? `Options (${changed})` : "Options");
+    setText(this.options.firstElementChild, changed ? `⚙ ${changed}` : "⚙");
   }
 
   buildFields() {
@@ -110,7 +110,8 @@ export class LaneCard {
 
   field(option, part) {
     const label = GREEK[option.name] ?? option.name.replaceAll("_", " ");
-    const used = () => this.lane[part]?.[option.name] ?? this.description?.fields?.[option.name] ?? this.description?.settings?.[option.name] ?? option.default;
+    const given = () => (part === "settings" ? this.description?.settings : this.description?.fields)?.[option.name];
+    const used = () => this.lane[part]?.[option.name] ?? given() ?? option.default;
     const change = (value) => this.on.change(this.number, { [part]: { [option.name]: value } });
     const later = debounce(change, 120);
     let input, slider = null;
@@ -146,19 +147,12 @@ export class LaneCard {
     this.frame = frame;
     const layer = layerById(view.layer);
     const values = frame ? layerValues(frame, layer.id) : null;
-    const ratio = window.devicePixelRatio || 1;
-    const cell = cellSize(world, this.frameBox.clientWidth * ratio, view.mapHeight * ratio);
-    const width = cell * world.columns, height = cell * world.rows;
-    if (this.canvas.width !== width || this.canvas.height !== height) {
-      this.canvas.width = width;
-      this.canvas.height = height;
-      this.canvas.style.width = `${width / ratio}px`;
-      this.canvas.style.height = `${height / ratio}px`;
-    }
+    const cell = fitCanvas(this.canvas, world, this.frameBox.clientWidth, view.mapHeight);
     this.picture = { world, layer: part, frame, values, scale: view.scale, perAction: layer.perAction, theme: view.theme,
       arrows: view.arrows, trail: view.trail, numbers: view.numbers, hover: this.hovered };
     this.painter.draw(this.canvas.getContext("2d"), this.picture, cell);
     this.note.hidden = values !== null;
+    this.legend.hidden = values === null;
     if (values === null) setText(this.note, `${this.lane?.explorer} learns no W.`);
     drawLegend(this.legend, view.scale, values ? layer.unit : null, view.theme);
   }
@@ -190,11 +184,7 @@ export class DifferenceCard {
     const seen = { ...first, stateVisits: first.stateVisits.map((value, i) => value + second.stateVisits[i]) };
     const [low, high] = values ? valueRange(values, seen, layer.perAction) : [0, 0];
     const scale = makeScale(low, high, { log: view.scale.log, diverging: true });
-    const ratio = window.devicePixelRatio || 1;
-    const cell = cellSize(view.world, this.frameBox.clientWidth * ratio, view.mapHeight * ratio);
-    this.canvas.width = cell * view.world.columns;
-    this.canvas.height = cell * view.world.rows;
-    this.canvas.style.width = `${this.canvas.width / ratio}px`;
+    const cell = fitCanvas(this.canvas, view.world, this.frameBox.clientWidth, view.mapHeight);
     this.picture = { world: view.world, layer: view.part, frame: seen, values, scale, perAction: layer.perAction, theme: view.theme, arrows: "none", trail: false, numbers: view.numbers };
     this.painter.draw(this.canvas.getContext("2d"), this.picture, cell);
     drawLegend(this.legend, scale, values ? `difference of ${layer.unit}` : null, view.theme);

@@ -16,6 +16,8 @@ import { showCell } from "./inspector.js";
 import { themeName } from "./palette.js";
 
 const MAPS_MIN = 150;
+const AROUND_MAP = 145;
+const PRESENTED_CHARTS = 190;
 const NEW_LANES = ["vv-ucb", "epsilon-greedy", "ucb1"];
 
 class App {
@@ -61,6 +63,8 @@ class App {
   open() {
     if (this.recording) {
       this.setup = this.recording.setup;
+      setText($("recorded-note"), `${this.setup.world}, seed ${this.setup.seed}, a recorded run`);
+      $("recorded-note").hidden = false;
       this.source.start();
       return;
     }
@@ -174,7 +178,6 @@ class App {
     }
     this.cards.forEach((card, i) => card.configure(this.setup.lanes[i], this.descriptions[i], i === count - 1, count));
     $("lanes").replaceChildren(...this.cards.map((card) => card.root));
-    $("lanes").dataset.count = count;
   }
 
   // ------------------------------------------------------------------ frames
@@ -213,17 +216,35 @@ class App {
     });
   }
 
-  mapHeight() {
-    if (matchMedia("(max-width: 760px)").matches) return window.innerHeight * 0.6;
-    const top = $("lanes").getBoundingClientRect().top + window.scrollY;
-    const around = document.body.classList.contains("presenting") ? 120 : 150;
-    return Math.max(window.innerHeight - top - around, MAPS_MIN);
+  // Arranges the lanes in as many columns as make their maps largest; returns the height of a map.
+  arrange() {
+    const box = $("lanes");
+    const count = box.children.length;
+    const { rows, columns } = this.world;
+    const isPresenting = document.body.classList.contains("presenting");
+    if (matchMedia("(max-width: 760px)").matches) {
+      box.style.setProperty("--columns", 1);
+      return Math.max(window.innerHeight * 0.6, MAPS_MIN);
+    }
+    const top = $("stage").getBoundingClientRect().top + window.scrollY;
+    const height = window.innerHeight - top - (isPresenting ? PRESENTED_CHARTS : 16);
+    let best = { cell: 0 };
+    for (let across = 1; across <= count; across++) {
+      const down = Math.ceil(count / across);
+      const mapHeight = Math.max(height / down - (isPresenting ? 150 : AROUND_MAP), MAPS_MIN / down);
+      const cell = Math.min((box.clientWidth / across - 36) / columns, mapHeight / rows);
+      if (cell > best.cell + 0.01) best = { cell, across, mapHeight };
+    }
+    box.style.setProperty("--columns", best.across);
+    return best.mapHeight;
   }
 
   drawNow() {
     if (!this.world || this.frames.length !== this.cards.length) return;
+    if (!this.options.difference) this.difference.root.remove();
+    else if (!this.difference.root.isConnected) $("lanes").append(this.difference.root);
     const scales = scalesFor(this.frames, this.descriptions, this.options);
-    const mapHeight = this.mapHeight();
+    const mapHeight = this.arrange();
     const theme = themeName();
     const partOf = (frame) => this.partFor(frame);
     this.cards.forEach((card, i) => {
@@ -233,7 +254,7 @@ class App {
       const event = this.events[i].findLast((each) => each.step <= this.viewed);
       card.facts({ frame, world: this.world, points: this.series[i].points.slice(0, upTo), event });
     });
-    this.drawDifference(scales, { ...this.options, world: this.world, theme, mapHeight });
+    if (this.options.difference) this.drawDifference(scales, { ...this.options, world: this.world, theme, mapHeight });
     setText($("step"), String(this.viewed));
     if (document.activeElement !== $("timeline") || !this.scrubbing) $("timeline").value = this.viewed;
     $("timeline").setAttribute("aria-valuetext", `step ${this.viewed}`);
@@ -249,15 +270,8 @@ class App {
   }
 
   drawDifference(scales, view) {
-    if (!this.options.difference) {
-      this.difference.root.remove();
-      $("lanes").dataset.count = this.cards.length;
-      return;
-    }
     const [a, b] = this.options.difference.split("-").map(Number);
     if (!this.frames[a] || !this.frames[b]) return;
-    if (!this.difference.root.isConnected) $("lanes").append(this.difference.root);
-    $("lanes").dataset.count = this.cards.length + 1;
     const title = `Lane ${a + 1} − lane ${b + 1}`;
     this.difference.draw({ ...view, scale: scales[a], part: this.partFor(this.frames[a]) }, this.frames[a], this.frames[b], title);
   }
@@ -374,6 +388,7 @@ class App {
   }
 
   present() {
+    this.chartsAt = 0;
     const on = document.body.classList.toggle("presenting");
     $("present").setAttribute("aria-pressed", String(on));
     if (on) document.documentElement.requestFullscreen?.().catch(() => {});

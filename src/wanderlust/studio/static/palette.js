@@ -55,8 +55,13 @@ export function inkOn([r, g, b]) {
   return 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] > 0.3 ? "#10131a" : "#ffffff";
 }
 
+// A few values just below zero do not need half of the colours.
+function hasBothSigns(low, high) {
+  return low < 0 && high > 0 && Math.min(-low, high) > 0.02 * Math.max(-low, high);
+}
+
 // A scale turns a value into the index of a colour. Values with both signs get the diverging colours, zero in the middle.
-export function makeScale(low, high, { log = false, diverging = low < 0 && high > 0, unit = 0 } = {}) {
+export function makeScale(low, high, { log = false, diverging = hasBothSigns(low, high), unit = 0 } = {}) {
   const size = Math.max(Math.abs(low), Math.abs(high)) || 1;
   // Logarithmic for values far above the unit, linear around zero: values of both signs, and zero, have a place.
   const small = unit || size / 1000;
