@@ -44,8 +44,8 @@ def export_page(setup: Setup) -> str:
     style, script = (STATIC / "studio.css").read_text(encoding="utf-8"), bundle()
     names = ", ".join(run.explorer for run in bench.runs)
     policy = f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; img-src data: blob:"
-    # The text of a script element ends at "</"; in JSON, a slash may be escaped.
-    data = json.dumps(recording, allow_nan=False).replace("</", "<\\/").replace("<!--", "<\\u0021--")
+    # Inside a script element, no text of a map may look like markup.
+    data = json.dumps(recording, allow_nan=False).replace("<", "\\u003c")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
