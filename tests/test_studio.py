@@ -379,11 +379,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_results_are_grouped_by_all_but_the_seed(store: Path) -> None:
     listed = browse(store)
     assert [(group["world"][:4], group["explorer"], group["seeds"]) for group in listed["groups"]] == [
-        ("toy", "random", 3), ("toy", "vv-ucb", 3), ("<img", "random", 1),
+        ("<img", "random", 1), ("toy", "random", 3), ("toy", "vv-ucb", 3),
     ]  # fmt: skip
     assert listed["reports"] == ["scorecard.md", "recap/tables.md"]
     assert len(listed["problems"]) == 1
-    group = browse(store, {"group": 1})["group"]
+    group = browse(store, {"group": 2})["group"]
     assert [run["seed"] for run in group["runs"]] == [0, 1, 2]
     expected = wl.train("toy", "vv-ucb", seed=2, budget=200)
     assert group["runs"][2]["return"] == pytest.approx(expected.returns[-1], rel=1e-5)

@@ -82,7 +82,8 @@ def _read_groups(folder: Path, version: tuple[int, int]) -> tuple[list[_Group], 
             group.runs.append(each.run)
             group.results.append(each.result._replace(visits=np.zeros((0, 0), np.int64)))
     left_out = sum(1 for _ in stored)
-    return [found[key] for key in sorted(found)], problems, left_out
+    order = sorted(found, key=lambda key: (found[key].runs[0].world, found[key].runs[0].explorer, key))
+    return [found[key] for key in order], problems, left_out
 
 
 def _summary(group: _Group) -> dict[str, Any]:
