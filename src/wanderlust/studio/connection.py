@@ -59,7 +59,6 @@ class Connection:
         """When and at which step the present speed began."""
         self._unseen = 0
         self._last_frame = 0.0
-        self._shown = -1
 
     async def run(self) -> None:
         """Serve the page until it is closed."""
@@ -139,7 +138,7 @@ class Connection:
         self.bench, self._catch_up = bench, min(step, bench.length)
         self._playing = request.get("playing") is True
         self._set_speed(request)
-        self._unseen, self._shown = 0, -1
+        self._unseen = 0
         description = await self._compute(bench.description)
         await self._send({"type": "opened", "id": request.get("id"), **description})
         await self._show(bench)
@@ -187,9 +186,6 @@ class Connection:
 
     async def _on_ack(self, request: dict[str, Any]) -> None:
         self._unseen = max(self._unseen - 1, 0)
-        bench = self.bench
-        if bench is not None and self._seek is None and self._shown not in (-1, bench.step) and not self._is_active():
-            await self._show(bench)
 
     async def _on_check(self, request: dict[str, Any]) -> None:
         await self._answer(request, self._services.check_world)
@@ -203,9 +199,6 @@ class Connection:
     async def _answer(self, request: dict[str, Any], service: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         answer = await self._compute(functools.partial(service, request))
         await self._send({"type": "answer", "id": request.get("id"), **answer})
-
-    def _is_active(self) -> bool:
-        return self._seconds_until_work() is not None
 
     def _set_speed(self, request: dict[str, Any]) -> None:
         self._speed = check_number("speed", request.get("speed", self._speed), low=0, high=_MAX_SPEED)
@@ -281,12 +274,11 @@ class Connection:
     async def _send_frames(self, bench: Workbench, frames: list[bytes], *, exact: bool) -> None:
         for frame in frames:
             await self._socket.send_bytes(frame)
-        self._shown = step_of(frames[0])
         self._unseen += 1
         self._last_frame = time.monotonic()
         news = await self._compute(bench.news)
         busy = self._event is not None or bench.step < self._catch_up
-        state = {"type": "state", "shown": self._shown, "exact": exact, "playing": self._playing, "busy": busy}
+        state = {"type": "state", "shown": step_of(frames[0]), "exact": exact, "playing": self._playing, "busy": busy}
         await self._send(state | news)
 
     async def _compute(self, function: Callable[[], T]) -> T:
