@@ -1,4 +1,4 @@
-"""The studio without a browser: its runs are those of `train`, its setups and texts repeat a run, its memory is bounded."""
+"""The studio without a browser: its runs are those of `train`, its texts repeat a run, its memory is bounded."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import SMALL_WORLDS, every_explorer
 
 import wanderlust as wl
+from conftest import SMALL_WORLDS, every_explorer
 from wanderlust.agents.explanation import explain
 from wanderlust.core.errors import WanderlustError
 from wanderlust.core.planning import optimal_values
@@ -35,6 +35,7 @@ from wanderlust.studio.setup import Setup, read_setup
 from wanderlust.studio.snippets import snippets
 from wanderlust.studio.workbench import Replayer, Workbench
 
+PAINTED = 'S..\n\\".\n..A\n\nA = treasure 2\n" = puddle -0.1\n\\ = reward 0.1\nbudget = 150'
 ENVIRONMENT = {"PYTHONPATH": str(Path(wl.__file__).parents[1])}
 
 
@@ -218,7 +219,7 @@ def test_a_setup_is_read_back_from_its_description_and_its_toml() -> None:
         read_setup(
             {
                 "world": "painted",
-                "world_options": {"map": 'S..\n\\".\n..A\n\nA = treasure 2\n" = puddle -0.1\n\\ = reward 0.1\nbudget = 150'},
+                "world_options": {"map": PAINTED},
                 "lanes": [{"explorer": "vv-count", "options": {"gamma_w": 0.9}}],
             }
         ),
@@ -273,7 +274,7 @@ def test_a_setup_over_the_limits_is_refused(change: dict[str, Any], words: str) 
 def test_a_map_cannot_ask_for_more_than_the_limits(world_options: dict[str, Any]) -> None:
     lanes = [{"explorer": "ucb1", "settings": {"replay": "window"}}]
     setup = read_setup({"world": "large", "world_options": world_options, "lanes": lanes})
-    with pytest.raises(WanderlustError, match="budget|horizon"):
+    with pytest.raises(WanderlustError, match=r"budget|horizon"):
         Workbench(setup)
 
 
@@ -345,7 +346,8 @@ def test_recorded_moments_and_frames_can_be_unpacked() -> None:
     assert spread[0] == 0
     assert spread[-1] == 100_000
     assert len(spread) <= 100
-    frames = [struct.pack("<4sBBHIIiIfIII", b"WLF1", 0, 0, 0, i, 0, 0, 0, 0, 1, 1, 0) + struct.pack("<Iffbb", i, 0.5, i, 1, 1) for i in range(5)]
+    headers = [HEADER.pack(b"WLF1", 0, 0, 0, i, 0, 0, 0, 0, 1, 1, 0) for i in range(5)]
+    frames = [header + struct.pack("<Iffbb", i, 0.5, i, 1, 1) for i, header in enumerate(headers)]
     planes = np.frombuffer(zlib.decompress(base64.b64decode(pack(frames))), np.uint8).reshape(4, len(frames), -1)
     words = np.bitwise_xor.accumulate(np.ascontiguousarray(planes.transpose(1, 2, 0)).view(np.uint32)[..., 0], axis=0)
     assert [words[i].tobytes()[: len(frames[i])] for i in range(5)] == frames
@@ -366,8 +368,10 @@ def test_the_modules_of_the_page_can_be_one_script() -> None:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    runs = [Run(world="toy", explorer=name, seed=s, settings={"budget": 200}) for name in ("vv-ucb", "random") for s in range(3)]
-    hostile = Run(world="<img src=x onerror=alert(1)>", world_options={"map": "S.A\n\nA = treasure 1"}, explorer="random")
+    names = itertools.product(("vv-ucb", "random"), range(3))
+    runs = [Run(world="toy", explorer=name, seed=seed, settings={"budget": 200}) for name, seed in names]
+    options = {"map": "S.A\n\nA = treasure 1"}
+    hostile = Run(world="<img src=x onerror=alert(1)>", world_options=options, explorer="random")
     run_all([*runs, hostile], Store(folder), jobs=1)
     (folder / "runs" / "damaged.npz").write_bytes(b"nothing")
     (folder / "recap").mkdir()

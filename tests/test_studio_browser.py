@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from studio_server import RunningStudio, wait_until
-from test_studio import store  # noqa: F401
 
 import wanderlust as wl
+from studio_server import RunningStudio, wait_until
+from test_studio import store  # noqa: F401
 from wanderlust.studio.export import export_page
 from wanderlust.studio.setup import read_setup
 
@@ -27,6 +27,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package 
 Page, expect = sync_api.Page, sync_api.expect
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+VIOLATIONS = "axe.run().then((found) => found.violations.map((each) => [each.id, each.impact, each.nodes[0].html]))"
 THREE = [{"explorer": "epsilon-greedy"}, {"explorer": "ucb1"}, {"explorer": "vv-ucb"}]
 
 
@@ -515,6 +516,6 @@ def test_axe_finds_no_serious_violation(new_page: Callable[..., Any], axe: str, 
             continue
         show()
         page.wait_for_timeout(150)
-        found = page.evaluate("axe.run().then((result) => result.violations.map((each) => [each.id, each.impact, each.nodes[0].html]))")
+        found = page.evaluate(VIOLATIONS)
         assert [each for each in found if each[1] in ("serious", "critical")] == [], view
         page.keyboard.press("Escape")

@@ -13,11 +13,11 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from conftest import FUZZ_SCALE
-from studio_server import ONE_LANE, RunningStudio, running_studio, wait_until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from conftest import FUZZ_SCALE
+from studio_server import ONE_LANE, RunningStudio, running_studio, wait_until
 from wanderlust.studio import limits
 from wanderlust.studio.frames import step_of
 from wanderlust.studio.history import History
@@ -108,7 +108,9 @@ def test_another_host_is_refused(server: RunningStudio, host: str) -> None:
     assert "wanderlust" not in text
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:1", None])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:1", None]
+)
 def test_a_page_of_another_site_cannot_connect(server: RunningStudio, origin: str | None) -> None:
     given = origin.format(port=server.studio.port) if origin else None
     with pytest.raises(InvalidStatus, match="403"), connect(server.socket_url, origin=given):  # type: ignore[arg-type]
@@ -211,9 +213,10 @@ def test_a_long_message_is_an_error(server: RunningStudio) -> None:
         page.socket.send(b"binary")
         assert "text" in page.receive("error")["message"]
         assert page.open()["type"] == "opened"
-    with Page(server) as page, pytest.raises(ConnectionClosed):
+    with Page(server) as page:
         page.socket.send("x" * (limits.MAX_TRANSPORT_MESSAGE + 1))
-        page.receive("nothing")
+        with pytest.raises(ConnectionClosed):
+            page.receive("nothing")
     with Page(server) as page:
         assert page.open()["type"] == "opened"
 
@@ -288,7 +291,8 @@ def hostile_value(draw: random.Random, depth: int = 0) -> Any:
         case 3:
             return draw.choice(["prison", "wall", "toy", "../../x", "os:system", "map.txt", "__class__", "vv-ucb"])
         case 4:
-            return "\n".join("".join(draw.choices("S.#PA=; \t", k=draw.randrange(12))) for _ in range(draw.randrange(9)))
+            lines = ("".join(draw.choices("S.#PA=; \t", k=draw.randrange(12))) for _ in range(draw.randrange(9)))
+            return "\n".join(lines)
         case 5:
             return {"world": "toy", "lanes": [{"explorer": "random"}]}
         case 6:

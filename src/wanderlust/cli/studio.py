@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wanderlust.studio.setup import Setup
 
 DEFAULT_WORLD = "prison"
-DEFAULT_LANES = ("epsilon-greedy", "ucb1", "vv-ucb")
+DEFAULT_LANES = ("vv-ucb",)
 DEFAULT_PORT = 8484
 _FREE_PORTS = 20
 

@@ -113,7 +113,7 @@ def describe_world(world: World) -> dict[str, Any]:
 
 def _start_layer(world: World, layout: Layout) -> int:
     """Return the layer in which an episode can start; of several, the one with the largest reward."""
-    layers = set(layout.layer[np.flatnonzero(world.mdp.start)].tolist())
+    layers: set[int] = set(layout.layer[np.flatnonzero(world.mdp.start)].tolist())
     return max(sorted(layers), key=lambda layer: float(layout.value[layer].max()))
 
 

@@ -36,6 +36,9 @@ _FRAME_SECONDS = 1 / 60
 _MAX_UNSEEN = 2
 """Frames on their way to the page; further ones wait until the page has shown these."""
 _MAX_SPEED = 1_000_000
+_MESSAGES = (
+    "open", "play", "pause", "speed", "step", "event", "seek", "ack", "check", "export", "results"
+)  # fmt: skip
 
 
 class Connection:
@@ -110,11 +113,8 @@ class Connection:
             return
         request: Any = None
         try:
-            request = json.loads(message)
-            if not isinstance(request, dict):
-                raise InvalidSetting("a message must be a JSON object.")
-            names = tuple(name.removeprefix("_on_") for name in dir(self) if name.startswith("_on_"))
-            kind = check_choice("type", request.get("type"), names)
+            request = _as_object(json.loads(message))
+            kind = check_choice("type", request.get("type"), _MESSAGES)
             await getattr(self, f"_on_{kind}")(request)
         except WanderlustError as error:
             await self._send_error(error, request)
@@ -297,3 +297,8 @@ class Connection:
             "id": number if isinstance(number, int) else None,
         })  # fmt: skip
 
+
+def _as_object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidSetting("a message must be a JSON object.")
+    return value

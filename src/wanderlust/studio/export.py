@@ -95,7 +95,8 @@ def moments(length: int, most: int) -> list[int]:
     if length < most:
         return list(range(length + 1))
     shares = np.linspace(0.0, 1.0, most) ** 1.5
-    return np.unique(np.round(shares * length).astype(np.int64)).tolist()
+    steps: list[int] = np.unique(np.round(shares * length).astype(np.int64)).tolist()
+    return steps
 
 
 def _every_second(values: list[Any]) -> list[Any]:

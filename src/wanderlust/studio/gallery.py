@@ -62,8 +62,8 @@ budget = 6000
         name="trap",
         title="Prison",
         lesson=(
-            "An action in the prison P moves the agent only once in fifty times, and the large treasure is behind it. The "
-            "agent must find the way around; each visit to the prison costs the rest of the episode."
+            "An action in the prison P moves the agent only once in fifty times, and the large treasure is behind it. "
+            "The agent must find the way around; each visit to the prison costs the rest of the episode."
         ),
         map="""\
 S.....

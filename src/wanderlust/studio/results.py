@@ -1,4 +1,4 @@
-"""Browsing a folder of results: groups of runs that differ only in their seed, their curves, and the reports beside them.
+"""Browsing a folder of results: groups of runs that differ only in their seed, their curves, and the reports.
 
 Everything read from a store is data: names are shown as text, nothing is imported, and a page names groups and reports
 by their number in the list, never by a path.
@@ -107,7 +107,7 @@ def _summary(group: _Group) -> dict[str, Any]:
 def _curves(group: _Group) -> dict[str, Any]:
     """Return the mean curves of a group, with the smallest and largest value of any seed, and its runs."""
     length = min(len(result.steps) for result in group.results)
-    at = np.unique(np.linspace(0, length - 1, min(length, _MAX_POINTS)).astype(np.int64)) if length else np.zeros(0, int)
+    at = np.unique(np.linspace(0, max(length - 1, 0), min(length, _MAX_POINTS)).astype(np.int64))
     curves = {}
     for name in ("returns", "discovered"):
         values = np.array([getattr(result, name)[at] for result in group.results], np.float64)
@@ -124,7 +124,12 @@ def _curves(group: _Group) -> dict[str, Any]:
         "optimum": _plain(float(first.optimal_return)),
         "reachable": int(first.reachable) or None,
         "runs": [
-            {"seed": run.seed, "return": _last(result.returns), "discovered": result.n_discovered, "setup": _setup_of(run)}
+            {
+                "seed": run.seed,
+                "return": _last(result.returns),
+                "discovered": result.n_discovered,
+                "setup": _setup_of(run),
+            }
             for run, result in sorted(runs, key=lambda pair: pair[0].seed)
         ],
     }
