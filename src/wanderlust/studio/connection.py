@@ -21,7 +21,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from wanderlust.core.errors import InvalidSetting, WanderlustError, check_choice, check_integer, check_number
 from wanderlust.studio import limits
 from wanderlust.studio.frames import step_of
-from wanderlust.studio.inbox import QUEUE, PageClosed, read_messages
+from wanderlust.studio.inbox import QUEUE, PageClosed, as_object, read_messages
 from wanderlust.studio.lane import EVENTS
 from wanderlust.studio.services import Services
 from wanderlust.studio.setup import read_setup
@@ -113,7 +113,7 @@ class Connection:
             return
         request: Any = None
         try:
-            request = _as_object(json.loads(message))
+            request = as_object(json.loads(message))
             kind = check_choice("type", request.get("type"), _MESSAGES)
             await getattr(self, f"_on_{kind}")(request)
         except WanderlustError as error:
@@ -296,9 +296,3 @@ class Connection:
             "about": kind if isinstance(kind, str) and len(kind) < 20 else None,
             "id": number if isinstance(number, int) else None,
         })  # fmt: skip
-
-
-def _as_object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise InvalidSetting("a message must be a JSON object.")
-    return value

@@ -40,3 +40,9 @@ async def read_messages(socket: WebSocket, messages: asyncio.Queue[Any]) -> None
             await messages.put(InvalidSetting(f"a message must be text of at most {size}."))
         else:
             await messages.put(text)
+
+def as_object(value: Any) -> dict[str, Any]:
+    """Return a message that is a JSON object, or raise `InvalidSetting`."""
+    if not isinstance(value, dict):
+        raise InvalidSetting("a message must be a JSON object.")
+    return value
