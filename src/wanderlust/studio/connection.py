@@ -33,6 +33,8 @@ _LOG = logging.getLogger("wanderlust.studio")
 SLICE = 0.03
 """Seconds of computation between two looks at the messages."""
 _FRAME_SECONDS = 1 / 60
+_FAST_FRAME_SECONDS = 1 / 15
+"""Between frames of a run that goes as fast as possible, so that most of the time is left for it."""
 _MAX_UNSEEN = 2
 """Frames on their way to the page; further ones wait until the page has shown these."""
 _MAX_SPEED = 1_000_000
@@ -265,7 +267,9 @@ class Connection:
             await self._send_frames(bench, frames, exact=True)
 
     async def _show_if_due(self, bench: Workbench) -> None:
-        if self._unseen < _MAX_UNSEEN and time.monotonic() - self._last_frame >= _FRAME_SECONDS:
+        is_fast = self._speed == 0 or bench.step < self._catch_up
+        distance = _FAST_FRAME_SECONDS if is_fast else _FRAME_SECONDS
+        if self._unseen < _MAX_UNSEEN and time.monotonic() - self._last_frame >= distance:
             await self._show(bench)
 
     async def _show(self, bench: Workbench) -> None:

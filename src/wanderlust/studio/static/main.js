@@ -15,6 +15,9 @@ import { positionOf, scalesFor, speedOf, speedText } from "./view.js";
 import { showCell } from "./inspector.js";
 import { themeName } from "./palette.js";
 
+// Milliseconds between two drawings while a run is shown; reading needs time, and the maps have to be smooth.
+const CHARTS_EVERY = 400;
+const CELL_EVERY = 120;
 const MAPS_MIN = 150;
 const AROUND_MAP = 145;
 const PRESENTED_CHARTS = 190;
@@ -261,6 +264,9 @@ class App {
     document.body.classList.toggle("is-running", this.playing || Boolean(this.busy));
     this.drawCharts();
     const { lane, cell } = this.focus;
+    const now = performance.now();
+    if (this.playing && now - (this.cellAt ?? 0) < CELL_EVERY) return;
+    this.cellAt = now;
     showCell({ world: this.world, frame: this.frames[lane], lane, name: this.setup.lanes[lane].explorer, cell, part: partOf(this.frames[lane]) });
   }
 
@@ -279,7 +285,7 @@ class App {
   drawCharts() {
     const now = performance.now();
     // Curves change slowly; the maps are what has to be smooth.
-    if (this.playing && now - (this.chartsAt ?? 0) < 150) return;
+    if (this.playing && now - (this.chartsAt ?? 0) < CHARTS_EVERY) return;
     this.chartsAt = now;
     const names = this.setup.lanes.map((lane) => lane.explorer);
     this.charts.draw({ series: this.series, step: this.viewed, length: this.length, world: this.world, names });
