@@ -12,6 +12,7 @@ export const INK = {
     badge: "#0c0f16", badgeInk: "#ffffff", arrow: "#ffffff", halo: "#0c0f16", agent: "#ff5cb0" },
 };
 const NUMBERS_FROM = 58;
+const SHARP_CELLS_FROM = 12;
 const ARROWS_FROM = 9;
 
 // For every pixel the state or the pair that it shows; -1 for walls.
@@ -65,10 +66,13 @@ export class MapPainter {
 
   drawValues(context, picture, cell) {
     const { world, layer, frame, values, scale, perAction, theme } = picture;
-    if (this.map?.key !== PixelMap.keyOf(world, layer, cell, perAction)) {
-      this.map = new PixelMap(world, layer, cell, perAction);
+    // Small cells need few pixels of their own: the browser enlarges them.
+    const resolution = cell >= SHARP_CELLS_FROM ? cell : perAction ? 4 : 1;
+    if (this.map?.key !== PixelMap.keyOf(world, layer, resolution, perAction)) {
+      this.map = new PixelMap(world, layer, resolution, perAction);
     }
     const { index, pixels, width } = this.map;
+    const scaled = cell / resolution;
     const ink = INK[theme];
     const parts = perAction ? world.actions.length : 1;
     const colours = new Uint32Array(world.states * parts);
@@ -85,7 +89,7 @@ export class MapPainter {
         for (let i = state * parts; i < (state + 1) * parts; i++) colours[i] = packed[scale.index(values[i])];
       }
     }
-    const stripe = Math.max(Math.round(cell / 6), 3);
+    const stripe = resolution === 1 ? 2 : Math.max(Math.round(resolution / 6), 3);
     for (let i = 0, x = 0, y = 0; i < pixels.length; i++) {
       const k = index[i];
       pixels[i] = k < 0 ? ink.wall : colours[k] || ((Math.floor((x + y) / stripe) & 1) ? ink.hatchA : ink.hatchB);
@@ -93,7 +97,7 @@ export class MapPainter {
     }
     this.map.canvas.getContext("2d").putImageData(this.map.image, 0, 0);
     context.imageSmoothingEnabled = false;
-    context.drawImage(this.map.canvas, 0, 0);
+    context.drawImage(this.map.canvas, 0, 0, this.map.width * scaled, this.map.height * scaled);
   }
 }
 
