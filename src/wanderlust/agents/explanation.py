@@ -78,11 +78,16 @@ def _scratch_copy(learner: LearnerState) -> LearnerState:
     )
 
 
+def all_scores(hooks: ExplorerHooks, learner: LearnerState, spec: TableSpec) -> Floats:
+    """Return the score of every action of every state, by the state's index; the learner is not changed."""
+    scores: Floats = np.zeros((len(learner.visits) // spec.n_actions, spec.n_actions))
+    _write_scores(hooks.score, hooks.explorer, by_pointer(_scratch_copy(learner)), by_pointer(spec), scores)
+    return scores
+
+
 def best_scores(hooks: ExplorerHooks, learner: LearnerState, spec: TableSpec) -> Floats:
     """Return the largest score of every state, by its index; the learner is not changed."""
-    scores = np.zeros((len(learner.visits) // spec.n_actions, spec.n_actions))
-    _write_scores(hooks.score, hooks.explorer, by_pointer(_scratch_copy(learner)), by_pointer(spec), scores)
-    best: Floats = scores.max(axis=1)
+    best: Floats = all_scores(hooks, learner, spec).max(axis=1)
     return best
 
 

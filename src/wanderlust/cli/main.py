@@ -29,6 +29,7 @@ from wanderlust.cli.reproduce import reproduce
 from wanderlust.cli.results import results
 from wanderlust.cli.run import run
 from wanderlust.cli.status import status
+from wanderlust.cli.studio import studio
 from wanderlust.cli.sweep import sweep
 from wanderlust.cli.train import train
 from wanderlust.cli.watch import watch
@@ -38,8 +39,8 @@ from wanderlust.version import __version__
 
 app = SubcommandApp()
 for _command in (
-    train, evaluate, compare, diagnose, explain, watch, worlds, explorers, reproduce, sweep, status, results, report,
-    export, run, bench,
+    train, evaluate, compare, diagnose, explain, watch, studio, worlds, explorers, reproduce, sweep, status, results,
+    report, export, run, bench,
 ):  # fmt: skip
     app.command(_command)
 
