@@ -104,7 +104,8 @@ def _from_file(path: Path, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_export(setup: Setup, path: Path) -> None:
-    from wanderlust.core.output_files import check_writable, write_text
+    from wanderlust.cli.output_files import write_text
+    from wanderlust.core.output_files import check_writable
     from wanderlust.studio.export import export_page
 
     check_writable(path)
