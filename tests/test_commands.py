@@ -602,7 +602,7 @@ def test_log_of_another_training_is_not_overwritten(run_cli, here):
         ("train FrozenLake-v1 --steps 0", "steps must be"),
         ("train FrozenLake-v1 --key my_envs:nothing", "no such function"),
         ("train Pendulum-v1 --bins 5", "--action-bins 5"),
-        ("train Pendulum-v1", "--bins 20"),
+        ("train Pendulum-v1", "--bins 8"),
         ("train CartPole-v1 --bins 4", "random steps: --bins 14 --bounds 0="),
         ("train CartPole-v1 --bins 4 --bounds 1=3", "dimension=low,high"),
         ("train FrozenLake-v1 --resume missing.npz", "no such file"),
