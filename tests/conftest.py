@@ -49,6 +49,9 @@ SLOW_FILES = frozenset(
         "measures",
         "oracle",
         "statements",
+        "studio",
+        "studio_browser",
+        "studio_server",
         "untrusted_results",
         "watch",
     )
