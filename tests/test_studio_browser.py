@@ -45,7 +45,8 @@ def browser() -> Iterator[Any]:
     program = find_chromium()
     with sync_api.sync_playwright() as playwright:
         # The sandbox of Chromium does not start as root, which tests in containers often are.
-        launched = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-background-networking"])
+        flags = ["--no-sandbox", "--disable-background-networking"]
+        launched = playwright.chromium.launch(executable_path=program, args=flags)
         yield launched
         launched.close()
 
