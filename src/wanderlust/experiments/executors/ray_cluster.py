@@ -120,7 +120,8 @@ class RayExecutor:
         # Otherwise Ray announces a change of its defaults on every start.
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         try:
-            self._ray.init(address=address, **options)
+            # Without an address, Ray would join any cluster that it finds on this machine.
+            self._ray.init(address=address or "local", **options)
         except Exception as error:  # Ray raises errors of many kinds, of its own and of gRPC.
             raise WanderlustError(
                 f"Ray cannot be reached at {address or 'this machine'} ({type(error).__name__}: {_first_line(error)})."
