@@ -58,13 +58,14 @@ class RayExecutor:
         self.name = self._describe(on)
         self.batch_seconds = BATCH_SECONDS
         self.slots = 1
+        self._refused: dict[str, str] = {}
+        """Node -> what is different there."""
         self._counted = self._last_worker = time.monotonic()
         self._count(force=True)
         self._expected = versions()
         remote = self._ray.remote(num_cpus=1, max_retries=0, retry_exceptions=False)
         self._execute = remote(_remote_function())
         self._pending: dict[Any, _Pending] = {}
-        self._refused: dict[str, str] = {}
 
     def room(self) -> int:
         """Return how many more batches should be submitted now.
@@ -142,11 +143,16 @@ class RayExecutor:
         cpus = [
             node["Resources"].get("CPU", 0)
             for node in nodes
-            if node["Alive"] and node["NodeID"] not in getattr(self, "_refused", {})
+            if node["Alive"] and node["NodeID"] not in self._refused
         ]
         self.slots = min(int(sum(cpus)), self._jobs or 10**9)
         if self.slots:
             self._last_worker = time.monotonic()
+        elif self._refused:
+            raise WanderlustError(
+                f"no node of the cluster has the driver's versions: {'; '.join(sorted(set(self._refused.values())))}. "
+                "Install the same versions there, or send this package with --ship-package."
+            )
         elif time.monotonic() - self._last_worker > _SECONDS_WITHOUT_WORKERS:
             raise WanderlustError(f"{self.name}: there is no node with a CPU. Finished runs are stored; repeat later.")
 
@@ -183,13 +189,6 @@ class RayExecutor:
         if node not in self._refused:
             self._refused[node] = sentence
             self._message(f"a node is not used: {sentence}.")
-        with self._connection():
-            alive = {each["NodeID"] for each in self._ray.nodes() if each["Alive"]}
-        if alive <= self._refused.keys():
-            raise WanderlustError(
-                f"no node of the cluster has the driver's versions: {'; '.join(sorted(set(self._refused.values())))}. "
-                "Install the same versions there, or send this package with --ship-package."
-            )
         self._count(force=True)
 
     def _cancel_late(self) -> None:
