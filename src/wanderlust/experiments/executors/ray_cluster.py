@@ -173,7 +173,9 @@ class RayExecutor:
         errors = self._ray.exceptions
         is_late = self._time_limit is not None and seconds >= self._time_limit
         if is_late and len(batch) == 1:
-            reason = f"the run took longer than the time limit of {self._time_limit:g} s."
+            # Ray does not tell the exit code, and the start of a worker counts here as well.
+            limit = f"the run took longer than the time limit of {self._time_limit:g} s"
+            reason = f"{limit}, or its worker process ended unexpectedly."
             return [Outcome(batch[0], error=reason)]
         if isinstance(error, errors.NodeDiedError | errors.ObjectLostError):
             reason = ""  # Not the fault of a run.
