@@ -186,9 +186,12 @@ def _checked_row(row: list[str]) -> list[str]:
 def _agrees(earlier: list[list[str]], later: list[list[str]], loop: TrainingLoop) -> bool:
     """Return whether rows up to the current step, and those after it, can be those of this training."""
     returns = list(loop.recent_returns)
-    for _, episode, total, *_ in earlier:
+    last_end = loop.step - (0 if loop.episode_over else loop.episode_steps)
+    for step, episode, total, *_ in earlier:
         age = loop.episode - int(episode)
         if age < 0 or (age < len(returns) and float(total) != returns[-1 - age]):
+            return False
+        if age == 0 and int(step) != last_end:
             return False
     if not later:
         return True  # The log may have ended before the checkpoint.
