@@ -28,7 +28,7 @@ from wanderlust.experiments.reports.figures.curves import curves_figure, mean_cu
 from wanderlust.experiments.reports.figures.files import FORMATS, as_files
 from wanderlust.experiments.reports.figures.maps import CountMap, maps_figure
 from wanderlust.experiments.reports.figures.scaling import SampleComplexity, epsilon_figure, scaling_figure
-from wanderlust.experiments.reports.figures.style import explorer_styles, shaded_styles
+from wanderlust.experiments.reports.figures.style import explorer_styles, sequential_styles
 from wanderlust.experiments.reports.statistics import power_law
 from wanderlust.experiments.store import Store
 
@@ -206,7 +206,7 @@ def test_every_explorer_has_its_own_style():
     many = explorer_styles(f"own {i}" for i in range(40))
     assert len(many) == 40
     assert len(set(many.values())) == 15
-    assert len({style.colour for style in shaded_styles([str(i) for i in range(12)]).values()}) == 12
+    assert len({style.colour for style in sequential_styles([str(i) for i in range(12)]).values()}) == 12
 
 
 COLOUR_VISION = {

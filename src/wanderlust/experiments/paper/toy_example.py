@@ -7,7 +7,7 @@ one transition of every state-action pair except one (Figure 6).
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import Settings
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.paper.registry import Study, StudySelection
-from wanderlust.experiments.reports.claims import Claim, check_claim
+from wanderlust.experiments.paper.toy_example_claims import DOWN, LEFT, RIGHT, START, UP, ToyValues, check_claims
 from wanderlust.experiments.reports.figures.action_values import ValuePanel, action_values_figure
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table
@@ -23,8 +23,6 @@ from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds import World, make_world
 
-LEFT, RIGHT, UP, DOWN = range(4)
-START = 0
 EPISODES = (
     (LEFT, DOWN, LEFT, DOWN, DOWN),
     (UP, DOWN, RIGHT, RIGHT, RIGHT),
@@ -32,7 +30,6 @@ EPISODES = (
     (RIGHT, DOWN, LEFT, UP, RIGHT),
 )
 """The four episodes of Section 3.1."""
-_ACTION_NAMES = ("left", "right", "up", "down")
 UNVISITED = (START, LEFT)
 """The only state-action pair without a visit, in Section 3.3."""
 DISCOUNT = 0.99
@@ -106,11 +103,13 @@ def after_four_episodes(explorer: str) -> tuple[FloatArray, FloatArray]:
     return counts, policy_scores(explorer, converge(agent), world.n_states)
 
 
-def after_uniform_visits(explorer: str, *, terminal: bool) -> FloatArray:
-    """Return the converged values of a policy when all pairs except one were visited once."""
+def after_uniform_visits(
+    explorer: str, *, terminal: bool, skip: Collection[tuple[int, int]] = (UNVISITED,)
+) -> FloatArray:
+    """Return the converged values of a policy when all pairs except `skip` were visited once."""
     world = make_world("toy-example", terminal=terminal)
     agent = new_agent("ucb1" if explorer == "greedy" else explorer, world)
-    observe_all(agent, world, skip={UNVISITED})
+    observe_all(agent, world, skip=set(skip))
     return policy_scores(explorer, converge(agent), world.n_states)
 
 
@@ -150,49 +149,23 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
     title, columns = "Toy example: values of the actions in the start state", ["experience", "policy", *heads[4:]]
     return Report(
         renderables=[as_rich_table(title, columns, at_start, note, text_columns=2)],
-        claims=check_claims({name: values for name, (_, values) in results.items()}, uniform),
+        claims=check_claims(
+            ToyValues(
+                counts=counts,
+                values={name: values for name, (_, values) in results.items()},
+                uniform={cases[name]: {each.title: each.values for each in row} for name, row in uniform.items()},
+                equal={
+                    terminal: {each: after_uniform_visits(each, terminal=terminal, skip=()) for each in EXPLORERS}
+                    for terminal in cases.values()
+                },
+            )
+        ),
         files={"table.md": as_markdown_table(title, columns, at_start, "", note), "values.csv": as_csv(heads, rows)},
         figures={
             name: functools.partial(action_values_figure, title, panel_rows, layout, note=note)
             for name, (title, panel_rows) in parts.items()
         },
     )
-
-
-def check_claims(values: Mapping[str, FloatArray], uniform: Mapping[str, Sequence[ValuePanel]]) -> list[Claim]:
-    """Check the statements of Section 3 about the start state."""
-    best = {name: _best_actions(scores[START]) for name, scores in values.items()}
-    names = {name: " or ".join(_ACTION_NAMES[action] for action in sorted(actions)) for name, actions in best.items()}
-    best_uniform = {
-        name: [_best_actions(panel.values[START]) for row in uniform.values() for panel in row if panel.title == name]
-        for name in EXPLORERS
-    }
-    explores = {name: all(actions == {UNVISITED[1]} for actions in each) for name, each in best_uniform.items()}
-    return [
-        check_claim(
-            "3.1",
-            "after the four episodes UCB1 and the bonus choose the least visited actions of the start state",
-            f"UCB1: {names['ucb1']}; bonus: {names['bonus']}",
-            holds=best["ucb1"] == best["bonus"] == {LEFT, UP},
-        ),
-        check_claim(
-            "3.2",
-            "both vv explorers choose “down” instead, towards actions without visits",
-            f"vv-ucb: {names['vv-ucb']}; vv-count: {names['vv-count']}",
-            holds=best["vv-ucb"] == best["vv-count"] == {DOWN},
-        ),
-        check_claim(
-            "3.3",
-            "if one action of the start state has no visits, UCB1 and vv choose it there, the bonus does not",
-            ", ".join(f"{name} {'does' if explores[name] else 'does not'}" for name in EXPLORERS[1:]),
-            holds=explores["ucb1"] and explores["vv-ucb"] and explores["vv-count"] and not explores["bonus"],
-        ),
-    ]
-
-
-def _best_actions(action_scores: FloatArray) -> set[int]:
-    """Return the best actions, with a tolerance for rounding."""
-    return set(np.flatnonzero(action_scores >= action_scores.max() - 1e-7).tolist())
 
 
 STUDY = Study(
