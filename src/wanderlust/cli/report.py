@@ -9,26 +9,25 @@ from tyro.conf import Positional, arg
 
 
 def report(
-    folder: Annotated[Positional[Path], arg(metavar="FOLDER", help="Output folder of `wanderlust reproduce`.")],
+    folder: Annotated[
+        Positional[Path],
+        arg(
+            metavar="FOLDER", help="Output folder of `wanderlust reproduce`, or a folder with its summary, runs.csv.gz."
+        ),
+    ],
+    *,
+    out: Annotated[
+        Path | None, arg(metavar="FOLDER", help="Write the reports to this folder; by default to the same one.")
+    ] = None,
+    quiet: Annotated[bool, arg(help="Print errors only.")] = False,
 ) -> None:
-    """Rebuild the tables and the scorecard from stored runs, without executing any run.
+    """Rebuild the tables, figures and the scorecard from stored runs, without executing any run.
 
     Example: wanderlust report results/
+
+    Example: wanderlust report docs/results --out report/
     """
-    from rich.text import Text
-
     from wanderlust.cli.printing import new_console
-    from wanderlust.experiments.paper.reproduce import show_report, studies_in, write_scorecard
-    from wanderlust.experiments.reports.tables import printable
-    from wanderlust.experiments.store import Store
+    from wanderlust.experiments.paper.reproduce import Destination, write_reports
 
-    console = new_console()
-    suffixes: list[str] = []
-    for stored in studies_in(folder):
-        title = f"{stored.study.reference}. {stored.study.description}"
-        name = Text(printable(stored.folder.name), "bold")
-        console.print(Text.assemble(name, f": {title}"), soft_wrap=True)
-        show_report(stored, Store(folder), console)
-        suffixes.append(stored.suffix)
-    for suffix in dict.fromkeys(suffixes):
-        write_scorecard(folder, suffix, console)
+    write_reports(folder, new_console(), quiet=quiet, destination=Destination(out or folder))

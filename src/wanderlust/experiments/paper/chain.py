@@ -13,6 +13,7 @@ from wanderlust.experiments.paper.chain_results import (
     FIGURE_26_LENGTHS,
     STEP_LIMIT,
     ChainResults,
+    summarise,
 )
 from wanderlust.experiments.paper.registry import Study, StudySelection
 from wanderlust.experiments.reports.complexity import complexity_report
@@ -98,4 +99,5 @@ STUDY = Study(
     runs=runs,
     report=report,
     quick_changes="3 seeds instead of 50; lengths 5, 11, 17, 27 instead of 5, 7, …, 59",
+    summarise=summarise,
 )

@@ -216,7 +216,8 @@ def _exploration(seeds: Mapping[str, list[Exploration]]) -> list[Claim]:
             _PLACE,
             f"ε-greedy is soon stuck in the local optimum of the small reward in the initial state ({size})",
             f"steps in the first three states, median of the seeds: {100 * stuck:.1f} %; the last state is found by "
-            f"{sum(math.isfinite(each.found) for each in seeds['epsilon-greedy'])} of {len(seeds['epsilon-greedy'])} seeds",
+            f"{sum(math.isfinite(each.found) for each in seeds['epsilon-greedy'])} of {len(seeds['epsilon-greedy'])} "
+            "seeds",
             tolerance="at least 95 % of the steps; at least 80 %",
             holds=stuck >= 0.95,
             partly=stuck >= 0.80,

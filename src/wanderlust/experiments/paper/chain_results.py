@@ -16,6 +16,7 @@ from wanderlust.experiments.reports.figures.scaling import SampleComplexity
 from wanderlust.experiments.reports.seed_groups import evenness
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import StoredRun
+from wanderlust.experiments.summary import reduced
 from wanderlust.experiments.value_measures import THRESHOLDS
 
 EPSILONS = (1e-5, 1e-11, 1e-22)
@@ -134,3 +135,19 @@ def exploration(result: Result) -> Exploration:
         goal_share=float(after[-3:].sum() / max(after.sum(), 1)) if found >= 0 else math.nan,
         start_share=float(counts[-1][:3].sum() / counts[-1].sum()),
     )
+
+
+def summarise(run: Run, result: Result) -> Result:
+    """Return the part of a result that the report uses."""
+    length, keep = run.world_options["length"], ["bad_steps", "ends_good", "first_visit"]
+    if length in FIGURE_26_LENGTHS:
+        keep += ["moments", "value_errors"]
+    if length == FIGURE_23_LENGTH:
+        keep.append("visits_by_moment")
+    kept = reduced(result, keep=keep, max_points=1)
+    kept = kept._replace(first_visit=kept.first_visit if length == FIGURE_23_LENGTH else kept.first_visit[:0])
+    if length not in FIGURE_26_LENGTHS or (length == FIGURE_23_LENGTH and run.seed == 1):
+        return kept  # The figure of the counts shows all moments of the first seed.
+    part = thinned(len(kept.moments), KEPT_MOMENTS)
+    counts = kept.visits_by_moment[part] if length == FIGURE_23_LENGTH else kept.visits_by_moment
+    return kept._replace(moments=kept.moments[part], value_errors=kept.value_errors[part], visits_by_moment=counts)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.reports.claim_rules import at_most_exponent, exponent, never
 from wanderlust.experiments.reports.claims import Claim, check_claim
 from wanderlust.experiments.reports.figures.scaling import SampleComplexity
@@ -73,9 +74,9 @@ def _lowest(by_explorer: Runs) -> list[Claim]:
     ]
 
 
-def _capped_means(runs: SampleComplexity) -> np.ndarray:
+def _capped_means(runs: SampleComplexity) -> FloatArray:
     """Return the mean steps of each depth; runs that did not learn have the limit."""
-    return np.nanmean(np.where(runs.learnt | np.isnan(runs.steps), runs.steps, STEP_LIMIT), axis=1)
+    return np.asarray(np.nanmean(np.where(runs.learnt | np.isnan(runs.steps), runs.steps, STEP_LIMIT), axis=1))
 
 
 def _intervals(by_explorer: Runs) -> list[Claim]:
@@ -116,7 +117,8 @@ def _single_seeds(by_explorer: Runs) -> list[Claim]:
         check_claim(
             _PLACE,
             "at many depths (8 of 28) one seed of a bootstrap does not learn, or learns after substantially more steps",
-            f"at {n} of {len(by_explorer[BOOTSTRAPS[0]].x)} depths a seed fails or takes more than twice the median of its "
+            f"at {n} of {len(by_explorer[BOOTSTRAPS[0]].x)} depths a seed fails or takes more than twice the median "
+            "of its "
             f"depth; {failed} runs fail",
             tolerance="within 25 % of 8 depths; within a factor of 2",
             holds=0.75 * paper <= n <= 1.25 * paper,
@@ -139,7 +141,8 @@ def _left_out(by_explorer: Runs) -> list[Claim]:
     return [
         check_claim(
             _PLACE,
-            "random, ε-greedy, UCB1 and Thompson sampling, left out of the figure, often do not learn within 500,000 steps "
+            "random, ε-greedy, UCB1 and Thompson sampling, left out of the figure, often do not learn within "
+            "500,000 steps "
             "even for small N",
             f"runs that learn: {'; '.join(parts)}",
             tolerance="fewer than half of the runs of each; of some",

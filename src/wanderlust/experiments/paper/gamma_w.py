@@ -17,6 +17,7 @@ from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.reports.seed_groups import Label, SeedGroup, group_table
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
+from wanderlust.experiments.summary import reduced
 from wanderlust.worlds import make_world
 
 if TYPE_CHECKING:
@@ -124,4 +125,5 @@ STUDY = Study(
     runs=runs,
     report=report,
     quick_changes="5 seeds instead of 20",
+    summarise=lambda run, result: reduced(result, keep=("visits",)),
 )

@@ -11,6 +11,7 @@ from wanderlust.experiments.reports.claims import Claim, check_claim
 from wanderlust.experiments.reports.figures.style import Style, explorer_styles
 from wanderlust.experiments.reports.seed_groups import Label, SeedGroup
 from wanderlust.experiments.run import Run
+from wanderlust.experiments.summary import reduced
 
 WORLDS = ("toy", "prison")
 MEMORIES = {
@@ -112,7 +113,8 @@ def _epsilon_greedy(groups: Groups) -> list[Claim]:
         check_claim(
             "A.5",
             "toy: all algorithms perform well except ε-greedy, which misses the reward in some trials",
-            f"ε-greedy misses it in {runs - learnt} of {runs} runs, the others in {other_runs - others} of {other_runs}",
+            f"ε-greedy misses it in {runs - learnt} of {runs} runs, the others in {other_runs - others} of "
+            f"{other_runs}",
             tolerance="ε-greedy in some runs, the others in none; ε-greedy more often",
             holds=learnt < runs and others == other_runs,
             partly=learnt / runs < others / other_runs,
@@ -180,4 +182,5 @@ STUDY = Study(
         styles=_styles,
     ),
     quick_changes="5 seeds instead of 20",
+    summarise=lambda run, result: reduced(result, keep=("visits",)),
 )

@@ -21,10 +21,11 @@ from wanderlust.experiments.paper.registry import EXPLORERS, Study, StudySelecti
 from wanderlust.experiments.reports import recap_report
 from wanderlust.experiments.reports.recap_cells import Cell
 from wanderlust.experiments.reports.recap_report import RecapRuns
-from wanderlust.experiments.reports.recap_samples import Samples
+from wanderlust.experiments.reports.recap_samples import CURVE_POINTS, Samples
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
+from wanderlust.experiments.summary import reduced
 from wanderlust.worlds import make_world
 
 WORLDS = ("deep-sea", "taxi", "deep-gridworld", "toy", "prison", "wall")
@@ -151,6 +152,8 @@ STUDY = Study(
     description="states discovered and return: 6 worlds, 9 explorers, 2 initializations of Q, 2 horizons",
     runs=runs,
     report=report,
-    quick_changes="5 seeds (deep-sea and wall: 2) instead of 20 or 200, no alternative settings and no deep-sea of 500,000 steps; deep-sea of depth 20 "
+    quick_changes="5 seeds (deep-sea and wall: 2) instead of 20 or 200, no alternative settings and no deep-sea of "
+    "500,000 steps; deep-sea of depth 20 "
     "with 50,000 steps instead of depth 50 with 100,000",
+    summarise=lambda run, result: reduced(result, max_points=CURVE_POINTS),
 )

@@ -107,7 +107,8 @@ def _deep_sea(recap: Recap) -> list[Claim]:
             "deep sea, zero init.: both vv explorers learn at least twice as fast as the bootstraps",
             faster / slower,
             2.0,
-            f"median steps until learnt: {steps_text(recap, cells)}; the slower vv is {faster / slower:.2f} times as fast "
+            f"median steps until learnt: {steps_text(recap, cells)}; the slower vv is {faster / slower:.2f} times as "
+            "fast "
             "as the faster bootstrap",
         ),
         larger(
@@ -183,7 +184,8 @@ def _taxi_bonus(recap: Recap) -> list[Claim]:
     exceptions, runs = (sum(each) for each in zip(*counts, strict=True))
     claim = never(
         "4.1.2",
-        "taxi, zero init.: of the other algorithms only the bonus collects all passengers, in some seeds, and only with "
+        "taxi, zero init.: of the other algorithms only the bonus collects all passengers, in some seeds, and only "
+        "with "
         "a long horizon",
         exceptions,
         runs,
@@ -219,7 +221,8 @@ def _taxi_optimistic(recap: Recap) -> list[Claim]:
             check_claim(
                 "4.1.2",
                 "taxi, opt. init.: ε-greedy and the bonus learn slowly",
-                f"median steps until learnt: {steps_text(recap, slow)}; the slowest of the others: {step_text(slowest)}",
+                f"median steps until learnt: {steps_text(recap, slow)}; the slowest of the others: "
+                f"{step_text(slowest)}",
                 tolerance="later than every other explorer except random; than most of them",
                 holds=fastest > slowest,
                 partly=fastest > float(np.median([recap.median_step(cell) for cell in rest])),

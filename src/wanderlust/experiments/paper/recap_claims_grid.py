@@ -78,7 +78,8 @@ def _toy(recap: Recap) -> list[Claim]:
             "4.1.4",
             "toy, zero init., short horizon: the lines of the two vv explorers almost overlap",
             differences,
-            f"differences of the means over the run: discovery {differences[0]:+.1f}, return {differences[1]:+.1f} points",
+            f"differences of the means over the run: discovery {differences[0]:+.1f}, return {differences[1]:+.1f} "
+            "points",
         ),
     ]
 
@@ -107,7 +108,8 @@ def _toy_horizon(recap: Recap) -> list[Claim]:
         check_claim(
             "4.1.4",
             "toy, zero init.: a long horizon helps the remaining algorithms except Thompson sampling",
-            f"success with the short → the long horizon: {text}. The paper's own table has 40 → 70 % for Thompson sampling",
+            f"success with the short → the long horizon: {text}. The paper's own table has 40 → 70 % for Thompson "
+            "sampling",
             tolerance="Thompson sampling gains at most 5 points; less than every other",
             holds=gain <= 5.0,
             partly=gain < min(b - a for a, b in means[:-1]),
@@ -137,7 +139,8 @@ def _wall(recap: Recap) -> list[Claim]:
             passed,
             len(values),
             paper_runs=paper_runs(cells),
-            found=f"{passed} of {len(values)} runs did; the largest success is {max(recap.samples.success[best]):.2f} % "
+            found=f"{passed} of {len(values)} runs did; the largest success is "
+            f"{max(recap.samples.success[best]):.2f} % "
             f"({best.algorithm})",
         )
     ]

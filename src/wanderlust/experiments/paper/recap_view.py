@@ -31,9 +31,9 @@ class Recap:
         return [cell for cell in self.cells if test(cell)]
 
     def find(self, world: str, initialization: str, horizon: str | None, names: Sequence[str]) -> list[Cell]:
-        """Return the cells of a scenario in the order of `names`, for each horizon if it is None; none if one is missing.
+        """Return the cells of a scenario in the order of `names`, with both horizons if it is None.
 
-        The deep sea has the horizon "fixed".
+        The list is empty if a cell has no runs. The deep sea has the horizon "fixed".
         """
         horizons = ("fixed",) if world == "deep-sea" else (horizon,) if horizon else ("short", "long")
         wanted = [Cell(world, initialization, each, name) for each in horizons for name in names]

@@ -104,7 +104,8 @@ def _prior(groups: Groups) -> list[Claim]:
         check_claim(
             _PLACE,
             "the bootstrap with a prior performs as without noise: it solves the toy gridworld but not the other two",
-            f"learnt by {100 * toy:.0f} % of the seeds in toy, {100 * deep:.0f} % in deep gridworld, {100 * prison:.0f} % "
+            f"learnt by {100 * toy:.0f} % of the seeds in toy, {100 * deep:.0f} % in deep gridworld, "
+            f"{100 * prison:.0f} % "
             "in prison",
             tolerance="toy by at least 90 %, the others by at most half; toy by more than the others",
             holds=toy >= _SOLVED and max(deep, prison) <= 0.5,

@@ -77,7 +77,8 @@ def _counts(toy: ToyValues) -> list[Claim]:
         fact(
             "3.1",
             "the agent visited (1,3) once and experienced the reward of 1",
-            f"(1,3) is the start, with {n[START].sum():.0f} actions; (1,1) has the reward, with {n[SMALL_TREASURE].sum():.0f}",
+            f"(1,3) is the start, with {n[START].sum():.0f} actions; (1,1) has the reward, with "
+            f"{n[SMALL_TREASURE].sum():.0f}",
             holds=bool(n[START].sum() == 1),
         ),
         fact(
@@ -251,7 +252,8 @@ def _uniform(toy: ToyValues) -> list[Claim]:
     return [
         fact(
             "3.3",
-            "all pairs visited once, except “left” in (1,3): the augmented policy has no interest in it, and its value is "
+            "all pairs visited once, except “left” in (1,3): the augmented policy has no interest in it, and its "
+            "value is "
             "the lowest",
             f"its value: {bonus[0][START, LEFT]:g}; the lowest of all: {min(float(x.min()) for x in bonus):g}",
             holds=all(x[START, LEFT] == x.min() and LEFT not in best(x[START]) for x in bonus),
@@ -265,7 +267,8 @@ def _uniform(toy: ToyValues) -> list[Claim]:
         fact(
             "3.3",
             "the policies of both W-functions bring the agent to the unexecuted action from any state",
-            f"from {reached} of {possible} states from which (1,3) can be reached, over both W-functions and both cases",
+            f"from {reached} of {possible} states from which (1,3) can be reached, over both W-functions and both "
+            "cases",
             holds=reached == possible and all(actions == {LEFT} for name in W_EXPLORERS for actions in chosen[name]),
         ),
     ]
@@ -299,4 +302,6 @@ def _equal(toy: ToyValues) -> list[Claim]:
         if any(best(values[name][state]) != best(values["greedy"][state]) for state in range(9))
     ]
     text = f"different: {', '.join(differ)}; 0.1 per step for ever is worth more than the treasure" if differ else "all"
-    return [fact("3.3", "with uniform counts for all pairs, all policies look like the greedy one", text, holds=not differ)]
+    return [
+        fact("3.3", "with uniform counts for all pairs, all policies look like the greedy one", text, holds=not differ)
+    ]

@@ -114,7 +114,8 @@ def _entropy(table: Table) -> list[Claim]:
         check_claim(
             _PLACE,
             "vv explores the environment as uniformly as possible",
-            f"entropy of the counts of vv-ucb in percent of the maximum, and of the best other: {'; '.join(parts)}; the "
+            f"entropy of the counts of vv-ucb in percent of the maximum, and of the best other: {'; '.join(parts)}; "
+            "the "
             f"highest in {first} of {len(table)} worlds",
             tolerance="the highest in every world; in half of them",
             holds=first == len(table),
@@ -194,7 +195,8 @@ def _bootstraps(table: Table) -> list[Claim]:
             _PLACE,
             "the bootstraps perform very well on the deep sea, and barely explore the gridworlds",
             f"coverage: {'; '.join(parts)}",
-            tolerance="at least 95 % in the deep sea and at most 80 % in every gridworld; more in the deep sea than in any",
+            tolerance="at least 95 % in the deep sea and at most 80 % in every gridworld; more in the deep sea than "
+            "in any",
             holds=deep >= 95.0 and others <= 80.0,
             partly=deep > others,
         )

@@ -110,7 +110,8 @@ def as_table(counts: Headline) -> list[list[str]]:
 
 TABLE_HEADS = ("cells that agree with the paper", "all", "informative")
 LEGEND = (
-    "*Informative* cells are those that can tell explorers apart: not 100 ± 0 in both columns of the paper, and not the "
+    "*Informative* cells are those that can tell explorers apart: not 100 ± 0 in both columns of the paper, and not "
+    "the "
     "rows of `random` with optimistic initialization, which repeat those with zero initialization."
 )
 
@@ -118,7 +119,9 @@ LEGEND = (
 def sentence(counts: Headline) -> str:
     """Return the headline in one sentence."""
     plain, more = counts.plain, counts.more_seeds
-    text = f"{plain.agree} of {plain.cells} cells agree with the paper with the plain rule and its 20 seeds"
+    text = (
+        f"{plain.agree} of {plain.cells} cells agree with the paper with the plain rule and no more than its 20 seeds"
+    )
     text += f" ({plain.informative_agree} of the {plain.informative} informative ones)"
     if more.agree != plain.agree:
         text += f", {more.agree} with more seeds where runs are brief ({more.informative_agree})"

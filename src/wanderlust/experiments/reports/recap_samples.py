@@ -15,7 +15,8 @@ from wanderlust.experiments.reports.seed_groups import step_learnt
 from wanderlust.experiments.reports.statistics import probability_of_improvement
 from wanderlust.experiments.reports.tables import as_csv
 
-_CURVE_POINTS = 200
+CURVE_POINTS = 200
+"""Evaluations that curves have at most."""
 
 
 class Samples:
@@ -34,7 +35,7 @@ class Samples:
         self.last_discovery: dict[Cell, list[float]] = {cell: [] for cell in planned}
         """The first evaluation from which no new state was discovered."""
         self.curves: dict[Cell, list[FloatArray]] = {}
-        """[3, point], at most `_CURVE_POINTS` points."""
+        """[3, point], at most `CURVE_POINTS` points."""
         self.seeds: dict[Cell, list[int]] = {cell: [] for cell in planned}
 
     def add(self, cell: Cell, seed: int, discovery: float, success: float, curves: FloatArray) -> None:
@@ -43,9 +44,10 @@ class Samples:
         self.discovery[cell].append(discovery)
         self.success[cell].append(success)
         self.learnt_at[cell].append(step_learnt(curves))
-        last = curves[0, int(np.argmax(curves[1] >= curves[1, -1]))] if curves.shape[1] else math.nan
+        points = curves[:, thinned(curves.shape[1], CURVE_POINTS)].copy()
+        last = points[0, int(np.argmax(points[1] >= points[1, -1]))] if points.shape[1] else math.nan
         self.last_discovery[cell].append(float(last))
-        self.curves.setdefault(cell, []).append(curves[:, thinned(curves.shape[1], _CURVE_POINTS)].copy())
+        self.curves.setdefault(cell, []).append(points)
 
     def final(self, cell: Cell, max_seed: int | None = None) -> tuple[list[float], list[float]]:
         """Return discovery and success of the runs of a cell, or of the seeds up to `max_seed`."""

@@ -32,6 +32,9 @@ RELEASED_NOTE = (
 )
 
 
+_NAMES = ("world", "scenario", "algorithm")
+
+
 def summary(rows: Iterable[Row], note: str) -> str:
     """Return a short summary of the scorecard."""
     rows = list(rows)
@@ -105,7 +108,7 @@ def _alternative_settings(rows: list[Row]) -> list[str]:
     """Return the cells that agree only with an alternative setting, with their default numbers."""
     if not rows:
         return []
-    heads = "world scenario algorithm setting discovery default paper success default paper".split()
+    heads = [*_NAMES, "setting", "discovery", "default", "paper", "success", "default", "paper"]
     lines = [[*_names(row), markdown_cell(row.setting), *_numbers(row.ours, row.default, row.theirs)] for row in rows]
     title = "\n## Cells that agree with an alternative setting\n"
     return [title, f"{ALTERNATIVE_SETTING_NOTE}\n", *markdown_table(heads, lines, "llllrrrrrr")]
@@ -115,7 +118,7 @@ def _released(rows: list[Row]) -> list[str]:
     """Return the cells of the deep sea with the inferred number of steps, and with that of the released code."""
     if not rows:
         return []
-    heads = ["scenario", "algorithm", *["discovery", "with 500,000 steps", "paper"]]
+    heads = [*_NAMES[1:], "discovery", "with 500,000 steps", "paper"]
     heads += ["success", "with 500,000 steps", "paper", "verdict with 500,000 steps", "seeds"]
     lines = []
     for row in rows:
@@ -128,7 +131,7 @@ def _differing(rows: list[Row], note: str) -> list[str]:
     """Return the cells that differ, each with an explanation."""
     if not rows:
         return []
-    heads = "world scenario algorithm discovery paper success paper why".split()
+    heads = [*_NAMES, "discovery", "paper", "success", "paper", "why"]
     lines = [[*_names(row), *_numbers(row.ours, row.theirs), explain_difference(row, note)] for row in rows]
     return ["\n## Cells that differ\n", *markdown_table(heads, lines, "lllrrrrl")]
 

@@ -105,13 +105,11 @@ def _headline_table(rows: list[Row]) -> list[str]:
     if not counts:
         return []
     parts = [f'<div class="wide"><table class="claims">{_head(headline_module.TABLE_HEADS)}<tbody>']
-    for line in headline_module.as_table(counts):
-        parts.append(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in line)}</tr>")
-    return [
-        *parts,
-        "</tbody></table></div>",
-        f'<p class="rule">{_with_code(headline_module.LEGEND.replace("*", ""))}</p>',
+    parts += [
+        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in line)}</tr>" for line in headline_module.as_table(counts)
     ]
+    legend = _with_code(headline_module.LEGEND.replace("*", ""))
+    return [*parts, "</tbody></table></div>", f'<p class="rule">{legend}</p>']
 
 
 def _verdict_table(rows: list[Row]) -> list[str]:

@@ -52,7 +52,7 @@ def action_values_figure(
             )
     columns = max(len(panels) for panels in rows.values())
     width, height = _CELL_WIDTH * layout.columns + 0.15, _CELL_WIDTH * layout.rows + 0.35
-    figure = new_figure(title, max(width * columns + 0.3, 4.0), height * len(rows) + 0.9)
+    figure = new_figure(title, max(width * columns + 0.3, 4.0), (height + 0.35) * len(rows) + 0.9)
     grid = figure.subplots(len(rows), columns, squeeze=False)
     for axes, (name, panels) in zip(grid, rows.items(), strict=True):
         for each, panel in zip(axes, panels, strict=False):
@@ -74,10 +74,13 @@ def best_actions(values: FloatArray) -> BoolArray:
 
 def _draw_panel(axes: Axes, panel: ValuePanel, layout: Layout) -> None:
     from matplotlib import colormaps
-    from matplotlib.colors import Normalize
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
 
     low, high = np.nanmin(panel.values), np.nanmax(panel.values)
-    norm, colours = Normalize(low, high if high > low else low + 1.0), colormaps["YlGnBu"]
+    norm = Normalize(low, high if high > low else low + 1.0)
+    # Without the darkest colours, on which labels are hard to read.
+    colours = ListedColormap(colormaps["YlGnBu"](np.linspace(0.0, 0.85, 256)))
     best = best_actions(panel.values) if panel.arrows else np.zeros(panel.values.shape, dtype=np.bool_)
     for state, (row, column) in enumerate(zip(layout.row, layout.column, strict=True)):
         is_wall = layout.kind[0, row, column] == CellKind.WALL
@@ -87,7 +90,7 @@ def _draw_panel(axes: Axes, panel: ValuePanel, layout: Layout) -> None:
             continue
         for action, (down, right) in enumerate(MOVES):
             value = float(panel.values[state, action])
-            colour = LIGHT_GREY if np.isnan(value) else colours(0.85 * norm(value))
+            colour = LIGHT_GREY if np.isnan(value) else colours(norm(value))
             corners = [(0.0, 0.0), *((0.5 * (right + s * down), 0.5 * (down + s * right)) for s in (-1, 1))]
             _draw_shape(axes, corners, row, column, facecolor=colour, edgecolor="white")
             text_colour = "white" if _is_dark(colour) else "black"
@@ -95,6 +98,10 @@ def _draw_panel(axes: Axes, panel: ValuePanel, layout: Layout) -> None:
             if best[state, action]:
                 _draw_arrow(axes, row, column, down, right, text_colour)
         _draw_cell_symbol(axes, layout, int(row), int(column))
+    bar = axes.figure.colorbar(ScalarMappable(norm, colours), ax=axes, orientation="horizontal", pad=0.02, aspect=22)
+    bar.set_ticks([low, norm.vmax], labels=[_format_value(float(low)), _format_value(float(norm.vmax))])
+    bar.ax.tick_params(labelsize=5.5, length=2, pad=1.5)
+    bar.outline.set_linewidth(0.4)
     axes.set_title(panel.title)
     axes.set(xlim=(-0.52, layout.columns - 0.48), ylim=(layout.rows - 0.48, -0.52), aspect="equal")
     axes.set(xticks=[], yticks=[])
