@@ -32,13 +32,8 @@ _VERSION_FIELD = "mathematics"
 RUNS = "runs"
 _REQUIRED = [name for name in Result._fields if name not in Result._field_defaults]
 _DIMENSIONS = {
-    "steps": 1,
-    "returns": 1,
-    "discovered": 1,
-    "visits": 2,
-    "first_visit": 1,
-    "optimal_return": 0,
-    "reachable": 0,
+    "steps": 1, "returns": 1, "discovered": 1, "visits": 2, "first_visit": 1,
+    "optimal_return": 0, "reachable": 0,
 }
 _BUILT_IN = ("",)
 """`Run.code` of runs without user-defined code, which is not stored."""
