@@ -1,11 +1,13 @@
 """Experiments: resuming after a kill gives the same results, failing runs stop no others, reports and commands."""
 
 import csv
+import gzip
 import html
 import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,9 +23,16 @@ from wanderlust.core.errors import BadFile, UnknownName, WanderlustError
 from wanderlust.experiments import estimate
 from wanderlust.experiments.paper import recap
 from wanderlust.experiments.paper.alternative_settings import ALTERNATIVE_SETTINGS
+from wanderlust.experiments.paper.chain_results import exploration
 from wanderlust.experiments.paper.recap_claims import check_claims
 from wanderlust.experiments.paper.registry import EXPLORERS, StudySelection, find_study, study_names
-from wanderlust.experiments.paper.reproduce import reproduce, show_report, studies_in, write_scorecard
+from wanderlust.experiments.paper.reproduce import (
+    reproduce,
+    show_report,
+    studies_in,
+    summarise_runs,
+    write_scorecard,
+)
 from wanderlust.experiments.progress import Progress
 from wanderlust.experiments.reports import scorecard, scorecard_html
 from wanderlust.experiments.reports.headline import headline, is_informative
@@ -35,6 +44,7 @@ from wanderlust.experiments.reports.statistics import paper_percent
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store, StoredRun
+from wanderlust.experiments.summary import FILE, Summary, write_summary
 
 SOURCES = str(Path(wl.__file__).parents[1])
 ENVIRONMENT = {
@@ -101,6 +111,7 @@ from wanderlust.experiments.reports.statistics import paper_percent
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store, StoredRun
+from wanderlust.experiments.summary import FILE, Summary, write_summary
 # Processes that a shell starts in the background ignore interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 run_all([Run.from_json(line) for line in sys.stdin], Store(sys.argv[1]), jobs=2)
@@ -443,6 +454,70 @@ def test_a_report_is_rebuilt_from_stored_runs(prison):
         write_scorecard(folder, request.suffix, Console(file=text, width=170))
     assert text.getvalue() == printed
     assert {file.name: file.read_bytes() for file in (folder / "recap").iterdir()} == before
+
+
+def test_a_summary_gives_the_same_reports_as_the_runs(prison, tmp_path):
+    """One file instead of all runs: every table, figure and claim is the same, to the last byte."""
+    folder, _ = prison
+    kept = tmp_path / "kept"
+    (kept / "recap").mkdir(parents=True)
+    shutil.copy(folder / "recap" / "study.json", kept / "recap")
+    assert summarise_runs(folder, kept / FILE) == 32
+    first = (kept / FILE).read_bytes()
+    summarise_runs(folder, kept / FILE)
+    assert (kept / FILE).read_bytes() == first, "the same runs give the same file"
+    assert "8 cells agree" in wanderlust("report", "kept", "--out", "again", "--formats", "png", cwd=tmp_path)
+    again = {file.name: file.read_bytes() for file in (tmp_path / "again" / "recap").iterdir()}
+    before = {file.name: file.read_bytes() for file in (folder / "recap").iterdir() if file.name[0] != "."}
+    assert again == {name: contents for name, contents in before.items() if not name.endswith((".svg", ".pdf"))}
+    assert (tmp_path / "again" / "scorecard.md").read_bytes() == (folder / "scorecard.md").read_bytes()
+    assert not list((kept / "recap").glob("*.png"))
+
+
+def test_what_a_summary_keeps_of_a_run(tmp_path):
+    """The arrays that reports use are exact, those of the chain included."""
+    chain = Run(
+        world="chain",
+        world_options={"length": 27},
+        explorer="vv-count",
+        seed=2,
+        settings={"budget": 3000, "evaluate_every": 1000},
+        measure="values",
+    )
+    maps = Run(world="prison", explorer="vv-ucb", seed=1)
+    runs = {"chain": chain, "visit-maps": maps}
+    results = {name: run.train() for name, run in runs.items()}
+    stored = [StoredRun(run, find_study(name).summarise(run, results[name]), {}) for name, run in runs.items()]
+    write_summary(stored, tmp_path / FILE)
+    problems = []
+    read = {each.run: each.result for each in Summary(tmp_path / FILE).load_many([*runs.values(), RUNS[0]], problems)}
+    assert (problems, len(read)) == ([], 2)
+    for name in ("bad_steps", "ends_good", "first_visit"):
+        assert getattr(read[chain], name).tolist() == getattr(results["chain"], name).tolist()
+    assert exploration(read[chain]) == exploration(results["chain"])
+    for name in ("steps", "returns", "discovered"):
+        assert getattr(read[maps], name).tolist() == getattr(results["visit-maps"], name).tolist()
+    assert read[maps].visits.ravel().tolist() == results["visit-maps"].visits.sum(axis=1).tolist()
+    assert (read[maps].success, read[maps].discovery) == (results["visit-maps"].success, 100.0)
+
+
+@pytest.mark.parametrize("contents", [b"no gzip", gzip.compress(b"a,b\n1,2\n"), gzip.compress(b"\xff\xfe")])
+def test_a_damaged_summary_is_named_in_the_error(tmp_path, contents):
+    (tmp_path / FILE).write_bytes(contents)
+    with pytest.raises(BadFile, match=FILE):
+        Summary(tmp_path / FILE)
+
+
+def test_a_damaged_line_of_a_summary_is_reported(tmp_path):
+    result = find_study("recap").summarise(RUNS[0], RUNS[0].train())
+    write_summary([StoredRun(RUNS[0], result, {})], tmp_path / FILE)
+    text = gzip.decompress((tmp_path / FILE).read_bytes()).decode()
+    for old, new in (("0.0*", "0.0*-"), ("50:50:", "50:x:"), ("0.0*", "0.0*99999999999")):
+        assert old in text
+        (tmp_path / FILE).write_bytes(gzip.compress(text.replace(old, new, 1).encode()))
+        problems = []
+        assert list(Summary(tmp_path / FILE).load_many(RUNS[:1], problems)) == []
+        assert "is damaged" in problems[0]
 
 
 def test_a_study_can_be_run_in_parts(tmp_path):
