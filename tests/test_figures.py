@@ -20,7 +20,8 @@ from matplotlib.image import imread
 from rich.console import Console
 
 import wanderlust as wl
-from wanderlust.core.errors import InvalidSetting
+from wanderlust.cli.worlds import worlds
+from wanderlust.core.errors import InvalidSetting, UnknownName
 from wanderlust.experiments.paper.count_maps import cell_marks
 from wanderlust.experiments.paper.registry import EXPLORERS, StudySelection, find_study
 from wanderlust.experiments.paper.reproduce import report_note, reproduce, show_report, studies_in, write_scorecard
@@ -412,6 +413,23 @@ def test_the_picture_of_a_world(name):
     assert WORLD_PICTURES[name] <= texts(figure)
     assert_complete(figure)
     assert texts(world.plot(title="Mine")) - texts(figure) == {"Mine"}
+
+
+def test_the_command_that_draws_a_world(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    worlds(draw="deep-sea", env=("depth=5",))
+    worlds(draw="prison", out=Path("a/prison.svg"))
+    (tmp_path / "mine.txt").write_text("S.A\n\nA = treasure 1\n")
+    worlds(draw="mine.txt")
+    assert imread(tmp_path / "deep-sea.png")[..., :3].std() > 0.02
+    assert ElementTree.fromstring((tmp_path / "a" / "prison.svg").read_text()).tag.endswith("svg")
+    assert (tmp_path / "mine.png").stat().st_size > 1000
+    assert "deep-sea: 50 states, drawn to deep-sea.png" in capsys.readouterr().out
+    for wrong, message in (({"draw": "prisn"}, "prison"), ({"draw": "toy", "out": Path("x.jpg")}, "png")):
+        with pytest.raises(UnknownName, match=f"Did you mean '{message}'"):
+            worlds(**wrong)
+    with pytest.raises(InvalidSetting, match="--draw prison"):
+        worlds(out=Path("x.png"))
 
 
 def test_the_pictures_of_users_worlds():

@@ -26,7 +26,17 @@ _BOOTSTRAPS = ("random-prior", "bootstrapped")
 def check_claims(samples: Samples) -> list[Claim]:
     """Check every claim for which there are runs."""
     recap = Recap(samples)
-    checks = (_only_vv, _horizons, _deep_sea, _deep_sea_optimistic, _taxi, _taxi_bonus, _taxi_optimistic, grid_claims)
+    checks = (
+        _only_vv,
+        _horizons,
+        _guarantee,
+        _deep_sea,
+        _deep_sea_optimistic,
+        _taxi,
+        _taxi_bonus,
+        _taxi_optimistic,
+        grid_claims,
+    )
     return [claim for check in checks for claim in check(recap)]
 
 
@@ -74,6 +84,31 @@ def _horizons(recap: Recap) -> list[Claim]:
             tolerance="success 100 % and a ratio of at most 1.25; success ≥ 95 %",
             holds=worst >= OPTIMAL_SUCCESS and ratio <= 1.25,
             partly=worst >= NEAR_OPTIMAL,
+        )
+    ]
+
+
+def _guarantee(recap: Recap) -> list[Claim]:
+    """Check that optimistic initialization makes ε-greedy explore everything."""
+    cells = recap.select(lambda cell: cell.algorithm == "epsilon-greedy" and cell.initialization == "optimistic")
+    worlds = dict.fromkeys(cell.environment for cell in cells)
+    if len(worlds) < 6:
+        return []
+    lowest = {
+        world: min(float(np.mean(recap.samples.discovery[cell])) for cell in cells if cell.environment == world)
+        for world in worlds
+    }
+    complete = [world for world, percent in lowest.items() if percent >= 100.0]
+    others = ", ".join(f"{percent:.2f} % in {world}" for world, percent in lowest.items() if world not in complete)
+    return [
+        check_claim(
+            "4.1",
+            "optimistic initialization guarantees to explore all the state-action pairs even with just ε-greedy",
+            f"all states are discovered within the steps in {len(complete)} of {len(worlds)} worlds"
+            + (f"; {others}" if others else ""),
+            tolerance="in all worlds; in all but one",
+            holds=len(complete) == len(worlds),
+            partly=len(complete) == len(worlds) - 1,
         )
     ]
 

@@ -144,6 +144,7 @@ def write_scorecard(out: Path, suffix: str, console: Console, *, quiet: bool = F
         file = out / f"{name}{suffix}" / CLAIMS_FILE
         if file.exists():
             all_claims += claims.from_json(_read_text(file), str(file))
+    all_claims = claims.in_order(all_claims)
     rows, note = recap_cells.from_json(_read_text(cells_file), str(cells_file)) if cells_file.exists() else ([], "")
     if not rows and not all_claims:
         return
@@ -182,7 +183,7 @@ def summarise_runs(folder: Path, path: Path) -> int:
 def report_note(request: StudyRequest) -> str:
     """Return the note for all tables and figures: whether the study is reduced, and its preset."""
     notes = []
-    if any(selection.quick for selection in request.selections):
+    if request.runs and any(selection.quick for selection in request.selections):
         notes.append(f"QUICK, not the paper's size: {request.study.quick_changes}.")
     if any(selection.preset != "as_published_code" for selection in request.selections):
         notes.append("Preset as_written: follows the paper's text where it differs from the released code.")

@@ -14,8 +14,10 @@ import numpy as np
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import Settings
 from wanderlust.core.mdp import FloatArray
+from wanderlust.experiments.paper import w_function_claims
 from wanderlust.experiments.paper.registry import Study, StudySelection
-from wanderlust.experiments.paper.toy_example_claims import DOWN, LEFT, RIGHT, START, UP, ToyValues, check_claims
+from wanderlust.experiments.paper.toy_example_claims import check_claims
+from wanderlust.experiments.paper.toy_example_values import DOWN, LEFT, RIGHT, START, UP, ToyValues
 from wanderlust.experiments.reports.figures.action_values import ValuePanel, action_values_figure
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table
@@ -38,11 +40,11 @@ EXPLORERS = ("greedy", "bonus", "ucb1", "vv-ucb", "vv-count")
 _SWEEPS = 3000
 
 
-def new_agent(explorer: str, world: World, reward_range: tuple[float, float] = (0.0, 2.0)) -> Agent:
+def new_agent(explorer: str, world: World, *, gamma_w: float = DISCOUNT) -> Agent:
     """Return an agent for a world, with one additional state; see `converge`."""
-    settings = Settings(discount=DISCOUNT, learning_rate=1.0, gamma_w=DISCOUNT)
+    settings = Settings(discount=DISCOUNT, learning_rate=1.0, gamma_w=gamma_w)
     return Agent(
-        explorer, n_states=world.n_states + 1, n_actions=world.n_actions, reward_range=reward_range, settings=settings
+        explorer, n_states=world.n_states + 1, n_actions=world.n_actions, reward_range=(0.0, 2.0), settings=settings
     )
 
 
@@ -113,6 +115,14 @@ def after_uniform_visits(
     return policy_scores(explorer, converge(agent), world.n_states)
 
 
+def after_visits(explorer: str, gamma_w: float, times: int, skip: Collection[tuple[int, int]]) -> Agent:
+    """Return a converged agent that visited every pair so many times, except `skip`."""
+    world = make_world("toy-example")
+    agent = new_agent(explorer, world, gamma_w=gamma_w)
+    observe_all(agent, world, times, set(skip))
+    return converge(agent)
+
+
 def runs(selection: StudySelection) -> list[Run]:
     """Return an empty list: this experiment has no runs."""
     selection.select_worlds(("toy-example",))
@@ -149,7 +159,8 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
     title, columns = "Toy example: values of the actions in the start state", ["experience", "policy", *heads[4:]]
     return Report(
         renderables=[as_rich_table(title, columns, at_start, note, text_columns=2)],
-        claims=check_claims(
+        claims=w_function_claims.check_claims(after_visits, scores)
+        + check_claims(
             ToyValues(
                 counts=counts,
                 values={name: values for name, (_, values) in results.items()},

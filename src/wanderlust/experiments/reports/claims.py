@@ -50,6 +50,18 @@ def check_reason(place: str, reason: str, found: str, *, tolerance: str, holds: 
     return replace(check_claim(place, reason, found, tolerance=tolerance, holds=holds, partly=partly), kind=REASON)
 
 
+def in_order(claims: Iterable[Claim]) -> list[Claim]:
+    """Return claims in the order of the paper's sections; those about a table after the section that has it."""
+    return sorted(claims, key=lambda claim: _section(claim.place))
+
+
+def _section(place: str) -> tuple[float, ...]:
+    """Return the numbers of a section; the appendix follows, and tables are in 4.1 and A.4."""
+    place = {"Table 1": "4.1.9", "Table 2": "A.4"}.get(place.partition(",")[0], place.partition(",")[0])
+    parts = place.replace("A", "9").split(".")
+    return tuple(float(part) if part.isdecimal() else 99.0 for part in parts)
+
+
 def statements(claims: Iterable[Claim]) -> list[Claim]:
     """Return the statements of the paper."""
     return [claim for claim in claims if claim.kind == CLAIM]
