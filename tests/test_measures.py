@@ -187,8 +187,10 @@ def test_an_ensemble_fails_where_all_its_tables_start_against_the_right_action()
     assert 3 <= len(failed) <= 11, "the probability of a failure is 1 - (3/4)^5"
     assert all(each.blocked for each in failed)
     assert all(each.deepest == 6 for each in outcomes if each.learnt)
-    assert deep_sea_ensembles.predicted_share(6, n_tables=2) == pytest.approx(1 - 0.75**5)
-    assert deep_sea_ensembles.predicted_share(50) == pytest.approx(0.0468, abs=1e-4)
+    assert deep_sea_ensembles.predicted_share(6, 0.0, n_tables=2) == pytest.approx(1 - 0.75**5, abs=0.01)
+    # Without penalties each of the 49 cells would have the probability 2^-10; a prior makes the way cost more.
+    assert deep_sea_ensembles.predicted_share(50, 0.0) == pytest.approx(1 - (1 - 2**-10) ** 49, abs=0.003)
+    assert deep_sea_ensembles.predicted_share(50, 0.1) == pytest.approx(0.084, abs=0.001)
 
 
 def test_a_larger_kappa_makes_a_large_gamma_w_uniform():
