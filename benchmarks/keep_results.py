@@ -117,8 +117,9 @@ def page(results: Path) -> str:
 ```
 
 with {versions(metadata)}. Its {len(metadata):,} runs took {hours:.1f} core hours of wall-clock time in total, on a
-machine with other load. [`{FILE}`]({FILE}) has one line for each of them, with its description, which repeats it bit by
-bit, and its results. This page, all tables, figures and the scorecard are computed from it:
+machine with other load. [`{FILE}`]({FILE}) has one line for each run: its description, from which it can be repeated
+with bitwise equal results, and what the reports use of its results. This page, all tables, figures and the scorecard
+are computed from it:
 
 ```sh
 wanderlust report docs/results --out report/
@@ -153,7 +154,8 @@ wanderlust reproduce recap --preset {AS_WRITTEN} --explorers vv-ucb vv-count tho
         parts.append(
             f"## {name}\n\n{study.reference}: {study.description}. [{tables.capitalize()}]({name}/{tables}.md)\n"
         )
-        figures = sorted((results / name).glob("*.png"), key=lambda file: (file.stem.startswith("maps"), file.stem))
+        # In the order in which the report wrote them.
+        figures = sorted((results / name).glob("*.png"), key=lambda file: file.stat().st_mtime_ns)
         parts += [f"![{name}: {file.stem}]({name}/{file.name})\n" for file in figures]
     return "\n".join(parts).rstrip() + "\n"
 

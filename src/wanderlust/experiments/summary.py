@@ -14,6 +14,7 @@ import csv
 import gzip
 import io
 import math
+import os
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -57,7 +58,9 @@ class RunSource(Protocol):
 
 def source_in(folder: Path) -> RunSource:
     """Return the runs of a results folder: its single files, or else its summary."""
-    return Summary(folder / FILE) if (folder / FILE).exists() and not (folder / RUNS).exists() else Store(folder)
+    # Unlike Path.exists, this is false for names that the file system cannot have.
+    only_summary = os.path.exists(folder / FILE) and not os.path.exists(folder / RUNS)
+    return Summary(folder / FILE) if only_summary else Store(folder)
 
 
 def reduced(result: Result, *, keep: Iterable[str] = (), max_points: int | None = None) -> Result:
