@@ -23,7 +23,7 @@ from wanderlust.experiments.paper.registry import StudySelection
 from wanderlust.experiments.reports.recap_cells import PAPER_SEEDS, Cell
 from wanderlust.experiments.reports.recap_report import MAX_ROUNDING, MAX_STANDARD_ERRORS, compare
 from wanderlust.experiments.reports.statistics import Percent, paper_percent
-from wanderlust.experiments.summary import RunSource, source_in
+from wanderlust.experiments.summary_file import RunSource, source_in
 
 DRAWS = 400
 

@@ -24,7 +24,7 @@ from wanderlust.experiments.paper.registry import study_names
 from wanderlust.experiments.paper.reproduce import REQUEST_FILE, Destination, studies_in, summarise_runs, write_reports
 from wanderlust.experiments.reports.claims import VERDICTS
 from wanderlust.experiments.reports.recap_tables import world_title
-from wanderlust.experiments.summary import FILE, Summary
+from wanderlust.experiments.summary_file import FILE, Summary
 
 PROJECT = Path(__file__).parents[1]
 DESTINATION = PROJECT / "docs" / "results"

@@ -3,8 +3,7 @@
 from typing import Annotated, NamedTuple
 
 import wanderlust as wl
-from wanderlust.core.errors import check_number
-from wanderlust.explorers.choice import bernoulli, greedy_action, random_action
+from wanderlust import bernoulli, check_number, greedy_action, random_action
 
 
 @wl.register_explorer("fading-example")

@@ -48,7 +48,9 @@ SLOW_FILES = frozenset(
         "interruption",
         "measures",
         "oracle",
+        "ray",
         "statements",
+        "sweep",
         "untrusted_results",
         "watch",
     )

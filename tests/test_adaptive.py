@@ -1,4 +1,4 @@
-"""Tests of the adaptive settings of `learn`: time penalties, idle actions and stochastic environments."""
+"""Tests of the presets of `learn`: what `adaptive` changes and what it leaves, time penalties, idle actions."""
 
 import gymnasium as gym
 import minigrid  # noqa: F401
@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
+from wanderlust.agents.presets import PRESETS
+from wanderlust.experiments.run import Run
 from wanderlust.learning.adjustments import idle_initial_value
-from wanderlust.training.adaptive import TaskEstimate, adapted_values
+from wanderlust.training.adaptive import LAST_WEIGHT, N_STAGES, local_initial_w, reduced_reach
 from wanderlust.training.idle_actions import DELAY_STEPS
 from wanderlust.training.time_penalty import MIN_SAMPLES, TimePenalty
 
@@ -90,7 +92,7 @@ def test_rewards_at_the_same_step_are_one_sample():
 
 
 def test_time_penalty_is_reported(capsys):
-    wl.learn(Corridor(), steps=300, seed=3)
+    wl.learn(Corridor(), steps=1_000, seed=3)
     assert "terminal rewards decrease by 0.01 per step" in capsys.readouterr().err
     wl.learn(Corridor(penalty=0.0), steps=300, seed=3)
     assert "per step" not in capsys.readouterr().err
@@ -103,8 +105,10 @@ def test_penalty_is_removed_from_earlier_terminal_rewards(explorer):
     assert loop.recent_returns[-1] < 1.0, "reported returns include the penalty"
     assert agent.tables["target"][4, 1] == pytest.approx(1.0)
     assert agent.reward_range == pytest.approx((0.0, 1.0))
-    without = trained(Corridor(), explorer, steps=1_000, adapt=False)[0]
-    assert without.tables["target"][4, 1] < 0.99
+    for changes in ({"remove_time_penalty": False}, {"preset": "as_written"}):
+        assert trained(Corridor(), explorer, steps=1_000, **changes)[0].tables["target"][4, 1] < 0.99
+    as_written, loop = trained(Corridor(), explorer, steps=1_000, preset="as_written", remove_time_penalty=True)
+    assert as_written.tables["target"][4, 1] == pytest.approx(1.0)
 
 
 def test_stored_terminal_rewards_are_corrected_when_the_penalty_is_detected():
@@ -135,7 +139,7 @@ def test_initial_w_of_idle_actions_is_lower():
 
 def test_initial_w_of_untried_actions_follows_the_idle_counts():
     env = wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key="hash", reset_seed=0)
-    agent, loop = trained(env, steps=60)
+    agent, loop = trained(env, steps=60, defer_idle_actions=True)
     visits, w = agent.visits, agent.tables["visitation"]
     moves = np.array([0, 1, 2])
     visited, idle = loop.idle_actions.counts
@@ -151,45 +155,26 @@ def test_initial_w_of_untried_actions_follows_the_idle_counts():
 
 
 def test_every_action_is_tried_eventually():
-    agent, loop = trained(Corridor(), steps=200)
+    agent, loop = trained(Corridor(), steps=200, defer_idle_actions=True)
     assert (agent.visits[:5] > 0).all()
     assert loop.idle_actions.counts.tolist() == [[5, 5, 5, 5], [1, 0, 5, 5]]
 
 
-def test_idle_actions_are_not_deferred_in_stochastic_environments():
-    class UntilStochastic(wl.Callback):
-        def on_step(self, loop):
-            self.loop = loop
-            return not loop.task_estimate.is_stochastic
-
-    until = UntilStochastic()
-    agent = wl.learn(Corridor(slip=0.5), steps=400, seed=3, callbacks=[until], quiet=True)
-    n_states, untried = agent.env.n_states, agent.visits == 0
-    assert until.loop.task_estimate.is_stochastic
-    assert until.loop.idle_actions.counts[1].any()
-    assert untried[:n_states].any()
-    assert (agent.tables["visitation"][:n_states][untried[:n_states]] == agent.configured_explorer.initial).all()
+def test_idle_actions_are_not_counted_once_the_environment_is_stochastic():
+    agent, loop = trained(Corridor(slip=0.5), steps=400, defer_idle_actions=True)
+    assert agent.is_stochastic
+    assert loop.idle_actions.counts[0].sum() < (agent.visits > 0).sum()
 
 
-@pytest.mark.parametrize(
-    ("env", "changes"),
-    [
-        (gym.make("wanderlust/Prison-v0"), {}),
-        (wl.tabular(gym.make("MountainCar-v0"), bins=(4, 4)), {}),
-        (Corridor(), {"initial_bound": "everywhere"}),
-        (Corridor(), {"adapt": False}),
-        (Corridor(), {"explorer": "vv-count"}),
-    ],
-    ids=["built-in world", "bins", "initial_bound given", "adapt=False", "another explorer"],
-)
-def test_idle_actions_are_not_deferred_elsewhere(env, changes):
-    assert trained(env, steps=20, **changes)[1].idle_actions is None
+def test_idle_actions_are_not_deferred_by_default():
+    assert trained(Corridor(), steps=20)[1].idle_actions is None
 
 
 @pytest.mark.parametrize("stop", [30, 150])
 def test_estimates_are_restored_from_checkpoints(stop, tmp_path):
-    whole, loop = trained(Corridor(), steps=400)
-    wl.learn(Corridor(), steps=stop, seed=3, quiet=True, save=tmp_path / "agent.npz", budget=400)
+    whole, loop = trained(Corridor(), steps=400, defer_idle_actions=True)
+    changes = {"budget": 400, "defer_idle_actions": True}
+    wl.learn(Corridor(), steps=stop, seed=3, quiet=True, save=tmp_path / "agent.npz", **changes)
     keep = KeepLoop()
     resumed = wl.learn(Corridor(), steps=400, quiet=True, resume=tmp_path / "agent.npz", callbacks=[keep])
     assert keep.loop.time_penalty == loop.time_penalty
@@ -198,42 +183,145 @@ def test_estimates_are_restored_from_checkpoints(stop, tmp_path):
         assert np.array_equal(table, resumed.tables[name]), name
 
 
-# --- Stochastic environments ---------------------------------------------------------------------------
+# --- The preset ----------------------------------------------------------------------------------------
+
+WITH_A_WEIGHT = {"vv-ucb": "kappa", "vv-count": "kappa", "ucb1": "kappa", "bonus": "scale"}
 
 
-@pytest.mark.parametrize(
-    ("binned", "weights", "gammas"), [(False, (0.02, 0.0004), (0.8, 0.0)), (True, (0.2, 0.0006), (0.8, 0.8))]
-)
-def test_weight_and_gamma_w_decrease_once_rewards_differ(binned, weights, gammas):
-    agent = wl.Agent("vv-ucb", n_actions=4, reward_range=(0, 1))
-    names = ("kappa", "gamma_w", "initial_bound")
-    equal_rewards = adapted_values(agent, TaskEstimate((0.0, 0.0), True, 0), names, binned=binned)
-    paper = agent.settings.problem(4, (0.0, 0.0)).value_range
-    assert equal_rewards == {"kappa": paper, "initial_bound": "here"}
-    paper = agent.settings.problem(4, (0.0, 1.0)).value_range
-    tasks = [TaskEstimate((0.0, 1.0), True, stage) for stage in range(101)]
-    stages = [adapted_values(agent, task, names, binned=binned) for task in tasks]
-    weight = [options["kappa"] * (1 - options["gamma_w"]) / paper for options in stages]
-    gamma_w = [options["gamma_w"] for options in stages]
-    assert weight == sorted(weight, reverse=True)
-    assert gamma_w == sorted(gamma_w, reverse=True)
-    assert (weight[0], weight[-1]) == pytest.approx(weights)
-    assert (gamma_w[0], gamma_w[-1]) == pytest.approx(gammas)
-    assert adapted_values(agent, TaskEstimate((0.0, 1.0), False, 0), names, binned=binned) == {}
+def same_tables(one, other):
+    return all(np.array_equal(table, other.tables[name]) for name, table in one.tables.items())
 
 
-def test_weight_does_not_depend_on_a_given_gamma_w():
-    agent = wl.Agent("vv-ucb", n_actions=4, reward_range=(0, 1), gamma_w=0.95)
-    values = adapted_values(agent, TaskEstimate((0.0, 1.0), True, 0), ("kappa", "initial_bound"), binned=False)
-    assert sorted(values) == ["initial_bound", "kappa"]
-    paper = agent.settings.problem(4, (0.0, 1.0)).value_range
-    assert values["kappa"] * (1 - 0.95) / paper == pytest.approx(0.02)
-
-
-def test_stochastic_builtin_worlds_keep_the_paper_settings():
-    agent, loop = trained("wanderlust/NoisyToy-v0", steps=1_500)
-    assert agent.is_stochastic
-    assert loop.adapted_options == ()
+def test_default_preset_depends_on_the_environment():
+    assert trained(Corridor(), steps=5)[0].preset == "adaptive"
+    builtin, loop = trained("wanderlust/NoisyToy-v0", steps=1_500)
+    assert builtin.preset == "as_written"
+    assert builtin.is_stochastic
+    assert loop.adapted is loop.time_penalty is None
     paper = wl.make_world("noisy-toy").defaults
-    assert agent.configured_explorer.gamma_w == paper.gamma_w == 0.9
-    assert agent.settings.learning_rate == paper.learning_rate == 0.1
+    assert builtin.configured_explorer.gamma_w == paper.gamma_w == 0.9
+    assert builtin.settings.learning_rate == paper.learning_rate == 0.1
+    assert trained("wanderlust/NoisyToy-v0", steps=1_500, preset="adaptive")[0].fields
+
+
+@pytest.mark.parametrize("explorer", list(WITH_A_WEIGHT))
+def test_first_half_is_as_written_then_exploration_decreases(explorer):
+    env, budget = Corridor(penalty=0.0, slip=0.3), {"budget": 1_000}
+    halves = [trained(env, explorer, steps=500, preset=preset, **budget)[0] for preset in ("as_written", "adaptive")]
+    assert same_tables(*halves)
+    whole, loop = trained(env, explorer, steps=1_000)
+    field, before = WITH_A_WEIGHT[explorer], halves[0].configured_explorer
+    last = LAST_WEIGHT ** (loop.task_estimate.stage / N_STAGES)
+    assert loop.task_estimate.stage == N_STAGES - 1, "the last step is part of the last stage"
+    assert getattr(whole.configured_explorer, field) == pytest.approx(getattr(before, field) * last)
+    if "gamma_w" in before._fields:
+        assert whole.configured_explorer.gamma_w == pytest.approx(reduced_reach(0.99, 1 - 1 / N_STAGES))
+
+
+@pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "ucb1", "bonus", "epsilon-greedy", "thompson"])
+def test_deterministic_environments_are_as_written(explorer):
+    env = Corridor(penalty=0.0)
+    agents = [trained(env, explorer, steps=400, preset=preset)[0] for preset in ("as_written", "adaptive")]
+    assert same_tables(*agents)
+
+
+@pytest.mark.parametrize("explorer", ["epsilon-greedy", "bootstrapped", "random-prior", "thompson", "random"])
+def test_explorers_without_an_adapted_quantity_are_as_written(explorer):
+    env = Corridor(penalty=0.0, slip=0.3)
+    agents = [trained(env, explorer, steps=400, preset=preset)[0] for preset in ("as_written", "adaptive")]
+    assert agents[1].is_stochastic
+    assert same_tables(*agents)
+
+
+@pytest.mark.parametrize("scale", [0.01, 100.0])
+def test_the_bonus_follows_the_scale_of_rewards(scale):
+    class Scaled(Corridor):
+        def step(self, action):
+            observation, reward, *rest = super().step(action)
+            return observation, scale * reward, *rest
+
+    agent = trained(Scaled(penalty=0.0), "bonus", steps=1_000)[0]
+    assert agent.configured_explorer.scale == pytest.approx(0.1 * scale)
+    assert trained(Scaled(penalty=0.0), "bonus", steps=1_000, scale=0.3)[0].configured_explorer.scale == 0.3
+    plain = trained(Scaled(penalty=0.0), "bonus", steps=1_000, plain_sweeps=True)[0]
+    assert np.array_equal(agent.tables["behaviour"], plain.tables["behaviour"]), "stored bonuses are computed again"
+
+
+def test_given_options_are_not_adapted():
+    agent = trained(Corridor(penalty=0.0, slip=0.3), steps=600, kappa=3.0, gamma_w=0.9)[0]
+    assert (agent.configured_explorer.kappa, agent.configured_explorer.gamma_w) == (3.0, 0.9)
+
+
+def test_initial_w_with_bins_is_that_of_the_own_state():
+    env = wl.tabular(gym.make("MountainCar-v0"), bins=(4, 4))
+    assert trained(env, steps=20)[0].configured_explorer.initial == pytest.approx(local_initial_w(3, 0.99))
+    for changes in ({"preset": "as_written"}, {"initial_margin": 1.0}):
+        assert trained(env, steps=20, **changes)[0].configured_explorer.initial > 10_000
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_preset_is_saved(preset, tmp_path):
+    agent = wl.learn(Corridor(slip=0.3), steps=300, preset=preset, save=tmp_path / "a.npz", quiet=True)
+    loaded = wl.Agent.load(tmp_path / "a.npz")
+    assert loaded.preset == preset
+    assert loaded.configured_explorer == agent.configured_explorer
+    with pytest.raises(wl.WanderlustError, match="remove preset"):
+        wl.learn(Corridor(), resume=tmp_path / "a.npz", steps=400, preset=preset)
+
+
+def test_released_code_in_an_environment():
+    agent = trained(Corridor(), "ucb1", steps=50, preset="as_published_code")[0]
+    assert agent.configured_explorer.kappa == pytest.approx(1 + np.sqrt(2 * np.log(4)))
+
+
+# --- The budget ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("explorer", ["vv-ucb", "bonus"])
+@pytest.mark.parametrize("more", [600, 900])
+def test_resuming_equals_one_training_with_the_same_budget(explorer, more, tmp_path):
+    env = Corridor(slip=0.3)
+    wl.learn(env, explorer, steps=400, budget=600, seed=3, quiet=True, save=tmp_path / "a.npz")
+    resumed = wl.learn(env, steps=more, resume=tmp_path / "a.npz", quiet=True)
+    assert same_tables(wl.learn(env, explorer, steps=more, budget=600, seed=3, quiet=True), resumed)
+
+
+def test_a_larger_budget_increases_exploration_again(tmp_path, capsys):
+    env, path = Corridor(penalty=0.0, slip=0.3), tmp_path / "a.npz"
+    short = wl.learn(env, steps=600, seed=3, quiet=True, save=path)
+    same = wl.learn(env, steps=700, resume=path)
+    assert "the budget of this training is 600 steps" in capsys.readouterr().err
+    assert same.configured_explorer.kappa <= short.configured_explorer.kappa
+    longer = wl.learn(env, steps=700, budget=1_400, resume=path)
+    assert "the budget" not in capsys.readouterr().err
+    assert longer.configured_explorer.kappa == pytest.approx(100.0)
+    with pytest.raises(wl.WanderlustError, match="budget"):
+        wl.learn(env, steps=700, budget=500, resume=path)
+
+
+# --- Runs ----------------------------------------------------------------------------------------------
+
+
+def test_preset_of_runs():
+    lake = {"kind": "environment", "world": "FrozenLake-v1", "explorer": "ucb1", "settings": {"steps": 1_000}}
+    runs = {preset: Run(**lake, preset=preset) for preset in PRESETS}
+    assert Run(**lake) == runs["adaptive"]
+    assert len({run.key for run in runs.values()}) == 3
+    assert all(f'"preset":"{preset}"' in run.json for preset, run in runs.items())
+    assert Run(**{**lake, "world": "prison"}).preset == "as_written"
+    visits = {preset: run.train().visits.tobytes() for preset, run in runs.items()}
+    assert len(set(visits.values())) == 3
+
+
+def test_runs_in_a_model_have_exact_returns_and_the_presets():
+    lake = {"kind": "environment", "world": "FrozenLake-v1", "explorer": "ucb1", "measure": "values"}
+    lake["settings"] = {"steps": 2_000, "evaluate_every": 100}
+    written, adaptive = (Run(**lake, preset=preset).train() for preset in ("as_written", "adaptive"))
+    assert written.optimal_return == pytest.approx(0.542, abs=1e-3)
+    assert list(written.steps) == list(range(100, 2_001, 100))
+    assert np.array_equal(written.returns[:10], adaptive.returns[:10]), "the first half is the same"
+    assert not np.array_equal(written.visits, adaptive.visits)
+    assert (written.returns <= written.optimal_return + 1e-9).all()
+    cliff = {**lake, "world": "CliffWalking-v1", "explorer": "vv-ucb", "settings": {"steps": 900}}
+    result = Run(**cliff).train()
+    assert result.returns[-1] == pytest.approx(float(result.optimal_return))

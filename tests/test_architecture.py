@@ -35,6 +35,7 @@ LAYERS = (
     "training",
     "experiments",
     "bench",
+    "studio",
     "cli",
 )
 """The packages and modules; each imports only those before it. Imports inside functions count as well."""
@@ -139,7 +140,7 @@ NEEDED_BY = {"envs": ("training", "cli")}
 """What cannot work without a package: `learn` and the command line need environments."""
 
 
-@pytest.mark.parametrize("deleted", ["cli", "envs", "experiments", "bench", "training"])
+@pytest.mark.parametrize("deleted", ["cli", "envs", "experiments", "bench", "training", "studio"])
 def test_a_package_can_be_deleted(deleted: str, tmp_path: Path) -> None:
     """The packages that are optional, deleted one at a time: everything else still works."""
     copy = tmp_path / "wanderlust"

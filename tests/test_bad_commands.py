@@ -15,8 +15,10 @@ import wanderlust as wl
 from wanderlust.cli import main as cli
 from wanderlust.cli import watch
 from wanderlust.cli.environment_options import EnvironmentOptions
-from wanderlust.cli.output_files import check_writable, write_text
+from wanderlust.cli.live_view.player import Player
+from wanderlust.cli.output_files import write_text
 from wanderlust.core.errors import BadFile
+from wanderlust.core.output_files import check_writable
 
 
 @pytest.fixture
@@ -139,7 +141,7 @@ def test_watch_at_extreme_speeds(monkeypatch, speed):
     run = watched_run(world, settings)
     if speed < 1:
         run.session.advance(4)
-        monkeypatch.setattr(watch, "_advance", lambda run, until: run.advance())
+        monkeypatch.setattr(Player, "play", lambda player, seconds: player._forward(1))
     watch._show_live(run, renderer_of(run), console, speed)
     assert run.finished
 

@@ -14,9 +14,10 @@ import pytest
 
 import wanderlust as wl
 from wanderlust._numba.jit import JIT_ENABLED
-from wanderlust.checks import _check_in_python, _compilation_error
+from wanderlust.checks import _check_in_python
 from wanderlust.explorers import choice, dithering
 from wanderlust.explorers.choice import greedy_action
+from wanderlust.explorers.compile_errors import compilation_reason
 from wanderlust.explorers.protocol import ExtraTables, Visitation
 from wanderlust.explorers.registry import explorer_class
 
@@ -184,7 +185,40 @@ def test_a_compilation_error_names_the_reason_and_the_line() -> None:
     line = re.escape("`return int(np.random.default_rng(0).integers(4))`")
     assert re.search(rf"\(\S*test_check_explorer\.py, line \d+: {line}\)$", message)
     assert not re.search(r"nopython|Resolution|During|hooks\.py", message)
-    assert _compilation_error("Use of unsupported opcode\n") == "Use of unsupported opcode"
+    assert compilation_reason(ValueError("Use of unsupported opcode\n"), NotCompilable) == "Use of unsupported opcode"
+
+
+class Misspelt(NamedTuple):
+    scale: float = 1.0
+
+    def score(self, view, scores):
+        for action in range(view.n_actions):
+            scores[action] = view.q(action) + self.scale * view.vists(action)
+
+
+class MisspeltField(NamedTuple):
+    scale: float = 1.0
+
+    def score(self, view, scores):
+        for action in range(view.n_actions):
+            scores[action] = view.q(action) + self.scal
+
+
+@pytest.mark.skipif(not JIT_ENABLED, reason="nothing is compiled")
+@pytest.mark.parametrize(
+    ("explorer", "words"),
+    [
+        (Misspelt, "the view has no attribute 'vists'. It has q, w, n, total, head, n_actions, n_heads, step, notes."),
+        (MisspeltField, "MisspeltField has no attribute 'scal'. Did you mean 'scale'? It has scale."),
+    ],
+)
+def test_a_misspelt_attribute_is_named(explorer: type, words: str) -> None:
+    assert words in error_message(explorer)
+    with pytest.raises(wl.WanderlustError) as caught:
+        wl.train("toy", explorer)
+    assert words in str(caught.value)
+    assert re.search(r"\(\S*test_check_explorer\.py, line \d+: `scores", str(caught.value))
+    assert len(str(caught.value)) < 400
 
 
 BAD_EXPLORERS = """

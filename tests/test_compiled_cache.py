@@ -69,7 +69,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache folder with everything that `SIMULATE` needs."""
     folder = tmp_path_factory.mktemp("compiled") / "cache"
     _, messages = run(SIMULATE, folder.parent, folder)
-    assert "compiling for this machine (once per machine" in messages
+    assert messages.count("compiling for this machine (once per machine") == 1
     return folder
 
 
@@ -272,3 +272,23 @@ def test_methods_of_two_classes_may_have_one_name(tmp_path: Path) -> None:
         """
     output, _ = run(code, tmp_path, None)
     assert output == run(code, tmp_path, None, NUMBA_DISABLE_JIT="1")[0]
+
+
+def test_compilation_is_announced_once_and_not_by_worker_processes(tmp_path: Path) -> None:
+    code = """
+        import multiprocessing, threading
+        from wanderlust._numba.cache import _announce_compilation as announce
+
+        if __name__ == "__main__":
+            threads = [threading.Thread(target=announce) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            worker = multiprocessing.get_context("spawn").Process(target=announce)
+            worker.start()
+            worker.join()
+            print(worker.exitcode)
+    """
+    out, messages = run(code, tmp_path, tmp_path / "cache")
+    assert (out, messages.count("compiling")) == ("0\n", 1)

@@ -1,8 +1,10 @@
-"""Every Python example of the documentation runs, and every name and link in it exists."""
+"""Every example of the documentation runs: the Python blocks, the cells of the tutorials, and the commands.
 
-import functools
+The commands run in a temporary folder with few steps and seeds. `NOT_RUN` lists those of which only the options are
+checked, with the reason.
+"""
+
 import importlib.util
-import itertools
 import os
 import re
 import shlex
@@ -13,21 +15,56 @@ from pathlib import Path
 import pytest
 
 import wanderlust as wl
-from wanderlust.explorers.protocol import class_options
-from wanderlust.explorers.registry import explorer_class
-from wanderlust.worlds import world_options
+from process_server import ProcessServer
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-
 sys.path.append(str(ROOT / "docs" / "site"))
 import assemble  # noqa: E402
-import explorer_pages  # noqa: E402
+import command_page  # noqa: E402
 import paper_map  # noqa: E402
-import world_pages  # noqa: E402
 
-GENERATED = assemble.generated_pages()
+PAPER_COMMANDS = {entry.command for entry in paper_map.entries()}
+TEXTS = {
+    **{page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in PAGES},
+    **assemble.generated_pages(),
+    "paper map, commands": "".join(f"```sh\n{each}\n```\n" for each in sorted(PAPER_COMMANDS)),
+}
+
+REPRODUCTION = "docs/reproducing.md"
+REPRODUCE = ("wanderlust reproduce recap", "wanderlust report", "wanderlust export results/")
+NOT_RUN = {
+    "pip install": "it changes the Python that runs the tests; `make` installs the package before every test",
+    ".venv/bin/pip install": "as `pip install`",
+    "python3 -m venv": "`make` creates a virtual environment before every test",
+    "make": "its targets run these tests; test_site.py checks that they exist",
+    "wanderlust bench": "it takes a minute; test_bench.py runs it with small sizes",
+    "python benchmarks/keep_results.py": "it replaces docs/results by those of a full run, which takes hours",
+    **dict.fromkeys(REPRODUCE, "they take seconds, and run on one page: docs/reproducing.md"),
+    "wanderlust reproduce list": "it takes seconds; test_experiments.py runs it",
+    "wanderlust reproduce all": "it takes hours; test_experiments.py runs every experiment with few seeds",
+    **{f"wanderlust reproduce {name}": "as `reproduce all`" for name in paper_map.study_names() if name != "recap"},
+}
+"""Beginning of a command -> why it is not run."""
+
+SHORT = {
+    "train": {"--steps": [200], "--episodes": [2]},
+    "evaluate": {"--episodes": [2]},
+    "compare": {"--steps": [200], "--seeds": [2], "--episodes": [2], "--jobs": [1]},
+    "diagnose": {"--steps": [200], "--seeds": [1], "--jobs": [1]},
+    "watch": {"--steps": [20]},
+    "reproduce": {"--quick": [], "--worlds": ["toy"], "--explorers": ["vv-ucb"], "--seeds": [1], "--out": ["results"]},
+}
+"""Command -> the options that shorten it, in place of those on the page."""
+
+FOLDERS = ("explorers/", "worlds/")
+"""Folders with many short pages of the same form."""
+READERS = ("report", "export", "evaluate", "explain")
+FINISHED = []
+"""The shortened commands that were run."""
+COPIES = ("contributing", "guide/own-explorer")
+"""Pages of the site that repeat examples of CONTRIBUTING.md."""
 
 
 def python_blocks(text):
@@ -35,23 +72,54 @@ def python_blocks(text):
     return re.findall(r"^```(?:python|\{code-cell\} python)\n(.*?)^```$", text, flags=re.M | re.S)
 
 
-def blocks(page):
-    """Return the Python blocks of a page."""
-    return python_blocks(page.read_text(encoding="utf-8"))
+def commands(text):
+    """Return the commands of the shell blocks of a text."""
+    shell = re.findall(r"^```sh\n(.*?)^```$", text, flags=re.M | re.S)
+    return [line.partition(" #")[0].strip() for line in "".join(shell).splitlines()]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
-def test_examples_run(page, tmp_path):
+def is_run(command, page):
+    """Return whether a command of a page is run."""
+    if page == REPRODUCTION and f"{command} ".startswith(REPRODUCE):
+        return True
+    return not any(f"{command} ".startswith(f"{start} ") for start in NOT_RUN)
+
+
+def shortened(words):
+    """Return the arguments of a `wanderlust` command that takes seconds on its page, and a fraction of one here."""
+    words = [*words]
+    for name, value in SHORT.get(words[0], {}).items():
+        if name in words:
+            start = words.index(name)
+            end = next((i for i in range(start + 1, len(words)) if words[i].startswith("--")), len(words))
+            del words[start:end]
+        words += [name, *map(str, value)]
+    return words
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = ProcessServer()
+    yield server
+    server.close()
+
+
+PYTHON_PAGES = [name for name, text in TEXTS.items() if python_blocks(text) and name not in COPIES]
+SINGLE_PAGES = [name for name in PYTHON_PAGES if not name.startswith(FOLDERS)]
+
+
+@pytest.mark.parametrize("name", SINGLE_PAGES)
+def test_examples_run(name, tmp_path):
     """The blocks of a page run in order as one script."""
-    run_script("\n".join(blocks(page)), tmp_path)
+    run_script("\n".join(python_blocks(TEXTS[name])), tmp_path)
 
 
-@pytest.mark.parametrize("folder", ["explorers", "worlds"])
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_examples_of_generated_pages_run(folder, tmp_path):
-    pages = [text for name, text in GENERATED.items() if name.startswith(f"{folder}/") and not name.endswith("index")]
-    code = [python_blocks(text) for text in pages]
-    assert all(code)
-    run_script("\n".join(block for each in code for block in each), tmp_path)
+    """The blocks of all explorers or all worlds run as one script."""
+    pages = [name for name in TEXTS if name.startswith(folder) and not name.endswith("index")]
+    assert set(pages) <= set(PYTHON_PAGES)
+    run_script("\n".join(block for name in pages for block in python_blocks(TEXTS[name])), tmp_path)
 
 
 def run_script(code, tmp_path):
@@ -72,76 +140,46 @@ def run_script(code, tmp_path):
     assert done.stdout
 
 
-def shell_commands():
-    """Yield every `wanderlust` command of the shell blocks, with the page it is on."""
-    texts = {page.name: page.read_text(encoding="utf-8") for page in PAGES} | GENERATED
-    for name, text in texts.items():
-        for block in re.findall(r"^```sh\n(.*?)^```$", text, flags=re.M | re.S):
-            for line in block.splitlines():
-                if line.startswith("wanderlust "):
-                    yield name, line.partition(" #")[0].strip()
-    yield from (("paper-map", entry.command) for entry in paper_map.entries())
+@pytest.mark.parametrize("name", [name for name, text in TEXTS.items() if commands(text) and name not in COPIES])
+def test_commands_run(name, server, tmp_path):
+    """The commands of a page run in order in one folder, each without an error and with output."""
+    for module, code in user_modules().items():
+        (tmp_path / f"{module}.py").write_text(code, encoding="utf-8")
+    # A page with a command that reads files needs all its commands; others need not repeat those of another page.
+    reads_files = any(f"wanderlust {reader}" in TEXTS[name] for reader in READERS)
+    finished = [] if reads_files else FINISHED
+    for command in commands(TEXTS[name]):
+        program, *words = shlex.split(command)
+        if is_run(command, name) and shortened(words) not in finished:
+            assert program == "wanderlust", command
+            code = server.wait(server.start_command(tmp_path, *shortened(words)))
+            assert code == 0, f"{command}: {(tmp_path / 'err.txt').read_text(encoding='utf-8')}"
+            assert (tmp_path / "out.txt").stat().st_size > 0, command
+            finished.append(shortened(words))
 
 
-@functools.cache
-def help_of(subcommand):
-    """Return the help text of a subcommand, in one line."""
-    done = subprocess.run(
-        [sys.executable, "-m", "wanderlust", subcommand, "--help"],
-        env={**os.environ, "COLUMNS": "200", "PYTHONPATH": str(Path(wl.__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return done.stdout
+def user_modules():
+    """Return the modules that the commands name, with the code of the pages that describe them."""
+    environment = python_blocks(TEXTS["docs/tutorials/own-environment.md"])[0]
+    explorer = python_blocks(TEXTS["CONTRIBUTING.md"])[0]
+    return {"hunt": environment, "my_pkg": environment, "my_package": environment, "mine": explorer}
 
 
-def test_commands_have_the_options_that_the_pages_use():
-    for page, command in shell_commands():
-        _, subcommand, *arguments = shlex.split(command)
-        for argument in arguments:
-            if argument.startswith("--"):
-                assert re.search(rf"{argument}\b", help_of(subcommand)), f"{page}: {command}"
-        for name, value in itertools.pairwise(arguments):
-            if name == "--explorer":
-                assert ":" in value or value in wl.explorer_names(), f"{page}: {command}"
+@pytest.mark.parametrize("name", [name for name, text in TEXTS.items() if commands(text)])
+def test_commands_have_their_options(name):
+    """All options of a command exist, also of those that do not run."""
+    for command in commands(TEXTS[name]):
+        program, *words = shlex.split(command)
+        if program == "wanderlust":
+            known = {word for each in command_page.parse(words[0]).arguments for word in each.name.split()}
+            assert {word for word in words if word.startswith("--")} <= known, command
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_link_targets_exist(page):
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
-
-
-def rows(page, heading):
-    """Return the cells of the first table after a heading."""
-    _, _, rest = page.read_text(encoding="utf-8").partition(f"\n## {heading}\n")
-    lines = re.search(r"(?:^\|.*\n)+", rest, flags=re.M).group().splitlines()
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
-
-
-def test_readme_lists_every_explorer_and_world():
-    explorers = [name for row in rows(ROOT / "README.md", "Explorers") for name in re.findall(r"`(.+?)`", row[0])]
-    assert sorted(explorers) == sorted(set(wl.explorer_names()) - {"fading"})
-    worlds = [name for row in rows(ROOT / "README.md", "Worlds") for name in re.findall(r"`(.+?)`", row[0])]
-    assert worlds == list(wl.world_names())
-
-
-def test_every_deviation_is_listed_with_options_that_exist():
-    page = ROOT / "docs" / "deviations.md"
-    table = [row for part in ("Explorers", "Memory and evaluation", "Worlds") for row in rows(page, part)]
-    assert sorted(int(row[0]) for row in table) == list(range(1, 27))
-    known = {"with_slips", "Record.returns", "Record.steps", "Record.policy_values", "capacity", "batch"}
-    known |= {"wanderlust.core.planning", "wanderlust.core.planning.policy_value"}
-    known |= set(wl.Settings.__dataclass_fields__) | set(wl.explorer_names()) | set(wl.world_names())
-    for name in wl.explorer_names():
-        known |= {option.name for option in class_options(explorer_class(name))}
-    for name in wl.world_names():
-        known |= {option.name for option in world_options(name)}
-    for row in table:
-        assert len(row) == 6, row
-        assert set(re.findall(r"`(.+?)`", f"{row[4]} {row[5]}")) <= known, row
+def test_the_reasons_are_needed():
+    """Every entry of the list of commands that are not run stands for a command of a page."""
+    everything = [f"{command} " for text in TEXTS.values() for command in commands(text)]
+    for start in NOT_RUN:
+        assert any(command.startswith(f"{start} ") for command in everything), start
 
 
 @pytest.fixture(scope="module")
@@ -174,63 +212,3 @@ def test_incomplete_results_are_rejected(keep_results, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["keep_results.py", str(tmp_path)])
     with pytest.raises(SystemExit, match="no results of environments, toy-example, recap"):
         keep_results.main()
-
-
-def test_the_paper_map_has_every_item():
-    numbers = {kind: [item.number for item in items] for kind, items in paper_map.KINDS.items()}
-    last = {"Figure": 28, "Table": 8, "Equation": 34, "Algorithm": 6}
-    assert numbers == {kind: list(range(1, n + 1)) for kind, n in last.items()}
-    for kind, number in [*paper_map.citations(), *paper_map.studies()]:
-        assert number in numbers[kind], f"the code cites {kind} {number}"
-
-
-@pytest.mark.parametrize("entry", paper_map.entries(), ids=lambda entry: entry.item.label)
-def test_the_paper_map_resolves(entry):
-    """Every item has a command and functions, at the line of their definition; its explorers and worlds exist."""
-    assert entry.command
-    assert entry.explorers
-    assert set(entry.explorers) <= set(wl.explorer_names())
-    assert set(entry.worlds) <= set(wl.world_names())
-    assert entry.functions
-    for name in entry.functions:
-        file, line, _ = paper_map.definitions()[name]
-        if line > 1:
-            text = file.read_text(encoding="utf-8").splitlines()[line - 1]
-            assert re.match(rf"\s*(def|class) {name.rpartition('.')[2]}\b", text), f"{file}:{line}: {text}"
-    words = shlex.split(entry.command)
-    if words[1] == "reproduce":
-        worlds = tuple(words[words.index("--worlds") + 1 :]) if "--worlds" in words else None
-        study = paper_map.find_study(words[2])
-        assert worlds is None or study.runs(paper_map.StudySelection(worlds=worlds, quick=True))
-        assert entry.study is None or entry.study.id == study.id
-    elif words[1] in ("watch", "train", "compare"):
-        assert words[2] in wl.world_names()
-
-
-def test_cited_explorers_are_in_the_paper_map():
-    """The explorer whose docstring cites an equation or an algorithm is an explorer of that item."""
-    classes = {explorer_class(name): name for name in explorer_pages.names()}
-    for entry in paper_map.entries():
-        for cls, name in classes.items():
-            prefix = f"{cls.__module__}.{cls.__name__}"
-            if any(f"{function}.".startswith(f"{prefix}.") for function in entry.functions):
-                assert name in entry.explorers, entry.item.label
-
-
-def test_every_explorer_and_world_has_a_page():
-    built_in = [name for name in wl.explorer_names() if explorer_class(name).__module__.startswith("wanderlust.")]
-    assert sorted(explorer_pages.names()) == sorted(explorer_pages.NOTES) == sorted(built_in)
-    assert tuple(world_pages.FACTORIES) == wl.world_names()
-    for name in explorer_pages.names():
-        page = GENERATED[f"explorers/{name}"]
-        assert all(f"`{option.name}`" in page for option in wl.explorer_options(name))
-
-
-def test_pages_name_existing_objects():
-    """Links to sources and to the API reference name modules, classes and functions that exist."""
-    texts = {page.name: assemble.site_links(page.read_text(encoding="utf-8"), "") for page in PAGES} | GENERATED
-    for page, text in texts.items():
-        for name in re.findall(r"\{source\}`([\w.]+)`|\{py:\w+\}`[^`<]*<?(wanderlust[\w.]+)>?`", text):
-            assert "".join(name) in paper_map.definitions(), f"{page}: {name}"
-        for label in re.findall(r"\{ref\}`[^`<]*<([\w-]+)>`", text):
-            assert f"({label})=" in "".join(GENERATED.values()), f"{page}: {label}"

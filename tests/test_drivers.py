@@ -4,9 +4,11 @@ With the same seed in the same world all of them must do the same: every action,
 the last bit.
 """
 
+import copy
 import hashlib
 import json
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +19,10 @@ import pytest
 
 import wanderlust as wl
 from conftest import ENSEMBLES, EXPLORERS, MEMORIES, every_explorer, every_memory
+from oracle import train_slowly
+from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import deterministic_mdp
+from wanderlust.core.planning import optimal_values
 from wanderlust.worlds import World, make_world
 from wanderlust.worlds.base import Defaults
 
@@ -31,15 +36,15 @@ def changes_for(explorer: str, memory: str) -> dict[str, Any]:
 class Walk:
     """An agent that acts in a world step by step; it can be stopped, saved, loaded and continued."""
 
-    def __init__(self, agent: wl.Agent, world: World) -> None:
+    def __init__(self, agent: wl.Agent, world: World, position: tuple[int, int] | None = None) -> None:
         self.agent, self.world = agent, world
         self.simulator = agent.simulate(world)
-        self.state, self.t = self.simulator.reset(), 0
+        self.state, self.t = (self.simulator.reset(), 0) if position is None else position
         self.actions: list[int] = []
         self.returns: list[float] = []
 
-    def go(self, steps: int) -> None:
-        """Take the steps, with the evaluations that `train` makes."""
+    def go(self, steps: int, replays: int = 0) -> None:
+        """Take the steps, with the evaluations that `train` makes; replay the memory after every tenth."""
         settings = self.agent.settings
         for _ in range(steps):
             action = self.agent.act(self.state)
@@ -48,6 +53,8 @@ class Walk:
             truncated = not terminated and self.t == settings.horizon
             self.agent.observe(self.state, action, reward, next_state, terminated, truncated)
             self.actions.append(action)
+            if replays and self.agent.steps % 10 == 0:
+                self.agent.replay(replays)
             if self.world.mdp.deterministic and len(self.actions) % settings.evaluate_every == 0:
                 self.returns.append(self.agent.evaluate(self.world))
             if terminated or truncated:
@@ -84,6 +91,102 @@ def test_step_by_step_equals_fused(name: str, memory: str, explorer: str) -> Non
     assert walk.agent.discovered == fused.discovered[-1]
     if world.mdp.deterministic:
         np.testing.assert_array_equal(walk.returns, fused.returns)
+
+
+@every_explorer
+@every_memory
+@pytest.mark.parametrize("name", ["prison", "noisy-toy", "deep-sea"])
+def test_the_agent_of_a_record_goes_on_exactly(name: str, memory: str, explorer: str, tmp_path: Path) -> None:
+    """Also in the middle of an episode, after saving, and when the arrays must grow."""
+    world = make_world(name, **({"depth": 12} if name == "deep-sea" else {}))
+    changes = changes_for(explorer, memory)
+    record = wl.train(world, explorer, seed=4, steps=225, keep_trajectory=True, **changes)
+    by_step = Walk(wl.Agent.for_world(world, explorer, seed=4, **changes), world)
+    by_step.go(225)
+    agent = record.agent
+    assert agent is record.agent
+    assert agent.settings == record.settings
+    assert_same_tables(agent, record)
+    assert agent.history is not None
+    np.testing.assert_array_equal(agent.history.returns, record.returns)
+    np.testing.assert_array_equal(agent.history.first_visit, record.first_visit)
+    walk = Walk(agent, world, record.position)
+    assert walk.state == by_step.state
+    walk.go(60)
+    walk.save_and_load(tmp_path / "agent.npz")
+    walk.go(190)
+    by_step.go(250)
+    assert walk.actions == by_step.actions[225:]
+    assert_same_tables(walk.agent, by_step.agent)
+    np.testing.assert_array_equal(walk.agent.learner.streams, by_step.agent.learner.streams)
+    np.testing.assert_array_equal(record.visits.sum(), 225)
+    assert walk.agent.history is not None
+    np.testing.assert_array_equal(walk.agent.history.discovered, record.discovered)
+
+
+def test_a_session_that_goes_on_does_not_change_the_agent_of_an_earlier_record() -> None:
+    session = wl.Session("prison", "vv-ucb", seed=1, steps=300)
+    session.advance(100)
+    record = session.record()
+    session.advance()
+    assert record.agent.steps == record.agent.visits.sum() == 100
+    assert_same_tables(record.agent, record)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
+@every_memory
+def test_a_copy_of_an_agent_is_independent(memory: str, copied: Any) -> None:
+    world = make_world("noisy-toy")
+    walk = Walk(wl.Agent.for_world(world, "vv-ucb", seed=2, replay=MEMORIES[memory]), world)
+    walk.go(100)
+    other = Walk(copied(walk.agent), world, (walk.state, walk.t))
+    before = {name: table.copy() for name, table in walk.agent.tables.items()}
+    other.go(200)
+    for name, table in before.items():
+        np.testing.assert_array_equal(walk.agent.tables[name], table)
+    walk.go(200)
+    assert walk.actions[100:] == other.actions
+    assert_same_tables(walk.agent, other.agent)
+
+
+@every_explorer
+@pytest.mark.parametrize(("memory", "sweeps"), [("full", 1), ("full", 4), ("window", 1)])
+@pytest.mark.parametrize("name", ["toy", "noisy-toy"])
+def test_replay_equals_the_slow_one(name: str, memory: str, sweeps: int, explorer: str) -> None:
+    world, few = make_world(name), {"heads": 3} if explorer in ENSEMBLES else {}
+    changes = {**changes_for(explorer, memory), **few, "sweeps": sweeps}
+    slow = train_slowly(world, explorer, seed=3, steps=120, replays=3, **changes)
+    walk = Walk(wl.Agent.for_world(world, explorer, seed=3, **changes), world)
+    walk.go(120, replays=3)
+    np.testing.assert_array_equal(walk.actions, slow.actions)
+    np.testing.assert_array_equal(walk.agent.visits, slow.visits)
+    for table, values in slow.tables.items():
+        np.testing.assert_array_equal(walk.agent.tables[table], values, err_msg=table)
+
+
+def test_replay_converges_to_the_optimal_values() -> None:
+    """One transition of every pair, then sweeps alone: Q* of the observed pairs."""
+    world = make_world("toy")
+    agent = wl.Agent.for_world(world, "ucb1", learning_rate=1.0, discount=0.9)
+    mdp = world.mdp
+    for state, action in np.ndindex(mdp.n_states, mdp.n_actions):
+        at = (state, action, 0)
+        agent.observe(state, action, float(mdp.reward[at]), int(mdp.next_state[at]), bool(mdp.terminal[at]))
+    steps, visits = agent.steps, agent.visits
+    agent.replay(500)
+    np.testing.assert_allclose(agent.tables["target"], optimal_values(mdp, 0.9).q, atol=1e-9)
+    assert agent.steps == steps
+    np.testing.assert_array_equal(agent.visits, visits)
+
+
+def test_replay_needs_a_memory() -> None:
+    agent = wl.Agent("ucb1", n_actions=2, reward_range=(0, 1), replay="none")
+    agent.observe(0, 0, 0.0, 1, terminated=False)
+    with pytest.raises(InvalidSetting, match="replay needs a memory, but this agent has replay='none'"):
+        agent.replay(3)
+    with pytest.raises(InvalidSetting, match="times must be a whole number at least 0"):
+        agent.replay(-1)
+    wl.Agent("ucb1", n_actions=2, reward_range=(0, 1), replay="window").replay(5)
 
 
 @every_explorer

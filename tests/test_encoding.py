@@ -60,9 +60,10 @@ def place_of(observation):
 TASKS = {
     "FrozenLake": ("gym.make('FrozenLake-v1', map_name='8x8', is_slippery=False)", "", 1500),
     "Taxi": ("gym.make('Taxi-v4')", "", 8000),
-    "DoorKey": ("gym.make('MiniGrid-DoorKey-5x5-v0')", ", key='hash', reset_seed=0", 3000),
+    "DoorKey": ("gym.make('MiniGrid-DoorKey-6x6-v0')", ", key='hash', reset_seed=0", 6000),
     "MountainCar": ("gym.make('MountainCar-v0')", ", bins=12", 3000),
     "Dict": ("my_envs.make_env()", "", 300),
+    "module:function": ("'my_envs:make_env'", "", 300),
     "info": ("my_envs.make_env()", ", key='info:place'", 300),
     "function": ("my_envs.make_env()", ", key=my_envs.place_of", 300),
 }
@@ -77,6 +78,9 @@ env = {env}
 agent = wl.Agent.load("agent.npz"{key})
 """
 PLAY = """
+if isinstance(env, str):
+    assert wl.evaluate(agent, env, episodes=2).min() > 0.0
+    env = my_envs.make_env()
 returns, unknown = [], 0
 for seed in range({seeds}):
     observation, info = env.reset(seed=seed)
@@ -116,7 +120,7 @@ def test_a_loaded_agent_does_what_the_trained_one_does(task: str, tmp_path: Path
     loaded = run(LOAD.format(env=env, key=key) + play, tmp_path)
     assert loaded == trained
     returns, unknown, _ = loaded
-    if task in ("FrozenLake", "DoorKey", "Dict", "info", "function"):
+    if task in ("FrozenLake", "DoorKey", "Dict", "module:function", "info", "function"):
         assert min(returns) > 0.0, "the task is learnt"
         assert unknown == 0
 

@@ -44,7 +44,7 @@ from wanderlust.experiments.reports.statistics import paper_percent
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store, StoredRun
-from wanderlust.experiments.summary import FILE, Summary, write_summary
+from wanderlust.experiments.summary_file import FILE, Summary, write_summary
 
 SOURCES = str(Path(wl.__file__).parents[1])
 ENVIRONMENT = {
@@ -107,11 +107,9 @@ def test_two_jobs_give_the_results_of_one(expected, tmp_path):
 SCRIPT = """
 import signal
 import sys
-from wanderlust.experiments.reports.statistics import paper_percent
-from wanderlust.experiments.run import Result, Run
+from wanderlust.experiments.run import Run
 from wanderlust.experiments.runner import run_all
-from wanderlust.experiments.store import Store, StoredRun
-from wanderlust.experiments.summary import FILE, Summary, write_summary
+from wanderlust.experiments.store import Store
 # Processes that a shell starts in the background ignore interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 run_all([Run.from_json(line) for line in sys.stdin], Store(sys.argv[1]), jobs=2)
@@ -133,7 +131,7 @@ def start(runs, folder):
 
 def wait_for_files(folder, count, process):
     deadline = time.monotonic() + 200
-    while len(list((folder / "runs").glob("*.npz"))) < count and process.poll() is None:
+    while len(Store(folder).stored_keys()) < count and process.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.001)
 

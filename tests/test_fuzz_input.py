@@ -490,7 +490,7 @@ ARGUMENTS = [
     "\ud800", "é", "[/b]", "[bold", "toy:x", ":", "info:x", "hash", "a=b", "=", "kappa=1", "kappa=nan",
     "horizon=1e400",
     "depth=" + "9" * 5000, "slips=[1]", "map=S.", "steps=3", "--state", "--seed", "--steps", "--explorer",
-    "--option", "--speed",
+    "--index", "--speed", "--gif",
     "--json", "--set", "--env", "--bins", "--bounds", "--key", "--video", "--plot", "--save", "--quiet",
     "--nonsense", "1=-3,3",
     "1=a,b", "²=1,2", "9" * 5000 + "=1,2", "vv-ucb", "ucb1", "math:pi",
@@ -500,7 +500,7 @@ PREFIXES = [
     ["explain", "agent.npz", "--state"],
     ["explain"],
     ["watch", "toy", "--steps", "3"],
-    ["watch", "map.txt", "--steps", "3", "--option"],
+    ["watch", "map.txt", "--steps", "3", "--env"],
     ["watch"],
     ["train", "toy", "--steps", "3", "--quiet", "--set"],
     ["train", "map.txt", "--steps", "3", "--quiet", "--bounds"],
@@ -551,7 +551,7 @@ def run_command(arguments, files):
 @example(["explain", "pipe"], ["--state", "0"])
 @example(["explain", "folder"], ["--state", "0"])
 @example(["watch", "x" * 300 + ".txt"], [])
-@example(["watch", "toy", "--steps", "3", "--option"], ["slips=[1]"])
+@example(["watch", "toy", "--steps", "3", "--env"], ["slips=[1]"])
 @example(["train", "map.txt", "--steps", "3", "--quiet", "--bounds"], ["9" * 5000 + "=1,2"])
 def test_command_lines(files, prefix, words):
     code, message = run_command([*prefix, *words], files)

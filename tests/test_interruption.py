@@ -346,7 +346,7 @@ def train_with_interrupts(path, function, count):
 
 
 @pytest.mark.parametrize(
-    "function", ["take_step", "act", "action_of", "_adapt", "observe", "checked_action", "_call", "deliver"]
+    "function", ["take_step", "act", "action_of", "_adapt", "observe", "_transition", "_call", "deliver"]
 )
 def test_one_interrupt_anywhere_in_a_step(function, whole, tmp_path):
     error = train_with_interrupts(tmp_path / "a.npz", function, 1)
@@ -356,7 +356,7 @@ def test_one_interrupt_anywhere_in_a_step(function, whole, tmp_path):
 
 @pytest.mark.parametrize(
     ("function", "saved"),
-    [("act", 199), ("action_of", 199), ("_adapt", 140), ("observe", 140), ("checked_action", 140)],
+    [("act", 199), ("action_of", 199), ("_adapt", 140), ("observe", 140), ("_transition", 199)],
 )
 def test_two_interrupts_anywhere_in_a_step(function, saved, whole, tmp_path):
     """While the agent learns, a second interrupt leaves the previous checkpoint; no file is of half a step."""

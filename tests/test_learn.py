@@ -12,7 +12,6 @@ import wanderlust as wl
 from wanderlust.checks import run_agent
 from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidObservation, InvalidSetting
 from wanderlust.core.mdp import TabularMDP
-from wanderlust.training.adaptive import SWEEPS
 
 
 class Corridor(gym.Env):
@@ -115,27 +114,13 @@ def test_matches_an_agent_stepped_manually():
             return self.state, float(world.mdp.reward[index]), terminated, truncated, {}
 
     limits = {"horizon": world.defaults.horizon, "budget": world.defaults.budget}
-    paper = {"initial_bound": "everywhere", "kappa": None, "sweeps": 1}
-    agent = wl.learn(InWorld(), "vv-ucb", steps=500, seed=4, reward_range=world.reward_range, **limits, **paper)
+    given = {"reward_range": world.reward_range, "preset": "as_written", **limits}
+    agent = wl.learn(InWorld(), "vv-ucb", steps=500, seed=4, **given)
     manual, _ = run_agent(world, "vv-ucb", seed=4, steps=500)
     states = [agent.env.key_of(state) for state in range(agent.env.n_states)]
     assert np.array_equal(agent.visits[: len(states)], manual.visits[states])
     for name, table in agent.tables.items():
         assert np.array_equal(table[: len(states)], manual.tables[name][states])
-
-
-@pytest.mark.parametrize(
-    ("env", "changes", "expected"),
-    [
-        ("CliffWalking-v1", {}, SWEEPS),
-        ("CliffWalking-v1", {"sweeps": 3}, 3),
-        ("CliffWalking-v1", {"replay": "none"}, 1),
-        ("wanderlust/Toy-v0", {}, 1),
-        (wl.tabular("MountainCar-v0", bins=8), {}, 1),
-    ],
-)
-def test_default_number_of_sweeps(env, changes, expected):
-    assert wl.learn(env, "epsilon-greedy", steps=5, quiet=True, **changes).settings.sweeps == expected
 
 
 def test_truncation_is_not_termination():
@@ -296,6 +281,19 @@ def test_settings_of_the_checkpoint_cannot_be_changed(given, tmp_path):
         wl.learn(Corridor(), resume=tmp_path / "a.npz", steps=40, **given)
 
 
+def test_history_is_bounded_and_continues_after_a_resume(tmp_path):
+    straight = wl.learn(Corridor(slip=0.2), "ucb1", steps=3000, quiet=True).history
+    wl.learn(Corridor(slip=0.2), "ucb1", steps=1234, budget=3000, save=tmp_path / "a.npz", quiet=True)
+    resumed = wl.learn(Corridor(slip=0.2), resume=tmp_path / "a.npz", steps=3000, quiet=True)
+    resumed.save(tmp_path / "b.npz")
+    for history in (resumed.history, wl.Agent.load(tmp_path / "b.npz").history):
+        for name in ("steps", "returns", "discovered", "visits", "first_visit"):
+            np.testing.assert_array_equal(getattr(history, name), getattr(straight, name), err_msg=name)
+    assert 250 <= len(straight.steps) < 500
+    assert straight.steps[-1] == 3000
+    assert straight.returns_of == "training episodes"
+
+
 # --- Errors --------------------------------------------------------------------------------------------
 
 
@@ -449,7 +447,10 @@ def test_environment_error_has_its_cause():
         ({"resume": 3.5}, "resume must be the path of a file"),
         ({"resume": "."}, r"^\.: "),
         ({"quiet": "yes"}, "quiet must be"),
-        ({"adapt": 2}, "adapt must be"),
+        ({"preset": "adaptiv"}, "Did you mean 'adaptive'"),
+        ({"preset": 2}, "unknown value of preset"),
+        ({"remove_time_penalty": 2}, "remove_time_penalty must be"),
+        ({"defer_idle_actions": True, "explorer": "ucb1"}, "'ucb1' has none; use 'vv-ucb'"),
         ({"reward_range": (0, 1e101)}, "a reward of reward_range must be in"),
         ({"reward_range": 5}, "reward_range must be two numbers"),
         ({"explorer": 3}, "explorer"),
@@ -457,7 +458,7 @@ def test_environment_error_has_its_cause():
         ({"env": Corridor}, "gymnasium.Env or the name of one"),
         ({"reward_range": (1, 0)}, "reward_range"),
         ({"env": "FrozenLak-v1"}, "Did you mean 'FrozenLake-v1'"),
-        ({"env": "Pendulum-v1"}, "bins=20"),
+        ({"env": "Pendulum-v1"}, "bins=8"),
         ({"env": 3}, "gymnasium.Env"),
     ],
 )

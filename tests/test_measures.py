@@ -131,6 +131,11 @@ def test_the_deep_sea_scaling_study(tmp_path, monkeypatch):
     assert (folder / "steps-to-learn.png").exists()
 
 
+def test_without_runs_there_are_no_claims():
+    study = find_study("deep-sea-scaling")
+    assert study.report(study.runs(StudySelection()), [], "").claims == []
+
+
 def test_the_chain_study(tmp_path, monkeypatch):
     monkeypatch.setattr("wanderlust.experiments.paper.chain.QUICK_LENGTHS", (5, 7, 27))
     run_study("chain", StudySelection(seeds=1, quick=True), tmp_path)

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import zipfile
 
 import numpy as np
 import pytest
@@ -14,9 +15,12 @@ from hypothesis import strategies as st
 
 from wanderlust.core.errors import BadFile, InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments import store as store_module
+from wanderlust.experiments import stored_run
+from wanderlust.experiments.packs import read_pack
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import CannotWrite, Store, read
+from wanderlust.experiments.stored_run import seal
 
 RUN = Run(world="toy", explorer="random", seed=3, settings={"budget": 200})
 
@@ -201,7 +205,7 @@ def test_a_damaged_file_is_renamed_and_its_run_repeated(store, result, damage):
 
 def test_files_of_other_versions_are_ignored(store, result, monkeypatch):
     monkeypatch.setattr("wanderlust.experiments.run.ALGORITHM_VERSION", 0)
-    monkeypatch.setattr(store_module, "ALGORITHM_VERSION", 0)
+    monkeypatch.setattr(stored_run, "ALGORITHM_VERSION", 0)
     old = Run.from_json(RUN.json)
     path = store.save(old, result, 0.0)
     monkeypatch.undo()
@@ -304,3 +308,171 @@ def test_every_file_contains_its_run(store, result):
     with np.load(path, allow_pickle=False) as archive:
         about = json.loads(str(archive["about"]))
     assert Run(**about["run"]) == RUN
+
+
+# --- Packs -----------------------------------------------------------------------------------------------
+
+
+def runs_of(count, first=0):
+    return [Run(world="toy", explorer="random", seed=first + i, settings={"steps": 20}) for i in range(count)]
+
+
+def sealed(runs):
+    return [seal(run, run.train(), 0.25) for run in runs]
+
+
+@pytest.fixture
+def small_packs(monkeypatch):
+    monkeypatch.setattr(store_module, "PACK_RUNS", 10)
+
+
+def files_in(store):
+    return len(list(store.runs.iterdir())), len(list((store.folder / "packs").glob("*.zip")))
+
+
+def test_results_that_arrive_together_are_one_pack(store):
+    runs = runs_of(6)
+    entries = sealed(runs)
+    store.add(entries)
+    store.add(sealed(runs_of(1, first=6)))
+    assert files_in(store) == (1, 1)
+    for run, entry in zip(runs, entries, strict=True):
+        assert same(store.load(run).result, run.train())
+        assert store.load(run).metadata["seconds"] == 0.25
+        with zipfile.ZipFile(next((store.folder / "packs").glob("*.zip"))) as archive:
+            assert archive.read(f"{run.key}.npz") == entry.contents
+            assert archive.testzip() is None
+    assert len(list(store.load_all([]))) == len(store.stored_keys()) == 7
+    lines = {line["key"]: line for line in store.lines([])}
+    assert lines.keys() == {run.key for run in runs_of(7)}
+    assert lines[runs[0].key]["discovery"] == runs[0].train().discovery
+    summary = run_all(runs_of(8), store, jobs=1)
+    assert (summary.stored, summary.executed) == (7, 1)
+
+
+def test_an_old_store_is_packed_when_it_is_written_to(store, small_packs):
+    runs = runs_of(25)
+    for run in runs:
+        store.save(run, run.train(), 0.0)
+    before = {each.run.key: each for each in store.load_all([])}
+    summary = run_all(runs_of(26), Store(store.folder), jobs=1)
+    assert (summary.stored, summary.executed) == (25, 1)
+    assert files_in(store) == (0, 3)
+    problems = []
+    after = {each.run.key: each for each in Store(store.folder).load_all(problems)}
+    assert problems == []
+    assert len(after) == 26
+    assert all(same(after[key].result, each.result) for key, each in before.items())
+    assert all(after[key].metadata == each.metadata for key, each in before.items())
+
+
+def test_small_packs_are_merged_and_readers_follow(store, small_packs):
+    reader = Store(store.folder)
+    runs = runs_of(16)
+    store.add(sealed(runs[:4]))
+    assert len(list(reader.load_all([]))) == 4
+    store.add(sealed(runs[4:8]))
+    store.add(sealed(runs[8:12]))
+    store.pack()
+    assert files_in(store) == (0, 1)
+    assert reader.load(runs[0]) is not None
+    assert len(list(reader.load_all(problems := []))) == len(list(reader.lines(problems))) == 12
+    assert problems == []
+
+
+def test_a_kill_between_packing_and_deleting_loses_and_repeats_nothing(store, small_packs, monkeypatch):
+    runs = runs_of(12)
+    for run in runs:
+        store.save(run, run.train(), 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.unlink", lambda *_, **__: None)
+        store.pack()
+    # The same as after a kill: everything is there twice.
+    assert files_in(store) == (12, 2)
+    again = Store(store.folder)
+    assert len(list(again.load_all([]))) == len(list(again.lines([]))) == len(again.stored_keys()) == 12
+    assert run_all(runs, again, jobs=1).executed == 0
+    again.pack()
+    assert files_in(again)[0] == 0
+    assert len(list(again.load_all([]))) == 12
+
+
+@pytest.mark.parametrize("damage", [cut, overwrite, empty])
+def test_the_runs_of_a_damaged_pack_are_repeated(store, damage):
+    runs = runs_of(5)
+    store.add(sealed(runs))
+    (pack,) = (store.folder / "packs").glob("*.zip")
+    damage(pack)
+    problems = []
+    assert list(Store(store.folder).load_all(problems)) == []
+    assert pack.name in problems[0]
+    summary = run_all(runs, Store(store.folder), jobs=1)
+    assert (summary.executed, summary.failures) == (5, [])
+    assert pack.name in summary.problems[0]
+    assert len(list(Store(store.folder).load_all([]))) == 5
+
+
+def test_one_damaged_run_of_a_pack_is_repeated(store):
+    runs = runs_of(5)
+    store.add(sealed(runs))
+    (path,) = (store.folder / "packs").glob("*.zip")
+    pack = read_pack(path)
+    row = pack.names().index(runs[2].key)
+    contents = bytearray(path.read_bytes())
+    contents[int(pack.offsets[row]) + 700] ^= 0xFF
+    path.write_bytes(bytes(contents))
+    with pytest.raises(BadFile, match=runs[2].key):
+        Store(store.folder).load(runs[2])
+    summary = run_all(runs, Store(store.folder), jobs=1)
+    assert (summary.stored, summary.executed) == (4, 1)
+    assert runs[2].key in summary.problems[0]
+    assert {each.run for each in Store(store.folder).load_all([])} == set(runs)
+
+
+def test_reading_while_another_process_packs(store, small_packs):
+    runs = runs_of(60)
+    entries = sealed(runs)
+    problems, stop, counts = [], threading.Event(), []
+
+    def read_all():
+        reader = Store(store.folder)
+        while not stop.is_set():
+            counts.append(len(list(reader.load_all(problems))))
+            counts.append(len(list(reader.lines(problems))))
+
+    thread = threading.Thread(target=read_all)
+    thread.start()
+    for i in range(0, 60, 3):
+        store.add(entries[i : i + 3])
+    stop.set()
+    thread.join()
+    assert problems == []
+    assert counts == sorted(counts)
+    assert len(store.stored_keys()) == 60
+
+
+FULL_WHILE_PACKING = """
+import resource, signal, sys
+from wanderlust.experiments import store as store_module
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.store import Store
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+store_module.PACK_RUNS = 5
+store = Store(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+store.pack()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the size of files as Linux does")
+def test_a_full_disk_while_packing_loses_nothing(store):
+    for run in runs_of(6):
+        store.save(run, run.train(), 0.0)
+    (store.folder / "packs").mkdir(exist_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_WHILE_PACKING, str(store.folder)], capture_output=True, text=True, check=False
+    )
+    assert "CannotWrite" in done.stderr
+    assert files_in(store) == (6, 0)
+    assert len(list(store.load_all([]))) == 6

@@ -14,13 +14,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 from rich.console import Console, ConsoleDimensions
 
 import wanderlust as wl
 from wanderlust.agents.explanation import explain
 from wanderlust.cli.live_view.canvas import EXPLORATION, cell_colours, draw_map, fit_size
 from wanderlust.cli.live_view.frame import FrameRenderer
-from wanderlust.cli.live_view.run import WatchedRun, make_world_and_settings
+from wanderlust.cli.live_view.keys import split_keys
+from wanderlust.cli.live_view.player import Player
+from wanderlust.cli.live_view.run import WatchedRun, make_watched_world
 from wanderlust.cli.watch import show_run
 from wanderlust.worlds import CellKind
 from wanderlust.worlds.drawing import display_layout
@@ -28,9 +31,8 @@ from wanderlust.worlds.drawing import display_layout
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1]), "PYTHONUTF8": "1"}
 
 
-def new_run(world="prison", explorer="vv-ucb", steps=0, **options):
-    new_world, settings = make_world_and_settings(world, explorer, options)
-    run = WatchedRun(new_world, explorer, seed=1, **settings)
+def new_run(world="prison", explorer="vv-ucb", steps=0, **settings):
+    run = WatchedRun(make_watched_world(world, {}), explorer, seed=1, **settings)
     run.prepare()
     for _ in range(steps):
         run.advance()
@@ -112,17 +114,64 @@ def test_exploration_values():
         assert values[state] == max(reason.score for reason in explained)
 
 
-def test_options_of_worlds_and_settings(tmp_path):
-    world, settings = make_world_and_settings(
-        "deep-sea", "vv-ucb", {"depth": 7, "kappa": 0.5, "horizon": 9, "slips": [0.9, 0.1, 0.0]}
-    )
+def test_watched_worlds(tmp_path):
+    world = make_watched_world("deep-sea", {"depth": 7, "slips": [0.9, 0.1, 0.0]})
     assert (world.layout.rows, world.mdp.deterministic) == (7, False)
-    assert settings == {"kappa": 0.5, "horizon": 9}
     file = tmp_path / "corridor.txt"
     file.write_text("S.A\n\nA = treasure 1\n")
-    world, settings = make_world_and_settings(str(file), "ucb1", {"step": -0.5, "budget": 30})
-    assert world.reward_range == (-0.5, 1.0)
-    assert settings == {"budget": 30}
+    assert make_watched_world(str(file), {"step": -0.5}).reward_range == (-0.5, 1.0)
+    lake = make_watched_world("FrozenLake-v1", {"map_name": "8x8"})
+    assert (lake.layout.rows, lake.action_names) == (8, ("left", "down", "right", "up"))
+    with pytest.raises(wl.WanderlustError, match=r"no model.*wanderlust train CartPole-v1 --video run\.gif"):
+        make_watched_world("CartPole-v1", {})
+
+
+# --- Keys ------------------------------------------------------------------------------------------
+
+
+def test_keys_of_a_terminal():
+    assert split_keys(" \x1b[C\x1b[Dq") == [" ", "right", "left", "q"]
+    assert split_keys("\x1b") == ["\x1b"]
+
+
+def test_a_run_can_be_paused_stepped_and_rewound():
+    player = Player(new_run(), speed=10.0)
+    player.play(1.0)
+    assert player.snapshot.status[0] == "step 10 of 1,000"
+    player.press(" ")
+    player.play(5.0)
+    assert player.snapshot.status[0] == "step 10 of 1,000"
+    for _ in range(3):
+        player.press("right")
+    assert player.snapshot.status[0] == "step 13 of 1,000"
+    earlier = player.snapshot
+    player.press("left")
+    player.press("b")
+    assert player.snapshot.status[0] == "step 11 of 1,000"
+    assert player.run.step == 13
+    player.press("n")
+    player.press("n")
+    assert player.snapshot is earlier
+    player.press("+")
+    player.press(" ")
+    player.play(1.0)
+    assert player.snapshot.status[0] == "step 33 of 1,000"
+    record = wl.train("prison", "vv-ucb", seed=1, evaluate_every=5, steps=33)
+    assert np.array_equal(player.run.session.record().visits, record.visits)
+    assert not player.is_over
+    player.press("q")
+    assert player.is_over
+
+
+def test_the_history_is_bounded_and_a_finished_run_is_over():
+    player = Player(new_run(steps=995), speed=1.0)
+    for _ in range(20):
+        player.press("left")
+    assert player.snapshot.status[0] == "step 995 of 1,000"
+    player.press(" ")
+    player.play(60.0)
+    assert player.is_over
+    assert player.run.finished
 
 
 # --- The frames ------------------------------------------------------------------------------------
@@ -200,10 +249,22 @@ def test_without_a_terminal_a_few_frames_are_printed():
 
 
 def test_option_values():
-    text = plain_frames("deep-sea", "vv-ucb", steps=20, options=["depth=4", "flag=treasure", "slips=[0.9, 0.05, 0.05]"])
+    text = plain_frames("deep-sea", "vv-ucb", steps=20, env=["depth=4", "flag=treasure", "slips=[0.9, 0.05, 0.05]"])
     assert "deep-sea, vv-ucb, seed 0 (treasure)" in text
     with pytest.raises(wl.WanderlustError, match="written as name=value"):
-        plain_frames("toy", "vv-ucb", options=["depth"])
+        plain_frames("toy", "vv-ucb", env=["depth"])
+
+
+def test_a_run_as_a_gif(tmp_path):
+    text = plain_frames("FrozenLake-v1", "vv-ucb", steps=30, gif=tmp_path / "lake.gif")
+    assert text == f"{tmp_path / 'lake.gif'}: 31 frames\n"
+    with Image.open(tmp_path / "lake.gif") as picture:
+        assert picture.n_frames > 20  # Equal frames are stored as one.
+        first = np.asarray(picture.convert("RGB"))
+        picture.seek(picture.n_frames - 1)
+        assert not np.array_equal(first, np.asarray(picture.convert("RGB")))
+    with pytest.raises(wl.WanderlustError, match=r"--gif must be a \.gif file"):
+        plain_frames("toy", "vv-ucb", gif=tmp_path / "lake.mp4")
 
 
 def test_a_run_with_fewer_steps_than_frames():
@@ -213,9 +274,9 @@ def test_a_run_with_fewer_steps_than_frames():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["prisn"], "unknown world 'prisn'. Did you mean 'prison'?"),
+        (["prisn"], "unknown environment 'prisn'. Did you mean 'prison'?"),
         (["prison", "--explorer", "vv-ubc"], "unknown explorer 'vv-ubc'. Did you mean 'vv-ucb'?"),
-        (["prison", "--option", "kapa=1"], "Did you mean 'kappa'?"),
+        (["prison", "--set", "kapa=1"], "Did you mean 'kappa'?"),
         (["prison", "--speed", "0"], "speed must be"),
         (["nowhere.txt"], "cannot read the map 'nowhere.txt'"),
     ],
@@ -237,11 +298,11 @@ def test_a_map_from_a_file(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
-@pytest.mark.parametrize("interrupted", [False, True])
-def test_in_a_terminal_it_is_live(interrupted):
+@pytest.mark.parametrize("stop", [None, "signal", "key"])
+def test_in_a_terminal_it_is_live(stop):
     new_run()  # Compiles, so that the process below starts fast.
     terminal, child_end = os.openpty()
-    arguments = ["--speed", "4"] if interrupted else ["--speed", "1000", "--steps", "200"]
+    arguments = ["--speed", "4"] if stop else ["--speed", "1000", "--steps", "200"]
     process = subprocess.Popen(
         [sys.executable, "-m", "wanderlust", "watch", "prison", *arguments],
         stdin=child_end,
@@ -256,14 +317,15 @@ def test_in_a_terminal_it_is_live(interrupted):
     with contextlib.suppress(OSError):  # Raised at the end of the terminal.
         while time.monotonic() < deadline and (piece := os.read(terminal, 65536)):
             text += piece.decode(errors="replace")
-            if interrupted and "step 2 of" in text:
-                process.send_signal(signal.SIGINT)
-                interrupted = False
+            if stop and re.search(r"step [1-9]\d* of", text):
+                process.send_signal(signal.SIGINT) if stop == "signal" else os.write(terminal, b"  q")
+                stop = None
     os.close(terminal)
     assert process.wait(timeout=60) == 0, text[-2000:]
     assert "Traceback" not in text
     assert "\x1b[" in text
     assert text.count("episode") > 2
+    assert "space pause" in text
     if arguments[1] == "4":
         assert re.search(r"stopped at step \d+ of 1,000", text)
     else:

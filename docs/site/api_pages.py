@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 
-from paper_map import definitions, module_name
+from paper_map import SOURCES, definitions, module_name
 
 import wanderlust as wl
 
-PACKAGES = {
-    "core": "errors, archive files, tabular MDPs, exact planning",
-    "worlds": "text maps, gridworlds, and the paper's environments",
-    "learning": "the TD update, replay memory, sweeps, random streams",
-    "explorers": "the formulas, the protocol, and the nine explorers",
-    "agents": "`Agent`, `train`, `Session`, `Explorer`, settings, presets, files",
-    "encoding": "observations to state indices, action indices to actions",
-    "envs": "worlds as Gymnasium environments, and the wrapper `tabular`",
-    "training": "`learn`, callbacks, checkpoints, evaluation, adaptive settings",
-    "experiments": "runs, their storage and execution",
-    "experiments.paper": "the experiments of the paper",
-    "experiments.reports": "statistics, tables, figures and the scorecard",
-    "bench": "speed measurements",
-    "cli": "the command line",
-}
-"""The packages with a page. Compilation (`_numba`) is described in "How it works inside"."""
+_ORDER = ("core", "worlds", "encoding", "learning", "explorers", "agents", "envs", "training", "experiments", "bench")
+"""Each package imports only from those above it; packages that are not listed follow."""
+_PARTS = ("experiments.paper", "experiments.reports")
+"""Packages inside others with a page of their own."""
+
 
 _LEFT_OUT = ("wanderlust.bench.peer_script",)
 """A script for the environment of other libraries, which need not be installed."""
 
 
+@functools.cache
+def packages() -> dict[str, str]:
+    """Return package -> the first line of its docstring. Compilation, `_numba`, is private."""
+    known = definitions()
+    names = {file.parent.name for file in SOURCES.glob("*/__init__.py") if not file.parent.name.startswith("_")}
+    order = [*_ORDER, *sorted(names - {*_ORDER, "cli"}), "cli"]
+    found = [each for name in order for each in (name, *(part for part in _PARTS if part.startswith(f"{name}.")))]
+    return {name: known[f"wanderlust.{name}"][2].partition("\n")[0] for name in found}
+
+
 def modules() -> dict[str, list[str]]:
     """Return package -> its modules, each in the most specific package."""
-    found: dict[str, list[str]] = {package: [] for package in PACKAGES}
+    found: dict[str, list[str]] = {package: [] for package in packages()}
     for name, (file, line, _) in definitions().items():
         if line == 1 and name == module_name(file) and name not in _LEFT_OUT:
-            fitting = [each for each in PACKAGES if f"{name}.".startswith(f"wanderlust.{each}.")]
+            fitting = [each for each in packages() if f"{name}.".startswith(f"wanderlust.{each}.")]
             if fitting:
                 found[max(fitting, key=len)].append(name)
     found["agents"].append("wanderlust.checks")
@@ -43,7 +43,7 @@ def modules() -> dict[str, list[str]]:
 
 def pages() -> dict[str, str]:
     """Return the text of every page by its path without suffix."""
-    return {"api/index": _index(), **{f"api/{package}": _page(package) for package in PACKAGES}}
+    return {"api/index": _index(), **{f"api/{package}": _page(package) for package in packages()}}
 
 
 def _index() -> str:
@@ -51,8 +51,9 @@ def _index() -> str:
     for name in sorted(set(wl.__all__) - {"__version__"}, key=str.lower):
         value = getattr(wl, name)
         line = (inspect.getdoc(value) or "").partition("\n")[0]
-        rows.append(f"| {{py:obj}}`wl.{name} <{value.__module__}.{name}>` | {line.replace('|', chr(92) + '|')} |")
-    packages = "\n".join(f"| [`wanderlust.{name}`]({name}.md) | {text} |" for name, text in PACKAGES.items())
+        where = value.__name__ if inspect.ismodule(value) else f"{value.__module__}.{name}"
+        rows.append(f"| {{py:obj}}`wl.{name} <{where}>` | {line.replace('|', chr(92) + '|')} |")
+    rows_of_packages = "\n".join(f"| [`wanderlust.{name}`]({name}.md) | {text} |" for name, text in packages().items())
     return f"""\
 (api)=
 # API reference
@@ -71,22 +72,21 @@ Each package imports only from those above it.
 
 | package | contents |
 |---|---|
-{packages}
+{rows_of_packages}
 
 ```{{toctree}}
 :hidden:
 
-{chr(10).join(PACKAGES)}
+{chr(10).join(packages())}
 ```
 """
 
 
 def _page(package: str) -> str:
-    parts = [f"# wanderlust.{package}\n\n{PACKAGES[package][0].upper()}{PACKAGES[package][1:]}.\n"]
+    parts = [f"# wanderlust.{package}\n"]
     for module in modules()[package]:
-        title = module if module != f"wanderlust.{package}" else f"{module} (package)"
+        title = "" if module == f"wanderlust.{package}" else f"## {module.removeprefix(f'wanderlust.{package}.')}\n\n"
         parts.append(
-            f"## {title.removeprefix(f'wanderlust.{package}.')}\n\n"
-            f"```{{eval-rst}}\n.. automodule:: {module}\n   :members:\n   :ignore-module-all:\n```\n"
+            f"{title}```{{eval-rst}}\n.. automodule:: {module}\n   :members:\n   :ignore-module-all:\n```\n"
         )
     return "\n".join(parts)

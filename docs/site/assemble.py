@@ -7,11 +7,13 @@ Files that did not change keep their time, so that Sphinx reads only what change
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from pathlib import Path
 
 import api_pages
+import command_page
 import explorer_pages
 import paper_map
 import world_pages
@@ -22,6 +24,19 @@ _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(((?:\.\./)*)([^)#\s]+)(#[^)]*)?\)")
 _OWN_EXPLORER = "## Add an explorer in 30 lines"
 
 
+_GENERATED = {
+    "README.md": "start.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CONTRIBUTING.md#from-the-paper-to-the-code": "paper-map.md",
+    "CONTRIBUTING.md#add-an-explorer-in-30-lines": "guide/own-explorer.md",
+    "src/wanderlust/explorers": "explorers/index.md",
+    "src/wanderlust/worlds": "worlds/index.md",
+    "src/wanderlust/cli": "commands.md",
+}
+"""Files and folders of the repository -> the pages of the site that take their place."""
+
+
+@functools.cache
 def generated_pages() -> dict[str, str]:
     """Return the text of every page that is generated, by its path without suffix."""
     contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -31,6 +46,7 @@ def generated_pages() -> dict[str, str]:
         "changelog": site_links((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), ""),
         "guide/own-explorer": "# Your own explorer\n" + site_links(section, "../"),
         "paper-map": paper_map.page(),
+        "commands": command_page.page(),
         **explorer_pages.pages(),
         **world_pages.pages(),
         **api_pages.pages(),
@@ -42,17 +58,15 @@ def site_links(text: str, to_root: str) -> str:
 
     def rewrite(match: re.Match[str]) -> str:
         label, _, path, anchor = match.groups()
+        page = _GENERATED.get(f"{path}{anchor or ''}")
+        if page:
+            return f"[{label}]({to_root}{page})"
         if path.startswith("src/wanderlust"):
             module = path.removeprefix("src/").removesuffix(".py").strip("/").replace("/", ".")
             name = f"{module}.{label.strip('`')}"
             if name in paper_map.definitions():
                 return paper_map.source_link(name)
             return f"{{py:mod}}`{label.strip('`')} <{module}>`"
-        if path == "README.md":
-            return f"[{label}]({to_root}start.md)"
-        if path == "CONTRIBUTING.md":
-            page = "guide/own-explorer.md" if anchor == "#add-an-explorer-in-30-lines" else "contributing.md"
-            return f"[{label}]({to_root}{page})"
         if path.startswith("examples"):
             return f"[{label}]({to_root}{path})"
         if path.startswith("docs/"):

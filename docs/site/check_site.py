@@ -14,6 +14,8 @@ from urllib.parse import unquote, urldefrag, urlsplit
 from paper_map import definitions, entries, module_name
 
 CLICKS = 3
+TARGET_OF_W = ("figure-7", "wanderlust.learning.td.td_target")
+"""A way that is not in the map itself: from the first picture of a world to the line that computes the target of W."""
 
 
 class Page(HTMLParser):
@@ -93,30 +95,34 @@ def graph(pages: dict[str, Page]) -> dict[str, set[str]]:
     return clicks
 
 
-def distance(clicks: dict[str, set[str]], start: str, goal: str) -> int | None:
-    """Return the number of clicks between two places, at most `CLICKS`."""
+def way(clicks: dict[str, set[str]], start: str, goal: str) -> list[str]:
+    """Return the places on the shortest way between two places; empty if it takes more than `CLICKS` clicks."""
+    before = {start: ""}
     reached = {start}
-    for n in range(1, CLICKS + 1):
-        reached = {target for place in reached for target in clicks.get(place, ())}
-        if goal in reached:
-            return n
-    return None
+    for _ in range(CLICKS):
+        found = {target: place for place in sorted(reached) for target in sorted(clicks.get(place, ()))}
+        reached = found.keys() - before.keys()
+        before |= {target: found[target] for target in reached}
+    places = [goal] if goal in before else []
+    while places and before[places[0]]:
+        places.insert(0, before[places[0]])
+    return places
 
 
 def missing_ways(pages: dict[str, Page]) -> list[str]:
     """Return the items of the paper that are not within three clicks of their code, or the code of them."""
     clicks, missing = graph(pages), []
     ways = [(entry.item.label, name) for entry in entries() for name in entry.functions[:1]]
-    for label, name in [*ways, ("figure-7", "wanderlust.learning.td.td_target")]:
+    for label, name in [*ways, TARGET_OF_W]:
         module = module_name(definitions()[name][0])
         anchor = name.removeprefix(module).lstrip(".")
         source = f"_modules/{module.replace('.', '/')}.html" + (f"#{anchor}" if anchor else "")
         item = f"paper-map.html#{label}"
-        there, back = distance(clicks, item, source), distance(clicks, source, item)
-        if there is None or back is None:
-            missing.append(f"{label} -> {source}: {there} clicks, {back} back")
-        if label == "figure-7":
-            print(f"{label} -> {source}: {there} clicks, {back} back")
+        there, back = way(clicks, item, source), way(clicks, source, item)
+        missing += [f"{item} -> {source}: more than {CLICKS} clicks"] if not there else []
+        missing += [f"{source} -> {item}: more than {CLICKS} clicks"] if not back else []
+        if (label, name) == TARGET_OF_W:
+            print(" -> ".join(there), " -> ".join(back), sep="\n")
     return missing
 
 

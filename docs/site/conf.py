@@ -36,6 +36,7 @@ html_theme = "furo"
 html_title = f"wanderlust {__version__}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["zoom.js"]
 html_math_renderer = "images"
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}

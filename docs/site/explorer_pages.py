@@ -28,8 +28,9 @@ class Note(NamedTuple):
 
 
 _PARISI = (
-    "Parisi, Tateo, Hensel, D'Eramo, Peters and Pajarinen: Long-Term Visitation Value for Deep Exploration in "
-    "Sparse-Reward Reinforcement Learning. Algorithms 15(3), 81 (2022)"
+    "S. Parisi, D. Tateo, M. Hensel, C. D'Eramo, J. Peters and J. Pajarinen: [Long-Term Visitation Value for Deep "
+    "Exploration in Sparse-Reward Reinforcement Learning](https://doi.org/10.3390/a15030081). "
+    "Algorithms 15(3), 81 (2022)"
 )
 
 NOTES = {
@@ -45,40 +46,43 @@ NOTES = {
         "can be read as a count.",
     ),
     "bootstrapped": Note(
-        "Osband, Blundell, Pritzel and Van Roy: Deep Exploration via Bootstrapped DQN. NeurIPS (2016)",
+        "I. Osband, C. Blundell, A. Pritzel and B. Van Roy: [Deep Exploration via Bootstrapped DQN]"
+        "(https://arxiv.org/abs/1602.04621). Advances in Neural Information Processing Systems 29 (2016)",
         "A baseline for deep exploration without counts. It needs rewards that distinguish the Q-tables: with zero "
         "initialization and distractors it often converges to the nearest reward. It needs a replay memory and more "
         "time per step.",
     ),
     "random-prior": Note(
-        "Osband, Van Roy, Russo and Wen: Deep Exploration via Randomized Value Functions. JMLR 20 (2019)",
+        "I. Osband, B. Van Roy, D. J. Russo and Z. Wen: [Deep Exploration via Randomized Value Functions]"
+        "(https://jmlr.org/papers/v20/18-339.html). Journal of Machine Learning Research 20(124), 1–62 (2019)",
         "A baseline for deep exploration, like `bootstrapped`. The prior at zero bounds the Q-tables where "
         "there is little "
         "data.",
     ),
     "thompson": Note(
-        "D'Eramo, Cini and Restelli: Exploiting Action-Value Uncertainty to Drive Exploration in Reinforcement "
-        "Learning. IJCNN (2019)",
+        "C. D'Eramo, A. Cini and M. Restelli: Exploiting Action-Value Uncertainty to Drive Exploration in "
+        "Reinforcement Learning. International Joint Conference on Neural Networks (2019)",
         "A baseline for tasks with frequent rewards. A new Q-table at every step does not follow one policy for "
         "a whole "
         "episode, so exploration is not deep.",
     ),
     "ucb1": Note(
-        "Auer, Cesa-Bianchi and Fischer: Finite-time Analysis of the Multiarmed Bandit Problem. Machine Learning 47 "
-        "(2002)",
+        "P. Auer, N. Cesa-Bianchi and P. Fischer: [Finite-time Analysis of the Multiarmed Bandit Problem]"
+        "(https://doi.org/10.1023/A:1013689704352). Machine Learning 47, 235–256 (2002)",
         "When the next state hardly depends on the action, as in bandits, or when rewards are frequent. It considers "
         "only the counts of the current state: `vv-ucb` with γ_w = 0 is similar.",
     ),
     "bonus": Note(
-        "Strehl and Littman: An Analysis of Model-Based Interval Estimation for Markov Decision Processes. JCSS "
-        "74 (2008)",
+        "A. L. Strehl and M. L. Littman: [An Analysis of Model-Based Interval Estimation for Markov Decision Processes]"
+        "(https://doi.org/10.1016/j.jcss.2007.08.009). Journal of Computer and System Sciences 74(8), 1309–1331 "
+        "(2008). Their algorithm is model-based; the paper uses its bonus with Q-learning",
         "When the reward may be changed and rewards are of the order of the bonus. The bonus propagates through the "
         "Q-table of the behaviour, but only after an action was taken once, and the rewards of this Q-table "
         "change over "
         "time.",
     ),
     "epsilon-greedy": Note(
-        "Watkins: Learning from Delayed Rewards. PhD thesis, Cambridge (1989)",
+        "C. J. C. H. Watkins: Learning from Delayed Rewards. PhD thesis, University of Cambridge (1989)",
         "When random actions find rewards: short tasks, or dense rewards. The number of steps to reach a reward grows "
         "exponentially with its distance where wrong actions lead back.",
     ),
@@ -192,7 +196,7 @@ def _equations(name: str) -> str:
     for entry in specific or own:
         text = entry.item.title[0].upper() + entry.item.title[1:]
         code = ", ".join(map(source_link, entry.functions))
-        parts.append(f"{item_link(entry.item)}: {text}. Code: {code}.\n\n$$\n{entry.item.formula}\n$$\n")
+        parts.append(f"**{item_link(entry.item)}** {text}.\n\n$$\n{entry.item.formula}\n$$\n\nCode: {code}\n")
     return "\n".join(parts)
 
 

@@ -1,4 +1,7 @@
-"""The pictures of the site: the worlds, and learning curves from short runs."""
+"""The pictures of the site: the worlds, and learning curves from short runs.
+
+python docs/site/pictures.py    # draws docs/pictures/visits.png, the picture of the README
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,31 @@ import wanderlust as wl
 from wanderlust.core.planning import optimal_values, reachable_states
 from wanderlust.envs.rendering import Renderer
 from wanderlust.experiments.reports.figures.curves import Curves, mean_curves
+from wanderlust.experiments.reports.figures.maps import CountMap, maps_figure
 from wanderlust.experiments.reports.figures.style import LIGHT_GREY, explorer_styles, styled
 
 WORLD, SEEDS = "prison", range(1, 11)
 PICTURED = {"deep-sea": {"depth": 10, "flag": "treasure"}}
 """Options of the pictured world, where its default is too large to be readable."""
+
+
+OVERVIEW = Path(__file__).parents[1] / "pictures" / "visits.png"
+
+
+def draw_overview(file: Path) -> None:
+    """Draw the visits of four explorers in the world with the wall, after the paper's number of steps."""
+    world = wl.make_world("wall")
+    shape = world.layout.rows, world.layout.columns
+    unreachable = ~reachable_states(world.mdp).reshape(shape)
+    maps = []
+    for name in ("vv-ucb", "bonus", "ucb1", "epsilon-greedy"):
+        record = wl.train(world, name, seed=1)
+        success = 100 * record.returns[-1] / float(world.mdp.start @ optimal_values(world.mdp).v)
+        visits = record.visits.sum(axis=1).reshape(shape)
+        maps.append(CountMap(f"{name}\nreturn {success:.0f} % of the optimum", visits, unreachable))
+    figure = maps_figure("", {"": maps})
+    figure.set_figheight(2.6)  # Without the space for a title.
+    figure.savefig(file, dpi=130, bbox_inches="tight", pad_inches=0.05)
 
 
 def draw_worlds(folder: Path) -> None:
@@ -78,3 +101,7 @@ def _figure(curves: dict[str, Curves], highlighted: str | None) -> Figure:
     if highlighted is None:
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return figure
+
+
+if __name__ == "__main__":
+    draw_overview(OVERVIEW)

@@ -20,6 +20,7 @@ from wanderlust.version import __version__ as __version__
 if TYPE_CHECKING:
     from wanderlust.agents.agent import Agent as Agent
     from wanderlust.agents.drop_in import Explorer as Explorer
+    from wanderlust.agents.history import History as History
     from wanderlust.agents.session import Record as Record
     from wanderlust.agents.session import Session as Session
     from wanderlust.agents.session import train as train
@@ -27,17 +28,32 @@ if TYPE_CHECKING:
     from wanderlust.agents.settings import Settings as Settings
     from wanderlust.checks import check_explorer as check_explorer
     from wanderlust.core.errors import WanderlustError as WanderlustError
+    from wanderlust.core.errors import check_integer as check_integer
+    from wanderlust.core.errors import check_number as check_number
     from wanderlust.envs.model import world_from_gym as world_from_gym
     from wanderlust.envs.tabular import Tabular as Tabular
     from wanderlust.envs.tabular import tabular as tabular
+    from wanderlust.experiments.run import Run as Run
+    from wanderlust.experiments.runner import run_all as run_all
+    from wanderlust.experiments.store import Store as Store
+    from wanderlust.experiments.sweep import Sweep as Sweep
+    from wanderlust.explorers import formulas as formulas
+    from wanderlust.explorers.choice import bernoulli as bernoulli
+    from wanderlust.explorers.choice import greedy_action as greedy_action
+    from wanderlust.explorers.choice import random_action as random_action
+    from wanderlust.explorers.protocol import Ensemble as Ensemble
+    from wanderlust.explorers.protocol import ExtraTables as ExtraTables
+    from wanderlust.explorers.protocol import Problem as Problem
+    from wanderlust.explorers.protocol import Visitation as Visitation
     from wanderlust.explorers.registry import explorer_names as explorer_names
     from wanderlust.explorers.registry import explorer_options as explorer_options
     from wanderlust.explorers.registry import register_explorer as register_explorer
+    from wanderlust.explorers.view import View as View
     from wanderlust.training.callbacks import Callback as Callback
     from wanderlust.training.callbacks import Checkpoint as Checkpoint
-    from wanderlust.training.evaluation import EvaluateEvery as EvaluateEvery
-    from wanderlust.training.evaluation import StopWhenSolved as StopWhenSolved
     from wanderlust.training.evaluation import evaluate as evaluate
+    from wanderlust.training.evaluation_callbacks import EvaluateEvery as EvaluateEvery
+    from wanderlust.training.evaluation_callbacks import StopWhenSolved as StopWhenSolved
     from wanderlust.training.learn import learn as learn
     from wanderlust.training.logs import CsvLog as CsvLog
     from wanderlust.training.logs import ProgressBar as ProgressBar
@@ -46,40 +62,60 @@ if TYPE_CHECKING:
     from wanderlust.worlds import World as World
     from wanderlust.worlds import check_world as check_world
     from wanderlust.worlds import make_world as make_world
+    from wanderlust.worlds import register_world as register_world
     from wanderlust.worlds import with_slips as with_slips
     from wanderlust.worlds import world_names as world_names
+    from wanderlust.worlds import world_options as world_options
 
 _MODULES = {
     "Agent": "agents.agent",
+    "bernoulli": "explorers.choice",
     "Callback": "training.callbacks",
     "check_explorer": "checks",
+    "check_integer": "core.errors",
+    "check_number": "core.errors",
     "check_world": "worlds",
     "Checkpoint": "training.callbacks",
     "CsvLog": "training.logs",
+    "Ensemble": "explorers.protocol",
     "evaluate": "training.evaluation",
-    "EvaluateEvery": "training.evaluation",
+    "EvaluateEvery": "training.evaluation_callbacks",
     "Explorer": "agents.drop_in",
     "explorer_names": "explorers.registry",
     "explorer_options": "explorers.registry",
+    "ExtraTables": "explorers.protocol",
+    "formulas": "explorers",
+    "greedy_action": "explorers.choice",
+    "History": "agents.history",
     "learn": "training.learn",
     "make_world": "worlds",
+    "Problem": "explorers.protocol",
     "ProgressBar": "training.logs",
+    "random_action": "explorers.choice",
     "Record": "agents.session",
     "register_explorer": "explorers.registry",
+    "register_world": "worlds",
     "Replay": "agents.settings",
+    "Run": "experiments.run",
+    "run_all": "experiments.runner",
     "Session": "agents.session",
     "Settings": "agents.settings",
-    "StopWhenSolved": "training.evaluation",
+    "StopWhenSolved": "training.evaluation_callbacks",
+    "Store": "experiments.store",
+    "Sweep": "experiments.sweep",
     "Tabular": "envs.tabular",
     "tabular": "envs.tabular",
     "TensorBoard": "training.logs",
     "train": "agents.session",
     "TrainingLoop": "training.loop",
+    "View": "explorers.view",
+    "Visitation": "explorers.protocol",
     "WanderlustError": "core.errors",
     "with_slips": "worlds",
     "World": "worlds",
     "world_from_gym": "envs.model",
     "world_names": "worlds",
+    "world_options": "worlds",
 }
 """The public names, and the module in which each is defined."""
 
@@ -89,7 +125,8 @@ __all__ = ["__version__", *sorted(_MODULES)]
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'wanderlust' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"wanderlust.{_MODULES[name]}"), name)
+    module = importlib.import_module(f"wanderlust.{_MODULES[name]}")
+    value = getattr(module, name) if hasattr(module, name) else importlib.import_module(f"{module.__name__}.{name}")
     globals()[name] = value
     return value
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +17,7 @@ from wanderlust.agents.presets import resolve
 from wanderlust.agents.session import train
 from wanderlust.agents.settings import Replay, make_spec
 from wanderlust.core.errors import InvalidExplorer, WanderlustError
+from wanderlust.explorers.compile_errors import python_reason
 from wanderlust.explorers.registry import configured, explorer_class, explorer_name
 from wanderlust.explorers.view import view_of
 from wanderlust.learning.allocation import InitialValues, new_learner
@@ -31,8 +31,6 @@ _MEMORIES = (Replay("full"), Replay("none"), Replay("window", capacity=50, batch
 _PYTHON_ONLY_ERRORS = (ArithmeticError, ValueError, NotImplementedError)
 
 _LIBRARIES = sys.stdlib_module_names | {"numba", "numpy", "scipy"}
-_NUMBA_NOISE = re.compile("Failed in|During:|- Resolution|There are|- Of which|Overload|With arg|Rejected|raised from")
-_NUMBA_SOURCE_LINE = re.compile(r'^File "(.*)", (line \d+):\n(?:.*\n)*?(.*)\n *\^$', re.MULTILINE)
 
 
 def check_explorer(explorer: str | type, *, steps: int = _STEPS, **options: Any) -> None:
@@ -53,9 +51,6 @@ def check_explorer(explorer: str | type, *, steps: int = _STEPS, **options: Any)
             except WanderlustError:
                 raise
             except Exception as error:
-                if type(error).__module__.startswith("numba."):
-                    reason = _compilation_error(str(error))
-                    raise InvalidExplorer(f"explorer {name!r} cannot be compiled: {reason}") from error
                 raise InvalidExplorer(f"{where} failed with {type(error).__name__}: {error}") from error
 
 
@@ -89,8 +84,7 @@ def _check_in_python(cls: type, name: str, changes: dict[str, Any]) -> None:
             except _PYTHON_ONLY_ERRORS:
                 continue
             except Exception as error:
-                reason = str(error) or type(error).__name__
-                raise InvalidExplorer(f"explorer {name!r}: {method} failed: {reason}") from error
+                raise InvalidExplorer(f"explorer {name!r}: {method} failed: {python_reason(error, cls)}") from error
             if method == "choose" and (isinstance(result, bool) or not isinstance(result, int | np.integer)):
                 raise InvalidExplorer(f"explorer {name!r}: choose must return an action, an integer, got {result!r}.")
 
@@ -152,14 +146,6 @@ class _ModuleInPython:
 
     def __getattr__(self, name: str) -> Any:
         return self._in_python(getattr(self._module, name))
-
-
-def _compilation_error(message: str) -> str:
-    """Return the reason and the source line from numba's message, which repeats them for every caller."""
-    source = _NUMBA_SOURCE_LINE.search(message)
-    lines = [line.strip() for line in message[: source.start() if source else None].splitlines()]
-    reason = " ".join(line for line in lines if line and not _NUMBA_NOISE.match(line))
-    return f"{reason} ({source[1]}, {source[2]}: `{source[3].strip()}`)" if source else reason
 
 
 def _check_run(cls: type, world: World, where: str, changes: dict[str, Any]) -> None:

@@ -171,8 +171,8 @@ class Bootstrapped(EpsilonGreedy):
         """Return the transitions that Q^π learns from: the whole memory."""
         return self.memory.all_transitions()
 
-    def learn(self, batch: list[Transition], rewards: Mapping[Outcome, float]) -> None:
-        super().learn(batch, rewards)
+    def learn(self, batch: list[Transition], rewards: Mapping[Outcome, float], sweeps: int | None = None) -> None:
+        super().learn(batch, rewards, sweeps)
         eta, nu = self.settings.learning_rate, self.options.get("prior_weight", self.prior_weight)
         replay = self.settings.replay
         if replay.memory == "none":

@@ -104,15 +104,21 @@ class QLearning:
             self.learn(self.batch(), self.memory.mean_reward)
         self.i += 1
 
+    def replay(self, times: int) -> None:
+        """Learn from the memory again, without a new transition and with one sweep each time."""
+        self.memory_changed = False
+        for _ in range(times):
+            self.learn(self.batch(), self.memory.mean_reward, sweeps=1)
+
     def batch(self) -> list[Transition]:
         """Return the transitions to replay: all, or a minibatch of a window."""
         if self.settings.replay.memory == "full":
             return self.memory.all_transitions()
         return self.memory.minibatch(self.settings.replay.batch, self.replay_random)
 
-    def learn(self, batch: list[Transition], rewards: Mapping[Outcome, float]) -> None:
+    def learn(self, batch: list[Transition], rewards: Mapping[Outcome, float], sweeps: int | None = None) -> None:
         """Update every swept table from the same transitions."""
-        for _ in range(self.n_sweeps()):
+        for _ in range(self.n_sweeps() if sweeps is None else sweeps):
             for table in self.swept_tables().values():
                 table.update(batch, rewards, self.settings.learning_rate)
 

@@ -28,8 +28,13 @@ class SlowRecord:
     tables: dict[str, NDArray[np.float64]]
 
 
-def train_slowly(world: World, explorer: str, *, seed: int, preset: str = "as_written", **changes: Any) -> SlowRecord:
-    """Run an explorer in a world; the arguments are those of `wanderlust.train`."""
+def train_slowly(
+    world: World, explorer: str, *, seed: int, preset: str = "as_written", replays: int = 0, **changes: Any
+) -> SlowRecord:
+    """Run an explorer in a world; the arguments are those of `wanderlust.train`.
+
+    After every tenth step the memory is replayed `replays` times.
+    """
     settings, options = resolve(world, explorer, preset, changes)
     agent = EXPLORERS[explorer](world, settings, options, seed)
     world_random, evaluation_random = RandomStream(seed, "world"), RandomStream(seed, "evaluation")
@@ -49,6 +54,8 @@ def train_slowly(world: World, explorer: str, *, seed: int, preset: str = "as_wr
             states.append(s)
             actions.append(a)
             agent.observe(Transition(s, a, r, s_next, terminal))
+            if replays and agent.i % 10 == 0:
+                agent.replay(replays)
             if agent.i % settings.evaluate_every == 0:
                 discovered.append(len(set(states)))
                 if world.mdp.deterministic:

@@ -19,6 +19,7 @@ import hashlib
 import os
 import stat
 import sys
+import threading
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -93,9 +94,18 @@ def _say(text: str) -> None:
     print(f"wanderlust: {text}", file=sys.stderr, flush=True)
 
 
-@functools.cache
+_announced = threading.Event()
+_announcing = threading.Lock()
+
+
 def _announce_compilation() -> None:
-    """Tell the user, once per process, why the first call takes seconds."""
+    """Tell the user, once, why the first call takes seconds. Worker processes say nothing: their parent has."""
+    import multiprocessing
+
+    with _announcing:
+        if _announced.is_set() or multiprocessing.parent_process() is not None:
+            return
+        _announced.set()
     when = "once per machine" if cache_folder() is not None else "in every process"
     _say(f"compiling for this machine ({when}; about ten seconds) ...")
 

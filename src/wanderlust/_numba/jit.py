@@ -17,6 +17,7 @@ from wanderlust._numba.cache import SealedCache, source_hash
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+C = TypeVar("C", bound=type)
 
 JIT_ENABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
@@ -127,6 +128,12 @@ def as_int64(number: Any) -> int:
     numba compiles a function again for every integer width, and for every literal, that it is called with.
     """
     return np.int64(number)  # type: ignore[return-value]
+
+
+def always_by_pointer(cls: C) -> C:
+    """Let compiled functions take a NamedTuple of numbers by pointer also where it is a field of another struct."""
+    cls.is_by_pointer = True  # type: ignore[attr-defined]
+    return cls
 
 
 def by_pointer(struct: T) -> T:

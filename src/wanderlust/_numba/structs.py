@@ -100,9 +100,13 @@ class StructPointerFields(AttributeTemplate):
 
 
 def _is_by_pointer(kind: Any) -> bool:
-    """Return whether a field is itself a pointer: structs with arrays are, explorers made of numbers are not."""
-    return isinstance(kind, types.BaseNamedTuple) and any(
-        isinstance(member, types.Array) or _is_by_pointer(member) for member in kind.types
+    """Return whether a field is itself a pointer: structs with arrays are, explorers made of numbers are not.
+
+    A class of numbers with the attribute `is_by_pointer` is, too.
+    """
+    return isinstance(kind, types.BaseNamedTuple) and (
+        getattr(kind.instance_class, "is_by_pointer", False)
+        or any(isinstance(member, types.Array) or _is_by_pointer(member) for member in kind.types)
     )
 
 
@@ -161,6 +165,8 @@ def _words(struct: Any) -> Iterator[Any]:
 
 def _make_of(struct: Any) -> Hashable:
     """Return what the type of a struct depends on: its class and the types of its members."""
+    if isinstance(struct, StructPointer):
+        return id(struct._numba_type_)
     if isinstance(struct, np.ndarray):
         return (struct.dtype, struct.ndim, struct.flags.c_contiguous)
     if isinstance(struct, np.record):
@@ -174,23 +180,41 @@ _known: dict[Hashable, tuple[StructPointerType, packing.Struct]] = {}
 
 
 def _type_and_packing(struct: Any) -> tuple[StructPointerType, packing.Struct]:
-    """Return the type of pointers to a struct and how to write it; cached, since numba takes a millisecond for it."""
+    """Return the type of pointers to a struct and how to write it; cached, since numba takes a millisecond for it.
+
+    Members that are pointers are not written: their words are copied.
+    """
     make = _make_of(struct)
     if make not in _known:
-        kind = typeof(struct)
-        _known[make] = StructPointerType(kind), packing.Struct(f"={_format(kind)}")
+        kind = typeof(type(struct)._make(map(_pointed_to, struct)))
+        members = zip(struct, kind.types, strict=True)
+        form = "".join(_format(member_kind) for member, member_kind in members if not isinstance(member, StructPointer))
+        _known[make] = StructPointerType(kind), packing.Struct(f"={form}")
     return _known[make]
 
 
+def _pointed_to(member: Any) -> Any:
+    return member.struct if isinstance(member, StructPointer) else member
+
+
 class StructPointer:
-    """A struct that compiled code takes by pointer; it keeps the struct's arrays alive."""
+    """A struct that compiled code takes by pointer; it keeps the struct's arrays alive.
+
+    The first members of the struct can be pointers to structs themselves. Their words are copied, which is faster than
+    writing them again.
+    """
 
     __slots__ = ("_numba_type_", "_words", "address", "struct")
 
     def __init__(self, struct: Any) -> None:
         self.struct = struct
         self._numba_type_, form = _type_and_packing(struct)
-        self._words = np.frombuffer(form.pack(*_words(struct)), np.uint64).copy()
+        members = list(struct)
+        copied = []
+        while members and isinstance(members[0], StructPointer):
+            copied.append(members.pop(0)._words)
+        written = np.frombuffer(form.pack(*_words(members)), np.uint64)
+        self._words = np.concatenate([*copied, written])
         self.address = self._words.ctypes.data
 
 

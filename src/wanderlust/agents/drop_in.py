@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.explanation import Explanation
-from wanderlust.agents.settings import SETTING_NAMES, Settings
+from wanderlust.agents.settings import Settings
 from wanderlust.core.errors import InvalidExplorer, InvalidObservation, shown
 from wanderlust.learning.spec import TARGET, Floats
 
@@ -32,17 +32,15 @@ class Explorer:
         seed: int = 0,
         **changes: Any,
     ) -> None:
-        settings = Settings(**{key: value for key, value in changes.items() if key in SETTING_NAMES})
-        options = {key: value for key, value in changes.items() if key not in SETTING_NAMES}
+        """Create the explorer; `changes` are settings (see `Settings`) and options of the explorer."""
         self._agent = Agent(
             explorer,
             n_actions=n_actions,
             reward_range=reward_range,
             n_states=n_states,
             seed=seed,
-            settings=settings,
             learns_q=False,
-            **options,
+            **changes,
         )
         if self._agent.spec.n_heads:
             raise InvalidExplorer(
@@ -69,6 +67,11 @@ class Explorer:
         """Return its choice in a state with these Q-values, and the reasons."""
         self._set_q(state, q)
         return self._agent.explain(state)
+
+    @property
+    def settings(self) -> Settings:
+        """Its settings."""
+        return self._agent.settings
 
     @property
     def visits(self) -> Any:

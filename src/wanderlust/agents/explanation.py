@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,8 @@ class ActionReason:
     """The values of one action."""
 
     action: int
+    name: str
+    """The name of the action, "" if it is unknown."""
     q: float
     """The behaviour's Q-value."""
     visits: int
@@ -45,12 +48,14 @@ class Explanation:
     several equal scores. 'random': not one of the largest scores, drawn at random."""
 
     def __str__(self) -> str:
-        lines = [f"state {self.state}: action {self.chosen} ({self.reason})", ""]
-        lines.append(f"{'action':>6} {'Q':>12} {'visits':>7} {'W':>12} {'bonus':>12} {'score':>12}")
-        for a in self.actions:
+        names = [f"{a.action} {a.name}".rstrip() for a in self.actions]
+        width = max(6, *map(len, names))
+        lines = [f"state {self.state}: action {names[self.chosen]} ({self.reason})", ""]
+        lines.append(f"{'action':>{width}} {'Q':>12} {'visits':>7} {'W':>12} {'bonus':>12} {'score':>12}")
+        for name, a in zip(names, self.actions, strict=True):
             w = "-" if a.w is None else f"{a.w:.6g}"
             mark = "  <-" if a.chosen else ""
-            lines.append(f"{a.action:>6} {a.q:>12.6g} {a.visits:>7} {w:>12} {a.bonus:>12.6g} {a.score:>12.6g}{mark}")
+            lines.append(f"{name:>{width}} {a.q:>12.6g} {a.visits:>7} {w:>12} {a.bonus:>12.6g} {a.score:>12.6g}{mark}")
         return "\n".join(lines)
 
 
@@ -73,16 +78,26 @@ def _scratch_copy(learner: LearnerState) -> LearnerState:
     )
 
 
+def all_scores(hooks: ExplorerHooks, learner: LearnerState, spec: TableSpec) -> Floats:
+    """Return the score of every action of every state, by the state's index; the learner is not changed."""
+    scores: Floats = np.zeros((len(learner.visits) // spec.n_actions, spec.n_actions))
+    _write_scores(hooks.score, hooks.explorer, by_pointer(_scratch_copy(learner)), by_pointer(spec), scores)
+    return scores
+
+
 def best_scores(hooks: ExplorerHooks, learner: LearnerState, spec: TableSpec) -> Floats:
     """Return the largest score of every state, by its index; the learner is not changed."""
-    scores = np.zeros((len(learner.visits) // spec.n_actions, spec.n_actions))
-    _write_scores(hooks.score, hooks.explorer, by_pointer(_scratch_copy(learner)), by_pointer(spec), scores)
-    best: Floats = scores.max(axis=1)
+    best: Floats = all_scores(hooks, learner, spec).max(axis=1)
     return best
 
 
-def explain(hooks: ExplorerHooks, index: int, state: int, learner: LearnerState, spec: TableSpec) -> Explanation:
-    """Return the explanation for a state with the given index; the learner is not changed."""
+def explain(
+    hooks: ExplorerHooks, index: int, state: int, learner: LearnerState, spec: TableSpec, names: Sequence[str] = ()
+) -> Explanation:
+    """Return the explanation for a state with the given index; the learner is not changed.
+
+    `names` are those of the actions, if they are known.
+    """
     copy = _scratch_copy(learner)
     if index == TERMINAL:
         # Never visited: show its initial values, not the zeros of the terminal state.
@@ -112,6 +127,7 @@ def explain(hooks: ExplorerHooks, index: int, state: int, learner: LearnerState,
         actions=tuple(
             ActionReason(
                 action=a,
+                name=names[a] if names else "",
                 q=float(q[a]),
                 visits=int(copy.visits[first + a]),
                 w=float(w[a]) if spec.visitation_signal != NO_SIGNAL else None,

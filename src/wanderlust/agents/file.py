@@ -9,23 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wanderlust.agents.history import Curves
+from wanderlust.agents.presets import PRESETS
 from wanderlust.agents.settings import Replay, Settings, make_spec
 from wanderlust.agents.validation import InvalidArray, check_arrays, check_form
 from wanderlust.core.archives import is_intact, read_archive, write_archive
-from wanderlust.core.errors import BadFile, WanderlustError, check_flag, check_integer
+from wanderlust.core.errors import BadFile, WanderlustError, check_choice, check_flag, check_integer
 from wanderlust.encoding.encoding import Encoding
 from wanderlust.explorers.ensembles import CURRENT_HEAD, Bootstrapped, RandomPrior
 from wanderlust.explorers.registry import configured, explorer_class, explorer_name
 from wanderlust.learning.allocation import trimmed
 from wanderlust.learning.state import COUNTERS, SWEEP_MODE, LearnerState, Outcomes
 from wanderlust.version import __version__
+from wanderlust.worlds.plain_layout import checked_names, layout_from_plain, layout_to_plain
 
 if TYPE_CHECKING:
     from wanderlust.agents.agent import Agent
 
-FORMAT = 3
+FORMAT = 4
 _STATE_INDEX = "state_index"
 _ENCODING, _KEYS = "encoding", "state_keys"
+_HISTORY = "history"
 _OUTCOMES = "outcomes."
 _NAMES = [name for name in LearnerState._fields if name != "outcomes"]
 _NAMES += [f"{_OUTCOMES}{name}" for name in Outcomes._fields]
@@ -49,6 +53,8 @@ def save(
         "wanderlust": __version__,
         "explorer": agent.explorer,
         "options": agent.options,
+        "fields": agent.fields,
+        "preset": agent.preset,
         "settings": dataclasses.asdict(agent.settings),
         "n_actions": agent.n_actions,
         "n_states": agent.n_states,
@@ -56,9 +62,14 @@ def save(
         "seed": agent.seed,
         "learns_q": bool(agent.spec.learns_q),
         "environment": agent.environment,
+        "action_names": agent.action_names,
+        "layout": layout_to_plain(agent.layout),
     }
     if agent.encoding is not None:
         about[_ENCODING], arrays[_KEYS] = agent.encoding.to_file()
+    if agent.curves is not None:
+        about[_HISTORY], curves = agent.curves.to_file()
+        arrays |= curves
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_archive(path, about, arrays)
@@ -78,6 +89,7 @@ def load_all(
         _check_sizes(found, arguments, about["options"], arrays)
         agent = cls(found, **arguments, **about["options"])
         _check_notes(agent, arrays)
+        agent.preset = None if about["preset"] is None else check_choice("preset", about["preset"], PRESETS)
     except InvalidArray as error:
         raise BadFile(f"{path}: {error}; no agent can continue from this file.") from error
     except (KeyError, MemoryError) as error:
@@ -86,8 +98,16 @@ def load_all(
         raise BadFile(f"{path}: its description cannot be used ({error}).") from error
     _restore(agent, arrays)
     agent.encoding = _read_encoding(about, arrays, agent, path, key)
+    if isinstance(about.get(_HISTORY), Mapping):
+        try:
+            agent.curves = Curves.from_file(about[_HISTORY], arrays, len(agent._state_index), agent.steps)
+        except BadFile as error:
+            raise BadFile(f"{path}: {error}") from error
     environment = about.get("environment")
     agent.environment = dict(environment) if isinstance(environment, Mapping) else None
+    # Only for display, and files of earlier versions do not have them: invalid ones are ignored.
+    agent.action_names = checked_names(about.get("action_names"), agent.n_actions)
+    agent.layout = layout_from_plain(about.get("layout"), agent.n_states)
     return agent, about, arrays
 
 
@@ -165,6 +185,7 @@ def _arguments(about: Mapping[str, Any]) -> dict[str, Any]:
         "seed": about["seed"],
         "settings": Settings(**{**settings, "replay": Replay(**settings["replay"])}),
         "learns_q": check_flag("learns_q", about["learns_q"]),
+        "fields": dict(about["fields"]),
     }
 
 
@@ -175,7 +196,7 @@ def _check_sizes(explorer: type, arguments: Mapping[str, Any], options: dict[str
         raise InvalidArray(f"{', '.join(missing)} missing")
     settings, n_actions, n_states = arguments["settings"], arguments["n_actions"], arguments["n_states"]
     problem = settings.problem(n_actions, arguments["reward_range"])
-    chosen = configured(explorer, problem, options)
+    chosen = configured(explorer, problem, options, arguments["fields"])
     ensemble = chosen.extra_tables().ensemble
     # The spec has an entry for each head, so their number must be right first.
     check_form("converged", arrays["converged"], np.uint8, (ensemble.heads if ensemble else 0,))
@@ -194,15 +215,11 @@ def _check_notes(agent: Agent, arrays: Mapping[str, Any]) -> None:
 
 
 def _restore(agent: Agent, arrays: Mapping[str, Any]) -> None:
-    """Give a new agent the arrays of the saved one, and draw the initial values of further states from there on."""
-    new, learner = agent.learner, _restored(arrays)
-    n_further = learner.state_capacity - int(new.counters.n_initialised)
-    if n_further > 0:
-        agent._initial_values.draw(n_further)
-    if new.stored is new.visits:
+    """Give a new agent the arrays of the saved one."""
+    learner = _restored(arrays)
+    if agent.learner.stored is agent.learner.visits:
         learner = learner._replace(stored=learner.visits)
-    agent.learner = learner
-    agent._state_index = np.ascontiguousarray(arrays[_STATE_INDEX])
+    agent.restore(learner, np.ascontiguousarray(arrays[_STATE_INDEX]))
 
 
 def _flattened(learner: LearnerState) -> dict[str, Any]:

@@ -44,6 +44,8 @@ POSITION = np.dtype(
             ("n_evaluations", np.int64),
             ("without_ties", np.int64),  # whether the last evaluation broke no tie
             ("invalid_action", np.int64),
+            ("first_reward", np.int64),  # the number of steps up to the first positive reward, or 0
+            ("first_termination", np.int64),  # the same for the first termination
         ],
     )
 )
@@ -141,6 +143,10 @@ def run_until(hooks: Hooks, learner: LearnerState, spec: TableSpec, run: RunStat
             run.actions[step] = action
             run.states[step] = state
         learn(hooks, index, action, reward, next_index, learner, spec)
+        if reward > 0.0 and position.first_reward == 0:
+            position.first_reward = counters.step
+        if terminated and position.first_termination == 0:
+            position.first_termination = counters.step
         if counters.step % run.evaluate_every == 0:
             _evaluate(run, learner, spec, state)
         t += 1
@@ -155,7 +161,7 @@ def action_dtype(n_actions: int) -> type[np.int16] | type[np.int32]:
     return np.int16 if n_actions - 1 <= np.iinfo(np.int16).max else np.int32
 
 
-def new_run(mdp: TabularMDP, settings: Settings, keep_trajectory: bool) -> RunState:
+def new_run(mdp: TabularMDP, settings: Settings, keep_trajectory: bool, undiscounted_returns: bool) -> RunState:
     """Return the state of a run that has not begun."""
     n_evaluations = settings.run_length // settings.evaluate_every
     starts, probabilities = start_distribution(mdp)
@@ -186,7 +192,7 @@ def new_run(mdp: TabularMDP, settings: Settings, keep_trajectory: bool) -> RunSt
         actions=np.zeros(kept, action_dtype(mdp.n_actions)),
         states=np.zeros(kept, np.int32),
         horizon=settings.horizon,
-        evaluation_horizon=settings.rollout_length,
+        evaluation_horizon=settings.horizon if undiscounted_returns else settings.rollout_length,
         evaluate_every=settings.evaluate_every,
-        discount=settings.discount,
+        discount=1.0 if undiscounted_returns else settings.discount,
     )

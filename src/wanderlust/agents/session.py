@@ -2,45 +2,65 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import by_pointer
+from wanderlust.agents import presentation
+from wanderlust.agents.agent import Agent
 from wanderlust.agents.fused import INVALID_ACTION, NO_ROOM, RunState, new_run, run_until
+from wanderlust.agents.history import GREEDY_POLICY, GREEDY_POLICY_EPISODES, Curves, History
 from wanderlust.agents.presets import resolve
 from wanderlust.agents.settings import Settings, make_spec, sufficient_memory
 from wanderlust.core.errors import InvalidExplorer, InvalidSetting, check_flag, check_integer, plain_value
 from wanderlust.core.mdp import FloatArray
-from wanderlust.core.planning import policy_values
+from wanderlust.core.planning import episode_returns, policy_values
 from wanderlust.explorers.hooks import ExplorerHooks
 from wanderlust.explorers.registry import configured, explorer_name
-from wanderlust.learning.allocation import INITIALISED_STATES, InitialValues, enlarged, new_learner
+from wanderlust.learning.allocation import (
+    FIRST_STATES,
+    INITIALISED_STATES,
+    InitialValues,
+    copied,
+    enlarged,
+    new_learner,
+)
+from wanderlust.learning.state import LearnerState
 from wanderlust.learning.tables import by_state, tables_by_state
 from wanderlust.worlds import World, as_world
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-@dataclass(frozen=True)
-class Record:
-    """The results of a run. Arrays are indexed by the states of the world."""
+
+class AgentSnapshot(NamedTuple):
+    """The agent of a run at one step, as the arguments and the arrays that it is made of."""
+
+    explorer: type
+    arguments: Mapping[str, Any]
+    learner: LearnerState
+    state_index: NDArray[np.int32]
+
+    def agent(self) -> Agent:
+        """Return an agent that uses these arrays."""
+        agent = Agent(self.explorer, **self.arguments)
+        agent.restore(self.learner, self.state_index)
+        return agent
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Record(History):
+    """The results of a run. Arrays are indexed by the states of the world, or by the evaluations at `steps`."""
 
     world: str
     explorer: str
     seed: int
     settings: Settings
-    steps: NDArray[np.int64]
-    """The steps after which the greedy policy was evaluated."""
-    returns: FloatArray
-    """Its expected discounted return from the start, at each of them."""
-    discovered: NDArray[np.int64]
-    """The number of distinct states in which an action was taken, at each of them."""
-    visits: NDArray[np.int64]
-    """[state, action]: n(s, a), the visit counts."""
-    first_visit: NDArray[np.int64]
-    """[state]: the step of the first action in it; -1 for never."""
     tables: Mapping[str, FloatArray]
     """The final tables [state, action]: 'target', and if the explorer has them 'behaviour', 'visitation', 'heads'
     [head, state, action]."""
@@ -54,6 +74,41 @@ class Record:
     states: NDArray[np.int32]
     actions: NDArray[np.signedinteger[Any]]
     """The state and the action of every step, with `keep_trajectory=True`."""
+    position: tuple[int, int]
+    """The state in which the run ended, and the number of steps since the start of its episode: where `agent` goes on.
+    If the episode was over, they are those of the next one."""
+    events: tuple[int | None, int | None]
+    """The steps that received the first positive reward and that first terminated an episode, counted from 1; None for
+    never."""
+    snapshot: AgentSnapshot = field(repr=False, compare=False)
+    """What `agent` is made of."""
+
+    @functools.cached_property
+    def agent(self) -> Agent:
+        """The trained agent: it acts, explains, is saved, and goes on as if it had been driven step by step.
+
+        It is made when it is first used. Later it learns on its own; the arrays of the record stay as they are.
+        """
+        agent = self.snapshot.agent()
+        agent.curves = Curves.of(self)
+        return agent
+
+    def plot(self) -> Figure:
+        """Return a matplotlib figure of the curves: the return of the greedy policy, and the states discovered."""
+        return presentation.plot_record(self)
+
+    def to_pandas(self) -> Any:
+        """Return the curves as a pandas DataFrame with the columns step, return and discovered."""
+        return presentation.record_frame(self)
+
+    def __str__(self) -> str:
+        return presentation.record_text(self)
+
+    def __repr__(self) -> str:
+        return f"<{str(self).splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        return presentation.record_html(self)
 
 
 class Session:
@@ -67,19 +122,22 @@ class Session:
         seed: int = 0,
         preset: str = "as_written",
         keep_trajectory: bool = False,
+        undiscounted_returns: bool = False,
         **changes: Any,
     ) -> None:
+        """Prepare a run; the parameters are those of `train`."""
         self.world = as_world(world)
+        self._undiscounted = check_flag("undiscounted_returns", undiscounted_returns)
         self.seed = check_integer("seed", seed, low=0)
         self.settings, options = resolve(self.world, explorer, preset, changes)
         problem = self.settings.problem(self.world.n_actions, self.world.reward_range)
-        options = {name: plain_value(value) for name, value in options.items()}
-        self._configured = configured(explorer, problem, options)
+        self._options = {name: plain_value(value) for name, value in options.items()}
+        self._configured = configured(explorer, problem, self._options)
         self.explorer = explorer_name(type(self._configured))
         self.spec, noise = make_spec(self._configured, problem, self.settings)
         self._initial_values = InitialValues(self.spec, noise, self.seed)
-        # Room for the whole world, unless it is so large that most of it may never be visited.
-        states = min(self.world.n_states, INITIALISED_STATES)
+        # Room for the whole world, unless it is so large that most of it may never be visited; as much as agents have.
+        states = max(min(self.world.n_states, INITIALISED_STATES), FIRST_STATES)
         with sufficient_memory(self.spec):
             self.learner = new_learner(self.spec, self._initial_values, self.seed, states=states)
         self.run_state = self._new_run(check_flag("keep_trajectory", keep_trajectory))
@@ -91,7 +149,7 @@ class Session:
     def _new_run(self, keep_trajectory: bool) -> RunState:
         settings = self.settings
         try:
-            return new_run(self.world.mdp, settings, keep_trajectory)
+            return new_run(self.world.mdp, settings, keep_trajectory, self._undiscounted)
         except MemoryError:
             raise InvalidSetting(
                 f"the results of {settings.run_length:,} steps, evaluated every {settings.evaluate_every:,} steps, do "
@@ -132,9 +190,12 @@ class Session:
         mdp, values = self.world.mdp, np.zeros(policies.shape)
         returns = run.returns[:n_evaluated].copy()
         if len(run.greedy):
-            solved = [_action_probabilities(bits, mdp.n_actions) for bits in policies]
+            solved = [action_probabilities(bits, mdp.n_actions) for bits in policies]
             values = policy_values(mdp, solved, self.settings.discount)
-            returns = (values @ mdp.start)[policy_at]
+            by_policy = values @ mdp.start
+            if self._undiscounted:
+                by_policy = episode_returns(mdp, solved, self.settings.horizon)
+            returns = by_policy[policy_at]
         return Record(
             world=self.world.name,
             explorer=self.explorer,
@@ -142,6 +203,7 @@ class Session:
             settings=self.settings,
             steps=self.settings.evaluate_every * np.arange(1, n_evaluated + 1),
             returns=returns,
+            returns_of=GREEDY_POLICY_EPISODES if self._undiscounted else GREEDY_POLICY,
             discovered=run.discovered[:n_evaluated].copy(),
             visits=by_state(self.learner.visits, run.state_index, self.spec),
             first_visit=run.first_visit.copy(),
@@ -151,7 +213,22 @@ class Session:
             policy_at=policy_at,
             states=run.states[:kept].copy(),
             actions=run.actions[:kept].copy(),
+            position=(int(run.position.state), int(run.position.episode_step)),
+            events=(int(run.position.first_reward) or None, int(run.position.first_termination) or None),
+            snapshot=self._snapshot(),
         )
+
+    def _snapshot(self) -> AgentSnapshot:
+        arguments = {
+            "n_actions": self.world.n_actions,
+            "n_states": self.world.n_states,
+            "reward_range": self.world.reward_range,
+            "seed": self.seed,
+            "settings": self.settings,
+            **self._options,
+        }
+        arrays = copied(self.learner, self.spec), self.run_state.state_index.copy()
+        return AgentSnapshot(type(self._configured), arguments, *arrays)
 
 
 def train(
@@ -161,14 +238,26 @@ def train(
     seed: int = 0,
     preset: str = "as_written",
     keep_trajectory: bool = False,
+    undiscounted_returns: bool = False,
     **changes: Any,
 ) -> Record:
     """Train an agent in a tabular world for the world's budget; return curves and final tables.
 
     `changes` are settings (see `Settings`) and options of the explorer (`wanderlust.explorer_options` lists them); the
     defaults are the paper's. `preset="as_published_code"` uses those of the code that the paper's authors released.
+
+    `record.returns` are expected discounted returns. With `undiscounted_returns` they are those of an episode that is
+    truncated at the horizon, as Gymnasium counts them.
     """
-    session = Session(world, explorer, seed=seed, preset=preset, keep_trajectory=keep_trajectory, **changes)
+    session = Session(
+        world,
+        explorer,
+        seed=seed,
+        preset=preset,
+        keep_trajectory=keep_trajectory,
+        undiscounted_returns=undiscounted_returns,
+        **changes,
+    )
     session.advance()
     return session.record()
 
@@ -188,7 +277,7 @@ def distinct_policies(greedy: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], N
     return greedy[rows].copy(), np.repeat(names, np.diff(np.append(changes, len(greedy))))
 
 
-def _action_probabilities(bits: NDArray[np.uint64], n_actions: int) -> FloatArray:
+def action_probabilities(bits: NDArray[np.uint64], n_actions: int) -> FloatArray:
     """Return the probabilities [state, action] of a policy that is uniform over its best actions."""
     chosen = (bits[:, None] >> np.arange(n_actions, dtype=np.uint64)) & np.uint64(1)
     return np.asarray(chosen / chosen.sum(axis=1, keepdims=True))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,11 @@ from wanderlust.core.errors import (
     check_flag,
     check_integer,
     check_number,
+    check_options,
     shown,
 )
-from wanderlust.explorers.protocol import ExtraTables, Problem
+from wanderlust.explorers.protocol import ExtraTables, Problem, class_options
+from wanderlust.explorers.registry import explorer_class, explorer_name
 from wanderlust.learning.spec import (
     FULL,
     MAX_UPDATES,
@@ -30,6 +32,8 @@ from wanderlust.learning.spec import (
     TableSpec,
 )
 
+MAX_EPISODES = 10**6
+"""Of one evaluation."""
 MAX_STEPS = 10**12
 MAX_ACTIONS = 1_000_000
 """The maximum number of actions."""
@@ -71,8 +75,11 @@ class Replay:
             _store(self, capacity=check_integer("replay capacity", self.capacity, low=1, high=MAX_STORED))
 
     @classmethod
-    def of(cls, given: str | Replay) -> Replay:
-        """Return the replay itself, or the one of a memory's name such as 'none'."""
+    def of(cls, given: str | Mapping[str, Any] | Replay) -> Replay:
+        """Return the replay itself, the one of a memory's name such as 'none', or the one with the given fields."""
+        if isinstance(given, Mapping):
+            check_options("replay", given, (each.name for each in fields(cls)))
+            return cls(**given)
         return given if isinstance(given, Replay) else cls(check_choice("replay", given, _MEMORY))
 
 
@@ -182,6 +189,25 @@ def sufficient_memory(spec: TableSpec) -> Iterator[None]:
 
 
 SETTING_NAMES = tuple(f.name for f in fields(Settings))
+
+
+def split_changes(
+    explorer: str | type, changes: Mapping[str, Any], settings: Settings | None = None
+) -> tuple[Settings, dict[str, Any]]:
+    """Return the settings and the explorer's options that keyword arguments give; an unknown name is an error.
+
+    Without `settings` a name that is both, such as γ_w, is the setting, which the option's default follows.
+    """
+    cls = explorer_class(explorer)
+    option_names = [option.name for option in class_options(cls)]
+    check_options(f"explorer {explorer_name(cls)!r} and its settings", changes, [*option_names, *SETTING_NAMES])
+    if settings is None:
+        chosen = {name: value for name, value in changes.items() if name in SETTING_NAMES}
+        return Settings(**chosen), {name: value for name, value in changes.items() if name not in chosen}
+    if not isinstance(settings, Settings):
+        raise InvalidSetting(f"settings must be a wanderlust.Settings, got {shown(settings)}.")
+    options = {name: value for name, value in changes.items() if name in option_names}
+    return replace(settings, **{name: value for name, value in changes.items() if name not in options}), options
 
 
 def make_spec(explorer: Any, problem: Problem, settings: Settings, *, learns_q: bool = True) -> tuple[TableSpec, float]:

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
+import gymnasium
+
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.session import Session, train
 from wanderlust.bench.against_numpy import against_numpy
@@ -16,6 +18,7 @@ from wanderlust.bench.startup import first_step_times, help_time, second_explore
 from wanderlust.bench.sweeps import active_against_dense, deep_sea, minibatches, sweep_against_stream
 from wanderlust.bench.timing import MICRO, NANO, Results
 from wanderlust.learning.allocation import n_bytes, trimmed
+from wanderlust.training.learn import learn
 from wanderlust.worlds import World, make_world
 
 
@@ -95,6 +98,35 @@ def step_by_step(quick: bool) -> Results:
     )
 
 
+def learning(quick: bool) -> Results:
+    """Compare `learn` in Gymnasium environments with a loop that takes random actions in them."""
+    steps, repeats = (10_000, 3) if quick else (20_000, 7)
+    times = {}
+    for name in ("FrozenLake-v1", "CliffWalking-v1", "Taxi-v4"):
+        learn(name, "vv-ucb", steps=100, seed=1, sweeps=1, quiet=True)
+        ours = partial(learn, name, "vv-ucb", steps=steps, seed=1, sweeps=1, quiet=True)
+        times[name] = shortest_times(repeats, ours, partial(random_steps, name, steps))
+    slowest, (ours_time, reference) = max(times.items(), key=lambda item: item[1][0] / item[1][1])
+    yield relative_time(
+        "learn with vv-ucb and sweeps=1 against random actions in the same environment, maximum over 3 environments",
+        MICRO * ours_time / steps,
+        MICRO * reference / steps,
+        1.8,
+        unit="µs/step",
+        note=", ".join(f"{name}: {ours / bare:.2f}×" for name, (ours, bare) in times.items()) + f"; times of {slowest}",
+    )
+
+
+def random_steps(name: str, steps: int) -> None:
+    """Take random actions in a Gymnasium environment."""
+    env = gymnasium.make(name)
+    env.reset(seed=1)
+    for _ in range(steps):
+        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        if terminated or truncated:
+            env.reset()
+
+
 def startup(quick: bool) -> Results:
     """Measure first uses in new processes."""
     repeats = 1 if quick else 2
@@ -129,6 +161,7 @@ def all_lines(quick: bool, peers_python: str | None) -> Results:
         minibatches,
         growth,
         step_by_step,
+        learning,
         startup,
         threads,
     ):

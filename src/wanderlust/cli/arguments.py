@@ -32,7 +32,45 @@ Explorers = Annotated[
 Steps = Annotated[int, arg(metavar="N", help="Number of training steps of each run.")]
 Seeds = Annotated[int, arg(metavar="N", help="Number of seeds per explorer: 0 to N-1.")]
 Jobs = Annotated[int | None, arg(metavar="N", help="Number of parallel runs; the number of cores if not given.")]
+Exact = Annotated[
+    bool,
+    arg(
+        help="Train on the environment's model (env.unwrapped.P, built-in worlds) in the compiled loop, many times "
+        "faster than by its steps, with exact expected returns."
+    ),
+]
+Preset = Annotated[
+    str | None,
+    arg(
+        metavar="NAME",
+        help="as_written (the paper's text), as_published_code (the authors' code) or adaptive (adapts to the task). "
+        "The default is adaptive, in built-in worlds as_written.",
+    ),
+]
 Quiet = Annotated[bool, arg(help="Print results and errors only.")]
+On = Annotated[
+    str,
+    arg(
+        metavar="PLACE",
+        help="Where runs are executed: local (this machine), ray (the cluster of RAY_ADDRESS, or a new one here), or "
+        "ray://HOST:PORT.",
+    ),
+]
+TimeLimit = Annotated[
+    float | None, arg(metavar="SECONDS", help="A run that takes longer fails; its worker process is ended.")
+]
+ShipPackage = Annotated[bool, arg(help="Send this version of the package to the workers of a Ray cluster.")]
+
+
+@dataclass(frozen=True)
+class ExecutionOptions:
+    """Where and how runs are executed."""
+
+    on: On = "local"
+    jobs: Jobs = None
+    time_limit: TimeLimit = None
+    ship_package: ShipPackage = False
+    quiet: Quiet = False
 
 
 @dataclass(frozen=True)
@@ -42,8 +80,11 @@ class RunsOptions:
     explorers: Explorers = DEFAULT_EXPLORERS
     seeds: Seeds = 10
     steps: Steps = 20_000
+    preset: Preset = None
     settings: Settings = ()
     jobs: Jobs = None
+    on: On = "local"
+    time_limit: TimeLimit = None
     quiet: Quiet = False
     env_version: Annotated[
         str,
@@ -85,13 +126,14 @@ def format_options(options: dict[str, Any]) -> list[str]:
 
 def read_settings(settings: Iterable[str], explorers: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Parse --set; return the settings of each explorer, without the options that only other explorers have."""
+    from wanderlust.agents.presets import LEARN_OPTIONS
     from wanderlust.agents.settings import SETTING_NAMES
     from wanderlust.explorers.registry import explorer_options
 
     parsed = read_options(settings)
     if "steps" in parsed:
         raise InvalidSetting(f"give the number of steps as --steps {parsed['steps']}, not with --set.")
-    shared = {*SETTING_NAMES, REWARD_RANGE} - {"steps"}
+    shared = {*SETTING_NAMES, *LEARN_OPTIONS, REWARD_RANGE} - {"steps"}
     known = {name: shared | {option.name for option in explorer_options(name)} for name in explorers}
     for setting in parsed:
         if not any(setting in names for names in known.values()):

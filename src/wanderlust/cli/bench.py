@@ -31,8 +31,9 @@ def bench(
     """
     from wanderlust.bench import measures
     from wanderlust.bench import report as bench_report
-    from wanderlust.cli.output_files import check_writable, write_text
+    from wanderlust.cli.output_files import write_text
     from wanderlust.cli.printing import new_console
+    from wanderlust.core.output_files import check_writable
 
     # Check before the measurements, which take minutes.
     for file in (json, markdown, plot):

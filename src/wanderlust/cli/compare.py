@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from tyro.conf import arg
 
-from wanderlust.cli.arguments import RunsOptions
+from wanderlust.cli.arguments import Exact, RunsOptions
 from wanderlust.cli.environment_options import EnvironmentArgument
 from wanderlust.cli.measurements import first_reward, first_termination, format_steps, median, steps_to_solve
-from wanderlust.core.errors import InvalidSetting, check_number
+from wanderlust.core.errors import InvalidSetting, check_number, counted
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from wanderlust.cli.comparison_request import ComparisonRequest
     from wanderlust.cli.threshold import Threshold
     from wanderlust.experiments.reports.statistics import Interval
     from wanderlust.experiments.result import Result
@@ -32,6 +33,10 @@ class CompareOptions(RunsOptions):
     """The options of `compare`, except those of the environment."""
 
     episodes: Annotated[int, arg(metavar="N", help="Episodes per evaluation of the greedy policy.")] = 10
+    evaluate_every: Annotated[
+        int | None,
+        arg(metavar="N", help="Steps between two evaluations of the greedy policy; 1/25 of --steps if not given."),
+    ] = None
     solved_at: Annotated[
         float | None,
         arg(
@@ -43,6 +48,7 @@ class CompareOptions(RunsOptions):
         Path | None, arg(metavar="FOLDER", help="Folder for the runs; results/compare-ENVIRONMENT if not given.")
     ] = None
     plot: Annotated[Path | None, arg(metavar="FILE", help="Plot the curves as .png, .svg or .pdf.")] = None
+    exact: Exact = False
 
 
 class ExplorerRow(NamedTuple):
@@ -67,43 +73,65 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
 
     Example: wanderlust compare FrozenLake-v1 --env map_name=8x8 is_slippery=false --seeds 20 --plot lake.png
 
+    Example: wanderlust compare FrozenLake-v1 --exact --steps 100000
+
     Example: wanderlust compare prison --explorers vv-ucb ucb1 mine:Fading --steps 2000 --jobs 2
     """
-    from wanderlust.cli.output_files import write_text
-    from wanderlust.cli.printing import new_console
-    from wanderlust.cli.runs import execute_runs, plan_runs, version_note
+    from wanderlust.cli.comparison_request import ComparisonRequest
+    from wanderlust.cli.exact import plan_exact_runs
+    from wanderlust.cli.runs import execute_runs, plan_runs
     from wanderlust.cli.threshold import solved_threshold
-    from wanderlust.experiments.reports.tables import fit_to_width, printable
 
     if options.solved_at is not None:
         check_number("solved_at", options.solved_at)
     if options.plot is not None:
         _check_plot(options.plot)
+    exact_runs = plan_exact_runs(environment, options) if options.exact else None
     env = environment.make()
     threshold = solved_threshold(env, options.solved_at)
-    runs = plan_runs(environment, env, options, episodes=options.episodes)
+    runs = exact_runs or plan_runs(
+        environment, env, options, episodes=options.episodes, evaluate_every=options.evaluate_every
+    )
     env.close()
     folder = options.out or Path("results") / f"compare-{environment.file_name}"
+    request = ComparisonRequest(environment.command_line, threshold, runs)
     all_results, failures = execute_runs(runs, folder, options)
+    request.save(folder)
     completed = {explorer: results for explorer, results in all_results.items() if results}
     if completed:
-        console = new_console(120, highlight=False)
-        rows = [_explorer_row(explorer, results, threshold) for explorer, results in completed.items()]
-        title = printable(f"{environment.command_line}, {options.steps:,} steps")
-        console.print(fit_to_width(_table(title, rows, threshold, options.steps), console.width))
-        interval = int(next(iter(completed.values()))[0].steps[0])
-        for note in filter(None, [*_notes(rows, threshold, interval), version_note(runs[0])]):
-            console.print(printable(note), soft_wrap=True)
-        write_text(folder / TABLE_FILE, _csv_table(rows))
-        console.print(f"runs and {TABLE_FILE} are in {folder}", soft_wrap=True)
-        if options.plot is not None:
-            _write_plot(options.plot, environment.command_line, completed, threshold)
-            console.print(f"plot written to {options.plot}", soft_wrap=True)
+        show_comparison(request, completed, folder, options.plot)
     sys.exit(int(failures > 0))
 
 
+def show_comparison(
+    request: ComparisonRequest, completed: dict[str, list[Result]], folder: Path, plot: Path | None = None
+) -> None:
+    """Print the table with its notes; write it to the folder, and the plot if a file is given."""
+    from wanderlust.cli.exact import EXACT_NOTE
+    from wanderlust.cli.output_files import write_text
+    from wanderlust.cli.printing import new_console
+    from wanderlust.cli.runs import version_note
+    from wanderlust.experiments.reports.tables import fit_to_width, printable
+
+    threshold = request.threshold
+    console = new_console(120, highlight=False)
+    rows = [_explorer_row(explorer, results, threshold) for explorer, results in completed.items()]
+    preset, exact = request.runs[0].preset, request.runs[0].kind == "model"
+    title = printable(f"{request.title}, {counted(request.steps, 'step')}, preset {preset}")
+    console.print(fit_to_width(_table(title, rows, threshold, request.steps), console.width))
+    interval = int(next(iter(completed.values()))[0].steps[0])
+    notes = [*_notes(rows, threshold, interval), EXACT_NOTE if exact else version_note(request.runs[0])]
+    for note in filter(None, notes):
+        console.print(printable(note), soft_wrap=True)
+    write_text(folder / TABLE_FILE, _csv_table(rows, preset))
+    console.print(f"runs and {TABLE_FILE} are in {folder}", soft_wrap=True)
+    if plot is not None:
+        _write_plot(plot, f"{request.title}, preset {preset}", completed, threshold)
+        console.print(f"plot written to {plot}", soft_wrap=True)
+
+
 def _check_plot(plot: Path) -> None:
-    from wanderlust.cli.output_files import check_writable
+    from wanderlust.core.output_files import check_writable
     from wanderlust.experiments.reports.figures.files import FORMATS
 
     if plot.suffix[1:].lower() not in FORMATS:
@@ -149,35 +177,57 @@ def _table(title: str, rows: Sequence[ExplorerRow], threshold: Threshold, budget
         cells = [printable(row.explorer), str(row.seeds)]
         if threshold.value is not None:
             percent, low, high = (100 * part for part in row.solved)
-            cells += [f"{percent:.0f} [{low:.0f}, {high:.0f}]", format_steps(row.steps_to_solve, budget)]
-        cells.append(format_steps(row.first_reward if _any_reward(rows) else row.first_termination, budget))
+            cells.append(f"{percent:.0f} [{low:.0f}, {high:.0f}]")
+        cells += [format_steps(steps, budget) for steps in _shown_steps(row, rows, threshold)]
         mean, plus_minus = row.returns
         cells += [f"{row.states:,.0f}", f"{mean:.4g}" if row.seeds == 1 else f"{mean:.4g} ± {plus_minus:.2g}"]
         table.add_row(*cells)
     return table
 
 
+def _shown_steps(row: ExplorerRow, rows: Sequence[ExplorerRow], threshold: Threshold) -> list[float]:
+    """Return the numbers of steps that the table shows for an explorer."""
+    first_event = row.first_reward if _any_reward(rows) else row.first_termination
+    return [first_event] if threshold.value is None else [row.steps_to_solve, first_event]
+
+
 def _notes(rows: Sequence[ExplorerRow], threshold: Threshold, interval: int) -> list[str]:
+    from wanderlust.experiments.run_evaluation import fine_interval
+
+    fine = fine_interval(interval)
+    finer = f", every {fine:,} where one episode is enough" if fine < interval else ""
+    advice = " Set it with --solved-at RETURN." if threshold.value is None else ""
     notes = [
-        f"{threshold.description} The greedy policy is evaluated every {interval:,} steps.",
-        "Steps and states are medians over seeds; >N: not within the N steps of a run, for at least half of the seeds.",
-        "Solved: percent of seeds, with the 95 % Wilson interval. Return: last evaluation, mean ± 2 standard errors.",
+        f"{threshold.description}{advice}",
+        f"The greedy policy is evaluated every {counted(interval, 'step')}{finer}.",
     ]
+    several = any(row.seeds > 1 for row in rows)
+    if several:
+        notes.append("Steps and states are medians over seeds; >N: not within N steps in at least half of the runs.")
+    elif any(math.isinf(steps) for row in rows for steps in _shown_steps(row, rows, threshold)):
+        notes.append(">N: not within the N steps of the run.")
+    if threshold.value is not None:
+        notes.append("Solved: percent of seeds, with the 95 % Wilson interval.")
+    error = ", mean ± 2 standard errors" if several else ""
+    notes.append(f"Return: undiscounted, of the greedy policy in the last evaluation{error}.")
     if not _any_reward(rows):
-        notes.append("No positive reward was received; first termination: the first step that terminated an episode.")
+        notes.append(
+            "No positive reward was received during training; first termination: the first training step that "
+            "terminated an episode. The evaluated policy can differ: it draws actions of equal value at random."
+        )
     return notes
 
 
-def _csv_table(rows: Sequence[ExplorerRow]) -> str:
+def _csv_table(rows: Sequence[ExplorerRow], preset: str) -> str:
     from wanderlust.experiments.reports.tables import as_csv
 
     headings = ["explorer", "seeds", "solved_share", "solved_low", "solved_high", "steps_to_solve", "first_reward"]
-    headings += ["first_termination", "states", "return_mean", "return_ci95"]
+    headings += ["first_termination", "states", "return_mean", "return_ci95", "preset"]
     lines = []
     for row in rows:
         times = [row.steps_to_solve, row.first_reward, row.first_termination]
         cells = ["" if math.isinf(steps) else f"{steps:g}" for steps in times]
-        lines.append([row.explorer, row.seeds, *row.solved, *cells, row.states, *row.returns])
+        lines.append([row.explorer, row.seeds, *row.solved, *cells, row.states, *row.returns, preset])
     return as_csv(headings, lines)
 
 

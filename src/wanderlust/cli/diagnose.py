@@ -13,15 +13,17 @@ from tyro.conf import arg
 
 from wanderlust.cli.arguments import DEFAULT_EXPLORERS, Explorers, RunsOptions, Seeds
 from wanderlust.cli.environment_options import EnvironmentArgument, EnvironmentOptions
-from wanderlust.core.errors import WanderlustError
+from wanderlust.core.errors import WanderlustError, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from wanderlust.cli.diagnosis import Diagnosis
+    from wanderlust.envs.tabular import Tabular
 
 _DEFAULT_DISCOUNT = 0.99
 _MORE_STEPS = 5
+_MORE_SEEDS = 20
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class DiagnoseOptions(RunsOptions):
     """The options of `diagnose`, except those of the environment."""
 
     explorers: Explorers = ("random", *DEFAULT_EXPLORERS)
-    seeds: Seeds = 2
+    seeds: Seeds = 5
     out: Annotated[
         Path | None, arg(metavar="FOLDER", help="Folder for the runs; results/diagnose-ENVIRONMENT if not given.")
     ] = None
@@ -46,10 +48,11 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
     Example: wanderlust diagnose prison --steps 1000 --json prison.json
     """
     from wanderlust.cli.diagnosis import diagnose_results
-    from wanderlust.cli.diagnosis_report import explorer_table, json_values, report_sections
-    from wanderlust.cli.output_files import check_writable, write_json
+    from wanderlust.cli.diagnosis_report import TABLE_NOTE, explorer_table, json_values, report_sections
+    from wanderlust.cli.output_files import write_json
     from wanderlust.cli.printing import new_console
     from wanderlust.cli.runs import execute_runs, plan_runs, version_note
+    from wanderlust.core.output_files import check_writable
     from wanderlust.experiments.reports.tables import fit_to_width, printable
 
     if options.json is not None:
@@ -58,6 +61,7 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
     # The report needs only the final evaluation.
     runs = plan_runs(environment, env, options, evaluate_every=options.steps)
     horizon, n_actions = env.horizon, env.n_actions
+    bins = _bins_sentences(env)
     env.close()
     folder = options.out or Path("results") / f"diagnose-{environment.file_name}"
     results, failures = execute_runs(runs, folder, options)
@@ -66,16 +70,20 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
     diagnosis = diagnose_results(results, steps=options.steps, horizon=horizon)
     suggestion = _suggestion(diagnosis, environment, options)
     console = new_console(120, highlight=False)
-    title = f"{environment.command_line}: {n_actions} actions, {options.seeds} seeds per explorer"
+    preset = runs[0].preset
+    counts = f"{counted(n_actions, 'action')}, {counted(options.seeds, 'seed')} per explorer"
+    title = f"{environment.command_line}: {counts}, preset {preset}"
     console.print(printable(title), soft_wrap=True)
     console.print(fit_to_width(explorer_table(diagnosis), console.width))
-    if note := version_note(runs[0]):
+    for note in filter(None, [TABLE_NOTE, version_note(runs[0])]):
         console.print(printable(note), soft_wrap=True)
-    for heading, sentences in report_sections(diagnosis):
+    sections = [*report_sections(diagnosis), *([("Bins", bins)] if bins else [])]
+    for heading, sentences in sections:
         _print_section(console, heading, sentences)
-    _print_section(console, "Suggestion", [suggestion])
+    _print_section(console, "Suggestion", [suggestion, *_uncertainty(diagnosis, environment, options)])
     if options.json is not None:
-        document = {"environment": environment.command_line, "seeds": options.seeds, **json_values(diagnosis)}
+        document = {"environment": environment.command_line, "seeds": options.seeds, "preset": preset}
+        document |= json_values(diagnosis)
         write_json(options.json, {**document, "suggestion": suggestion})
         console.print(f"written to {options.json}", soft_wrap=True)
     sys.exit(int(failures > 0))
@@ -89,15 +97,35 @@ def _print_section(console: Console, heading: str, sentences: list[str]) -> None
         console.print(f"  {printable(sentence)}", soft_wrap=True)
 
 
+def _bins_sentences(env: Tabular) -> list[str]:
+    """Return sentences on the bins of an environment; none if it has no bins."""
+    from wanderlust.cli.bins_advice import bins_sentences
+
+    bins = env.encoding.encoder.bins
+    return [] if bins is None else bins_sentences(env.env, bins.counts.tolist(), bins.low.tolist(), bins.high.tolist())
+
+
+def _uncertainty(diagnosis: Diagnosis, environment: EnvironmentOptions, options: DiagnoseOptions) -> list[str]:
+    """Return a sentence on explorers that the seeds do not tell apart, if there are several."""
+    names = [each.explorer for each in diagnosis.indistinguishable]
+    if len(names) < 2 or not (diagnosis.reward_found or diagnosis.termination_is_goal):
+        return []
+    command = f"wanderlust compare {environment.command_line} --explorers {shlex.join(names)} --steps {diagnosis.steps}"
+    return [
+        f"With {counted(options.seeds, 'seed')}, {', '.join(names[:-1])} and {names[-1]} cannot be told apart. This "
+        f"compares them: {command} --seeds {_MORE_SEEDS}"
+    ]
+
+
 def _suggestion(diagnosis: Diagnosis, environment: EnvironmentOptions, options: DiagnoseOptions) -> str:
     """Return a `wanderlust train` command, or the possible reasons why no reward was found."""
     steps = diagnosis.steps * (_MORE_STEPS if diagnosis.still_growing else 1)
     if diagnosis.reward_found or diagnosis.termination_is_goal:
         settings = [*options.settings, *_suggested_settings(diagnosis)]
-        return _train_command(environment, diagnosis.ranked[0].explorer, steps, settings)
+        return _train_command(environment, diagnosis.suggested.explorer, steps, settings, options.preset)
     most = diagnosis.widest
     if diagnosis.still_growing:
-        command = _train_command(environment, most.explorer, steps, options.settings)
+        command = _train_command(environment, most.explorer, steps, options.settings, options.preset)
         return f"No reward was found yet, but the number of states still grows: {command}"
     return (
         f"No reward was found, and nearly all of {most.states:,.0f} states were discovered early: there may be no "
@@ -116,7 +144,10 @@ def _suggested_settings(diagnosis: Diagnosis) -> list[str]:
     return settings
 
 
-def _train_command(environment: EnvironmentOptions, explorer: str, steps: int, settings: Sequence[str]) -> str:
+def _train_command(
+    environment: EnvironmentOptions, explorer: str, steps: int, settings: Sequence[str], preset: str | None
+) -> str:
     command = f"wanderlust train {environment.command_line} --explorer {shlex.quote(explorer)} --steps {steps}"
+    command += f" --preset {preset}" if preset is not None else ""
     set_option = f" --set {shlex.join(settings)}" if settings else ""
     return f"{command}{set_option} --save agent.npz"

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from wanderlust.cli.arguments import DEFAULT_EXPLORER
 from wanderlust.cli.measurements import first_reward, first_termination, median
 from wanderlust.cli.runs import Results
 from wanderlust.experiments.result import Result
@@ -17,6 +19,8 @@ LATE_FRACTION = 0.75
 """A state is discovered late if its first visit is after this fraction of the run."""
 GROWING_PERCENT = 2.0
 """The number of states still grows if at least this percentage was first visited in the last quarter of the run."""
+MIN_EPISODES, CHANGING_SHARE = 10, 0.8
+"""Layouts change if, of at least this many episodes, at least this share began in a state of their own."""
 _RETURN_TOLERANCE = 0.02
 """Two returns are equal if they differ by at most this fraction of the larger one."""
 
@@ -33,6 +37,8 @@ class ExplorerSummary:
     """Percent of the states that were first visited in the last quarter of the run."""
     first_reward: float
     first_termination: float
+    rewarded_seeds: int
+    """Number of seeds with a positive reward."""
     greedy_return: float
     """Return of the final greedy policy."""
     min_return: float
@@ -79,6 +85,12 @@ class Diagnosis:
     """Number of these pairs with more than one outcome."""
     horizon: int | None
     """The environment's time limit, if it is known."""
+    truncations: tuple[int, int] | None
+    """The lengths of the shortest and the longest truncated episode."""
+    episodes_begun: int
+    """Number of episodes that have begun."""
+    start_states: int
+    """Number of distinct first states of episodes, summed over the runs."""
     longest_episode: int
     depth: int | None
     """Length of the shortest episode with the best return."""
@@ -86,6 +98,11 @@ class Diagnosis:
     """Largest return of any training episode."""
     best_policy: float
     """Largest return of any final greedy policy."""
+
+    @property
+    def n_runs(self) -> int:
+        """The number of runs."""
+        return sum(each.seeds for each in self.explorers)
 
     @property
     def reward_found(self) -> bool:
@@ -118,6 +135,29 @@ class Diagnosis:
         return tuple(sorted(self.explorers, key=rank))
 
     @property
+    def suggested(self) -> ExplorerSummary:
+        """The explorer to train with: of those that cannot be told apart from the best, the default one if it is there.
+
+        The best of several equal explorers is the one that was lucky.
+        """
+        equal = {each.explorer: each for each in self.indistinguishable}
+        return equal.get(DEFAULT_EXPLORER, self.ranked[0])
+
+    @property
+    def indistinguishable(self) -> tuple[ExplorerSummary, ...]:
+        """The best explorer, and those of which some seed did at least as well as the worst seed of the best one."""
+        best = self.ranked[0]
+        others = [each for each in self.ranked[1:] if each.explorer != "random"]
+        reached = [o for o in others if o.max_return >= best.min_return or _nearly_equal(o.max_return, best.min_return)]
+        return (best, *reached)
+
+    @property
+    def layouts_change(self) -> bool:
+        """Whether nearly every episode began in a state in which no other episode began."""
+        is_enough = self.episodes_begun >= MIN_EPISODES
+        return is_enough and self.start_states >= CHANGING_SHARE * self.episodes_begun
+
+    @property
     def widest(self) -> ExplorerSummary:
         """The explorer that visited the most states; ties by fewer late states."""
         return max(self.explorers, key=lambda each: (each.states, -each.late_states_percent))
@@ -134,7 +174,7 @@ class Diagnosis:
         A distractor needs two positive reward values; with only one, returns differ by how often it is reached.
         """
         best = self.ranked[0]
-        if sum(reward.value is None or reward.value > 0 for reward in self.rewards) < 2:
+        if self.layouts_change or sum(reward.value is None or reward.value > 0 for reward in self.rewards) < 2:
             return ()
         return tuple(
             each
@@ -173,11 +213,19 @@ def diagnose_results(results: Results, *, steps: int, horizon: int | None) -> Di
         repeated_pairs=sum(int(result.pairs[0]) for result in all_results),
         stochastic_pairs=sum(int(result.pairs[1]) for result in all_results),
         horizon=horizon,
+        truncations=_truncations(episodes),
+        episodes_begun=sum(len(result.episodes) + 1 for result in all_results),
+        start_states=sum(int(result.pairs[2]) for result in all_results if len(result.pairs) > 2),
         longest_episode=int(episodes[:, 1].max()) if len(episodes) else steps,
         depth=None if best is None else int(episodes[is_best, 1].min()),
         best_return=best,
         best_policy=max(float(result.returns[-1]) for result in all_results),
     )
+
+
+def _truncations(episodes: NDArray[np.float64]) -> tuple[int, int] | None:
+    lengths = episodes[episodes[:, 3] == 0, 1]
+    return (int(lengths.min()), int(lengths.max())) if len(lengths) else None
 
 
 def _explorer_summary(name: str, results: Sequence[Result], steps: int) -> ExplorerSummary:
@@ -192,6 +240,7 @@ def _explorer_summary(name: str, results: Sequence[Result], steps: int) -> Explo
         late_states_percent=median(late),
         first_reward=median([first_reward(result) for result in results]),
         first_termination=median([first_termination(result) for result in results]),
+        rewarded_seeds=sum(math.isfinite(first_reward(result)) for result in results),
         # The mean of two returns may be a return that no policy has.
         greedy_return=statistics.median_low(last),
         min_return=min(last),

@@ -9,9 +9,10 @@ from typing import Any
 
 from rich.table import Table
 
-from wanderlust.cli.diagnosis import Diagnosis
+from wanderlust.cli.diagnosis import Diagnosis, ExplorerSummary
 from wanderlust.cli.measurements import format_steps
 from wanderlust.cli.output_files import finite_values
+from wanderlust.core.errors import counted
 from wanderlust.experiments.reports.tables import printable
 
 MAX_REWARDS_SHOWN = 8
@@ -22,20 +23,33 @@ DENSE_PERCENT = 20.0
 def explorer_table(diagnosis: Diagnosis) -> Table:
     """Return one row per explorer, the best first."""
     table = Table()
-    headings = ["explorer", "states", "new in last quarter (%)", "first reward", "first termination", "greedy return"]
-    for heading in [*headings, "best episode return"]:
+    headings = ["explorer", "states", "new in last quarter (%)", "seeds with reward", "first reward"]
+    for heading in [*headings, "first termination", "greedy return", "best training return"]:
         table.add_column(heading, justify="left" if heading == "explorer" else "right")
     for each in diagnosis.ranked:
         table.add_row(
             printable(each.explorer),
             f"{each.states:,.0f}",
             f"{each.late_states_percent:.0f}",
+            f"{each.rewarded_seeds} of {each.seeds}",
             format_steps(each.first_reward, diagnosis.steps),
             format_steps(each.first_termination, diagnosis.steps),
-            f"{each.greedy_return:.4g}",
+            _range(each),
             f"{each.best_episode:.4g}" if math.isfinite(each.best_episode) else "–",
         )
     return table
+
+
+def _range(each: ExplorerSummary) -> str:
+    """Return the median of the greedy returns over seeds, and their range."""
+    median, low, high = (f"{value:.4g}" for value in (each.greedy_return, each.min_return, each.max_return))
+    return median if low == high else f"{median} ({low} to {high})"
+
+
+TABLE_NOTE = (
+    "Medians over seeds. Greedy return: of the final greedy policy, with the range over seeds. Best training return: "
+    "of any episode while exploring. >N: not within N steps."
+)
 
 
 def report_sections(diagnosis: Diagnosis) -> Iterator[tuple[str, list[str]]]:
@@ -50,6 +64,11 @@ def report_sections(diagnosis: Diagnosis) -> Iterator[tuple[str, list[str]]]:
 def _reward_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     if len(diagnosis.rewards) == 1:
         yield f"Every step gave a reward of {diagnosis.rewards[0].value:g}: no explorer found another reward."
+    elif diagnosis.termination_is_goal:
+        yield (
+            f"Rewards are not sparse: steps have a negative reward, {diagnosis.common_reward:g} for most, so every "
+            "step changes the return."
+        )
     elif diagnosis.common_reward is not None:
         sparse = "sparse" if diagnosis.other_rewards_percent < DENSE_PERCENT else "not sparse"
         percent, common = f"{diagnosis.other_rewards_percent:.3g} %", f"{diagnosis.common_reward:g}"
@@ -59,15 +78,15 @@ def _reward_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     for each in diagnosis.rewards[:MAX_REWARDS_SHOWN]:
         value = "others" if each.value is None else f"{each.value:g}"
         yield (
-            f"{value}: {each.count:,} times, first at step {each.first_step:,} by {each.first_pair}; "
+            f"{value}: {counted(each.count, 'time')}, first at step {each.first_step:,} by {each.first_pair}; "
             f"received by {', '.join(each.explorers)}"
         )
     if len(diagnosis.rewards) > MAX_REWARDS_SHOWN:
         yield f"... and {len(diagnosis.rewards) - MAX_REWARDS_SHOWN} smaller rewards."
     if diagnosis.termination_is_goal:
-        yield "Steps have a negative reward and some episodes terminated: the goal is to terminate early."
+        yield "No reward is positive and some episodes terminated: the goal is to terminate early."
     elif not diagnosis.reward_found:
-        yield "No positive reward was found."
+        yield "No positive reward was received during training."
 
 
 def _state_sentences(diagnosis: Diagnosis) -> Iterator[str]:
@@ -90,6 +109,8 @@ def _distractor_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     best = diagnosis.ranked[0]
     if not diagnosis.reward_found:
         yield "No positive reward was found, so distractors cannot be detected."
+    elif diagnosis.layouts_change:
+        yield "Layouts change between episodes, so distractors cannot be detected."
     elif not diagnosis.distracted:
         yield "None detected: no explorer converged to a smaller reward than another explorer found."
     for each in diagnosis.distracted:
@@ -120,13 +141,32 @@ def _stochasticity_sentence(diagnosis: Diagnosis) -> str:
 def _episode_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     total = diagnosis.terminated + diagnosis.truncated
     if not total:
-        yield f"No episode ended within {diagnosis.steps:,} steps."
+        yield f"No episode ended within {counted(diagnosis.steps, 'step')}."
         return
-    yield f"Of {total:,} episodes, {diagnosis.terminated:,} terminated and {diagnosis.truncated:,} were truncated."
-    limit = "is unknown" if diagnosis.horizon is None else f"is {diagnosis.horizon:,} steps"
-    yield f"The longest episode took {diagnosis.longest_episode:,} steps; the time limit {limit}."
+    terminated, truncated = diagnosis.terminated, diagnosis.truncated
+    yield f"Of {counted(total, 'episode')}, {terminated:,} terminated and {truncated:,} were truncated."
+    yield f"The longest episode took {counted(diagnosis.longest_episode, 'step')}; {_limit(diagnosis)}."
+    if diagnosis.layouts_change:
+        yield (
+            f"Nearly every episode began in a state of its own ({diagnosis.start_states:,} first states in "
+            f"{counted(diagnosis.episodes_begun, 'episode')}): the layout changes between episodes, so an agent cannot "
+            "use what it learnt in another one. --reset-seed 0 gives all episodes the same layout."
+        )
+    elif diagnosis.start_states > diagnosis.n_runs:
+        yield f"Episodes begin in different states: about {diagnosis.start_states / diagnosis.n_runs:.0f} per run."
     if diagnosis.reward_found and diagnosis.depth is not None:
-        yield f"The best return, {diagnosis.best_return:.4g}, took at least {diagnosis.depth:,} steps."
+        yield f"The best return, {diagnosis.best_return:.4g}, took at least {counted(diagnosis.depth, 'step')}."
+
+
+def _limit(diagnosis: Diagnosis) -> str:
+    if diagnosis.horizon is not None:
+        return f"the time limit is {counted(diagnosis.horizon, 'step')}"
+    if diagnosis.truncations is None:
+        return "no episode was truncated, and no time limit is known"
+    low, high = diagnosis.truncations
+    if low == high:
+        return f"the time limit is {counted(low, 'step')}, as observed"
+    return f"episodes were truncated after {low:,} to {high:,} steps"
 
 
 def json_values(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -136,6 +176,8 @@ def json_values(diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         **measurements,
         "still_growing": diagnosis.still_growing,
+        "layouts_change": diagnosis.layouts_change,
+        "indistinguishable": [each.explorer for each in diagnosis.indistinguishable],
         "distracted": [each.explorer for each in diagnosis.distracted],
         "report": dict(report_sections(diagnosis)),
     }

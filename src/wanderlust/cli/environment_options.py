@@ -17,11 +17,13 @@ from wanderlust.core.input_files import check_path
 from wanderlust.envs.registration import GRID_ID
 
 if TYPE_CHECKING:
+    from gymnasium import Env
+
     from wanderlust.envs.tabular import Tabular
 
 MAP_SUFFIXES = (".txt", ".toml")
 _MAX_NAME, _MAX_DIGITS = 80, 9
-_OPTIONS_HINT = "As options: --bins 20, --bounds 1=-3,3, --action-bins 5, --key hash."
+_OPTIONS_HINT = "As options: --bins 8, --bounds 1=-3,3, --action-bins 5, --key hash."
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,19 @@ class EnvironmentOptions:
             return tabular_from_options(env, self.encoder_options)
         except (InvalidEnvironment, InvalidSetting) as error:
             # The message names Python parameters; on the command line these are options.
-            raise type(error)(f"{error} {_OPTIONS_HINT}") from error
+            raise type(error)(f"{error} {self._bins_advice(env)}") from error
+
+    def _bins_advice(self, env: Env[Any, Any]) -> str:
+        """Return options for continuous observations, from the ranges that are observed; otherwise all options."""
+        from gymnasium.spaces import Box
+
+        from wanderlust.cli.bins_advice import RANDOM_STEPS, bins_options
+
+        needs_action_bins = isinstance(env.action_space, Box) and self.action_bins is None
+        options = None if self.key is not None or needs_action_bins else bins_options(env)
+        if options is None:
+            return _OPTIONS_HINT
+        return f"From the ranges observed in {RANDOM_STEPS:,} random steps: {options} (or --key)."
 
     @property
     def command_line(self) -> str:

@@ -15,9 +15,7 @@ def evaluate(
         arg(metavar="ENVIRONMENT", help="Name or module:function; by default that of the file, if Gymnasium knows it."),
     ] = None,
     *,
-    env: Annotated[
-        tuple[str, ...], arg(metavar="NAME=VALUE ...", help="Options of ENVIRONMENT.")
-    ] = (),
+    env: Annotated[tuple[str, ...], arg(metavar="NAME=VALUE ...", help="Options of ENVIRONMENT.")] = (),
     episodes: Annotated[int, arg(metavar="N", help="Number of episodes.")] = 100,
     seed: Annotated[int, arg(metavar="N", help="Seed of the first episode.")] = 0,
     explorer: Annotated[
@@ -25,6 +23,9 @@ def evaluate(
     ] = None,
     key: Annotated[
         str | None, arg(metavar="module:function", help="The agent's key function, if it is user-defined.")
+    ] = None,
+    preset: Annotated[
+        str | None, arg(metavar="NAME", help="Stop with an error unless the agent was trained with this preset.")
     ] = None,
 ) -> None:
     """Evaluate the greedy policy of a saved agent.
@@ -34,8 +35,9 @@ def evaluate(
     import numpy as np
 
     from wanderlust.agents.agent import Agent
+    from wanderlust.agents.presets import PRESETS
     from wanderlust.cli.arguments import read_options
-    from wanderlust.core.errors import InvalidSetting
+    from wanderlust.core.errors import InvalidSetting, check_choice, counted
     from wanderlust.envs.by_name import load_function
     from wanderlust.envs.make import make_environment
     from wanderlust.explorers.registry import explorer_class
@@ -49,6 +51,8 @@ def evaluate(
         explorer=None if explorer is None else explorer_class(explorer),
         key=None if key is None else load_function(key),
     )
+    if preset is not None and agent.preset != check_choice("preset", preset, PRESETS):
+        raise InvalidSetting(f"{file}: the preset of this agent is {agent.preset!r}, not {preset!r}.")
     made = None if environment is None else make_environment(environment, **read_options(env))
     tabular_env = evaluation_env(agent, made)
     try:
@@ -56,6 +60,8 @@ def evaluate(
     finally:
         tabular_env.close()
     error = returns.std(ddof=1) / np.sqrt(len(returns)) if len(returns) > 1 else 0.0
-    print(f"{agent.explorer} in {tabular_env.name}, after {agent.steps:,} training steps, greedy policy")
-    print(f"mean return {returns.mean():.6g} ± {error:.2g} (standard error), {len(returns)} episodes from seed {seed}")
+    trained = counted(agent.steps, "training step") + (f" with preset {agent.preset}" if agent.preset else "")
+    print(f"{agent.explorer} in {tabular_env.name}, after {trained}, greedy policy")
+    n_episodes = counted(len(returns), "episode")
+    print(f"mean return {returns.mean():.6g} ± {error:.2g} (standard error), {n_episodes} from seed {seed}")
     print(f"median {np.median(returns):.6g}, smallest {returns.min():.6g}, largest {returns.max():.6g}")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from wanderlust.cli.arguments import read_value
 from wanderlust.cli.output_files import finite_values
-from wanderlust.core.errors import InvalidObservation
+from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, counted, shown
 from wanderlust.core.input_files import check_regular_file, shown_path
 
 if TYPE_CHECKING:
@@ -27,25 +28,80 @@ _WIDTH_WITHOUT_TERMINAL, _ANY_WIDTH = 100, 10_000
 def explain(
     file: Annotated[Positional[Path], arg(metavar="FILE", help="Agent saved by `train --save` or Agent.save.")],
     *,
-    state: Annotated[int, arg(metavar="N", help="State index.")],
+    state: Annotated[
+        str | None,
+        arg(
+            metavar="OBSERVATION",
+            help='The environment\'s observation of the state: 12, [0.1,-0.02], {"position": 3}.',
+        ),
+    ] = None,
+    index: Annotated[
+        int | None,
+        arg(metavar="N", help="Instead of --state: the index of the state, in the order in which states were met."),
+    ] = None,
     explorer: Annotated[
         str | None, arg(metavar="module:Class", help="The agent's explorer, if it is user-defined.")
+    ] = None,
+    key: Annotated[
+        str | None, arg(metavar="module:function", help="The agent's key function, if it is user-defined.")
     ] = None,
     json: Annotated[bool, arg(help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Explain which action a saved agent takes in a state: visits, Q, W and exploration term κU of every action.
 
     Example: wanderlust explain agent.npz --state 12
+
+    Example: wanderlust explain car.npz --state=-0.5,0.01
     """
     from wanderlust.agents.agent import Agent
+    from wanderlust.envs.by_name import load_function
     from wanderlust.explorers.registry import explorer_class
 
+    if (state is None) == (index is None):
+        raise InvalidSetting("give the state either as --state OBSERVATION or as --index N.")
     check_regular_file(file)
-    agent = Agent.load(file, explorer=None if explorer is None else explorer_class(explorer))
-    _check_state(agent, state, file)
-    explanation = agent.explain(state)
-    key = None if agent.encoding is None else agent.encoding.keys.key_of(state)
-    (_print_json if json else _print_table)(agent, explanation, agent.environment, key)
+    agent = Agent.load(
+        file,
+        explorer=None if explorer is None else explorer_class(explorer),
+        key=None if key is None else load_function(key),
+    )
+    number = index if state is None else _index_of(agent, read_value(state))
+    assert number is not None
+    _check_state(agent, number, file)
+    explanation = agent.explain(number)
+    state_key = None if agent.encoding is None else agent.encoding.keys.key_of(number)
+    (_print_json if json else _print_table)(agent, explanation, agent.environment, state_key)
+
+
+def _index_of(agent: Agent, observation: Any) -> int:
+    """Return the index of the state that has an observation."""
+    from wanderlust.encoding.observations import BINS, CONTENT, DISCRETE, FUNCTION
+
+    encoding = agent.encoding
+    if encoding is None:
+        if not isinstance(observation, int):
+            raise InvalidObservation(f"--state must be a whole number for this agent, got {shown(observation)}.")
+        return observation
+    if encoding.encoder.kind not in (DISCRETE, BINS, CONTENT, FUNCTION):
+        raise InvalidSetting(
+            f"the states of this agent are not known by their observation (the key is {encoding.encoder}); give "
+            f"--index N, from 0 to {len(encoding.keys) - 1:,}, the order in which states were met."
+        )
+    try:
+        index = encoding.keys.find(encoding.key(observation))
+    except WanderlustError as error:
+        if encoding.encoder.kind != DISCRETE:
+            raise InvalidObservation(f"--state: {error}") from error
+        raise InvalidObservation(
+            f"there is no state {shown(observation)}: the observations are those of {encoding.encoder.space}."
+        ) from error
+    except Exception as error:  # A key function of the user may raise anything.
+        raise InvalidObservation(
+            f"--state {shown(observation)} is not an observation: {type(error).__name__}: {error}"
+        ) from error
+    if index >= len(encoding.keys):
+        raise InvalidObservation(f"the agent has never been in the state of the observation {shown(observation)}.")
+    return index
 
 
 def _check_state(agent: Agent, state: int, path: Path) -> None:
@@ -58,15 +114,16 @@ def _check_state(agent: Agent, state: int, path: Path) -> None:
 def _summary(explanation: Explanation) -> str:
     """Return one sentence on why the action is chosen."""
     chosen = explanation.actions[explanation.chosen]
+    action = f"{chosen.action} ({chosen.name})" if chosen.name else str(chosen.action)
     if sum(each.visits for each in explanation.actions) == 0:
-        return f"No action was taken in this state yet; action {chosen.action} is as good as any other."
+        return f"No action was taken in this state yet; action {action} is as good as any other."
     reason = {
         "exploit": "it has the largest Q and the largest score",
         "explore": f"its exploration term κU, {chosen.bonus:.4g}, outweighs its smaller Q",
         "tie": "it is one of several actions with the largest score, chosen at random",
         "random": "it was chosen at random, regardless of the scores",
     }[explanation.reason]
-    return f"Action {chosen.action}, because {reason}."
+    return f"Action {action}, because {reason}."
 
 
 def _print_table(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:
@@ -77,14 +134,16 @@ def _print_table(agent: Agent, explanation: Explanation, environment: Mapping[st
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH_WITHOUT_TERMINAL)
     where = "" if environment is None else f" in {environment['name']}"
-    console.print(f"{agent.explorer}{where}, after {agent.steps:,} steps", markup=False)
-    console.print(f"state {explanation.state}{'' if key is None else f', state key {key!r}'}", markup=False)
+    console.print(f"{agent.explorer}{where}, after {counted(agent.steps, 'step')}", markup=False)
+    described = "" if agent.encoding is None else f": {agent.encoding.describe(explanation.state)}"
+    is_own = agent.encoding is None or key == explanation.state
+    console.print(f"state {explanation.state if is_own else f'index {explanation.state}{described}'}", markup=False)
     table = Table()
     for heading in ("action", "visits", "Q", "W", "κU", "score", "choice"):
         table.add_column(heading, justify="right" if heading != "choice" else "left")
     for each in explanation.actions:
         table.add_row(
-            str(each.action),
+            f"{each.action} {each.name}".rstrip(),
             f"{each.visits:,}",
             f"{each.q:.6g}",
             "–" if each.w is None else f"{each.w:.6g}",

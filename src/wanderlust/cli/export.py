@@ -19,6 +19,7 @@ def export(
 
     Example: wanderlust export results/ --format json
     """
+    from wanderlust.core.errors import counted
     from wanderlust.experiments.export import export as write_runs
     from wanderlust.experiments.reports.tables import printable
     from wanderlust.experiments.store import Store
@@ -28,4 +29,4 @@ def export(
     count = write_runs(Store(folder).load_all(problems), path, format)
     for problem in problems:
         print(printable(problem), file=sys.stderr)
-    print(f"{count} runs written to {path}")
+    print(f"{counted(count, 'run')} written to {path}")

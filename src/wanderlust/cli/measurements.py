@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from wanderlust.cli.threshold import Threshold
     from wanderlust.experiments.result import Result
@@ -13,17 +15,23 @@ if TYPE_CHECKING:
 
 def steps_to_solve(result: Result, threshold: Threshold) -> float:
     """Return the step of the first evaluation that reached the threshold."""
-    reached = [step for step, value in zip(result.steps, result.returns, strict=True) if threshold.reached(value)]
+    # Runs that were stored by earlier versions have no improvements.
+    evaluations = result.improvements if len(result.improvements) else np.stack([result.steps, result.returns], axis=1)
+    reached = [step for step, value in evaluations.reshape(-1, 2) if threshold.reached(value)]
     return float(reached[0]) if reached else math.inf
 
 
 def first_reward(result: Result) -> float:
     """Return the step of the first positive reward."""
+    if len(result.events):
+        return float(result.events[0])
     return float(min(result.rewards[result.rewards[:, 0] > 0, 2], default=math.inf))
 
 
 def first_termination(result: Result) -> float:
     """Return the step at which an episode first terminated."""
+    if len(result.events):
+        return float(result.events[1])
     return float(min(result.episodes[result.episodes[:, 3] > 0, 0], default=math.inf))
 
 

@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wanderlust.core.errors import BadFile
-from wanderlust.core.input_files import shown_path
-
-
-def check_writable(path: Path) -> None:
-    """Create the folder of a file; raise `BadFile` if the file cannot be written there."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):
-            path.stat()
-    except (OSError, ValueError) as error:  # ValueError: a name with a null character.
-        raise _cannot_write(path, getattr(error, "strerror", None) or str(error)) from error
-    if path.is_dir():
-        raise _cannot_write(path, "it is a folder")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise _cannot_write(path, "permission denied")
+from wanderlust.core.output_files import cannot_write, check_writable
 
 
 def check_folder_writable(folder: Path) -> None:
@@ -54,8 +37,4 @@ def write_bytes(path: Path, contents: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(contents)
     except (OSError, ValueError) as error:
-        raise _cannot_write(path, getattr(error, "strerror", None) or str(error)) from error
-
-
-def _cannot_write(path: Path, reason: str) -> BadFile:
-    return BadFile(f"{shown_path(path)}: cannot be written ({reason}); choose another path.")
+        raise cannot_write(path, error) from error

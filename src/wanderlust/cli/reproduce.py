@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.arguments import Jobs
+from wanderlust.cli.arguments import Jobs, On, TimeLimit
+from wanderlust.core.errors import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from wanderlust.experiments.paper.registry import Study, StudySelection
+    from wanderlust.experiments.paper.reproduce import Execution
 
 
 def reproduce(
@@ -30,6 +32,8 @@ def reproduce(
         str, arg(help="'as_published_code' (the code behind the paper's results) or 'as_written' (the paper's text).")
     ] = "as_published_code",
     jobs: Jobs = None,
+    on: On = "local",
+    time_limit: TimeLimit = None,
     out: Annotated[Path, arg(metavar="FOLDER", help="Folder for runs and reports.")] = Path("results"),
     quiet: Annotated[bool, arg(help="Print errors only.")] = False,
 ) -> None:
@@ -43,7 +47,7 @@ def reproduce(
     """
     from wanderlust.cli.printing import new_console
     from wanderlust.experiments.paper.registry import StudySelection, find_study, study_names
-    from wanderlust.experiments.paper.reproduce import write_scorecard
+    from wanderlust.experiments.paper.reproduce import Execution, write_scorecard
 
     if experiment == "list":
         _list_studies(jobs or os.cpu_count() or 1)
@@ -52,7 +56,7 @@ def reproduce(
     names = study_names() if experiment == "all" else (experiment,)
     console, failures = new_console(), 0
     for study in [find_study(name) for name in names]:
-        failures += _run_study(study, selection, out, jobs, quiet, console)
+        failures += _run_study(study, selection, out, Execution(jobs, on, time_limit), quiet, console)
     write_scorecard(out, selection.suffix, console, quiet=quiet)
     sys.exit(int(failures > 0))
 
@@ -82,7 +86,7 @@ def _list_studies(jobs: int) -> None:
 
 
 def _run_study(
-    study: Study, selection: StudySelection, out: Path, jobs: int | None, quiet: bool, console: Console
+    study: Study, selection: StudySelection, out: Path, execution: Execution, quiet: bool, console: Console
 ) -> int:
     """Run one experiment and print its report; return the number of failed runs."""
     from rich.text import Text
@@ -95,10 +99,12 @@ def _run_study(
         console.print(title, highlight=False, soft_wrap=True)
         if selection.quick:
             console.print(f"QUICK: {study.quick_changes}", highlight=False, soft_wrap=True)
-    outcome = reproduce_study(study, selection, out, jobs=jobs, quiet=quiet, console=console)
+    outcome = reproduce_study(
+        study, selection, out, execution=execution, quiet=quiet, console=console
+    )
     if not quiet:
         print(
-            f"{outcome.executed} runs executed in {estimate.format_duration(outcome.seconds)}, "
+            f"{counted(outcome.executed, 'run')} executed in {estimate.format_duration(outcome.seconds)}, "
             f"{outcome.stored} already stored, {len(outcome.failures)} failed"
         )
     for failure in outcome.failures:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.core.errors import WanderlustError
+from wanderlust.core.errors import WanderlustError, counted
 
 
 def run(
@@ -35,7 +35,11 @@ def run(
     except MemoryError as error:
         raise WanderlustError(f"the run needs more memory than there is ({error}).") from error
     seconds = time.perf_counter() - start
-    last = f"{result.returns[-1]:.6g} after {result.steps[-1]} steps" if len(result.steps) else "not evaluated"
+    last = (
+        f"{result.returns[-1]:.6g} after {counted(int(result.steps[-1]), 'step')}"
+        if len(result.steps)
+        else "not evaluated"
+    )
     print(f"run        {selected.json}")
     print(f"key        {selected.key}")
     of_optimal = f": {result.success:.2f} % of the optimal return, {float(result.optimal_return):.6g}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import MAX_STEPS
 from wanderlust.cli.arguments import REWARD_RANGE, RunsOptions, read_settings
 from wanderlust.cli.environment_options import EnvironmentOptions
@@ -19,7 +19,8 @@ from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store
-from wanderlust.training.adaptive import settings_for
+from wanderlust.training.adaptive import chosen_preset
+from wanderlust.training.learn import new_loop
 
 Results = dict[str, list[Result]]
 """Explorer name to the results of its seeds."""
@@ -45,8 +46,9 @@ def plan_runs(
         raise InvalidSetting("give at least one explorer, such as --explorers vv-ucb; see `wanderlust explorers`.")
     parsed = read_settings(options.settings, names)
     defaults = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
+    preset = chosen_preset(env, options.preset)
     for explorer in names:
-        _check_settings(env, explorer, options.steps, parsed[explorer])
+        _check_settings(env, explorer, preset, options.steps, parsed[explorer])
     return [
         Run(
             kind="environment",
@@ -54,6 +56,7 @@ def plan_runs(
             world_options=environment.env_options,
             encoder_options=environment.encoder_options,
             explorer=explorer,
+            preset=preset,
             seed=seed,
             settings={**defaults, **parsed[explorer], "steps": options.steps},
             episodes=episodes,
@@ -78,22 +81,29 @@ def version_note(run: Run) -> str:
     return f"Stored runs are used until the code of {' or '.join(modules)} changes: a hash of {count} identifies it."
 
 
-def _check_settings(env: Tabular, explorer: str, steps: int, settings: dict[str, object]) -> None:
+def _check_settings(env: Tabular, explorer: str, preset: str, steps: int, settings: dict[str, Any]) -> None:
     """Create an agent, which raises an error for invalid settings."""
     changes = dict(settings)
     reward_range = changes.pop(REWARD_RANGE, (0.0, 1.0))
-    checked, options = settings_for(env, explorer, steps, changes)
-    Agent(explorer, n_actions=env.n_actions, reward_range=reward_range, settings=checked, **options)  # type: ignore[arg-type]
+    new_loop(env, explorer, steps, 0, reward_range, preset, changes)
 
 
 def execute_runs(runs: Sequence[Run], folder: Path, options: RunsOptions) -> tuple[Results, int]:
     """Execute the runs that are not stored yet; return the results per explorer and the number of failed runs."""
     store = Store(folder)
-    outcome = run_all(runs, store, jobs=options.jobs, progress=Progress(quiet=options.quiet))
+    outcome = run_all(
+        runs, store, jobs=options.jobs, on=options.on, time_limit=options.time_limit, name=folder.name,
+        progress=Progress(quiet=options.quiet),
+    )  # fmt: skip
     for failure in outcome.failures:
         # Without --quiet, the progress display has printed the failure already.
         message = f"failed: {failure}\n" if options.quiet else ""
         print(f"{message}{failure.trace}", end="", file=sys.stderr)
+    return stored_results(runs, store), len(outcome.failures)
+
+
+def stored_results(runs: Sequence[Run], store: Store) -> Results:
+    """Return the results of those runs that are stored; problems are printed."""
     problems: list[str] = []
     results: Results = {run.explorer: [] for run in runs}
     for stored in store.load_many(runs, problems):
@@ -102,4 +112,4 @@ def execute_runs(runs: Sequence[Run], folder: Path, options: RunsOptions) -> tup
         results[stored.run.explorer].append(result._replace(episodes=result.episodes.reshape(-1, 4)))
     for problem in problems:
         print(printable(problem), file=sys.stderr)
-    return results, len(outcome.failures)
+    return results

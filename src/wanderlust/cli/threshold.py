@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from wanderlust.core.errors import WanderlustError
-from wanderlust.core.mdp import TabularMDP
+from wanderlust.core.planning import optimal_episode_return
 from wanderlust.envs.model import world_from_gym
 from wanderlust.envs.tabular import Tabular
 
 SOLVED_FRACTION = 0.95
 """The fraction of the optimal return that counts as solved in stochastic environments."""
-_MAX_ITERATIONS = 10_000
 
 
 class Threshold(NamedTuple):
@@ -27,7 +25,7 @@ class Threshold(NamedTuple):
     def description(self) -> str:
         """One sentence for the report."""
         if self.value is None:
-            return f"The return that counts as solved is unknown ({self.source}); set it with --solved-at RETURN."
+            return f"The return that counts as solved is unknown: {self.source}."
         return f"Solved: a mean return of {self.value:.6g} or more ({self.source})."
 
     def reached(self, mean_return: float) -> bool:
@@ -46,7 +44,7 @@ def solved_threshold(env: Tabular, solved_at: float | None) -> Threshold:
         world = world_from_gym(env.env)
     except WanderlustError:
         return Threshold(None, "the environment has no reward threshold and no known model")
-    optimal = optimal_return(world.mdp, env.horizon)
+    optimal = optimal_episode_return(world.mdp, env.horizon)
     if optimal is None:
         return Threshold(None, "the environment has no reward threshold, no time limit and no finite optimal return")
     if bool(world.mdp.deterministic) and np.count_nonzero(world.mdp.start) == 1:
@@ -54,23 +52,3 @@ def solved_threshold(env: Tabular, solved_at: float | None) -> Threshold:
     value = optimal - (1.0 - SOLVED_FRACTION) * abs(optimal)
     percent = 100 * (1 - SOLVED_FRACTION)
     return Threshold(value, f"within {percent:.0f} % of the optimal return, {optimal:.6g}, computed from the model")
-
-
-def optimal_return(mdp: TabularMDP, horizon: int | None) -> float | None:
-    """Return the optimal expected undiscounted return of an episode that is truncated at the horizon.
-
-    V_0 = 0 and V_h(s) = max_a Σ_k p (r + (1 − terminal) V_{h−1}(s′)). Without a horizon: the limit, if it exists.
-    """
-    reward = (mdp.probability * mdp.reward).sum(axis=2)
-    continues = np.where(mdp.terminal, 0.0, mdp.probability)
-    value = np.zeros(mdp.n_states)
-    for _ in range(_MAX_ITERATIONS if horizon is None else min(horizon, _MAX_ITERATIONS)):
-        previous = value
-        value = (reward + (continues * value[mdp.next_state]).sum(axis=2)).max(axis=1)
-        if np.array_equal(value, previous):
-            break
-    else:
-        if horizon is None:
-            return None
-    optimal = float(mdp.start @ value)
-    return optimal if math.isfinite(optimal) else None

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
-from wanderlust.cli.arguments import DEFAULT_EXPLORER, Quiet, Settings, read_settings
+from wanderlust.cli.arguments import DEFAULT_EXPLORER, Exact, Preset, Quiet, Settings, read_settings
 from wanderlust.cli.environment_options import EnvironmentArgument, EnvironmentOptions
-from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, WanderlustError, check_integer
+from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, WanderlustError, check_integer, counted
 
 if TYPE_CHECKING:
     from wanderlust.cli.training_file import TrainingFile
     from wanderlust.envs.tabular import Tabular
     from wanderlust.training.callbacks import Callback
+
+
+_NEW_EPISODE = " If the environment then fails at the same step, add --new-episode."
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class TrainOptions:
     ] = None
     steps: Annotated[int, arg(metavar="N", help="Total number of training steps, also with --resume.")] = 20_000
     seed: Annotated[int | None, arg(metavar="N", help="Random seed; 0 if not given.")] = None
+    preset: Preset = None
     settings: Settings = ()
     episodes: Annotated[int, arg(metavar="N", help="Episodes of the final evaluation of the greedy policy.")] = 20
     save: Annotated[
@@ -48,8 +52,12 @@ class TrainOptions:
         ),
     ] = None
     resume: Annotated[
-        Path | None, arg(metavar="FILE", help="Continue from a file of --save, exactly as without interruption.")
+        Path | None, arg(metavar="FILE", help="Continue from a file of --save, with its settings and its budget.")
     ] = None
+    new_episode: Annotated[
+        bool,
+        arg(help="With --resume: begin a new episode, if the environment fails at the same step again and again."),
+    ] = False
     log: Annotated[
         Path | None,
         arg(metavar="FILE", help="Write one line per episode to this CSV file; with --resume, continue the file."),
@@ -59,6 +67,7 @@ class TrainOptions:
     video: Annotated[
         Path | None, arg(metavar="FILE", help="Record an episode of the greedy policy as .gif or .mp4.")
     ] = None
+    exact: Exact = False
     quiet: Quiet = False
 
 
@@ -67,13 +76,20 @@ def train(options: Annotated[TrainOptions, arg(name="")], environment: Environme
 
     Example: wanderlust train FrozenLake-v1 --env map_name=8x8 --steps 20000 --save agent.npz --video run.gif
 
+    Example: wanderlust train Taxi-v4 --exact --steps 100000 --save taxi.npz
+
     Example: wanderlust train MountainCar-v0 --bins 24 24 --steps 50000
 
     Example: wanderlust train MiniGrid-DoorKey-6x6-v0 --key hash --reset-seed 0 --explorer vv-count
     """
+    from wanderlust.cli.exact import train_exactly
     from wanderlust.cli.interrupts import Interrupted, signal_number, termination_interrupts
     from wanderlust.cli.training_file import TrainingFile
 
+    if options.exact:
+        _check_files(environment, options)
+        train_exactly(environment, options, _settings(options))
+        return
     with termination_interrupts():
         _check_files(environment, options)
         env = environment.make()
@@ -81,7 +97,9 @@ def train(options: Annotated[TrainOptions, arg(name="")], environment: Environme
         try:
             _train(env, environment, options, file)
         except WanderlustError as error:
-            raise type(error)(f"{error}{file.save_unfinished()}") from error
+            saved = file.save_unfinished()
+            again = _NEW_EPISODE if saved and isinstance(error, EnvironmentFailed) else ""
+            raise type(error)(f"{error}{saved}{again}") from error
         except KeyboardInterrupt as interrupt:
             saved = file.save_unfinished() or " Nothing was saved, since no step was completed."
             raise Interrupted(signal_number(interrupt), f"interrupted.{saved}") from interrupt
@@ -109,6 +127,8 @@ def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions,
         seed=options.seed,
         callbacks=[statistics, *_loggers(options), file],
         resume=options.resume,
+        preset=options.preset,
+        new_episode=options.new_episode,
         quiet=True,
         **_settings(options),
     )
@@ -116,16 +136,19 @@ def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions,
     if options.video is not None:
         with _video_errors(environment):
             frames = record_video(agent, environment, options.video, seed=options.seed or 0)
-        print(f"video      {options.video}, {frames:,} frames of one episode")
+        print(f"video      {options.video}, {counted(frames, 'frame')} of one episode")
     call_environment(env, env.close, lambda: "close")
 
 
 def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None:
     """Check all files before the training, so that no training is lost."""
-    from wanderlust.cli.output_files import check_folder_writable, check_writable
+    from wanderlust.cli.output_files import check_folder_writable
     from wanderlust.cli.video import check_video
+    from wanderlust.core.output_files import check_writable
 
     check_integer("episodes", options.episodes, low=1)
+    if options.new_episode and options.resume is None:
+        raise InvalidSetting("--new-episode needs --resume FILE.")
     if options.checkpoint_every is not None:
         check_integer("checkpoint_every", options.checkpoint_every, low=1)
     if options.video is not None:
@@ -187,6 +210,10 @@ def _settings(options: TrainOptions) -> dict[str, Any]:
         if options.settings:
             raise InvalidSetting(
                 f"--resume continues with the settings of its file; leave --set {options.settings[0]} out."
+            )
+        if options.preset is not None:
+            raise InvalidSetting(
+                f"--resume continues with the preset of its file; leave --preset {options.preset} out."
             )
         return {}
     explorer = options.explorer or DEFAULT_EXPLORER

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wanderlust.cli.environment_options import EnvironmentOptions
-from wanderlust.core.errors import WanderlustError
+from wanderlust.core.errors import WanderlustError, counted
+from wanderlust.core.output_files import cannot_write
 from wanderlust.training.callbacks import Checkpoint
 from wanderlust.training.loop import TrainingLoop
-from wanderlust.training.paths import cannot_write
 
 if TYPE_CHECKING:
     from wanderlust.cli.train import TrainOptions
@@ -81,7 +81,8 @@ class TrainingFile(Checkpoint):
                 return f" The agent trained so far could not be saved: {error}"
         if self.saved_at is None:
             return " Nothing could be saved, since the agent was interrupted while it learned from a step."
-        agent = "The agent trained so far" if self.saved_at == loop.step else f"The agent after {self.saved_at:,} steps"
+        is_latest = self.saved_at == loop.step
+        agent = "The agent trained so far" if is_latest else f"The agent after {counted(self.saved_at, 'step')}"
         return f" {agent} is saved in {self.path}; continue with --resume {self.path}: {self._command()}"
 
     def _save_anywhere(self, loop: TrainingLoop) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wanderlust.agents.agent import Agent
+from wanderlust.core.errors import counted
 from wanderlust.experiments.environment_run import evaluation_env
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.evaluation import evaluate
@@ -24,6 +25,7 @@ class TrainingStatistics(Callback):
 
     def __init__(self) -> None:
         self.episodes = 0
+        self.recent_returns: list[float] = []
         self.first_reward: int | None = None
         self.first_termination: int | None = None
         self.time_penalty = TimePenalty()
@@ -38,6 +40,7 @@ class TrainingStatistics(Callback):
     def on_end(self, loop: TrainingLoop) -> None:
         """Record the number of episodes and the time penalty."""
         self.episodes = loop.episode
+        self.recent_returns = list(loop.recent_returns)
         self.time_penalty = loop.time_penalty or self.time_penalty
 
 
@@ -48,14 +51,19 @@ def print_summary(agent: Agent, statistics: TrainingStatistics, options: TrainOp
     eval_env = call_environment(env, lambda: evaluation_env(env), lambda: "its copy for evaluation")
     returns = evaluate(agent, eval_env, episodes=options.episodes)
     spread = f", from {returns.min():.6g} to {returns.max():.6g}" if np.ptp(returns) else ""
-    print(f"trained    {env.name} with {agent.explorer}, {agent.steps:,} steps, {statistics.episodes:,} episodes")
+    n_episodes = counted(statistics.episodes, "episode")
+    print(f"trained    {env.name} with {agent.explorer}, {counted(agent.steps, 'step')}, {n_episodes}")
+    print(f"preset     {agent.preset}")
     known = "encountered (with terminal states)" if env.fixed_n_states is None else "in the observation space"
     print(f"states     {agent.discovered:,} acted in, {env.n_states:,} {known}")
     print(f"rewards    {low:g} to {high:g} per step; {_first_events(statistics, resumed=options.resume is not None)}")
     if statistics.time_penalty.detected:
         print(f"penalty    {statistics.time_penalty.describe()}")
-    episodes = f"mean of {len(returns)} episodes{spread}" if len(returns) > 1 else "in one episode"
-    print(f"greedy     return {returns.mean():.6g}, {episodes}")
+    if statistics.recent_returns:
+        latest = f"mean of the last {counted(len(statistics.recent_returns), 'training episode')}"
+        print(f"exploring  return {np.mean(statistics.recent_returns):.6g}, {latest}")
+    mean = f"mean of {counted(len(returns), 'evaluation episode')}{spread}"
+    print(f"greedy     return {returns.mean():.6g}, {mean}")
     if saved is not None:
         print(f"saved      {saved}; continue with --resume, inspect with `wanderlust explain`")
     for label, path in (("log", options.log), ("events", options.tensorboard)):

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from wanderlust.agents.agent import Agent
 from wanderlust.cli.environment_options import EnvironmentOptions
-from wanderlust.cli.output_files import check_writable
 from wanderlust.core.errors import (
     EnvironmentFailed,
     InvalidEnvironment,
@@ -21,6 +20,7 @@ from wanderlust.core.errors import (
     WanderlustError,
 )
 from wanderlust.core.input_files import shown_path
+from wanderlust.core.output_files import check_writable
 from wanderlust.envs.make import make_environment
 from wanderlust.envs.tabular import Tabular
 

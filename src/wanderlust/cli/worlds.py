@@ -51,9 +51,10 @@ def _draw(name: str, env: tuple[str, ...], out: Path | None) -> None:
     import io
 
     from wanderlust.cli.arguments import read_options
-    from wanderlust.cli.output_files import check_writable, write_bytes
+    from wanderlust.cli.output_files import write_bytes
     from wanderlust.core.errors import check_choice
     from wanderlust.core.input_files import shown_path
+    from wanderlust.core.output_files import check_writable
     from wanderlust.worlds import make_world
 
     world = make_world(name, **read_options(env, "depth=10"))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import io
 import json
 import math
 import os
@@ -74,24 +75,43 @@ def partial_path(path: Path) -> Path:
 
 def write_archive(path: Path, metadata: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Write arrays together with metadata that JSON can represent."""
-    text = _as_json({**metadata, _CHECKSUM: _checksum(metadata, arrays)})
     with atomic_write(path) as file:
-        np.savez_compressed(file, **{_METADATA: np.array(text), **arrays})
+        _write_to(file, metadata, arrays)
+
+
+def archive_bytes(metadata: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
+    """Return the contents of the file that `write_archive` writes."""
+    buffer = io.BytesIO()
+    _write_to(buffer, metadata, arrays)
+    return buffer.getvalue()
+
+
+def _write_to(file: BinaryIO, metadata: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    text = _as_json({**metadata, _CHECKSUM: _checksum(metadata, arrays)})
+    np.savez_compressed(file, **{_METADATA: np.array(text), **arrays})
 
 
 def read_archive(path: Path, max_bytes: int = MAX_BYTES) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the metadata, checksum included, and the arrays; a damaged file can raise almost any exception."""
-    with _open_regular(path) as file:
-        max_bytes = max(max_bytes, MAX_RATIO * os.fstat(file.fileno()).st_size)
-        try:
-            with zipfile.ZipFile(file) as archive:
-                members = _checked_members(archive, max_bytes)
-                metadata = _read_metadata(archive, members.pop(_METADATA, None))
-                return metadata, {name: _read_array(archive, member) for name, member in members.items()}
-        except OSError as error:
-            if error.errno != errno.EINVAL:
-                raise
-            raise ValueError("its directory leads to places before its start") from error
+    with open_regular(path) as file:
+        return _read_from(file, max(max_bytes, MAX_RATIO * os.fstat(file.fileno()).st_size))
+
+
+def read_archive_bytes(contents: bytes, max_bytes: int = MAX_BYTES) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Do the same for the contents of a file."""
+    return _read_from(io.BytesIO(contents), max(max_bytes, MAX_RATIO * len(contents)))
+
+
+def _read_from(file: BinaryIO, max_bytes: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = _checked_members(archive, max_bytes)
+            metadata = _read_metadata(archive, members.pop(_METADATA, None))
+            return metadata, {name: _read_array(archive, member) for name, member in members.items()}
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise ValueError("its directory leads to places before its start") from error
 
 
 def is_intact(metadata: dict[str, Any], arrays: Mapping[str, Any]) -> bool:
@@ -130,7 +150,7 @@ def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 @contextlib.contextmanager
-def _open_regular(path: Path) -> Iterator[BinaryIO]:
+def open_regular(path: Path) -> Iterator[BinaryIO]:
     """Open a regular file; others would block (named pipes) or never end (devices)."""
     _reject_special(path, path.stat().st_mode)
     # Without blocking: another process may have replaced the file since.

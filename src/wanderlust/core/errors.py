@@ -67,6 +67,11 @@ class BadFile(WanderlustError):
     """A stored file that is damaged, of another kind, or from a newer version."""
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number and a noun in the singular or plural, such as "1 seed" and "1,000 seeds"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def shown(value: object) -> str:
     """Return `repr(value)` for an error message: shortened, and for every object."""
     try:

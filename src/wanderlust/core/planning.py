@@ -19,6 +19,7 @@ policy is evaluated exactly.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ _FIXED_POLICY_SWEEPS = 20
 _MAX_STATES_SPARSE_SOLVE = 200_000
 _MAX_STATES_DENSE_SOLVE = 100
 _MAX_BATCH_ENTRIES = 1_000_000
+_MAX_ITERATIONS = 10_000
 
 
 class OptimalValues(NamedTuple):
@@ -143,6 +145,48 @@ def discounted_return(
         if not discounted.any():
             break
     return total
+
+
+def episode_returns(mdp: TabularMDP, policies: Sequence[ArrayLike], horizon: int) -> FloatArray:
+    """Return E[Σ_{t<H} r_t] of several policies from the start distribution, exactly: [policy].
+
+    V_0 = 0 and V_h(s) = Σ_a π(a|s) Σ_k p (r + (1 − terminal) V_{h−1}(s′)), for a batch of policies at a time.
+    """
+    steps = check_integer("horizon", horizon, low=0)
+    reward = expected_reward(mdp)
+    continues = np.where(mdp.terminal, 0.0, mdp.probability)
+    batch = max(1, _MAX_BATCH_ENTRIES // mdp.next_state.size)
+    returns = np.zeros(len(policies))
+    for i in range(0, len(policies), batch):
+        pi = np.stack([_as_probabilities(mdp, policy) for policy in policies[i : i + batch]])
+        values = np.zeros((len(pi), mdp.n_states))
+        for _ in range(steps):
+            previous = values
+            values = (pi * (reward + (continues * values[:, mdp.next_state]).sum(axis=3))).sum(axis=2)
+            if np.array_equal(values, previous):
+                break
+        returns[i : i + batch] = values @ mdp.start
+    return returns
+
+
+def optimal_episode_return(mdp: TabularMDP, horizon: int | None) -> float | None:
+    """Return the optimal expected undiscounted return of an episode that is truncated at the horizon.
+
+    V_0 = 0 and V_h(s) = max_a Σ_k p (r + (1 − terminal) V_{h−1}(s′)). Without a horizon: the limit, if it exists.
+    """
+    reward = (mdp.probability * mdp.reward).sum(axis=2)
+    continues = np.where(mdp.terminal, 0.0, mdp.probability)
+    value = np.zeros(mdp.n_states)
+    for _ in range(_MAX_ITERATIONS if horizon is None else min(horizon, _MAX_ITERATIONS)):
+        previous = value
+        value = (reward + (continues * value[mdp.next_state]).sum(axis=2)).max(axis=1)
+        if np.array_equal(value, previous):
+            break
+    else:
+        if horizon is None:
+            return None
+    optimal = float(mdp.start @ value)
+    return optimal if math.isfinite(optimal) else None
 
 
 def reachable_states(mdp: TabularMDP) -> BoolArray:

@@ -109,7 +109,7 @@ def make_encoder(env: Env[Any, Any], key: Key | None, bins: Counts | None, bound
     if key is not None and (bins is not None or bounds is not None):
         raise InvalidSetting("key cannot be combined with bins or bounds; set only one of them.")
     if bounds is not None and bins is None:
-        raise InvalidSetting("bounds limit the bins; set bins as well, such as bins=20.")
+        raise InvalidSetting("bounds limit the bins; set bins as well, such as bins=8.")
     if bins is not None:
         if not isinstance(space, Box):
             raise InvalidEnvironment(f"bins requires a Box observation space, but the environment's is {space}.")

@@ -23,7 +23,7 @@ def check_discrete(space: Space[Any], where: str) -> None:
         for i, part in enumerate(space.spaces):
             check_discrete(part, f"{where}[{i}]")
     elif not isinstance(space, Discrete | MultiDiscrete | MultiBinary | Text):
-        use_bins = "bins=20 divides it into bins, " if isinstance(space, Box) and not where else ""
+        use_bins = "bins=8 divides each dimension into 8 bins, " if isinstance(space, Box) and not where else ""
         raise InvalidEnvironment(
             f"observation{where} is {space}, which is not discrete; set a state encoding: {use_bins}key='hash' uses "
             "the environment's hash of its state or the content of the observation, key=function a user-defined key."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,28 +12,36 @@ from gymnasium import Env
 
 from wanderlust.core.errors import EnvironmentFailed, InvalidEnvironment, InvalidWorld, shown
 from wanderlust.core.mdp import FloatArray, TabularMDP
+from wanderlust.envs.grids import action_names, grid_layout
 from wanderlust.envs.make import make_environment
 from wanderlust.worlds import Defaults, World, check_mdp, check_world
 from wanderlust.worlds.outcomes import merge_outcomes
 
 OBSERVED_RESETS = 10_000
 _HORIZON, _BUDGET = 1_000, 100_000
+_HASH_LENGTH = 24
 
 
 def world_from_gym(env: Env[Any, Any] | str, **options: Any) -> World:
     """Return the world of an environment with a transition table, such as Gymnasium's toy-text environments.
+
+    `train` runs in it many times faster than `learn` in the environment. The built-in worlds are returned as
+    they are.
 
     The table is `env.unwrapped.P[state][action]`, a list of (probability, next state, reward, terminated). The start
     distribution is `initial_state_distrib`, or estimated from many resets. The horizon is the spec's
     `max_episode_steps`. If `env` is a name, `options` are passed to `gymnasium.make`.
     """
     env = make_environment(env, **options)
+    built_in = getattr(env.unwrapped, "world", None)
+    if isinstance(built_in, World):
+        return built_in
     model = getattr(env.unwrapped, "P", None)
     name = type(env.unwrapped).__name__ if env.spec is None else str(env.spec.id)
     if not isinstance(model, Mapping | Sequence) or len(model) == 0:
         raise InvalidEnvironment(
             f"{name} has no model: env.unwrapped.P must be the table of all transitions, as in FrozenLake, "
-            "CliffWalking and Taxi. `wl.learn` works without a model."
+            "CliffWalking and Taxi. `wl.learn`, and the commands without --exact, work without a model."
         )
     mdp = _mdp_from_model(model, name)
     mdp = mdp._replace(start=_start_distribution(env, mdp.n_states, name))
@@ -47,11 +56,21 @@ def world_from_gym(env: Env[Any, Any] | str, **options: Any) -> World:
         name=name,
         mdp=mdp,
         defaults=Defaults(horizon=_HORIZON if horizon is None else int(horizon), budget=_BUDGET),
-        action_names=tuple(str(action) for action in range(mdp.n_actions)),
+        action_names=action_names(env, mdp.n_actions) or tuple(str(action) for action in range(mdp.n_actions)),
         r_max=mdp.reward_range[1],
+        layout=grid_layout(env, mdp.n_states),
     )
     check_world(world)
     return world
+
+
+def model_hash(world: World) -> str:
+    """Return a hash of everything that a run in a world depends on: its dynamics and its settings."""
+    digest = hashlib.sha256(repr((world.reward_range, world.defaults)).encode())
+    for array in world.mdp:
+        digest.update(f"{array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:_HASH_LENGTH]
 
 
 def _mdp_from_model(model: Any, name: str) -> TabularMDP:

@@ -38,6 +38,11 @@ _GYMNASIUM_ENVS = "gymnasium.envs"
 """The module that registers Gymnasium's environments; importing any part of Gymnasium imports it."""
 
 
+def is_built_in(name: str) -> bool:
+    """Return whether a name is that of a built-in world, also as a Gymnasium id."""
+    return name in WORLDS or name.startswith("wanderlust/")
+
+
 def environment_id(name: str) -> str:
     """Return the Gymnasium id of a world: "wanderlust/DeepSea-v0" for "deep-sea"."""
     words = re.split(r"[^a-zA-Z0-9]+", name)

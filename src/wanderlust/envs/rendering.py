@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Layout
 from wanderlust.worlds.drawing import by_cell, passenger_numbers
+from wanderlust.worlds.svg import COLOURS as CELL_COLOURS
 
 Pixels = NDArray[np.uint8]
 
@@ -28,17 +29,6 @@ _SMALL_FONT = 13.0
 _SUPERSAMPLING = 4
 """Symbols are drawn larger by this factor and then reduced, which makes their edges smooth."""
 
-_COLOURS = {
-    CellKind.FLOOR: "#faf8f3",
-    CellKind.WALL: "#3d4657",
-    CellKind.START: "#d9ecd6",
-    CellKind.PRISON: "#d5d0dc",
-    CellKind.TREASURE: "#f6cf57",
-    CellKind.PENALTY: "#e0716a",
-    CellKind.REWARD: "#f8e6a8",
-    CellKind.PUDDLE: "#cfe3ef",
-    CellKind.PASSENGER: "#faf8f3",
-}
 _VISITED = "#5b8fd6"
 _LINE = "#d8d4ca"
 _TEXT = "#2b2f38"
@@ -82,7 +72,7 @@ class Renderer:
     def _cells(self, layer: int, visits: NDArray[np.int64]) -> Pixels:
         """Return the coloured cells: the colour of the kind, mixed with blue by the logarithm of the visit count."""
         kinds = self.layout.kind[layer]
-        palette = np.array([_rgb(_COLOURS[kind]) for kind in CellKind], dtype=np.float64)
+        palette = np.array([_rgb(CELL_COLOURS[kind]) for kind in CellKind], dtype=np.float64)
         counts = np.nan_to_num(by_cell(self.layout, visits.astype(np.float64), largest=False))
         intensity = np.log1p(counts) / np.log1p(max(float(counts.max()), 9.0))
         strength = np.where(kinds == CellKind.WALL, 0.0, 0.75 * intensity)
@@ -128,7 +118,7 @@ class Renderer:
             right = (column + 1) * size + 3
             fits = right + font.getlength(text) < symbols.width
             x, anchor = (right, "lm") if fits else (column * size - 3, "rm")
-            outline = _rgb(_COLOURS[CellKind.FLOOR])
+            outline = _rgb(CELL_COLOURS[CellKind.FLOOR])
             draw.text((x, y), text, fill=_TEXT, font=font, anchor=anchor, stroke_width=2, stroke_fill=outline)
 
     def _write_title(self, image: Image.Image, title: str) -> None:
@@ -174,7 +164,7 @@ def _symbol(kind: CellKind, value: float, number: int, size: int) -> Image.Image
         if kind is CellKind.PRISON:
             left, top, right, bottom = draw.textbbox(centre, text, font=font, anchor="mm")
             edge = 0.05 * scaled
-            draw.rectangle((left - edge, top - edge, right + edge, bottom + edge), fill=_COLOURS[kind])
+            draw.rectangle((left - edge, top - edge, right + edge, bottom + edge), fill=CELL_COLOURS[kind])
         draw.text(centre, text, fill=_TEXT, font=font, anchor="mm")
     return symbol.resize((size, size), Image.Resampling.LANCZOS)
 
@@ -213,7 +203,7 @@ def _draw_closed_sides(draw: ImageDraw.ImageDraw, x: int, y: int, size: int, ent
     }
     for action, move in enumerate(GRID_ACTIONS):
         if not entry >> action & 1:
-            draw.rectangle(bars[move], fill=_rgb(_COLOURS[CellKind.WALL]))
+            draw.rectangle(bars[move], fill=_rgb(CELL_COLOURS[CellKind.WALL]))
 
 
 @lru_cache(maxsize=256)

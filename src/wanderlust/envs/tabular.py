@@ -64,6 +64,10 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """How states and actions are encoded."""
         self.adds_new_states = True
         """Whether a new state gets an index of its own; if not, all new states share the index `n_states`."""
+        # Observations and actions that are integers from 0 already need no encoding, which takes longer than a step.
+        keys, levels = encoding.keys, encoding.actions.levels
+        self._n_plain_states = keys.n if isinstance(keys, IntegerKeys) and keys.start == 0 else 0
+        self._n_plain_actions = encoding.actions.n if encoding.actions.shape is None and levels[0][0] == 0 else 0
         self.observation_space = Discrete(min(encoding.encoder.n_states or MAX_STATES, MAX_STATES))
         self.action_space = Discrete(encoding.actions.n)
 
@@ -80,6 +84,8 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def state_of(self, observation: Any, info: dict[str, Any] | None = None) -> int:
         """Return the state index of an observation."""
+        if type(observation) is int and 0 <= observation < self._n_plain_states:
+            return observation
         key = self.encoding.key(observation, {} if info is None else info, self.env)
         return self.keys.add(key) if self.adds_new_states else self.keys.find(key)
 
@@ -97,6 +103,8 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def action_of(self, index: int) -> Any:
         """Return the wrapped environment's action for an action index."""
+        if type(index) is int and 0 <= index < self._n_plain_actions:
+            return index
         if not isinstance(index, int | np.integer) or not 0 <= index < self.n_actions:
             valid = f"from 0 to {self.n_actions - 1}"
             raise InvalidObservation(f"action must be a whole number {valid}, got {shown(index)}.")

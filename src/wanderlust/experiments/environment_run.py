@@ -39,8 +39,9 @@ def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: in
     from wanderlust.envs.by_name import tabular_by_name
     from wanderlust.experiments.episode_recorder import EpisodeRecorder
     from wanderlust.experiments.result import Result
-    from wanderlust.training.evaluation import EvaluateEvery
+    from wanderlust.experiments.run_evaluation import RunEvaluation
     from wanderlust.training.learn import learn
+    from wanderlust.training.loop import call_environment
 
     overrides = run.overrides
     if "steps" not in overrides:
@@ -50,28 +51,34 @@ def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: in
     every = check_integer("evaluate_every", overrides.get("evaluate_every", default_every), low=1)
     limit = check_integer("horizon", overrides.get("horizon", MAX_EVALUATION_STEPS), low=1, high=MAX_STEPS)
     env = tabular_by_name(run.world, run.world_options, run.encoder_options)
-    eval_env = evaluation_env(env, limit)
-    recorder = EpisodeRecorder(should_stop, last_step=steps)
+    if run.measure == "values":
+        from wanderlust.experiments.adaptive_model_run import train_in_model
+
+        changes = {"evaluate_every": min(every, length)} | overrides
+        return train_in_model(run, env, should_stop, steps=length, changes=changes)
+    eval_env = call_environment(env, lambda: evaluation_env(env, limit), lambda: "its copy for evaluation")
     # At least one evaluation: without any, the run has no return to report.
-    evaluations = EvaluateEvery(min(every, length), episodes=run.episodes, env=eval_env)
+    evaluations = RunEvaluation(eval_env, min(every, length), run.episodes)
+    recorder = EpisodeRecorder(evaluations.evaluator.outcomes, should_stop, last_step=steps)
     try:
-        callbacks = [evaluations, recorder]
-        agent = learn(env, run.explorer, steps=length, seed=run.seed, callbacks=callbacks, quiet=True, **overrides)
+        overrides |= {"steps": length, "seed": run.seed, "preset": run.preset}
+        agent = learn(env, run.explorer, callbacks=[evaluations, recorder], quiet=True, **overrides)
     finally:
-        env.close()
-        eval_env.close()
+        call_environment(env, env.close, lambda: "close")
+        call_environment(eval_env, eval_env.close, lambda: "close after evaluation")
     visits = np.zeros((env.n_states, env.n_actions), np.int64)
     agent_visits = agent.visits[: env.n_states]
     visits[: len(agent_visits)] = agent_visits
     recorded = recorder.arrays(env.n_states)
-    evaluation_steps = np.array([each.step for each in evaluations.history], np.int64)
+    evaluation_steps = np.array(evaluations.steps, np.int64)
     first_visits = recorded["first_visit"][recorded["first_visit"] >= 0]
     return Result(
         steps=evaluation_steps,
-        returns=np.array([each.mean for each in evaluations.history], np.float64),
+        returns=np.array(evaluations.returns, np.float64),
         discovered=(first_visits[None, :] < evaluation_steps[:, None]).sum(axis=1),
         visits=visits,
         optimal_return=np.full((), np.nan),
         reachable=np.zeros((), np.int64),
+        improvements=evaluations.improvements,
         **recorded,
     )

@@ -1,4 +1,4 @@
-"""A callback that records episodes, rewards, first visits and stochastic outcomes while an agent trains."""
+"""A callback that records episodes, rewards and first visits while an agent trains."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from wanderlust.experiments.run import RunCancelled
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.loop import TrainingLoop
+from wanderlust.training.outcomes import ObservedOutcomes
 
 MAX_REWARDS = 50
 """Number of distinct rewards that are listed; sparse-reward environments have fewer."""
@@ -21,41 +22,34 @@ _CHECK_EVERY = 256
 class EpisodeRecorder(Callback):
     """Records every step; raises `RunCancelled` once `should_stop()` is true, and ends training after `last_step`."""
 
-    def __init__(self, should_stop: Callable[[], bool] = lambda: False, *, last_step: int | None = None) -> None:
+    def __init__(
+        self,
+        outcomes: ObservedOutcomes,
+        should_stop: Callable[[], bool] = lambda: False,
+        *,
+        last_step: int | None = None,
+    ) -> None:
+        self._outcomes = outcomes
+        """Recorded by another callback."""
         self._should_stop = should_stop
         self._last_step = last_step
         self._episodes: list[tuple[int, int, float, bool]] = []
         self._rewards: dict[float, list[float]] = {}
         self._reward_places: list[str] = []
         self._other_rewards: list[float] = []
-        self._first_outcome: dict[tuple[int, int], tuple[int, float, bool]] = {}
-        self._repeated_pairs: set[tuple[int, int]] = set()
-        self._stochastic_pairs: set[tuple[int, int]] = set()
         self._first_visit: dict[int, int] = {}
 
     def on_step(self, loop: TrainingLoop) -> bool | None:
-        """Record the reward, and whether the outcome differs from earlier ones of the same pair."""
+        """Record the reward and the first visit."""
         if loop.step % _CHECK_EVERY == 0 and self._should_stop():
             raise RunCancelled
         self._first_visit.setdefault(loop.state, loop.step - 1)
         self._record_reward(loop)
-        self._record_outcome(loop)
         return False if loop.step == self._last_step else None
 
     def on_episode_end(self, loop: TrainingLoop) -> None:
         """Record the episode."""
         self._episodes.append((loop.step, loop.episode_steps, loop.episode_return, loop.terminated))
-
-    def _record_outcome(self, loop: TrainingLoop) -> None:
-        pair = (loop.state, loop.action)
-        # The next state has no effect after termination.
-        outcome = (-1 if loop.terminated else loop.next_state, loop.reward, loop.terminated)
-        if pair not in self._first_outcome:
-            self._first_outcome[pair] = outcome
-            return
-        self._repeated_pairs.add(pair)
-        if self._first_outcome[pair] != outcome:
-            self._stochastic_pairs.add(pair)
 
     def _record_reward(self, loop: TrainingLoop) -> None:
         row = self._rewards.get(loop.reward)
@@ -63,7 +57,9 @@ class EpisodeRecorder(Callback):
             row[1] += 1
         elif len(self._rewards) < MAX_REWARDS:
             self._rewards[loop.reward] = [loop.reward, 1, loop.step]
-            self._reward_places.append(f"action {loop.action} in state {loop.env.describe(loop.state)}")
+            names = loop.agent.action_names
+            action = f"{loop.action} ({names[loop.action]})" if names else str(loop.action)
+            self._reward_places.append(f"action {action} in state {loop.env.describe(loop.state)}")
         elif self._other_rewards:
             self._other_rewards[1] += 1
         else:
@@ -71,6 +67,7 @@ class EpisodeRecorder(Callback):
 
     def arrays(self, n_states: int) -> dict[str, NDArray[Any]]:
         """Return everything recorded, as fields of a `Result`."""
+        outcomes = self._outcomes
         first_visit = np.full(n_states, -1, np.int64)
         first_visit[list(self._first_visit)] = list(self._first_visit.values())
         rewards = [*self._rewards.values(), *([self._other_rewards] if self._other_rewards else [])]
@@ -80,5 +77,7 @@ class EpisodeRecorder(Callback):
             "episodes": np.array(self._episodes, np.float64).reshape(-1, 4),
             "rewards": np.array(rewards, np.float64).reshape(-1, 3),
             "reward_places": np.array(places, np.str_),
-            "pairs": np.array([len(self._repeated_pairs), len(self._stochastic_pairs)], np.int64),
+            "pairs": np.array(
+                [len(outcomes.repeated_pairs), len(outcomes.stochastic_pairs), len(outcomes.starts)], np.int64
+            ),
         }

@@ -16,6 +16,8 @@ from wanderlust.experiments.run import Run
 
 ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
 
+_SECONDS_PER_RUN = 0.002
+"""To create the learner and to seal the result."""
 _PER_STEP = 0.3
 # Per state-action pair: each step sweeps over the visited pairs.
 _PER_PAIR = {"vv-ucb": 0.0009, "vv-count": 0.0009, "bonus": 0.0014}
@@ -32,6 +34,8 @@ _PER_EXACT_EVALUATION = 150.0
 _STEPS_TO_LEARN = {"vv-ucb": 2, "vv-count": 4, "random-prior": 7, "bootstrapped": 13}
 _PER_STEP_IN_PYTHON = 60.0
 """In a Gymnasium environment, evaluations included."""
+_PER_STEP_ON_MODEL = 3.0
+"""In the compiled loop on the transition table of an environment."""
 
 
 class _Size(NamedTuple):
@@ -60,6 +64,8 @@ def seconds(run: Run) -> float:
     """Return the estimated seconds of a run, without compilation."""
     if run.kind == "environment":
         return 1e-6 * _PER_STEP_IN_PYTHON * float(run.settings.get("steps", 0))
+    if run.kind == "model":
+        return 1e-6 * _PER_STEP_ON_MODEL * float(run.settings.get("steps", 0))
     size = _size(run.world, json.dumps(dict(run.world_options)))
     steps = int(run.settings.get("steps") or run.settings.get("budget") or size.budget)
     if run.until == "positive-return" and run.explorer in _STEPS_TO_LEARN:
@@ -71,7 +77,7 @@ def seconds(run: Run) -> float:
         per_step += _PER_SOLVED_STEP.get(run.explorer, _PER_SOLVED_STEP_OF_OTHERS)
     elif not size.deterministic:
         per_step += _PER_EXACT_EVALUATION / int(run.settings.get("evaluate_every", 50))
-    return 1e-6 * per_step * steps
+    return _SECONDS_PER_RUN + 1e-6 * per_step * steps
 
 
 def _per_step_of_replay(run: Run, size: _Size) -> float:

@@ -28,3 +28,26 @@ def locked(path: Path) -> Iterator[None]:
 
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+@contextlib.contextmanager
+def locked_unless_held(path: Path) -> Iterator[bool]:
+    """Hold the lock of a file without waiting; the value is False if another process holds it.
+
+    Where the file system has no locks, the value is True: use it only to avoid work that is harmless to do twice.
+    """
+    if sys.platform == "win32":
+        yield True
+        return
+    import fcntl
+
+    with path.open("a+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            free = False
+        except OSError:
+            free = True
+        else:
+            free = True
+        yield free

@@ -42,6 +42,9 @@ class Result(NamedTuple):
     """[moment]: the mean over all states of (V* - V^π)²."""
     visits_by_moment: NDArray[Any] = _EMPTY
     """[moment, state]: the visits of each state so far."""
+    improvements: FloatArray = _EMPTY
+    """[improvement, (step, mean return)], in an environment: the evaluations whose return was larger than all before,
+    also those between two points of the curves."""
     episodes: FloatArray = _EMPTY
     """[episode, (last step, length, return, terminated)], in an environment."""
     rewards: FloatArray = _EMPTY
@@ -50,7 +53,12 @@ class Result(NamedTuple):
     reward_places: NDArray[Any] = _EMPTY
     """[reward]: the state and action that first received it, as text."""
     pairs: NDArray[Any] = _EMPTY
-    """(number of state-action pairs visited more than once, number of these with more than one outcome)"""
+    """(number of state-action pairs visited more than once, number of these with more than one outcome, number of
+    distinct first states of episodes)"""
+
+    events: FloatArray = _EMPTY
+    """(number of steps up to the first positive reward, up to the first termination), with `kind="model"`; infinity for
+    never."""
 
     @property
     def success(self) -> float:

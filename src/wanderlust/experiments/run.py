@@ -5,7 +5,8 @@ same run gives the same result, bit for bit, on every machine. A run is serialis
 line, its `key`, names the file of its result.
 
 By default a run trains in a built-in world, in one compiled loop. With `kind="environment"` it trains in any Gymnasium
-environment; see `wanderlust.experiments.environment_run`.
+environment; see `wanderlust.experiments.environment_run`. With `kind="model"` it trains in the compiled loop on the
+environment's transition table; see `wanderlust.experiments.model_run`.
 """
 
 from __future__ import annotations
@@ -15,35 +16,32 @@ import hashlib
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from types import MappingProxyType
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
-from wanderlust.agents.presets import PRESETS
+from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, PRESETS, WORLD_PRESETS
+from wanderlust.agents.settings import MAX_EPISODES
 from wanderlust.core.errors import InvalidSetting, check_choice, check_integer, check_options
 from wanderlust.experiments.code_version import source_hash
+from wanderlust.experiments.plain_options import Options, plain_options
 from wanderlust.experiments.result import Result as Result
 
 ALGORITHM_VERSION = 2
 """Increase this when the result of any run changes, or when the format of stored files changes. Results stored with
 another version are ignored, and their runs are executed again when requested."""
 
-ADAPTIVE_VERSION = 4
+ADAPTIVE_VERSION = 5
 """The same for runs with `kind="environment"`, whose defaults come from `wanderlust.training.adaptive`."""
 
 UNTIL = ("budget", "positive-return")
 MEASURES = ("returns", "values")
-KINDS = ("world", "environment")
-MAX_EPISODES = 10**6
-"""Of one evaluation."""
+KINDS = ("world", "environment", "model")
 
 _KEY_LENGTH = 24
 _STEPS_PER_CHUNK = 10_000
 """Steps between two checks for cancellation: about one second for the slowest explorers."""
-
-Options = Mapping[str, Any]
 
 
 class RunCancelled(Exception):
@@ -59,8 +57,9 @@ class Run:
     explorer: str
     """A registered name, or `module:Class`."""
     seed: int = 0
-    preset: str = "as_written"
-    """'as_written', the paper's text, or 'as_published_code', the released code that produced its numbers."""
+    preset: str = ""
+    """'as_written', the paper's text; 'as_published_code', the released code that produced its numbers; or 'adaptive',
+    in environments only. If empty, 'as_written' in built-in worlds and 'adaptive' in other environments."""
     world_options: Options = field(default_factory=dict)
     explorer_options: Options = field(default_factory=dict)
     settings: Options = field(default_factory=dict)
@@ -68,18 +67,22 @@ class Run:
     until: str = "budget"
     """When the run ends: 'budget', or 'positive-return': after the first evaluation with a return above zero."""
     measure: str = "returns"
-    """'returns', or 'values': in a stochastic world, also compute V^π of the greedy policy after every step."""
+    """'returns', or 'values': in a stochastic world, also compute V^π of the greedy policy after every step; in an
+    environment with a model, train in the model, in one compiled loop, and evaluate the greedy policy exactly."""
     kind: str = "world"
-    """What `world` names: a built-in 'world', or a Gymnasium or user-defined 'environment'."""
+    """What `world` names: a built-in 'world', a Gymnasium or user-defined 'environment', or such an environment whose
+    'model', its transition table, is used instead of its steps."""
     encoder_options: Options = field(default_factory=dict)
     """Encoding of the states and actions of an environment; see `wanderlust.envs.by_name`."""
     episodes: int = 10
     """Number of episodes in each evaluation of the greedy policy in an environment."""
     env_version: str = ""
     """The user's version of an environment; if empty, a hash of its code is part of the key instead."""
+    model: str = ""
+    """A hash of the environment's model, with `kind="model"`; `Run.of_model` computes it."""
 
     def __post_init__(self) -> None:
-        for name in ("world", "explorer", "env_version"):
+        for name in ("world", "explorer", "env_version", "model"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidSetting(f"the {name} of a run must be a string, got {getattr(self, name)!r}.")
         if self.world.endswith((".toml", ".txt")):
@@ -88,18 +91,35 @@ class Run:
                 "give the map's text as the world's option `map`."
             )
         check_integer("seed", self.seed, low=0)
-        check_choice("preset", self.preset, PRESETS)
+        check_choice("kind", self.kind, KINDS)
+        object.__setattr__(self, "preset", self._checked_preset())
         check_choice("until", self.until, UNTIL)
         check_choice("measure", self.measure, MEASURES)
-        check_choice("kind", self.kind, KINDS)
         check_integer("episodes", self.episodes, low=1, high=MAX_EPISODES)
         for name in ("world_options", "explorer_options", "settings", "encoder_options"):
-            object.__setattr__(self, name, _plain_options(name, getattr(self, name)))
+            object.__setattr__(self, name, plain_options(name, getattr(self, name)))
         self._check_fields_of_kind()
         try:
             self.json.encode()
         except UnicodeEncodeError as error:
             raise InvalidSetting(f"a run must be described by valid Unicode, got {self.json!r} ({error}).") from None
+
+    @classmethod
+    def of_model(cls, world: str, **others: Any) -> Run:
+        """Return a run on the transition table of an environment; the parameters are the fields of a run."""
+        from wanderlust.experiments.model_run import hash_of_model
+
+        run = cls(world=world, kind="model", model="not computed yet", **others)
+        return replace(run, model=hash_of_model(run))
+
+    def _checked_preset(self) -> str:
+        if not isinstance(self.preset, str) or self.preset:
+            return check_choice("preset", self.preset, WORLD_PRESETS if self.kind == "world" else PRESETS)
+        if self.kind == "world":
+            return AS_WRITTEN
+        from wanderlust.envs.registration import is_built_in
+
+        return AS_WRITTEN if is_built_in(self.world) else ADAPTIVE
 
     def __hash__(self) -> int:
         return hash(self.json)
@@ -112,15 +132,14 @@ class Run:
         """The fields that differ from their default, as plain values."""
         changed: dict[str, Any] = {}
         for each in fields(self):
-            value = getattr(self, each.name)
-            default = each.default
+            value, default = getattr(self, each.name), each.default
             if isinstance(value, Mapping):
                 value, default = dict(value), {}
-            if value != default:
+            if value != (AS_WRITTEN if each.name == "preset" and self.kind == "world" else default):
                 changed[each.name] = value
         return changed
 
-    @property
+    @functools.cached_property
     def json(self) -> str:
         """The run as one line of JSON; equal runs give the same line."""
         return json.dumps(self.description, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -159,7 +178,7 @@ class Run:
     @property
     def environment_modules(self) -> tuple[str, ...]:
         """The modules whose code identifies the environment; none if it is built-in or `env_version` is given."""
-        if self.kind == "world" or self.env_version:
+        if self.kind != "environment" or self.env_version:
             return ()
         from wanderlust.envs.by_name import module_of
 
@@ -169,7 +188,7 @@ class Run:
     def key_with(self, code: tuple[str, ...]) -> str:
         """Return the key for the given hashes of code, as a stored result contains them."""
         # Part of the hash of every stored run: this word cannot change.
-        environment = () if self.kind == "world" else (f"practice {ADAPTIVE_VERSION}", *code[1:])
+        environment = () if self.kind != "environment" else (f"practice {ADAPTIVE_VERSION}", *code[1:])
         parts = (self.json, str(ALGORITHM_VERSION), code[0], *environment)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_KEY_LENGTH]
 
@@ -184,6 +203,10 @@ class Run:
             from wanderlust.experiments.environment_run import train_in_environment
 
             return train_in_environment(self, should_stop, steps=steps)
+        if self.kind == "model":
+            from wanderlust.experiments.model_run import train_on_model
+
+            return train_on_model(self, should_stop, steps=steps)
         from wanderlust.agents.session import Session
         from wanderlust.agents.settings import Settings
         from wanderlust.experiments.value_measures import value_measures
@@ -225,12 +248,7 @@ class Run:
     @property
     def overrides(self) -> dict[str, Any]:
         """Settings and explorer options merged, as keyword arguments of `train` and `learn`."""
-        from wanderlust.agents.settings import Replay
-
         overrides = dict(self.settings)
-        if isinstance(overrides.get("replay"), Mapping):
-            check_options("replay", overrides["replay"], (each.name for each in fields(Replay)))
-            overrides["replay"] = Replay(**overrides["replay"])
         duplicates = overrides.keys() & self.explorer_options.keys()
         if duplicates:
             raise InvalidSetting(f"{', '.join(sorted(duplicates))}: given in both `settings` and `explorer_options`.")
@@ -239,9 +257,12 @@ class Run:
     def _check_fields_of_kind(self) -> None:
         """Reject fields that a run of this kind would ignore."""
         unused = {
-            "world": ("encoder_options", "episodes", "env_version"),
-            "environment": ("preset", "until", "measure"),
+            "world": ("encoder_options", "episodes", "env_version", "model"),
+            "environment": ("until", "model"),
+            "model": ("encoder_options", "episodes", "env_version", "until", "measure"),
         }
+        if self.kind == "model" and not self.model:
+            raise InvalidSetting("a run with kind='model' needs the hash of the model: create it with Run.of_model.")
         for name in unused[self.kind]:
             if name in self.description:
                 raise InvalidSetting(f"{name} cannot be set with kind={self.kind!r}, got {getattr(self, name)!r}.")
@@ -261,32 +282,3 @@ def _optimum_and_reachable(world: str, options: str, discount: float) -> tuple[f
 
     mdp = make_world(world, **json.loads(options)).mdp
     return float(mdp.start @ optimal_values(mdp, discount).v), int(reachable_states(mdp).sum())
-
-
-def _plain_options(name: str, given: Any) -> Options:
-    """Return options as JSON reads them back, so that a run equals its copy read from a file."""
-    if not isinstance(given, Mapping):
-        raise InvalidSetting(f"{name} must be a table of names and values, got {given!r}.")
-    try:
-        plain = json.loads(json.dumps(dict(given), default=_plain_value, allow_nan=False), parse_int=_plain_integer)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidSetting(
-            f"{name} must contain numbers, strings, lists or tables of these, got {given!r} ({error})."
-        ) from None
-    return MappingProxyType(plain)
-
-
-def _plain_integer(text: str) -> int:
-    if abs(number := int(text)) >= 2**63:
-        raise ValueError("an integer has more than 64 bits")
-    return number
-
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return dict(value)
-    if hasattr(value, "__dataclass_fields__"):
-        return {each.name: getattr(value, each.name) for each in fields(value)}
-    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -1,8 +1,12 @@
 """Execute many runs in parallel: skip those already stored, and continue after a failure.
 
-Runs in worlds use threads. The compiled loop releases the GIL, so threads use all cores, and they share compiled code
-and worlds. Processes were not faster: on two cores with other load, two threads took 25 to 32 s for 1,440 short runs
-and 23 to 26 s for 72 long ones, two processes 29 to 30 s and 23 to 25 s.
+The driver, this module, plans batches, gives them to an executor, stores the results and repeats runs whose worker was
+lost. It alone writes to the store.
+
+On this machine, runs in worlds use threads. The compiled loop releases the GIL, so threads use all cores, and they
+share compiled code and worlds. Processes were not faster: on two cores with other load, two threads took 25 to 32 s
+for 1,440 short runs and 23 to 26 s for 72 long ones, two processes 29 to 30 s and 23 to 25 s. Threads cannot be
+killed, so a time limit needs processes.
 
 Runs in Gymnasium environments hold the GIL most of the time, so they use processes, unless starting those would take
 longer than it saves: on the same machine, two threads took 67 s for eight runs of 60,000 steps in an 8×8 FrozenLake,
@@ -12,34 +16,35 @@ and 19 s for eight of 20,000, two processes 51 s and 24 s. The results are the s
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
-from wanderlust.core.errors import InvalidSetting, WanderlustError, check_integer
+from wanderlust.core.errors import InvalidSetting, check_integer, check_number
 from wanderlust.experiments import estimate
+from wanderlust.experiments.batches import Batches
+from wanderlust.experiments.executors.base import Executor, Outcome, Task, failed
 from wanderlust.experiments.progress import Progress
 from wanderlust.experiments.run import KINDS, Run
-from wanderlust.experiments.store import CannotWrite, Damaged, Store
+from wanderlust.experiments.status import StatusFile
+from wanderlust.experiments.store import Store
+from wanderlust.experiments.stored_run import Damaged
 
 MIN_SECONDS_FOR_PROCESSES = 20.0
 """Estimated seconds of work from which processes are used instead of threads."""
-Execute = Callable[[Run, tuple[str, ...]], float]
-"""Executes a run whose code has the given hashes; returns the seconds it took."""
+MAX_TRIES = 3
+"""How often a run is executed that was lost with its worker."""
+LOCAL, RAY = "local", "ray"
+_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that raised an error."""
+    """A run that raised an error, or that was lost with its worker several times."""
 
     run: Run
     error: str
@@ -64,21 +69,209 @@ class RunSummary:
 
 
 def run_all(
-    runs: Iterable[Run], store: Store, *, jobs: int | None = None, progress: Progress | None = None
+    runs: Iterable[Run],
+    store: Store,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    on: str = LOCAL,
+    time_limit: float | None = None,
+    ship_package: bool = False,
+    name: str = "",
 ) -> RunSummary:
     """Execute the runs that are not in the store, the longest first.
+
+    `on` is 'local', 'ray' or the address of a Ray cluster, 'ray://host:10001'; see `wanderlust.experiments.executors`.
+    A run that takes longer than `time_limit` seconds fails. With `ship_package`, Ray sends this version of the package
+    to its workers. With a `name`, `wanderlust status` shows the progress.
 
     On an interrupt it waits a few seconds for the active runs to stop, then raises `KeyboardInterrupt`, and on SIGTERM
     `SystemExit`. `CannotWrite` stops it as well. In all cases every finished run is in the store.
     """
-    jobs = check_integer("jobs", jobs if jobs is not None else os.cpu_count() or 1, low=1)
-    progress = progress or Progress(quiet=True)
-    summary, start = RunSummary(), time.perf_counter()
+    check_place(on)
+    if jobs is not None:
+        jobs = check_integer("jobs", jobs, low=1)
+    if time_limit is not None:
+        time_limit = check_number("time_limit", time_limit, low=0, open_low=True)
+    driver = _Driver(store, progress or Progress(quiet=True), on, jobs, time_limit, ship_package)
+    start = time.perf_counter()
     store.prepare()
-    with _exit_on_sigterm(progress):
-        _run_missing(runs, store, jobs, summary, progress)
-    summary.seconds = time.perf_counter() - start
-    return summary
+    with _exit_on_sigterm(driver.progress):
+        driver.run(runs, name)
+    driver.summary.seconds = time.perf_counter() - start
+    return driver.summary
+
+
+def check_place(on: str) -> None:
+    """Raise `InvalidSetting` unless `on` names a place where runs can be executed."""
+    if on not in (LOCAL, RAY) and not on.startswith("ray://"):
+        raise InvalidSetting(
+            f"runs are executed on 'local', this machine, on 'ray', or on 'ray://HOST:PORT', got {on!r}."
+        )
+
+
+def missing_runs(runs: Iterable[Run], store: Store, summary: RunSummary, *, repair: bool = True) -> list[Run]:
+    """Return the distinct runs that are not stored intact; with `repair`, rename damaged files."""
+    distinct = list(dict.fromkeys(runs))
+    single = store.single_keys()
+    packed = store.intact_packed_keys((run.key for run in distinct), summary.problems)
+    missing = []
+    for run in distinct:
+        is_stored = run.key in single and _is_stored(run, store, summary, repair=repair)
+        if is_stored or run.key in packed:
+            summary.stored += 1
+        else:
+            missing.append(run)
+    return missing
+
+
+def _is_stored(run: Run, store: Store, summary: RunSummary, *, repair: bool) -> bool:
+    """Return whether a run's file is intact; leave files of other versions and kinds."""
+    try:
+        return store.load(run, summary.problems) is not None
+    except Damaged as error:
+        if repair:
+            summary.problems.append(f"{error} Moved to {store.move_damaged(run).name}; the run is executed again.")
+        return False
+
+
+class _Driver:
+    """Executes runs; only its thread stores results, updates the summary and prints."""
+
+    def __init__(
+        self, store: Store, progress: Progress, on: str, jobs: int | None, time_limit: float | None, ship: bool
+    ) -> None:
+        self.store, self.progress, self.summary = store, progress, RunSummary()
+        self._on, self._jobs, self._time_limit, self._ship_package = on, jobs, time_limit, ship
+        self._status: StatusFile | None = None
+        self._unusable: set[str] = set()
+        """Keys of missing runs for which there is a file of another kind, or a damaged one."""
+
+    def run(self, runs: Iterable[Run], name: str) -> None:
+        runs = list(dict.fromkeys(runs))
+        missing = missing_runs(runs, self.store, self.summary)
+        self._unusable = {run.key for run in missing if self.store.has(run.key)}
+        for problem in self.summary.problems:
+            self.progress.message(problem)
+        self._status = StatusFile(self.store, name, [run.key for run in runs], self._on)
+        self._report("running", force=True)
+        state = "interrupted"
+        try:
+            if self._on == LOCAL:
+                self._run_locally(missing)
+            elif missing:
+                self._execute(missing, self._ray_executor())
+            state = "finished"
+        finally:
+            self._report(state, force=True)
+
+    def _run_locally(self, missing: list[Run]) -> None:
+        jobs = self._jobs or os.cpu_count() or 1
+        if self._time_limit is None:
+            missing = self._compile_explorers(missing)
+        # Each kind of run has an executor of its own, so both are shown as one.
+        with self.progress.track(missing, jobs, stored=self.summary.stored):
+            for kind in KINDS:
+                if selected := [run for run in missing if run.kind == kind]:
+                    self._drive(selected, self._local_executor(selected, jobs))
+
+    def _local_executor(self, runs: Sequence[Run], jobs: int) -> Executor:
+        from wanderlust.experiments.executors.processes import ProcessExecutor
+        from wanderlust.experiments.executors.threads import ThreadExecutor
+
+        jobs = min(jobs, len(runs))
+        holds_gil = runs[0].kind == "environment"
+        is_long = holds_gil and jobs > 1 and sum(map(estimate.seconds, runs)) > MIN_SECONDS_FOR_PROCESSES
+        if self._time_limit is not None or is_long:
+            return ProcessExecutor(jobs, self._time_limit)
+        return ThreadExecutor(jobs)
+
+    def _ray_executor(self) -> Executor:
+        from wanderlust.experiments.executors.ray_cluster import RayExecutor
+
+        return RayExecutor(
+            self._on, jobs=self._jobs, time_limit=self._time_limit, ship_package=self._ship_package,
+            message=self.progress.message,
+        )  # fmt: skip
+
+    def _compile_explorers(self, runs: list[Run]) -> list[Run]:
+        """Compile each explorer by one step of one of its runs; return the runs that did not fail.
+
+        This is sequential because compiling sets numba options that all threads share.
+        """
+        ready: set[str] = set()
+        bad: set[Run] = set()
+        for run in sorted(runs, key=estimate.seconds, reverse=True):
+            if run.explorer in ready:
+                continue
+            try:
+                run.train(steps=1)
+                ready.add(run.explorer)
+            except Exception as error:
+                bad.add(run)
+                self._fail(failed(Task(run, ()), error))
+        return [run for run in runs if run not in bad]
+
+    def _execute(self, runs: list[Run], executor: Executor) -> None:
+        with self.progress.track(runs, executor.slots, stored=self.summary.stored, place=executor.name):
+            self._drive(runs, executor)
+
+    def _drive(self, runs: Sequence[Run], executor: Executor) -> None:
+        """Give batches to an executor and handle their outcomes, until every run is done or has failed."""
+        batches = Batches(runs, executor.batch_seconds)
+        try:
+            while batches.unfinished:
+                for _ in range(executor.room()):
+                    if not (batch := self._next_batch(batches, executor.slots)):
+                        break
+                    executor.submit(batch)
+                if batches.unfinished:
+                    self._handle(executor.collect(_POLL_SECONDS), batches)
+                self.progress.refresh()
+                self._report("running", running=min(batches.submitted, executor.slots))
+        finally:
+            self.store.add([outcome.sealed for outcome in executor.close() if outcome.sealed is not None])
+
+    def _next_batch(self, batches: Batches, slots: int) -> list[Task]:
+        """Return the next runs that are not stored; another process may have stored some meanwhile."""
+        while batch := batches.next(slots):
+            keys = {task.run.key for task in batch} - self._unusable
+            elsewhere = [task for task in batch if task.run.key in keys and self.store.has(task.run.key)]
+            for task in elsewhere:
+                batches.finish(task.run)
+                self.summary.stored += 1
+                self.progress.run_finished(task.run)
+            if remaining := [task for task in batch if task not in elsewhere]:
+                return remaining
+        return []
+
+    def _handle(self, outcomes: Sequence[Outcome], batches: Batches) -> None:
+        # First what cannot be had again: the results.
+        done = [outcome for outcome in outcomes if outcome.sealed is not None]
+        self.store.add([outcome.sealed for outcome in done if outcome.sealed is not None])
+        self.summary.executed += len(done)
+        for outcome in outcomes:
+            run = outcome.task.run
+            if outcome.lost and batches.lose(run, blame=bool(outcome.error), max_tries=MAX_TRIES):
+                continue
+            batches.finish(run, outcome.seconds)
+            if outcome.sealed is None:
+                error = outcome.error or "the workers that were to execute the run ended before it started."
+                tries = f" This happened {MAX_TRIES} times." if outcome.lost else ""
+                self._fail(outcome._replace(error=f"{error}{tries}"))
+            self.progress.run_finished(run, is_failed=outcome.sealed is None)
+
+    def _fail(self, outcome: Outcome) -> None:
+        failure = Failure(outcome.task.run, outcome.error, outcome.trace)
+        self.summary.failures.append(failure)
+        self.progress.message(f"failed: {failure}")
+        if self._status is not None:
+            self._status.failure(failure.run.key, failure.error, failure.run.command)
+
+    def _report(self, state: str, *, running: int = 0, force: bool = False) -> None:
+        if self._status is not None:
+            rate, left = self.progress.pace()
+            self._status.report(state, running=running, rate=rate, seconds_left=left, force=force)
 
 
 @contextlib.contextmanager
@@ -98,133 +291,3 @@ def _exit_on_sigterm(progress: Progress) -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _run_missing(runs: Iterable[Run], store: Store, jobs: int, summary: RunSummary, progress: Progress) -> None:
-    missing = [run for run in dict.fromkeys(runs) if not _is_stored(run, store, summary)]
-    missing.sort(key=estimate.seconds, reverse=True)
-    for problem in summary.problems:
-        progress.message(problem)
-    missing = _compile_explorers(missing, summary, progress)
-    with progress.track(missing, jobs, stored=summary.stored):
-        for kind in KINDS:
-            _execute([run for run in missing if run.kind == kind], store, jobs, summary, progress)
-
-
-def _is_stored(run: Run, store: Store, summary: RunSummary) -> bool:
-    """Return whether a run's result is stored; rename a damaged file, leave files of other versions and kinds."""
-    try:
-        stored = store.load(run, summary.problems)
-    except Damaged as error:
-        summary.problems.append(f"{error} Moved to {store.move_damaged(run).name}; the run is executed again.")
-        return False
-    summary.stored += stored is not None
-    return stored is not None
-
-
-def _compile_explorers(runs: list[Run], summary: RunSummary, progress: Progress) -> list[Run]:
-    """Compile each explorer by one step of one of its runs; return the runs that did not fail.
-
-    This is sequential because compiling sets numba options that all threads share.
-    """
-    ready: set[str] = set()
-    failed: set[Run] = set()
-    for run in runs:
-        if run.explorer in ready:
-            continue
-        try:
-            run.train(steps=1)
-            ready.add(run.explorer)
-        except Exception as error:
-            failed.add(run)
-            summary.failures.append(_failure(run, error))
-            progress.message(f"failed: {summary.failures[-1]}")
-    return [run for run in runs if run not in failed]
-
-
-def _execute(runs: list[Run], store: Store, jobs: int, summary: RunSummary, progress: Progress) -> None:
-    """Execute runs in a pool of threads or processes; only this thread updates `summary` and prints."""
-    pool, stop, execute = _create_pool(runs, store, jobs)
-    pending: dict[Future[float], Run] = {pool.submit(execute, run, run.code): run for run in runs}
-    try:
-        while pending:
-            finished, _ = wait(pending, timeout=0.5, return_when=FIRST_COMPLETED)
-            for future in finished:
-                run = pending.pop(future)
-                try:
-                    future.result()
-                    summary.executed += 1
-                except CannotWrite:
-                    raise
-                except Exception as error:
-                    summary.failures.append(_failure(run, error))
-                    progress.message(f"failed: {summary.failures[-1]}")
-                progress.run_finished(run)
-            progress.refresh()
-    finally:
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _create_pool(runs: list[Run], store: Store, jobs: int) -> tuple[Executor, Any, Execute]:
-    """Return a pool, the event that cancels its runs, and the function that executes one run in it."""
-    holds_gil = bool(runs) and runs[0].kind == "environment"
-    if holds_gil and jobs > 1 and len(runs) > 1 and sum(map(estimate.seconds, runs)) > MIN_SECONDS_FOR_PROCESSES:
-        # A forked process could inherit locks that a thread of this one holds.
-        context = multiprocessing.get_context("spawn")
-        shared_stop = context.Event()
-        workers = min(jobs, len(runs))
-        pool = ProcessPoolExecutor(workers, context, initializer=_init_worker, initargs=(shared_stop, store.folder))
-        return pool, shared_stop, _execute_in_worker
-    stop = threading.Event()
-    threads = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="run")
-    return threads, stop, lambda run, code: _execute_run(run, code, store, stop.is_set)
-
-
-def _execute_run(run: Run, code: tuple[str, ...], store: Store, should_stop: Callable[[], bool]) -> float:
-    """Execute a run and store its result; return the seconds it took."""
-    start = time.perf_counter()
-    result = run.train(should_stop)
-    seconds = time.perf_counter() - start
-    # A worker process reads the hash of the code itself: a later version of the code would have another key.
-    if run.code != code:
-        raise InvalidSetting("the code of the explorer or the environment was edited during the run; repeat the run.")
-    store.save(run, result, seconds)
-    return seconds
-
-
-_worker: tuple[Any, Path] | None = None
-"""In a worker process: the event that cancels its runs, and the store's folder."""
-
-
-def _init_worker(stop: Any, folder: Path) -> None:
-    """Initialise a worker process. It ignores Ctrl-C, which the parent handles by setting the event."""
-    global _worker
-    _worker = (stop, folder)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
-
-
-def _exit_with_parent() -> None:
-    """Wait until the parent process has ended, even if it was killed, and end this one."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-def _execute_in_worker(run: Run, code: tuple[str, ...]) -> float:
-    """Execute a run in a worker process."""
-    assert _worker is not None
-    stop, folder = _worker
-    try:
-        return _execute_run(run, code, Store(folder), stop.is_set)
-    except WanderlustError as error:
-        error.agent = None  # The parent does not use it, and sending it is expensive.
-        raise
-
-
-def _failure(run: Run, error: Exception) -> Failure:
-    expected = isinstance(error, WanderlustError)
-    message = str(error) if expected else f"{type(error).__name__}: {error}"
-    return Failure(run, message, "" if expected else "".join(traceback.format_exception(error)))

@@ -1,43 +1,39 @@
-"""Results on disk: one file per run, named by the run's key.
+"""Results on disk: one file per run while an experiment runs, then packs of two thousand runs.
 
-A file is an archive (see `wanderlust.core.archives`), written atomically. Several processes can share a folder: at
-worst two of them execute the same run and write the same numbers.
+The folder `runs` has one archive per run, named by the run's key and written atomically. Results that arrive together,
+and every two thousand single files, become one pack in the folder `packs`; see `wanderlust.experiments.packs`. A small
+store is therefore a folder of readable files, and a store of a million runs has about five hundred of them.
 
-Reading executes no code: the names of explorers and environments in a file are text, and the file contains the hashes
-of their code, which its key depends on.
+Several processes can share a folder: at worst two of them execute the same run and write the same numbers. A run that
+is stored twice, because a process was killed between writing a pack and deleting its single files, is read once.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import time
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import numpy as np
+from wanderlust.core.archives import PARTIAL, atomic_write, partial_path
+from wanderlust.core.errors import BadFile, shown
+from wanderlust.experiments.file_lock import locked_unless_held
+from wanderlust.experiments.pack_index import PackIndex
+from wanderlust.experiments.packs import KEY, Pack, Sealed, write_pack
+from wanderlust.experiments.run import Result, Run
+from wanderlust.experiments.stored_run import Damaged as Damaged
+from wanderlust.experiments.stored_run import StoredRun as StoredRun
+from wanderlust.experiments.stored_run import archive_of, read_contents, read_metadata
+from wanderlust.experiments.stored_run import read as read
+from wanderlust.experiments.summary import Line, summarise
 
-from wanderlust._numba.jit import numba_version
-from wanderlust.core.archives import PARTIAL, is_intact, partial_path, read_archive, write_archive
-from wanderlust.core.errors import BadFile, WanderlustError, shown
-from wanderlust.experiments.run import ALGORITHM_VERSION, Result, Run
-from wanderlust.version import __version__
-
-FORMAT = 1
-_VERSION_FIELD = "mathematics"
-"""The name of `ALGORITHM_VERSION` in the files, which existing files have."""
-RUNS = "runs"
-_REQUIRED = [name for name in Result._fields if name not in Result._field_defaults]
-_DIMENSIONS = {
-    "steps": 1, "returns": 1, "discovered": 1, "visits": 2, "first_visit": 1,
-    "optimal_return": 0, "reachable": 0,
-}
-_BUILT_IN = ("",)
-"""`Run.code` of runs without user-defined code, which is not stored."""
-_DAMAGED = ".damaged"
+RUNS, PACKS = "runs", "packs"
+PACK_RUNS = 2000
+"""Number of single files and runs in small packs from which a pack is written."""
+GROUP_RUNS = 4
+"""Number of results that arrive together from which they are written as a pack: one flush to disk instead of many."""
+_NPZ, _DAMAGED, _LOCK = ".npz", ".damaged", ".lock"
 _STALE_SECONDS = 3600.0
 """Age from which an unfinished file is deleted: its process died, since writing a file takes milliseconds."""
 
@@ -46,61 +42,40 @@ class CannotWrite(BadFile):
     """The store's folder is not writable: the disk is full, or a permission is missing."""
 
 
-class Damaged(BadFile):
-    """A file whose contents are incomplete, changed, or not those that its name stands for."""
-
-
-class OtherVersion(BadFile):
-    """An intact file that was written by an incompatible version."""
-
-
-class OtherKind(BadFile):
-    """An intact archive that is not the result of a run."""
-
-
-class StoredRun(NamedTuple):
-    """A run, its result, and metadata of its execution."""
-
-    run: Run
-    result: Result
-    metadata: dict[str, Any]
-    """key, wanderlust, numpy, numba, python, machine, seconds, finished."""
-
-
 class Store:
     """A folder of results."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.runs = self.folder / RUNS
+        self._packs = PackIndex(self.folder / PACKS)
+        self._since_packing = PACK_RUNS
+        """Results written since the single files were counted."""
 
     def prepare(self) -> None:
         """Create the folder, check that it is writable, and delete stale unfinished files."""
         try:
-            self.runs.mkdir(parents=True, exist_ok=True)
-            trial = partial_path(self.runs / "trial")
-            trial.touch()
-            trial.unlink()
+            for folder in (self.runs, self._packs.folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                trial = partial_path(folder / "trial")
+                trial.touch()
+                trial.unlink()
         except OSError as error:
             raise self._cannot_write(error) from error
-        for file in self.runs.glob(f"*{PARTIAL}"):
-            with contextlib.suppress(OSError):
-                if time.time() - file.stat().st_mtime > _STALE_SECONDS:
-                    file.unlink()
+        for folder in (self.runs, self._packs.folder):
+            for file in folder.glob(f".*{PARTIAL}"):
+                with contextlib.suppress(OSError):
+                    if time.time() - file.stat().st_mtime > _STALE_SECONDS:
+                        file.unlink()
 
-    def path(self, run: Run) -> Path:
-        """Return the file for a run's result: KEY.npz, or KEY.2.npz if a foreign file has that name."""
-        path = next((path for path in self._names(run) if not _is_foreign(path)), None)
-        if path is None:
-            raise CannotWrite(f"{self.runs}: all names for the run {run.key} are taken by files of other versions.")
-        return path
+    # --- Reading -----------------------------------------------------------------------------------------
 
     def load(self, run: Run, problems: list[str] | None = None) -> StoredRun | None:
         """Return the stored result of a run, or None if there is none; raise `Damaged` if its file is damaged.
 
         Files of other versions, of another kind, or that cannot be read are skipped, with a sentence in `problems`.
         """
-        for path in self._names(run):
+        for path in self._names(run.key):
             try:
                 return read(path)
             except Damaged:
@@ -108,7 +83,7 @@ class Store:
             except BadFile as error:
                 if problems is not None and not isinstance(error.__cause__, FileNotFoundError):
                     problems.append(str(error))
-        return None
+        return self._packs.load(run.key)
 
     def load_many(self, runs: Iterable[Run], problems: list[str]) -> Iterator[StoredRun]:
         """Yield the stored ones of `runs`; append a sentence to `problems` for each unusable file."""
@@ -123,7 +98,69 @@ class Store:
 
     def load_all(self, problems: list[str]) -> Iterator[StoredRun]:
         """Yield every stored run; append a sentence to `problems` for each unusable file."""
+        return self._load_all(self._files(), problems)
+
+    def _load_all(self, files: list[Path], problems: list[str]) -> Iterator[StoredRun]:
+        seen: set[str] = set()
+        for stored in _read_usable(files, problems):
+            seen.add(stored.metadata["key"])
+            yield stored
+        # After the single files: what has been packed since they were listed is in a pack now.
+        self._packs.refresh(problems)
+        for key in self._packs.sorted_keys():
+            if key in seen:
+                continue
+            try:
+                packed = self._packs.load(key)
+            except BadFile as error:
+                problems.append(str(error))
+                continue
+            if packed is not None:
+                yield packed
+
+    def lines(self, problems: list[str]) -> Iterator[Line]:
+        """Yield the line of every stored run (see `summary`); of packed runs, the arrays are not read."""
+        return self._lines(self._files(), problems)
+
+    def _lines(self, files: list[Path], problems: list[str]) -> Iterator[Line]:
+        seen: set[str] = set()
+        for stored in _read_usable(files, problems):
+            seen.add(stored.metadata["key"])
+            yield summarise(stored)
+        self._packs.refresh(problems)
+        for line in self._packs.lines(problems):
+            if line["key"] not in seen:
+                seen.add(line["key"])
+                yield line
+
+    def stored_keys(self, problems: list[str] | None = None) -> set[bytes]:
+        """Return the keys of all stored runs, from the names of files and the indices of packs."""
+        keys = {key.encode() for key in self.single_keys()}
+        self._packs.refresh(problems)
+        return keys.union(*(pack.keys.tolist() for pack in self._packs.packs))
+
+    def intact_packed_keys(self, keys: Iterable[str], problems: list[str]) -> set[str]:
+        """Return those of the keys that are in packs and whose bytes there are intact."""
+        self._packs.refresh(problems)
+        return self._packs.intact(keys, problems)
+
+    def single_keys(self) -> set[str]:
+        """Return the keys that single files are named by."""
         try:
+            names = [name.partition(".")[0] for name in os.listdir(self.runs) if name.endswith(_NPZ)]
+        except OSError:
+            return set()
+        return {name for name in names if KEY.fullmatch(name)}
+
+    def has(self, key: str) -> bool:
+        """Return whether another process has stored a run meanwhile; its contents are not checked."""
+        return self._names(key)[0].is_file() or self._packs.has(key)
+
+    def _files(self) -> list[Path]:
+        """Return the single files; raise `BadFile` if there is no store."""
+        try:
+            if not self.runs.is_dir() and self._packs.folder.is_dir():
+                return []
             files = sorted(self.runs.iterdir())
         except FileNotFoundError:
             raise BadFile(f"{self.folder}: there are no results in this folder (it has no folder {RUNS!r}).") from None
@@ -131,26 +168,97 @@ class Store:
             raise BadFile(f"{self.folder}: results cannot be read there ({error.strerror or error}).") from error
         except ValueError as error:  # A name that the file system cannot have.
             raise BadFile(f"{shown(str(self.folder))}: not the name of a folder ({error}).") from error
-        return _read_usable((file for file in files if file.suffix not in (PARTIAL, _DAMAGED)), problems)
+        return [file for file in files if file.suffix not in (PARTIAL, _DAMAGED)]
+
+    # --- Writing -----------------------------------------------------------------------------------------
 
     def save(self, run: Run, result: Result, seconds: float) -> Path:
         """Write a result atomically under its run's key; return the file."""
-        path = self.path(run)
-        metadata = {
-            "format": FORMAT,
-            _VERSION_FIELD: ALGORITHM_VERSION,
-            "run": run.description,
-            **({} if run.code == _BUILT_IN else {"code": list(run.code)}),
-            "seconds": round(seconds, 4),
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            **_versions(),
-        }
-        # Arrays that this kind of run does not measure are empty, and not written.
-        arrays = {name: array for name, array in result._asdict().items() if np.size(array) or name in _REQUIRED}
+        return self._write_file(run.key, archive_of(run, result, seconds)[1])
+
+    def add(self, results: Sequence[Sealed]) -> None:
+        """Store results that arrived together; everything is on disk when this returns."""
+        if len(results) < GROUP_RUNS:
+            for result in results:
+                self._write_file(result.key, result.contents)
+        else:
+            self._write_pack(results)
+        self._since_packing += len(results)
+        if self._since_packing >= PACK_RUNS:
+            self.pack()
+
+    def pack(self) -> None:
+        """Write single files and small packs to one pack, if there are enough of them."""
+        self._since_packing = 0
+        files = [path for path in self._files() if path.suffix == _NPZ and KEY.fullmatch(path.name.partition(".")[0])]
+        self._packs.refresh()
+        small = [pack for pack in self._packs.packs if 2 * len(pack) <= PACK_RUNS]
+        if len(files) + sum(map(len, small)) < PACK_RUNS:
+            return
+        with locked_unless_held(self._packs.folder / _LOCK) as free:
+            if not free:
+                return  # Another process does it.
+            try:
+                self._pack_files(files[:PACK_RUNS], small)
+                for i in range(PACK_RUNS, len(files), PACK_RUNS):
+                    self._pack_files(files[i : i + PACK_RUNS], [])
+            except OSError as error:
+                raise self._cannot_write(error) from error
+
+    def _pack_files(self, files: list[Path], small: Sequence[Pack]) -> None:
+        """Write the runs of files and small packs to one pack, then delete these."""
+        replaced: list[Path] = []
+        write_pack(self._packs.folder, self._intact_entries(files, small, replaced))
+        for path in replaced:
+            path.unlink(missing_ok=True)
+
+    def _intact_entries(self, files: list[Path], small: Sequence[Pack], replaced: list[Path]) -> Iterator[Sealed]:
+        """Yield every run once; append the files that may be deleted to `replaced`. Damaged files stay as they are."""
+        seen: set[str] = set()
+        for file in files:
+            try:
+                contents = file.read_bytes()
+                stored = read_contents(str(file), file.name.partition(".")[0], contents)
+            except (OSError, BadFile):
+                continue  # Also gone meanwhile, or of another version.
+            replaced.append(file)
+            key = stored.metadata["key"]
+            if key not in seen:
+                seen.add(key)
+                yield Sealed(key, contents, summarise(stored))
+        for pack in small:
+            try:
+                for entry in self._packs.entries(pack):
+                    if entry.key not in seen:
+                        seen.add(entry.key)
+                        yield entry
+            except (OSError, BadFile):
+                continue
+            replaced.append(pack.path)
+
+    def _write_pack(self, results: Sequence[Sealed]) -> None:
         try:
-            write_archive(path, metadata, arrays)
+            write_pack(self._packs.folder, results)
         except OSError as error:
             raise self._cannot_write(error) from error
+
+    def _write_file(self, key: str, contents: bytes) -> Path:
+        path = self._free_path(key)
+        try:
+            with atomic_write(path) as file:
+                file.write(contents)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+        return path
+
+    def path(self, run: Run) -> Path:
+        """Return the file for a run's result: KEY.npz, or KEY.2.npz if a foreign file has that name."""
+        return self._free_path(run.key)
+
+    def _free_path(self, key: str) -> Path:
+        path = next((path for path in self._names(key) if not _is_foreign(path)), None)
+        if path is None:
+            raise CannotWrite(f"{self.runs}: all names for the run {key} are taken by files of other versions.")
         return path
 
     def move_damaged(self, run: Run) -> Path:
@@ -168,9 +276,9 @@ class Store:
             raise self._cannot_write(error) from error
         return target
 
-    def _names(self, run: Run) -> tuple[Path, ...]:
+    def _names(self, key: str) -> tuple[Path, ...]:
         """Return the names that a run's file can have, in the order in which they are used."""
-        return tuple(self.runs / f"{run.key}{suffix}.npz" for suffix in ("", ".2", ".3"))
+        return tuple(self.runs / f"{key}{suffix}{_NPZ}" for suffix in ("", ".2", ".3"))
 
     def _cannot_write(self, error: OSError) -> CannotWrite:
         return CannotWrite(
@@ -179,45 +287,10 @@ class Store:
         )
 
 
-def read(path: Path) -> StoredRun:
-    """Read one file; raise `BadFile` with the cause if it is unusable, `Damaged` only if the file is damaged."""
-    metadata, arrays = _read_metadata(path)
-    if not is_intact(metadata, arrays):
-        raise Damaged(f"{path}: its contents do not match their checksum; the file was damaged or changed.")
-    try:
-        run = Run(**metadata.pop("run"))
-        result = _checked(Result(**arrays))
-        key = run.key_with(tuple(map(str, metadata.pop("code", _BUILT_IN))))
-    except (KeyError, TypeError, IndexError, WanderlustError) as error:
-        raise Damaged(f"{path}: its description of the run is invalid ({error}).") from error
-    if path.name.partition(".")[0] != key:
-        raise Damaged(f"{path}: contains a run with another key ({run.json}): the file was renamed.")
-    return StoredRun(run, result, {**metadata, "key": key})
-
-
-def _read_metadata(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the contents of a file of this version, checksum included and not checked yet."""
-    try:
-        metadata, arrays = read_archive(path)
-    except Exception as error:  # A damaged archive makes zipfile and NumPy raise many types of errors.
-        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
-            raise BadFile(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error}).") from error
-        raise Damaged(f"{path}: damaged, or not a result stored by wanderlust ({error}).") from error
-    if _VERSION_FIELD not in metadata:
-        raise OtherKind(f"{path}: ignored, an archive of another kind, not the result of a run.")
-    version = metadata.get("format"), metadata[_VERSION_FIELD]
-    if version != (FORMAT, ALGORITHM_VERSION):
-        raise OtherVersion(
-            f"{path}: ignored, written by wanderlust {metadata.get('wanderlust')} (format {version[0]}, algorithm "
-            f"version {version[1]}); this is {__version__} (format {FORMAT}, algorithm version {ALGORITHM_VERSION})."
-        )
-    return metadata, arrays
-
-
 def _is_foreign(path: Path) -> bool:
     """Return whether a file exists that must not be replaced: of another version or kind, or unreadable."""
     try:
-        _read_metadata(path)
+        read_metadata(path)
     except Damaged:
         return False
     except BadFile as error:
@@ -225,33 +298,12 @@ def _is_foreign(path: Path) -> bool:
     return False
 
 
-def _checked(result: Result) -> Result:
-    """Return a result if its arrays have the right dimensions and contain numbers, else raise `TypeError`."""
-    for name, dimensions in _DIMENSIONS.items():
-        array = getattr(result, name)
-        if array.ndim != dimensions or array.dtype.kind not in "iuf":
-            raise TypeError(f"the array {name!r} must contain numbers in {dimensions} dimensions")
-    if not len(result.steps) == len(result.returns) == len(result.discovered):
-        raise TypeError("the arrays 'steps', 'returns' and 'discovered' differ in length")
-    return result
-
-
 def _read_usable(files: Iterable[Path], problems: list[str]) -> Iterator[StoredRun]:
     for file in files:
         try:
             stored = read(file)
         except BadFile as error:
-            problems.append(str(error))
+            if not isinstance(error.__cause__, FileNotFoundError):  # Packed since the files were listed.
+                problems.append(str(error))
             continue
         yield stored
-
-
-def _versions() -> dict[str, Any]:
-    """Return the versions of the software, and the machine."""
-    return {
-        "wanderlust": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba_version(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-    }

@@ -49,14 +49,6 @@ def long_term_ucb_bound(n_actions: int, span: float, gamma_w: float) -> float:
     return span / rest**2 + math.sqrt(2.0 * math.log(max(n_actions - 1, 1))) / rest
 
 
-def local_ucb_bound(n_actions: int, gamma_w: float) -> float:
-    """Return the bound above which an untried action precedes the tried ones of its own state.
-
-    It is UCB1's bound with κ the range of Q-values: (1 - γ_w) W > 1 + √(2 log(|A| - 1)).
-    """
-    return (1.0 + math.sqrt(2.0 * math.log(max(n_actions - 1, 1)))) / (1.0 - gamma_w)
-
-
 @formula
 def pseudocount(w: float, gamma_w: float) -> float:
     """Return n̂ = (1 - γ_w) W, the pseudocount of W as a long-term count (Eq. 19)."""

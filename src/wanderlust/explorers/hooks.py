@@ -16,6 +16,9 @@ from wanderlust._numba.cache import source_hash
 from wanderlust._numba.fingerprint import class_fingerprint
 from wanderlust._numba.jit import JIT_ENABLED, by_pointer, internal_njit
 from wanderlust._numba.pointers import address_of
+from wanderlust.core.errors import InvalidExplorer
+from wanderlust.explorers.compile_errors import compilation_reason, is_compilation_error
+from wanderlust.explorers.registry import explorer_name
 from wanderlust.explorers.view import view_of
 from wanderlust.learning.hooks import Hooks
 from wanderlust.learning.signals import transition_signal, write_signals
@@ -85,7 +88,7 @@ class ExplorerHooks:
         """Keeps the explorer's fields in memory while compiled code uses their address."""
         self._arguments = learner, spec_pointer
         has_signals = spec.bonus_signal != NO_SIGNAL or spec.visitation_signal != NO_SIGNAL
-        hooks = Hooks(
+        self.values = Hooks(
             explorer=self.explorer,
             choose=self._address(_choose, *self._arguments, 0),
             begin_episode=self._address(_begin_episode, self._arguments[0]),
@@ -96,7 +99,7 @@ class ExplorerHooks:
             learn=self._learn_address(learn_function(spec)),
             learn_by_sweeps=self._learn_address(learn_by_sweeps) if spec.n_heads > 0 else 0,
         )
-        self.pointer = by_pointer(hooks)
+        self.pointer = by_pointer(self.values)
         """What compiled functions take."""
 
     @property
@@ -114,4 +117,12 @@ class ExplorerHooks:
         return address_of(function, _empty_hooks(), *self._arguments, 0, 0, 0.0, 0)
 
     def _address(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return address_of(_compiled_for(self._class, function), self._box, *arguments)
+        try:
+            return address_of(_compiled_for(self._class, function), self._box, *arguments)
+        except Exception as error:
+            if not is_compilation_error(error):
+                raise
+            # numba's own message is a page long and begins with the functions that call the explorer.
+            name = explorer_name(self._class)
+            reason = compilation_reason(error, self._class)
+            raise InvalidExplorer(f"explorer {name!r} cannot be compiled: {reason}") from None

@@ -35,6 +35,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -146,8 +147,14 @@ _COMPILED_METHODS: Mapping[str, Callable[..., Any]] = {
 }
 
 
+_COMPLETE: weakref.WeakSet[type] = weakref.WeakSet()
+"""The classes that are complete already; checking the parameters of all methods again takes a millisecond."""
+
+
 def complete(cls: C) -> C:
     """Add the default methods to an explorer class, and let compiled code call all its methods."""
+    if isinstance(cls, type) and cls in _COMPLETE:
+        return cls
     fields = getattr(cls, "_fields", None)
     if not (isinstance(cls, type) and issubclass(cls, tuple) and fields is not None):
         raise InvalidExplorer(
@@ -172,6 +179,7 @@ def complete(cls: C) -> C:
         cls.extra_tables = _extra_tables  # type: ignore[attr-defined]
     if "configure" not in vars(cls):
         cls.configure = classmethod(_configure)  # type: ignore[attr-defined, arg-type]
+    _COMPLETE.add(cls)
     return with_methods(cls)
 
 

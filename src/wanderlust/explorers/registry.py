@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
-from wanderlust.core.errors import InvalidExplorer, UnknownName, check_options, shown, unknown_name
+from wanderlust.core.errors import InvalidExplorer, UnknownName, check_number, check_options, shown, unknown_name
 from wanderlust.explorers.protocol import Option, Problem, class_options, complete
 
 C = TypeVar("C", bound=type)
+
+ADJUSTABLE_FIELDS = ("kappa", "scale", "initial")
+"""The weights of exploration and the initial W, by the names of the explorers' fields."""
 
 _EXPLORERS: dict[str, type] = {}
 _PACKAGE_MODULES = ("visitation", "ensembles", "counts", "dithering")
@@ -37,11 +39,8 @@ def explorer_names() -> list[str]:
     return sorted(_EXPLORERS, key=lambda name: rank.get(_EXPLORERS[name].__module__, len(modules)))
 
 
-def explorer_class(which: str | type, *, may_import: bool = True) -> type:
-    """Return the explorer class of a registered name, of `module:Class`, or the class itself.
-
-    With `may_import=False`, for names read from files, `module` must have been imported before.
-    """
+def explorer_class(which: str | type) -> type:
+    """Return the explorer class of a registered name, of `module:Class`, or the class itself."""
     if isinstance(which, type):
         return complete(which)
     if not isinstance(which, str):
@@ -52,10 +51,6 @@ def explorer_class(which: str | type, *, may_import: bool = True) -> type:
     if ":" not in which:
         raise unknown_name("explorer", which, names)
     module_name, _, class_name = which.partition(":")
-    if not may_import and module_name not in sys.modules:
-        raise UnknownName(
-            f"explorer {which!r}: names in files are not imported automatically; import {module_name!r} first."
-        )
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # User code may raise anything.
@@ -92,8 +87,13 @@ def explorer_options(which: str | type) -> tuple[Option, ...]:
     return class_options(explorer_class(which))
 
 
-def configured(which: str | type, problem: Problem, options: dict[str, Any]) -> Any:
-    """Return an explorer configured for a problem; an unknown option raises an error with the known ones."""
+def configured(
+    which: str | type, problem: Problem, options: dict[str, Any], fields: Mapping[str, float] | None = None
+) -> Any:
+    """Return an explorer configured for a problem; an unknown option raises an error with the known ones.
+
+    `fields` replace some fields of `ADJUSTABLE_FIELDS`; the others stay as the options give them.
+    """
     cls = explorer_class(which)
     check_options(f"explorer {explorer_name(cls)!r}", options, [o.name for o in class_options(cls)])
     try:
@@ -107,4 +107,12 @@ def configured(which: str | type, problem: Problem, options: dict[str, Any]) -> 
             raise InvalidExplorer(
                 f"{cls.__name__}.{field} must be a number, as compiled code needs it, got {shown(value)}."
             )
-    return explorer
+    if not fields:
+        return explorer
+    check_options(f"the fields of explorer {explorer_name(cls)!r}", fields, adjustable_fields(cls))
+    return explorer._replace(**{name: check_number(name, value, low=0) for name, value in fields.items()})  # type: ignore[attr-defined]
+
+
+def adjustable_fields(cls: type) -> list[str]:
+    """Return the names of a class's fields that may be replaced after it is configured."""
+    return [name for name in ADJUSTABLE_FIELDS if name in cls._fields]  # type: ignore[attr-defined]

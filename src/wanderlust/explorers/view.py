@@ -13,12 +13,17 @@ from wanderlust.learning.state import LearnerState
 
 @with_methods
 class View(NamedTuple):
-    """Values and visit counts of one state, the step, and the numbers that the explorer keeps between steps."""
+    """Values and visit counts of one state, the step, and the numbers that the explorer keeps between steps.
+
+    An explorer uses `q(action)`, `w(action)`, `n(action)`, `total()`, `head(head, action)`, `n_actions`, `n_heads`,
+    `step` and `notes`; the other fields are where these are found.
+    """
 
     values: Floats
     visits: Ints
     first_pair: int
     n_actions: int
+    """The number of actions."""
     behaviour: int
     visitation: int
     first_head: int
@@ -29,11 +34,11 @@ class View(NamedTuple):
     """Eight numbers that the explorer may write; they are saved with the agent."""
 
     def q(self, action: int) -> float:
-        """Return Q(s, a) of the behaviour."""
+        """Return Q(s, a) of the behaviour: with a bonus it includes that, otherwise it is the target's Q(s, a)."""
         return self.values[self.behaviour, self.first_pair + action]  # type: ignore[no-any-return]
 
     def w(self, action: int) -> float:
-        """Return W(s, a), the visitation value."""
+        """Return W(s, a), the visitation value, if `extra_tables` asks for it."""
         return self.values[self.visitation, self.first_pair + action]  # type: ignore[no-any-return]
 
     def head(self, head: int, action: int) -> float:
@@ -41,11 +46,11 @@ class View(NamedTuple):
         return self.values[self.first_head + head, self.first_pair + action]  # type: ignore[no-any-return]
 
     def n(self, action: int) -> int:
-        """Return the visit count of an action."""
+        """Return the visit count of an action; 0 if it was never taken."""
         return self.visits[self.first_pair + action]  # type: ignore[no-any-return]
 
     def total(self) -> int:
-        """Return Σ_a n(s, a)."""
+        """Return Σ_a n(s, a), the visit count of the state."""
         return total_visits(self.visits, self.first_pair, self.n_actions)
 
 

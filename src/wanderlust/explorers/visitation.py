@@ -15,7 +15,6 @@ from wanderlust.core.errors import InvalidSetting, check_choice, check_flag, che
 from wanderlust.explorers.counts import Kappa, kappa_and_span
 from wanderlust.explorers.formulas import (
     discounted_forever,
-    local_ucb_bound,
     long_term_ucb,
     long_term_ucb_bound,
     pseudocount,
@@ -54,12 +53,6 @@ class VvUcb(NamedTuple):
         initial_margin: Annotated[
             float, "Initial W minus its lower bound; 0 gives the next larger floating-point number."
         ] = 0.0,
-        initial_bound: Annotated[
-            str,
-            "The lower bound of the initial W: 'everywhere' (Eq. 24) makes every untried action attractive from any "
-            "distance; 'here' makes it precede the tried actions of its own state, which is better in stochastic "
-            "environments.",
-        ] = "everywhere",
         log_plus_one: Annotated[bool, "Whether the visitation reward uses log(1 + Σn) instead of log Σn."] = False,
     ) -> VvUcb:
         """Compute κ and the initial W."""
@@ -67,8 +60,6 @@ class VvUcb(NamedTuple):
         discount = _gamma_w(problem, gamma_w)
         margin = check_number("initial_margin", initial_margin, low=0)
         bound = long_term_ucb_bound(problem.n_actions, span, discount)
-        if check_choice("initial_bound", initial_bound, ("everywhere", "here")) == "here":
-            bound = local_ucb_bound(problem.n_actions, discount)
         initial = bound + margin if margin > 0.0 else float(np.nextafter(bound, np.inf))
         return cls(kappa, discount, initial, 1.0 if check_flag("log_plus_one", log_plus_one) else 0.0)
 

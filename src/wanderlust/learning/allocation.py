@@ -21,6 +21,8 @@ CACHE_LINE = 64
 
 MAX_COPIED, INITIALISED_STATES, RESERVED_PAIRS = 2**14, 2**12, 2**23
 """Arrays up to `MAX_COPIED` states or outcomes are copied when they grow, which takes no noticeable time."""
+FIRST_STATES = 64
+"""The number of states for which a new learner has room."""
 
 _BY_STATE = ("state_values", "first_into", "work", "flags")
 _BY_PAIR = ("visits", "values", "sweep_reward", "sweep_next", "first_outcome", "stochastic_pairs", "scratch")
@@ -47,7 +49,9 @@ class InitialValues:
         return values
 
 
-def new_learner(spec: TableSpec, initial_values: InitialValues, seed: int, *, states: int = 64) -> LearnerState:
+def new_learner(
+    spec: TableSpec, initial_values: InitialValues, seed: int, *, states: int = FIRST_STATES
+) -> LearnerState:
     """Return the state of a learner that has observed nothing, with room for some states."""
     n_tables = len(spec.signal)
     n_signals = 1 + max(REWARD, spec.bonus_signal, spec.visitation_signal)
@@ -168,6 +172,17 @@ def trimmed(learner: LearnerState, spec: TableSpec) -> LearnerState:
     changes["outcomes"] = Outcomes._make(array[..., :outcomes] for array in learner.outcomes)
     changes["batch_counts"] = learner.batch_counts[:outcomes]
     return learner._replace(**changes)
+
+
+def copied(learner: LearnerState, spec: TableSpec) -> LearnerState:
+    """Return a copy of the learner without reserved entries."""
+    short = trimmed(learner, spec)
+    copies: dict[str, Any] = {name: array.copy() for name, array in short._asdict().items() if name != "outcomes"}
+    copies["counters"] = np.array([learner.counters], COUNTERS)[0]
+    copies["outcomes"] = Outcomes._make(array.copy() for array in short.outcomes)
+    if learner.stored is learner.visits:
+        copies["stored"] = copies["visits"]
+    return LearnerState(**copies)
 
 
 def n_bytes(learner: LearnerState) -> int:

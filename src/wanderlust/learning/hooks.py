@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from wanderlust._numba.jit import as_int64, inlined
+from wanderlust._numba.jit import always_by_pointer, as_int64, inlined
 from wanderlust._numba.pointers import call_float, call_int, call_none
 from wanderlust.learning.spec import TableSpec
 from wanderlust.learning.state import LearnerState
 
 
+@always_by_pointer
 class Hooks(NamedTuple):
     """Addresses. Without numba they are the explorer and Python functions themselves."""
 

@@ -205,3 +205,11 @@ def refresh_terminal_signals(hooks: Hooks, learner: LearnerState, spec: TableSpe
         refresh_signals(hooks, pair, pair + 1, learner, spec)
         activate_in_all_tables(outcomes.state[outcome], learner, spec)
         outcome = outcomes.next_into[outcome]
+
+
+@compiled
+def refresh_all_signals(hooks: Hooks, learner: LearnerState, spec: TableSpec) -> None:
+    """Compute the signals of all pairs again."""
+    for state in range(1, learner.counters.n_states + 1):
+        refresh_signals(hooks, state * spec.n_actions, (state + 1) * spec.n_actions, learner, spec)
+        activate_in_all_tables(state, learner, spec)

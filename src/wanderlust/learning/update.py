@@ -61,10 +61,31 @@ def learn_with_limited_memory(
         sweep_tables(learner, spec)
         replay_heads(learner, spec)
     else:
-        n_drawn = draw_batch(learner, spec)
-        for table in range(0 if spec.learns_q else 1, spec.n_swept):
-            update_from_batch(table, n_drawn, 0.0, learner, spec)
-        discard_batch(n_drawn, learner)
+        replay_minibatch(learner, spec)
+
+
+@compiled
+def replay_minibatch(learner: LearnerState, spec: TableSpec) -> None:
+    """Update every table from one minibatch."""
+    n_drawn = draw_batch(learner, spec)
+    for table in range(0 if spec.learns_q else 1, spec.n_swept):
+        update_from_batch(table, n_drawn, 0.0, learner, spec)
+    discard_batch(n_drawn, learner)
+
+
+@compiled
+def replay_memory(learner: LearnerState, spec: TableSpec, times: int) -> None:
+    """Replay the memory without a new transition: `times` sweeps over a full one, or minibatches of a window.
+
+    The heads of an ensemble replay as often.
+    """
+    for _ in range(times):
+        if spec.memory == FULL or spec.n_heads > 0:
+            sweep_tables_once(learner, spec)
+        if spec.n_heads > 0:
+            replay_heads(learner, spec)
+        elif spec.memory != FULL:
+            replay_minibatch(learner, spec)
 
 
 @inlined
@@ -88,8 +109,14 @@ def remember_and_refresh(
 def sweep_tables(learner: LearnerState, spec: TableSpec) -> None:
     """Sweep every table but the heads."""
     for _ in range(n_sweeps(learner, spec)):
-        for table in range(0 if spec.learns_q else 1, spec.n_swept):
-            sweep(table, learner, spec)
+        sweep_tables_once(learner, spec)
+
+
+@inlined
+def sweep_tables_once(learner: LearnerState, spec: TableSpec) -> None:
+    """Sweep every table but the heads once."""
+    for table in range(0 if spec.learns_q else 1, spec.n_swept):
+        sweep(table, learner, spec)
 
 
 @inlined

@@ -1,120 +1,178 @@
-"""The adaptive settings of `learn` in environments that are not built-in worlds.
+"""The preset `adaptive`: what `learn` adapts to the task, the same for every explorer that has the quantity.
 
-The paper's settings are for deterministic tasks. There, three changes improve exploration: a small table is swept many
-times after every step instead of once, so that new information reaches all of Q and W immediately; actions that mostly
-leave the state unchanged are tried last (`idle_actions`); and a time penalty is removed from terminal rewards
-(`time_penalty`).
+It starts as the preset `as_written`. Then:
 
-In stochastic environments, and where observations are binned, the paper's settings explore indefinitely: an untried
-action justifies any path to it, however improbable, and κ is the value range of rewards that are received at every
-step. So W starts lower once an action had two different outcomes. Once rewards differ as well, γ_w and the weight of
-exploration decrease over the budget. Without bins γ_w ends at 0: by then the rewards are found, and what remains is to
-decide which of two good actions is better. docs/settings.md lists the experiments behind these values.
+* The scale of the exploration bonus follows the observed rewards, as κ does in the paper.
+* In a stochastic environment exploration decreases in the second half of the budget: its weight (κ of ucb1, vv-ucb and
+  vv-count, the scale of the bonus) and its reach (γ_w of vv-ucb and vv-count). The paper's weight is the range of
+  values of rewards that are received at every step; where rewards are rare, it outweighs Q for longer than any
+  practical budget. Until half of the budget is used, while there is still something to discover (see `Discovery`), and
+  in deterministic environments, nothing changes.
+* With binned observations the initial W makes an untried action precede the tried ones of its own state, as in ucb1 and
+  vv-count. With the paper's bound it would justify any path to it, but paths through bins cannot be repeated.
+* A time penalty of terminal rewards is removed; see `wanderlust.training.time_penalty`.
+
+docs/settings.md explains the rules, docs/adaptive-results.md has the measurements.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.presets import resolve
-from wanderlust.agents.settings import SETTING_NAMES, Replay, Settings
-from wanderlust.core.errors import check_options
+from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, PRESETS, resolve_settings
+from wanderlust.agents.settings import SETTING_NAMES, Settings
+from wanderlust.core.errors import check_choice
 from wanderlust.envs.tabular import Tabular
-from wanderlust.explorers.protocol import class_options
-from wanderlust.explorers.registry import explorer_class, explorer_name
+from wanderlust.explorers.protocol import ExtraTables, Problem, class_options
+from wanderlust.explorers.registry import adjustable_fields, configured, explorer_class
 from wanderlust.worlds import World
 
-SWEEPS = 50
-"""Sweeps after every step in deterministic environments."""
-INITIAL_BOUND = "here"
-"""`initial_bound` in stochastic environments."""
-GAMMA_W = 0.8
-"""Initial γ_w in stochastic environments once rewards differ. It decreases to 0 over the budget, except with bins."""
-WEIGHT_SCHEDULE = (0.02, 0.0004)
-"""First and last κ (1 - γ_w), the weight of the next step's visitation reward, as a fraction of the paper's κ, in
-stochastic environments once rewards differ. It decreases exponentially over the budget."""
-WEIGHT_SCHEDULE_BINS = (0.2, 0.0006)
-"""The same with binned observations, where too little exploration too early leaves a poor policy."""
+START = 0.5
+"""The fraction of the budget after which exploration decreases in stochastic environments."""
+QUIET_RATIO = 2.0
+"""Exploration decreases only after this multiple of the steps in which the last new pair was tried."""
+MIN_VISITS = 40
+"""The mean number of visits of a tried pair before exploration decreases: with fewer, values are unreliable."""
+LAST_WEIGHT = 1e-5
+"""The weight of exploration at the end of the budget, as a fraction of the first. It decreases exponentially, so at the
+end the actions are almost greedy."""
 N_STAGES = 100
-"""The schedules are updated this number of times over the budget."""
+"""The number of steps in which exploration decreases."""
+ADAPTED = ("kappa", "scale", "gamma_w", "initial")
+"""The fields of explorers that may be adapted."""
+
+
+def chosen_preset(env: Tabular, preset: str | None) -> str:
+    """Return the preset itself, or if it is None the default: `as_written` in built-in worlds, otherwise `adaptive`."""
+    if preset is None:
+        return ADAPTIVE if builtin_world(env) is None else AS_WRITTEN
+    return check_choice("preset", preset, PRESETS)
 
 
 def settings_for(
-    env: Tabular, explorer: str | type, steps: int, changes: Mapping[str, Any]
+    env: Tabular, explorer: str | type, preset: str, steps: int, changes: Mapping[str, Any]
 ) -> tuple[Settings, dict[str, Any]]:
-    """Return the initial settings and the explorer's options: the defaults, overridden by the caller's changes."""
-    cls = explorer_class(explorer)
-    option_names = [option.name for option in class_options(cls)]
-    check_options(f"learning with explorer {explorer_name(cls)!r}", changes, [*option_names, *SETTING_NAMES])
-    run: dict[str, Any] = {"budget": steps} | dict(changes)
-    if env.horizon is not None:
-        run.setdefault("horizon", env.horizon)
+    """Return the initial settings and the explorer's options: defaults, the preset's, then the caller's changes."""
     world = builtin_world(env)
-    if world is not None:
-        return resolve(world, explorer, "as_written", run)
-    if may_be_deterministic(env) and Replay.of(run.get("replay", "full")).memory == "full":
-        run.setdefault("sweeps", SWEEPS)
-    # A name that is both a setting and an option, such as γ_w, is used as the setting; the option's default follows it.
-    settings = {key: value for key, value in run.items() if key in SETTING_NAMES}
-    return Settings(**settings), {key: value for key, value in run.items() if key not in settings}
+    defaults = {} if world is None else asdict(world.defaults)
+    defaults = {name: value for name, value in defaults.items() if name in SETTING_NAMES} | {"budget": steps}
+    if env.horizon is not None:
+        defaults["horizon"] = env.horizon
+    return resolve_settings(defaults, env.n_actions, explorer, preset, changes)
 
 
 def builtin_world(env: Tabular) -> World | None:
-    """Return the built-in world of an environment, or None. Built-in worlds keep the paper's settings."""
+    """Return the built-in world of an environment, or None."""
     world = getattr(env.unwrapped, "world", None)
     return world if isinstance(world, World) else None
 
 
-def may_be_deterministic(env: Tabular) -> bool:
-    """Return whether the adaptive settings may treat an environment as deterministic.
-
-    False with bins, since the outcome of an action varies within a bin, and for built-in worlds.
-    """
-    return not env.is_binned and builtin_world(env) is None
-
-
-def adapted_options(explorer: str | type, changes: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the options to adapt: for explorers like vv-ucb, those that the caller did not give."""
-    names = [option.name for option in class_options(explorer_class(explorer))]
-    if "initial_bound" not in names:
-        return ()
-    return tuple(name for name in ("kappa", "gamma_w", "initial_bound") if name not in changes)
+def adapted_fields(explorer: str | type, extra: ExtraTables, changes: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the explorer's fields to adapt: those that it has and that no option of the caller sets."""
+    cls = explorer_class(explorer)
+    options = {option.name for option in class_options(cls)}
+    names = [*adjustable_fields(cls), *({"gamma_w"} & options)]
+    if not extra.bonus:
+        names = [name for name in names if name != "scale"]
+    if extra.visitation is None or extra.visitation.minimise or "initial_margin" in changes:
+        names = [name for name in names if name != "initial"]
+    return tuple(name for name in ADAPTED if name in names and name not in changes)
 
 
 class TaskEstimate(NamedTuple):
-    """The observed properties of a task that determine the adapted options."""
+    """The observed properties of a task that determine the adapted fields."""
 
     reward_range: tuple[float, float]
     is_stochastic: bool
     """Whether an action had two different outcomes in the same state."""
     stage: int
-    """The fraction of the budget that is used, in steps of 1 / `N_STAGES`; 0 while the schedules have not started."""
+    """How much exploration has decreased, from 0 to `N_STAGES`."""
 
 
-def estimate_task(agent: Agent, reward_range: tuple[float, float]) -> TaskEstimate:
+class Discovery(NamedTuple):
+    """What the agent has discovered; it is counted every `counting_interval` steps until the end of the budget."""
+
+    pairs: int = 0
+    """The number of state-action pairs that were tried."""
+    last_step: int = 0
+    """The step at which this number last increased."""
+
+    def updated(self, agent: Agent) -> Discovery:
+        """Return the discovery at the present step."""
+        if agent.steps > agent.settings.budget or agent.steps % counting_interval(agent):
+            return self
+        pairs = int(np.count_nonzero(agent.learner.visits))
+        return Discovery(pairs, agent.steps) if pairs > self.pairs else self
+
+    def first_step(self, budget: int) -> int:
+        """Return the step after which exploration decreases."""
+        return math.ceil(max(START * budget, QUIET_RATIO * self.last_step, MIN_VISITS * self.pairs))
+
+
+def counting_interval(agent: Agent) -> int:
+    """Return the number of steps between two counts of the tried pairs."""
+    return max(agent.settings.budget // (2 * N_STAGES), 1)
+
+
+def estimate_task(agent: Agent, reward_range: tuple[float, float], discovery: Discovery) -> TaskEstimate:
     """Return the estimate from the agent's transitions so far."""
     low, high = reward_range
-    is_stochastic = agent.is_stochastic
-    stage = min(N_STAGES * agent.steps // agent.settings.budget, N_STAGES) if is_stochastic and high > low else 0
+    is_stochastic, budget, stage = agent.is_stochastic, agent.settings.budget, 0
+    first = discovery.first_step(budget)
+    if is_stochastic and high > low and first < min(agent.steps, budget):
+        stage = min(N_STAGES * (agent.steps - first) // (budget - first), N_STAGES)
     return TaskEstimate(reward_range, is_stochastic, stage)
 
 
-def adapted_values(agent: Agent, task: TaskEstimate, names: Sequence[str], *, binned: bool) -> dict[str, Any]:
-    """Return the values of the adapted options; none while the environment looks deterministic."""
-    if not task.is_stochastic:
-        return {}
-    low, high = task.reward_range
-    kappa = agent.settings.problem(agent.n_actions, task.reward_range).value_range
-    values = {"initial_bound": INITIAL_BOUND, "kappa": kappa}
-    if high > low:
-        progress = task.stage / N_STAGES
-        first, last = WEIGHT_SCHEDULE_BINS if binned else WEIGHT_SCHEDULE
-        gamma_w = GAMMA_W if binned else GAMMA_W * math.sqrt(1.0 - progress)
-        if "gamma_w" not in names:
-            gamma_w = agent.configured_explorer.gamma_w
-        values["kappa"] = kappa * first * (last / first) ** progress / (1.0 - gamma_w)
-        values["gamma_w"] = gamma_w
-    return {name: value for name, value in values.items() if name in names}
+def next_estimate(agent: Agent, discovery: Discovery) -> int:
+    """Return the step at which the estimate may change next although no new kind of transition is observed."""
+    steps, budget, interval = agent.steps, agent.settings.budget, counting_interval(agent)
+    next_count = (steps // interval + 1) * interval
+    first = discovery.first_step(budget)
+    if first >= budget:
+        return next_count
+    stage = N_STAGES * max(steps - first, 0) // (budget - first) + 1
+    return min(next_count, first - (-stage * (budget - first) // N_STAGES))
+
+
+def adapt(agent: Agent, task: TaskEstimate, adapted: Collection[str], *, binned: bool) -> None:
+    """Adapt the agent's reward range and the given fields of its explorer to a task."""
+    progress = task.stage / N_STAGES
+    problem = agent.settings.problem(agent.n_actions, task.reward_range)
+    options = {}
+    if "gamma_w" in adapted and task.stage:
+        options["gamma_w"] = reduced_reach(agent.settings.gamma_w, progress)
+    plain = configured(type(agent.configured_explorer), problem, agent.options | options)
+    weight = LAST_WEIGHT**progress
+    values = {}
+    if "kappa" in adapted:
+        values["kappa"] = plain.kappa * weight
+    if "scale" in adapted:
+        values["scale"] = plain.scale * reward_scale(problem) * weight
+    if "initial" in adapted and binned:
+        values["initial"] = local_initial_w(agent.n_actions, plain.gamma_w)
+    agent.adapt(task.reward_range, fields=values, **options)
+
+
+def reduced_reach(gamma_w: float, progress: float) -> float:
+    """Return γ_w such that the reach 1 / (1 - γ_w) decreases exponentially to one step."""
+    return 1.0 - math.pow(1.0 - gamma_w, 1.0 - progress)
+
+
+def reward_scale(problem: Problem) -> float:
+    """Return the size of rewards from which κ is computed as well; 1 while all rewards are 0."""
+    return problem.value_range * (1.0 - problem.discount)
+
+
+def local_initial_w(n_actions: int, gamma_w: float) -> float:
+    """Return the W above which an untried action precedes the tried ones of its own state.
+
+    It is the bound of UCB1 with κ the range of Q-values: (1 - γ_w) W = 1 + √(2 log(|A| - 1)).
+    """
+    return (1.0 + math.sqrt(2.0 * math.log(max(n_actions - 1, 1)))) / (1.0 - gamma_w)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from wanderlust.core.errors import check_integer
+from wanderlust.core.output_files import check_writable
 from wanderlust.training.loop import TrainingLoop
-from wanderlust.training.paths import check_writable, checked_path
+from wanderlust.training.paths import checked_path
 
 
 class Callback:

@@ -3,7 +3,8 @@
 Gymnasium environments cannot be saved, but their randomness can: a checkpoint stores the state of
 `env.unwrapped.np_random` at the start of the episode and the actions since then. Replaying them restores the
 environment exactly, including its wrappers, if all of its randomness comes from that generator. If the replay ends in
-another state, or the environment fails, a new episode starts, with a warning.
+another state, or the environment fails, a new episode starts, with a warning. An environment that fails because of its
+random numbers would fail again after every replay: `new_episode` starts a new episode instead.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ def save(loop: TrainingLoop, path: Path) -> None:
         "episode_steps": loop.episode_steps,
         "recent_returns": list(loop.recent_returns),
         "estimates_reward_range": loop.estimates_reward_range,
-        "adapted_options": list(loop.adapted_options),
+        "adapted": None if loop.adapted is None else list(loop.adapted),
         "task_estimate": list(loop.task_estimate),
+        "discovery": list(loop.discovery),
         "time_penalty": None if loop.time_penalty is None else list(loop.time_penalty),
         "idle_actions": None if loop.idle_actions is None else loop.idle_actions.counts.tolist(),
         "metrics": loop.metrics,
@@ -55,8 +57,14 @@ def save(loop: TrainingLoop, path: Path) -> None:
     file.save(loop.agent, path, more_arrays=arrays, more_about={_LOOP: about})
 
 
-def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> TrainingLoop:
-    """Read a checkpoint and restore the environment."""
+def load(
+    env: Tabular, path: Path, explorer: type | None, *, steps: int, new_episode: bool = False
+) -> tuple[TrainingLoop, int | None]:
+    """Read a checkpoint and restore the environment.
+
+    Return also the seed of the next episode: None if the environment was restored, so that its own random numbers
+    continue. With `new_episode` it is not restored.
+    """
     agent, about, arrays = file.load_all(Agent, path, explorer)
     if not isinstance(about.get(_LOOP), Mapping):
         raise BadFile(f"{path}: not a checkpoint saved by `learn`; this file holds an agent only.")
@@ -66,12 +74,19 @@ def load(env: Tabular, path: Path, explorer: type | None, *, steps: int) -> Trai
         _share_encoding(env, agent, path)
         actions = _checked_arrays(arrays, agent, env)
         loop = _restored(env, agent, saved, steps)
-        if (reason := _replay_episode(loop, saved, actions)) is not None:
+        seed = _new_seed(agent) if new_episode else None
+        if not new_episode and (reason := _replay_episode(loop, saved, actions)) is not None:
+            seed = _new_seed(agent)
             _warn(env, path, reason)
     except InvalidField as error:
         raise BadFile(f"{path}: {error}; training cannot be resumed from this file.") from error
     loop.episode = saved.episode
-    return loop
+    return loop, seed
+
+
+def _new_seed(agent: Agent) -> int:
+    """Return a seed for an environment that could not be restored: the same whenever training is resumed here."""
+    return int(np.random.SeedSequence([agent.seed, agent.steps]).generate_state(1)[0])
 
 
 def _checked_arrays(arrays: Mapping[str, Any], agent: Agent, env: Tabular) -> list[int]:
@@ -102,9 +117,10 @@ def _share_encoding(env: Tabular, agent: Agent, path: Path) -> None:
 
 
 def _restored(env: Tabular, agent: Agent, saved: SavedLoop, steps: int) -> TrainingLoop:
-    estimates, options = saved.estimates_reward_range, saved.adapted_options
-    loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=estimates, adapted_options=options)
-    loop.task_estimate, loop.time_penalty = saved.task_estimate, saved.time_penalty
+    estimates = saved.estimates_reward_range
+    loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=estimates, adapted=saved.adapted)
+    loop.task_estimate, loop.discovery = saved.task_estimate, saved.discovery
+    loop.time_penalty = saved.time_penalty
     if saved.idle_actions is not None:
         loop.idle_actions = IdleActions(agent.n_actions)
         loop.idle_actions.counts[:] = saved.idle_actions

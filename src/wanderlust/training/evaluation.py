@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,12 +11,12 @@ from gymnasium import Env
 from numpy.typing import NDArray
 
 from wanderlust.agents.agent import Agent
-from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_integer, check_number
+from wanderlust.agents.settings import MAX_EPISODES
+from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_integer
 from wanderlust.envs.make import make_environment
 from wanderlust.envs.saved import remake_environment
 from wanderlust.envs.tabular import Tabular, tabular
-from wanderlust.training.callbacks import Callback
-from wanderlust.training.loop import TrainingLoop, call_environment, checked_reward
+from wanderlust.training.loop import call_environment, checked_reward
 
 MAX_EPISODE_STEPS = 10_000
 
@@ -30,9 +31,9 @@ def evaluate(
     """
     env = evaluation_env(agent, env)
     random = np.random.default_rng(check_integer("seed", seed, low=0))
-    returns = np.zeros(check_integer("episodes", episodes, low=1))
+    returns = np.zeros(check_integer("episodes", episodes, low=1, high=MAX_EPISODES))
     for i in range(len(returns)):
-        returns[i] = _episode_return(agent, env, i + 1, seed if i == 0 else None, random)
+        returns[i] = run_episode(agent, env, i + 1, seed if i == 0 else None, random).total
     return returns
 
 
@@ -59,18 +60,47 @@ def _encoded(env: Env[Any, Any], agent: Agent) -> Tabular:
     return encoded
 
 
-def _episode_return(agent: Agent, env: Tabular, episode: int, seed: int | None, random: np.random.Generator) -> float:
-    """Return the undiscounted return of one episode."""
-    where = f"of evaluation episode {episode} (after {agent.steps:,} training steps)"
-    total = 0.0
+class Episode(NamedTuple):
+    """One episode of the greedy policy."""
+
+    total: float
+    """The undiscounted return."""
+    had_tie: bool
+    """Whether an action was drawn from several greedy ones."""
+
+
+def run_episode(
+    agent: Agent,
+    env: Tabular,
+    number: int,
+    seed: int | None,
+    random: np.random.Generator,
+    remaining_return: Callable[[int, list[float]], float | None] | None = None,
+) -> Episode:
+    """Run one episode of the greedy policy.
+
+    If a state repeats, `remaining_return`, if given, is called with the step and the rewards since then, and returns
+    the return of all further steps, or None if it does not know it.
+    """
+    where = f"of evaluation episode {number} (after {agent.steps:,} training steps)"
+    total, had_tie = 0.0, False
+    rewards: list[float] = []
+    last_step: dict[int, int] = {}
     state, _ = call_environment(env, lambda: env.reset(seed=seed), lambda: f"reset {where}")
     for step in range(1, MAX_EPISODE_STEPS + 1):
-        take_step = partial(_transition, env, _greedy_action(agent, state, random))
+        if remaining_return is not None and not had_tie:
+            if state in last_step and (rest := remaining_return(step, rewards[last_step[state] :])) is not None:
+                return Episode(total + rest, had_tie)
+            last_step[state] = len(rewards)
+        action, is_tie = _greedy_action(agent, state, random)
+        had_tie |= is_tie
+        take_step = partial(_transition, env, action)
         state, reward, is_over = call_environment(env, take_step, partial("step {} {}".format, step, where))
+        rewards.append(reward)
         total += reward
         if is_over:
             break
-    return total
+    return Episode(total, had_tie)
 
 
 def _transition(env: Tabular, action: int) -> tuple[int, float, bool]:
@@ -78,89 +108,8 @@ def _transition(env: Tabular, action: int) -> tuple[int, float, bool]:
     return state, checked_reward(reward), bool(terminated or truncated)
 
 
-def _greedy_action(agent: Agent, state: int, random: np.random.Generator) -> int:
+def _greedy_action(agent: Agent, state: int, random: np.random.Generator) -> tuple[int, bool]:
+    """Return a greedy action, and whether it was drawn from several."""
     values = agent.action_values(state)
     best = np.flatnonzero(values == values.max())
-    return int(best[0] if len(best) == 1 else random.choice(best))
-
-
-class Evaluation(NamedTuple):
-    """The returns of the greedy policy after a training step."""
-
-    step: int
-    returns: NDArray[np.float64]
-
-    @property
-    def mean(self) -> float:
-        """The mean return."""
-        return float(self.returns.mean())
-
-
-class EvaluateEvery(Callback):
-    """Evaluates the greedy policy every `steps` steps in a separate environment; `history` has all results."""
-
-    def __init__(self, steps: int, *, episodes: int = 10, env: Env[Any, Any] | None = None, seed: int = 0) -> None:
-        self.every = check_integer("steps", steps, low=1)
-        self.episodes = check_integer("episodes", episodes, low=1)
-        self.seed = check_integer("seed", seed, low=0)
-        self.history: list[Evaluation] = []
-        self._user_env = env
-        self._env: Tabular | None = None
-
-    def on_start(self, loop: TrainingLoop) -> None:
-        """Create the evaluation environment, a copy of the training environment."""
-        self._env = call_environment(loop.env, lambda: loop.env.copy(self._user_env), lambda: "its copy for evaluation")
-
-    def on_step(self, loop: TrainingLoop) -> bool | None:
-        """Evaluate every `every` steps."""
-        if loop.step % self.every:
-            return None
-        assert self._env is not None
-        evaluation = Evaluation(loop.step, evaluate(loop.agent, self._env, episodes=self.episodes, seed=self.seed))
-        self.history.append(evaluation)
-        loop.metrics["evaluation"] = evaluation.mean
-        return self.on_evaluation(evaluation)
-
-    def on_end(self, loop: TrainingLoop) -> None:
-        """Close the evaluation environment."""
-        if self._env is not None and self._user_env is None:
-            call_environment(self._env, self._env.close, lambda: "close after evaluation")
-
-    def on_evaluation(self, evaluation: Evaluation) -> bool | None:
-        """Called after every evaluation; return False to stop training."""
-        return None
-
-
-class StopWhenSolved(EvaluateEvery):
-    """Stops training once the greedy policy's mean return reaches a threshold, by default the environment's."""
-
-    def __init__(
-        self,
-        threshold: float | None = None,
-        *,
-        every: int = 1_000,
-        episodes: int = 20,
-        env: Env[Any, Any] | None = None,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(every, episodes=episodes, env=env, seed=seed)
-        self.threshold = None if threshold is None else check_number("threshold", threshold)
-        self.solved_at: int | None = None
-
-    def on_start(self, loop: TrainingLoop) -> None:
-        """Use the environment's threshold if none is given."""
-        super().on_start(loop)
-        if self.threshold is None:
-            spec = loop.env.env.spec
-            if spec is None or spec.reward_threshold is None:
-                name = loop.env.name
-                raise InvalidSetting(f"{name} has no reward threshold; give StopWhenSolved(threshold).")
-            self.threshold = float(spec.reward_threshold)
-
-    def on_evaluation(self, evaluation: Evaluation) -> bool | None:
-        """Stop training at the threshold."""
-        assert self.threshold is not None
-        if evaluation.mean < self.threshold:
-            return None
-        self.solved_at = evaluation.step
-        return False
+    return (int(best[0]), False) if len(best) == 1 else (int(random.choice(best)), True)

@@ -1,19 +1,21 @@
 """Training in any Gymnasium environment.
 
-    agent = wl.learn("FrozenLake-v1", "vv-ucb", steps=50_000, seed=0, callbacks=[wl.ProgressBar()])
+agent = wl.learn("FrozenLake-v1", "vv-ucb", steps=50_000, seed=0, callbacks=[wl.ProgressBar()])
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gymnasium import Env
 
 from wanderlust.agents.agent import Agent
+from wanderlust.agents.presets import ADAPTIVE, LEARN_OPTIONS
 from wanderlust.agents.settings import MAX_STEPS
 from wanderlust.core.errors import (
     EnvironmentFailed,
@@ -23,10 +25,11 @@ from wanderlust.core.errors import (
     check_integer,
     check_number,
 )
+from wanderlust.envs.grids import description_of
 from wanderlust.envs.saved import saved_environment
 from wanderlust.envs.tabular import Tabular, tabular
 from wanderlust.training import checkpoints
-from wanderlust.training.adaptive import adapted_options, builtin_world, may_be_deterministic, settings_for
+from wanderlust.training.adaptive import adapt, adapted_fields, chosen_preset, settings_for
 from wanderlust.training.callbacks import Callback, Checkpoint
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.interruption import DeferredSignals
@@ -47,8 +50,9 @@ def learn(
     reward_range: tuple[float, float] | None = None,
     resume: str | Path | None = None,
     save: str | Path | None = None,
-    adapt: bool = True,
+    preset: str | None = None,
     quiet: bool = False,
+    new_episode: bool = False,
     **changes: Any,
 ) -> Agent:
     """Train an agent in an environment until it has taken `steps` steps in total, and return it.
@@ -57,35 +61,47 @@ def learn(
     default explorer is "vv-ucb". `changes` are settings (see `Settings`) and options of the explorer.
 
     `reward_range`, the minimum and maximum reward of a step, sets the scale of exploration. If not given, it is
-    estimated from the observed rewards and reported on standard error, unless `quiet`. With vv-ucb the initial W, γ_w
-    and κ are the paper's until an action has two different outcomes; then they are adapted to a stochastic environment.
-    Until then, except in built-in worlds and with bins, there are several sweeps after every step (`sweeps=1` as in the
-    paper) and actions that mostly leave the state unchanged are tried last. If terminal rewards decrease with every
-    step of the episode, the agent learns from them without this penalty. `adapt=False` turns these changes off, except
-    for the sweeps and the estimated reward range.
+    estimated from the observed rewards and reported on standard error, unless `quiet`.
 
-    `resume` continues from a file written by `Checkpoint` or `save` exactly as if training had not been interrupted:
-    settings, explorer and seed are those of the file, and `steps` includes the steps before. `save` writes such a file
-    at the end, also after an error. An error during training has the agent trained so far as `error.agent`.
+    `preset` is "as_written" (the paper's text), "as_published_code" (the authors' code) or "adaptive", which starts as
+    the paper's text and adapts to the task (docs/settings.md). The default is "adaptive", in built-in worlds
+    "as_written". Two more options have names: `remove_time_penalty`, by default True with "adaptive" and False
+    otherwise, learns from terminal rewards without the part that decreases with the steps of the episode;
+    `defer_idle_actions`, by default False, tries actions last that mostly leave the state unchanged.
+
+    Schedules (ε, and with "adaptive" the weight and the reach of exploration) are functions of `budget`, a number of
+    steps; it is `steps` if not given. `save` writes a checkpoint at the end, also after an error; so does the callback
+    `Checkpoint`. `resume` continues from such a file with its settings, explorer, seed and budget; `steps` includes the
+    steps before. The result is the same, bit for bit, as that of one training of `steps` steps with the file's budget.
+    After the budget, ε decays further and the other schedules keep their last values. A larger `budget` given with
+    `resume` applies from there on: exploration increases again, and the result is not that of one training.
+
+    If the environment fails again at the same step of the restored episode, `new_episode=True` resumes with a new
+    episode. An error during training has the agent trained so far as `error.agent`.
 
     Ctrl-C raises `KeyboardInterrupt` after the current step, a second Ctrl-C at once. Rewards are numbers from -1e100
     to 1e100.
     """
     steps = check_integer("steps", steps, low=1, high=MAX_STEPS)
-    adapt, quiet = check_flag("adapt", adapt), check_flag("quiet", quiet)
+    quiet = check_flag("quiet", quiet)
+    if new_episode and resume is None:
+        raise InvalidSetting("new_episode=True needs resume: without it, every training begins with a new episode.")
     all_callbacks = _checked_callbacks(callbacks)
     if save is not None:
         all_callbacks.append(Checkpoint(checked_path("save", save)))
     tabular_env = env if isinstance(env, Tabular) else tabular(env)
     if resume is None:
-        loop = _new_loop(tabular_env, explorer, steps, seed, reward_range, adapt, changes)
+        loop = new_loop(tabular_env, explorer, steps, seed, reward_range, preset, changes)
         first_seed: int | None = loop.agent.seed
     else:
-        _reject_with_resume({"seed": seed, "reward_range": reward_range, **changes})
-        loop = _resumed_loop(tabular_env, checked_path("resume", resume), explorer, steps)
-        first_seed = None
+        budget = changes.pop("budget", None)
+        _reject_with_resume({"seed": seed, "reward_range": reward_range, "preset": preset, **changes})
+        new_episode = check_flag("new_episode", new_episode)
+        loop, first_seed = _resumed_loop(tabular_env, checked_path("resume", resume), explorer, steps, new_episode)
+        _extend_budget(loop, budget, quiet=quiet)
     loop.agent.env, loop.agent.encoding = tabular_env, tabular_env.encoding
     loop.agent.environment = saved_environment(tabular_env)
+    loop.agent.layout, loop.agent.action_names = description_of(tabular_env)
     try:
         _run(loop, all_callbacks, first_seed)
     except BaseException as error:
@@ -117,9 +133,12 @@ def _add_agent(error: BaseException, loop: TrainingLoop) -> None:
         )
 
 
-def _resumed_loop(env: Tabular, path: Path, explorer: str | type | None, steps: int) -> TrainingLoop:
+def _resumed_loop(
+    env: Tabular, path: Path, explorer: str | type | None, steps: int, new_episode: bool
+) -> tuple[TrainingLoop, int | None]:
     try:
-        return checkpoints.load(env, path, _class_with_resume(explorer, path), steps=steps)
+        cls = _class_with_resume(explorer, path)
+        return checkpoints.load(env, path, cls, steps=steps, new_episode=new_episode)
     except WanderlustError:
         raise
     except Exception as error:
@@ -128,17 +147,20 @@ def _resumed_loop(env: Tabular, path: Path, explorer: str | type | None, steps: 
         ) from error
 
 
-def _new_loop(
+def new_loop(
     env: Tabular,
     explorer: str | type | None,
     steps: int,
     seed: int | None,
     reward_range: tuple[float, float] | None,
-    adapt: bool,
-    changes: dict[str, Any],
+    preset: str | None,
+    changes: Mapping[str, Any],
 ) -> TrainingLoop:
+    """Return the loop of a new training; raise an error if a setting or an option is invalid."""
     explorer = "vv-ucb" if explorer is None else explorer
-    settings, options = settings_for(env, explorer, steps, changes)
+    preset = chosen_preset(env, preset)
+    removes_penalty, defers_idle_actions, changes = _named_options(preset, changes)
+    settings, options = settings_for(env, explorer, preset, steps, changes)
     for reward in settings.problem(env.n_actions, NO_REWARDS if reward_range is None else reward_range).reward_range:
         check_number("a reward of reward_range", reward, low=-MAX_REWARD, high=MAX_REWARD)
     agent = Agent(
@@ -150,14 +172,42 @@ def _new_loop(
         settings=settings,
         **options,
     )
-    adapt = adapt and builtin_world(env) is None
-    names = adapted_options(explorer, changes) if adapt else ()
-    loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=reward_range is None, adapted_options=names)
-    if adapt:
+    agent.preset = preset
+    extra = agent.configured_explorer.extra_tables()
+    adapted = adapted_fields(explorer, extra, changes) if preset == ADAPTIVE else None
+    loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=reward_range is None, adapted=adapted)
+    adapt(agent, loop.task_estimate, loop.adapted or (), binned=env.is_binned)
+    if removes_penalty:
         loop.time_penalty = TimePenalty()
-    if "initial_bound" in names and may_be_deterministic(env):
+    if defers_idle_actions:
+        if extra.visitation is None or extra.visitation.minimise:
+            raise InvalidSetting(
+                f"defer_idle_actions lowers the initial W, but explorer {agent.explorer!r} has none; use 'vv-ucb'."
+            )
         loop.idle_actions = IdleActions(env.n_actions)
     return loop
+
+
+def _named_options(preset: str, changes: Mapping[str, Any]) -> tuple[bool, bool, dict[str, Any]]:
+    """Return the values of `LEARN_OPTIONS`, and the other changes."""
+    others = {name: value for name, value in changes.items() if name not in LEARN_OPTIONS}
+    removes = check_flag("remove_time_penalty", changes.get("remove_time_penalty", preset == ADAPTIVE))
+    return removes, check_flag("defer_idle_actions", changes.get("defer_idle_actions", False)), others
+
+
+def _extend_budget(loop: TrainingLoop, budget: int | None, *, quiet: bool) -> None:
+    """Let the schedules of a resumed training continue over a larger budget, if one is given."""
+    agent, before = loop.agent, loop.agent.settings.budget
+    if budget is not None:
+        check_integer("budget", budget, low=before, high=MAX_STEPS)
+        agent.settings = replace(agent.settings, budget=budget)
+        agent.adapt()
+    elif loop.steps > before and not quiet:
+        print(
+            f"wanderlust: the budget of this training is {before:,} steps; later steps explore as at its end. "
+            f"budget={loop.steps} would extend it.",
+            file=sys.stderr,
+        )
 
 
 def _run(loop: TrainingLoop, callbacks: list[Callback], seed: int | None) -> None:
@@ -183,7 +233,7 @@ def _take_steps(loop: TrainingLoop, callbacks: list[Callback], seed: int | None,
             loop.begin_episode(seed)
             seed = None
         loop.take_step()
-        proceed = _call(on_step, loop)
+        proceed = _call(on_step, loop) if on_step else True
         if loop.episode_over:
             proceed = _call(on_episode_end, loop) and proceed
         if not proceed:
@@ -221,7 +271,7 @@ def _notices(loop: TrainingLoop) -> Iterator[str]:
     if loop.estimates_reward_range:
         yield _reward_range_notice(loop)
     if loop.time_penalty is not None and loop.time_penalty.detected:
-        yield f"{loop.time_penalty.describe()} (adapt=False keeps the penalty)."
+        yield f"{loop.time_penalty.describe()} (remove_time_penalty=False keeps it)."
 
 
 def _reward_range_notice(loop: TrainingLoop) -> str:

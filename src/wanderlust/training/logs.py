@@ -15,10 +15,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from wanderlust.core.archives import atomic_write
-from wanderlust.core.errors import BadFile, MissingPackage, check_flag
+from wanderlust.core.errors import BadFile, MissingPackage, check_flag, counted
+from wanderlust.core.output_files import cannot_write, check_writable
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.loop import TrainingLoop
-from wanderlust.training.paths import cannot_write, check_writable, checked_path
+from wanderlust.training.paths import checked_path
 
 LINES_WITHOUT_TERMINAL = 10
 COLUMNS = ("step", "episode", "return", "length", "states", "evaluation")
@@ -57,7 +58,7 @@ class ProgressBar(Callback):
                 self._bar.update(self._task, completed=loop.step, description=_summary(loop))
         elif loop.step >= self._next_line:
             self._next_line += max(loop.steps // LINES_WITHOUT_TERMINAL, 1)
-            line = f"{loop.env.name}, {loop.agent.explorer}: {loop.step:,} of {loop.steps:,} steps"
+            line = f"{loop.env.name}, {loop.agent.explorer}: {loop.step:,} of {counted(loop.steps, 'step')}"
             self._console.print(f"{line}, {_summary(loop)}", highlight=False, soft_wrap=True)
 
     def on_end(self, loop: TrainingLoop) -> None:
@@ -68,11 +69,11 @@ class ProgressBar(Callback):
 
 
 def _summary(loop: TrainingLoop) -> str:
-    text = f"{loop.episode:,} episodes, {loop.agent.discovered:,} states"
+    text = f"{counted(loop.episode, 'episode')}, {counted(loop.agent.discovered, 'state')}"
     if loop.recent_returns:
-        text += f", mean return {np.mean(loop.recent_returns):.4g}"
+        text += f", return while exploring {np.mean(loop.recent_returns):.4g}"
     if "evaluation" in loop.metrics:
-        text += f", greedy {loop.metrics['evaluation']:.4g}"
+        text += f", greedy return {loop.metrics['evaluation']:.4g}"
     return text
 
 

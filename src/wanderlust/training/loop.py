@@ -11,15 +11,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wanderlust.agents.agent import Agent
+from wanderlust.agents.history import Curves
 from wanderlust.core.errors import EnvironmentFailed, InvalidObservation, WanderlustError, check_flag
 from wanderlust.envs.tabular import Tabular
-from wanderlust.training.adaptive import TaskEstimate, adapted_values, estimate_task
+from wanderlust.training.adaptive import Discovery, TaskEstimate, adapt, estimate_task, next_estimate
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.time_penalty import TimePenalty
 
 RECENT_EPISODES = 100
 MAX_REWARD = 1e100
 """The largest size of a reward. Sums, value ranges and bounds of larger ones could overflow."""
+MAX_EXACT = 2**53
+"""All integers up to this size are floats, too."""
 
 T = TypeVar("T")
 
@@ -28,7 +31,7 @@ class TrainingLoop:
     """What callbacks receive: the agent, the environment, the latest transition and episode statistics."""
 
     def __init__(
-        self, env: Tabular, agent: Agent, *, steps: int, estimates_reward_range: bool, adapted_options: Sequence[str]
+        self, env: Tabular, agent: Agent, *, steps: int, estimates_reward_range: bool, adapted: Sequence[str] | None
     ) -> None:
         self.env = env
         self.agent = agent
@@ -36,9 +39,13 @@ class TrainingLoop:
         """The step at which training ends."""
         self.estimates_reward_range = estimates_reward_range
         """Whether the reward range is estimated from the observed rewards."""
-        self.adapted_options = tuple(adapted_options)
-        """The names of the explorer's options that follow `task_estimate`."""
+        self.adapted = None if adapted is None else tuple(adapted)
+        """The explorer's fields that follow `task_estimate`; None unless the preset is `adaptive`."""
         self.task_estimate = TaskEstimate(agent.reward_range, is_stochastic=False, stage=0)
+        self._next_estimate = 0
+        """The step at which the estimate may change although nothing new was observed."""
+        self.discovery = Discovery()
+        """What was discovered so far; counted if `adapted` is not empty."""
         self.time_penalty: TimePenalty | None = None
         """The estimated time penalty of terminal rewards; None if it is not estimated."""
         self.idle_actions: IdleActions | None = None
@@ -62,6 +69,10 @@ class TrainingLoop:
         self.episode_actions: list[int] = []
         self.between_steps = True
         """Whether the loop can be saved: no step has begun, or all of its effects have been recorded."""
+        if agent.curves is None:
+            agent.curves = Curves()
+        self.curves = agent.curves
+        """What the agent's `history` shows."""
 
     @property
     def step(self) -> int:
@@ -89,19 +100,18 @@ class TrainingLoop:
         """
         agent, state = self.agent, self.next_state
         self.between_steps = False
-        streams, notes = agent.learner.streams.copy(), agent.learner.notes.copy()
         try:
             action = agent.act(state)
-            next_state, reward, terminated, truncated, info = self._call_env("step", lambda: self._transition(action))
+            next_state, reward, terminated, truncated, info = self._transition(action)
         except BaseException:
-            # Undo the choice of the action. The environment is restored when the episode is replayed.
-            agent.learner.streams[:], agent.learner.notes[:] = streams, notes
+            # The environment is restored when the episode is replayed.
+            agent.undo_choice()
             self.between_steps = True
             raise
         learning_reward = self._without_time_penalty(reward) if terminated and reward > 0.0 else reward
         self._adapt(learning_reward)
         agent.observe(state, action, learning_reward, next_state, terminated, truncated)
-        if self.idle_actions is not None and not self.task_estimate.is_stochastic:
+        if self.idle_actions is not None and not agent.is_stochastic:
             self.idle_actions.update(agent, state, action, None if terminated else next_state, reward)
         self.state, self.action, self.reward, self.next_state = state, action, reward, next_state
         self.terminated, self.truncated, self.info = terminated, truncated, info
@@ -112,28 +122,46 @@ class TrainingLoop:
         if self.episode_over:
             self.episode += 1
             self.recent_returns.append(self.episode_return)
+        curves, step = self.curves, agent.steps
+        if state not in curves.first_visits:
+            curves.first_visits[state] = step - 1
+        if step >= curves.next_step:
+            curves.add(step, self.recent_returns, agent.discovered)
         self.between_steps = True
 
     def _transition(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take an action in the environment and check what it returns."""
-        state, reward, terminated, truncated, info = self.env.step(action)
-        flags = check_flag("terminated", terminated), check_flag("truncated", truncated)
-        return state, checked_reward(reward), *flags, info
+        try:
+            state, reward, terminated, truncated, info = self.env.step(action)
+            # The type checks come first, because calls of functions are what takes time here.
+            if terminated is not False and terminated is not True:
+                terminated = check_flag("terminated", terminated)
+            if truncated is not False and truncated is not True:
+                truncated = check_flag("truncated", truncated)
+            if type(reward) is not float or not -MAX_REWARD <= reward <= MAX_REWARD:
+                reward = checked_reward(reward)
+        except Exception as error:
+            raise environment_error(self.env, error, self._position("step")) from error
+        return state, reward, terminated, truncated, info
 
     def _adapt(self, reward: float) -> None:
         """Update the estimate of the task; if it has changed, adapt the agent's reward range and options."""
         agent = self.agent
         low, high = reward_range = agent.reward_range
+        known = self.task_estimate
+        if low <= reward <= high and agent.is_stochastic == known.is_stochastic and agent.steps < self._next_estimate:
+            return
         if self.estimates_reward_range:
             low, high = (low, high) if self.step > 0 else (reward, reward)
             reward_range = (min(low, reward), max(high, reward))
         task = TaskEstimate(reward_range, is_stochastic=False, stage=0)
-        if self.adapted_options:
-            task = estimate_task(agent, reward_range)
+        if self.adapted:
+            self.discovery = self.discovery.updated(agent)
+            task = estimate_task(agent, reward_range, self.discovery)
+        self._next_estimate = next_estimate(agent, self.discovery)
         if task != self.task_estimate:
             self.task_estimate = task
-            binned = self.env.is_binned
-            agent.adapt(reward_range, **adapted_values(agent, task, self.adapted_options, binned=binned))
+            adapt(agent, task, self.adapted or (), binned=self.env.is_binned)
 
     def _without_time_penalty(self, reward: float) -> float:
         """Return the reward that the agent learns from at the end of an episode."""
@@ -147,7 +175,7 @@ class TrainingLoop:
         return corrected
 
     def save(self, path: str | Path) -> None:
-        """Write a checkpoint; `learn(env, resume=path)` continues exactly as if training had not been interrupted."""
+        """Write a checkpoint; `learn(env, resume=path)` continues as if training had not been interrupted."""
         from wanderlust.training import checkpoints
 
         if not self.between_steps:
@@ -167,14 +195,21 @@ def call_environment(env: Tabular, call: Callable[[], T], position: Callable[[],
     """Return the result of a call of the environment; errors are raised with the environment and the position."""
     try:
         return call()
-    except WanderlustError as error:
-        raise type(error)(f"{env.name} in {position()}: {error}") from error
     except Exception as error:
-        raise EnvironmentFailed(f"{env.name} failed in {position()} with {type(error).__name__}: {error}.") from error
+        raise environment_error(env, error, position()) from error
+
+
+def environment_error(env: Tabular, error: Exception, position: str) -> WanderlustError:
+    """Return the error of an environment with its name and the position."""
+    if isinstance(error, WanderlustError):
+        return type(error)(f"{env.name} in {position}: {error}")
+    return EnvironmentFailed(f"{env.name} failed in {position} with {type(error).__name__}: {error}.")
 
 
 def checked_reward(reward: Any) -> float:
     """Return a reward as a float; a NumPy array of one element is a number, too."""
+    if type(reward) is int and -MAX_EXACT <= reward <= MAX_EXACT:
+        return float(reward)
     value = reward.item() if isinstance(reward, np.ndarray) and reward.size == 1 else reward
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wanderlust.agents.agent import Agent
 from wanderlust.learning.spec import NO_SIGNAL, Ints
-from wanderlust.training.adaptive import N_STAGES, TaskEstimate, adapted_options
+from wanderlust.training.adaptive import N_STAGES, Discovery, TaskEstimate, adapted_fields
 from wanderlust.training.time_penalty import MIN_SAMPLES, TimePenalty
 
 # Bit generators of NumPy that use a number of their state as an index without checking it, and its valid values.
@@ -34,8 +34,9 @@ class SavedLoop(NamedTuple):
     episode_steps: int
     recent_returns: list[float]
     estimates_reward_range: bool
-    adapted_options: list[str]
+    adapted: list[str] | None
     task_estimate: TaskEstimate
+    discovery: Discovery
     time_penalty: TimePenalty | None
     idle_actions: Ints | None
     metrics: dict[str, float]
@@ -45,7 +46,8 @@ def read_loop(saved: Mapping[str, Any], agent: Agent) -> SavedLoop:
     """Return the fields of a saved loop, or raise `InvalidField`."""
     whole, number = (_is_whole, "a whole number, at least 0"), (_is_finite, "a finite number")
     flag, mapping = (_is_flag, "true or false"), (_is_mapping, "an object")
-    options = adapted_options(type(agent.configured_explorer), {})
+    explorer = agent.configured_explorer
+    names = adapted_fields(type(explorer), explorer.extra_tables())
     rules: dict[str, tuple[Callable[[Any], bool], str]] = {
         "environment": mapping,
         "episode_start": (_is_start, "null, or an object with a seed or a random_state"),
@@ -56,8 +58,12 @@ def read_loop(saved: Mapping[str, Any], agent: Agent) -> SavedLoop:
         "episode_steps": whole,
         "recent_returns": (lambda value: _is_list_of(value, _is_finite), "a list of finite numbers"),
         "estimates_reward_range": flag,
-        "adapted_options": (lambda value: _is_list_of(value, options.__contains__), f"a list of names from {options}"),
+        "adapted": (
+            lambda value: value is None or _is_list_of(value, names.__contains__),
+            f"null, or a list of names from {names}",
+        ),
         "task_estimate": (_is_task, f"[[lowest, highest reward], true or false, stage from 0 to {N_STAGES}]"),
+        "discovery": (lambda value: _is_list_of(value, _is_whole, 2), "[tried pairs, step of the last new one]"),
         "time_penalty": (_is_penalty, f"null, or up to {MIN_SAMPLES} [step, reward] and the decrease per step"),
         "idle_actions": (lambda value: _is_idle(value, agent), "null, or visits and idle visits of each action"),
         "metrics": (_is_metrics, "an object whose `evaluation` is a number"),
@@ -110,6 +116,7 @@ def _time_penalty(value: Any) -> TimePenalty | None:
 
 _CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
     "task_estimate": lambda value: TaskEstimate(tuple(value[0]), value[1], value[2]),
+    "discovery": lambda value: Discovery(*value),
     "time_penalty": _time_penalty,
     "idle_actions": lambda value: None if value is None else np.array(value, np.int64),
 }

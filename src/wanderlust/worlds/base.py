@@ -108,7 +108,7 @@ def single_layer_layout(kind: NDArray[np.uint8], value: FloatArray, entry: NDArr
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class World:
     """An environment with a known model: its dynamics, the paper's settings for it, and its layout."""
 
@@ -141,6 +141,19 @@ class World:
         """
         low, high = self.mdp.reward_range
         return low, max(high, self.r_max)
+
+    def __str__(self) -> str:
+        from wanderlust.worlds.drawing import world_text
+
+        return world_text(self)
+
+    def __repr__(self) -> str:
+        return f"<World {self.name}: {self.n_states:,} states, {self.n_actions} actions>"
+
+    def _repr_html_(self) -> str:
+        from wanderlust.worlds.svg import world_html
+
+        return world_html(self)
 
     def draw(self, *, title: str | None = None) -> Figure:
         """Return a picture of the world as a matplotlib figure; `title` replaces its name."""

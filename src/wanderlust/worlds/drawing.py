@@ -9,15 +9,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust.core.errors import counted
 from wanderlust.worlds.base import CellKind, Layout, World
 
 MAX_ROW_LENGTH = 50
 """A world that is a single row of more cells is wrapped into several rows."""
 AGENT = "@"
+MAX_TEXT_ROWS, MAX_TEXT_COLUMNS = 30, 80
+"""The largest map in the text of a world."""
 
 _LETTERS = {CellKind.FLOOR: ".", CellKind.WALL: "#", CellKind.START: "S", CellKind.PRISON: "P"}
 _FREE_LETTERS = "".join(letter for letter in ascii_uppercase if letter not in _LETTERS.values())
 _FALLBACK = {CellKind.TREASURE: "$", CellKind.PENALTY: "!", CellKind.REWARD: "+", CellKind.PUDDLE: "~"}
+
+
+def world_text(world: World) -> str:
+    """Return a summary of a world in a few lines, with its map if that fits a terminal."""
+    low, high = world.mdp.reward_range
+    kind = "deterministic" if world.mdp.deterministic else "stochastic"
+    lines = [
+        f"World {world.name}: {counted(world.n_states, 'state')}, "
+        f"{counted(world.n_actions, 'action')} ({', '.join(world.action_names)}), {kind}",
+        f"rewards from {low:g} to {high:g}, horizon {world.defaults.horizon:,}, budget {world.defaults.budget:,}",
+    ]
+    layout = world.layout
+    if layout is not None and layout.rows <= MAX_TEXT_ROWS and layout.columns <= MAX_TEXT_COLUMNS:
+        drawn, meanings = letters(layout, 0)
+        lines += ["", *("".join(row) for row in drawn)]
+        legend = [f"{letter} = {meaning}" for letter, meaning in meanings.items()]
+        lines += ["", ", ".join(legend)] if legend else []
+    return "\n".join(lines)
 
 
 def display_layout(world: World) -> Layout:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,9 @@ _OTHER_LINES = 3
 """Title, headings and one blank line."""
 
 
-class _Heatmap(NamedTuple):
+class Heatmap(NamedTuple):
+    """A map of values as intensities."""
+
     heading: str
     intensity: FloatArray
     """[row, column]: from 0 to 1, NaN for cells without a value."""
@@ -34,29 +37,32 @@ class FrameRenderer:
         self.title = title
         self.layout = display_layout(run.world)
 
-    def frame(self, size: ConsoleDimensions) -> RenderableType:
-        """Return the current frame in colour, with cells as large as the terminal allows."""
-        snapshot, layout = self.run.snapshot(), self.layout
-        status, legend = _wrap(snapshot.status, size.width), _wrap(self._legend(snapshot), size.width)
+    def frame(
+        self, size: ConsoleDimensions, snapshot: Snapshot | None = None, more_status: Sequence[str] = ()
+    ) -> RenderableType:
+        """Return a frame, by default the current one, in colour, with cells as large as the terminal allows."""
+        layout = self.layout
+        snapshot = self.run.snapshot() if snapshot is None else snapshot
+        status, legend = _wrap([*snapshot.status, *more_status], size.width), _wrap(self._legend(snapshot), size.width)
         height = size.height - _OTHER_LINES - len(status) - len(legend)
         beside = canvas.fit_size(layout.rows, layout.columns, (size.width - _GAP) // 2, height)
         stacked = canvas.fit_size(layout.rows, layout.columns, size.width, (height - 1) // 2)
         is_beside = beside.lines_per_cell >= stacked.lines_per_cell
         cell_size = beside if is_beside else stacked
-        maps = [self._draw(heatmap, snapshot, cell_size) for heatmap in self._heatmaps(snapshot)]
+        maps = [self._draw(heatmap, snapshot, cell_size) for heatmap in self.heatmaps(snapshot)]
         lines = _side_by_side(*maps) if is_beside else [*maps[0], *maps[1]]
         # Half blocks show no letters, so they need no legend.
         below = [*legend, *status] if cell_size.scale else status
-        return Group(Text(self._heading(snapshot), style="bold", no_wrap=True), *lines, Text(), *map(Text, below))
+        return Group(Text(self.heading(snapshot), style="bold", no_wrap=True), *lines, Text(), *map(Text, below))
 
     def plain_text(self) -> str:
         """Return the current frame as text without colours."""
         snapshot = self.run.snapshot()
-        visits, values = self._heatmaps(snapshot)
+        visits, values = self.heatmaps(snapshot)
         columns = self._letters(snapshot), shaded(visits.intensity, width=1), shaded(values.intensity, width=1)
         return "\n".join(
             [
-                self._heading(snapshot),
+                self.heading(snapshot),
                 f"map, {visits.heading}, {values.heading}:",
                 *("  |  ".join(row) for row in zip(*columns, strict=True)),
                 ", ".join(self._legend(snapshot)),
@@ -65,7 +71,8 @@ class FrameRenderer:
             ]
         )
 
-    def _heading(self, snapshot: Snapshot) -> str:
+    def heading(self, snapshot: Snapshot) -> str:
+        """Return the title, with the name of the agent's layer if it has one."""
         layer = self.layout.layer_names[self.layout.layer[snapshot.state]]
         return f"{self.title} ({layer})" if layer else self.title
 
@@ -76,16 +83,17 @@ class FrameRenderer:
     def _letters(self, snapshot: Snapshot) -> list[str]:
         return text_map(self.layout, snapshot.state).splitlines()[: self.layout.rows]
 
-    def _heatmaps(self, snapshot: Snapshot) -> tuple[_Heatmap, _Heatmap]:
+    def heatmaps(self, snapshot: Snapshot) -> tuple[Heatmap, Heatmap]:
+        """Return the map of the visits and that of the exploration values."""
         visits = by_cell(self.layout, snapshot.visits.astype(np.float64), largest=False)
         sign = -1.0 if self.run.minimises else 1.0
         values = by_cell(self.layout, sign * snapshot.exploration_values, largest=True)
         return (
-            _Heatmap(f"visits up to {np.nanmax(visits):,.0f}", logarithmic(visits), canvas.VISITS),
-            _Heatmap(f"{self.run.value_name} {_range(sign * values)}", _ranks(values), canvas.EXPLORATION),
+            Heatmap(f"visits up to {np.nanmax(visits):,.0f}", logarithmic(visits), canvas.VISITS),
+            Heatmap(f"{self.run.value_name} {_range(sign * values)}", _ranks(values), canvas.EXPLORATION),
         )
 
-    def _draw(self, heatmap: _Heatmap, snapshot: Snapshot, size: canvas.CellSize) -> list[Text]:
+    def _draw(self, heatmap: Heatmap, snapshot: Snapshot, size: canvas.CellSize) -> list[Text]:
         is_wall = self.layout.kind[self.layout.layer[snapshot.state]] == CellKind.WALL
         colours = canvas.cell_colours(heatmap.intensity, is_wall, heatmap.palette)
         return [Text(heatmap.heading, no_wrap=True), *canvas.draw_map(self.layout, snapshot.state, colours, size)]

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from wanderlust.agents.explanation import best_scores
 from wanderlust.agents.presets import resolve
 from wanderlust.agents.session import Record, Session
-from wanderlust.agents.settings import SETTING_NAMES
-from wanderlust.core.errors import unknown_name
+from wanderlust.core.errors import InvalidEnvironment
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import expected_reward, reachable_states
-from wanderlust.explorers.registry import explorer_options
+from wanderlust.envs.make import make_environment
+from wanderlust.envs.model import world_from_gym
 from wanderlust.learning.state import TERMINAL
-from wanderlust.worlds import World, make_world, world_names, world_options
+from wanderlust.worlds import World, make_world, world_names
+from wanderlust.worlds.map_files import MAP_SUFFIXES
 
 EVALUATIONS = 200
 """Number of evaluations of the greedy policy during a run; the setting `evaluate_every` overrides it."""
@@ -120,17 +121,17 @@ class WatchedRun:
         ]
 
 
-def make_world_and_settings(world: str, explorer: str, options: dict[str, Any]) -> tuple[World, dict[str, Any]]:
-    """Return the world, made with its options, and the remaining options: settings and those of the explorer.
-
-    A name that both have, such as `horizon`, is a setting.
-    """
-    setting_names = {*SETTING_NAMES, *(option.name for option in explorer_options(explorer))}
-    is_map = world.endswith((".txt", ".toml"))
-    kind = "map" if is_map and world not in world_names() else world
-    world_option_names = {option.name for option in world_options(kind)} - setting_names - {"map", "name"}
-    for name in options:
-        if name not in setting_names | world_option_names:
-            raise unknown_name(f"option of {explorer!r} in {world!r}", name, setting_names | world_option_names)
-    new_world = make_world(world, **{name: value for name, value in options.items() if name in world_option_names})
-    return new_world, {name: value for name, value in options.items() if name in setting_names}
+def make_watched_world(name: str, options: dict[str, Any]) -> World:
+    """Return a built-in world, that of a map file, or that of a Gymnasium environment with a model."""
+    if name in world_names() or name.endswith(MAP_SUFFIXES):
+        return make_world(name, **options)
+    env = make_environment(name, **options)
+    try:
+        return world_from_gym(env)
+    except InvalidEnvironment as error:
+        raise InvalidEnvironment(
+            f"{error} `watch` shows built-in worlds, map files, and environments that have a model; "
+            f"`wanderlust train {name} --video run.gif` records an episode in any environment."
+        ) from error
+    finally:
+        env.close()

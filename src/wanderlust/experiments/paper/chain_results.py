@@ -16,7 +16,7 @@ from wanderlust.experiments.reports.figures.scaling import SampleComplexity
 from wanderlust.experiments.reports.seed_groups import evenness
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust.experiments.summary import reduced
+from wanderlust.experiments.summary_file import reduced
 from wanderlust.experiments.value_measures import THRESHOLDS
 
 EPSILONS = (1e-5, 1e-11, 1e-22)

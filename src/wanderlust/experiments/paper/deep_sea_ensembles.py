@@ -30,7 +30,7 @@ from wanderlust.experiments.reports.statistics import wilson_interval
 from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust.experiments.summary import reduced
+from wanderlust.experiments.summary_file import reduced
 from wanderlust.worlds import World, make_world
 
 WORLDS = ("deep-sea",)

@@ -14,7 +14,7 @@ from wanderlust.experiments.reports.figures.scaling import SampleComplexity, sca
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust.experiments.summary import reduced
+from wanderlust.experiments.summary_file import reduced
 
 WORLDS = ("deep-sea",)
 EXPLORERS = ("vv-ucb", "vv-count", "random-prior", "bootstrapped", "bonus")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.settings import Settings
 from wanderlust.core.planning import optimal_values
 from wanderlust.experiments.paper.example_worlds import STATES, attempts, uniform_count_chain
 from wanderlust.experiments.reports.claim_rules import ABOUT, fact
@@ -18,6 +17,8 @@ TABLE_2 |= {"wall": (135, 330, 660)}
 STOCHASTIC_HORIZONS = {"noisy-deep-gridworld": 55, "noisy-toy": 15, "noisy-prison": 25}
 _NOISE = 0.9
 _FIGURE_5_GAMMA_W, _FIGURE_5_PSEUDOCOUNTS = 0.9, (3.8, 4.52)
+_FIGURE_5_SWEEPS = 400
+"""Sweeps over the replay memory after which W has converged: each multiplies its error by γ_w."""
 
 
 def check_claims() -> list[Claim]:
@@ -86,13 +87,18 @@ def _uniform_count_chain() -> list[Claim]:
 def pseudocounts() -> tuple[float, float]:
     """Return the smallest and the largest pseudocount of the executed pairs of Figure 5."""
     world, executed = uniform_count_chain()
-    settings = Settings(discount=0.99, learning_rate=1.0, gamma_w=_FIGURE_5_GAMMA_W)
-    agent = Agent("vv-count", n_states=6, n_actions=3, reward_range=(0.0, 1.0), settings=settings)
+    agent = Agent(
+        "vv-count",
+        n_states=world.n_states,
+        n_actions=world.n_actions,
+        reward_range=(0.0, 1.0),
+        learning_rate=1.0,
+        gamma_w=_FIGURE_5_GAMMA_W,
+    )
     for state, action in executed:
         next_state, terminal = (int(x[state, action, 0]) for x in (world.mdp.next_state, world.mdp.terminal))
         agent.observe(state, action, 0.0, next_state, bool(terminal))
-    for _ in range(400):  # Sweeps over the memory, until W has converged; the additional state is isolated.
-        agent.observe(5, 0, 0.0, 5, terminated=True)
+    agent.replay(_FIGURE_5_SWEEPS)
     counts = [(1.0 - _FIGURE_5_GAMMA_W) * float(agent.tables["visitation"][pair]) for pair in executed]
     return min(counts), max(counts)
 

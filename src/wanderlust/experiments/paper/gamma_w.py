@@ -17,7 +17,7 @@ from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.reports.seed_groups import Label, SeedGroup, group_table
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust.experiments.summary import reduced
+from wanderlust.experiments.summary_file import reduced
 from wanderlust.worlds import make_world
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from wanderlust.experiments.reports.claims import Claim, check_claim
 from wanderlust.experiments.reports.figures.style import Style, explorer_styles
 from wanderlust.experiments.reports.seed_groups import Label, SeedGroup
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.summary import reduced
+from wanderlust.experiments.summary_file import reduced
 
 WORLDS = ("toy", "prison")
 MEMORIES = {

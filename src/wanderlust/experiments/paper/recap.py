@@ -25,7 +25,7 @@ from wanderlust.experiments.reports.recap_samples import CURVE_POINTS, Samples
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust.experiments.summary import reduced
+from wanderlust.experiments.summary_file import reduced
 from wanderlust.worlds import make_world
 
 WORLDS = ("deep-sea", "taxi", "deep-gridworld", "toy", "prison", "wall")

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from wanderlust.agents.presets import PRESETS
+from wanderlust.agents.presets import WORLD_PRESETS
 from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, check_flag, check_integer, unknown_name
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust.experiments.summary import reduced
+from wanderlust.experiments.summary_file import reduced
 
 EXPLORERS = (
     "vv-ucb",
@@ -65,7 +65,7 @@ class StudySelection:
             if names is not None and not (isinstance(names, tuple) and all(isinstance(each, str) for each in names)):
                 raise InvalidSetting(f"{name} must be names, got {names!r}.")
         check_flag("quick", self.quick)
-        check_choice("preset", self.preset, PRESETS)
+        check_choice("preset", self.preset, WORLD_PRESETS)
         if self.seeds is not None:
             check_integer("seeds", self.seeds, low=1)
 

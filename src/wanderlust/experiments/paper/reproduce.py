@@ -27,7 +27,7 @@ from wanderlust.experiments.reports.tables import fit_to_width, printable
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.runner import RunSummary, run_all
 from wanderlust.experiments.store import CannotWrite, Store, StoredRun
-from wanderlust.experiments.summary import RunSource, source_in, write_summary
+from wanderlust.experiments.summary_file import RunSource, source_in, write_summary
 
 REQUEST_FILE, LOCK_FILE, CLAIMS_FILE = "study.json", ".lock", "claims.json"
 
@@ -50,8 +50,23 @@ class StudyRequest(NamedTuple):
         return list(dict.fromkeys(run for selection in self.selections for run in self.study.runs(selection)))
 
 
+class Execution(NamedTuple):
+    """Where and how the runs of a study are executed; see `run_all`."""
+
+    jobs: int | None = None
+    on: str = "local"
+    time_limit: float | None = None
+
+
 def reproduce(
-    study: Study, selection: StudySelection, out: Path, *, jobs: int | None, quiet: bool, console: Console
+    study: Study,
+    selection: StudySelection,
+    out: Path,
+    *,
+    jobs: int | None = None,
+    execution: Execution | None = None,
+    quiet: bool,
+    console: Console,
 ) -> RunSummary:
     """Execute the runs of a study that are not stored in the folder, then write its report."""
     runs = study.runs(selection)
@@ -59,7 +74,8 @@ def reproduce(
     store.prepare()
     folder = out / f"{study.id}{selection.suffix}"
     _add_selection(study, selection, folder)
-    summary = run_all(runs, store, jobs=jobs, progress=Progress(quiet=quiet))
+    execution = execution or Execution(jobs)
+    summary = run_all(runs, store, **execution._asdict(), name=folder.name, progress=Progress(quiet=quiet))
     # Read again: another process may have added a selection.
     show_report(StudyRequest(study, _read_request(folder).selections, folder), store, console, quiet=quiet)
     return summary
@@ -197,7 +213,10 @@ def studies_in(out: Path) -> Iterator[StudyRequest]:
     except OSError as error:
         raise BadFile(f"{out}: cannot be read ({error.strerror or error}).") from error
     if not folders:
-        raise BadFile(f"{out}: no experiment was run in this folder; `wanderlust reproduce list` names them all.")
+        raise BadFile(
+            f"{out}: no experiment was run in this folder, and no comparison. `wanderlust reproduce list` names the "
+            "experiments; `wanderlust compare` has a folder for each environment."
+        )
     yield from map(_read_request, folders)
 
 

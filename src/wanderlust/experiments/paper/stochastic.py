@@ -9,7 +9,7 @@ from wanderlust.experiments.paper.registry import EXPLORERS, Study, StudySelecti
 from wanderlust.experiments.paper.stochastic_claims import SEEDS, WORLDS, check_claims
 from wanderlust.experiments.reports.figures.style import explorer_styles
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.summary import reduced
+from wanderlust.experiments.summary_file import reduced
 
 SUCCESS_THRESHOLD = 99.0
 """Success, in percent, from which a run has learnt; ties between actions in distant states cost less than 1 %."""

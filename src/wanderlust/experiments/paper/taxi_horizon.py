@@ -10,7 +10,7 @@ from wanderlust.experiments.reports.claim_rules import never
 from wanderlust.experiments.reports.claims import Claim, check_claim
 from wanderlust.experiments.reports.seed_groups import Label, SeedGroup
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.summary import reduced
+from wanderlust.experiments.summary_file import reduced
 
 WORLDS = ("taxi",)
 HORIZON = 29

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.settings import Settings
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.paper import w_function_claims
 from wanderlust.experiments.paper.registry import Study, StudySelection
@@ -41,24 +40,25 @@ _SWEEPS = 3000
 
 
 def new_agent(explorer: str, world: World, *, gamma_w: float = DISCOUNT) -> Agent:
-    """Return an agent for a world, with one additional state; see `converge`."""
-    settings = Settings(discount=DISCOUNT, learning_rate=1.0, gamma_w=gamma_w)
+    """Return an agent for a world."""
     return Agent(
-        explorer, n_states=world.n_states + 1, n_actions=world.n_actions, reward_range=(0.0, 2.0), settings=settings
+        explorer,
+        n_states=world.n_states,
+        n_actions=world.n_actions,
+        reward_range=(0.0, 2.0),
+        discount=DISCOUNT,
+        learning_rate=1.0,
+        gamma_w=gamma_w,
     )
 
 
 def converge(agent: Agent, sweeps: int = _SWEEPS) -> Agent:
     """Train all tables to their fixed points on the agent's replay memory.
 
-    Every observed transition makes one sweep over the whole memory. The transitions are those of an additional state
-    that is not connected to any other, so no visit count and no value of the others changes. With γ = 0.99 and a
-    learning rate of 1 each sweep multiplies the distance to the fixed point by 0.99, in total by 1e-13.
+    With γ = 0.99 and a learning rate of 1 each sweep multiplies the distance to the fixed point by 0.99, in total by
+    1e-13.
     """
-    assert agent.n_states is not None
-    isolated = agent.n_states - 1
-    for _ in range(sweeps):
-        agent.observe(isolated, 0, 0.0, isolated, terminated=True)
+    agent.replay(sweeps)
     return agent
 
 
@@ -91,7 +91,7 @@ def scores(agent: Agent, state: int) -> FloatArray:
 def policy_scores(explorer: str, agent: Agent, n_states: int) -> FloatArray:
     """Return [state, action]: the values that the explorer, or the greedy policy, maximises."""
     if explorer == "greedy":
-        return agent.tables["target"][:n_states]
+        return agent.tables["target"]
     return np.stack([scores(agent, state) for state in range(n_states)])
 
 
@@ -101,7 +101,7 @@ def after_four_episodes(explorer: str) -> tuple[FloatArray, FloatArray]:
     agent = new_agent("ucb1" if explorer == "greedy" else explorer, world)
     for actions in EPISODES:
         observe_episode(agent, world, actions)
-    counts = agent.visits[: world.n_states].astype(float)
+    counts = agent.visits.astype(float)
     return counts, policy_scores(explorer, converge(agent), world.n_states)
 
 

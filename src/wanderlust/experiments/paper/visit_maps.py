@@ -16,7 +16,7 @@ from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust.experiments.summary import reduced
+from wanderlust.experiments.summary_file import reduced
 from wanderlust.worlds.drawing import logarithmic, shaded
 
 WORLDS = ("deep-sea", "deep-gridworld", "prison", "wall")

@@ -8,6 +8,7 @@ dotted for dithering.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import textwrap
 import zlib
@@ -131,14 +132,18 @@ def explorer_styles(explorers: Iterable[str]) -> dict[str, Style]:
     return styles
 
 
-def sequential_styles(labels: Sequence[str]) -> dict[str, Style]:
+def sequential_styles(labels: Sequence[str], *, markers: bool = False) -> dict[str, Style]:
     """Return a style for each label of an ordered scale: a sequential palette, from light to dark."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
     # Without the lightest colours, which are hard to see on white.
     shades = [0.12 + 0.85 * i / max(len(labels) - 1, 1) for i in range(len(labels))]
-    return {label: Style(to_hex(colormaps["plasma_r"](x)), "", "-") for label, x in zip(labels, shades, strict=True)}
+    symbols = itertools.cycle("osD^v<>PX*hp" if markers else [""])
+    return {
+        label: Style(to_hex(colormaps["plasma_r"](x)), symbol, "-")
+        for label, x, symbol in zip(labels, shades, symbols, strict=False)
+    }
 
 
 def literal_label(text: str) -> str:

@@ -1,0 +1,119 @@
+"""The curves of a training, in the same fields whether `train` or `learn` did it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wanderlust.core.errors import BadFile
+from wanderlust.core.mdp import FloatArray
+
+GREEDY_POLICY, TRAINING_EPISODES = "greedy policy", "training episodes"
+GREEDY_POLICY_EPISODES = "episodes of the greedy policy"
+MAX_POINTS = 500
+"""The number of points at which every second one is dropped, so that memory is bounded."""
+_INTERVAL, _RETURNS_OF = "interval", "returns_of"
+_ARRAYS = {"steps": np.int64, "returns": np.float64, "discovered": np.int64, "first_visit": np.int64}
+_PREFIX = "history."
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """How a training went. Arrays are indexed by states, or by the points in time that `steps` lists."""
+
+    steps: NDArray[np.int64]
+    """[point]: the number of steps taken."""
+    returns: FloatArray
+    """[point]: the return at that step, of what `returns_of` says."""
+    discovered: NDArray[np.int64]
+    """[point]: the number of distinct states in which an action was taken."""
+    visits: NDArray[np.int64]
+    """[state, action]: n(s, a), the visit counts."""
+    first_visit: NDArray[np.int64]
+    """[state]: the step of the first action in it; -1 for never."""
+    returns_of: str = GREEDY_POLICY
+    """'greedy policy': its expected discounted return from the start. 'episodes of the greedy policy': the expected
+    undiscounted return of one of its episodes. 'training episodes': the mean undiscounted return of the latest
+    episodes, at most 100 of them; NaN before the end of the first one."""
+
+
+class Curves:
+    """The curves while an agent is trained: a point every `interval` steps, which doubles when there are too many."""
+
+    def __init__(self, interval: int = 1, returns_of: str = TRAINING_EPISODES) -> None:
+        self.interval, self.returns_of = interval, returns_of
+        self.steps: list[int] = []
+        self.returns: list[float] = []
+        self.discovered: list[int] = []
+        self.first_visits: dict[int, int] = {}
+        """State to the step of the first action in it."""
+        self.next_step = interval
+        """The step of the next point."""
+
+    @classmethod
+    def of(cls, history: History) -> Curves:
+        """Return the curves of a finished training, as they are saved with its agent."""
+        curves = cls(int(history.steps[0]) if len(history.steps) else 1, history.returns_of)
+        curves.steps, curves.returns = history.steps.tolist(), history.returns.tolist()
+        curves.discovered = history.discovered.tolist()
+        curves.first_visits = {int(s): int(history.first_visit[s]) for s in np.flatnonzero(history.first_visit >= 0)}
+        return curves
+
+    def add(self, step: int, recent_returns: Collection[float], discovered: int) -> None:
+        """Add a point; `recent_returns` are those of the latest episodes."""
+        self.steps.append(step)
+        self.returns.append(sum(recent_returns) / len(recent_returns) if recent_returns else math.nan)
+        self.discovered.append(discovered)
+        if len(self.steps) >= MAX_POINTS:
+            self.interval *= 2
+            kept = [i for i, each in enumerate(self.steps) if each % self.interval == 0]
+            all_points: list[list[Any]] = [self.steps, self.returns, self.discovered]
+            for points in all_points:
+                points[:] = [points[i] for i in kept]
+        self.next_step = (step // self.interval + 1) * self.interval
+
+    def history(self, visits: NDArray[np.int64]) -> History:
+        """Return the curves so far, with the agent's visit counts."""
+        arrays = self._arrays(len(visits))
+        return History(**arrays, visits=visits, returns_of=self.returns_of)
+
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return the curves as JSON values and arrays."""
+        arrays = self._arrays(max(self.first_visits, default=-1) + 1)
+        plain = {_INTERVAL: self.interval, _RETURNS_OF: self.returns_of}
+        return plain, {f"{_PREFIX}{name}": array for name, array in arrays.items()}
+
+    @classmethod
+    def from_file(cls, plain: Any, arrays: Mapping[str, NDArray[Any]], n_states: int, step: int) -> Curves:
+        """Return the curves that `to_file` described, of an agent with so many states after so many steps."""
+        interval, returns_of = (plain.get(name) for name in (_INTERVAL, _RETURNS_OF))
+        kinds = (GREEDY_POLICY, GREEDY_POLICY_EPISODES, TRAINING_EPISODES)
+        if type(interval) is not int or not 0 < interval < 2**62 or returns_of not in kinds:
+            raise BadFile(f"its history has the interval {interval!r} and returns of {returns_of!r}.")
+        found = {name: arrays.get(f"{_PREFIX}{name}") for name in _ARRAYS}
+        for name, array in found.items():
+            if array is None or array.dtype != _ARRAYS[name] or array.ndim != 1:
+                raise BadFile(f"its array {_PREFIX}{name} is missing or not of {np.dtype(_ARRAYS[name])}.")
+        steps, first_visit = found["steps"], found["first_visit"]
+        assert steps is not None
+        assert first_visit is not None
+        lengths = {len(array) for name, array in found.items() if array is not None and name != "first_visit"}
+        in_order = len(lengths) == 1 and (np.diff(steps, prepend=0) > 0).all() and (steps <= step).all()
+        if not in_order or len(first_visit) > n_states or not ((first_visit >= -1) & (first_visit < step)).all():
+            raise BadFile("the arrays of its history do not fit together.")
+        curves = cls(interval, returns_of)
+        curves.steps, curves.returns, curves.discovered = (found[name].tolist() for name in list(_ARRAYS)[:3])  # type: ignore[union-attr]
+        curves.first_visits = {int(state): int(first_visit[state]) for state in np.flatnonzero(first_visit >= 0)}
+        curves.next_step = (step // interval + 1) * interval
+        return curves
+
+    def _arrays(self, n_states: int) -> dict[str, Any]:
+        first_visit = np.full(n_states, -1, np.int64)
+        first_visit[list(self.first_visits)] = list(self.first_visits.values())
+        arrays: dict[str, Any] = {name: np.array(getattr(self, name), _ARRAYS[name]) for name in list(_ARRAYS)[:3]}
+        return arrays | {"first_visit": first_visit}

@@ -1,0 +1,137 @@
+"""The command `results`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from wanderlust.core.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_HIDDEN = (
+    "key", "kind", "optimal_return", "states_reachable", "seconds", "finished", "wanderlust", "numpy", "numba",
+    "machine",
+)  # fmt: skip
+"""Columns that are not shown unless asked for."""
+_SUFFIXES = (".csv", ".parquet", ".json")
+
+
+def results(
+    folder: Annotated[Positional[Path], arg(metavar="FOLDER", help="Folder with the stored runs.")],
+    *,
+    where: Annotated[
+        str, arg(metavar="CONDITION", help="Only these runs: 'world==\"prison\" and kappa>1'; all if not given.")
+    ] = "",
+    columns: Annotated[
+        tuple[str, ...], arg(metavar="NAME ...", help="Columns, in this order; 'all' for all of them.")
+    ] = (),
+    sort: Annotated[
+        str, arg(metavar="NAME", help="Sort by this column, the largest first; by the run if not given.")
+    ] = "",
+    limit: Annotated[int, arg(metavar="N", help="Print at most N rows; 0 for all.")] = 50,
+    to: Annotated[
+        Path | None, arg(metavar="FILE", help="Write all rows to a .csv, .json or .parquet file instead.")
+    ] = None,
+) -> None:
+    """Print the stored runs as a table: one row per run, its options and its measurements.
+
+    Example: wanderlust results results/ --where 'world=="prison" and kappa>1' --columns kappa success steps_to_learn
+    """
+    from wanderlust.cli.printing import new_console
+    from wanderlust.experiments.reports.tables import fit_to_width, printable
+    from wanderlust.experiments.results import same_columns
+    from wanderlust.experiments.store import Store
+    from wanderlust.experiments.summary import columns as flat_columns
+
+    if to is not None and to.suffix.lower() not in _SUFFIXES:
+        raise InvalidSetting(f"--to must end with {', '.join(_SUFFIXES)}, got {str(to)!r}.")
+    problems: list[str] = []
+    rows = same_columns([flat_columns(line) for line in Store(folder).lines(problems)])
+    for problem in problems:
+        print(printable(problem), file=sys.stderr)
+    selected, names = _selected(rows, where, columns, sort)
+    if to is not None:
+        _write(selected, names, to)
+        return
+    console = new_console()
+    shown = selected[:limit] if limit > 0 else selected
+    console.print(fit_to_width(_table(shown, names), console.width))
+    count = f"{len(selected):,} of {len(rows):,} stored runs"
+    print(count if len(shown) == len(selected) else f"{count}; the first {len(shown):,} are shown, --limit 0 shows all")
+
+
+def _selected(
+    rows: Sequence[dict[str, Any]], where: str, columns: tuple[str, ...], sort: str
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the rows that fulfil the condition, sorted, and the names of the columns to show."""
+    from wanderlust.core.errors import unknown_name
+    from wanderlust.experiments.where import condition
+
+    every = list(rows[0]) if rows else []
+    fulfilled = condition(where, every) if where and rows else lambda _: True
+    selected = [row for row in rows if fulfilled(row)]
+    for name in (*columns, *([sort] if sort else [])):
+        if rows and name not in every and name != "all":
+            raise unknown_name("column", name, every)
+    if sort:
+        present = [row for row in selected if row[sort] is not None]
+        missing = [row for row in selected if row[sort] is None]
+        try:
+            present.sort(key=lambda row: row[sort], reverse=True)
+        except TypeError:
+            present.sort(key=lambda row: str(row[sort]), reverse=True)
+        selected = present + missing
+    else:
+        selected.sort(key=lambda row: [str(row[name]) for name in ("world", "explorer")] + [str(row["seed"]).zfill(20)])
+    if columns == ("all",):
+        return selected, every
+    used = [name for name in every if any(row[name] is not None for row in selected)]
+    return selected, list(columns) or [name for name in used if name not in _HIDDEN]
+
+
+def _table(rows: Sequence[dict[str, Any]], names: list[str]) -> Any:
+    from rich.table import Table
+
+    from wanderlust.experiments.reports.tables import printable
+
+    table = Table()
+    for name in names:
+        is_number = any(isinstance(row[name], int | float) for row in rows)
+        table.add_column(printable(name), justify="right" if is_number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(printable(_cell(row[name])) for name in names))
+    return table
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)
+
+
+def _write(rows: Sequence[dict[str, Any]], names: list[str], to: Path) -> None:
+    import json
+
+    from wanderlust.cli.output_files import write_bytes
+    from wanderlust.core.errors import counted
+    from wanderlust.core.output_files import check_writable
+    from wanderlust.experiments.reports.tables import as_csv
+    from wanderlust.experiments.results import as_parquet, plain_rows
+
+    check_writable(to)
+    chosen = [{name: row[name] for name in names} for row in rows]
+    if to.suffix.lower() == ".csv":
+        contents = as_csv(names, [list(row.values()) for row in plain_rows(chosen)]).encode()
+    elif to.suffix.lower() == ".json":
+        contents = json.dumps(chosen, indent=1).encode()
+    else:
+        contents = as_parquet(chosen)
+    write_bytes(to, contents)
+    print(f"{counted(len(chosen), 'run')} written to {to}")

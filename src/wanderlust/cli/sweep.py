@@ -1,0 +1,192 @@
+"""The command `sweep`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from wanderlust.cli.arguments import ExecutionOptions, read_options, read_value
+from wanderlust.core.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from wanderlust.experiments.sweep import Sweep
+
+_MAX_SHOWN = 12
+_LISTS = "NAME=VALUE[,VALUE] ..."
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """The description of a sweep on the command line; the same keys as in a file."""
+
+    world: Annotated[tuple[str, ...], arg(aliases=["--worlds"], metavar="NAME ...", help="Built-in worlds.")] = ()
+    environment: Annotated[
+        tuple[str, ...],
+        arg(aliases=["--environments"], metavar="NAME ...", help="Gymnasium ids, or module:function."),
+    ] = ()
+    env: Annotated[
+        tuple[str, ...],
+        arg(metavar=_LISTS, help="Options of the worlds and environments, such as depth=10,20 or map_name=4x4,8x8."),
+    ] = ()
+    explorer: Annotated[
+        tuple[str, ...], arg(aliases=["--explorers"], metavar="NAME ...", help="Explorers, also module:Class.")
+    ] = ()
+    set: Annotated[
+        tuple[str, ...],
+        arg(metavar=_LISTS, help="Settings and options of the explorers, such as kappa=0.1,1,10 steps=2000."),
+    ] = ()
+    memory: Annotated[tuple[str, ...], arg(metavar="NAME ...", help="Replay memories: full, none, window.")] = ()
+    preset: Annotated[
+        tuple[str, ...], arg(aliases=["--presets"], metavar="NAME ...", help="as_written, as_published_code.")
+    ] = ()
+    seeds: Annotated[str, arg(metavar="N", help="Number of seeds, 0 to N-1; or a list 3,5,8, or a range 10..19.")] = (
+        "10"
+    )
+    zip: Annotated[
+        tuple[str, ...],
+        arg(metavar="GROUP ...", help="Fields that change together: 'world=prison,taxi steps=1000,20000'."),
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...], arg(metavar="PATTERN ...", help="Combinations to leave out: 'world=taxi kappa=10'.")
+    ] = ()
+    name: Annotated[str, arg(metavar="TEXT", help="Name in `status` and `report`; a hash if not given.")] = ""
+
+
+_NO_OPTIONS, _LOCAL = SweepOptions(), ExecutionOptions()
+
+
+def sweep(
+    file: Annotated[
+        Positional[Path | None],
+        arg(metavar="FILE", help="Description of the sweep, a TOML file; not needed with --world and --explorer."),
+    ] = None,
+    *,
+    description: Annotated[SweepOptions, arg(name="")] = _NO_OPTIONS,
+    execution: Annotated[ExecutionOptions, arg(name="")] = _LOCAL,
+    out: Annotated[Path, arg(metavar="FOLDER", help="Folder for runs and reports.")] = Path("results"),
+    dry_run: Annotated[bool, arg(help="Only print what would run: how many, how long, what is stored.")] = False,
+) -> None:
+    """Execute every combination of worlds, explorers, settings and seeds, on this machine or on a Ray cluster.
+
+    If interrupted, the same command continues: runs that are stored in the folder are not repeated.
+
+    Example: wanderlust sweep --world prison taxi --explorer vv-ucb vv-count --set kappa=0.1,1,10 --seeds 20
+
+    Example: wanderlust sweep sweep.toml --on ray --dry-run
+    """
+    from wanderlust.experiments.progress import Progress
+    from wanderlust.experiments.runner import check_place
+    from wanderlust.experiments.sweep import Sweep
+
+    check_place(execution.on)
+    if file is not None and description != _NO_OPTIONS:
+        raise InvalidSetting("give the sweep as a file or as options such as --world, not both.")
+    described = Sweep.from_file(file) if file is not None else from_options(description)
+    if dry_run:
+        _print_plan(described, out, execution)
+        return
+    results = described.run(
+        out,
+        on=execution.on,
+        jobs=execution.jobs,
+        time_limit=execution.time_limit,
+        ship_package=execution.ship_package,
+        progress=Progress(quiet=execution.quiet),
+    )
+    _print_outcome(described, out, results.summary, quiet=execution.quiet)
+    sys.exit(int(bool(results.failures)))
+
+
+def from_options(options: SweepOptions) -> Sweep:
+    """Return the sweep of command-line options."""
+    from wanderlust.experiments.sweep import Sweep
+
+    shared = _tables(options.env, "depth=10,20")
+    tables: dict[str, Any] = {
+        "worlds": dict.fromkeys(options.world, shared) if shared else list(options.world),
+        "environments": dict.fromkeys(options.environment, shared) if shared else list(options.environment),
+        "explorers": list(options.explorer),
+        "settings": _tables(options.set, "kappa=0.1,1,10"),
+        "memory": [read_value(each) for each in options.memory],
+        "presets": list(options.preset),
+        "seeds": _one(read_values(options.seeds)),
+        "zip": [_tables(shlex.split(each), "steps=1000,2000") for each in options.zip],
+        "exclude": [_tables(shlex.split(each), "kappa=10") for each in options.exclude],
+        "name": options.name,
+    }
+    return Sweep(**tables)
+
+
+def read_values(text: str) -> list[Any]:
+    """Return the values of a comma-separated list, of a range of integers 1..5, or of a single value."""
+    low, dots, high = text.partition("..")
+    if dots and low.isdecimal() and high.isdecimal():
+        if int(high) < int(low):
+            raise InvalidSetting(f"a range is written from the lower to the higher number, such as 1..5, got {text!r}.")
+        return list(range(int(low), int(high) + 1))
+    value = read_value(text)
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, list):
+        return [value]  # In brackets: one value that is a list.
+    if isinstance(value, str) and "," in value:
+        return [read_value(part) for part in value.split(",")]
+    return [value]
+
+
+def _tables(options: Any, example: str) -> dict[str, Any]:
+    texts = read_options(options, example)  # Checks the form, and that no name is given twice.
+    pairs = (option.partition("=")[::2] for option in options)
+    return {name: read_values(text) for name, text in pairs if name in texts}
+
+
+def _one(values: list[Any]) -> Any:
+    """Return a single value as it is: 20 seeds, not the seed 20."""
+    return values[0] if len(values) == 1 else values
+
+
+def _print_plan(described: Sweep, out: Path, execution: ExecutionOptions) -> None:
+    import os
+
+    from wanderlust.core.errors import counted
+    from wanderlust.experiments import estimate
+    from wanderlust.experiments.reports.sweep_groups import swept_fields
+    from wanderlust.experiments.reports.tables import printable
+    from wanderlust.experiments.runner import RunSummary, missing_runs
+    from wanderlust.experiments.store import Store
+
+    runs, summary = described.runs, RunSummary()
+    missing = missing_runs(runs, Store(out), summary, repair=False)
+    jobs = execution.jobs or os.cpu_count() or 1
+    print(f"sweep       {printable(described.name)}")
+    for name, values in swept_fields(described).items():
+        shown = [printable(str(value)) for value in values]
+        few = len(shown) <= _MAX_SHOWN
+        print(f"  {name:<9} {', '.join(shown) if few else f'{len(shown):,} values, {shown[0]} to {shown[-1]}'}")
+    print(f"runs        {len(runs):,}")
+    print(f"stored      {summary.stored:,} in {out}")
+    print(f"to execute  {len(missing):,}")
+    seconds = estimate.total_seconds(missing, jobs)
+    print(f"time        about {estimate.format_duration(seconds)} with {counted(jobs, 'job')}, without compilation")
+    for problem in summary.problems:
+        print(printable(problem), file=sys.stderr)
+
+
+def _print_outcome(described: Sweep, out: Path, summary: Any, *, quiet: bool) -> None:
+    from wanderlust.core.errors import counted
+    from wanderlust.experiments import estimate
+
+    for failure in summary.failures:
+        # Without --quiet, the progress display has printed the failure already.
+        print(f"failed: {failure}\n{failure.trace}" if quiet else failure.trace, end="", file=sys.stderr)
+    if not quiet:
+        print(
+            f"{counted(summary.executed, 'run')} executed in {estimate.format_duration(summary.seconds)}, "
+            f"{summary.stored:,} already stored, {len(summary.failures):,} failed"
+        )
+        print(f"tables and plots: wanderlust report {shlex.quote(str(out))}")

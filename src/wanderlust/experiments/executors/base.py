@@ -1,0 +1,92 @@
+"""The interface of executors, and how a worker of any of them executes one run.
+
+The driver (`wanderlust.experiments.runner`) gives batches of runs to an executor and collects their outcomes. Workers
+do not write to the store: they return the archive of each result, and the driver stores it.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from wanderlust.core.errors import WanderlustError
+from wanderlust.experiments.packs import Sealed
+from wanderlust.experiments.run import Run, RunCancelled
+from wanderlust.experiments.stored_run import seal
+
+OTHER_CODE = (
+    "the code of the explorer or the environment was edited during the run, or a worker has another version of it; "
+    "repeat the run."
+)
+
+
+class Task(NamedTuple):
+    """A run to execute, with the hashes of its code as the driver has it."""
+
+    run: Run
+    code: tuple[str, ...]
+
+
+class Outcome(NamedTuple):
+    """What became of a task: a result, an error, or nothing because its worker was lost."""
+
+    task: Task
+    sealed: Sealed | None = None
+    seconds: float = 0.0
+    error: str = ""
+    """What went wrong; empty if there is a result, if the run was cancelled, or if a loss is not its fault."""
+    trace: str = ""
+    """The traceback; empty for a `WanderlustError`, whose message is enough."""
+    lost: bool = False
+    """Whether the worker ended before the run did: the run is executed again."""
+
+
+class Executor(Protocol):
+    """Executes batches of runs in parallel."""
+
+    name: str
+    """Where the runs are executed, for the user."""
+    batch_seconds: float
+    """How long a batch of short runs should take, so that the time to schedule it is small; 0 for single runs."""
+    slots: int
+    """The number of batches that are executed at the same time; it may change."""
+
+    def room(self) -> int:
+        """Return how many more batches should be submitted now."""
+
+    def submit(self, batch: Sequence[Task]) -> None:
+        """Start to execute runs, one after the other."""
+
+    def collect(self, timeout: float) -> list[Outcome]:
+        """Return outcomes that arrived since the last call; wait at most `timeout` seconds for the first."""
+
+    def close(self) -> list[Outcome]:
+        """Cancel everything; return the results that arrived meanwhile."""
+
+
+def execute(task: Task, should_stop: Callable[[], bool] = lambda: False) -> Outcome:
+    """Execute one run; every error becomes an outcome."""
+    run, code = task
+    start = time.perf_counter()
+    try:
+        result = run.train(should_stop)
+        seconds = time.perf_counter() - start
+        # A worker reads the hash of the code itself: other code would have another key.
+        if run.code != code:
+            return Outcome(task, error=OTHER_CODE)
+        return Outcome(task, seal(run, result, seconds), seconds)
+    except RunCancelled:
+        return Outcome(task)
+    except Exception as error:
+        return failed(task, error)
+
+
+def failed(task: Task, error: Exception) -> Outcome:
+    """Return the outcome of a run that raised an error."""
+    expected = isinstance(error, WanderlustError)
+    message = str(error) if expected else f"{type(error).__name__}: {error}"
+    if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
+        message, expected = f"the run needs more memory than there is ({type(error).__name__}: {error}).", True
+    return Outcome(task, error=message, trace="" if expected else "".join(traceback.format_exception(error)))

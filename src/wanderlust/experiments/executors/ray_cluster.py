@@ -1,0 +1,252 @@
+"""The workers of a Ray cluster: one started here, the one that RAY_ADDRESS names, or one at an address.
+
+Batches are Ray tasks of one CPU. Ray does not repeat them: the driver does, because it knows which runs are stored
+already and which run ended its worker. A worker whose versions differ from the driver's refuses; its node gets no more
+batches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wanderlust.core.errors import MissingPackage, WanderlustError
+from wanderlust.experiments.executors.base import Outcome, Task
+from wanderlust.experiments.executors.ray_worker import versions
+
+ADDRESS = "RAY_ADDRESS"
+BATCH_SECONDS = 0.5
+"""Scheduling a batch takes one to two milliseconds."""
+_SECONDS_BETWEEN_COUNTS = 5.0
+"""How often the CPUs of the cluster are counted."""
+_SECONDS_WITHOUT_WORKERS = 120.0
+"""How long the driver waits for a node, once there is none."""
+_GRACE_SECONDS = 60.0
+"""How long after its time limit the driver waits for a worker to end itself."""
+_PACKAGE = Path(__file__).parents[2]
+_NODE_LABEL = "ray.io/node-id"
+
+
+class _Pending(NamedTuple):
+    batch: Sequence[Task]
+    submitted: float
+
+
+class RayExecutor:
+    """Executes batches as tasks of a Ray cluster."""
+
+    def __init__(
+        self,
+        on: str,
+        *,
+        jobs: int | None,
+        time_limit: float | None,
+        ship_package: bool,
+        message: Callable[[str], None],
+    ) -> None:
+        self._ray = _import_ray()
+        self._jobs, self._time_limit, self._message = jobs, time_limit, message
+        self._owned = not self._ray.is_initialized()
+        if self._owned:
+            self._connect(on, ship_package)
+        self.name = self._describe(on)
+        self.batch_seconds = BATCH_SECONDS
+        self.slots = 1
+        self._counted = self._last_worker = time.monotonic()
+        self._count(force=True)
+        self._expected = versions()
+        remote = self._ray.remote(num_cpus=1, max_retries=0, retry_exceptions=False)
+        self._execute = remote(_remote_function())
+        self._pending: dict[Any, _Pending] = {}
+        self._refused: dict[str, str] = {}
+
+    def room(self) -> int:
+        """Return how many more batches should be submitted now.
+
+        One batch waits for each CPU, so that no CPU waits for the driver; not with a time limit, which counts from
+        the start of a batch.
+        """
+        self._count()
+        return (1 if self._time_limit is not None else 2) * self.slots - len(self._pending)
+
+    def submit(self, batch: Sequence[Task]) -> None:
+        """Start to execute runs, one after the other."""
+        tasks = [(task.run.json, task.code) for task in batch]
+        options = {"label_selector": {_NODE_LABEL: f"!in({','.join(self._refused)})"}} if self._refused else {}
+        execute = self._execute.options(**options) if options else self._execute
+        with self._connection():
+            reference = execute.remote(self._expected, tasks, self._time_limit)
+        self._pending[reference] = _Pending(batch, time.monotonic())
+
+    def collect(self, timeout: float) -> list[Outcome]:
+        """Return outcomes that arrived since the last call; wait at most `timeout` seconds for the first."""
+        if not self._pending:
+            time.sleep(timeout)  # There is no worker at the moment.
+            return []
+        with self._connection():
+            ready, others = self._ray.wait(list(self._pending), num_returns=1, timeout=timeout)
+            if ready and others:
+                ready += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
+            outcomes = [outcome for reference in ready for outcome in self._outcomes(reference)]
+            self._cancel_late()
+        return outcomes
+
+    def close(self) -> list[Outcome]:
+        """Cancel everything; return the results that arrived meanwhile."""
+        outcomes: list[Outcome] = []
+        with contextlib.suppress(Exception):
+            outcomes = self.collect(0.0) if self._pending else []
+            for reference in self._pending:
+                self._ray.cancel(reference, force=True)
+        self._pending.clear()
+        if self._owned:
+            with contextlib.suppress(Exception):
+                self._ray.shutdown()
+        return outcomes
+
+    def _connect(self, on: str, ship_package: bool) -> None:
+        address = on if on.startswith("ray://") else os.environ.get(ADDRESS) or None
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        if address is None:
+            options |= {"include_dashboard": False, "num_cpus": self._jobs}
+        if ship_package:
+            options["runtime_env"] = {"py_modules": [str(_PACKAGE)]}
+        # Otherwise Ray announces a change of its defaults on every start.
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        try:
+            self._ray.init(address=address, **options)
+        except Exception as error:  # Ray raises errors of many kinds, of its own and of gRPC.
+            raise WanderlustError(
+                f"Ray cannot be reached at {address or 'this machine'} ({type(error).__name__}: {_first_line(error)})."
+            ) from error
+        _silence_ray()
+
+    def _describe(self, on: str) -> str:
+        address = on if on.startswith("ray://") else os.environ.get(ADDRESS)
+        return f"Ray at {address}" if address else "Ray"
+
+    def _count(self, *, force: bool = False) -> None:
+        """Count the CPUs of the nodes that have not refused."""
+        if not force and time.monotonic() - self._counted < _SECONDS_BETWEEN_COUNTS:
+            return
+        self._counted = time.monotonic()
+        with self._connection():
+            nodes = self._ray.nodes()
+        cpus = [
+            node["Resources"].get("CPU", 0)
+            for node in nodes
+            if node["Alive"] and node["NodeID"] not in getattr(self, "_refused", {})
+        ]
+        self.slots = min(int(sum(cpus)), self._jobs or 10**9)
+        if self.slots:
+            self._last_worker = time.monotonic()
+        elif time.monotonic() - self._last_worker > _SECONDS_WITHOUT_WORKERS:
+            raise WanderlustError(f"{self.name}: there is no node with a CPU. Finished runs are stored; repeat later.")
+
+    def _outcomes(self, reference: Any) -> list[Outcome]:
+        """Return the outcomes of a finished batch."""
+        batch, submitted = self._pending.pop(reference)
+        try:
+            kind, *reply = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            return self._lost(batch, time.monotonic() - submitted, error)
+        if kind == "refused":
+            self._refuse(*reply)
+            return [Outcome(task, lost=True) for task in batch]
+        return [Outcome(task, *parts) for task, parts in zip(batch, reply[0], strict=True)]
+
+    def _lost(self, batch: Sequence[Task], seconds: float, error: Exception) -> list[Outcome]:
+        """Return the outcomes of a batch whose worker ended; it does not tell which run it was at."""
+        errors = self._ray.exceptions
+        is_late = self._time_limit is not None and seconds >= self._time_limit
+        if is_late and len(batch) == 1:
+            reason = f"the run took longer than the time limit of {self._time_limit:g} s."
+            return [Outcome(batch[0], error=reason)]
+        if isinstance(error, errors.NodeDiedError | errors.ObjectLostError):
+            reason = ""  # Not the fault of a run.
+        elif isinstance(error, errors.OutOfMemoryError):
+            reason = "the worker was ended because the memory of its node was full."
+        elif isinstance(error, errors.RayTaskError):
+            reason = f"the worker failed: {_first_line(error.cause or error)}"
+        else:
+            reason = f"the worker process ended unexpectedly ({type(error).__name__})."
+        return [Outcome(task, error=reason, lost=True) for task in batch]
+
+    def _refuse(self, node: str, sentence: str) -> None:
+        if node not in self._refused:
+            self._refused[node] = sentence
+            self._message(f"a node is not used: {sentence}.")
+        with self._connection():
+            alive = {each["NodeID"] for each in self._ray.nodes() if each["Alive"]}
+        if alive <= self._refused.keys():
+            raise WanderlustError(
+                f"no node of the cluster has the driver's versions: {'; '.join(sorted(set(self._refused.values())))}. "
+                "Install the same versions there, or send this package with --ship-package."
+            )
+        self._count(force=True)
+
+    def _cancel_late(self) -> None:
+        """Cancel batches whose worker should have ended itself long ago; they then fail or are repeated."""
+        if self._time_limit is None:
+            return
+        for reference, (batch, submitted) in self._pending.items():
+            if time.monotonic() - submitted > self._time_limit * len(batch) + _GRACE_SECONDS:
+                self._ray.cancel(reference, force=True)
+
+    @contextlib.contextmanager
+    def _connection(self) -> Any:
+        """Turn a lost connection to the cluster into a clear error."""
+        try:
+            yield
+        except (ConnectionError, self._ray.exceptions.RaySystemError) as error:
+            raise WanderlustError(
+                f"the connection to {self.name} is lost ({_first_line(error)}). Finished runs are stored; repeat the "
+                "command to continue."
+            ) from error
+
+
+def _remote_function() -> Callable[..., Any]:
+    def execute_batch(expected: Any, tasks: Any, time_limit: Any) -> Any:
+        # Sent to workers as code, not by its name, which a worker with another version may not have.
+        import ray
+
+        node = ray.get_runtime_context().get_node_id()
+        try:
+            from wanderlust.experiments.executors import ray_worker
+
+            if different := ray_worker.differences(expected):
+                return "refused", node, different
+        except (ImportError, AttributeError, KeyError) as error:
+            import socket
+
+            return "refused", node, f"{socket.gethostname()} has no usable wanderlust ({error})"
+        return "done", ray_worker.execute_batch(tasks, time_limit)
+
+    return execute_batch
+
+
+@functools.cache
+def _import_ray() -> Any:
+    try:
+        return importlib.import_module("ray")
+    except ImportError:
+        raise MissingPackage(
+            "Ray is not installed: pip install 'wanderlust[ray]', or leave out --on to use this machine."
+        ) from None
+
+
+def _silence_ray() -> None:
+    """Keep Ray from printing a paragraph for every worker that ends: the driver lists failed runs itself."""
+    with contextlib.suppress(Exception):  # Not a public function of Ray.
+        logging = importlib.import_module("ray._private.ray_logging")
+        logging.global_worker_stdstream_dispatcher.remove_handler("ray_print_logs")
+
+
+def _first_line(error: object) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]

@@ -1,0 +1,212 @@
+"""Plots of a sweep: lines over one swept number, heat maps over two, points over names; every seed is a point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wanderlust.experiments.reports.figures.style import (
+    GREY,
+    PAGE_WIDTH,
+    Style,
+    add_legend,
+    explorer_styles,
+    literal_label,
+    new_figure,
+    sequential_styles,
+    styled,
+)
+from wanderlust.experiments.reports.sweep_groups import (
+    EXPLORER,
+    PROBLEM,
+    SUCCESS,
+    TITLES,
+    Setting,
+    best_settings,
+    format_value,
+    numeric_fields,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MAX_PANELS = 12
+_COLUMNS = 3
+_LOG_RATIO = 20.0
+"""Ratio of the largest to the smallest value from which an axis is logarithmic."""
+
+
+@styled
+def sweep_figure(title: str, settings: Sequence[Setting]) -> Figure:
+    """Draw the measure of a sweep over its swept fields."""
+    numbers = numeric_fields(settings)
+    if len(numbers) >= 2:
+        return _heat_maps(title, settings, numbers[0], numbers[1])
+    return _lines(title, settings, numbers[0]) if numbers else _points(title, settings)
+
+
+def _panels(title: str, names: Sequence[str], height: float) -> tuple[Figure, dict[str, Axes], str]:
+    """Return a figure with one panel per name, and a note if there are more names than panels."""
+    shown = names[:MAX_PANELS]
+    note = "" if len(shown) == len(names) else f"The first {len(shown)} of {len(names)} panels; table.csv has all."
+    columns = 2 if len(shown) == 4 else min(len(shown), _COLUMNS)
+    rows = math.ceil(len(shown) / columns)
+    figure = new_figure(literal_label(title), min(PAGE_WIDTH, 1.5 + 3.2 * columns), 0.9 + height * rows)
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for unused in axes[len(shown) :]:
+        unused.set_visible(False)
+    return figure, dict(zip(shown, axes, strict=False)), note
+
+
+def _styles(labels: Sequence[str], settings: Sequence[Setting]) -> dict[str, Style]:
+    """Return a style for each line: that of the explorer if the lines are explorers."""
+    explorers = {setting.fields.get(EXPLORER) for setting in settings}
+    return explorer_styles(labels) if {*labels} <= explorers else sequential_styles(labels, markers=True)
+
+
+# --- One swept number: lines -----------------------------------------------------------------------------
+
+
+def _lines(title: str, settings: Sequence[Setting], x_name: str) -> Figure:
+    problems = list(dict.fromkeys(each.fields[PROBLEM] for each in settings))
+    labels = list(dict.fromkeys(each.label([PROBLEM, x_name]) for each in settings))
+    styles = _styles(labels, settings)
+    figure, panels, note = _panels(title, problems, 2.9)
+    handles: dict[str, object] = {}
+    x_values = [each.fields[x_name] for each in settings if each.fields[x_name] is not None]
+    is_log = _is_log(x_values)
+    for problem, axes in panels.items():
+        for rank, label in enumerate(labels):
+            line = [each for each in settings
+                    if each.fields[PROBLEM] == problem and each.label([PROBLEM, x_name]) == label]  # fmt: skip
+            if line:
+                handles[literal_label(label or x_name)] = _line(axes, line, x_name, styles[label], rank, is_log)
+        axes.set_title(literal_label(problem))
+        axes.set_xlabel(literal_label(x_name))
+        axes.set_ylabel(TITLES[settings[0].measure])
+        if settings[0].measure == SUCCESS:
+            axes.set_ylim(*_widened(settings))
+        _set_ticks(axes, x_values, is_log=is_log)
+    add_legend(figure, handles, f"Lines: mean and 95 % bootstrap interval; points: seeds. {note}".strip())
+    return figure
+
+
+def _line(axes: Axes, line: list[Setting], x_name: str, style: Style, rank: int, is_log: bool) -> object:
+    placed = sorted((each for each in line if each.fields[x_name] is not None), key=lambda each: each.fields[x_name])
+    if not placed:
+        # These runs do not have the option: the same result for every value of it.
+        return axes.axhline(float(line[0].values.mean()), color=style.colour, linestyle=":", zorder=2)
+    x = np.array([each.fields[x_name] for each in placed], float)
+    intervals = np.array([each.interval if np.isfinite(each.values).all() else (np.nan,) * 3 for each in placed])
+    shift = (rank % 5 - 2) * 0.012
+    for value, each in zip(x, placed, strict=True):
+        place = value * (1 + 3 * shift) if is_log else value + shift * (x.max() - x.min() or 1.0)
+        axes.plot(np.full(len(each.values), place), each.values, ".", color=style.colour, alpha=0.6, markersize=4,
+                  markeredgewidth=0, zorder=1)  # fmt: skip
+    axes.fill_between(x, intervals[:, 1], intervals[:, 2], color=style.colour, alpha=0.15, linewidth=0, zorder=2)
+    (handle,) = axes.plot(x, intervals[:, 0], color=style.colour, marker=style.marker, linestyle=style.dash, zorder=3)
+    return handle
+
+
+def _widened(settings: Sequence[Setting]) -> tuple[float, float]:
+    """Return limits for percentages: 0 to 100, or further for returns below zero."""
+    return min(0.0, *(float(np.nanmin(each.values)) for each in settings)) - 4, 104
+
+
+def _is_log(values: Sequence[float]) -> bool:
+    return min(values) > 0 and max(values) / min(values) >= _LOG_RATIO
+
+
+def _set_ticks(axes: Axes, values: Sequence[float], *, is_log: bool) -> None:
+    """Label the swept values themselves, unless there are many."""
+    distinct = sorted(set(values))
+    if is_log:
+        axes.set_xscale("log")
+    if len(distinct) <= 8:
+        axes.set_xticks(distinct, [format_value(value) for value in distinct])
+        axes.minorticks_off()
+
+
+# --- Two swept numbers: heat maps ------------------------------------------------------------------------
+
+
+def _heat_maps(title: str, settings: Sequence[Setting], x_name: str, y_name: str) -> Figure:
+    groups: dict[str, list[Setting]] = {}
+    for each in settings:
+        if each.fields[x_name] is not None and each.fields[y_name] is not None:
+            groups.setdefault(each.label([x_name, y_name]), []).append(each)
+    best = {id(setting) for setting, _ in best_settings(settings).values()}
+    figure, panels, note = _panels(title, list(groups) or [""], 2.8)
+    means = [float(np.nan_to_num(each.values.mean())) for group in groups.values() for each in group]
+    low, high = (min(means), max(means)) if means else (0.0, 1.0)
+    image: Any = None
+    for label, axes in panels.items():
+        image = _heat_map(axes, groups.get(label, []), (x_name, y_name), (low, high), best)
+        axes.set_title(literal_label(label))
+    if image is not None:
+        figure.colorbar(image, ax=list(panels.values()), shrink=0.8, label=TITLES[settings[0].measure])
+    add_legend(figure, {}, f"Mean over seeds. A frame marks the best setting of each world. {note}".strip())
+    return figure
+
+
+def _heat_map(
+    axes: Axes, settings: Sequence[Setting], names: tuple[str, str], limits: tuple[float, float], best: set[int]
+) -> Any:
+    from matplotlib.patches import Rectangle
+
+    x_name, y_name = names
+    columns = sorted({each.fields[x_name] for each in settings})
+    rows = sorted({each.fields[y_name] for each in settings})
+    cells = np.full((len(rows), len(columns)), np.nan)
+    for each in settings:
+        place = rows.index(each.fields[y_name]), columns.index(each.fields[x_name])
+        cells[place] = each.values.mean()
+        if id(each) in best:
+            corner = place[1] - 0.5, place[0] - 0.5
+            axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="black", linewidth=2.0, zorder=4))
+    span = limits[1] - limits[0] or 1.0
+    image = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis", vmin=limits[0], vmax=limits[0] + span)
+    if cells.size <= 100:
+        for (row, column), value in np.ndenumerate(cells):
+            if np.isfinite(value):
+                colour = "black" if (value - limits[0]) / span > 0.6 else "white"
+                axes.text(column, row, f"{value:.3g}", ha="center", va="center", color=colour, fontsize=6.5)
+    axes.grid(visible=False)
+    axes.set_xticks(range(len(columns)), [format_value(value) for value in columns])
+    axes.set_yticks(range(len(rows)), [format_value(value) for value in rows])
+    axes.set_xlabel(literal_label(x_name))
+    axes.set_ylabel(literal_label(y_name))
+    return image
+
+
+# --- No swept number: points -----------------------------------------------------------------------------
+
+
+def _points(title: str, settings: Sequence[Setting]) -> Figure:
+    problems = list(dict.fromkeys(each.fields[PROBLEM] for each in settings))
+    labels = list(dict.fromkeys(each.label([PROBLEM]) for each in settings))
+    styles = _styles(labels, settings)
+    figure, panels, note = _panels(title, problems, 1.2 + 0.25 * len(labels))
+    for problem, axes in panels.items():
+        for each in settings:
+            if each.fields[PROBLEM] != problem:
+                continue
+            label = each.label([PROBLEM])
+            row, style = len(labels) - 1 - labels.index(label), styles[label]
+            axes.plot(each.values, np.full(len(each.values), row), ".", color=style.colour, alpha=0.35, zorder=1)
+            if np.isfinite(each.values).all():
+                mean, low, high = each.interval
+                axes.plot([low, high], [row, row], color=style.colour, linewidth=3, alpha=0.5, zorder=2)
+                axes.plot(mean, row, marker=style.marker, color=style.colour, markeredgecolor=GREY, zorder=3)
+        axes.set_yticks(range(len(labels)), [literal_label(label) for label in reversed(labels)])
+        axes.set_ylim(-0.6, len(labels) - 0.4)
+        axes.set_title(literal_label(problem))
+        axes.set_xlabel(TITLES[settings[0].measure])
+        if settings[0].measure == SUCCESS:
+            axes.set_xlim(*_widened(settings))
+    add_legend(figure, {}, f"Large marker and bar: mean and 95 % bootstrap interval; points: seeds. {note}".strip())
+    return figure

@@ -1,0 +1,199 @@
+"""The report of a sweep: a table of its settings, the best one of each world, and plots over the swept fields."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from wanderlust.core.archives import atomic_write
+from wanderlust.core.errors import counted
+from wanderlust.experiments.reports.figures.files import FORMATS, as_files
+from wanderlust.experiments.reports.figures.sweep import sweep_figure
+from wanderlust.experiments.reports.report import Report
+from wanderlust.experiments.reports.sweep_groups import (
+    PROBLEM,
+    SUCCESS,
+    TITLES,
+    Setting,
+    best_settings,
+    format_value,
+    settings_of,
+)
+from wanderlust.experiments.reports.tables import (
+    as_csv,
+    as_markdown_table,
+    as_rich_table,
+    fit_to_width,
+    markdown_cell,
+    printable,
+)
+from wanderlust.experiments.store import CannotWrite, Store
+from wanderlust.experiments.sweep import Sweep, read_json
+from wanderlust.experiments.sweep_file import SWEEP_FILE, SWEEPS
+
+MAX_PRINTED = 40
+"""Number of rows of the table that are printed; the files have all."""
+_LEGEND = (
+    "Mean over seeds with the 95 % bootstrap interval. Success: final return in percent of the optimum; learnt: seeds "
+    "with an optimal policy at the end, with the 95 % Wilson interval; steps to learn: median over all seeds."
+)
+_CAUTION = "The best setting was chosen on the same seeds that it is measured with, so its mean is too high on average."
+
+
+def sweeps_in(folder: Path) -> Iterator[tuple[Path, Sweep]]:
+    """Yield the folder and the description of each sweep in a results folder."""
+    for path in sorted(folder.glob(f"{SWEEPS}/*/{SWEEP_FILE}")):
+        yield path.parent, read_json(path)
+
+
+def sweep_report(sweep: Sweep, store: Store, problems: list[str]) -> Report:
+    """Return the report of a sweep from the stored runs."""
+    keys = {run.key for run in sweep.runs}
+    settings = settings_of(sweep, [line for line in store.lines(problems) if line["key"] in keys])
+    title = f"Sweep {printable(sweep.name)}"
+    n_stored = sum(len(each.values) for each in settings)
+    stored = f"{n_stored:,} of {counted(len(keys), 'run')} stored."
+    if not settings:
+        return Report([Text(f"{title}: {stored}")], {})
+    heads = [*settings[0].fields, "seeds", *_measure_heads(settings)]
+    rows = [_row(setting, heads) for setting in settings]
+    shown = rows if len(rows) <= MAX_PRINTED else [row for row, each in zip(rows, settings, strict=True)
+                                                   if each in _top(settings)]  # fmt: skip
+    note = stored if len(shown) == len(rows) else f"{stored} The best {len(shown)} of {len(rows):,} settings."
+    n_text = len(settings[0].fields)
+    best = _best_lines(settings)
+    markdown = [[markdown_cell(cell) for cell in row] for row in rows]
+    return Report(
+        renderables=[
+            as_rich_table(title, [printable(head) for head in heads], _printable(shown), note, text_columns=n_text),
+            Text("\n".join([*best, *([_CAUTION] if len(settings) > 1 else [])])),
+        ],
+        files={
+            "table.md": as_markdown_table(title, heads, markdown, _LEGEND, stored)
+            + "\n" + "\n".join(f"* {markdown_cell(line)}" for line in best) + "\n",
+            "table.csv": as_csv(*_csv(settings)),
+            "seeds.csv": as_csv(*_seeds_csv(settings)),
+        },
+        figures={"plot": functools.partial(sweep_figure, sweep.name, settings)},
+    )  # fmt: skip
+
+
+def show_sweep_report(sweep: Sweep, folder: Path, store: Store, console: Console) -> None:
+    """Print the report of a sweep and write its files."""
+    problems: list[str] = []
+    report = sweep_report(sweep, store, problems)
+    for problem in problems:
+        console.print(printable(problem), markup=False, highlight=False, soft_wrap=True)
+    for renderable in report.renderables:
+        console.print(fit_to_width(renderable, console.width))
+    for name, text in report.files.items():
+        _write(folder / name, text.encode())
+    for name, draw in report.figures.items():
+        for form, contents in as_files(draw).items():
+            _write(folder / f"{name}.{form}", contents)
+    if report.files:
+        names = ", ".join([*report.files, *(f"{name}.{{{','.join(FORMATS)}}}" for name in report.figures)])
+        console.print(f"written to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _measure_heads(settings: Sequence[Setting]) -> list[str]:
+    if any(each.measure == SUCCESS for each in settings):
+        return [TITLES[SUCCESS], "discovery (%)", "learnt (%)", "steps to learn"]
+    return [TITLES["final_return"]]
+
+
+def _row(setting: Setting, heads: Sequence[str]) -> list[str]:
+    cells = ["" if value is None else format_value(value) for value in setting.fields.values()]
+    cells += [str(len(setting.values)), _interval_text(setting)]
+    if "learnt (%)" in heads:
+        if setting.measure == SUCCESS:
+            learnt, step = setting.learnt, setting.median_step
+            cells.append(f"{np.nanmean(setting.discovery):.1f}")
+            cells.append(f"{100 * learnt.estimate:.0f} [{100 * learnt.low:.0f}, {100 * learnt.high:.0f}]")
+            cells.append(f"{step:,.0f}" if math.isfinite(step) else "–")
+        else:
+            cells += ["", "", ""]
+    return cells
+
+
+def _interval_text(setting: Setting) -> str:
+    if not np.isfinite(setting.values).all():
+        return "–"
+    mean, low, high = setting.interval
+    digits = ".1f" if setting.measure == SUCCESS else ".4g"
+    return f"{mean:{digits}}" if len(setting.values) == 1 else f"{mean:{digits}} [{low:{digits}}, {high:{digits}}]"
+
+
+def _top(settings: Sequence[Setting]) -> list[Setting]:
+    ranked = sorted(settings, key=lambda each: (-float(np.nan_to_num(each.values.mean())), each.median_step))
+    return ranked[:MAX_PRINTED]
+
+
+def _best_lines(settings: Sequence[Setting]) -> list[str]:
+    """Return a sentence on the best setting of each world or environment."""
+    if len(settings) == 1:
+        return []
+    lines = []
+    for problem, (best, n_others) in best_settings(settings).items():
+        label = best.label(without=[PROBLEM]) or "the only setting"
+        verb = "has" if n_others == 1 else "have"
+        others = f"{counted(n_others, 'other setting')} {verb} a mean inside this interval"
+        note = f"; {others}" if n_others else ""
+        measure = TITLES[best.measure]
+        seeds = counted(len(best.values), "seed")
+        lines.append(
+            f"best in {printable(problem)}: {printable(label)}: {measure} {_interval_text(best)}, {seeds}{note}."
+        )
+    return lines
+
+
+def _csv(settings: Sequence[Setting]) -> tuple[list[str], list[list[object]]]:
+    names = list(settings[0].fields)
+    heads = [
+        *names,
+        "seeds",
+        "measure",
+        "mean",
+        "low",
+        "high",
+        "discovery_mean",
+        "learnt_share",
+        "median_steps_to_learn",
+    ]
+    rows = []
+    for each in settings:
+        mean, low, high = each.interval if np.isfinite(each.values).all() else (math.nan,) * 3
+        numbers = [mean, low, high, float(each.discovery.mean()), each.learnt.estimate, each.median_step]
+        cells = ["" if not math.isfinite(number) else f"{number:.6g}" for number in numbers]
+        rows.append([*_plain(each), len(each.values), each.measure, *cells])
+    return heads, rows
+
+
+def _seeds_csv(settings: Sequence[Setting]) -> tuple[list[str], list[list[object]]]:
+    rows = [[*_plain(each), each.measure, f"{value:.6g}"] for each in settings for value in each.values]
+    return [*settings[0].fields, "measure", "value"], rows
+
+
+def _plain(setting: Setting) -> list[object]:
+    return [
+        value if value is None or isinstance(value, str) else json.dumps(value) for value in setting.fields.values()
+    ]
+
+
+def _printable(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[printable(cell) for cell in row] for row in rows]
+
+
+def _write(path: Path, contents: bytes) -> None:
+    try:
+        with atomic_write(path) as file:
+            file.write(contents)
+    except OSError as error:
+        raise CannotWrite(f"{path}: cannot be written ({error.strerror or error}).") from error

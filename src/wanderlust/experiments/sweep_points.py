@@ -1,0 +1,205 @@
+"""One combination of a sweep, and the run that it stands for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wanderlust.core.errors import WanderlustError, shown, unknown_name
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.sweep_values import InvalidSweep, Key, at_key
+
+FIELDS = ("world", "environment", "explorer", "seed", "preset", "memory", "until", "measure", "episodes", "env_version")
+"""The names of fields in zipped groups and exclusions; all other names are settings and options."""
+_WORLD_FIELDS, _ENVIRONMENT_FIELDS = ("preset", "until", "measure"), ("episodes", "env_version")
+_REWARD_RANGE, _REPLAY = "reward_range", "replay"
+_MAP_SUFFIXES = (".txt", ".toml")
+
+Row = Mapping[str, Any]
+Axes = dict[Key, list[dict[str, Any]]]
+"""Key in the description -> rows, tables of the fields and options that they set."""
+
+
+class Point(NamedTuple):
+    """One combination: the fields of its run, and all values by name, as exclusions and tables use them."""
+
+    fields: dict[str, Any]
+    values: dict[str, Any]
+
+    def run(self) -> Run:
+        """Return the run."""
+        return Run(**self.fields)
+
+
+class PointReader:
+    """Turns rows, one of each axis, into points."""
+
+    def __init__(self, axes: Axes, *, has_environments: bool) -> None:
+        rows = [row for axis in axes.values() for row in axis]
+        self._explorers = {row["explorer"]: _option_names(row["explorer"]) for row in rows if "explorer" in row}
+        self._settings = _setting_names()
+        self._worlds = {row["world"] for row in rows if "world" in row}
+        self._has_environments = has_environments
+
+    def check_name(self, key: Key, name: str) -> None:
+        """Raise `InvalidSweep` unless a name is a field, a setting, or an option of some explorer or world."""
+        known = {*FIELDS, *self._settings}.union(*self._explorers.values())
+        known |= {option for world in self._worlds for option in _world_option_names(world)}
+        if name == _REPLAY:
+            raise InvalidSweep(key, "the replay memory is the key 'memory'.")
+        # Which options an environment has is known when it is created.
+        if name not in known and not self._has_environments:
+            where = ", ".join(sorted({*self._explorers, *self._worlds}))
+            raise at_key(key, unknown_name(f"setting or option of {where}:", name, known))
+
+    def point(self, rows: Sequence[Row]) -> Point:
+        """Return the combination of one row of each axis."""
+        values: dict[str, Any] = {}
+        options: dict[str, Any] = {}
+        for row in rows:
+            for name, value in row.items():
+                if name == "options":
+                    options |= value
+                else:
+                    values[name] = value
+        fields = self._fields(values, options)
+        return Point(fields, {**options, **values})
+
+    def _fields(self, values: Row, options: dict[str, Any]) -> dict[str, Any]:
+        is_world = "world" in values
+        explorer = values["explorer"]
+        own = self._explorers[explorer]
+        fields: dict[str, Any] = {"explorer": explorer, "seed": values["seed"]}
+        fields |= {"kind": "world" if is_world else "environment"}
+        tables: dict[str, dict[str, Any]] = {"settings": {}, "explorer_options": {}, "encoder_options": {}}
+        options = dict(options)
+        for name, value in values.items():
+            if name in FIELDS:
+                continue
+            if name in own:
+                tables["explorer_options"][name] = value
+            elif any(name in names for names in self._explorers.values()):
+                continue  # An option of other explorers only, even if it is a setting that nothing else uses.
+            elif name in self._settings:
+                tables["settings"][name] = value
+            elif not is_world and name in _encoder_names():
+                tables["encoder_options"][name] = value
+            elif not is_world or name in _world_option_names(values["world"]):
+                options[name] = value
+        if "memory" in values:
+            tables["settings"][_REPLAY] = values["memory"]
+        for name in _WORLD_FIELDS if is_world else _ENVIRONMENT_FIELDS:
+            if name in values:
+                fields[name] = values[name]
+        name = values["world"] if is_world else values["environment"]
+        name, options = _resolve_map(name, options, is_world=is_world)
+        return {**fields, "world": name, "world_options": options, **tables}
+
+
+def check_values(axes: Axes, reader: PointReader) -> None:
+    """Raise `InvalidSweep` for a name that is unknown or a value that is not valid, before anything is executed."""
+    from wanderlust.agents.settings import Replay, Settings
+
+    for axis, rows in axes.items():
+        for row in rows:
+            if "world" in row:
+                _check_world(row["world"], row.get("options", {}))
+            for name, value in row.items():
+                key = _key_of(axis, row, name)
+                if name not in (*FIELDS, "options"):
+                    reader.check_name(key, name)
+                try:
+                    if name == "memory":
+                        Replay(**value) if isinstance(value, Mapping) else Replay.of(value)
+                    elif name in _setting_names() and name != _REWARD_RANGE:
+                        Settings(**{name: value})
+                    elif name == "explorer":
+                        _check_explorer(row)
+                except (WanderlustError, TypeError) as error:
+                    raise InvalidSweep(key, str(error)) from None
+
+
+def _key_of(axis: Key, row: Row, name: str) -> Key:
+    """Return the key of a value of an axis."""
+    if axis == ("explorers",):
+        return (*axis, row["explorer"]) if name == "explorer" else (*axis, row["explorer"], name)
+    return (*axis, name) if axis[0] in ("zip", "encoders") else axis
+
+
+def _check_world(name: str, options: Mapping[str, Any]) -> None:
+    from wanderlust.worlds import make_world
+
+    try:
+        world, resolved = _resolve_map(name, dict(options), is_world=True)
+        make_world(world, **resolved)
+    except WanderlustError as error:
+        raise InvalidSweep(("worlds", name), str(error)) from None
+
+
+def _check_explorer(row: Row) -> None:
+    """Configure an explorer with the options of its row, which raises an error if they are not valid."""
+    from wanderlust.agents.settings import Settings
+    from wanderlust.explorers.registry import configured
+
+    own = _option_names(row["explorer"])
+    options = {name: value for name, value in row.items() if name in own}
+    configured(row["explorer"], Settings().problem(4, (0.0, 1.0)), options)
+
+
+@functools.lru_cache(maxsize=64)
+def _option_names(explorer: str) -> frozenset[str]:
+    from wanderlust.explorers.registry import explorer_options
+
+    try:
+        return frozenset(option.name for option in explorer_options(explorer))
+    except WanderlustError as error:
+        raise InvalidSweep(("explorers", explorer), str(error)) from None
+
+
+@functools.lru_cache(maxsize=64)
+def _world_option_names(world: str) -> frozenset[str]:
+    from wanderlust.worlds.registry import world_options
+
+    try:
+        return frozenset(option.name for option in world_options("map" if world.endswith(_MAP_SUFFIXES) else world))
+    except WanderlustError as error:
+        raise InvalidSweep(("worlds", world), str(error)) from None
+
+
+@functools.cache
+def _setting_names() -> frozenset[str]:
+    from wanderlust.agents.settings import SETTING_NAMES
+
+    return frozenset({*SETTING_NAMES, _REWARD_RANGE} - {_REPLAY})
+
+
+@functools.cache
+def _encoder_names() -> frozenset[str]:
+    from wanderlust.envs.by_name import ENCODER_OPTIONS
+
+    return frozenset(ENCODER_OPTIONS)
+
+
+def _resolve_map(name: Any, options: dict[str, Any], *, is_world: bool) -> tuple[str, dict[str, Any]]:
+    """Return a map file as a world with the option `map`: a run depends on the text, not on the file."""
+    if not isinstance(name, str):
+        raise InvalidSweep(("worlds",), f"the name of a world or environment must be a text, got {shown(name)}.")
+    if not name.endswith(_MAP_SUFFIXES):
+        return name, options
+    text = _map_text(name, Path(name).stat().st_mtime_ns if Path(name).exists() else 0)
+    if is_world:
+        return Path(name).stem, {"map": text, **options}
+    from wanderlust.envs.registration import GRID_ID
+
+    return GRID_ID, {"map": text, **options}
+
+
+@functools.lru_cache(maxsize=64)
+def _map_text(name: str, _modified: int) -> str:
+    from wanderlust.worlds.map_files import read_map_file
+
+    text = read_map_file(Path(name))
+    # A text without a newline would be taken for a path.
+    return text.rstrip("\n") + "\n"

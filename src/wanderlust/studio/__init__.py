@@ -1,0 +1,1 @@
+"""The studio: a page in the browser that shows how explorers explore, and the local server behind it."""

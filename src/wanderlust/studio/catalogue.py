@@ -1,0 +1,141 @@
+"""What a page needs to know before a run: worlds, explorers and their options, as plain values for JSON."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import threading
+import typing
+import warnings
+from typing import Any
+
+import numpy as np
+
+from wanderlust.core.errors import InvalidMap
+from wanderlust.core.planning import optimal_values, reachable_states
+from wanderlust.explorers.registry import explorer_class, explorer_names, explorer_options
+from wanderlust.studio import limits
+from wanderlust.studio.gallery import GALLERY
+from wanderlust.version import __version__
+from wanderlust.worlds import World, world_names, world_options
+from wanderlust.worlds.base import CellKind, Layout
+from wanderlust.worlds.drawing import display_layout
+from wanderlust.worlds.registry import world_meaning
+
+_HIDDEN_WORLD_OPTIONS = ("slips",)
+_WARNINGS = threading.Lock()
+_SOLVED: dict[str, tuple[float, int]] = {}
+_MAX_SOLVED = 100
+
+
+def catalogue(extra_explorers: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the worlds, explorers, teaching worlds and limits that a page offers."""
+    return {
+        "version": __version__,
+        "worlds": [
+            {"name": name, "meaning": world_meaning(name), "options": _world_options(name)} for name in world_names()
+        ],
+        "gallery": [
+            {"name": world.name, "title": world.title, "lesson": world.lesson, "map": world.map} for world in GALLERY
+        ],
+        "explorers": [_explorer(name) for name in dict.fromkeys((*explorer_names(), *extra_explorers))],
+        "limits": {
+            "lanes": limits.MAX_LANES,
+            "side": limits.MAX_SIDE,
+            "steps": limits.MAX_STEPS,
+            "message": limits.MAX_MESSAGE,
+        },
+        "kinds": {kind.name.lower(): int(kind) for kind in CellKind},
+    }
+
+
+def _world_options(name: str) -> list[dict[str, Any]]:
+    return [
+        _option(option.name, option.default, option.meaning, typing.get_args(option.type))
+        for option in world_options(name)
+        if option.name not in _HIDDEN_WORLD_OPTIONS
+    ]
+
+
+def _explorer(name: str) -> dict[str, Any]:
+    lines = (explorer_class(name).__doc__ or "").strip().splitlines()
+    return {
+        "name": name,
+        "meaning": lines[0] if lines else "",
+        "options": [_option(option.name, option.default, option.text) for option in explorer_options(name)],
+    }
+
+
+def _option(name: str, default: Any, text: str, choices: tuple[Any, ...] = ()) -> dict[str, Any]:
+    """Return an option with the kind of control that edits it. The descriptions quote the choices of a text."""
+    kind = "flag" if isinstance(default, bool) else "choice" if isinstance(default, str) else "number"
+    words = [choice for choice in choices if isinstance(choice, str)] or re.findall(r"'([\w-]+)'", text)
+    option = {"name": name, "default": default, "text": text, "kind": kind}
+    if kind == "choice":
+        option["choices"] = list(dict.fromkeys([default, *words]))
+    return option
+
+
+def describe_world(world: World) -> dict[str, Any]:
+    """Return the layout of a world and what is known of it: the cells, the states in them, the optimal return."""
+    layout = display_layout(world)
+    cells = np.full((layout.n_layers, layout.rows, layout.columns), -1, np.int64)
+    cells[layout.layer, layout.row, layout.column] = np.arange(world.n_states)
+    optimum, n_reachable = _optimum(world)
+    return {
+        "name": world.name,
+        "rows": layout.rows,
+        "columns": layout.columns,
+        "actions": list(world.action_names),
+        "states": world.n_states,
+        "layers": [
+            {
+                "name": layout.layer_names[layer],
+                "state": cells[layer].ravel().tolist(),
+                "kind": layout.kind[layer].ravel().tolist(),
+                "value": layout.value[layer].ravel().tolist(),
+            }
+            for layer in range(layout.n_layers)
+        ],
+        "entry": None if layout.entry is None else layout.entry.ravel().tolist(),
+        "startLayer": _start_layer(world, layout),
+        "reachable": n_reachable,
+        "optimum": optimum if math.isfinite(optimum) else None,
+        "deterministic": bool(world.mdp.deterministic),
+        "horizon": world.defaults.horizon,
+        "budget": world.defaults.budget,
+        "discount": world.defaults.discount,
+        "gammaW": world.defaults.gamma_w,
+        "learningRate": world.defaults.learning_rate,
+    }
+
+
+def _start_layer(world: World, layout: Layout) -> int:
+    """Return the layer in which an episode can start; of several, the one with the largest reward."""
+    layers: set[int] = set(layout.layer[np.flatnonzero(world.mdp.start)].tolist())
+    return max(sorted(layers), key=lambda layer: float(layout.value[layer].max()))
+
+
+def _optimum(world: World) -> tuple[float, int]:
+    """Return the optimal return and the number of reachable states; they are kept for the worlds used last."""
+    key = f"{world.name} {sorted(world.options.items())}"
+    if key not in _SOLVED:
+        if len(_SOLVED) >= _MAX_SOLVED:
+            _SOLVED.clear()
+        values = optimal_values(world.mdp, world.defaults.discount).v
+        _SOLVED[key] = float(world.mdp.start @ values), int(reachable_states(world.mdp).sum())
+    return _SOLVED[key]
+
+
+def checked_world(make: functools.partial[World]) -> tuple[World, list[str]]:
+    """Return a world and the warnings of its map, such as a treasure that cannot be reached."""
+    # The filters of warnings are shared by all threads.
+    with _WARNINGS, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        world = make()
+    layout = world.layout
+    if layout is not None and "map" in world.options and max(layout.rows, layout.columns) > limits.MAX_SIDE:
+        side = limits.MAX_SIDE
+        raise InvalidMap(f"a map can have {side} rows and {side} columns, got {layout.rows} and {layout.columns}.")
+    return world, [str(warning.message) for warning in caught]

@@ -1,0 +1,163 @@
+"""Export of a run as one HTML file that plays without a server: the page's own code, and the recorded frames."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wanderlust.studio import limits
+from wanderlust.studio.catalogue import catalogue
+from wanderlust.studio.frames import encode
+from wanderlust.studio.lane import Lane
+from wanderlust.studio.setup import Setup
+from wanderlust.studio.workbench import Workbench
+
+STATIC = Path(__file__).parent / "static"
+SMALL, LARGE = 4_500_000, 14_000_000
+"""The maximum size of the frames in characters, for a world of at most `_SMALL_STATES` states and for a larger one."""
+_SMALL_STATES = 1000
+_MAX_RAW = 60_000_000
+"""Bytes of uncompressed frames, which the browser holds in memory."""
+_MAX_MOMENTS = 1001
+_KEPT_BITS = np.uint32(0xFFFFFC00)
+"""Of a float32: sign, exponent and 13 bits of the fraction, about four digits."""
+_ROUNDING = np.uint32(0x200)
+_FLOATS_FROM = 40
+
+
+def export_page(setup: Setup) -> str:
+    """Execute the runs of a setup; return the HTML file that shows them."""
+    bench = Workbench(setup)
+    recording = record(bench)
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+    body = page.partition("<!-- body -->")[2].partition("<!-- end of body -->")[0]
+    style, script = (STATIC / "studio.css").read_text(encoding="utf-8"), bundle()
+    names = ", ".join(run.explorer for run in bench.runs)
+    policy = f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; img-src data: blob:"
+    # Inside a script element, no text of a map may look like markup.
+    data = json.dumps(recording, allow_nan=False).replace("<", "\\u003c")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(setup.world)}: {escape(names)} | wanderlust studio</title>\n"
+        f"<style>{style}</style>\n</head>\n<body>{body}"
+        f'<script type="application/json" id="recording">{data}</script>\n'
+        f'<script type="module">{script}</script>\n</body>\n</html>\n'
+    )
+
+
+def record(bench: Workbench) -> dict[str, Any]:
+    """Run all lanes to the end; return what the page needs, with as many moments as fit."""
+    size = len(encode(_padded(bench.lanes[0]))) * len(bench.lanes)
+    most = max(min(_MAX_RAW // size, _MAX_MOMENTS), 2)
+    steps = moments(bench.length, most)
+    frames: list[list[bytes]] = [[] for _ in bench.lanes]
+    for step in steps:
+        for lane, kept in zip(bench.lanes, frames, strict=True):
+            lane.advance(step)
+            kept.append(encode(_padded(lane)))
+    limit = SMALL if bench.world.n_states <= _SMALL_STATES else LARGE
+    packed = [pack(kept) for kept in frames]
+    while sum(map(len, packed)) > limit and len(steps) > 2:
+        steps, frames = _every_second(steps), [_every_second(kept) for kept in frames]
+        packed = [pack(kept) for kept in frames]
+    everything = catalogue()
+    used = {run.explorer for run in bench.runs}
+    return {
+        **bench.description(),
+        "catalogue": {
+            "version": everything["version"],
+            "limits": everything["limits"],
+            "worlds": [world for world in everything["worlds"] if world["name"] == bench.setup.world],
+            "gallery": [],
+            "explorers": [explorer for explorer in everything["explorers"] if explorer["name"] in used],
+        },
+        "steps": steps,
+        "news": bench.news()["lanes"],
+        "frames": packed,
+        "frameBytes": [len(kept[0]) for kept in frames],
+    }
+
+
+def moments(length: int, most: int) -> list[int]:
+    """Return the recorded steps, from 0 to the end: all if they fit, otherwise denser at the beginning."""
+    if length < most:
+        return list(range(length + 1))
+    shares = np.linspace(0.0, 1.0, most) ** 1.5
+    steps: list[int] = np.unique(np.round(shares * length).astype(np.int64)).tolist()
+    return steps
+
+
+def _every_second(values: list[Any]) -> list[Any]:
+    """Return every second value, the first and the last included."""
+    return [*values[:-1:2], values[-1]]
+
+
+def _padded(lane: Lane) -> Any:
+    """Return the lane's frame with a trail of fixed length, so that all frames have the same size."""
+    frame = lane.make_frame()
+    missing = limits.TRAIL - len(frame.trail)
+    return frame._replace(trail=np.concatenate([np.full(missing, -1, np.int32), frame.trail]))
+
+
+def pack(frames: Sequence[bytes]) -> str:
+    """Return frames of one size, compressed, as base64.
+
+    Each frame is stored as its difference from the one before (XOR), the first bytes of all numbers before their second
+    bytes and so on: equal and similar numbers become runs of zeros.
+    """
+    size = -len(frames[0]) % 4 + len(frames[0])
+    words = np.frombuffer(b"".join(frame.ljust(size, b"\0") for frame in frames), np.uint32)
+    words = words.reshape(len(frames), -1).copy()
+    _round_floats(words, frames[0])
+    words[1:] ^= words[:-1].copy()
+    planes = words.view(np.uint8).reshape(len(frames), -1, 4).transpose(2, 0, 1)
+    return base64.b64encode(zlib.compress(np.ascontiguousarray(planes).tobytes(), 6)).decode()
+
+
+def _round_floats(words: NDArray[np.uint32], frame: bytes) -> None:
+    """Round the float tables, which follow the visits, to about four digits."""
+    flags, (n_states, n_actions) = frame[5], np.frombuffer(frame, "<u4", 2, 28).tolist()
+    pairs = n_states * n_actions
+    tables = 2 + (flags & 1) + (flags >> 1 & 1)
+    first = _FLOATS_FROM // 4 + pairs
+    part = words[:, first : first + tables * pairs]
+    part += _ROUNDING
+    part &= _KEPT_BITS
+
+
+def bundle() -> str:
+    """Return all modules of the page as one: browsers do not load modules from files.
+
+    Each module is a text whose imports are single lines, and whose top-level names are unique among all modules.
+    """
+    done: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in done:
+            return
+        text = (STATIC / name).read_text(encoding="utf-8")
+        done[name] = ""  # Placed here if modules import each other.
+        for imported in re.findall(r'^import .* from "\./([\w-]+\.js)";$', text, flags=re.M):
+            add(imported)
+        text = re.sub(r"^import .*;\n", "", text, flags=re.M)
+        del done[name]
+        done[name] = re.sub(r"^export ", "", text, flags=re.M)
+
+    add("main.js")
+    return "\n".join(done.values())
+
+
+def _source(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

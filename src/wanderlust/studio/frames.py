@@ -1,0 +1,77 @@
+"""Frames: everything that a page shows of a lane at one step, as compact binary data.
+
+A frame is little-endian: a header of 40 bytes, then float32 or uint32 tables [state, action], then the states of the
+trail as int32, then one byte per state with the greedy actions as bits, and one with the actions that the behaviour
+policy prefers. `static/frames.js` is the reader.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wanderlust.core.mdp import FloatArray
+
+MAGIC = b"WLF1"
+HEADER = struct.Struct("<4sBBHIIiIfIII")
+HAS_BEHAVIOUR, HAS_W = 1, 2
+
+
+class Frame(NamedTuple):
+    """A lane at one step. Tables are [state, action]."""
+
+    lane: int
+    step: int
+    episode_step: int
+    agent: int
+    """The agent's state."""
+    discovered: int
+    randomness: float
+    """The probability with which the next action ignores the scores: ε, or 1 for the explorer `random`."""
+    visits: NDArray[np.int64]
+    q: FloatArray
+    """The Q-table of the target policy."""
+    behaviour: FloatArray | None
+    """The Q-table of the behaviour, if it is another one."""
+    w: FloatArray | None
+    score: FloatArray
+    """The behaviour value: Q of the behaviour plus the exploration term κU."""
+    trail: NDArray[np.int32]
+    """The latest states, oldest first, without the current one."""
+
+
+def encode(frame: Frame) -> bytes:
+    """Return a frame as bytes."""
+    flags = (HAS_BEHAVIOUR if frame.behaviour is not None else 0) | (HAS_W if frame.w is not None else 0)
+    n_states, n_actions = frame.visits.shape
+    header = HEADER.pack(
+        MAGIC, frame.lane, flags, len(frame.trail), frame.step, frame.episode_step, frame.agent, frame.discovered,
+        frame.randomness, n_states, n_actions, 0,
+    )  # fmt: skip
+    tables = [frame.q, frame.behaviour, frame.w, frame.score]
+    parts = [
+        header,
+        frame.visits.astype("<u4").tobytes(),
+        *(table.astype("<f4").tobytes() for table in tables if table is not None),
+        frame.trail.astype("<i4").tobytes(),
+        best_actions(frame.q).tobytes(),
+        best_actions(frame.score).tobytes(),
+    ]
+    return b"".join(parts)
+
+
+def best_actions(table: FloatArray) -> NDArray[np.uint8]:
+    """Return the actions with the largest value as bits, exactly as the explorer compares them: [state]."""
+    best = table == table.max(axis=1, keepdims=True)
+    bits = np.zeros(len(table), np.uint8)
+    for action in range(table.shape[1]):
+        bits |= best[:, action].astype(np.uint8) << np.uint8(action)
+    return bits
+
+
+def step_of(frame: bytes) -> int:
+    """Return the step of an encoded frame."""
+    return int(HEADER.unpack_from(frame)[4])

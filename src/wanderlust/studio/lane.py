@@ -1,0 +1,181 @@
+"""A lane: one run that is advanced in parts, with the frames, curves and events that a page shows.
+
+The run is a `Session`, so that its numbers are those of `train` with the same seed, bit for bit.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wanderlust.agents.explanation import all_scores, explain
+from wanderlust.agents.presets import resolve
+from wanderlust.agents.session import Session
+from wanderlust.core.errors import InvalidSetting, check_integer
+from wanderlust.core.mdp import FloatArray
+from wanderlust.core.planning import expected_reward
+from wanderlust.experiments.run import Run
+from wanderlust.explorers.formulas import decayed_epsilon
+from wanderlust.learning.spec import NO_SIGNAL
+from wanderlust.learning.state import TERMINAL
+from wanderlust.learning.tables import by_state, tables_by_state
+from wanderlust.studio import limits
+from wanderlust.studio.curves import Curves
+from wanderlust.studio.frames import Frame, best_actions, encode
+from wanderlust.studio.history import History
+from wanderlust.worlds import World
+
+EVENTS = ("reward", "state", "policy")
+"""A positive reward received in a state for the first time, a state discovered, a change of the greedy policy."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened in a lane."""
+
+    step: int
+    kind: str
+    state: int
+    text: str
+
+
+class Lane:
+    """A run in progress."""
+
+    def __init__(self, run: Run, world: World, *, index: int = 0) -> None:
+        self.run, self.world, self.index = run, world, index
+        check_size(run, world)
+        self.session = Session(world, run.explorer, seed=run.seed, preset=run.preset, keep_trajectory=True,
+                               **run.overrides)  # fmt: skip
+        self.length = self.session.settings.run_length
+        self.history = History()
+        self.events: list[Event] = []
+        """Rewards that were found, in the order of their steps."""
+        self.curves = Curves(self.session)
+        self._gives_reward = expected_reward(world.mdp) > 0
+        self._rewarded = np.zeros(world.n_states, np.bool_)
+        self._checked = 0
+        """The step up to which rewards were looked for."""
+        self.seconds_per_step = 0.0
+        """As measured last; 0 before the first step."""
+        # Draws the first state, so that the agent has a position before the first step.
+        self.session.advance(0)
+        explanation = explain(self.session.hooks, TERMINAL, 0, self.session.learner, self.session.spec)
+        self._initial_scores = np.array([action.score for action in explanation.actions])
+
+    @property
+    def step(self) -> int:
+        """The number of steps so far."""
+        return self.session.step
+
+    def advance(self, until: int) -> None:
+        """Run up to a step, at most to the end."""
+        start, before = self.step, time.perf_counter()
+        self.session.advance(min(until, self.length))
+        if self.step > start:
+            self.seconds_per_step = (time.perf_counter() - before) / (self.step - start)
+            self._find_rewards()
+
+    def advance_to_event(self, kind: str, until: int) -> Event | None:
+        """Run to the step at which an event of a kind ('any' for all) happens; None if it did not until a step."""
+        kinds = EVENTS if kind == "any" else (kind,)
+        while self.step < min(until, self.length):
+            discovered, policy = self.discovered, self._policy() if "policy" in kinds else None
+            n_events, state = len(self.events), int(self.session.run_state.position.state)
+            self.advance(self.step + 1)
+            name = self.world.state_name(state)
+            if "reward" in kinds and len(self.events) > n_events:
+                return self.events[-1]
+            if "state" in kinds and self.discovered > discovered:
+                return Event(self.step, "state", state, f"{name} discovered")
+            if policy is not None and (changed := np.flatnonzero(self._policy() != policy)).size:
+                where = self.world.state_name(int(changed[0]))
+                return Event(self.step, "policy", int(changed[0]), f"greedy policy changed in {where}")
+        return None
+
+    def _policy(self) -> Any:
+        return best_actions(self._tables()["target"])
+
+    def _find_rewards(self) -> None:
+        run, first = self.session.run_state, self._checked
+        self._checked = self.step
+        states, actions = run.states[first : self.step], run.actions[first : self.step]
+        new = np.flatnonzero(self._gives_reward[states, actions] & ~self._rewarded[states])
+        for i in new:
+            state = int(states[i])
+            if not self._rewarded[state] and len(self.events) < limits.MAX_LANE_EVENTS:
+                reward = float(self.world.mdp.reward[state, actions[i]].max())
+                where = self.world.state_name(state)
+                self.events.append(Event(first + int(i) + 1, "reward", state, f"reward {reward:g} found at {where}"))
+            self._rewarded[state] = True
+
+    @property
+    def discovered(self) -> int:
+        """The number of distinct states in which an action was taken."""
+        return int(self.session.learner.counters.n_discovered)
+
+    def _tables(self) -> dict[str, FloatArray]:
+        session = self.session
+        return tables_by_state(session.learner, session.run_state.state_index, session.spec)
+
+    def scores(self) -> FloatArray:
+        """Return the behaviour value of every state and action: [state, action]."""
+        session = self.session
+        index = session.run_state.state_index
+        by_index = all_scores(session.hooks, session.learner, session.spec)
+        return np.where((index == TERMINAL)[:, None], self._initial_scores, by_index[index])
+
+    def frame(self) -> bytes:
+        """Return the current frame, and keep it in the history."""
+        encoded = encode(self.make_frame())
+        if self.history.wants(self.step):
+            self.history.add(self.step, encoded)
+        return encoded
+
+    def make_frame(self) -> Frame:
+        """Return what a page shows at the current step."""
+        session, run, spec, step = self.session, self.session.run_state, self.session.spec, self.step
+        tables, scores = self._tables(), self.scores()
+        behaviour = scores if spec.n_heads else tables["behaviour"] if spec.behaviour else None
+        return Frame(
+            lane=self.index,
+            step=step,
+            episode_step=int(run.position.episode_step),
+            agent=int(run.position.state),
+            discovered=self.discovered,
+            randomness=self._randomness(),
+            visits=by_state(session.learner.visits, run.state_index, spec),
+            q=tables["target"],
+            behaviour=behaviour,
+            w=tables["visitation"] if spec.visitation_signal != NO_SIGNAL else None,
+            score=scores,
+            trail=run.states[max(step - limits.TRAIL, 0) : step],
+        )
+
+    def _randomness(self) -> float:
+        """Return the probability of a random action in the next step."""
+        explorer = self.session.configured_explorer
+        if self.session.explorer == "random":
+            return 1.0
+        if hasattr(explorer, "epsilon") and hasattr(explorer, "decay"):
+            return float(decayed_epsilon(explorer.epsilon, explorer.decay, self.step))
+        return 0.0
+
+
+def check_size(run: Run, world: World) -> None:
+    """Raise `InvalidSetting` if a run is too large for the studio."""
+    if world.n_states > limits.MAX_STATES or world.n_actions > 8:
+        raise InvalidSetting(
+            f"world {world.name!r} has {world.n_states:,} states and {world.n_actions} actions; the studio shows "
+            f"worlds of at most {limits.MAX_STATES:,} states and 8 actions."
+        )
+    settings, options = resolve(world, run.explorer, run.preset, run.overrides)
+    check_integer("budget", settings.run_length, low=1, high=limits.MAX_STEPS)
+    heads = int(options.get("heads") or 10)
+    if world.n_states * world.n_actions * (heads + 4) > limits.MAX_TABLE_VALUES:
+        raise InvalidSetting(f"heads={heads} is too large for {world.n_states:,} states; use fewer heads.")
+    if settings.replay.memory == "window" and 20 * settings.horizon > limits.MAX_TABLE_VALUES:
+        raise InvalidSetting(f"horizon={settings.horizon:,} is too large for replay 'window'; use a shorter one.")

@@ -1,0 +1,53 @@
+// Small helpers for elements. All text is set as text, never as HTML.
+
+export function $(id) {
+  return document.getElementById(id);
+}
+
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name in made && typeof value !== "string") made[name] = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+export function svgElement(tag, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+export function fillSelect(select, options, value) {
+  select.replaceChildren(...options.map((option) => {
+    if (option.options) {
+      const group = element("optgroup", { label: option.label });
+      group.append(...option.options.map((each) => element("option", { value: each.value }, each.label)));
+      return group;
+    }
+    return element("option", { value: option.value }, option.label);
+  }));
+  if (value !== undefined) select.value = value;
+}
+
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+export function download(name, data, type) {
+  const url = URL.createObjectURL(data instanceof Blob ? data : new Blob([data], { type }));
+  element("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+export function debounce(action, milliseconds) {
+  let timer = 0;
+  return (...values) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => action(...values), milliseconds);
+  };
+}

@@ -1,0 +1,103 @@
+// Reads the binary frames of a lane (see frames.py) and computes what each layer shows.
+
+const HEADER_BYTES = 40;
+const HAS_BEHAVIOUR = 1;
+const HAS_W = 2;
+
+export const LAYERS = [
+  { id: "state-visits", label: "State visits", perAction: false, unit: "visits" },
+  { id: "action-visits", label: "Action visits", perAction: true, unit: "visits" },
+  { id: "q", label: "Q", perAction: true, unit: "Q" },
+  { id: "w", label: "W", perAction: true, unit: "W" },
+  { id: "term", label: "Exploration κU", perAction: true, unit: "κU" },
+  { id: "behaviour", label: "Behaviour value", perAction: true, unit: "Q + κU" },
+];
+
+export function layerById(id) {
+  return LAYERS.find((layer) => layer.id === id) ?? LAYERS[0];
+}
+
+export function decodeFrame(buffer) {
+  const view = new DataView(buffer);
+  const flags = view.getUint8(5);
+  const nTrail = view.getUint16(6, true);
+  const states = view.getUint32(28, true);
+  const actions = view.getUint32(32, true);
+  const pairs = states * actions;
+  let offset = HEADER_BYTES;
+  const take = (Type, length) => {
+    const array = new Type(buffer, offset, length);
+    offset += length * Type.BYTES_PER_ELEMENT;
+    return array;
+  };
+  const visits = take(Uint32Array, pairs);
+  const q = take(Float32Array, pairs);
+  const behaviour = flags & HAS_BEHAVIOUR ? take(Float32Array, pairs) : q;
+  const w = flags & HAS_W ? take(Float32Array, pairs) : null;
+  const score = take(Float32Array, pairs);
+  const trail = take(Int32Array, nTrail);
+  const greedy = take(Uint8Array, states);
+  const preferred = take(Uint8Array, states);
+  return {
+    lane: view.getUint8(4),
+    step: view.getUint32(8, true),
+    episodeStep: view.getUint32(12, true),
+    agent: view.getInt32(16, true),
+    discovered: view.getUint32(20, true),
+    randomness: view.getFloat32(24, true),
+    states, actions, visits, q, behaviour, w, score, trail, greedy, preferred,
+    stateVisits: sumByState(visits, states, actions),
+  };
+}
+
+function sumByState(visits, states, actions) {
+  const sums = new Float64Array(states);
+  for (let state = 0, pair = 0; state < states; state++) {
+    for (let action = 0; action < actions; action++, pair++) sums[state] += visits[pair];
+  }
+  return sums;
+}
+
+// The values of a layer: one per state, or one per pair; null if the explorer has no such table.
+export function layerValues(frame, id) {
+  switch (id) {
+    case "state-visits": return frame.stateVisits;
+    case "action-visits": return frame.visits;
+    case "q": return frame.q;
+    case "w": return frame.w;
+    case "term": return frame.score.map((value, pair) => value - frame.behaviour[pair]);
+    default: return frame.score;
+  }
+}
+
+export function differenceOf(first, second, id) {
+  const a = layerValues(first, id);
+  const b = layerValues(second, id);
+  if (!a || !b) return null;
+  return Float64Array.from(a, (value, i) => value - b[i]);
+}
+
+// Smallest and largest value of the discovered states.
+export function valueRange(values, frame, perAction) {
+  let low = Infinity;
+  let high = -Infinity;
+  const step = perAction ? frame.actions : 1;
+  for (let state = 0; state < frame.states; state++) {
+    if (frame.stateVisits[state] === 0) continue;
+    for (let i = state * step; i < (state + 1) * step; i++) {
+      const value = values[i];
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+  }
+  return low <= high ? [low, high] : [0, 0];
+}
+
+export function formatNumber(value, digits = 4) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (Number.isInteger(value) && size < 1e6) return String(value);
+  if (size >= 1e5 || size < 1e-3) return value.toExponential(Math.max(digits - 2, 1)).replace("e+", "e");
+  return String(Number(value.toPrecision(digits)));
+}

@@ -1,0 +1,61 @@
+// Where the actions of a cell are drawn: the paper's triangles, two for deep sea, thirds for the chain.
+
+const DIRECTIONS = { left: [-1, 0], right: [1, 0], up: [0, -1], down: [0, 1], forward: [1, 0], backward: [-1, 0] };
+
+export function directionOf(action) {
+  return DIRECTIONS[action] ?? [0, 0];
+}
+
+// The action whose part of the cell holds the point (x, y), both from 0 to 1.
+export function actionAt(actions, x, y) {
+  if (actions.length === 2) return x + y < 1 ? 0 : 1;
+  const aboveMain = y < x;
+  const aboveAnti = y < 1 - x;
+  const side = aboveMain ? (aboveAnti ? [0, -1] : [1, 0]) : aboveAnti ? [-1, 0] : [0, 1];
+  const index = actions.findIndex((name) => sameDirection(directionOf(name), side));
+  return index >= 0 ? index : actions.findIndex((name) => sameDirection(directionOf(name), [0, 0]));
+}
+
+function sameDirection(a, b) {
+  return a[0] === b[0] && a[1] === b[1];
+}
+
+// The corners of the part of an action, and the point of its number.
+export function partsOf(actions, action) {
+  if (actions.length === 2) {
+    return action === 0
+      ? { polygons: [[[0, 0], [1, 0], [0, 1]]], label: [0.31, 0.31] }
+      : { polygons: [[[1, 0], [1, 1], [0, 1]]], label: [0.69, 0.69] };
+  }
+  const triangles = {
+    "-1,0": { polygon: [[0, 0], [0.5, 0.5], [0, 1]], label: [0.19, 0.5] },
+    "1,0": { polygon: [[1, 0], [0.5, 0.5], [1, 1]], label: [0.81, 0.5] },
+    "0,-1": { polygon: [[0, 0], [0.5, 0.5], [1, 0]], label: [0.5, 0.16] },
+    "0,1": { polygon: [[0, 1], [0.5, 0.5], [1, 1]], label: [0.5, 0.84] },
+  };
+  const direction = directionOf(actions[action]);
+  if (!sameDirection(direction, [0, 0])) {
+    const part = triangles[direction.join()];
+    return { polygons: [part.polygon], label: part.label };
+  }
+  // An action that stays has what the moves leave over.
+  const taken = new Set(actions.map((name) => directionOf(name).join()));
+  const free = Object.entries(triangles).filter(([key]) => !taken.has(key)).map(([, part]) => part);
+  return { polygons: free.map((part) => part.polygon), label: free[0]?.label ?? [0.5, 0.5] };
+}
+
+const SHARP_FROM = 12;
+
+// Sizes a canvas so that the world fits into a box; returns the size of a cell in the canvas's own pixels, which is whole.
+// Small cells are drawn a little larger and scaled down, so that the map uses the box.
+export function fitCanvas(canvas, world, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  const room = Math.max(Math.min(width / world.columns, height / world.rows), 1);
+  const cell = room * ratio < SHARP_FROM ? Math.ceil(room * ratio) : Math.floor(room * ratio);
+  const shown = room * ratio < SHARP_FROM ? room : cell / ratio;
+  const size = [cell * world.columns, cell * world.rows];
+  if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
+  canvas.style.width = `${shown * world.columns}px`;
+  canvas.style.height = `${shown * world.rows}px`;
+  return cell;
+}

@@ -1,0 +1,212 @@
+// The cards of the lanes: explorer and its options, the map, a legend, and the numbers below it.
+
+import { LANE_COLOURS, cssColour, makeScale, palette, themeName } from "./palette.js";
+import { MapPainter, positionsOf } from "./draw.js";
+import { fitCanvas } from "./geometry.js";
+import { debounce, element, fillSelect, setText } from "./dom.js";
+import { differenceOf, formatNumber, layerById, layerValues, valueRange } from "./frames.js";
+
+const SETTINGS = [
+  { name: "initial", kind: "choice", choices: ["zero", "optimistic"], text: "Initial Q of the behaviour." },
+  { name: "replay", kind: "choice", choices: ["full", "none", "window"], text: "Replay memory." },
+  { name: "learning_rate", kind: "number", text: "η, the step size of every table." },
+];
+const GREEK = { kappa: "κ", gamma_w: "γ_w", epsilon_start: "ε start", epsilon_end: "ε end", learning_rate: "η learning rate", scale: "α scale", initial: "initial Q", replay: "memory" };
+
+export class LaneCard {
+  // on: {change(lane, changes), remove(lane), hover(lane, cell)}
+  constructor(number, catalogue, on, recorded) {
+    this.number = number;
+    this.catalogue = catalogue;
+    this.on = on;
+    this.recorded = recorded;
+    this.hovered = null;
+    this.painter = new MapPainter();
+    this.build();
+  }
+
+  build() {
+    const title = `Lane ${this.number + 1}`;
+    this.select = element("select", { "aria-label": "Explorer", onchange: () => this.on.change(this.number, { explorer: this.select.value, options: {} }) });
+    this.select.disabled = this.recorded;
+    fillSelect(this.select, this.catalogue.explorers.map(({ name }) => ({ value: name, label: name })));
+    this.remove = element("button", { type: "button", class: "quiet", onclick: () => this.on.remove(this.number) }, "×");
+    this.fields = element("div", { class: "fields" });
+    this.options = element("details", { class: "options" }, element("summary", { "aria-label": "Options", title: "Options of the explorer" }, "⚙"), this.fields);
+    this.canvas = element("canvas", { tabindex: "0", role: "application", "aria-roledescription": "map", "aria-label": `Map of lane ${this.number + 1}` });
+    this.frameBox = element("div", { class: "map" }, this.canvas);
+    this.note = element("p", { class: "map-note", hidden: true });
+    this.legend = element("div", { class: "legend" });
+    this.discovered = element("span", { role: "status", "aria-label": "States discovered", "aria-live": "off" }, "0");
+    this.reachable = element("span", { class: "dim" });
+    this.returned = element("strong", {}, "–");
+    this.event = element("span", { class: "dim event" });
+    const head = element("div", { class: "lane-head" }, element("span", { class: "chip", "aria-hidden": "true" }, String(this.number + 1)), this.select, this.options, this.remove);
+    const facts = element("div", { class: "facts" },
+      element("span", {}, "discovered ", this.discovered, this.reachable),
+      element("span", {}, "greedy return ", this.returned), this.event);
+    this.root = element("section", { class: `lane lane-${this.number + 1}`, "aria-label": title }, head, this.frameBox, this.note, this.legend, facts);
+    this.canvas.addEventListener("pointermove", (event) => this.hover(this.cellAt(event)));
+    this.canvas.addEventListener("pointerdown", (event) => this.hover(this.cellAt(event)));
+    this.canvas.addEventListener("pointerleave", () => this.hover(null));
+    this.canvas.addEventListener("keydown", (event) => this.moveByKey(event));
+    this.canvas.addEventListener("blur", () => this.hover(null));
+  }
+
+  cellAt(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const column = Math.floor(((event.clientX - box.left) / box.width) * this.world.columns);
+    const row = Math.floor(((event.clientY - box.top) / box.height) * this.world.rows);
+    const inside = row >= 0 && column >= 0 && row < this.world.rows && column < this.world.columns;
+    return inside ? row * this.world.columns + column : null;
+  }
+
+  moveByKey(event) {
+    const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    const move = moves[event.key];
+    if (!move || !this.world) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const agent = this.frame ? positionsOf(this.world)[this.frame.agent] : null;
+    const at = this.hovered ?? (agent ? agent[0] * this.world.columns + agent[1] : 0);
+    const row = Math.min(Math.max(Math.floor(at / this.world.columns) + move[0], 0), this.world.rows - 1);
+    const column = Math.min(Math.max((at % this.world.columns) + move[1], 0), this.world.columns - 1);
+    this.hover(row * this.world.columns + column);
+  }
+
+  hover(cell) {
+    if (cell === this.hovered) return;
+    this.hovered = cell;
+    this.on.hover(this.number, cell);
+  }
+
+  // The choices of the lane, from the setup; only what differs from the default is part of it.
+  configure(lane, description, isLast, count) {
+    this.lane = lane;
+    this.description = description;
+    this.select.value = lane.explorer;
+    this.remove.hidden = this.recorded || count === 1;
+    const name = isLast ? "Remove lane" : "Close this lane";
+    this.remove.setAttribute("aria-label", name);
+    this.remove.title = name;
+    this.root.style.setProperty("--lane", LANE_COLOURS[themeName()][this.number % 3]);
+    const signature = `${lane.explorer} ${this.recorded}`;
+    if (this.signature !== signature) {
+      this.signature = signature;
+      this.buildFields();
+    }
+    for (const field of this.allFields) field.show();
+    const changed = Object.keys(lane.options ?? {}).length + Object.keys(lane.settings ?? {}).length;
+    setText(this.options.firstElementChild, changed ? `⚙ ${changed}` : "⚙");
+  }
+
+  buildFields() {
+    const explorer = this.catalogue.explorers.find(({ name }) => name === this.lane.explorer);
+    const own = (explorer?.options ?? []).map((option) => this.field(option, "options"));
+    const shared = SETTINGS.map((option) => this.field(option, "settings"));
+    this.allFields = [...own, ...shared];
+    this.fields.replaceChildren(element("p", { class: "dim" }, explorer?.meaning ?? ""), ...this.allFields.map((field) => field.root));
+  }
+
+  field(option, part) {
+    const label = GREEK[option.name] ?? option.name.replaceAll("_", " ");
+    const given = () => (part === "settings" ? this.description?.settings : this.description?.fields)?.[option.name];
+    const used = () => this.lane[part]?.[option.name] ?? given() ?? option.default;
+    const change = (value) => this.on.change(this.number, { [part]: { [option.name]: value } });
+    const later = debounce(change, 120);
+    let input, slider = null;
+    if (option.kind === "flag") {
+      input = element("input", { type: "checkbox", onchange: () => change(input.checked) });
+    } else if (option.kind === "choice") {
+      input = element("select", { onchange: () => change(input.value) });
+      fillSelect(input, option.choices.map((choice) => ({ value: choice, label: choice })));
+    } else {
+      input = element("input", { type: "number", step: "any", onchange: () => change(input.value === "" ? null : Number(input.value)) });
+      if (option.name === "gamma_w") {
+        slider = element("input", { type: "range", min: "0", max: "0.999", step: "0.001", "aria-label": "γ_w as a slider", oninput: () => { input.value = slider.value; later(Number(slider.value)); } });
+      }
+    }
+    input.disabled = this.recorded;
+    if (slider) slider.disabled = this.recorded;
+    const root = element("label", { class: "field", title: option.text ?? "" }, element("span", {}, label), input);
+    const both = slider ? element("div", { class: "field-with-slider" }, root, slider) : root;
+    const show = () => {
+      const value = used();
+      if (document.activeElement === input && option.kind === "number") return;
+      if (option.kind === "flag") input.checked = Boolean(value);
+      else input.value = value === null || value === undefined ? "" : option.kind === "number" ? Number(Number(value).toPrecision(8)) : value;
+      if (slider && document.activeElement !== slider && value !== null && value !== undefined) slider.value = value;
+    };
+    return { root: both, show };
+  }
+
+  // Prepares the picture of the lane; `view` holds what is shown.
+  draw(view) {
+    const { world, frame, part } = view;
+    this.world = world;
+    this.frame = frame;
+    const layer = layerById(view.layer);
+    const values = frame ? layerValues(frame, layer.id) : null;
+    const cell = fitCanvas(this.canvas, world, this.frameBox.clientWidth, view.mapHeight);
+    this.picture = { world, layer: part, frame, values, scale: view.scale, perAction: layer.perAction, theme: view.theme,
+      arrows: view.arrows, trail: view.trail, numbers: view.numbers, hover: this.hovered };
+    this.painter.draw(this.canvas.getContext("2d"), this.picture, cell);
+    this.note.hidden = values !== null;
+    this.legend.hidden = values === null;
+    if (values === null) setText(this.note, `${this.lane?.explorer} learns no W.`);
+    drawLegend(this.legend, view.scale, values ? layer.unit : null, view.theme);
+  }
+
+  facts({ frame, world, points, event }) {
+    setText(this.discovered, String(frame?.discovered ?? 0));
+    setText(this.reachable, ` of ${world.reachable}`);
+    const last = points.findLast?.((point) => point[1] !== null);
+    setText(this.returned, last ? formatNumber(last[1]) : "–");
+    setText(this.event, event ? `${event.text}, step ${event.step}` : "no reward found yet");
+  }
+}
+
+export class DifferenceCard {
+  constructor() {
+    this.painter = new MapPainter();
+    this.canvas = element("canvas", { role: "img", "aria-label": "Map of the difference" });
+    this.frameBox = element("div", { class: "map" }, this.canvas);
+    this.title = element("strong", {});
+    this.legend = element("div", { class: "legend" });
+    this.root = element("section", { class: "lane difference", "aria-label": "Difference" },
+      element("div", { class: "lane-head" }, this.title), this.frameBox, this.legend);
+  }
+
+  draw(view, first, second, title) {
+    setText(this.title, title);
+    const layer = layerById(view.layer);
+    const values = differenceOf(first, second, layer.id);
+    const seen = { ...first, stateVisits: first.stateVisits.map((value, i) => value + second.stateVisits[i]) };
+    const [low, high] = values ? valueRange(values, seen, layer.perAction) : [0, 0];
+    const scale = makeScale(low, high, { log: view.scale.log, diverging: true });
+    const cell = fitCanvas(this.canvas, view.world, this.frameBox.clientWidth, view.mapHeight);
+    this.picture = { world: view.world, layer: view.part, frame: seen, values, scale, perAction: layer.perAction, theme: view.theme, arrows: "none", trail: false, numbers: view.numbers };
+    this.painter.draw(this.canvas.getContext("2d"), this.picture, cell);
+    drawLegend(this.legend, scale, values ? `difference of ${layer.unit}` : null, view.theme);
+  }
+}
+
+export function drawLegend(box, scale, unit, theme) {
+  if (unit === null || !scale) {
+    box.replaceChildren();
+    return;
+  }
+  const { rgb } = palette(scale.diverging, theme);
+  const key = [scale.low, scale.high, scale.log, scale.diverging, unit, theme].join();
+  if (box.dataset.key === key) return;
+  box.dataset.key = key;
+  const colours = [0, 32, 64, 96, 128, 160, 192, 224, 255].map((i) => cssColour(rgb[i])).join(", ");
+  const ramp = element("div", { class: "ramp" });
+  ramp.style.background = `linear-gradient(to right, ${colours})`;
+  const ticks = [0, 0.5, 1].map((share) => element("span", {}, formatNumber(scale.at(share), 3)));
+  box.replaceChildren(
+    element("div", { class: "ramp-box" }, ramp, element("div", { class: "ticks" }, ...ticks)),
+    element("span", { class: "unit" }, `${unit}${scale.log ? ", log" : ""}`),
+    element("span", { class: "unit hatch" }, "undiscovered"),
+  );
+}

@@ -1,0 +1,48 @@
+// The setup as part of an address, and what is kept over a reload.
+
+const KEY = "wanderlust-studio";
+
+export function encodeLink(value) {
+  const bytes = new TextEncoder().encode(JSON.stringify(value));
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+export function decodeLink(text) {
+  try {
+    const plain = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+    return JSON.parse(new TextDecoder().decode(Uint8Array.from(plain, (c) => c.charCodeAt(0))));
+  } catch {
+    return null;
+  }
+}
+
+export function readLink() {
+  const match = location.hash.match(/^#s=([\w-]+)$/);
+  return match ? decodeLink(match[1]) : null;
+}
+
+// The address without the token: whoever opens it needs a studio of their own.
+export function makeLink(value) {
+  return `${location.origin}${location.pathname}#s=${encodeLink(value)}`;
+}
+
+export function writeAddress(value) {
+  history.replaceState(null, "", `${location.pathname}${location.search}#s=${encodeLink(value)}`);
+}
+
+// Storage may be forbidden; the page works without it.
+export function keep(storage, value) {
+  try {
+    globalThis[storage].setItem(KEY, JSON.stringify(value));
+  } catch { /* not kept */ }
+}
+
+export function kept(storage) {
+  try {
+    return JSON.parse(globalThis[storage].getItem(KEY)) ?? {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,111 @@
+// A recorded run, embedded in an exported page; the interface is that of `LiveSource`.
+
+import { decodeFrame } from "./frames.js";
+
+export class RecordedSource {
+  constructor(recording, on) {
+    this.recording = recording;
+    this.on = on;
+    this.recorded = true;
+    this.position = 0;
+    this.speed = 0;
+    this.playing = false;
+    this.shownIndex = -1;
+    this.lanes = [];
+  }
+
+  async start() {
+    const { recording } = this;
+    this.on.opened(recording);
+    this.lanes = await Promise.all(recording.frames.map((text, i) => unpack(text, recording.steps.length, recording.frameBytes[i])));
+    this.news = recording.news;
+    this.show(0);
+  }
+
+  get length() {
+    return this.recording.steps[this.recording.steps.length - 1];
+  }
+
+  show(index) {
+    this.shownIndex = index;
+    const step = this.recording.steps[index];
+    const lanes = this.news ?? this.recording.news.map((lane) => ({ first: lane.points.length, points: [], events: [] }));
+    this.news = null;
+    const frames = this.lanes.map((lane) => decodeFrame(lane(index)));
+    this.on.state({ step: this.length, shown: step, playing: this.playing, busy: false, finished: true, lanes }, frames);
+  }
+
+  // The last recorded moment that is not later than a step.
+  indexAt(step) {
+    const { steps } = this.recording;
+    let low = 0, high = steps.length - 1;
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (steps[middle] <= step) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  play(speed) {
+    this.speed = speed;
+    if (this.position >= this.length) this.position = 0;
+    if (this.playing) return;
+    this.playing = true;
+    this.last = performance.now();
+    requestAnimationFrame((now) => this.tick(now));
+  }
+
+  tick(now) {
+    if (!this.playing) return;
+    // As fast as possible: the whole run in four seconds.
+    const speed = this.speed || this.length / 4;
+    this.position = Math.min(this.position + ((now - this.last) / 1000) * speed, this.length);
+    this.last = now;
+    if (this.position >= this.length) this.playing = false;
+    const index = this.indexAt(Math.floor(this.position));
+    if (index !== this.shownIndex || !this.playing) this.show(index);
+    if (this.playing) requestAnimationFrame((later) => this.tick(later));
+  }
+
+  pause() {
+    this.playing = false;
+    if (this.shownIndex >= 0) this.show(this.shownIndex);
+  }
+
+  step(count = 1) {
+    this.playing = false;
+    const index = Math.min(Math.max(this.shownIndex + count, 0), this.recording.steps.length - 1);
+    this.position = this.recording.steps[index];
+    this.show(index);
+  }
+
+  seek(step) {
+    this.playing = false;
+    this.position = step;
+    this.show(this.indexAt(step));
+  }
+
+  restart() {
+    this.seek(0);
+  }
+
+  setSpeed(speed) { this.speed = speed; }
+  nextEvent() {}
+  shown() {}
+}
+
+// Undoes `pack` of export.py; returns a function that gives the bytes of a frame by its index.
+async function unpack(text, count, frameBytes) {
+  const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const planes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const words = planes.length / 4 / count;
+  const bytes = new Uint8Array(planes.length);
+  for (let plane = 0, at = 0; plane < 4; plane++) {
+    for (let i = 0; i < count * words; i++, at++) bytes[i * 4 + plane] = planes[at];
+  }
+  const all = new Uint32Array(bytes.buffer);
+  for (let i = words; i < all.length; i++) all[i] ^= all[i - words];
+  return (index) => bytes.buffer.slice(index * words * 4, index * words * 4 + frameBytes);
+}

@@ -1,0 +1,54 @@
+// Keyboard shortcuts, and the sheet that lists them.
+
+import { $, element } from "./dom.js";
+import { LAYERS } from "./frames.js";
+
+export function installShortcuts(app) {
+  const actions = [
+    { keys: [" "], name: "Space", text: "run or pause", action: () => (app.playing ? app.source.pause() : app.run()) },
+    { keys: ["."], name: ".", text: "one step", action: () => app.source.step(1) },
+    { keys: ["n"], name: "n", text: "run to the next event", action: () => app.source.nextEvent($("event-kind").value), live: true },
+    { keys: ["r"], name: "r", text: "restart", action: () => app.restart() },
+    { keys: ["s"], name: "s", text: "another seed", action: () => $("new-seed").click(), live: true },
+    { keys: ["+", "="], name: "+", text: "faster", action: () => nudge("speed", 5) },
+    { keys: ["-"], name: "-", text: "slower", action: () => nudge("speed", -5) },
+    { keys: ["["], name: "[", text: "back in time", action: () => nudge("timeline", -Math.max(1, Math.round(app.live / 50))) },
+    { keys: ["]"], name: "]", text: "forward in time", action: () => nudge("timeline", Math.max(1, Math.round(app.live / 50))) },
+    ...LAYERS.map((layer, i) => ({ keys: [String(i + 1)], name: String(i + 1), text: `layer: ${layer.label}`, action: () => app.setOption("layer", layer.id) })),
+    { keys: ["a"], name: "a", text: "add a lane", action: () => $("add-lane").click(), live: true },
+    { keys: ["p"], name: "p", text: "presentation: full screen, large type", action: () => app.present() },
+    { keys: ["d"], name: "d", text: "dark or light", action: () => app.switchTheme() },
+    { keys: ["?"], name: "?", text: "this help", action: () => $("help-dialog").showModal() },
+  ].filter((each) => !(each.live && app.recording));
+  buildHelp(actions);
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    const target = event.target;
+    const isTyping = target.matches("input:not([type=range]):not([type=checkbox]):not([type=radio]), textarea, select");
+    // Space presses a focused button, and opens a focused select; it must not also run.
+    const usesSpace = event.key === " " && target.matches("button, summary, input, select, a");
+    if (isTyping || usesSpace) return;
+    const found = actions.find(({ keys }) => keys.includes(event.key));
+    if (!found) return;
+    event.preventDefault();
+    found.action();
+  });
+}
+
+function nudge(id, by) {
+  const input = $(id);
+  input.value = Number(input.value) + by;
+  input.dispatchEvent(new Event("input"));
+  input.dispatchEvent(new Event("change"));
+}
+
+function buildHelp(actions) {
+  const list = element("dl");
+  for (const { name, text } of actions) list.append(element("dt", {}, element("kbd", {}, name)), element("dd", {}, text));
+  const words = [
+    "Each lane is one explorer in the same world with the same seed. A cell is divided into triangles, one per action; hatched cells are states in which no action was taken yet.",
+    "Solid arrows show the greedy policy of Q, outlined arrows the actions with the largest behaviour value Q + κU. The dot is the agent, the line its latest steps.",
+    "Badges: S start, +5 a treasure or reward, −5 in a square badge a penalty, P a prison. Small chevrons show from where a one-way cell can be entered.",
+  ];
+  $("help-text").replaceChildren(...words.map((text) => element("p", {}, text)), list);
+}

@@ -1,0 +1,41 @@
+// What is shown, independent of how: the scale of a layer, over one lane or over all.
+
+import { layerById, layerValues, valueRange } from "./frames.js";
+import { makeScale } from "./palette.js";
+
+// Counts spread over orders of magnitude, so their automatic scale is logarithmic; a few visits need none.
+function wantsLog(setting, layer, low, high) {
+  if (setting !== "auto") return setting === "log";
+  return layer.unit === "visits" ? high > 50 : Math.max(Math.abs(low), Math.abs(high)) > 1000;
+}
+
+export function scalesFor(frames, descriptions, { layer: id, scale, shared }) {
+  const layer = layerById(id);
+  const ranges = frames.map((frame) => {
+    const values = frame && layerValues(frame, id);
+    return values ? valueRange(values, frame, layer.perAction) : null;
+  });
+  return frames.map((_, i) => {
+    // A W that is minimised is a count, another one a bound: they have no common scale.
+    const like = (j) => i === j || (shared && descriptions[j].minimises === descriptions[i].minimises);
+    const used = ranges.filter((range, j) => range && like(j));
+    const low = Math.min(...used.map((range) => range[0]), layer.unit === "visits" ? 0 : Infinity);
+    const high = Math.max(...used.map((range) => range[1]));
+    const [from, to] = used.length ? [low, high] : [0, 1];
+    return makeScale(from, to, { log: wantsLog(scale, layer, from, to), unit: layer.unit === "visits" ? 1 : 0 });
+  });
+}
+
+// From one step per second to as fast as possible (0).
+export function speedOf(position) {
+  return position >= 100 ? 0 : Math.round(10 ** ((position / 99) * 4));
+}
+
+export function positionOf(speed) {
+  return speed === 0 ? 100 : Math.min(Math.round((Math.log10(Math.max(speed, 1)) / 4) * 99), 99);
+}
+
+export function speedText(speed) {
+  if (speed === 0) return "as fast as possible";
+  return speed === 1 ? "1 step per second" : `${speed} steps per second`;
+}

@@ -1,0 +1,66 @@
+"""A studio server in a thread, for the tests of the studio."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from wanderlust.studio.server import Studio, listen, make_server
+from wanderlust.studio.services import Services
+from wanderlust.studio.setup import read_setup
+
+ONE_LANE = {"world": "prison", "seed": 1, "lanes": [{"explorer": "vv-ucb"}]}
+
+
+class RunningStudio:
+    """A server that can be stopped and started again on the same port."""
+
+    def __init__(self, opening: dict[str, Any] = ONE_LANE, store: Path | None = None, **settings: Any) -> None:
+        self.studio = Studio(Services(opening=read_setup(opening).description, store=store), **settings)
+        self.start()
+
+    def start(self) -> None:
+        listener = listen(self.studio.host, self.studio.port)
+        self.studio.port = listener.getsockname()[1]
+        self._server = make_server(self.studio)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
+        self._thread.start()
+        wait_until(lambda: self._server.started)
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(timeout=20)
+        assert not self._thread.is_alive()
+
+    @property
+    def url(self) -> str:
+        return self.studio.url
+
+    @property
+    def socket_url(self) -> str:
+        return f"ws://127.0.0.1:{self.studio.port}/socket"
+
+    @property
+    def origin(self) -> str:
+        return f"http://127.0.0.1:{self.studio.port}"
+
+
+@contextmanager
+def running_studio(**settings: Any) -> Iterator[RunningStudio]:
+    server = RunningStudio(**settings)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def wait_until(condition: Any, seconds: float = 30) -> None:
+    """Wait for a condition; the limit only ends a test that would never end."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "the condition did not become true"
+        time.sleep(0.01)

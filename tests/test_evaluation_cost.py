@@ -1,0 +1,151 @@
+"""Evaluations during training leave out the steps whose result is known, and give the same returns."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import wanderlust as wl
+from wanderlust.cli.measurements import steps_to_solve
+from wanderlust.cli.threshold import Threshold
+from wanderlust.experiments.run import Run
+from wanderlust.training.outcomes import ObservedOutcomes
+
+
+class Corridor(gym.Env):
+    """Cells in a row; the last one terminates. `steps` counts the steps of all corridors."""
+
+    steps = 0
+
+    def __init__(self, length=6, *, slip=0.0, starts=1, reward=-1.0, limit=None, noise=0.0):
+        self.observation_space, self.action_space = gym.spaces.Discrete(length), gym.spaces.Discrete(2)
+        self.length, self.slip, self.starts = length, slip, starts
+        self.reward, self.limit, self.noise = reward, limit, noise
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell, self.t = int(self.np_random.integers(self.starts)), 0
+        return self.cell, {}
+
+    def step(self, action):
+        Corridor.steps += 1
+        self.t += 1
+        if self.slip and self.np_random.random() < self.slip:
+            action = 1 - action
+        self.cell = max(self.cell + (1 if action else -1), 0)
+        over = self.cell == self.length - 1
+        reward = self.reward if not over else 1.0
+        reward += self.noise * self.np_random.random() if self.noise else 0.0
+        return self.cell, reward, over, not over and self.t == self.limit, {}
+
+
+class Plain(wl.Callback):
+    """Evaluates with `wl.evaluate`, every time and with all episodes."""
+
+    def __init__(self, every, episodes):
+        self.every, self.episodes, self.means = every, episodes, []
+
+    def on_start(self, loop):
+        self.env = loop.env.copy()
+
+    def on_step(self, loop):
+        if loop.step % self.every == 0:
+            self.means.append(wl.evaluate(loop.agent, self.env, episodes=self.episodes).mean())
+
+
+def limited(limit=60, **options):
+    return gym.wrappers.TimeLimit(Corridor(**options), limit)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        limited,
+        lambda: limited(reward=0.0),
+        lambda: limited(slip=0.2),
+        lambda: limited(starts=3),
+        lambda: limited(noise=0.5),
+        lambda: gym.wrappers.TimeLimit(Corridor(limit=25), 200),
+        lambda: wl.tabular(limited(slip=0.2), reset_seed=3),
+    ],
+    ids=["deterministic", "no step reward", "slips", "several starts", "noisy rewards", "own limit", "reset seed"],
+)
+def test_returns_are_those_of_plain_evaluations(make):
+    plain, cheap = Plain(20, 5), wl.EvaluateEvery(20, episodes=5)
+    wl.learn(make(), "vv-ucb", steps=600, seed=1, callbacks=[plain], quiet=True, adapt=False)
+    wl.learn(make(), "vv-ucb", steps=600, seed=1, callbacks=[cheap], quiet=True, adapt=False)
+    assert [each.mean for each in cheap.history] == pytest.approx(plain.means, abs=1e-9)
+
+
+def test_evaluations_take_few_steps():
+    steps = {}
+    for name, callback in (("none", None), ("plain", Plain(20, 10)), ("cheap", wl.EvaluateEvery(20, episodes=10))):
+        Corridor.steps = 0
+        wl.learn(limited(), "ucb1", steps=600, seed=0, callbacks=[callback] if callback else [], quiet=True)
+        steps[name] = Corridor.steps
+    assert steps["none"] == 600
+    assert (steps["plain"] - 600) > 5 * (steps["cheap"] - 600)
+
+
+def test_an_environment_of_the_user_is_always_evaluated():
+    evaluation = wl.EvaluateEvery(100, episodes=3, env=limited())
+    wl.learn(limited(), "vv-ucb", steps=400, seed=0, callbacks=[evaluation], quiet=True)
+    assert evaluation.evaluator is None
+    assert len(evaluation.history) == 4
+
+
+def outcomes_of(env, steps=400):
+    class Watch(wl.Callback):
+        def __init__(self):
+            self.outcomes = ObservedOutcomes()
+
+        def on_step(self, loop):
+            self.outcomes.record(loop)
+
+    watch = Watch()
+    wl.learn(env, "random", steps=steps, seed=0, callbacks=[watch], quiet=True)
+    return watch.outcomes
+
+
+def test_what_training_shows_of_an_environment():
+    assert outcomes_of(limited()).is_deterministic
+    assert not outcomes_of(limited(slip=0.2)).is_deterministic
+    assert not outcomes_of(limited(noise=0.1)).is_deterministic
+    several = outcomes_of(limited(starts=3))
+    assert (several.is_deterministic, several.starts) == (False, {0, 1, 2})
+    assert not outcomes_of(limited(), steps=10).is_deterministic
+    assert outcomes_of(gym.wrappers.TimeLimit(Corridor(12, limit=9), 50)).shortest_truncation == 9
+
+
+def test_a_terminal_reward_that_depends_on_the_time_is_not_random():
+    class Clock(gym.Wrapper):
+        def step(self, action):
+            state, _, terminated, truncated, info = self.env.step(action)
+            return state, 1.0 - 0.01 * self.unwrapped.t if terminated else 0.0, terminated, truncated, info
+
+    outcomes = outcomes_of(Clock(limited(length=4)))
+    assert outcomes.stochastic_pairs
+    assert outcomes.is_deterministic
+
+
+def test_steps_to_solve_are_finer_than_the_curves():
+    run = Run(
+        kind="environment",
+        world="FrozenLake-v1",
+        world_options={"is_slippery": False},
+        explorer="vv-ucb",
+        settings={"steps": 1_000, "evaluate_every": 500},
+    )
+    result = run.train()
+    assert result.steps.tolist() == [500, 1_000]
+    assert result.returns.tolist() == [1.0, 1.0]
+    solved = steps_to_solve(result, Threshold(1.0, ""))
+    assert solved < 500
+    assert solved % 50 == 0
+    assert (np.diff(result.improvements, axis=0) > 0).all()
+    assert steps_to_solve(result._replace(improvements=np.zeros(0)), Threshold(1.0, "")) == 500
+
+
+def test_too_many_episodes_are_an_error():
+    agent = wl.learn(limited(), "random", steps=10, quiet=True)
+    with pytest.raises(wl.WanderlustError, match="episodes must be a whole number from 1 to 1,000,000"):
+        wl.evaluate(agent, episodes=10**15)

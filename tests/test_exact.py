@@ -1,0 +1,147 @@
+"""Environments with a model, trained in the compiled loop: `--exact`, `Run.of_model`, `world_from_gym`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import wanderlust as wl
+from wanderlust.cli import main as cli
+from wanderlust.core.errors import InvalidEnvironment, InvalidSetting
+from wanderlust.core.planning import discounted_return, episode_returns, optimal_episode_return
+from wanderlust.experiments.store import read
+
+LAKE = {"is_slippery": False}
+
+
+def command(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str) -> int:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.argv", ["wanderlust", *words])
+    try:
+        cli.main()
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0
+
+
+def test_returns_are_the_exact_expected_returns_of_episodes() -> None:
+    """Compared with the mean of many episodes of the same greedy policy in the environment itself."""
+    world = wl.world_from_gym("FrozenLake-v1")
+    record = wl.train(world, "ucb1", steps=6_000, evaluate_every=6_000, undiscounted_returns=True)
+    assert record.returns_of == "episodes of the greedy policy"
+    returns = wl.evaluate(record.agent, "FrozenLake-v1", episodes=400)
+    assert abs(record.returns[-1] - returns.mean()) < 4 * returns.std() / 20
+    optimal = optimal_episode_return(world.mdp, 100)
+    assert optimal is not None
+    assert record.returns[-1] <= optimal
+
+
+@pytest.mark.parametrize("name", ["noisy-toy", "prison", "chain"])
+def test_episode_returns_of_several_policies(name: str) -> None:
+    mdp = wl.make_world(name).mdp
+    random = np.random.default_rng(0)
+    policies = [random.dirichlet(np.ones(mdp.n_actions), size=mdp.n_states) for _ in range(4)]
+    expected = [discounted_return(mdp, policy, discount=1.0, horizon=23) for policy in policies]
+    np.testing.assert_allclose(episode_returns(mdp, policies, 23), expected, atol=1e-12)
+
+
+def test_the_return_in_a_deterministic_environment() -> None:
+    run = wl.Run.of_model("Taxi-v4", explorer="vv-ucb", settings={"steps": 12_000})
+    result = run.train()
+    assert result.returns[-1] == pytest.approx(float(result.optimal_return))
+    assert len(result.steps) == 25
+    assert result.events[0] <= result.steps[np.argmax(result.returns > 0)]
+
+
+def test_a_run_is_stored_under_a_key_of_the_model(tmp_path: Path) -> None:
+    settings = {"steps": 200}
+    lake, slippery = (
+        wl.Run.of_model("FrozenLake-v1", explorer="ucb1", settings=settings, world_options=options)
+        for options in (LAKE, {})
+    )
+    assert lake.model != slippery.model
+    assert lake.key != replace(lake, model="f" * 24).key != slippery.key
+    store = wl.Store(tmp_path)
+    assert wl.run_all([lake, slippery], store, jobs=1).executed == 2
+    assert wl.run_all([lake, slippery], store, jobs=1).stored == 2
+    assert read(store.path(lake)).run == wl.Run.from_json(lake.json) == lake
+    with pytest.raises(InvalidSetting, match="is no longer the one of this run"):
+        replace(lake, model="f" * 24).train()
+    with pytest.raises(InvalidSetting, match=r"create it with Run\.of_model"):
+        wl.Run(world="FrozenLake-v1", kind="model", explorer="ucb1")
+    with pytest.raises(InvalidSetting, match="model cannot be set with kind='world'"):
+        wl.Run(world="toy", explorer="ucb1", model="abc")
+
+
+def test_the_built_in_worlds_are_their_own_models() -> None:
+    assert wl.world_from_gym("prison").layout is not None
+    run = wl.Run.of_model("prison", explorer="vv-ucb", seed=3, settings={"steps": 300, "budget": 10_000})
+    np.testing.assert_array_equal(run.train().visits, wl.train("prison", "vv-ucb", seed=3, steps=300).visits)
+
+
+def test_train_saves_an_agent_that_acts_in_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("train", "FrozenLake-v1", "--env", "is_slippery=false", "--exact", "--steps", "1000", "--save", "a.npz")
+    assert command(monkeypatch, tmp_path, *words) == 0
+    assert "expected return of an episode 1; optimal is 1" in capsys.readouterr().out
+    agent = wl.Agent.load(tmp_path / "a.npz")
+    env = gym.make("FrozenLake-v1", is_slippery=False)
+    observation, _ = env.reset(seed=1)
+    assert agent.predict(observation) in (1, 2)
+    assert wl.evaluate(agent).mean() == 1.0
+    assert command(monkeypatch, tmp_path, "evaluate", "a.npz", "--episodes", "3") == 0
+
+
+def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    words = (
+        "compare",
+        "CliffWalking-v1",
+        "--exact",
+        "--explorers",
+        "ucb1",
+        "vv-ucb",
+        "--seeds",
+        "2",
+        "--steps",
+        "3000",
+    )
+    assert command(monkeypatch, tmp_path, *words, "--quiet", "--jobs", "1") == 0
+    printed = capsys.readouterr().out
+    assert "-13" in printed
+    assert "preset as_written (the compiled loop has no adaptive settings)" in printed
+    assert len(list((tmp_path / "results" / "compare-CliffWalking-v1" / "runs").iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("compare", "MountainCar-v0", "--exact"), "MountainCar-v0 has no model: env.unwrapped.P must be"),
+        (("train", "MountainCar-v0", "--exact"), "MountainCar-v0 has no model"),
+        (("compare", "MountainCar-v0", "--exact", "--bins", "8"), "leave --bins out"),
+        (("train", "Taxi-v4", "--exact", "--resume", "a.npz"), "no such file"),
+        (("train", "Taxi-v4", "--exact", "--log", "a.csv"), "--log is not possible with --exact"),
+        (("train", "Taxi-v4", "--exact", "--set", "reward_range=[0,1]"), "reward_range cannot be set with --exact"),
+        (("compare", "Taxi-v4", "--exact", "--env-version", "2"), "--env-version is not used with --exact"),
+        (("compare", "Taxi-v4", "--exact", "--set", "discount=2"), "discount must be in"),
+    ],
+)
+def test_errors(
+    words: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command(monkeypatch, tmp_path, *words) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "results").exists()
+
+
+def test_an_environment_without_a_model() -> None:
+    with pytest.raises(InvalidEnvironment, match="CartPole-v1 has no model"):
+        wl.Run.of_model("CartPole-v1", explorer="ucb1")

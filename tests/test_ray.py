@@ -1,0 +1,184 @@
+"""Runs on a real Ray cluster of three nodes: the results of this machine, bit for bit, whatever is killed."""
+
+import io
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import wanderlust as wl
+from wanderlust.core.errors import WanderlustError
+from wanderlust.experiments.executors import ray_cluster
+from wanderlust.experiments.progress import Progress
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.store import Store
+
+ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'wanderlust[ray]'")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="starts a cluster of Linux processes"),
+    # Ray does not close its sockets and log files.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning:ray"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:ray"),
+]
+
+SOURCES = Path(wl.__file__).parents[1]
+NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+RUNS = [
+    Run(world=world, explorer=explorer, seed=seed, settings={"steps": 4000})
+    for world in ("toy", "prison")
+    for explorer in ("random", "vv-ucb", "vv-count")
+    for seed in range(50)
+]
+FAULTS = """
+import os, time
+import gymnasium as gym
+
+class Fault(gym.Wrapper):
+    def __init__(self, happen):
+        super().__init__(gym.make("FrozenLake-v1"))
+        self.happen = happen
+    def step(self, action):
+        self.happen()
+        return self.env.step(action)
+
+def raises(): raise RuntimeError("out of order")
+def exits(): return Fault(lambda: os._exit(3))
+def hangs(): return Fault(lambda: time.sleep(600))
+def hungry(): return Fault(lambda: bytearray(2**60))
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Start three nodes, whose workers find the module `ray_faults`."""
+    from ray.cluster_utils import Cluster
+
+    code = tmp_path_factory.mktemp("code")
+    (code / "ray_faults.py").write_text(FAULTS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(code), str(SOURCES)]))
+        patch.syspath_prepend(code)
+        started = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
+        patch.setenv("RAY_ADDRESS", started.address)
+        started.extra = [started.add_node(**NODE), started.add_node(**NODE)]
+        # One connection for all tests: Ray starts new workers for each.
+        ray.init(address=started.address, log_to_driver=False, logging_level="ERROR")
+        yield started
+        ray.shutdown()
+        started.shutdown()
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The results of this machine."""
+    folder = tmp_path_factory.mktemp("local")
+    assert run_all(RUNS, Store(folder), jobs=2).executed == len(RUNS)
+    return contents(folder)
+
+
+def contents(folder):
+    """Return key -> the bytes of all arrays; no run may be stored twice."""
+    problems = []
+    stored = list(Store(folder).load_all(problems))
+    assert problems == []
+    found = {each.run.key: [(a.dtype.str, a.shape, a.tobytes()) for a in each.result] for each in stored}
+    assert len(found) == len(stored)
+    return found
+
+
+def wait_for_runs(folder, count, process=None):
+    deadline = time.monotonic() + 120
+    while len(Store(folder).stored_keys()) < count:
+        assert time.monotonic() < deadline
+        if process is not None:
+            assert process.poll() is None
+        time.sleep(0.01)
+
+
+DRIVER = """
+import sys
+from wanderlust.experiments.progress import Progress
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.store import Store
+run_all([Run.from_json(line) for line in sys.stdin], Store(sys.argv[1]), on="ray")
+"""
+
+
+def test_the_driver_is_killed_and_started_again(cluster, expected, tmp_path):
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(tmp_path)], stdin=subprocess.PIPE, text=True)
+    driver.stdin.write("\n".join(run.json for run in RUNS))
+    driver.stdin.close()
+    wait_for_runs(tmp_path, 1, driver)
+    driver.kill()
+    assert driver.wait() == -signal.SIGKILL
+    before = len(Store(tmp_path).stored_keys())
+    assert 0 < before < len(RUNS)
+    summary = run_all(RUNS, Store(tmp_path), on="ray", name="again")
+    assert (summary.stored, summary.executed, summary.failures) == (before, len(RUNS) - before, [])
+    assert contents(tmp_path) == expected
+
+
+def test_a_node_is_killed_in_the_middle(cluster, expected, tmp_path):
+    stored_when_killed = []
+
+    def kill():
+        wait_for_runs(tmp_path, 1)
+        stored_when_killed.append(len(Store(tmp_path).stored_keys()))
+        cluster.remove_node(cluster.extra.pop(), allow_graceful=False)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    summary = run_all(RUNS, Store(tmp_path), on="ray", name="node")
+    killer.join()
+    assert stored_when_killed[0] < len(RUNS)
+    assert (summary.executed, summary.failures) == (len(RUNS), [])
+    assert contents(tmp_path) == expected
+
+
+def test_a_node_with_another_version_is_refused(cluster, expected, tmp_path, monkeypatch):
+    """The other nodes do the work; without any, the driver says so."""
+    other = tmp_path / "other"
+    shutil.copytree(SOURCES / "wanderlust", other / "wanderlust", ignore=shutil.ignore_patterns("__pycache__"))
+    (other / "wanderlust" / "version.py").write_text('__version__ = "0.0.1"\n')
+    cluster.extra.append(cluster.add_node(**NODE, env_vars={"PYTHONPATH": str(other)}))
+    text = io.StringIO()
+    progress = Progress(Console(file=text, width=300))
+    summary = run_all(RUNS[:60], Store(tmp_path / "results"), on="ray", progress=progress)
+    assert (summary.executed, summary.failures) == (60, [])
+    assert re.search(r"a node is not used: .* has wanderlust 0\.0\.1 \(the driver has", text.getvalue())
+    assert contents(tmp_path / "results").items() <= expected.items()
+    monkeypatch.setattr(ray_cluster, "versions", lambda: {"NumPy": "1.0"})
+    with pytest.raises(WanderlustError, match=r"no node of the cluster has the driver's versions: .* has NumPy"):
+        run_all(RUNS[60:70], Store(tmp_path / "results"), on="ray")
+
+
+def test_faults_of_runs_are_listed_and_stop_no_other(cluster, expected, tmp_path):
+    reasons = {
+        "raises": "RuntimeError: out of order",
+        "exits": "ended unexpectedly",
+        "hangs": "longer than the time limit of 5 s",
+        "hungry": "more memory than there is",
+    }
+    bad = {
+        Run(kind="environment", world=f"ray_faults:{name}", explorer="random", settings={"steps": 50}): reason
+        for name, reason in reasons.items()
+    }
+    summary = run_all([*bad, *RUNS[:30]], Store(tmp_path), on="ray", time_limit=5, name="faults")
+    assert summary.executed == 30
+    assert {failure.run for failure in summary.failures} == set(bad)
+    for failure in summary.failures:
+        assert bad[failure.run] in failure.error
+        assert failure.run.command in str(failure)
+    assert contents(tmp_path).items() <= expected.items()

@@ -1,0 +1,442 @@
+"""The studio without a browser: its runs are those of `train`, its texts repeat a run, its memory is bounded."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import struct
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wanderlust as wl
+from conftest import SMALL_WORLDS, every_explorer
+from wanderlust.agents.explanation import explain
+from wanderlust.core.errors import WanderlustError
+from wanderlust.core.planning import optimal_values
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.store import Store
+from wanderlust.studio import limits
+from wanderlust.studio.catalogue import catalogue, describe_world
+from wanderlust.studio.export import bundle, export_page, moments, pack
+from wanderlust.studio.frames import HEADER
+from wanderlust.studio.gallery import GALLERY
+from wanderlust.studio.history import History
+from wanderlust.studio.lane import Lane
+from wanderlust.studio.results import browse
+from wanderlust.studio.setup import Setup, read_setup
+from wanderlust.studio.snippets import snippets
+from wanderlust.studio.workbench import Replayer, Workbench
+
+PAINTED = 'S..\n\\".\n..A\n\nA = treasure 2\n" = puddle -0.1\n\\ = reward 0.1\nbudget = 150'
+ENVIRONMENT = {"PYTHONPATH": str(Path(wl.__file__).parents[1])}
+
+
+def lane_of(world: str, explorer: str, seed: int = 3, **settings: Any) -> Lane:
+    options = SMALL_WORLDS.get(world, {})
+    setup = read_setup(
+        {
+            "world": world,
+            "world_options": options,
+            "seed": seed,
+            "settings": settings,
+            "lanes": [{"explorer": explorer}],
+        }
+    )
+    made = setup.make_world()
+    return Lane(setup.runs(made)[0], made)
+
+
+def setup_of(*explorers: str, world: str = "prison", **fields: Any) -> Setup:
+    return read_setup({"world": world, "seed": 1, "lanes": [{"explorer": name} for name in explorers], **fields})
+
+
+def decoded(frame: bytes) -> dict[str, Any]:
+    """Return the tables of a frame; a second reader beside the page's own."""
+    _, lane, flags, n_trail, step, _, agent, discovered, randomness, n_states, n_actions, _ = HEADER.unpack_from(frame)
+    at, pairs = HEADER.size, n_states * n_actions
+    tables: dict[str, Any] = {}
+    names = ["visits", "q", *(["behaviour"] if flags & 1 else []), *(["w"] if flags & 2 else []), "score"]
+    for name in names:
+        tables[name] = np.frombuffer(frame, "<u4" if name == "visits" else "<f4", pairs, at).reshape(n_states, -1)
+        at += 4 * pairs
+    trail = np.frombuffer(frame, "<i4", n_trail, at)
+    greedy, preferred = np.frombuffer(frame, "u1", 2 * n_states, at + 4 * n_trail).reshape(2, -1)
+    return {
+        **tables, "step": step, "agent": agent, "discovered": discovered, "trail": trail, "greedy": greedy,
+        "preferred": preferred, "randomness": randomness, "lane": lane,
+    }  # fmt: skip
+
+
+@every_explorer
+@pytest.mark.parametrize("world", ["prison", "deep-sea", "chain"])
+def test_a_lane_gives_the_results_of_train_bit_for_bit(world: str, explorer: str) -> None:
+    lane = lane_of(world, explorer, budget=600)
+    for steps in itertools.cycle([1, 7, 50]):
+        lane.advance(lane.step + steps)
+        lane.frame()
+        lane.curves.points()
+        if lane.step == lane.length:
+            break
+        lane.advance_to_event("any", lane.step + 3)
+    mine = lane.session.record()
+    expected = wl.train(wl.make_world(world, **SMALL_WORLDS.get(world, {})), explorer, seed=3, budget=600)
+    assert (mine.returns == expected.returns).all()
+    assert (mine.visits == expected.visits).all()
+    assert all((mine.tables[name] == table).all() for name, table in expected.tables.items())
+
+
+@pytest.mark.parametrize("explorer", ["vv-ucb", "ucb1", "bonus", "thompson", "epsilon-greedy", "random"])
+def test_a_frame_has_the_values_of_the_explanation(explorer: str) -> None:
+    lane = lane_of("prison", explorer)
+    lane.advance(120)
+    frame = decoded(lane.frame())
+    session = lane.session
+    assert (frame["step"], frame["discovered"]) == (120, lane.discovered)
+    assert (frame["trail"] == session.run_state.states[80:120]).all()
+    visited = np.flatnonzero(frame["visits"].sum(axis=1))
+    assert len(visited) == lane.discovered
+    for state in visited:
+        index = int(session.run_state.state_index[state])
+        why = explain(session.hooks, index, int(state), session.learner, session.spec)
+        table = frame.get("behaviour", frame["q"])[state]
+        if explorer != "thompson":  # It draws other heads for the explanation.
+            assert [np.float32(a.score) for a in why.actions] == frame["score"][state].tolist()
+            assert [np.float32(a.q) for a in why.actions] == table.tolist()
+            best = [a.action for a in why.actions if a.score == max(b.score for b in why.actions)]
+            assert sum(1 << action for action in best) == frame["preferred"][state]
+        assert [a.visits for a in why.actions] == frame["visits"][state].tolist()
+        if "w" in frame:
+            assert [np.float32(a.w) for a in why.actions] == frame["w"][state].tolist()
+
+
+def test_curves_are_those_of_the_record() -> None:
+    for world in ("prison", "noisy-prison"):
+        lane = lane_of(world, "vv-ucb", budget=1000)
+        lane.advance(1000)
+        record, points = lane.session.record(), lane.curves.points()
+        assert lane.curves.every == 1
+        at = record.steps - 1
+        assert [points[i][0] for i in at] == record.discovered.tolist()
+        assert np.allclose([points[i][1] for i in at], record.returns, rtol=1e-6)
+        share = record.visits.sum(axis=1) / record.visits.sum()
+        entropy = -(share[share > 0] * np.log(share[share > 0])).sum()
+        assert points[-1][2] == pytest.approx(entropy, abs=1e-4)
+
+
+def test_events_are_found_at_their_step() -> None:
+    lane = lane_of("prison", "vv-ucb", seed=1)
+    event = lane.advance_to_event("reward", 10**9)
+    assert event is not None
+    assert event.text == "reward 0.99 found at (2, 2)"
+    assert lane.step == event.step
+    visits = lane.session.record().visits[6].sum()
+    assert visits == 1, "the run has stopped at the first reward"
+    before = lane.discovered
+    assert lane.advance_to_event("state", 10**9) is not None
+    assert lane.discovered == before + 1
+    policy = lane._policy().copy()
+    changed = lane.advance_to_event("policy", 10**9)
+    assert changed is not None
+    assert (lane._policy() != policy).any()
+    lane.advance(10**9)
+    assert lane.step == lane.length == 1000
+    assert lane.advance_to_event("any", 10**9) is None
+
+
+def test_the_history_of_a_long_run_is_bounded_and_gives_the_latest_frame() -> None:
+    history = History(snapshots=16, size=4000)
+    noise = np.random.default_rng(1)
+    for step in range(5000):
+        frame = struct.pack("<I", step) + noise.bytes(100)
+        history.add(step, frame)
+        assert len(history.steps) <= 16
+        assert history.size <= 4000
+    found = history.at(4000)
+    assert found is not None
+    assert 0 <= 4000 - struct.unpack_from("<I", found)[0] <= 512
+    assert history.at(0) is not None
+
+
+def test_an_earlier_step_is_shown_exactly() -> None:
+    bench = Workbench(setup_of("epsilon-greedy", "vv-ucb", world="toy"))
+    seen = {}
+    for step in (17, 230, 1000):
+        bench.advance(step, 60)
+        seen[step] = bench.frames()
+    replayer = Replayer(bench.world, bench.runs)
+    for step in (230, 1000, 17):
+        frames = None
+        while frames is None:
+            frames = replayer.frames_at(step, 0.01)
+        assert frames == seen[step]
+    assert bench.frames_at(230) == seen[230]
+    assert bench.frames_at(500) == seen[230], "the latest before the step"
+
+
+def test_the_lanes_of_a_workbench_stay_together() -> None:
+    bench = Workbench(setup_of("random", "vv-ucb", world="deep-gridworld"))
+    while not bench.finished:
+        bench.advance(bench.length, 0.01)
+        assert len({lane.step for lane in bench.lanes}) == 1
+    news = bench.news()
+    assert news["finished"]
+    assert [len(lane["points"]) for lane in news["lanes"]] == [1000, 1000]
+    assert all(lane["points"] == [] for lane in bench.news()["lanes"]), "only what is new"
+
+
+# ---------------------------------------------------------------------- setups and the texts that repeat them
+
+
+def test_a_setup_is_read_back_from_its_description_and_its_toml() -> None:
+    given = {
+        "world": "my world",
+        "world_options": {"map": GALLERY[0].map, "slips": [0.9, 0.05, 0.05]},
+        "seed": 7,
+        "settings": {"budget": 500, "discount": 0.95},
+        "lanes": [
+            {"explorer": "vv-ucb", "options": {"gamma_w": 0.5}, "settings": {"replay": "none"}},
+            {"explorer": "ucb1"},
+        ],
+    }
+    setup = read_setup(given)
+    assert read_setup(json.loads(json.dumps(setup.description))) == setup
+    texts = snippets(setup, setup.runs(setup.make_world()))
+    assert read_setup(tomllib.loads(texts["toml"])) == setup
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        setup_of("epsilon-greedy", "vv-ucb", settings={"budget": 200}),
+        read_setup(
+            {
+                "world": "painted",
+                "world_options": {"map": PAINTED},
+                "lanes": [{"explorer": "vv-count", "options": {"gamma_w": 0.9}}],
+            }
+        ),
+    ],
+    ids=["built-in", "painted"],
+)
+def test_copied_texts_repeat_the_run(setup: Setup, tmp_path: Path) -> None:
+    bench = Workbench(setup)
+    bench.advance(bench.length, 60)
+    texts = snippets(setup, bench.runs)
+    done = subprocess.run(
+        [sys.executable, "-c", texts["python"]], env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    for lane, line in zip(bench.lanes, done.stdout.splitlines(), strict=True):
+        record = lane.session.record()
+        discovered = f"{record.discovered[-1]} states discovered"
+        assert line == f"{lane.session.explorer}: return {record.returns[-1]:.4g}, {discovered}"
+    for run in bench.runs:
+        assert run.command in texts["command"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"lanes": []}, "1 to 3 lanes"),
+        ({"lanes": [{"explorer": "ucb1"}] * 4}, "1 to 3 lanes"),
+        ({"lanes": [{"explorer": "os:system"}]}, "unknown explorer 'os:system'"),
+        ({"lanes": [{"explorer": "ucb1", "options": {"gamma_w": 0.5}}]}, "gamma_w"),
+        ({"lanes": [{"explorer": "bootstrapped", "options": {"heads": 10_000}}]}, "heads"),
+        ({"world": "/etc/passwd"}, "unknown world"),
+        ({"world": "map.txt", "world_options": {"map": "S."}}, "name of its own"),
+        ({"world": "prison", "world_options": {"map": "S."}}, "name of its own"),
+        ({"world": "deep-sea", "world_options": {"depth": 900}}, "depth"),
+        ({"world": "chain", "world_options": {"length": 99_999}}, "length"),
+        ({"world": "x", "world_options": {"map": "S" * 101}}, "100 rows and 100 columns"),
+        ({"world": "x", "world_options": {"map": "S\n" * 50_000}}, "40,000 characters"),
+        ({"settings": {"budget": 10**9}}, "budget"),
+        ({"settings": {"evaluate_every": 1}}, "evaluate_every"),
+        ({"seed": -1}, "seed"),
+        ({"other": 1}, "other"),
+    ],
+)
+def test_a_setup_over_the_limits_is_refused(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(WanderlustError, match=words):
+        read_setup({"world": "toy", "lanes": [{"explorer": "ucb1"}], **change})
+
+
+@pytest.mark.parametrize(
+    "world_options",
+    [{"map": "S.A\n\nA = treasure 1\nbudget = 1000000000000"}, {"map": "S.\n\nhorizon = 999999999999"}],
+)
+def test_a_map_cannot_ask_for_more_than_the_limits(world_options: dict[str, Any]) -> None:
+    lanes = [{"explorer": "ucb1", "settings": {"replay": "window"}}]
+    setup = read_setup({"world": "large", "world_options": world_options, "lanes": lanes})
+    with pytest.raises(WanderlustError, match=r"budget|horizon"):
+        Workbench(setup)
+
+
+def test_a_large_stochastic_world_is_evaluated_less_often() -> None:
+    rows = ["S" + "." * 59] + ["." * 60] * 59
+    options = {"map": "\n".join(rows) + "\n\nbudget = 300000", "slips": [0.8, 0.1, 0.1]}
+    setup = read_setup({"world": "large", "world_options": options, "lanes": [{"explorer": "random"}]})
+    (run,) = setup.runs(setup.make_world())
+    assert 300_000 // run.settings["evaluate_every"] * 3600 <= limits.MAX_POLICY_ENTRIES
+
+
+@pytest.mark.parametrize("world", GALLERY, ids=lambda world: world.name)
+def test_a_teaching_world_teaches(world: Any) -> None:
+    """W finds the optimum within the budget; ε-greedy discovers fewer states."""
+    made = wl.make_world(world.name, map=world.map)
+    optimum = made.mdp.start @ optimal_values(made.mdp).v
+    with_w, without = (wl.train(made, name, seed=1) for name in ("vv-ucb", "epsilon-greedy"))
+    assert with_w.returns[-1] == pytest.approx(optimum, rel=0.01)
+    assert without.discovered[-1] < with_w.discovered[-1]
+
+
+def test_the_catalogue_offers_every_world_and_explorer_with_its_options() -> None:
+    offered = catalogue()
+    assert [world["name"] for world in offered["worlds"]] == list(wl.world_names())
+    assert len(offered["gallery"]) == 6
+    for explorer in offered["explorers"]:
+        names = [option["name"] for option in explorer["options"]]
+        assert names == [option.name for option in wl.explorer_options(explorer["name"])]
+    bounds = next(o for e in offered["explorers"] for o in e["options"] if o["name"] == "initial_bound")
+    assert bounds["choices"] == ["everywhere", "here"]
+
+
+@pytest.mark.parametrize("name", wl.world_names())
+def test_every_world_can_be_described(name: str) -> None:
+    world = wl.make_world(name)
+    description = json.loads(json.dumps(describe_world(world), allow_nan=False))
+    states = sorted(state for layer in description["layers"] for state in layer["state"] if state >= 0)
+    assert states == list(range(world.n_states))
+
+
+# ---------------------------------------------------------------------- export
+
+
+def test_an_export_is_one_small_file_without_addresses() -> None:
+    page = export_page(setup_of("epsilon-greedy", "ucb1", "vv-ucb", settings={"budget": 300}))
+    assert len(page.encode()) < 1_000_000
+    assert not re.findall(r"(?:src|href)=\"(?!#)", page)
+    assert set(re.findall(r"https?://[^\s\"'<]+", page)) == {"http://www.w3.org/2000/svg"}
+    recording = json.loads(re.search(r'id="recording">(.*?)</script>', page, flags=re.S)[1])  # type: ignore[index]
+    assert recording["steps"] == list(range(301))
+
+
+def test_an_export_of_names_like_markup_contains_no_markup() -> None:
+    text = "S..A\n\nA = treasure 1\nbudget = 60 ; </script><script>alert(1)</script><!--"
+    name = "<img src=x onerror=alert(1)>"
+    page = export_page(read_setup({"world": name, "world_options": {"map": text}, "lanes": [{"explorer": "random"}]}))
+    assert "<script>alert" not in page
+    assert "<title>&lt;img" in page
+    assert "<img" not in page
+    assert page.count("</script>") == 2
+
+
+def test_recorded_moments_and_frames_can_be_unpacked() -> None:
+    import base64
+    import zlib
+
+    assert moments(10, 1000) == list(range(11))
+    spread = moments(100_000, 100)
+    assert spread[0] == 0
+    assert spread[-1] == 100_000
+    assert len(spread) <= 100
+    headers = [HEADER.pack(b"WLF1", 0, 0, 0, i, 0, 0, 0, 0, 1, 1, 0) for i in range(5)]
+    frames = [header + struct.pack("<Iffbb", i, 0.5, i, 1, 1) for i, header in enumerate(headers)]
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(pack(frames))), np.uint8).reshape(4, len(frames), -1)
+    words = np.bitwise_xor.accumulate(np.ascontiguousarray(planes.transpose(1, 2, 0)).view(np.uint32)[..., 0], axis=0)
+    assert [words[i].tobytes()[: len(frames[i])] for i in range(5)] == frames
+
+
+def test_the_modules_of_the_page_can_be_one_script() -> None:
+    """Top-level names are unique among all modules, and every import has one line."""
+    script = bundle()
+    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", script, flags=re.M)
+    assert len(names) > 50
+    assert sorted(names) == sorted(set(names))
+    assert not re.search(r"^(import|export) ", script, flags=re.M)
+
+
+# ---------------------------------------------------------------------- results
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    names = itertools.product(("vv-ucb", "random"), range(3))
+    runs = [Run(world="toy", explorer=name, seed=seed, settings={"budget": 200}) for name, seed in names]
+    options = {"map": "S.A\n\nA = treasure 1"}
+    hostile = Run(world="<img src=x onerror=alert(1)>", world_options=options, explorer="random")
+    run_all([*runs, hostile], Store(folder), jobs=1)
+    (folder / "runs" / "damaged.npz").write_bytes(b"nothing")
+    (folder / "recap").mkdir()
+    (folder / "recap" / "tables.md").write_text("# Tables\n", encoding="utf-8")
+    (folder / "scorecard.md").write_text("# Scorecard\n", encoding="utf-8")
+    return folder
+
+
+def test_results_are_grouped_by_all_but_the_seed(store: Path) -> None:
+    listed = browse(store)
+    assert [(group["world"][:4], group["explorer"], group["seeds"]) for group in listed["groups"]] == [
+        ("<img", "random", 1), ("toy", "random", 3), ("toy", "vv-ucb", 3),
+    ]  # fmt: skip
+    assert listed["reports"] == ["scorecard.md", "recap/tables.md"]
+    assert len(listed["problems"]) == 1
+    group = browse(store, {"group": 2})["group"]
+    assert [run["seed"] for run in group["runs"]] == [0, 1, 2]
+    expected = wl.train("toy", "vv-ucb", seed=2, budget=200)
+    assert group["runs"][2]["return"] == pytest.approx(expected.returns[-1], rel=1e-5)
+    (run,) = read_setup(group["runs"][2]["setup"]).runs(wl.make_world("toy"))
+    assert run == Run(world="toy", explorer="vv-ucb", seed=2, settings={"budget": 200})
+    assert browse(store, {"report": 0})["report"]["text"] == "# Scorecard\n"
+
+
+@pytest.mark.parametrize("chosen", [{"group": 99}, {"group": "../x"}, {"report": -1}, {"report": "/etc/passwd"}])
+def test_results_are_chosen_by_number_only(store: Path, chosen: dict[str, Any]) -> None:
+    with pytest.raises(WanderlustError):
+        browse(store, chosen)
+
+
+def test_an_empty_folder_has_no_results(tmp_path: Path) -> None:
+    assert browse(tmp_path)["groups"] == []
+
+
+# ---------------------------------------------------------------------- the command
+
+
+def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, "-m", "wanderlust", "studio", *arguments]
+    return subprocess.run(call, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_the_command_exports_a_map_file_and_a_setup_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text(GALLERY[0].map.replace("3000", "300"), encoding="utf-8")
+    done = command("mine.txt", "--export", "a.html", "--explorers", "random", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "a.html" in done.stdout
+    (tmp_path / "setup.toml").write_text('world = "toy"\nsettings = {budget = 100}\n[[lanes]]\nexplorer = "ucb1"\n')
+    done = command("setup.toml", "--export", "b.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert '"world": "toy"' in (tmp_path / "b.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nowhere/",), "no such folder"),
+        (("prisom",), "Did you mean 'prison'"),
+        (("prison", "--explorers", "nobody"), "unknown explorer"),
+        ((".", "--export", "a.html"), "not a folder"),
+        (("prison", "--port", "99999"), "--port"),
+    ],
+)
+def test_the_command_says_what_is_wrong(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    done = command(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr

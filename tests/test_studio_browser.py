@@ -1,0 +1,521 @@
+"""The studio in a real Chromium, driven by the roles and names that a screen reader says.
+
+Needs the program chromium (on Debian: apt-get install chromium). With WANDERLUST_REQUIRE_BROWSER=1 a missing browser
+is a failure; otherwise these tests are skipped, with that reason.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wanderlust as wl
+from studio_server import RunningStudio, wait_until
+from test_studio import store  # noqa: F401
+from wanderlust.studio.export import export_page
+from wanderlust.studio.setup import read_setup
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+Page, expect = sync_api.Page, sync_api.expect
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+VIOLATIONS = "axe.run().then((found) => found.violations.map((each) => [each.id, each.impact, each.nodes[0].html]))"
+THREE = [{"explorer": "epsilon-greedy"}, {"explorer": "ucb1"}, {"explorer": "vv-ucb"}]
+
+
+def find_chromium() -> str:
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        reason = f"needs a browser: none of {', '.join(PROGRAMS)} is installed (apt-get install chromium)"
+        if os.environ.get("WANDERLUST_REQUIRE_BROWSER"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return program
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    program = find_chromium()
+    with sync_api.sync_playwright() as playwright:
+        # The sandbox of Chromium does not start as root, which tests in containers often are.
+        launched = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def server(store: Path) -> Iterator[RunningStudio]:  # noqa: F811
+    running = RunningStudio(store=store)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def new_page(browser: Any, server: RunningStudio) -> Iterator[Callable[..., Any]]:
+    """Return a function that opens the studio in a page; errors of the page fail the test."""
+    contexts, errors = [], []
+
+    def make(width: int = 1280, height: int = 720, *, url: str | None = None, **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        context.set_default_timeout(30_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text) if "Content Security" in message.text else None)
+        page.goto(url or server.url)
+        expect(status(page, "Step")).to_have_text(re.compile(r"^\d+$"))
+        wait_for_maps(page)
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Any]) -> Any:
+    return new_page()
+
+
+def wait_for(page: Any, condition: str, seconds: float = 60) -> None:
+    """Wait until an expression is true in the page. (Playwright's own function needs eval, which the page forbids.)"""
+    wait_until(lambda: page.evaluate(condition) is True, seconds)
+
+
+def wait_for_maps(page: Any) -> None:
+    wait_for(page, "Boolean(globalThis.studio && studio.frames.length > 0 && studio.framesDrawn > 0)")
+
+
+def button(page: Any, name: str) -> Any:
+    return page.get_by_role("button", name=name)
+
+
+def status(page: Any, name: str) -> Any:
+    return page.get_by_role("status", name=name)
+
+
+def lane(page: Any, number: int) -> Any:
+    return page.get_by_role("region", name=f"Lane {number}")
+
+
+def step_of(page: Any) -> int:
+    return int(status(page, "Step").text_content())
+
+
+def run_to_end(page: Any, length: int) -> None:
+    page.get_by_role("slider", name="Speed").fill("100")
+    button(page, "Run").click()
+    expect(status(page, "Step")).to_have_text(str(length), timeout=60_000)
+
+
+def address_of(server: RunningStudio, setup: dict[str, Any]) -> str:
+    import base64
+
+    text = base64.urlsafe_b64encode(json.dumps({"setup": read_setup(setup).description}).encode()).decode()
+    return f"{server.url}#s={text.rstrip('=')}"
+
+
+def test_the_story_from_opening_to_the_copied_link(new_page: Callable[..., Any], server: RunningStudio) -> None:
+    page = new_page(permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("combobox", name="World").select_option(label="prison")
+    button(page, "Add lane").click()
+    expect(lane(page, 2)).to_be_visible()
+    button(page, "Add lane").click()
+    expect(lane(page, 3)).to_be_visible()
+    for number, explorer in enumerate(("epsilon-greedy", "ucb1", "vv-ucb"), start=1):
+        lane(page, number).get_by_role("combobox", name="Explorer").select_option(explorer)
+    wait_for(page, "studio.setup.lanes.map((each) => each.explorer).join() === 'epsilon-greedy,ucb1,vv-ucb'")
+    page.get_by_role("heading", name="wanderlust studio").click()
+    page.keyboard.press("Space")
+    wait_for(page, "studio.viewed > 5")
+    run_to_end(page, 1000)
+    discovered = [int(status(lane(page, i), "States discovered").text_content()) for i in (1, 2, 3)]
+    records = [wl.train("prison", name, seed=1) for name in ("epsilon-greedy", "ucb1", "vv-ucb")]
+    assert discovered == [int(record.discovered[-1]) for record in records]
+    assert discovered[2] > max(discovered[:2]), "W fills the map"
+
+    table = page.get_by_role("table", name="Actions of the cell")
+    box = lane(page, 3).locator("canvas").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.1)
+    expect(page.get_by_role("heading", name="Lane 3 · vv-ucb · cell (1, 3)")).to_be_visible()
+    visits = records[2].visits[2]
+    for action, name in enumerate(("left", "right", "up", "down")):
+        row = table.get_by_role("row", name=name)
+        expect(row.get_by_role("cell").nth(1)).to_have_text(str(visits[action]))
+        assert float(row.get_by_role("cell").nth(0).text_content()) == pytest.approx(
+            records[2].tables["target"][2, action], rel=1e-3
+        )
+
+    # γ_w = 0 turns vv-ucb into a rule that looks only at the present state, as UCB1 does.
+    lane(page, 3).get_by_label("Options", exact=True).click()
+    gamma = lane(page, 3).get_by_role("slider", name="γ_w")
+    gamma.fill("0")
+    wait_for(page, "studio.setup.lanes[2].options?.gamma_w === 0 && studio.viewed === 1000")
+    without = wl.train("prison", "vv-ucb", seed=1, gamma_w=0)
+    expect(status(lane(page, 3), "States discovered")).to_have_text(str(int(without.discovered[-1])))
+    lane(page, 3).get_by_label("Options", exact=True).click()
+
+    button(page, "Take away").click()
+    button(page, "Copy as Python").click()
+    wait_for(page, "navigator.clipboard.readText().then((text) => text.includes(\"('vv-ucb', {'gamma_w': 0})\"))")
+    button(page, "Copy link").click()
+    wait_for(page, "navigator.clipboard.readText().then((text) => text.startsWith('http://127.0.0.1'))")
+    link = page.evaluate("navigator.clipboard.readText()")
+    colleague = new_page(url=link)
+    expect(lane(colleague, 3).get_by_role("combobox", name="Explorer")).to_have_value("vv-ucb")
+    expect(status(colleague, "Step")).to_have_text("1000")
+    expect(status(lane(colleague, 3), "States discovered")).to_have_text(str(int(without.discovered[-1])))
+
+
+def test_step_event_pause_restart_and_lanes(page: Any) -> None:
+    for expected in ("1", "2"):
+        button(page, "Step").click()
+        expect(status(page, "Step")).to_have_text(expected)
+    page.get_by_role("combobox", name="Kind of event").select_option("reward found")
+    button(page, "Next event").click()
+    expect(status(page, "Notice")).to_contain_text("found at")
+    page.get_by_role("slider", name="Speed").fill("20")
+    button(page, "Run").click()
+    before = step_of(page)
+    wait_for(page, f"studio.viewed > {before}")
+    button(page, "Pause").click()
+    wait_for(page, "!studio.playing")
+    button(page, "Restart").click()
+    expect(status(page, "Step")).to_have_text("0")
+    button(page, "Add lane").click()
+    button(page, "Remove lane").click()
+    expect(lane(page, 2)).to_have_count(0)
+    button(page, "New seed").click()
+    expect(page.get_by_role("spinbutton", name="Seed")).to_have_value("2")
+
+
+def test_every_control_of_the_contract_exists_once(page: Any) -> None:
+    for role, names in {
+        "combobox": ("World",),
+        "button": ("Run", "Pause", "Step", "Restart", "Add lane"),
+        "slider": ("Speed", "Timeline"),
+        "radiogroup": ("Layer",),
+        "status": ("Step", "States discovered"),
+        "table": ("Actions of the cell",),
+    }.items():
+        for name in names:
+            expect(page.get_by_role(role, name=name)).to_have_count(1)
+    button(page, "Take away").click()
+    for name in ("Copy link", "Copy as Python"):
+        expect(button(page, name)).to_have_count(1)
+
+
+def test_scrubbing_shows_earlier_moments_exactly(page: Any) -> None:
+    run_to_end(page, 1000)
+    timeline = page.get_by_role("slider", name="Timeline")
+    for step in (137, 500, 3):
+        timeline.fill(str(step))
+        expect(status(page, "Step")).to_have_text(str(step))
+        record = wl.train("prison", "vv-ucb", seed=1, steps=step)
+        assert page.evaluate("Array.from(studio.frames[0].visits)") == record.visits.ravel().tolist()
+    timeline.focus()
+    page.keyboard.press("End")
+    expect(status(page, "Step")).to_have_text("1000")
+
+
+def test_layers_scales_arrows_and_the_difference(new_page: Callable[..., Any], server: RunningStudio) -> None:
+    page = new_page(url=address_of(server, {"world": "toy", "seed": 1, "lanes": THREE}))
+    run_to_end(page, 2000)
+    pictures = set()
+    for name in ("State visits", "Action visits", "Q", "W", "Exploration κU", "Behaviour value"):
+        page.get_by_role("radio", name=name).check()
+        page.wait_for_timeout(60)
+        pictures.add(page.evaluate("document.querySelector('.lane-3 canvas').toDataURL()"))
+    assert len(pictures) == 6, "every layer looks different"
+    page.get_by_role("radio", name="W").check()
+    expect(lane(page, 1)).to_contain_text("epsilon-greedy learns no W")
+    page.get_by_role("radio", name="State visits").check()
+    expect(lane(page, 1)).to_contain_text("visits, log")
+    page.get_by_text("More", exact=True).click()
+    page.get_by_role("combobox", name="Colour scale").select_option("linear")
+    expect(lane(page, 1)).not_to_contain_text("log")
+    page.get_by_role("combobox", name="Difference").select_option("lane 3 − lane 1")
+    expect(page.get_by_role("region", name="Difference")).to_contain_text("difference of visits")
+
+
+def test_painting_a_world_and_running_it(page: Any) -> None:
+    button(page, "Paint").click()
+    dialog = page.get_by_role("dialog", name="Paint a world")
+    canvas = dialog.locator("canvas")
+    text = dialog.get_by_role("textbox", name="Text map")
+
+    def paint(row: int, column: int) -> None:
+        box = canvas.bounding_box()
+        page.mouse.click(box["x"] + (column - 0.5) * box["width"] / 5, box["y"] + (row - 0.5) * box["height"] / 5)
+
+    dialog.get_by_role("button", name="Clear").click()
+    expect(text).to_have_value(re.compile(r"^S\.{4}\n(\.{5}\n){4}"))
+    dialog.get_by_role("radio", name="Wall").check()
+    paint(2, 2)
+    dialog.get_by_role("radio", name="Treasure").check()
+    dialog.get_by_role("spinbutton", name="Value").fill("7")
+    paint(5, 5)
+    dialog.get_by_role("radio", name="One-way").check()
+    paint(1, 2)
+    expect(text).to_have_value(re.compile(r"^Sa\.\.\.\n\.#\.\.\.\n.*\n.*\n\.{4}A\n\n", re.S))
+    expect(text).to_have_value(re.compile(r"A = treasure 7\n"))
+    expect(text).to_have_value(re.compile(r"a = floor enter right\n"))
+    button(dialog, "Undo").click()
+    expect(text).to_have_value(re.compile(r"^S\.\.\.\."))
+    button(dialog, "Redo").click()
+    expect(text).to_have_value(re.compile(r"^Sa\.\.\."))
+    dialog.get_by_role("radio", name="Erase").check()
+    paint(1, 1)
+    expect(status(dialog, "Problem")).to_contain_text("the map has no start")
+    expect(button(dialog, "Use this world")).to_be_disabled()
+    dialog.get_by_role("radio", name="Start").check()
+    paint(1, 1)
+    expect(status(dialog, "Problem")).to_have_text("")
+    dialog.get_by_role("spinbutton", name="Rows").fill("4")
+    page.keyboard.press("Tab")
+    expect(text).to_have_value(re.compile(r"^(.{5}\n){4}\n"))
+    text.fill("S..\n..B\n\nB = treasure 3\nhorizon = 9\nbudget = 200\n")
+    button(dialog, "Read the text").click()
+    expect(dialog.get_by_role("spinbutton", name="Columns")).to_have_value("3")
+    dialog.get_by_role("spinbutton", name="Slip probability").fill("0.2")
+    page.keyboard.press("Tab")
+    dialog.get_by_role("textbox", name="Name").fill("mine")
+    page.wait_for_timeout(300)
+    button(dialog, "Use this world").click()
+    expect(page.get_by_role("combobox", name="World")).to_have_value("painted")
+    run_to_end(page, 200)
+    world = wl.make_world("mine", map="S..\n..B\n\nB = treasure 3\nhorizon = 9\nbudget = 200\n", slips=[0.8, 0.1, 0.1])
+    record = wl.train(world, "vv-ucb", seed=1)
+    assert page.evaluate("Array.from(studio.frames[0].visits)") == record.visits.ravel().tolist()
+
+
+def test_painting_with_the_keyboard(page: Any) -> None:
+    button(page, "Paint").click()
+    dialog = page.get_by_role("dialog", name="Paint a world")
+    dialog.locator("canvas").focus()
+    for key in ("ArrowRight", "ArrowRight", "Space"):
+        page.keyboard.press(key)
+    expect(dialog.get_by_role("textbox", name="Text map")).to_have_value(re.compile(r"^S#\.\.\."))
+    page.keyboard.press("Control+z")
+    expect(dialog.get_by_role("textbox", name="Text map")).to_have_value(re.compile(r"^S\.\.\.\."))
+
+
+def test_a_map_is_read_with_the_keyboard(page: Any) -> None:
+    run_to_end(page, 1000)
+    lane(page, 1).locator("canvas").focus()
+    page.keyboard.press("ArrowDown")
+    heading = page.locator("#cell-title")
+    first = heading.text_content()
+    page.keyboard.press("ArrowRight")
+    expect(heading).not_to_have_text(first)
+    expect(page.locator("#cell-reason")).to_contain_text(re.compile("exploit|explore|tie|Not discovered"))
+
+
+def test_a_teaching_world_and_its_lesson(page: Any) -> None:
+    page.get_by_role("combobox", name="World").select_option(label="Bottleneck")
+    expect(status(page, "Notice")).to_contain_text("One door joins two rooms")
+    wait_for(page, "studio.world.columns === 13")
+
+
+def test_an_error_is_shown_and_the_lanes_stay(page: Any) -> None:
+    lane(page, 1).get_by_label("Options", exact=True).click()
+    kappa = lane(page, 1).get_by_role("spinbutton", name="κ")
+    kappa.fill("-1")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("alert")).to_contain_text("kappa must be in [0, inf]")
+    wait_for(page, "studio.setup.lanes[0].options?.kappa === undefined")
+    button(page, "Step").click()
+    expect(status(page, "Step")).to_have_text("1")
+
+
+def test_a_reload_in_mid_run_goes_on(page: Any) -> None:
+    page.get_by_role("slider", name="Speed").fill("30")
+    button(page, "Run").click()
+    wait_for(page, "studio.viewed > 10")
+    before = step_of(page)
+    page.reload()
+    wait_for_maps(page)
+    wait_for(page, f"studio.viewed >= {before} && studio.playing")
+    button(page, "Pause").click()
+
+
+def test_a_stopped_server_is_said_and_the_page_reconnects(new_page: Callable[..., Any]) -> None:
+    own = RunningStudio()
+    page = new_page(url=own.url)
+    button(page, "Step").click()
+    expect(status(page, "Step")).to_have_text("1")
+    own.stop()
+    expect(status(page, "Connection")).to_contain_text("The server cannot be reached")
+    own.start()
+    try:
+        expect(page.locator("#connection")).to_be_hidden()
+        button(page, "Step").click()
+        expect(status(page, "Step")).to_have_text("2")
+    finally:
+        page.close()
+        own.stop()
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 720)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_the_screen(
+    new_page: Callable[..., Any], server: RunningStudio, width: int, height: int, scheme: str
+) -> None:
+    url = address_of(server, {"world": "prison", "seed": 1, "lanes": THREE})
+    page = new_page(width, height, url=url, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if width == 1280:
+        assert page.evaluate("document.documentElement.scrollHeight") <= height
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", background)[:3])) < 200) == (scheme == "dark")
+    for number in (1, 2, 3):
+        assert lane(page, number).locator("canvas").bounding_box()["width"] > 200
+
+
+def test_twenty_pages_run_at_once_and_are_freed(browser: Any, server: RunningStudio) -> None:
+    wait_until(lambda: not server.studio.pages)
+    context = browser.new_context()
+    context.set_default_timeout(60_000)
+    url = address_of(server, {"world": "toy", "seed": 1, "lanes": [{"explorer": "vv-ucb"}]})
+    pages = [context.new_page() for _ in range(20)]
+    for page in pages:
+        page.goto(url, wait_until="commit")
+    # A page in the background draws nothing; its run goes on.
+    for page in pages:
+        wait_for(page, "Boolean(globalThis.studio?.frames.length)")
+        page.evaluate("studio.source.play(20)")
+    wait_until(lambda: all(each.bench is not None and each.bench.step > 20 for each in server.studio.pages), 60)
+    assert len(server.studio.pages) == 20
+    context.close()
+    wait_until(lambda: not server.studio.pages, seconds=5)
+
+
+def test_an_export_plays_from_disk_without_a_network(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / "lecture.html"
+    lanes = [{"explorer": "epsilon-greedy"}, {"explorer": "vv-ucb"}]
+    setup = read_setup({"world": "prison", "seed": 1, "settings": {"budget": 300}, "lanes": lanes})
+    file.write_text(export_page(setup), encoding="utf-8")
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 720})
+    page, errors = context.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("request", lambda request: errors.append(request.url) if request.url.startswith("http") else None)
+    page.goto(file.as_uri())
+    wait_for_maps(page)
+    record = wl.train("prison", "vv-ucb", seed=1, budget=300)
+    page.get_by_role("slider", name="Speed").fill("100")
+    button(page, "Run").click()
+    expect(status(page, "Step")).to_have_text("300", timeout=30_000)
+    assert page.evaluate("Array.from(studio.frames[1].visits)") == record.visits.ravel().tolist()
+    expect(status(lane(page, 2), "States discovered")).to_have_text(str(int(record.discovered[-1])))
+    page.get_by_role("slider", name="Timeline").fill("120")
+    expect(status(page, "Step")).to_have_text("120")
+    earlier = wl.train("prison", "vv-ucb", seed=1, budget=300, steps=120)
+    values = page.evaluate("Array.from(studio.frames[1].w)")
+    assert values == pytest.approx(earlier.tables["visitation"].ravel().tolist(), rel=2e-4)
+    page.get_by_role("radio", name="W").check()
+    lane(page, 2).locator("canvas").hover(position={"x": 20, "y": 20})
+    expect(page.get_by_role("heading", name="Lane 2 · vv-ucb · cell (1, 1)")).to_be_visible()
+    context.close()
+    assert errors == []
+
+
+def test_pictures_and_data_are_saved(page: Any, tmp_path: Path) -> None:
+    run_to_end(page, 1000)
+    button(page, "Take away").click()
+    record = wl.train("prison", "vv-ucb", seed=1)
+    saved = {}
+    for name in ("PNG", "SVG", "CSV", "JSON"):
+        with page.expect_download() as download:
+            button(page, f"Save {name}").click()
+        saved[name] = (tmp_path / download.value.suggested_filename)
+        download.value.save_as(saved[name])
+    assert saved["PNG"].read_bytes().startswith(b"\x89PNG")
+    assert "<polygon" in saved["SVG"].read_text(encoding="utf-8")
+    lines = saved["CSV"].read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1 + 4 * int(record.discovered[-1])
+    data = json.loads(saved["JSON"].read_text(encoding="utf-8"))
+    assert data["lanes"][0]["states_discovered"] == record.discovered[-1]
+    with page.expect_download() as download:
+        button(page, "Save HTML page").click()
+    download.value.save_as(tmp_path / "page.html")
+    assert 'id="recording"' in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_results_are_browsed_and_opened_in_a_lane(page: Any) -> None:
+    button(page, "Results").click()
+    dialog = page.get_by_role("dialog", name="Results")
+    expect(dialog).to_contain_text("7 runs in 3 groups")
+    # A name from a store is text.
+    expect(dialog.get_by_role("button", name="<img src=x onerror=alert(1)>")).to_be_visible()
+    dialog.get_by_role("textbox", name="Filter").fill("vv-ucb")
+    dialog.get_by_role("button", name="toy").click()
+    dialog.get_by_role("button", name="Open seed 2 in a lane").click()
+    wait_for(page, "studio.world.name === 'toy' && studio.setup.seed === 2 && studio.length === 200")
+    expect(lane(page, 1).get_by_role("combobox", name="Explorer")).to_have_value("vv-ucb")
+    button(page, "Results").click()
+    dialog.get_by_role("button", name="scorecard.md").click()
+    expect(dialog).to_contain_text("# Scorecard")
+
+
+def test_shortcuts_help_and_presentation(page: Any) -> None:
+    page.get_by_role("heading", name="wanderlust studio").click()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Help")).to_contain_text("run or pause")
+    page.keyboard.press("Escape")
+    page.keyboard.press("4")
+    expect(page.get_by_role("radio", name="W")).to_be_checked()
+    page.keyboard.press(".")
+    expect(status(page, "Step")).to_have_text("1")
+    page.keyboard.press("p")
+    expect(button(page, "Present")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("radiogroup", name="Layer")).to_be_hidden()
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return axe-core's script, fetched with npm."""
+    folder = tmp_path_factory.mktemp("axe")
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("axe-core comes from npm, which is not installed")
+    call = [npm, "install", "--silent", "--no-audit", "--no-fund", "axe-core@4"]
+    try:
+        done = subprocess.run(call, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip("npm could not fetch axe-core within two minutes")
+    if done.returncode:
+        pytest.skip(f"npm cannot fetch axe-core: {done.stderr[-300:]}")
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_violation(new_page: Callable[..., Any], axe: str, scheme: str) -> None:
+    page = new_page(color_scheme=scheme, bypass_csp=True)
+    page.evaluate(f"() => {{ {axe} }}")
+    views: dict[str, Callable[[], Any]] = {
+        "lanes": lambda: button(page, "Step").click(),
+        "options": lambda: lane(page, 1).get_by_label("Options", exact=True).click(),
+        "paint": lambda: button(page, "Paint").click(),
+        "take away": lambda: button(page, "Take away").click(),
+        "help": lambda: button(page, "Help").click(),
+        "results": lambda: button(page, "Results").click(),
+        "presentation": lambda: button(page, "Present").click(),
+    }
+    for view, show in views.items():
+        if scheme == "dark" and view not in ("lanes", "paint"):
+            continue
+        show()
+        page.wait_for_timeout(150)
+        found = page.evaluate(VIOLATIONS)
+        assert [each for each in found if each[1] in ("serious", "critical")] == [], view
+        page.keyboard.press("Escape")

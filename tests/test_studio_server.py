@@ -1,0 +1,343 @@
+"""The studio's server: who may talk to it, what it survives, and that pages share it."""
+
+from __future__ import annotations
+
+import gc
+import http.client
+import json
+import random
+import string
+import weakref
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from conftest import FUZZ_SCALE
+from studio_server import ONE_LANE, RunningStudio, running_studio, wait_until
+from wanderlust.studio import limits
+from wanderlust.studio.frames import step_of
+from wanderlust.studio.history import History
+
+FUZZ_MESSAGES = int(10_000 * FUZZ_SCALE)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningStudio]:
+    with running_studio() as running:
+        yield running
+
+
+class Page:
+    """A client that speaks like the page."""
+
+    def __init__(self, server: RunningStudio) -> None:
+        self._connected = ExitStack()
+        self.socket: ClientConnection = self._connected.enter_context(
+            connect(server.socket_url, origin=server.origin, max_size=None, compression=None)  # type: ignore[arg-type]
+        )
+        self.frames: list[bytes] = []
+
+    def send(self, type_: str, **fields: Any) -> None:
+        self.socket.send(json.dumps({"type": type_, **fields}))
+
+    def receive(self, *kinds: str) -> dict[str, Any]:
+        """Return the next message of a kind; frames on the way are kept."""
+        while True:
+            message = self.socket.recv(timeout=60)
+            if isinstance(message, bytes):
+                self.frames.append(message)
+                continue
+            parsed: dict[str, Any] = json.loads(message)
+            if parsed["type"] == "state":
+                self.send("ack")
+            if parsed["type"] in kinds:
+                return parsed
+
+    def open(self, setup: dict[str, Any] = ONE_LANE, **fields: Any) -> dict[str, Any]:
+        self.send("open", id=1, setup=setup, **fields)
+        return self.receive("opened", "error")
+
+    def state_at(self, step: int) -> dict[str, Any]:
+        while (state := self.receive("state"))["shown"] != step:
+            pass
+        return state
+
+    def __enter__(self) -> Page:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connected.close()
+
+
+def get(server: RunningStudio, path: str = "/", **headers: str) -> tuple[int, str, dict[str, str]]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.studio.port, timeout=30)
+    connection.request("GET", path, headers=headers)
+    response = connection.getresponse()
+    text = response.read().decode()
+    connection.close()
+    return response.status, text, {name.lower(): value for name, value in response.getheaders()}
+
+
+# ---------------------------------------------------------------------- who may talk to it
+
+
+def test_the_page_and_its_files_have_strict_headers(server: RunningStudio) -> None:
+    for path in ("/", "/static/main.js", "/catalogue.json", "/nothing"):
+        status, _, headers = get(server, path)
+        assert status == (404 if path == "/nothing" else 200)
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", ["/static/../server.py", "/static/%2e%2e/server.py", "/static//etc/passwd"])
+def test_only_the_files_of_the_page_are_served(server: RunningStudio, path: str) -> None:
+    assert get(server, path)[0] == 404
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1.evil.example:{port}", ""])
+def test_another_host_is_refused(server: RunningStudio, host: str) -> None:
+    """A name that an attacker points at this machine (DNS rebinding) is not ours."""
+    status, text, _ = get(server, Host=host.format(port=server.studio.port))
+    assert status in (400, 403)
+    assert "wanderlust" not in text
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:1", None]
+)
+def test_a_page_of_another_site_cannot_connect(server: RunningStudio, origin: str | None) -> None:
+    given = origin.format(port=server.studio.port) if origin else None
+    with pytest.raises(InvalidStatus, match="403"), connect(server.socket_url, origin=given):  # type: ignore[arg-type]
+        pass
+    if given:
+        assert get(server, "/catalogue.json", Origin=given)[0] == 403
+
+
+def test_another_address_needs_the_token() -> None:
+    with running_studio(host="0.0.0.0") as server:
+        assert server.studio.token
+        assert server.studio.token in server.url
+        assert len(server.studio.token) >= 32
+        assert get(server)[0] == 403
+        assert get(server, "/?token=wrong")[0] == 403
+        assert get(server, "/catalogue.json")[0] == 403
+        assert get(server, f"/?token={server.studio.token}")[0] == 200
+        with pytest.raises(InvalidStatus, match="403"), connect(server.socket_url, origin=server.origin):  # type: ignore[arg-type]
+            pass
+        url = f"{server.socket_url}?token={server.studio.token}"
+        with connect(url, origin=server.origin) as socket:  # type: ignore[arg-type]
+            socket.send("{}")
+            assert "error" in str(socket.recv(timeout=30))
+
+
+# ---------------------------------------------------------------------- the life of a page
+
+
+def test_a_page_runs_pauses_steps_and_looks_back(server: RunningStudio) -> None:
+    with Page(server) as page:
+        assert page.open()["length"] == 1000
+        assert page.receive("state")["shown"] == 0
+        page.send("step", count=5)
+        assert page.state_at(5)["step"] == 5
+        page.send("event", kind="reward")
+        assert "reward 4.99 found at (5, 5)" in page.receive("found")["text"]
+        found = page.receive("state")["step"]
+        page.send("play", speed=0)
+        assert page.state_at(1000)["finished"]
+        page.send("seek", step=found)
+        state = page.state_at(found)
+        assert state["step"] == 1000
+        assert step_of(page.frames[-1]) == found
+
+
+def test_a_reopened_page_goes_on_where_it_was(server: RunningStudio) -> None:
+    with Page(server) as page, Page(server) as again:
+        page.open()
+        page.send("step", count=321)
+        page.state_at(321)
+        again.open(step=321)
+        again.state_at(321)
+        assert again.frames[-1] == page.frames[-1]
+
+
+def test_a_speed_is_kept_and_one_step_per_second_is_slow(server: RunningStudio) -> None:
+    with Page(server) as page:
+        page.open(playing=True, speed=1)
+        state = page.receive("state")
+        assert state["playing"]
+        assert state["step"] <= 2
+        page.send("speed", speed=0)
+        page.state_at(1000)
+
+
+@pytest.mark.parametrize(
+    ("world_options", "words"),
+    [
+        ({"map": "S.\n.x"}, "line 2, column 2: unknown letter 'x'"),
+        ({"map": "..\n.."}, "no start"),
+        ({"map": "S#\n##"}, "no action leads away"),
+        ({"map": "S" + "." * 200}, "100 rows and 100 columns"),
+    ],
+)
+def test_an_invalid_world_says_why_and_where(
+    server: RunningStudio, world_options: dict[str, Any], words: str
+) -> None:
+    with Page(server) as page:
+        page.send("check", id=7, world="x", world_options=world_options)
+        error = page.receive("error", "answer")
+        assert words in error["message"]
+        assert error["id"] == 7
+        assert words in page.open({**ONE_LANE, "world": "x", "world_options": world_options})["message"]
+        assert "opened" in page.open()["type"], "the page goes on"
+
+
+def test_an_unreachable_treasure_is_a_warning(server: RunningStudio) -> None:
+    with Page(server) as page:
+        page.send("check", id=1, world="x", world_options={"map": "S.#A\n\nA = treasure 1"})
+        assert "cannot be reached" in page.receive("answer")["warnings"][0]
+
+
+# ---------------------------------------------------------------------- limits
+
+
+def test_a_long_message_is_an_error(server: RunningStudio) -> None:
+    with Page(server) as page:
+        page.socket.send("x" * (limits.MAX_MESSAGE + 1))
+        assert "at most" in page.receive("error")["message"]
+        page.socket.send(b"binary")
+        assert "text" in page.receive("error")["message"]
+        assert page.open()["type"] == "opened"
+    with Page(server) as page:
+        page.socket.send("x" * (limits.MAX_TRANSPORT_MESSAGE + 1))
+        with pytest.raises(ConnectionClosed):
+            page.receive("nothing")
+    with Page(server) as page:
+        assert page.open()["type"] == "opened"
+
+
+def test_too_many_messages_are_an_error(server: RunningStudio) -> None:
+    with Page(server) as page:
+        for _ in range(5 * limits.MESSAGES_PER_SECOND):
+            page.send("ack")
+        assert "too many messages" in page.receive("error")["message"]
+
+
+def test_more_pages_than_allowed_are_refused(server: RunningStudio, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_until(lambda: not server.studio.pages)
+    monkeypatch.setattr(limits, "MAX_PAGES", 2)
+    with Page(server) as first, Page(server):
+        assert first.open()["type"] == "opened"
+        with Page(server) as third:
+            assert "maximum" in third.receive("error")["message"]
+
+
+def test_a_closed_page_frees_its_runs(server: RunningStudio) -> None:
+    wait_until(lambda: not server.studio.pages)
+    with Page(server) as page:
+        page.open({**ONE_LANE, "world": "wall"}, playing=True, speed=0)
+        page.receive("state")
+        (connection,) = server.studio.pages
+        assert connection.bench is not None
+        lane = weakref.ref(connection.bench.lanes[0])
+        del connection
+    wait_until(lambda: not server.studio.pages, seconds=5)
+    wait_until(lambda: gc.collect() is not None and lane() is None, seconds=5)
+
+
+def test_twenty_clients_all_progress(server: RunningStudio) -> None:
+    with ExitStack() as opened:
+        pages = [opened.enter_context(Page(server)) for _ in range(20)]
+        for seed, page in enumerate(pages):
+            setup = {"world": "wall", "seed": seed, "settings": {"budget": 20_000}, "lanes": [{"explorer": "vv-ucb"}]}
+            page.send("open", id=1, setup=setup, playing=True, speed=0)
+        reached = [0] * len(pages)
+        while min(reached) < 500:
+            for i, page in enumerate(pages):
+                reached[i] = page.receive("state")["step"]
+        lanes = [lane for page in server.studio.pages if page.bench for lane in page.bench.lanes]
+        assert len(lanes) == 20
+        assert all(lane.history.size <= limits.HISTORY_BYTES for lane in lanes)
+        del lanes
+    wait_until(lambda: not server.studio.pages, seconds=5)
+
+
+def test_a_lane_that_runs_for_long_keeps_a_bounded_history() -> None:
+    history, frame = History(), bytes(1000)
+    for step in range(limits.MAX_STEPS // 10):
+        history.add(step, frame)
+    assert len(history.steps) <= limits.HISTORY_SNAPSHOTS
+    assert history.size <= limits.HISTORY_BYTES
+
+
+# ---------------------------------------------------------------------- hostile messages
+
+
+def hostile_value(draw: random.Random, depth: int = 0) -> Any:
+    """Return any value that JSON can have, often near a valid one."""
+    kinds = 11 if depth < 3 else 8
+    match draw.randrange(kinds):
+        case 0:
+            return draw.choice([None, True, False])
+        case 1:
+            return draw.choice([0, 1, -1, 2**31, 2**63, 10**400, -0.0, 1e308, 0.5])
+        case 2:
+            return "".join(draw.choices(string.printable + "é\ud800\x00</script>", k=draw.randrange(40)))
+        case 3:
+            return draw.choice(["prison", "wall", "toy", "../../x", "os:system", "map.txt", "__class__", "vv-ucb"])
+        case 4:
+            lines = ("".join(draw.choices("S.#PA=; \t", k=draw.randrange(12))) for _ in range(draw.randrange(9)))
+            return "\n".join(lines)
+        case 5:
+            return {"world": "toy", "lanes": [{"explorer": "random"}]}
+        case 6:
+            return draw.choice(["any", "reward", "state", "policy", "all"])
+        case 7:
+            return draw.randrange(-5, 2000)
+        case 8:
+            return [hostile_value(draw, depth + 1) for _ in range(draw.randrange(5))]
+        case _:
+            names = ["world", "lanes", "explorer", "options", "settings", "seed", "world_options", "map", "kappa", "x"]
+            return {draw.choice(names): hostile_value(draw, depth + 1) for _ in range(draw.randrange(5))}
+
+
+def hostile_message(draw: random.Random) -> str | bytes:
+    kinds = ["open", "play", "pause", "step", "event", "seek", "speed", "ack", "check", "results", "closed", "__init__"]
+    fields = ["setup", "step", "playing", "speed", "count", "kind", "world", "world_options", "group", "id"]
+    match draw.randrange(30):
+        case 0:
+            return draw.randbytes(draw.randrange(60))
+        case 1:
+            return "".join(draw.choices(string.printable, k=draw.randrange(60)))
+        case 2:
+            return "[" * draw.choice([10, 3000])
+        case 3:
+            text = json.dumps({"type": "open", "setup": ONE_LANE})
+            at = draw.randrange(len(text))
+            return text[:at] + draw.choice(string.printable) + text[at + 1 :]
+        case _:
+            message = {field: hostile_value(draw) for field in draw.sample(fields, draw.randrange(5))}
+            return json.dumps({"type": draw.choice(kinds), **message})
+
+
+def test_hostile_messages_leave_the_server_running(
+    server: RunningStudio, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(limits, "MESSAGES_PER_SECOND", 10**9)
+    draw, sent = random.Random(5), 0
+    while sent < FUZZ_MESSAGES:
+        with Page(server) as page:
+            for _ in range(250):
+                page.socket.send(hostile_message(draw))
+                sent += 1
+            page.send("check", id=424242, world="toy")
+            while page.receive("answer", "error").get("id") != 424242:
+                pass
+    with Page(server) as page:
+        assert page.open()["type"] == "opened"
+    assert [record.message for record in caplog.records] == [], "no message reached code that was not written for it"

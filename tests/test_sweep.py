@@ -1,0 +1,343 @@
+"""Sweeps: one description in TOML, on the command line and in Python; execution, status, tables and reports."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wanderlust as wl
+from wanderlust.cli.main import main
+from wanderlust.cli.sweep import SweepOptions, from_options, read_values
+from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
+from wanderlust.experiments import status
+from wanderlust.experiments.reports.figures.files import as_files
+from wanderlust.experiments.reports.sweep_report import sweep_report
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.store import Store
+from wanderlust.experiments.sweep_values import values_of
+from wanderlust.experiments.where import condition
+
+SOURCES = Path(wl.__file__).parents[1]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCES), "COLUMNS": "150"}
+DESCRIPTION = """
+name = "kappa"
+worlds = ["prison", "toy"]
+explorers = ["vv-ucb", "random"]
+seeds = 2
+
+[settings]
+steps = 100
+kappa = [0.1, 1]
+gamma_w = { from = 0.9, to = 0.99, count = 2 }
+
+[[exclude]]
+world = "toy"
+kappa = 1
+"""
+
+
+@pytest.fixture
+def toml(tmp_path):
+    """Return a function that writes a description and reads it as a sweep."""
+
+    def read(text):
+        path = tmp_path / "sweep.toml"
+        path.write_text(text)
+        return wl.Sweep.from_file(path)
+
+    return read
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """Run a command in `tmp_path`; return its exit code and what it printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["wanderlust", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as error:
+            code = error.code or 0
+        printed = capsys.readouterr()
+        return code, printed.out + printed.err
+
+    return run
+
+
+# --- The description -------------------------------------------------------------------------------------
+
+
+def test_a_file_the_command_line_and_python_give_the_same_sweep(toml):
+    from_file = toml(DESCRIPTION)
+    words = SweepOptions(
+        world=("prison", "toy"),
+        explorer=("vv-ucb", "random"),
+        set=("steps=100", "kappa=0.1,1", 'gamma_w={"from":0.9,"to":0.99,"count":2}'),
+        exclude=("world=toy kappa=1",),
+        seeds="2",
+        name="kappa",
+    )
+    from_python = wl.Sweep(
+        name="kappa",
+        worlds=["prison", "toy"],
+        explorers=["vv-ucb", "random"],
+        settings={"steps": 100, "kappa": [0.1, 1], "gamma_w": [0.9, 0.99]},
+        seeds=range(2),
+        exclude=[{"world": "toy", "kappa": 1}],
+    )
+    assert from_file.runs == from_options(words).runs == from_python.runs
+    # The random explorer has neither option: one setting per world.
+    assert len(from_file.runs) == 2 * (4 + 1) + 2 * (2 + 1)
+
+
+def test_a_sweep_equals_its_copy():
+    sweep = wl.Sweep(worlds="toy", explorers={"vv-ucb": {"kappa": np.array([0.1, 1.0])}}, seeds=range(3))
+    copy = wl.Sweep.from_description(json.loads(sweep.json))
+    assert copy == sweep
+    assert hash(copy) == hash(sweep)
+    assert copy.runs == sweep.runs
+    assert sweep.name.startswith("sweep-")
+
+
+def test_options_of_one_explorer_and_fields_of_a_run():
+    sweep = wl.Sweep(
+        worlds={"deep-sea": {"depth": [5, 6]}},
+        explorers={"vv-ucb": {"kappa": [0.1, 1]}, "random": {}},
+        memory=["full", {"memory": "window", "capacity": 9}],
+        presets=["as_written", "as_published_code"],
+        settings={"steps": 50},
+        seeds=[4],
+    )
+    assert len(sweep.runs) == 2 * (2 + 1) * 2 * 2
+    run = sweep.runs[-1]
+    assert (run.world_options["depth"], run.seed, run.preset) == (6, 4, "as_published_code")
+    assert run.settings["replay"] == {"memory": "window", "capacity": 9}
+    assert {run.explorer_options.get("kappa") for run in sweep.runs} == {0.1, 1, None}
+
+
+def test_zipped_groups_change_together():
+    sweep = wl.Sweep(zip=[{"world": ["prison", "taxi"], "steps": [100, 200]}], explorers="random", seeds=1)
+    assert [(run.world, run.settings["steps"]) for run in sweep.runs] == [("prison", 100), ("taxi", 200)]
+    seeds = wl.Sweep(worlds="toy", zip=[{"explorer": ["random", "ucb1"], "seed": [5, 6]}], settings={"steps": 9})
+    assert [(run.explorer, run.seed) for run in seeds.runs] == [("random", 5), ("ucb1", 6)]
+
+
+def test_environments_and_maps(tmp_path):
+    (tmp_path / "maze.txt").write_text("S.T\n\nT = treasure 1\n")
+    sweep = wl.Sweep(
+        worlds=[str(tmp_path / "maze.txt")],
+        environments={"FrozenLake-v1": {"map_name": ["4x4", "8x8"]}},
+        explorers="random",
+        settings={"steps": 60},
+        encoders={"reset_seed": 3},
+        episodes=2,
+        seeds=1,
+    )
+    maze, *lakes = sweep.runs
+    assert (maze.kind, maze.world) == ("world", "maze")
+    assert maze.world_options["map"].startswith("S.T\n")
+    assert [run.world_options["map_name"] for run in lakes] == ["4x4", "8x8"]
+    assert lakes[0].encoder_options == {"reset_seed": 3}
+    assert lakes[0].episodes == 2
+
+
+def test_ranges():
+    assert values_of((), {"from": 1, "to": 9, "step": 2}) == [1, 3, 5, 7, 9]
+    assert values_of((), {"from": 0, "to": 0.3, "step": 0.1}) == [0, 0.1, 0.2, 0.3]
+    assert values_of((), {"from": 0.1, "to": 10, "count": 3, "scale": "log"}) == [0.1, 1, 10]
+    assert values_of((), [[0, 1]]) == [[0, 1]]
+    assert read_values("3..6") == [3, 4, 5, 6]
+    assert read_values("full,none") == ["full", "none"]
+    assert read_values("[0,1]") == [[0, 1]]
+    assert read_values("true") == [True]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("kappa = [0.1", "kapa = [0.1", r"line 9: settings\.kapa: unknown setting or option .* Did you mean 'kappa'"),
+        ("steps = 100", "discount = 2", r"line 8: settings\.discount: discount must be in \[0, 1\)"),
+        ('"toy"]', '"tyo"]', r"line 3: worlds\.tyo: unknown world 'tyo'. Did you mean 'toy'"),
+        ('"random"]', '"randm"]', r"line 4: explorers\.randm: unknown explorer 'randm'"),
+        ("seeds = 2", "seed = 2", r"line 5: seed: .* Did you mean 'seeds'"),
+        ("seeds = 2", "seeds = 0", r"line 5: seeds: the number of seeds"),
+        ("seeds = 2", "memory = 'fll'", r"line 5: memory: .* Did you mean 'full'"),
+        ("kappa = [0.1, 1]", "kappa = []", r"line 9: settings\.kappa: the list is empty"),
+        ("count = 2", "cuont = 2", r"line 10: settings\.gamma_w\.cuont: .* Did you mean 'count'"),
+        ("kappa = 1\n", "kapppa = 1\n", r"line 14: exclude\.0\.kapppa: unknown setting"),
+        ("seeds = 2", "seeds = [", r"not valid TOML .*line"),
+        ("seeds = 2", "zip = [{kappa = [1], steps = [1, 2]}]", r"line 5: zip\.0: .* kappa has 1, steps has 2"),
+        ("seeds = 2", "zip = [{kappa = [1]}]", r"'kappa' is given twice: in settings\.kappa and in zip\.0"),
+        ('worlds = ["prison", "toy"]', "", r"worlds: give at least one world"),
+    ],
+)
+def test_errors_name_the_key_and_the_line(toml, old, new, message):
+    assert old in DESCRIPTION
+    with pytest.raises(WanderlustError, match=message):
+        toml(DESCRIPTION.replace(old, new))
+
+
+def test_excluding_everything_is_an_error():
+    with pytest.raises(InvalidSetting, match="every combination is excluded"):
+        _ = wl.Sweep(worlds="toy", explorers="random", exclude=[{"world": "toy"}]).runs
+
+
+# --- Execution -------------------------------------------------------------------------------------------
+
+
+def test_results_are_tables(tmp_path):
+    pytest.importorskip("pandas", reason="needs pandas")
+    pytest.importorskip("polars", reason="needs polars")
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    sweep = wl.Sweep(worlds="toy", explorers={"vv-ucb": {"kappa": [0.1, 1]}, "random": {}}, seeds=2,
+                     settings={"steps": 100})  # fmt: skip
+    results = sweep.run(tmp_path / "a b", quiet=True)
+    assert (len(results), results.failures) == (6, [])
+    table = results.to_pandas()
+    assert list(table["seed"]) == [0, 1] * 3
+    assert table["kappa"].isna().sum() == 2
+    assert table["steps"].unique().tolist() == [100]
+    run = sweep.runs[0].train()
+    assert np.array_equal(table["curve_returns"][0], run.returns)
+    assert table["success"][0] == run.success
+    assert results.to_polars().shape == results.to_arrow().shape == table.shape
+    assert results.to_polars()["curve_returns"][0].to_list() == run.returns.tolist()
+
+
+def test_commands(command, toml, tmp_path):
+    toml(DESCRIPTION)
+    code, plan = command("sweep", "sweep.toml", "--dry-run")
+    assert code == 0
+    assert re.search(r"runs +16\nstored +0 in results\nto execute +16\ntime +about", plan)
+    assert not (tmp_path / "results").exists()
+    code, printed = command("sweep", "sweep.toml", "--jobs", 1)
+    assert (code, "16 runs executed in" in printed) == (0, True)
+    assert "to execute  0" in command("sweep", "sweep.toml", "--dry-run")[1]
+    code, printed = command("status", "results")
+    assert code == 0
+    assert re.search(r"kappa +│ +16 │ 16 \(100 %\) │ +0 │ +0 │", printed)
+    code, printed = command("report", "results")
+    assert code == 0
+    assert "best in prison: vv-ucb" in printed
+    folder = tmp_path / "results" / "sweeps" / "kappa"
+    assert {"table.md", "table.csv", "seeds.csv", "plot.png", "plot.svg"} <= {file.name for file in folder.iterdir()}
+    code, printed = command("report", "results", "--formats", "png")
+    assert (code, "1 sweep and no experiment of the paper; --out, --formats" in " ".join(printed.split())) == (2, True)
+    assert command("reproduce", "toy-example", "--out", "results", "--quiet")[0] == 0
+    code, printed = command("report", "results", "--out", "again", "--formats", "png")
+    assert (code, "1 sweep left out" in printed, (tmp_path / "again" / "sweeps").exists()) == (0, True, False)
+    assert {file.suffix for file in (tmp_path / "again" / "toy-example").iterdir()} == {".png", ".md", ".csv", ".json"}
+    code, printed = command(
+        "results", "results", "--where", 'world=="prison" and kappa>=1', "--columns", "kappa", "success"
+    )
+    assert (code, "4 of 16 stored runs" in printed) == (0, True)
+    assert command("results", "results", "--to", "all.csv")[0] == 0
+    assert len((tmp_path / "all.csv").read_text().splitlines()) == 17
+    code, printed = command("sweep", "sweep.toml", "--world", "toy")
+    assert (code, "not both" in printed) == (2, True)
+    code, printed = command("sweep", "sweep.toml", "--on", "mars")
+    assert (code, "'ray://HOST:PORT', got 'mars'" in printed) == (2, True)
+
+
+def test_a_condition_executes_nothing():
+    assert condition("kappa > 1 and not world in ['toy']", ["kappa", "world"])({"kappa": 2, "world": "prison"})
+    assert not condition("kappa > 1", ["kappa"])({"kappa": None})
+    for text in ("__import__('os')", "world.upper()", "[x for x in 'a']", "world[0]", "2 ** 9", "lambda: 1", "("):
+        with pytest.raises(InvalidSetting):
+            condition(text, ["world"])
+    with pytest.raises(UnknownName, match="Did you mean 'kappa'"):
+        condition("kapa > 1", ["kappa"])
+
+
+@pytest.mark.parametrize(
+    "swept", [{"kappa": [0.1, 1], "gamma_w": [0.9, 0.99]}, {"kappa": [0.1, 1, 10]}, {}], ids=["two", "one", "none"]
+)
+def test_figures(tmp_path, swept):
+    names = ["vv-ucb", "random"]
+    sweep = wl.Sweep(worlds=["toy", "prison"], explorers=names, settings={"steps": 60, **swept}, seeds=2)
+    sweep.run(tmp_path, quiet=True)
+    report = sweep_report(sweep, Store(tmp_path), [])
+    files = as_files(report.figures["plot"])
+    assert files["png"] == as_files(report.figures["plot"])["png"]
+    assert len(files["svg"]) > 5000
+    assert report.files["table.csv"].count("\n") == 1 + len(sweep.runs) // 2
+
+
+FAULTS = """
+import os, time
+import gymnasium as gym
+
+class Fault(gym.Wrapper):
+    def __init__(self, happen):
+        super().__init__(gym.make("FrozenLake-v1"))
+        self.happen = happen
+    def step(self, action):
+        self.happen()
+        return self.env.step(action)
+
+def exits(): return Fault(lambda: os._exit(3))
+def hangs(): return Fault(lambda: time.sleep(600))
+"""
+
+
+def test_processes_outlive_runs_that_exit_and_runs_that_hang(tmp_path, monkeypatch):
+    (tmp_path / "sweep_faults.py").write_text(FAULTS)
+    monkeypatch.syspath_prepend(tmp_path)
+    bad = {
+        Run(kind="environment", world=f"sweep_faults:{name}", explorer="random", settings={"steps": 50}): reason
+        for name, reason in (("exits", "ended with exit code 3. This happened 3 times"), ("hangs", "limit of 2 s"))
+    }
+    good = [Run(world="toy", explorer="random", seed=seed, settings={"steps": 50}) for seed in range(12)]
+    store = Store(tmp_path)
+    summary = run_all([*bad, *good], store, jobs=2, time_limit=2, name="faults")
+    assert summary.executed == len(good)
+    assert {failure.run: bad[failure.run] in failure.error for failure in summary.failures} == dict.fromkeys(bad, True)
+    (state,) = status.read_all(store, [])
+    assert (state.total, state.done, state.failed, state.active) == (14, 12, 2, False)
+    listed = status.failures(tmp_path)["faults"]
+    assert {entry["repeat"] for entry in listed} == {run.command for run in bad}
+
+
+def start(folder, *words):
+    return subprocess.Popen(
+        [sys.executable, "-m", "wanderlust", "sweep", *words, "--out", str(folder)],
+        env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+
+
+LONG = ("--world", "toy", "--explorer", "random", "--set", "steps=20000", "--seeds", "60", "--name", "long")
+
+
+def test_two_sweeps_into_one_store_at_once_and_a_kill(tmp_path):
+    folder = tmp_path / "with spaces"
+    killed = start(folder, *LONG)
+    deadline = time.monotonic() + 120
+    while len(Store(folder).stored_keys()) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    killed.kill()
+    assert killed.wait() == -signal.SIGKILL
+    killed.stdout.close()
+    (state,) = status.read_all(Store(folder), [])
+    assert 3 <= state.done <= 60
+    other = ("--world", "toy", "--explorer", "ucb1", "--set", "steps=500", "--seeds", "20", "--name", "other")
+    both = [start(folder, *LONG), start(folder, *other)]
+    printed = [process.communicate(timeout=120)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], printed
+    problems = []
+    stored = list(Store(folder).load_all(problems))
+    assert (len(stored), len({each.run.key for each in stored}), problems) == (80, 80, [])
+    assert {each.name: (each.done, each.total) for each in status.read_all(Store(folder), [])} == {
+        "long": (60, 60),
+        "other": (20, 20),
+    }
