@@ -206,7 +206,7 @@ def measure(
     jobs: int,
     changes: Mapping[str, Any],
 ) -> dict[tuple[str, str, str], Summary]:
-    """Execute what is not stored; return the summary of every (environment, explorer, group)."""
+    """Execute what is not stored, unless `jobs` is 0; return the summary of every (environment, explorer, group)."""
     cells = [
         (name, explorer, group)
         for name in tasks
@@ -215,9 +215,10 @@ def measure(
         if group != CONTROL or explorer in WITH_ADAPTED_QUANTITY
     ]
     runs = {cell: group_runs(tasks[cell[0]], *cell[1:], changes) for cell in cells}
-    outcome = run_all([run for group in runs.values() for run in group], store, jobs=jobs, progress=Progress())
-    for failure in outcome.failures:
-        print(f"failed: {failure}\n{failure.trace}", file=sys.stderr)
+    if jobs:
+        outcome = run_all([run for group in runs.values() for run in group], store, jobs=jobs, progress=Progress())
+        for failure in outcome.failures:
+            print(f"failed: {failure}\n{failure.trace}", file=sys.stderr)
     summaries = {}
     for cell, group in runs.items():
         task, results = tasks[cell[0]], [stored.result for stored in store.load_many(group, [])]
@@ -312,9 +313,13 @@ explorers without κ, γ_w or a bonus differ between the presets only where ther
 """
 
 
-def as_markdown(tasks: Mapping[str, Task], explorers: Sequence[str], summaries: Mapping[Any, Summary]) -> str:
+def as_markdown(
+    tasks: Mapping[str, Task], explorers: Sequence[str], summaries: Mapping[Any, Summary], unfinished: Sequence[str]
+) -> str:
     """Return the whole page."""
     lines = [INTRODUCTION]
+    if unfinished:
+        lines += [f"Not measured yet: {', '.join(unfinished)}.", ""]
     lines += [*counts_table(tasks, explorers, summaries), ""]
     for group in (WRITTEN, ADAPTIVE):
         lines += [f"## All explorers, `{group}`", "", *all_explorers_table(tasks, explorers, summaries, group), ""]
@@ -331,6 +336,7 @@ def main() -> None:
     parser.add_argument("--explorers", nargs="+", default=EXPLORERS, metavar="NAME")
     parser.add_argument("--change", nargs="+", default=[], metavar="NAME=VALUE", help="settings of the adaptive runs")
     parser.add_argument("--without-control", action="store_true", help="do not run other seeds of as_written")
+    parser.add_argument("--stored", action="store_true", help="execute nothing; leave out unfinished environments")
     parser.add_argument("--jobs", type=int, default=1, help="parallel runs")
     parser.add_argument("--out", type=Path, default=Path("results/adaptive"), help="folder of the runs")
     parser.add_argument("--markdown", type=Path, help="also write the page to this file")
@@ -341,8 +347,11 @@ def main() -> None:
     tasks = {name: tasks[name] for name in arguments.only or tasks}
     groups = (WRITTEN, ADAPTIVE) if arguments.without_control else (WRITTEN, ADAPTIVE, CONTROL)
     changes = read_options(arguments.change)
-    summaries = measure(tasks, arguments.explorers, groups, Store(arguments.out), arguments.jobs, changes)
-    page = as_markdown(tasks, arguments.explorers, summaries)
+    store, jobs = Store(arguments.out), 0 if arguments.stored else arguments.jobs
+    summaries = measure(tasks, arguments.explorers, groups, store, jobs, changes)
+    unfinished = {cell[0] for cell, summary in summaries.items() if len(summary.final) < SEEDS}
+    tasks = {name: task for name, task in tasks.items() if name not in unfinished}
+    page = as_markdown(tasks, arguments.explorers, summaries, sorted(unfinished))
     print(page)
     if arguments.markdown is not None:
         arguments.markdown.write_text(page, encoding="utf-8")

@@ -51,6 +51,9 @@ SLOW_FILES = frozenset(
         "ray",
         "statements",
         "sweep",
+        "studio",
+        "studio_browser",
+        "studio_server",
         "untrusted_results",
         "watch",
     )

@@ -12,7 +12,7 @@ import wanderlust as wl
 from wanderlust.agents.presets import PRESETS
 from wanderlust.experiments.run import Run
 from wanderlust.learning.adjustments import idle_initial_value
-from wanderlust.training.adaptive import LAST_WEIGHT, N_STAGES, local_initial_w, reduced_reach
+from wanderlust.training.adaptive import LAST_WEIGHT, MIN_VISITS, N_STAGES, Discovery, local_initial_w, reduced_reach
 from wanderlust.training.idle_actions import DELAY_STEPS
 from wanderlust.training.time_penalty import MIN_SAMPLES, TimePenalty
 
@@ -247,8 +247,19 @@ def test_the_bonus_follows_the_scale_of_rewards(scale):
     assert np.array_equal(agent.tables["behaviour"], plain.tables["behaviour"]), "stored bonuses are computed again"
 
 
+def test_exploration_does_not_decrease_while_there_is_something_to_discover():
+    few_visits = Discovery(pairs=20, last_step=10)
+    assert few_visits.first_step(budget=1_000) == 20 * MIN_VISITS
+    assert Discovery(pairs=20, last_step=900).first_step(budget=2_000) == 1_800
+    assert Discovery(pairs=5, last_step=10).first_step(budget=1_000) == 500
+    agent, loop = trained(Corridor(penalty=0.0, slip=0.3), steps=700)
+    assert loop.discovery.pairs == (agent.visits > 0).sum() == 20
+    assert loop.task_estimate.stage == 0
+    assert agent.is_stochastic
+
+
 def test_given_options_are_not_adapted():
-    agent = trained(Corridor(penalty=0.0, slip=0.3), steps=600, kappa=3.0, gamma_w=0.9)[0]
+    agent = trained(Corridor(penalty=0.0, slip=0.3), steps=2_000, kappa=3.0, gamma_w=0.9)[0]
     assert (agent.configured_explorer.kappa, agent.configured_explorer.gamma_w) == (3.0, 0.9)
 
 
@@ -288,22 +299,22 @@ def test_resuming_equals_one_training_with_the_same_budget(explorer, more, tmp_p
 
 def test_a_larger_budget_increases_exploration_again(tmp_path, capsys):
     env, path = Corridor(penalty=0.0, slip=0.3), tmp_path / "a.npz"
-    short = wl.learn(env, steps=600, seed=3, quiet=True, save=path)
-    same = wl.learn(env, steps=700, resume=path)
-    assert "the budget of this training is 600 steps" in capsys.readouterr().err
+    short = wl.learn(env, steps=2_000, seed=3, quiet=True, save=path)
+    same = wl.learn(env, steps=2_100, resume=path)
+    assert "the budget of this training is 2,000 steps" in capsys.readouterr().err
     assert same.configured_explorer.kappa <= short.configured_explorer.kappa
-    longer = wl.learn(env, steps=700, budget=1_400, resume=path)
+    longer = wl.learn(env, steps=2_100, budget=5_000, resume=path)
     assert "the budget" not in capsys.readouterr().err
     assert longer.configured_explorer.kappa == pytest.approx(100.0)
     with pytest.raises(wl.WanderlustError, match="budget"):
-        wl.learn(env, steps=700, budget=500, resume=path)
+        wl.learn(env, steps=2_100, budget=1_500, resume=path)
 
 
 # --- Runs ----------------------------------------------------------------------------------------------
 
 
 def test_preset_of_runs():
-    lake = {"kind": "environment", "world": "FrozenLake-v1", "explorer": "ucb1", "settings": {"steps": 1_000}}
+    lake = {"kind": "environment", "world": "FrozenLake-v1", "explorer": "ucb1", "settings": {"steps": 3_000}}
     runs = {preset: Run(**lake, preset=preset) for preset in PRESETS}
     assert Run(**lake) == runs["adaptive"]
     assert len({run.key for run in runs.values()}) == 3
@@ -315,10 +326,10 @@ def test_preset_of_runs():
 
 def test_runs_in_a_model_have_exact_returns_and_the_presets():
     lake = {"kind": "environment", "world": "FrozenLake-v1", "explorer": "ucb1", "measure": "values"}
-    lake["settings"] = {"steps": 2_000, "evaluate_every": 100}
+    lake["settings"] = {"steps": 6_000, "evaluate_every": 300}
     written, adaptive = (Run(**lake, preset=preset).train() for preset in ("as_written", "adaptive"))
     assert written.optimal_return == pytest.approx(0.542, abs=1e-3)
-    assert list(written.steps) == list(range(100, 2_001, 100))
+    assert list(written.steps) == list(range(300, 6_001, 300))
     assert np.array_equal(written.returns[:10], adaptive.returns[:10]), "the first half is the same"
     assert not np.array_equal(written.visits, adaptive.visits)
     assert (written.returns <= written.optimal_return + 1e-9).all()

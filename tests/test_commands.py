@@ -15,6 +15,7 @@ from PIL import Image
 import wanderlust as wl
 from wanderlust.cli import main as cli
 from wanderlust.cli.arguments import format_options, read_options
+from wanderlust.cli.bins_advice import Dimension, suggested_bins
 from wanderlust.cli.diagnosis import diagnose_results
 from wanderlust.cli.diagnosis_report import report_sections
 from wanderlust.cli.measurements import median
@@ -417,6 +418,54 @@ def test_a_reward_of_one_seed_counts_as_found():
     ]
 
 
+def test_what_diagnose_says_of_layouts_limits_and_seeds(run_cli, here):
+    pytest.importorskip("minigrid")
+    words = ("--key", "hash", "--steps", 1_200, "--seeds", 2, "--explorers", "ucb1", "vv-ucb", "--jobs", 1, "--quiet")
+    code, output, _ = run_cli("diagnose", "MiniGrid-Empty-Random-5x5-v0", *words, "--json", "d.json")
+    assert code == 0
+    found = json.loads((here / "d.json").read_text())
+    assert found["horizon"] is None
+    assert "as observed" in output or "were truncated after" in output or "no episode was truncated" in output
+    assert found["indistinguishable"][0] in ("ucb1", "vv-ucb")
+    assert "seeds with reward" in re.sub(r"\s+", " ", output) or "seeds with" in output
+
+
+def test_bins_follow_the_dimensions_and_the_observed_ranges():
+    assert [suggested_bins(n) for n in (1, 2, 3, 4, 6, 8)] == [20, 20, 20, 14, 6, 3]
+    velocity = Dimension(1, observed=(-2.0, 2.0), declared=(-12.0, 12.0))
+    assert (velocity.is_narrow, velocity.bounds) == (True, (-4.0, 4.0))
+    assert not Dimension(0, observed=(-0.9, 0.9), declared=(-1.0, 1.0)).is_narrow
+    assert Dimension(0, observed=(-1.0, 1.0), declared=(-np.inf, np.inf)).bounds == (-2.0, 2.0)
+
+
+# --- report, version -------------------------------------------------------------------------------
+
+
+def test_report_prints_a_comparison_again(run_cli, here):
+    words = ("--explorers", "vv-ucb", "--seeds", 1, "--steps", 200, "--jobs", 1, "--quiet", "--evaluate-every", 100)
+    code, output, _ = run_cli("compare", *FROZENLAKE, *words)
+    assert code == 0
+    assert "evaluated every 100 steps, every 10 where one episode is enough" in output
+    code, again, _ = run_cli("report", "results/compare-FrozenLake-v1")
+    assert (code, again) == (0, output)
+    (here / "results/compare-FrozenLake-v1/comparison.json").write_text('{"title": 3}')
+    code, _, message = run_cli("report", "results/compare-FrozenLake-v1")
+    assert code == 2
+    assert "not a comparison that `wanderlust compare` stored" in message
+
+
+def test_version(run_cli):
+    assert run_cli("--version") == (0, f"wanderlust {wl.__version__}\n", "")
+
+
+def test_an_unreachable_treasure_is_a_warning_in_one_sentence(here):
+    Path("cut.txt").write_text("S.#A\n..##\n\nA = treasure 1\n")
+    words = [sys.executable, "-m", "wanderlust", "train", "cut.txt", "--steps", "5", "--quiet"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stderr.count("warning: world 'map': the treasure cannot be reached") == 1
+    assert ".py" not in done.stderr
+
+
 # --- explain, worlds, explorers --------------------------------------------------------------------
 
 
@@ -554,7 +603,7 @@ def test_log_of_another_training_is_not_overwritten(run_cli, here):
         ("train FrozenLake-v1 --steps 0", "steps must be"),
         ("train FrozenLake-v1 --key my_envs:nothing", "no such function"),
         ("train Pendulum-v1 --bins 5", "--action-bins 5"),
-        ("train Pendulum-v1", "--bins 20"),
+        ("train Pendulum-v1", "--bins 8"),
         ("train CartPole-v1 --bins 4", "random steps: --bins 14 --bounds 0="),
         ("train CartPole-v1 --bins 4 --bounds 1=3", "dimension=low,high"),
         ("train FrozenLake-v1 --resume missing.npz", "no such file"),

@@ -510,3 +510,37 @@ def test_agent_with_many_actions_can_be_saved(tmp_path):
 def test_evaluate_needs_an_environment_for_other_agents():
     with pytest.raises(InvalidSetting, match="needs env"):
         wl.evaluate(wl.Agent("ucb1", n_actions=2, reward_range=(0, 1)))
+
+
+def test_a_failure_that_every_resume_repeats_ends_with_a_new_episode(tmp_path):
+    class Fails(gym.Wrapper):
+        count = 0
+
+        def step(self, action):
+            self.count += 1
+            if self.count == 8 and self.start == Fails.unlucky:
+                raise RuntimeError("these random numbers are not handled")
+            return super().step(action)
+
+        def reset(self, **options):
+            self.count = 0
+            result = super().reset(**options)
+            self.start = self.np_random.bit_generator.state["state"]["state"]
+            Fails.unlucky = Fails.unlucky or self.start
+            return result
+
+    Fails.unlucky = None
+
+    def new():
+        return Fails(gym.make("CliffWalking-v1"))
+
+    path = tmp_path / "a.npz"
+    with pytest.raises(wl.WanderlustError, match="these random numbers"):
+        wl.learn(new(), "ucb1", steps=50, seed=0, save=path, quiet=True)
+    with pytest.raises(wl.WanderlustError, match="these random numbers"):
+        wl.learn(new(), resume=path, steps=50, quiet=True)
+    agents = [wl.learn(new(), resume=path, steps=50, new_episode=True, quiet=True) for _ in range(2)]
+    assert [agent.steps for agent in agents] == [50, 50]
+    assert identical(*agents)
+    with pytest.raises(wl.WanderlustError, match="new_episode=True needs resume"):
+        wl.learn(new(), "ucb1", steps=50, new_episode=True)

@@ -38,9 +38,7 @@ _FAST_FRAME_SECONDS = 1 / 15
 _MAX_UNSEEN = 2
 """Frames on their way to the page; further ones wait until the page has shown these."""
 _MAX_SPEED = 1_000_000
-_MESSAGES = (
-    "open", "play", "pause", "speed", "step", "event", "seek", "ack", "check", "export", "results"
-)  # fmt: skip
+_MESSAGES = ("open", "play", "pause", "speed", "step", "event", "seek", "ack", "check", "export", "results")
 
 
 class Connection:

@@ -58,13 +58,14 @@ class RayExecutor:
         self.name = self._describe(on)
         self.batch_seconds = BATCH_SECONDS
         self.slots = 1
+        self._refused: dict[str, str] = {}
+        """Node -> what is different there."""
         self._counted = self._last_worker = time.monotonic()
         self._count(force=True)
         self._expected = versions()
         remote = self._ray.remote(num_cpus=1, max_retries=0, retry_exceptions=False)
         self._execute = remote(_remote_function())
         self._pending: dict[Any, _Pending] = {}
-        self._refused: dict[str, str] = {}
 
     def room(self) -> int:
         """Return how many more batches should be submitted now.
@@ -120,7 +121,8 @@ class RayExecutor:
         # Otherwise Ray announces a change of its defaults on every start.
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         try:
-            self._ray.init(address=address, **options)
+            # Without an address, Ray would join any cluster that it finds on this machine.
+            self._ray.init(address=address or "local", **options)
         except Exception as error:  # Ray raises errors of many kinds, of its own and of gRPC.
             raise WanderlustError(
                 f"Ray cannot be reached at {address or 'this machine'} ({type(error).__name__}: {_first_line(error)})."
@@ -141,11 +143,16 @@ class RayExecutor:
         cpus = [
             node["Resources"].get("CPU", 0)
             for node in nodes
-            if node["Alive"] and node["NodeID"] not in getattr(self, "_refused", {})
+            if node["Alive"] and node["NodeID"] not in self._refused
         ]
         self.slots = min(int(sum(cpus)), self._jobs or 10**9)
         if self.slots:
             self._last_worker = time.monotonic()
+        elif self._refused:
+            raise WanderlustError(
+                f"no node of the cluster has the driver's versions: {'; '.join(sorted(set(self._refused.values())))}. "
+                "Install the same versions there, or send this package with --ship-package."
+            )
         elif time.monotonic() - self._last_worker > _SECONDS_WITHOUT_WORKERS:
             raise WanderlustError(f"{self.name}: there is no node with a CPU. Finished runs are stored; repeat later.")
 
@@ -166,7 +173,9 @@ class RayExecutor:
         errors = self._ray.exceptions
         is_late = self._time_limit is not None and seconds >= self._time_limit
         if is_late and len(batch) == 1:
-            reason = f"the run took longer than the time limit of {self._time_limit:g} s."
+            # Ray does not tell the exit code, and the start of a worker counts here as well.
+            limit = f"the run took longer than the time limit of {self._time_limit:g} s"
+            reason = f"{limit}, or its worker process ended unexpectedly."
             return [Outcome(batch[0], error=reason)]
         if isinstance(error, errors.NodeDiedError | errors.ObjectLostError):
             reason = ""  # Not the fault of a run.
@@ -182,13 +191,6 @@ class RayExecutor:
         if node not in self._refused:
             self._refused[node] = sentence
             self._message(f"a node is not used: {sentence}.")
-        with self._connection():
-            alive = {each["NodeID"] for each in self._ray.nodes() if each["Alive"]}
-        if alive <= self._refused.keys():
-            raise WanderlustError(
-                f"no node of the cluster has the driver's versions: {'; '.join(sorted(set(self._refused.values())))}. "
-                "Install the same versions there, or send this package with --ship-package."
-            )
         self._count(force=True)
 
     def _cancel_late(self) -> None:
