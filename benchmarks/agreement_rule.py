@@ -1,6 +1,7 @@
 """False positive rate of the scorecard's agreement rule, for two definitions of the standard error.
 
     python benchmarks/agreement_rule.py results/       # after `wanderlust reproduce recap --out results/`
+    python benchmarks/agreement_rule.py docs/results   # from the summary of the kept run
 
 For every row of the recap tables with more than the paper's 20 seeds, 20 random seeds take the place of the paper's
 sample and are compared with the others, many times. The rule allows 2.58 standard errors, so about 1 % may differ.
@@ -22,14 +23,18 @@ from wanderlust.experiments.paper.registry import StudySelection
 from wanderlust.experiments.reports.recap_cells import PAPER_SEEDS, Cell
 from wanderlust.experiments.reports.recap_report import MAX_ROUNDING, MAX_STANDARD_ERRORS, compare
 from wanderlust.experiments.reports.statistics import Percent, paper_percent
-from wanderlust.experiments.store import Store
+from wanderlust.experiments.summary_file import RunSource, source_in
 
 DRAWS = 400
 
 
-def samples(store: Store) -> dict[Cell, FloatArray]:
+def samples(store: RunSource) -> dict[Cell, FloatArray]:
     """Return [seed, (discovery, success)] of each cell with at least twice the seeds of the paper."""
-    requested = [run for run in recap.runs(StudySelection()) if recap.cell_of(run) not in recap.ALTERNATIVE_SETTINGS]
+    requested = [
+        run
+        for run in recap.runs(StudySelection())
+        if recap.cell_of(run) not in recap.ALTERNATIVE_SETTINGS and recap.with_released_budget(run) != run
+    ]
     results: dict[Cell, list[tuple[float, float]]] = defaultdict(list)
     for stored in store.load_many(requested, problems := []):
         results[recap.cell_of(stored.run)].append((stored.result.discovery, stored.result.success))
@@ -58,9 +63,9 @@ def shares_that_differ(seeds: FloatArray, random: np.random.Generator) -> tuple[
 def main() -> int:
     """Print the mean false positive rate of each error, and the cell with the highest rate."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path, help="the folder of a full `reproduce recap`")
+    parser.add_argument("results", type=Path, help="the folder of a full `reproduce recap`, or of its summary")
     random = np.random.default_rng(0)
-    cells = {c: x for c, x in samples(Store(parser.parse_args().results)).items() if x.std(axis=0).any()}
+    cells = {c: x for c, x in samples(source_in(parser.parse_args().results)).items() if x.std(axis=0).any()}
     if not cells:
         print(f"no row varies over seeds and has at least {2 * PAPER_SEEDS} seeds.", file=sys.stderr)
         return 1

@@ -1,77 +1,75 @@
-"""Copy tables, figures and scorecard of a full reproduction to docs/results, and write a summary to the README.
+"""Write docs/results from a full reproduction: the summary of its runs, and from it every table, figure and page.
 
     wanderlust reproduce all --jobs 2 --out results/
     wanderlust reproduce recap --preset as_written --explorers vv-ucb vv-count thompson ucb1 --jobs 2 --out results/
     python benchmarks/keep_results.py results/
 
-Every number is read from the results; none is written by hand.
+All reports are made from docs/results/runs.csv.gz, as `wanderlust report docs/results` does. Every number is read from
+the results; none is written by hand. The README gets one sentence between the lines of `MARKERS`.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-import re
 import shutil
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from wanderlust.experiments.paper.registry import StudySelection, find_study
-from wanderlust.experiments.store import Store
+from rich.console import Console
+
+from wanderlust.experiments.paper.registry import study_names
+from wanderlust.experiments.paper.reproduce import REQUEST_FILE, Destination, studies_in, summarise_runs, write_reports
+from wanderlust.experiments.reports.claims import VERDICTS
+from wanderlust.experiments.reports.recap_tables import world_title
+from wanderlust.experiments.summary_file import FILE, Summary
 
 PROJECT = Path(__file__).parents[1]
 DESTINATION = PROJECT / "docs" / "results"
 README = PROJECT / "README.md"
-TITLE = "## The paper, reproduced"
-
-FIGURES = {
-    "toy-example": ["part-1", "part-2", "part-3"],
-    "recap": [f"curves-{world}" for world in ("deep-sea", "taxi", "deep-gridworld", "toy", "prison", "wall")],
-    "visit-maps": ["maps"],
-    "gamma-w": ["curves", "maps"],
-    "deep-sea-scaling": ["steps-to-learn"],
-    "chain": ["counts", "sample-complexity", "accuracy", "value-error"],
-    "stochastic": ["curves"],
-    "memory": ["curves"],
-}
+MARKERS = ("<!-- results: written by benchmarks/keep_results.py -->", "<!-- end of results -->")
 AS_WRITTEN = "as_written"
-TABLE_SUFFIXES = (".md", ".csv", ".tex", ".json")
-LARGE_FILES = ("curves.csv", "improvement.csv", "cells.json", "counts.csv")
+LARGE_FILES = ("curves.csv", "improvement.csv", "cells.json", "counts.csv", "maps.txt")
+COMMAND = "wanderlust reproduce all --jobs 2 --out results/"
 
 
 def main() -> None:
-    """Copy the files, then write docs/results/README.md and the summary in the README."""
+    """Write docs/results, and the sentence in the README."""
     if len(sys.argv) != 2:
         sys.exit("usage: python benchmarks/keep_results.py RESULTS")
     results = Path(sys.argv[1])
-    missing = [study for study in FIGURES if not (results / study / "study.json").exists()]
+    missing = [study for study in study_names() if not (results / study / REQUEST_FILE).exists()]
     if missing:
-        sys.exit(f"{results}: no results of {', '.join(missing)}; run `wanderlust reproduce all --out {results}`.")
+        sys.exit(f"{results}: no results of {', '.join(missing)}; run `{COMMAND.replace('results/', str(results))}`.")
     shutil.rmtree(DESTINATION, ignore_errors=True)
     DESTINATION.mkdir(parents=True)
-    for file in results.glob("scorecard*.*"):
-        if "quick" not in file.name:
-            shutil.copy(file, DESTINATION)
-    for study, figures in FIGURES.items():
-        copy_tables(results / study)
-        for figure in figures:
-            shutil.copy(results / study / f"{figure}.png", DESTINATION / study)
-    if (results / f"recap-{AS_WRITTEN}").exists():
-        copy_tables(results / f"recap-{AS_WRITTEN}")
-    (DESTINATION / "README.md").write_text(page(results), encoding="utf-8")
-    text = README.read_text(encoding="utf-8")
-    block = f"{TITLE}\n\n{summary(results)}\n"
-    README.write_text(re.sub(rf"{TITLE}\n.*?(?=\n## )", lambda _: block, text, flags=re.S), encoding="utf-8")
+    print(f"{summarise_runs(results, DESTINATION / FILE):,} runs written to {DESTINATION / FILE}")
+    for request in studies_in(results):
+        if not any(selection.quick for selection in request.selections):
+            (DESTINATION / request.folder.name).mkdir()
+            shutil.copy(request.folder / REQUEST_FILE, DESTINATION / request.folder.name)
+    write_reports(DESTINATION, Console(), quiet=True, destination=Destination(DESTINATION, formats=("png",)))
+    for name in LARGE_FILES:
+        for file in DESTINATION.glob(f"*/{name}"):
+            file.unlink()
+    (DESTINATION / "README.md").write_text(page(DESTINATION), encoding="utf-8")
+    README.write_text(with_sentence(README.read_text(encoding="utf-8"), DESTINATION), encoding="utf-8")
 
 
-def copy_tables(folder: Path) -> None:
-    """Copy the small tables of a study."""
-    (DESTINATION / folder.name).mkdir()
-    for file in folder.iterdir():
-        if file.suffix in TABLE_SUFFIXES and file.name not in LARGE_FILES:
-            shutil.copy(file, DESTINATION / folder.name)
+def with_sentence(text: str, results: Path) -> str:
+    """Return the README with the present sentence between its markers; unchanged if it has none."""
+    before, first, rest = text.partition(MARKERS[0])
+    _, last, after = rest.partition(MARKERS[1])
+    return f"{before}{first}\n{summary(results)}\n{last}{after}" if first and last else text
+
+
+def summary(results: Path) -> str:
+    """Return the sentence for the project's README."""
+    return (
+        f"{score(results)}: see the [scorecard](docs/results/scorecard.md) and [all results](docs/results/README.md)."
+    )
 
 
 def score(results: Path, suffix: str = "") -> str:
@@ -80,9 +78,11 @@ def score(results: Path, suffix: str = "") -> str:
     text = str(card["summary"]).partition(". ")[0].rstrip(".")
     if suffix:
         return text
-    claims = Counter(claim["verdict"] for claim in card["claims"])
-    verdicts = f"{claims['reproduced']} are reproduced, {claims['partly']} partly, {claims['not reproduced']} not"
-    return f"{text}; of {claims.total()} claims of its text {verdicts}"
+    claims = Counter(claim["verdict"] for claim in card["claims"] if claim.get("kind", "claim") == "claim")
+    verdicts = dict(zip(VERDICTS, ("are reproduced", "partly", "not"), strict=True))
+    return f"{text}; of {claims.total()} claims of its text " + ", ".join(
+        f"{claims[verdict]} {word}" for verdict, word in verdicts.items()
+    )
 
 
 def table(results: Path) -> str:
@@ -90,8 +90,7 @@ def table(results: Path) -> str:
     with (results / "recap" / "tables.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["initialization"] == "zero" and row["horizon"] != "long"]
     worlds = list(dict.fromkeys(row["environment"] for row in rows))
-    lines = [f"| success (%) | {' | '.join(world.replace('-', ' ') for world in worlds)} |"]
-    lines.append("|---|" + "---:|" * len(worlds))
+    lines = [f"| success (%) | {' | '.join(map(world_title, worlds))} |", "|---|" + "---:|" * len(worlds)]
     for algorithm in dict.fromkeys(row["algorithm"] for row in rows):
         cells = {row["environment"]: row for row in rows if row["algorithm"] == algorithm}
         numbers = [f"{rounded(cells[w]['success_mean'])} *({rounded(cells[w]['paper_success_mean'])})*" for w in worlds]
@@ -104,42 +103,37 @@ def rounded(number: str) -> str:
     return str(round(float(number)))
 
 
-def summary(results: Path) -> str:
-    """Return the summary for the project's README."""
-    return f"""Final return in percent of the optimum, mean over at least 20 seeds, zero initialization, short horizon;
-*the paper's number in brackets*:
-
-{table(results)}
-
-Over all scenarios, {score(results)}:
-the [scorecard](docs/results/scorecard.md) lists each with its numbers and an explanation of each difference.
-[All tables and figures](docs/results/README.md).
-
-![States discovered and return in the deep sea by step](docs/results/recap/curves-deep-sea.png)
-
-![Visit counts at the end of learning, by world and explorer](docs/results/visit-maps/maps.png)"""
-
-
 def page(results: Path) -> str:
     """Return the page docs/results/README.md."""
-    runs = [run for study in FIGURES for run in find_study(study).runs(StudySelection())]
-    metadata = [stored.metadata for stored in Store(results).load_many(runs, [])]
+    requests = list(studies_in(results))
+    runs = list(dict.fromkeys(run for request in requests for run in request.runs))
+    metadata = [stored.metadata for stored in Summary(results / FILE).load_many(runs, [])]
     hours = sum(each["seconds"] for each in metadata) / 3600
     parts = [
         f"""# Results of a full reproduction
 
 ```sh
-wanderlust reproduce all --jobs 2 --out results/
+{COMMAND}
 ```
 
-with {versions(metadata)}. Its {len(metadata):,} runs took {hours:.1f} core hours of wall-clock time in total,
-on a machine with other load.
-The runs are not part of the repository; each can be repeated from its description with bitwise equal results.
+with {versions(metadata)}. Its {len(metadata):,} runs took {hours:.1f} core hours of wall-clock time in total, on a
+machine with other load. [`{FILE}`]({FILE}) has one line for each run: its description, from which it can be repeated
+with bitwise equal results, and what the reports use of its results. This page, all tables, figures and the scorecard
+are computed from it:
+
+```sh
+wanderlust report docs/results --out report/
+```
 
 {score(results)}: [scorecard](scorecard.md), also as [HTML](scorecard.html) and [JSON](scorecard.json).
 
-`random` does not depend on the initialization of Q, so its rows for zero and optimistic initialization are the same
-runs. The table of the deep sea has 100,000 steps, as the paper's must have had ([deviations](../deviations.md)).
+Final return in percent of the optimum, zero initialization, short horizon; *the paper's number in brackets*:
+
+{table(results)}
+
+The deep sea has 100,000 steps in these tables, which was inferred from the paper's numbers; the released code has
+500,000. The [scorecard](scorecard.md) counts this and the other inferred settings apart, [deviations](../deviations.md)
+has the evidence.
 """
     ]
     if (results / f"scorecard-{AS_WRITTEN}.json").exists():
@@ -153,10 +147,16 @@ wanderlust reproduce recap --preset {AS_WRITTEN} --explorers vv-ucb vv-count tho
 ```
 """
         )
-    for study, figures in FIGURES.items():
-        tables = "tables" if (DESTINATION / study / "tables.md").exists() else "table"
-        parts.append(f"## {study}\n\n[{tables.capitalize()}]({study}/{tables}.md)\n")
-        parts += [f"![{study}: {figure}]({study}/{figure}.png)\n" for figure in figures]
+    by_name = {request.folder.name: request for request in requests}
+    for name in study_names():
+        tables = "tables" if (results / name / "tables.md").exists() else "table"
+        study = by_name[name].study
+        parts.append(
+            f"## {name}\n\n{study.reference}: {study.description}. [{tables.capitalize()}]({name}/{tables}.md)\n"
+        )
+        # In the order in which the report wrote them.
+        figures = sorted((results / name).glob("*.png"), key=lambda file: file.stat().st_mtime_ns)
+        parts += [f"![{name}: {file.stem}]({name}/{file.name})\n" for file in figures]
     return "\n".join(parts).rstrip() + "\n"
 
 

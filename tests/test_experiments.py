@@ -1,11 +1,13 @@
 """Experiments: resuming after a kill gives the same results, failing runs stop no others, reports and commands."""
 
 import csv
+import gzip
 import html
 import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,16 +23,28 @@ from wanderlust.core.errors import BadFile, UnknownName, WanderlustError
 from wanderlust.experiments import estimate
 from wanderlust.experiments.paper import recap
 from wanderlust.experiments.paper.alternative_settings import ALTERNATIVE_SETTINGS
+from wanderlust.experiments.paper.chain_results import exploration
 from wanderlust.experiments.paper.recap_claims import check_claims
 from wanderlust.experiments.paper.registry import EXPLORERS, StudySelection, find_study, study_names
-from wanderlust.experiments.paper.reproduce import reproduce, show_report, studies_in, write_scorecard
+from wanderlust.experiments.paper.reproduce import (
+    reproduce,
+    show_report,
+    studies_in,
+    summarise_runs,
+    write_scorecard,
+)
 from wanderlust.experiments.progress import Progress
 from wanderlust.experiments.reports import scorecard, scorecard_html
+from wanderlust.experiments.reports.headline import headline, is_informative
+from wanderlust.experiments.reports.known_differences import impossible_interval
 from wanderlust.experiments.reports.recap_cells import AlternativeSetting, Cell, as_json, from_json
-from wanderlust.experiments.reports.recap_report import Samples, make_row_with_alternative, paper_cells
-from wanderlust.experiments.run import Run
+from wanderlust.experiments.reports.recap_report import RecapRuns, make_rows, paper_cells
+from wanderlust.experiments.reports.recap_samples import Samples
+from wanderlust.experiments.reports.statistics import paper_percent
+from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.runner import run_all
-from wanderlust.experiments.store import Store
+from wanderlust.experiments.store import Store, StoredRun
+from wanderlust.experiments.summary_file import FILE, Summary, write_summary
 
 SOURCES = str(Path(wl.__file__).parents[1])
 ENVIRONMENT = {
@@ -215,14 +229,25 @@ def test_the_longest_run_has_the_longest_estimate():
 
 def test_the_recap_study_has_the_runs_of_the_paper():
     runs = recap.runs(StudySelection(seeds=20))
-    second = runs[198 * 20 :]
-    assert len(runs) == len(set(runs)) == 198 * 20 + 5 * 20
+    second, released = runs[198 * 20 : 203 * 20], runs[203 * 20 :]
+    assert len(runs) == len(set(runs))
     assert {recap.cell_of(run) for run in runs[: 198 * 20]} == set(paper_cells())
-    assert {recap.cell_of(run) for run in second} == set(ALTERNATIVE_SETTINGS)
+    needed = {cell for cell, setting in ALTERNATIVE_SETTINGS.items() if setting.needs_runs}
+    assert {recap.cell_of(run) for run in second} == needed
+    assert {recap.cell_of(run) for run in released} == {cell for cell in paper_cells() if cell[0] == "deep-sea"}
+    assert {run.settings["budget"] for run in released} == {500_000}
+    assert len(released) == 12 * 20 + 6 * 5, "ensembles have fewer seeds"
     assert {run.seed for run in runs} == set(range(1, 21))
     assert {run.preset for run in runs[: 198 * 20]} == {"as_published_code"}
     assert {run.preset for run in recap.runs(StudySelection(preset="as_written"))} == {"as_written"}
     assert set(runs) <= set(recap.runs(StudySelection())), "there may be more seeds than in the paper, never fewer"
+
+
+def samples_of(cell, percent, *, seeds=20, success=0.59):
+    samples = Samples({cell: seeds})
+    for seed in range(1, seeds + 1):
+        samples.add(cell, seed, percent, success, np.array([[50.0], [percent], [success]]))
+    return samples
 
 
 @pytest.mark.parametrize(
@@ -231,26 +256,87 @@ def test_the_recap_study_has_the_runs_of_the_paper():
 )
 def test_a_row_that_differs_is_compared_with_its_alternative_setting(default, alternative, expected):
     cell = Cell("wall", "zero", "short", "random")
-    both = []
-    for percent in (default, alternative):
-        samples = Samples({cell: 20})
-        for _ in range(20):
-            samples.add(cell, percent, 0.59, np.array([[50.0], [percent], [0.59]]))
-        both.append(samples)
-    row = make_row_with_alternative(cell, *both, {cell: AlternativeSetting("longer")})
+    both = samples_of(cell, default), samples_of(cell, alternative)
+    row = make_rows(cell, RecapRuns(*both, {cell: AlternativeSetting("longer")}, Samples({})))
     assert (row.verdict, row.setting) == expected
     if row.setting:
         assert row.ours.discovery.mean == pytest.approx(alternative)
         assert row.default.discovery.mean == pytest.approx(default)
         assert from_json(as_json([row], ""), "here")[0][0].default == row.default
-        summary = scorecard.summary([row], "")
-        assert "0 of 1 cells agree with the paper, and 1 more with an alternative setting" in summary
-        by_text = make_row_with_alternative(cell, *both, {cell: AlternativeSetting("longer", preset="as_written")})
+        assert scorecard.summary([row], "").startswith("0 of 1 cells agree with the paper with the plain rule")
+        assert "; 1 more with settings inferred from its numbers" in scorecard.summary([row], "")
+        by_text = make_rows(
+            cell, RecapRuns(*both, {cell: AlternativeSetting("longer", preset="as_written")}, Samples({}))
+        )
         assert from_json(as_json([by_text], ""), "here")[0][0].follows_text
-        expected_start = "1 of 1 cells agree with the paper (1 of them with the setting of its text"
-        assert scorecard.summary([by_text], "").startswith(expected_start)
         assert "| longer | 65.28 ± 0.00 | 63.00 ± 0.00 | 65.28 ± 0.45 |" in scorecard.as_markdown([row], [], "")
         assert "agrees†" in scorecard_html.as_html([row], [], "")
+
+
+def test_each_inferred_setting_is_counted_apart():
+    """Two cells of the deep sea: one agrees with 100,000 steps only, one with more than 20 seeds only."""
+    random = Cell("deep-sea", "zero", "fixed", "random")
+    perfect = Cell("deep-sea", "zero", "fixed", "vv-ucb")
+    rows = []
+    for cell, numbers, more, released in ((random, 58.59, 58.59, 65.0), (perfect, 90.0, 100.0, 100.0)):
+        success = 0.0 if cell == random else numbers
+        samples = samples_of(cell, numbers, success=success)
+        for seed in range(21, 2001):
+            samples.add(cell, seed, more, 0.0 if cell == random else more, np.array([[50.0], [more], [0.0]]))
+        longer = samples_of(cell, released, success=0.0 if cell == random else released)
+        rows.append(make_rows(cell, RecapRuns(samples, Samples({}), {}, longer)))
+    counts = headline(rows)
+    assert counts.plain == (1, 2, 1, 1), "the cell with 100 ± 0 in both columns is not informative"
+    assert counts.more_seeds == (2, 2, 1, 1)
+    assert counts.inferred[0].without == (1, 2, 0, 1)
+    assert counts.inferred[0].with_it == (2, 2, 1, 1)
+    assert counts.nothing_inferred == (1, 2, 0, 1)
+    again, _ = from_json(as_json(rows, ""), "here")
+    assert headline(again) == counts
+    markdown = scorecard.as_markdown(rows, [], "")
+    assert "| plain: seeds 1 to 20, the released code, deep sea with 100,000 steps | 1 of 2 | 1 of 1 |" in markdown
+    assert "1 of 2 → 2 of 2" in markdown
+    assert "| zero init. | random | 58.59 ± 0.00 | 65.00 ± 0.00 | 58.59 ± 1.35 |" in markdown
+
+
+def test_the_informative_cells_of_the_paper():
+    rows = [make_rows(cell, RecapRuns(samples_of(cell, 0.0), Samples({}), {}, Samples({}))) for cell in paper_cells()]
+    assert sum(map(is_informative, rows)) == 79
+
+
+def test_discovery_of_one_cell_is_in_percent_of_all_open_states():
+    cell = Cell("taxi", "optimistic", "long", "thompson")
+    runs = recap.runs(StudySelection(worlds=("taxi",), explorers=("thompson",), seeds=2))
+    stored = [StoredRun(run, complete_result(252, 11.320789), {}) for run in runs if recap.cell_of(run) == cell]
+    report = recap.report(runs, stored, "")
+    rows, _ = from_json(report.files["cells.json"], "here")
+    row = next(row for row in rows if row.cell == cell)
+    assert row.verdict == "agrees"
+    assert row.default.discovery.mean == pytest.approx(100.0)
+    assert row.ours.discovery.mean == pytest.approx(95.4545, abs=1e-3)
+    figure = report.figures["curves-taxi"]()
+    assert figure.axes[3].get_lines()[0].get_ydata()[-1] == pytest.approx(95.4545, abs=1e-3), "as in the table"
+
+
+def complete_result(n_states, optimal_return):
+    """Return the result of a run with one evaluation, that found all states and an optimal policy."""
+    return Result(
+        steps=np.array([50]),
+        returns=np.array([optimal_return]),
+        discovered=np.array([n_states]),
+        visits=np.ones((n_states, 4), np.int64),
+        first_visit=np.zeros(n_states, np.int64),
+        optimal_return=np.array(optimal_return),
+        reachable=np.array(n_states),
+    )
+
+
+def test_a_cell_that_no_seeds_can_have():
+    """56.40 ± 3.12: one of 20 seeds at 100 has at least ± 4.47, none at most ± 0.94."""
+    assert "at least 4.47" in impossible_interval(56.40, 3.12)
+    assert "at most 0.94" in impossible_interval(56.40, 3.12)
+    for possible in ([56.88] * 20, [100.0, *[56.88] * 19], [0.0, *[56.88] * 19], [100.0, 0.0, *[56.88] * 18]):
+        assert impossible_interval(*paper_percent(possible)) == ""
 
 
 @pytest.mark.parametrize("name", study_names())
@@ -261,8 +347,11 @@ def test_every_study_can_be_restricted(name):
     assert estimate.total_seconds(quick, 2) <= min(estimate.total_seconds(full, 2), 600)
     with pytest.raises(UnknownName):
         study.runs(StudySelection(worlds=("atlantis",)))
-    if name == "toy-example":
+    if name in ("environments", "toy-example"):
         assert full == [], "it needs no runs"
+        return
+    if name == "deep-sea-ensembles":
+        assert {run.explorer for run in full} == {"random-prior", "bootstrapped"}
         return
     one = study.runs(StudySelection(worlds=(full[0].world,), explorers=("vv-ucb",), seeds=2))
     assert {(run.world, run.explorer) for run in one} == {(full[0].world, "vv-ucb")}
@@ -296,7 +385,8 @@ def prison(tmp_path_factory):
 def test_the_recap_is_compared_with_the_paper(prison):
     folder, printed = prison
     assert "80.78 ± 2.56" in printed  # the paper's UCB1
-    assert "of 8 cells agree with the paper. With 4 seeds" in printed
+    assert "of 8 cells agree with the paper with the plain rule" in printed
+    assert "With 4 seeds" in printed
     for name in ("tables.md", "tables.csv", "tables.tex", "curves.csv", "cells.json", "claims.json"):
         assert (folder / "recap" / name).stat().st_size > 100
     for form in ("md", "html", "json"):
@@ -318,7 +408,7 @@ def test_a_claim_about_all_algorithms_needs_runs_of_all(best_other, verdict):
         samples = Samples(dict.fromkeys(cells.values(), 1))
         for name, cell in cells.items():
             percent = 100.0 if name.startswith("vv") else best_other
-            samples.add(cell, percent, percent, np.array([[50.0], [percent], [percent]]))
+            samples.add(cell, 1, percent, percent, np.array([[50.0], [percent], [percent]]))
         return [claim.verdict for claim in check_claims(samples) if claim.claim.startswith("only vv")]
 
     assert verdicts(EXPLORERS) == [verdict]
@@ -364,6 +454,70 @@ def test_a_report_is_rebuilt_from_stored_runs(prison):
     assert {file.name: file.read_bytes() for file in (folder / "recap").iterdir()} == before
 
 
+def test_a_summary_gives_the_same_reports_as_the_runs(prison, tmp_path):
+    """One file instead of all runs: every table, figure and claim is the same, to the last byte."""
+    folder, _ = prison
+    kept = tmp_path / "kept"
+    (kept / "recap").mkdir(parents=True)
+    shutil.copy(folder / "recap" / "study.json", kept / "recap")
+    assert summarise_runs(folder, kept / FILE) == 32
+    first = (kept / FILE).read_bytes()
+    summarise_runs(folder, kept / FILE)
+    assert (kept / FILE).read_bytes() == first, "the same runs give the same file"
+    assert "8 cells agree" in wanderlust("report", "kept", "--out", "again", "--formats", "png", cwd=tmp_path)
+    again = {file.name: file.read_bytes() for file in (tmp_path / "again" / "recap").iterdir()}
+    before = {file.name: file.read_bytes() for file in (folder / "recap").iterdir() if file.name[0] != "."}
+    assert again == {name: contents for name, contents in before.items() if not name.endswith((".svg", ".pdf"))}
+    assert (tmp_path / "again" / "scorecard.md").read_bytes() == (folder / "scorecard.md").read_bytes()
+    assert not list((kept / "recap").glob("*.png"))
+
+
+def test_what_a_summary_keeps_of_a_run(tmp_path):
+    """The arrays that reports use are exact, those of the chain included."""
+    chain = Run(
+        world="chain",
+        world_options={"length": 27},
+        explorer="vv-count",
+        seed=2,
+        settings={"budget": 3000, "evaluate_every": 1000},
+        measure="values",
+    )
+    maps = Run(world="prison", explorer="vv-ucb", seed=1)
+    runs = {"chain": chain, "visit-maps": maps}
+    results = {name: run.train() for name, run in runs.items()}
+    stored = [StoredRun(run, find_study(name).summarise(run, results[name]), {}) for name, run in runs.items()]
+    write_summary(stored, tmp_path / FILE)
+    problems = []
+    read = {each.run: each.result for each in Summary(tmp_path / FILE).load_many([*runs.values(), RUNS[0]], problems)}
+    assert (problems, len(read)) == ([], 2)
+    for name in ("bad_steps", "ends_good", "first_visit"):
+        assert getattr(read[chain], name).tolist() == getattr(results["chain"], name).tolist()
+    assert exploration(read[chain]) == exploration(results["chain"])
+    for name in ("steps", "returns", "discovered"):
+        assert getattr(read[maps], name).tolist() == getattr(results["visit-maps"], name).tolist()
+    assert read[maps].visits.ravel().tolist() == results["visit-maps"].visits.sum(axis=1).tolist()
+    assert (read[maps].success, read[maps].discovery) == (results["visit-maps"].success, 100.0)
+
+
+@pytest.mark.parametrize("contents", [b"no gzip", gzip.compress(b"a,b\n1,2\n"), gzip.compress(b"\xff\xfe")])
+def test_a_damaged_summary_is_named_in_the_error(tmp_path, contents):
+    (tmp_path / FILE).write_bytes(contents)
+    with pytest.raises(BadFile, match=FILE):
+        Summary(tmp_path / FILE)
+
+
+def test_a_damaged_line_of_a_summary_is_reported(tmp_path):
+    result = find_study("recap").summarise(RUNS[0], RUNS[0].train())
+    write_summary([StoredRun(RUNS[0], result, {})], tmp_path / FILE)
+    text = gzip.decompress((tmp_path / FILE).read_bytes()).decode()
+    for old, new in (("0.0*", "0.0*-"), ("50:50:", "50:x:"), ("0.0*", "0.0*99999999999")):
+        assert old in text
+        (tmp_path / FILE).write_bytes(gzip.compress(text.replace(old, new, 1).encode()))
+        problems = []
+        assert list(Summary(tmp_path / FILE).load_many(RUNS[:1], problems)) == []
+        assert "is damaged" in problems[0]
+
+
 def test_a_study_can_be_run_in_parts(tmp_path):
     for world in ("toy", "prison"):
         run_study("recap", StudySelection(worlds=(world,), explorers=("random",), seeds=2), tmp_path)
@@ -397,12 +551,13 @@ def test_quick_results_are_marked_everywhere(tmp_path):
 )
 def test_studies_with_group_reports(study, selection, tmp_path):
     printed = run_study(study, selection, tmp_path)
-    assert ("100.00 ± 0.00" in printed) == (study != "visit-maps")  # One seed has no interval.
     assert "100.00" in printed
     (request,) = studies_in(tmp_path)
-    with (request.folder / "curves.csv").open(encoding="utf-8", newline="") as file:
-        assert len(list(csv.DictReader(file))) >= 10
-    if study == "visit-maps":
+    if study != "visit-maps":
+        assert "100.00 ± 0.00" in printed
+        with (request.folder / "curves.csv").open(encoding="utf-8", newline="") as file:
+            assert len(list(csv.DictReader(file))) >= 10
+    else:
         with (request.folder / "counts.csv").open(encoding="utf-8", newline="") as file:
             assert sum(int(row["visits"]) for row in csv.DictReader(file)) == 2 * 999
         assert "█" in (request.folder / "maps.txt").read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """Figures: drawn from runs in every format, reproducible, complete, and distinguishable without colour vision."""
 
 import csv
+import dataclasses
 import io
 import itertools
 import json
@@ -19,7 +20,9 @@ from matplotlib.image import imread
 from rich.console import Console
 
 import wanderlust as wl
-from wanderlust.core.errors import InvalidSetting
+from wanderlust.cli.worlds import worlds
+from wanderlust.core.errors import InvalidSetting, UnknownName
+from wanderlust.experiments.paper.count_maps import cell_marks
 from wanderlust.experiments.paper.registry import EXPLORERS, StudySelection, find_study
 from wanderlust.experiments.paper.reproduce import report_note, reproduce, show_report, studies_in, write_scorecard
 from wanderlust.experiments.reports.figures.action_values import ValuePanel, action_values_figure
@@ -28,7 +31,7 @@ from wanderlust.experiments.reports.figures.curves import curves_figure, mean_cu
 from wanderlust.experiments.reports.figures.files import FORMATS, as_files
 from wanderlust.experiments.reports.figures.maps import CountMap, maps_figure
 from wanderlust.experiments.reports.figures.scaling import SampleComplexity, epsilon_figure, scaling_figure
-from wanderlust.experiments.reports.figures.style import explorer_styles, shaded_styles
+from wanderlust.experiments.reports.figures.style import explorer_styles, sequential_styles
 from wanderlust.experiments.reports.statistics import power_law
 from wanderlust.experiments.store import Store
 from wanderlust.worlds.action_values import best_actions
@@ -207,7 +210,7 @@ def test_every_explorer_has_its_own_style():
     many = explorer_styles(f"own {i}" for i in range(40))
     assert len(many) == 40
     assert len(set(many.values())) == 15
-    assert len({style.colour for style in shaded_styles([str(i) for i in range(12)]).values()}) == 12
+    assert len({style.colour for style in sequential_styles([str(i) for i in range(12)]).values()}) == 12
 
 
 COLOUR_VISION = {
@@ -289,13 +292,31 @@ def test_the_scaling_figure():
     lines = {"vv-ucb": growth(2.5), "bootstrapped": growth(3.0, limit=5000.0), "my:Own": growth(4.0, limit=200.0)}
     figure = scaling_figure("Growth", {"a": lines, "b": lines}, x_name="N", y_name="steps", limit=5000.0, note="QUICK")
     assert_complete(figure)
-    labels = {text.get_text() for text in figure.axes[1].get_legend().get_texts()}
+    assert all(axes.get_legend() is None for axes in figure.axes), "one legend per figure"
+    labels = {text.get_text() for text in figure.legends[0].get_texts()}
     fit = growth(2.5).fit().exponent
-    assert f"vv-ucb  $N^{{{fit.estimate:.2f}}}$ [{fit.low:.2f}, {fit.high:.2f}]" in labels
+    assert f"vv-ucb  exponent {fit.estimate:.2f}, {fit.estimate:.2f}" in labels
     assert fit.low < 2.5 < fit.high
-    assert "my:Own  –" in labels
+    assert "my:Own  (no fit)" in labels
+    assert figure.axes[0].get_ylim()[1] < 10 * 5000.0, "no empty decades"
     assert "QUICK" in texts(figure)
     check_files(as_files(lambda: figure))
+
+
+def test_a_mean_over_all_seeds_counts_those_that_never_learnt():
+    """Seeds that are never ε-optimal have all their steps in the mean; a second panel has the share of the others."""
+    steps, learnt = np.array([[10.0, 20.0], [40.0, 1000.0], [1000.0, 1000.0]]), np.array([[1, 1], [1, 0], [0, 0]], bool)
+    runs = SampleComplexity(np.array([2.0, 4.0, 8.0]), steps, learnt, every_seed=True)
+    np.testing.assert_array_equal(runs.means()[0], [15.0, 520.0, 1000.0])
+    np.testing.assert_array_equal(runs.learnt_percent(), [100.0, 50.0, 0.0])
+    figure = scaling_figure("Growth", {"": {"ucb1": runs}}, x_name="N", y_name="steps", limit=1000.0)
+    assert_complete(figure)
+    top, bottom = figure.axes
+    open_markers = [
+        line for line in top.get_lines() if line.get_markerfacecolor() == "white" and line.get_marker() == "P"
+    ]
+    assert open_markers[0].get_xydata().tolist() == [[4.0, 520.0], [8.0, 1000.0]]
+    assert bottom.get_lines()[0].get_ydata().tolist() == [100.0, 50.0, 0.0]
 
 
 def test_the_epsilon_figure():
@@ -318,6 +339,10 @@ def test_the_figures_of_the_chain():
     figure = msve_figure("Errors", {"N = 27": {"vv-ucb": errors, "ucb1": errors}, "N = 55": {"vv-ucb": errors}})
     assert_complete(figure)
     check_files(as_files(lambda: figure))
+    low = figure.axes[0].get_ylim()[0]
+    lines = [line for axes in figure.axes for line in axes.get_lines()]
+    assert min(line.get_ydata().min() for line in lines) > 2 * low, "no line is on the edge of the axis"
+    assert "0" in {label.get_text() for label in figure.axes[0].get_yticklabels()}
     for bad in ([3, 2, 4], [0, 1, 2], [1, 2]):
         with pytest.raises(InvalidSetting, match="increasing"):
             CountsOverTime(np.array(bad), np.zeros((3, 5), dtype=int))
@@ -357,6 +382,64 @@ def test_a_map_distinguishes_unreachable_from_unvisited_cells():
     visited, grey = (image.get_array() for image in figure.axes[0].get_images())
     assert visited.mask.tolist() == [[False, True], [False, True]]
     assert grey.mask.tolist() == [[True, False], [True, True]]
+
+
+def test_maps_mark_the_start_the_treasures_and_the_traps():
+    marks = cell_marks(wl.make_world("prison"))
+    assert set(marks) == {
+        ("start", 0, 0), ("treasure", 1, 1), ("treasure", 3, 4), ("treasure", 4, 4), ("prison", 3, 3)
+    }  # fmt: skip
+    assert ("penalty", 19, 19) not in cell_marks(wl.make_world("deep-sea", depth=20)), "it is the treasure's cell"
+    count_map = CountMap("x", np.ones((5, 5), int), np.zeros((5, 5), bool), marks)
+    figure = maps_figure("Visits", {"prison": [count_map]})
+    assert_complete(figure)
+    assert {"start", "treasure", "prison"} <= texts(figure)
+
+
+WORLD_PICTURES = {
+    "deep-sea": {"bomb", "treasure", "-1", "1"},
+    "taxi": {"#1", "#2", "#3", "0–15", "cannot be visited"},
+    "deep-gridworld": {"-0.01", "2", "can be left, not entered"},
+    "prison": {"prison", "1", "2", "5"},
+    "wall": {"10,000", "500", "-20"},
+    "chain": {"1", "27", "…", "reward\nstay: 1e-08", "reward\nstay: 1"},
+    "noisy-toy": {"1", "start"},
+}
+
+
+@pytest.mark.parametrize("name", WORLD_PICTURES)
+def test_the_picture_of_a_world(name):
+    world = wl.make_world(name, **({"depth": 8} if name == "deep-sea" else {}))
+    figure = world.draw()
+    assert WORLD_PICTURES[name] <= texts(figure)
+    assert_complete(figure)
+    assert texts(world.plot(title="Mine")) - texts(figure) == {"Mine"}
+
+
+def test_the_command_that_draws_a_world(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    worlds(draw="deep-sea", env=("depth=5",))
+    worlds(draw="prison", out=Path("a/prison.svg"))
+    (tmp_path / "mine.txt").write_text("S.A\n\nA = treasure 1\n")
+    worlds(draw="mine.txt")
+    assert imread(tmp_path / "deep-sea.png")[..., :3].std() > 0.02
+    assert ElementTree.fromstring((tmp_path / "a" / "prison.svg").read_text()).tag.endswith("svg")
+    assert (tmp_path / "mine.png").stat().st_size > 1000
+    assert "deep-sea: 50 states, drawn to deep-sea.png" in capsys.readouterr().out
+    for wrong, message in (({"draw": "prisn"}, "prison"), ({"draw": "toy", "out": Path("x.jpg")}, "png")):
+        with pytest.raises(UnknownName, match=f"Did you mean '{message}'"):
+            worlds(**wrong)
+    with pytest.raises(InvalidSetting, match="--draw prison"):
+        worlds(out=Path("x.png"))
+
+
+def test_the_pictures_of_users_worlds():
+    """A text map, a world without a layout, and one that is too large for a graph."""
+    world = wl.make_world("S.#\n.aB\n\na = puddle -0.5\nB = reward 2\n")
+    assert {"-0.5", "2", "puddle, penalty", "reward"} <= texts(world.draw())
+    small, large = (dataclasses.replace(wl.make_world("chain", length=n), layout=None) for n in (5, 30))
+    assert {"1", "5", "forward"} <= texts(small.draw())
+    assert_complete(large.draw())
 
 
 def test_the_last_point_of_long_curves_is_drawn():

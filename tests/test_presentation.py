@@ -50,17 +50,19 @@ def test_pictures_in_notebooks(agent, record):
 
 @pytest.mark.parametrize("what", ["W", "Q", "visits", "behaviour"])
 def test_tables_of_an_agent_on_its_map(agent, what):
-    (axes,) = agent.plot(what).axes
+    axes, bar = agent.plot(what).axes
     triangles = axes.collections[0]
     visited = int((agent.visits.sum(axis=1) > 0).sum())
     assert len(triangles.get_paths()) == 4 * visited
     labels = {text.get_text() for text in axes.texts}
     if what == "visits":
         assert {f"{n:,}" for n in agent.visits[agent.visits.sum(axis=1) > 0].ravel()} <= labels
+        ends = [label.get_text() for label in bar.get_xticklabels()]
+        assert ends == [f"{n:,}" for n in (agent.visits[agent.visits.sum(axis=1) > 0].min(), agent.visits.max())]
 
 
 def test_arrows_follow_the_names_of_the_actions(agent):
-    (axes,) = agent.plot("Q").axes
+    axes = agent.plot("Q").axes[0]
     arrows = [text for text in axes.texts if getattr(text, "arrow_patch", None) is not None]
     state = 0
     best = agent.greedy_action(state)
@@ -83,14 +85,14 @@ def test_a_loaded_agent_has_its_map_and_its_action_names(agent, tmp_path):
     loaded = wl.Agent.load(tmp_path / "lake.npz")
     assert loaded.action_names == ("left", "down", "right", "up")
     assert np.array_equal(loaded.layout.kind, agent.layout.kind)
-    assert len(loaded.plot("W").axes) == 1
+    assert len(loaded.plot("W").axes) == len(agent.plot("W").axes)
     assert loaded.explain(0).actions[1].name == "down"
     assert "1 down" in str(loaded.explain(0))
 
 
 def test_layers_of_a_world_are_panels():
     agent = wl.learn("deep-sea", "vv-count", steps=100, seed=0, quiet=True)
-    assert [axes.get_title() for axes in agent.plot("W").axes] == ["bomb", "treasure"]
+    assert [axes.get_title() for axes in agent.plot("W").axes] == ["bomb", "treasure", ""], "and one colour bar"
 
 
 def test_plots_that_are_not_possible(agent):
@@ -103,7 +105,8 @@ def test_plots_that_are_not_possible(agent):
     with pytest.raises(wl.WanderlustError, match="needs the map of the agent's environment; give its world"):
         own.plot()
     own.observe(0, 1, 0.0, 1, False)
-    assert len(own.plot(world="prison").axes) == 1
+    assert own.plot(world="prison").axes
+    assert len(own.plot("Q", world="prison").axes) == 1, "no colour bar where all values are equal"
     with pytest.raises(wl.WanderlustError, match="has 2 actions, the agent 4"):
         own.plot(world="deep-sea")
     chain = wl.Agent.for_world("chain", "vv-ucb")

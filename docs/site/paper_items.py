@@ -43,7 +43,8 @@ class Item:
 
 def _world(number: int, title: str, section: str, world: str, factory: str) -> Item:
     """Return a figure that shows an environment."""
-    return Item("Figure", number, title, section, f"wanderlust watch {world}", (world,), ALL, (f"worlds.{factory}",))
+    functions = (f"worlds.{factory}", "worlds.pictures.draw_world")
+    return Item("Figure", number, title, section, f"wanderlust worlds --draw {world}", (world,), ALL, functions)
 
 
 def _curves(kind: str, number: int, title: str, section: str, world: str) -> Item:
@@ -58,12 +59,12 @@ _CHAIN = ("experiments.paper.chain.runs", "experiments.paper.chain.report")
 FIGURES = (
     Item(
         "Figure", 1, "a chain in which ε-greedy exploration takes exponentially many attempts", "1",
-        "wanderlust compare deep-sea --env depth=8 --explorers epsilon-greedy vv-ucb --steps 3000 --seeds 3",
-        ("deep-sea",), ("epsilon-greedy", *VV), ("worlds.deep_sea.deep_sea",),
+        "wanderlust reproduce environments", ("deep-sea",), ("epsilon-greedy", *VV),
+        ("experiments.paper.example_worlds.problem_chain", "experiments.paper.example_worlds.attempts"),
     ),
     Item(
-        "Figure", 2, "the toy example", "3.1", "wanderlust watch toy-example", ("toy-example",),
-        ("ucb1", "bonus", *VV), ("worlds.gridworlds.toy_example",),
+        "Figure", 2, "the toy example", "3.1", "wanderlust worlds --draw toy-example", ("toy-example",),
+        ("ucb1", "bonus", *VV), ("worlds.gridworlds.toy_example", "worlds.pictures.draw_world"),
     ),
     Item(
         "Figure", 3, "toy example, part 1: policies that use immediate counts", "3.1",
@@ -75,8 +76,9 @@ FIGURES = (
     ),
     Item(
         "Figure", 5, "a chain with uniform counts and unequal pseudocounts", "3.3",
-        "wanderlust reproduce toy-example", ("toy-example",), ("vv-count",),
-        ("explorers.formulas.untried_pseudocount_ucb", "explorers.formulas.pseudocount"),
+        "wanderlust reproduce environments", ("toy-example",), ("vv-count",),
+        ("experiments.paper.example_worlds.uniform_count_chain", "explorers.formulas.untried_pseudocount_ucb",
+         "explorers.formulas.pseudocount"),
     ),
     Item(
         "Figure", 6, "toy example, part 3: policies under uniform visit counts", "3.3",

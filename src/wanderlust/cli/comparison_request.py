@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ class ComparisonRequest(NamedTuple):
 def read_request(folder: Path) -> ComparisonRequest | None:
     """Return the request that is stored in a folder, or None if there is none."""
     file = folder / REQUEST_FILE
-    if not file.is_file():
+    if not os.path.isfile(file):  # Unlike Path.is_file, this is false for names that the file system cannot have.
         return None
     try:
         stored = json.loads(read_text_file(file, max_bytes=_MAX_BYTES))

@@ -8,63 +8,71 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from wanderlust.cli.comparison_request import ComparisonRequest
-    from wanderlust.experiments.store import Store
+
+_OPTIONS = "--out, --formats and --quiet are for the reports of `wanderlust reproduce`"
 
 
 def report(
     folder: Annotated[
-        Positional[Path], arg(metavar="FOLDER", help="Output folder of `sweep`, `reproduce` or `compare`.")
+        Positional[Path],
+        arg(
+            metavar="FOLDER",
+            help="Output folder of `sweep`, `reproduce` or `compare`, or a folder with a summary of runs, runs.csv.gz.",
+        ),
     ],
+    *,
+    out: Annotated[
+        Path | None,
+        arg(metavar="FOLDER", help="Write the reports of `reproduce` to this folder; by default to the same one."),
+    ] = None,
+    formats: Annotated[
+        tuple[str, ...] | None,
+        arg(metavar="FORMAT ...", help="Formats of the figures of `reproduce`: png, svg and pdf; all if not given."),
+    ] = None,
+    quiet: Annotated[bool, arg(help="Print errors only; for the reports of `reproduce`.")] = False,
 ) -> None:
     """Rebuild tables, plots and the scorecard from stored runs, without executing any run.
 
     For a sweep: a table of its settings, the best one with its interval, lines over one swept number and heat maps
-    over two.
+    over two. With --out, --formats or --quiet, the sweeps of the folder are left out.
 
     Example: wanderlust report results/
 
     Example: wanderlust report results/compare-FrozenLake-v1
+
+    Example: wanderlust report docs/results --out report/ --formats png
     """
     from wanderlust.cli.comparison_request import read_request
     from wanderlust.cli.printing import new_console
-    from wanderlust.core.errors import BadFile
-    from wanderlust.experiments.paper.reproduce import REQUEST_FILE
+    from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
+    from wanderlust.experiments.paper.reproduce import REQUEST_FILE, Destination, write_reports
+    from wanderlust.experiments.reports.figures.files import FORMATS
     from wanderlust.experiments.reports.sweep_report import show_sweep_report, sweeps_in
     from wanderlust.experiments.store import Store
 
+    chosen = tuple(dict.fromkeys(check_choice("format", each, FORMATS) for each in formats or FORMATS))
+    has_options = out is not None or formats is not None or quiet
     if (request := read_request(folder)) is not None:
+        if has_options:
+            raise InvalidSetting(f"{folder}: is a comparison; {_OPTIONS}.")
         _report_comparison(request, folder)
         return
-    console, store = new_console(), Store(folder)
     try:
         sweeps = list(sweeps_in(folder))
         has_studies = any(folder.glob(f"*/{REQUEST_FILE}"))
     except OSError as error:
         raise BadFile(f"{folder}: cannot be read ({error.strerror or error}).") from error
-    for place, sweep in sweeps:
-        show_sweep_report(sweep, place, store, console)
+    n_sweeps = counted(len(sweeps), "sweep")
+    if has_options and sweeps and not has_studies:
+        raise InvalidSetting(f"{folder}: has {n_sweeps} and no experiment of the paper; {_OPTIONS}.")
+    console = new_console()
+    for place, sweep in [] if has_options else sweeps:
+        show_sweep_report(sweep, place, Store(folder), console)
+    if has_options and sweeps and not quiet:
+        console.print(f"{n_sweeps} left out: {_OPTIONS}.", markup=False, highlight=False, soft_wrap=True)
     if has_studies or not sweeps:
-        _report_studies(folder, store, console)
-
-
-def _report_studies(folder: Path, store: Store, console: Console) -> None:
-    from rich.text import Text
-
-    from wanderlust.experiments.paper.reproduce import show_report, studies_in, write_scorecard
-    from wanderlust.experiments.reports.tables import printable
-
-    suffixes: list[str] = []
-    for stored in studies_in(folder):
-        title = f"{stored.study.reference}. {stored.study.description}"
-        name = Text(printable(stored.folder.name), "bold")
-        console.print(Text.assemble(name, f": {title}"), soft_wrap=True)
-        show_report(stored, store, console)
-        suffixes.append(stored.suffix)
-    for suffix in dict.fromkeys(suffixes):
-        write_scorecard(folder, suffix, console)
+        write_reports(folder, console, quiet=quiet, destination=Destination(out or folder, chosen))
 
 
 def _report_comparison(request: ComparisonRequest, folder: Path) -> None:

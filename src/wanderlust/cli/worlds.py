@@ -2,19 +2,66 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
 
-def worlds() -> None:
-    """List the built-in worlds with their options, default values and descriptions.
+from tyro.conf import arg
+
+PICTURE_FORMATS = ("png", "svg", "pdf")
+
+
+def worlds(
+    *,
+    draw: Annotated[
+        str | None, arg(metavar="WORLD", help="Draw a built-in world or a map file (mine.txt) instead of listing all.")
+    ] = None,
+    env: Annotated[
+        tuple[str, ...], arg(metavar="NAME=VALUE ...", help="Options of the world to draw, such as depth=10.")
+    ] = (),
+    out: Annotated[
+        Path | None, arg(metavar="FILE", help="Picture file, .png, .svg or .pdf; by default the world's name, as .png.")
+    ] = None,
+) -> None:
+    """List the built-in worlds with their options, default values and descriptions, or draw one.
 
     Example: wanderlust worlds
+
+    Example: wanderlust worlds --draw deep-sea --env depth=10 --out deep-sea.png
     """
+    if draw is not None:
+        _draw(draw, env, out)
+        return
     from wanderlust.cli.printing import print_listing
+    from wanderlust.core.errors import InvalidSetting
     from wanderlust.envs.registration import environment_id
     from wanderlust.worlds import world_names, world_options
     from wanderlust.worlds.registry import world_meaning
 
+    if env or out:
+        raise InvalidSetting("--env and --out are for a picture: name a world with --draw, such as --draw prison.")
     entries = []
     for name in world_names():
         options = [(f"{option.name}={option.default}", option.meaning) for option in world_options(name)]
         entries.append((name, f"{world_meaning(name)} Gymnasium: {environment_id(name)}", options))
     print_listing(entries)
+
+
+def _draw(name: str, env: tuple[str, ...], out: Path | None) -> None:
+    """Write the picture of a world."""
+    import io
+
+    from wanderlust.cli.arguments import read_options
+    from wanderlust.cli.output_files import write_bytes
+    from wanderlust.core.errors import check_choice
+    from wanderlust.core.input_files import shown_path
+    from wanderlust.core.output_files import check_writable
+    from wanderlust.worlds import make_world
+
+    world = make_world(name, **read_options(env, "depth=10"))
+    path = Path(f"{Path(name).stem}.png") if out is None else out
+    form = check_choice("the suffix of the picture file", path.suffix.removeprefix(".").lower(), PICTURE_FORMATS)
+    check_writable(path)
+    buffer = io.BytesIO()
+    world.draw().savefig(buffer, format=form, dpi=150)
+    write_bytes(path, buffer.getvalue())
+    print(f"{world.name}: {world.n_states:,} states, drawn to {shown_path(path)}")

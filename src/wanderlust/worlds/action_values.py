@@ -19,6 +19,7 @@ from wanderlust.worlds.grid import MOVES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
 GREY = "#6e6e6e"
@@ -83,13 +84,13 @@ def action_values_figure(
     columns = min(layout.n_layers, 4)
     rows = -(-layout.n_layers // columns)
     cell = min(CELL_WIDTH, _MAX_SIZE / max(layout.columns * columns, layout.rows * rows))
-    size = max(cell * layout.columns * columns + 0.3, 3.0), cell * layout.rows * rows + 0.35 * rows + 0.4
+    size = max(cell * layout.columns * columns + 0.3, 3.0), cell * layout.rows * rows + 0.35 * rows + 0.8
     figure = Figure(figsize=size, layout="constrained")
     figure.suptitle(title, fontsize=10, fontweight="bold")
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for layer, axes in enumerate(grid):
         if layer < layout.n_layers:
-            draw_action_values(
+            scale = draw_action_values(
                 axes,
                 values,
                 layout,
@@ -103,6 +104,8 @@ def action_values_figure(
             axes.set_title(layout.layer_names[layer], fontsize=8.5)
         else:
             axes.set_axis_off()
+    if len(np.unique(values[~np.isnan(values)])) > 1:
+        add_colour_bar(scale, grid.tolist(), counts=counts)
     return figure
 
 
@@ -117,16 +120,11 @@ def draw_action_values(
     minimise: bool = False,
     counts: bool = False,
     labels: bool = True,
-) -> None:
-    """Draw the values [state, action] of the states of one layer."""
-    from matplotlib import colormaps
+) -> ScalarMappable:
+    """Draw the values [state, action] of the states of one layer; return the colour scale, that of all layers."""
     from matplotlib.collections import PolyCollection
-    from matplotlib.colors import Normalize, PowerNorm
 
-    known = values[~np.isnan(values)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    high = high if high > low else low + 1.0
-    norm = PowerNorm(_VISITS_POWER, low, high) if counts else Normalize(low, high)
+    scale = _colour_scale(values, counts=counts)
     best = best_actions(-values if minimise else values) if arrows else np.zeros(values.shape, dtype=np.bool_)
     triangles, colours = [], []
     for state in np.flatnonzero(layout.layer == layer):
@@ -138,13 +136,13 @@ def draw_action_values(
                 continue
             down, right = move
             value = float(values[state, action])
-            colour = LIGHT_GREY if np.isnan(value) else colormaps["YlGnBu"](0.85 * float(norm(value)))
+            colour = LIGHT_GREY if np.isnan(value) else scale.to_rgba(value)
             edge = [(column + 0.5 * (right + s * down), row + 0.5 * (down + s * right)) for s in (-1, 1)]
             triangles.append([(column, row), *edge])
             colours.append(colour)
             text_colour = "white" if _is_dark(colour) else "black"
             if labels and not np.isnan(value):
-                text = f"{value:,.0f}" if counts else format_value(value)
+                text = format_value(value, counts=counts)
                 position = column + 0.42 * right, row + 0.42 * down
                 _draw_label(axes, text, *position, text_colour, horizontal=right == 0)
             if best[state, action]:
@@ -156,6 +154,34 @@ def draw_action_values(
     axes.set(xticks=[], yticks=[])
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
+    return scale
+
+
+def _colour_scale(values: FloatArray, *, counts: bool) -> ScalarMappable:
+    """Return the colours of all values, from the smallest to the largest one."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize, PowerNorm
+
+    known = values[~np.isnan(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    high = high if high > low else low + 1.0
+    norm = PowerNorm(_VISITS_POWER, low, high) if counts else Normalize(low, high)
+    # Without the darkest colours, on which labels are hard to read.
+    return ScalarMappable(norm, ListedColormap(colormaps["YlGnBu"](np.linspace(0.0, 0.85, 256))))
+
+
+def add_colour_bar(scale: ScalarMappable, axes: Axes | Sequence[Axes], *, counts: bool = False) -> None:
+    """Draw a colour bar below the axes, with the smallest and the largest value."""
+    several = [axes] if not isinstance(axes, Sequence) else axes
+    bar = several[0].figure.colorbar(
+        scale, ax=several, orientation="horizontal", pad=0.02, aspect=22, shrink=1.0 / min(len(several), 4)
+    )
+    ends = [float(scale.norm.vmin or 0.0), float(scale.norm.vmax or 0.0)]
+    bar.set_ticks(ends, labels=[format_value(each, counts=counts) for each in ends])
+    bar.ax.minorticks_off()
+    bar.ax.tick_params(labelsize=5.5, length=2, pad=1.5)
+    bar.outline.set_linewidth(0.4)
 
 
 def _draw_cells(axes: Axes, layout: Layout, layer: int, line: float) -> None:
@@ -195,9 +221,9 @@ def _draw_label(axes: Axes, text: str, x: float, y: float, colour: str, *, horiz
     axes.text(x, y, text, rotation=0 if horizontal else 90, **style)
 
 
-def format_value(value: float) -> str:
-    """Return a number with two decimals, without decimals if it is large, in scientific notation if it is tiny."""
-    if abs(value) >= _LARGE:
+def format_value(value: float, *, counts: bool = False) -> str:
+    """Return a number with two decimals, without them if it is large or a count, in scientific notation if tiny."""
+    if counts or abs(value) >= _LARGE:
         return f"{value:,.0f}"
     return f"{value:.0e}" if 0 < abs(value) < _TINY else f"{round(value, 2) + 0.0:g}"
 

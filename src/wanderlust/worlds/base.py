@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.core.mdp import FloatArray, IntArray, TabularMDP
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GRID_ACTIONS = ("left", "right", "up", "down")
 """The actions of every gridworld, in the order of their indices."""
@@ -151,6 +154,15 @@ class World:
         from wanderlust.worlds.svg import world_html
 
         return world_html(self)
+
+    def draw(self, *, title: str | None = None) -> Figure:
+        """Return a picture of the world as a matplotlib figure; `title` replaces its name."""
+        from wanderlust.worlds.pictures import draw_world
+
+        return draw_world(self, title=title)
+
+    plot = draw
+    """The same, under the name that `Agent` and `Record` use."""
 
     def state_name(self, state: int) -> str:
         """Return a readable name such as "(3, 1)": row and column counted from 1, then the layer's name if any."""

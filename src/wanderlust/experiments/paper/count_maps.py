@@ -9,7 +9,7 @@ from wanderlust.core.planning import reachable_states
 from wanderlust.experiments.reports.figures.maps import CountMap
 from wanderlust.experiments.reports.seed_groups import evenness
 from wanderlust.experiments.run import Result, Run
-from wanderlust.worlds import make_world
+from wanderlust.worlds import CellKind, World, make_world
 
 Counts = NDArray[np.int64]
 
@@ -32,4 +32,19 @@ def count_map(run: Run, result: Result, title: str) -> CountMap:
     reachable = reachable_states(world.mdp)
     unreachable[layout.row[reachable], layout.column[reachable]] = False
     percent = evenness(result.visits.sum(axis=1), int(result.reachable))
-    return CountMap(f"{title}\nevenness {percent:.0f} %", cell_counts(run, result.visits), unreachable)
+    return CountMap(
+        f"{title}\nevenness {percent:.0f} %", cell_counts(run, result.visits), unreachable, cell_marks(world)
+    )
+
+
+def cell_marks(world: World) -> tuple[tuple[str, int, int], ...]:
+    """Return (kind, row, column) of the start, the treasures, the penalties and the prisons of a world."""
+    layout = world.layout
+    assert layout is not None
+    marks = {("start", int(layout.row[s]), int(layout.column[s])): None for s in np.flatnonzero(world.mdp.start > 0)}
+    for kind in (CellKind.TREASURE, CellKind.PENALTY, CellKind.PRISON):
+        for row, column in np.argwhere((layout.kind == kind).any(axis=0)):
+            # The last cell of the deep sea is a treasure or a bomb.
+            if kind is not CellKind.PENALTY or not (layout.kind[:, row, column] == CellKind.TREASURE).any():
+                marks[kind.name.lower(), int(row), int(column)] = None
+    return tuple(marks)

@@ -3,144 +3,119 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from wanderlust.agents.settings import Settings
 from wanderlust.experiments.paper.count_maps import count_map
-from wanderlust.experiments.paper.group_report import group_report
+from wanderlust.experiments.paper.gamma_w_claims import EXPLORERS, GAMMAS, LARGEST, REFERENCE, check_claims
 from wanderlust.experiments.paper.registry import Study, StudySelection
-from wanderlust.experiments.reports.claims import Claim, check_claim
+from wanderlust.experiments.reports.figures.curves import Curves, curves_figure, mean_curves
 from wanderlust.experiments.reports.figures.maps import CountMap, maps_figure
-from wanderlust.experiments.reports.figures.style import shaded_styles
+from wanderlust.experiments.reports.figures.style import Style, sequential_styles
 from wanderlust.experiments.reports.report import Report
-from wanderlust.experiments.reports.seed_groups import Label, SeedGroup
-from wanderlust.experiments.reports.statistics import standard_error_of_difference
+from wanderlust.experiments.reports.seed_groups import Label, SeedGroup, group_table
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
+from wanderlust.experiments.summary_file import reduced
+from wanderlust.worlds import make_world
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WORLDS = ("toy",)
-EXPLORERS = ("vv-ucb", "vv-count")
-GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.99999)
 FIGURE_21_GAMMAS = (0.0, 0.3, 0.7, 0.9, 0.99999)
-REFERENCE = "ucb1"
-"""What vv with γ_w = 0 should be similar to. It uses κ of the text, as vv does, not κ of the released code."""
 SEEDS, REFERENCE_SEEDS = 20, 100
+KAPPA_FACTORS = (10, 100)
+"""Factors of κ with which vv-ucb is run again at the largest γ_w, to test why it is not uniform there."""
 
 
 def runs(selection: StudySelection) -> list[Run]:
-    """Return explorer x γ_w x seed, and UCB1 for comparison."""
+    """Return explorer x γ_w x seed, UCB1 for comparison, and vv-ucb with the largest γ_w and larger κ."""
     reference = [
         Run(world=world, explorer=REFERENCE, seed=seed)
         for world in selection.select_worlds(WORLDS)
         for seed in selection.select_seeds(REFERENCE_SEEDS, 5)
         if selection.explorers is None
     ]
-    return reference + [
+    kappa = make_world("toy").r_max / (1.0 - Settings.discount)
+    larger_kappa = [
         Run(
             world=world,
-            explorer=explorer,
+            explorer="vv-ucb",
             preset=selection.preset,
             seed=seed,
-            settings={"gamma_w": gamma},
+            explorer_options={"kappa": factor * kappa},
+            settings={"gamma_w": LARGEST},
         )
         for world in selection.select_worlds(WORLDS)
-        for explorer in selection.select_explorers(EXPLORERS)
-        for gamma in GAMMAS
+        for factor in KAPPA_FACTORS
         for seed in selection.select_seeds(SEEDS, 5)
+        if "vv-ucb" in selection.select_explorers(EXPLORERS)
     ]
+    return (
+        reference
+        + larger_kappa
+        + [
+            Run(
+                world=world,
+                explorer=explorer,
+                preset=selection.preset,
+                seed=seed,
+                settings={"gamma_w": gamma},
+            )
+            for world in selection.select_worlds(WORLDS)
+            for explorer in selection.select_explorers(EXPLORERS)
+            for gamma in GAMMAS
+            for seed in selection.select_seeds(SEEDS, 5)
+        ]
+    )
 
 
 def _label(gamma: str) -> str:
     return f"$\\gamma_w$ = {gamma}"
 
 
-def _check_larger_is_better(groups: Mapping[Label, SeedGroup]) -> list[Claim]:
-    """Check that a larger γ_w is better, by the rank correlation of γ_w with success and evenness."""
-    from scipy.stats import spearmanr
-
-    claims = []
-    for explorer in EXPLORERS:
-        by_gamma = [groups[name] for name in groups if name[0] == explorer]
-        if len(by_gamma) != len(GAMMAS):
-            continue
-        measures = {
-            "the higher γ_w, the better the policy learnt": [float(group.mean_curve()[1]) for group in by_gamma],
-            "the higher γ_w, the more uniform the counts": [float(np.mean(group.evenness)) for group in by_gamma],
-        }
-        for claim, values in measures.items():
-            rank = float(spearmanr(GAMMAS, values).statistic)
-            claims.append(
-                check_claim(
-                    "4.2.2",
-                    f"{explorer}: {claim}",
-                    f"rank correlation {rank:.2f}; {values[0]:.1f} % with γ_w = 0, {values[-2]:.1f} % with 0.99, "
-                    f"{values[-1]:.1f} % with 0.99999",
-                    holds=rank >= 0.8 and values[-1] > values[0] and values[-1] >= 0.9 * max(values),
-                    partly=rank >= 0.5,
-                )
-            )
-    return claims
-
-
-_TABLE = group_report(
-    "The discount of W in the toy gridworld",
-    ("explorer", "γ_w"),
-    lambda run: (run.explorer, f"{run.settings['gamma_w']:g}"),
-    claims=_check_larger_is_better,
-    line=lambda label: _label(label[1]),
-    styles=lambda: shaded_styles([_label(f"{gamma:g}") for gamma in GAMMAS]),
-)
+def _group(run: Run) -> Label:
+    kappa = run.explorer_options.get("kappa")
+    gamma = f"{run.settings['gamma_w']:g}" if "gamma_w" in run.settings else "–"
+    return (run.explorer, gamma, "" if kappa is None else f"{kappa:g}")
 
 
 def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
     """Return the table, the learning curves, and maps of the final visit counts of the first seed."""
-    vv_runs, reference = [], SeedGroup()
-    for each in stored:
-        if each.run.explorer == REFERENCE:
-            reference.add(each.result)
-        else:
-            vv_runs.append(each)
-    table = _TABLE([run for run in requested if run.explorer != REFERENCE], vv_runs, note)
+    groups = {_group(run): SeedGroup() for run in requested}
     maps: dict[str, dict[float, CountMap]] = {}
-    for run, result, _ in vv_runs:
-        gamma = run.settings["gamma_w"]
-        if gamma in FIGURE_21_GAMMAS:
+    for run, result, _ in stored:
+        groups[_group(run)].add(result)
+        gamma = run.settings.get("gamma_w")
+        if gamma in FIGURE_21_GAMMAS and not run.explorer_options:
             explorer_maps = maps.setdefault(run.explorer, {})
-            explorer_maps.setdefault(gamma, count_map(run, result, _label(f"{gamma:g}")))
-    rows = {explorer: list(explorer_maps.values()) for explorer, explorer_maps in maps.items()}
-    title = "Final visit counts in the toy gridworld for different discounts of W"
-    figures = {"maps": functools.partial(maps_figure, title, rows, note=note)} if rows else {}
-    similar_to_ucb1 = _check_zero_is_ucb1(vv_runs, reference) if reference.curves else []
-    return table._replace(figures={**table.figures, **figures}, claims=[*similar_to_ucb1, *table.claims])
+            if gamma not in explorer_maps:
+                explorer_maps[gamma] = count_map(run, result, _label(f"{gamma:g}"))
+    table = group_table("The discount of W in the toy gridworld", ("explorer", "γ_w", "κ"), groups, note)
+    figures: dict[str, Callable[[], Figure]] = {}
+    stored_groups = {label: group for label, group in groups.items() if group.curves}
+    if any(label[0] in EXPLORERS for label in stored_groups):
+        figures["curves"] = functools.partial(_draw_curves, stored_groups, note)
+    if maps:
+        rows = {explorer: list(explorer_maps.values()) for explorer, explorer_maps in maps.items()}
+        title = "Final visit counts in the toy gridworld for different discounts of W"
+        figures["maps"] = functools.partial(maps_figure, title, rows, note=note)
+    return table._replace(figures=figures, claims=check_claims(stored_groups))
 
 
-def _check_zero_is_ucb1(vv_runs: list[StoredRun], reference: SeedGroup) -> list[Claim]:
-    """Check that vv with γ_w = 0 is similar to UCB1, by the means of discovery and success over the whole run."""
-    claims, ucb1 = [], reference.mean_curve()
-    for explorer in EXPLORERS:
-        group = SeedGroup()
-        for run, result, _ in vv_runs:
-            if run.explorer == explorer and run.settings["gamma_w"] == 0.0:
-                group.add(result)
-        if not group.curves:
-            continue
-        vv, seeds = group.mean_curve(), (len(group.curves), len(reference.curves))
-        z = [
-            abs(a.mean - b.mean) / max(standard_error_of_difference(a, b, seeds), 1e-9)
-            for a, b in zip(group.mean_percents(), reference.mean_percents(), strict=True)
-        ]
-        claims.append(
-            check_claim(
-                "4.2.2",
-                f"with γ_w = 0, {explorer} behaves very similarly to UCB1",
-                f"means over the run: discovery {vv[0]:.1f} %, success {vv[1]:.1f} %; "
-                f"UCB1: {ucb1[0]:.1f} %, {ucb1[1]:.1f} %; differences of {z[0]:.1f} and {z[1]:.1f} standard errors",
-                holds=max(z) <= 2.58,
-                partly=max(z) <= 4.0,
-            )
-        )
-    return claims
+def _draw_curves(groups: Mapping[Label, SeedGroup], note: str) -> Figure:
+    """Draw the learning curves: γ_w on a sequential palette, and UCB1 as a reference."""
+    labels = [_label(f"{gamma:g}") for gamma in GAMMAS]
+    styles = {**sequential_styles(labels), "UCB1": Style("#000000", "", "--")}
+    columns: dict[str, dict[str, Curves]] = {}
+    reference = groups.get((REFERENCE, "–", ""))
+    for (explorer, gamma, kappa), group in groups.items():
+        if explorer in EXPLORERS and not kappa:
+            column = columns.setdefault(explorer, {"UCB1": mean_curves(reference.curves)} if reference else {})
+            column[_label(gamma)] = mean_curves(group.curves)
+    return curves_figure("The discount of W in the toy gridworld", columns, styles, note=note)
 
 
 STUDY = Study(
@@ -150,4 +125,5 @@ STUDY = Study(
     runs=runs,
     report=report,
     quick_changes="5 seeds instead of 20",
+    summarise=lambda run, result: reduced(result, keep=("visits",)),
 )

@@ -9,7 +9,10 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from wanderlust.experiments.estimate import ENSEMBLES
 from wanderlust.experiments.paper.alternative_settings import ALTERNATIVE_SETTINGS, with_alternative_setting
@@ -17,9 +20,12 @@ from wanderlust.experiments.paper.recap_claims import check_claims
 from wanderlust.experiments.paper.registry import EXPLORERS, Study, StudySelection
 from wanderlust.experiments.reports import recap_report
 from wanderlust.experiments.reports.recap_cells import Cell
+from wanderlust.experiments.reports.recap_report import RecapRuns
+from wanderlust.experiments.reports.recap_samples import CURVE_POINTS, Samples
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
+from wanderlust.experiments.summary_file import reduced
 from wanderlust.worlds import make_world
 
 WORLDS = ("deep-sea", "taxi", "deep-gridworld", "toy", "prison", "wall")
@@ -34,6 +40,10 @@ DEEP_SEA_BUDGET = 100_000
 """Table 3 was not produced with the 500,000 steps of the released code: explorers that learn nothing discover as many
 states as in the table after 100,000 steps, and many more after 500,000; see docs/deviations.md."""
 
+RELEASED_DEEP_SEA_BUDGET = 500_000
+RELEASED_SEEDS_OF_ENSEMBLES = 5
+"""Each of these runs takes a minute or more."""
+
 _FAST_WORLDS = ("toy", "prison", "deep-gridworld")
 _FAST_WORLDS_EXCEPT_ENSEMBLES = ("taxi",)
 _QUICK_SEEDS = {"deep-sea": 2, "wall": 2}
@@ -42,7 +52,10 @@ _QUICK_DEEP_SEA_BUDGET = 50_000
 
 
 def runs(selection: StudySelection) -> list[Run]:
-    """Return world x horizon x initialization x explorer x seed, and some rows again with an alternative setting."""
+    """Return world x horizon x initialization x explorer x seed, and some rows again with other settings.
+
+    These are the alternative settings, and the deep sea with the 500,000 steps of the released code.
+    """
     default = [
         Run(
             world=world,
@@ -60,7 +73,16 @@ def runs(selection: StudySelection) -> list[Run]:
     ]
     if selection.quick:
         return default
-    return default + [run for each in default if (run := with_alternative_setting(each, cell_of(each)))]
+    second = [run for each in default if (run := with_alternative_setting(each, cell_of(each)))]
+    return default + second + [run for each in default if (run := with_released_budget(each))]
+
+
+def with_released_budget(run: Run) -> Run | None:
+    """Return a run of the deep sea with the budget of the released code; None for other runs, and for more seeds."""
+    max_seed = RELEASED_SEEDS_OF_ENSEMBLES if run.explorer in ENSEMBLES else SEEDS
+    if run.world != "deep-sea" or run.preset != "as_published_code" or run.seed > max_seed:
+        return None
+    return replace(run, settings={**run.settings, "budget": RELEASED_DEEP_SEA_BUDGET})
 
 
 def _n_seeds(world: str, explorer: str) -> int:
@@ -90,17 +112,38 @@ def cell_of(run: Run) -> Cell:
     return Cell(run.world, run.settings["initial"], horizon, run.explorer)
 
 
+def _states_of_discovery(run: Run) -> int | None:
+    """Return the number of states of which the paper's discovery is a percentage, if it is an unusual one."""
+    setting = ALTERNATIVE_SETTINGS.get(cell_of(run))
+    return setting.states if setting and run.preset == "as_published_code" else None
+
+
 def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
     """Return the tables, the learning curves and the claims."""
-    scaled_down = {cell_of(run) for run in requested if run.world_options}
     second = {with_alternative_setting(run, cell_of(run)) for run in requested}
-    default = recap_report.Samples(Counter(cell_of(run) for run in requested if run not in second), scaled_down, note)
-    alternative = recap_report.Samples(Counter(cell_of(run) for run in requested if run in second), note=note)
-    for each in stored:
-        samples = alternative if each.run in second else default
-        samples.add(cell_of(each.run), each.result.discovery, each.result.success, each.result.percent_curves)
-    full_report = recap_report.make_report(default, alternative, ALTERNATIVE_SETTINGS)
-    return full_report._replace(claims=check_claims(default))
+    released = {with_released_budget(run) for run in requested if run not in second}
+
+    def samples(runs: Iterable[Run]) -> Samples:
+        counts = Counter(map(cell_of, runs))
+        return Samples(counts, {cell_of(run) for run in requested if run.world_options}, note)
+
+    other = second | released
+    rescaled = {run: states for run in requested if (states := _states_of_discovery(run))}
+    runs = RecapRuns(
+        default=samples(run for run in requested if run not in other),
+        alternative=samples(run for run in requested if run in second or run in rescaled),
+        settings=ALTERNATIVE_SETTINGS,
+        released=samples(run for run in requested if run in released and run not in second),
+    )
+    for run, result, _ in stored:
+        kind = runs.alternative if run in second else runs.released if run in released else runs.default
+        cell, curves = cell_of(run), result.percent_curves
+        kind.add(cell, run.seed, result.discovery, result.success, curves)
+        if run in rescaled:
+            share = int(result.reachable) / rescaled[run]
+            scaled = curves * np.array([[1.0], [share], [1.0]])
+            runs.alternative.add(cell, run.seed, share * result.discovery, result.success, scaled)
+    return recap_report.make_report(runs)._replace(claims=check_claims(runs.default))
 
 
 STUDY = Study(
@@ -109,6 +152,8 @@ STUDY = Study(
     description="states discovered and return: 6 worlds, 9 explorers, 2 initializations of Q, 2 horizons",
     runs=runs,
     report=report,
-    quick_changes="5 seeds (deep-sea and wall: 2) instead of 20 or 200, no alternative settings; deep-sea of depth 20 "
+    quick_changes="5 seeds (deep-sea and wall: 2) instead of 20 or 200, no alternative settings and no deep-sea of "
+    "500,000 steps; deep-sea of depth 20 "
     "with 50,000 steps instead of depth 50 with 100,000",
+    summarise=lambda run, result: reduced(result, max_points=CURVE_POINTS),
 )

@@ -16,8 +16,9 @@ from typing import Any
 from wanderlust.agents.presets import WORLD_PRESETS
 from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, check_flag, check_integer, unknown_name
 from wanderlust.experiments.reports.report import Report
-from wanderlust.experiments.run import Run
+from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import StoredRun
+from wanderlust.experiments.summary_file import reduced
 
 EXPLORERS = (
     "vv-ucb",
@@ -33,8 +34,11 @@ EXPLORERS = (
 """The nine algorithms, in the order of the paper's tables."""
 
 _MODULES = {
+    "environments": "environments",
     "toy-example": "toy_example",
     "recap": "recap",
+    "deep-sea-ensembles": "deep_sea_ensembles",
+    "taxi-horizon": "taxi_horizon",
     "visit-maps": "visit_maps",
     "gamma-w": "gamma_w",
     "deep-sea-scaling": "deep_sea_scaling",
@@ -96,6 +100,8 @@ class Study:
     """Called with the requested runs, the stored ones of them, and a note for every table and figure."""
     quick_changes: str
     """What `--quick` changes, as text."""
+    summarise: Callable[[Run, Result], Result] = lambda run, result: reduced(result)
+    """Returns the part of a result that the report uses, for the summary of all runs."""
 
 
 def study_names() -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
+from rich.text import Text
 
 from wanderlust.core.archives import atomic_write
 from wanderlust.core.errors import BadFile
@@ -25,7 +26,8 @@ from wanderlust.experiments.reports.figures.files import FORMATS, as_files
 from wanderlust.experiments.reports.tables import fit_to_width, printable
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.runner import RunSummary, run_all
-from wanderlust.experiments.store import CannotWrite, Store
+from wanderlust.experiments.store import CannotWrite, Store, StoredRun
+from wanderlust.experiments.summary_file import RunSource, source_in, write_summary
 
 REQUEST_FILE, LOCK_FILE, CLAIMS_FILE = "study.json", ".lock", "claims.json"
 
@@ -92,26 +94,62 @@ def _add_selection(study: Study, selection: StudySelection, folder: Path) -> Non
         raise CannotWrite(f"{file}: cannot be written ({error.strerror or error}).") from error
 
 
-def show_report(request: StudyRequest, store: Store, console: Console, *, quiet: bool = False) -> None:
-    """Build the report of a study from stored runs; print it and write its files."""
+class Destination(NamedTuple):
+    """Where and in which formats reports are written."""
+
+    folder: Path
+    formats: tuple[str, ...] = FORMATS
+
+
+def show_report(
+    request: StudyRequest,
+    source: RunSource,
+    console: Console,
+    *,
+    quiet: bool = False,
+    destination: Destination | None = None,
+) -> None:
+    """Build the report of a study from stored runs; print it and write its files, by default next to its request."""
     problems: list[str] = []
     runs = request.runs
-    report = request.study.report(runs, store.load_many(runs, problems), report_note(request))
+    report = request.study.report(runs, source.load_many(runs, problems), report_note(request))
     if not quiet:
         for problem in problems:
             console.print(printable(problem), markup=False, highlight=False, soft_wrap=True)
         for renderable in report.renderables:
             console.print(fit_to_width(renderable, console.width))
+    destination = destination or Destination(request.folder.parent)
+    folder = destination.folder / request.folder.name
     files = {**report.files, **({CLAIMS_FILE: claims.as_json(report.claims)} if report.claims else {})}
+    if folder != request.folder:
+        files[REQUEST_FILE] = registry.to_json(request.study, request.selections)
     for name, text in files.items():
-        _write(request.folder / name, text.encode())
+        _write(folder / name, text.encode())
     for name, draw in report.figures.items():
-        for form, contents in as_files(draw).items():
-            _write(request.folder / f"{name}.{form}", contents)
+        for form, contents in as_files(draw, destination.formats).items():
+            _write(folder / f"{name}.{form}", contents)
     if not quiet:
-        figures = [f"{name}.{{{','.join(FORMATS)}}}" for name in report.figures]
+        suffixes = ",".join(destination.formats)
+        figures = [f"{name}.{{{suffixes}}}" if "," in suffixes else f"{name}.{suffixes}" for name in report.figures]
         names = ", ".join([*files, *figures])
-        console.print(f"written to {request.folder}: {names}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"written to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)
+
+
+def write_reports(
+    folder: Path, console: Console, *, quiet: bool = False, destination: Destination | None = None
+) -> None:
+    """Write the reports of all studies of a folder, and their scorecards, without executing any run."""
+    source, suffixes = source_in(folder), []
+    destination = destination or Destination(folder)
+    for request in studies_in(folder):
+        if not quiet:
+            title = f"{request.study.reference}. {request.study.description}"
+            name = Text(printable(request.folder.name), "bold")
+            console.print(Text.assemble(name, f": {title}"), soft_wrap=True)
+        show_report(request, source, console, quiet=quiet, destination=destination)
+        suffixes.append(request.suffix)
+    for suffix in dict.fromkeys(suffixes):
+        write_scorecard(destination.folder, suffix, console, quiet=quiet)
 
 
 def write_scorecard(out: Path, suffix: str, console: Console, *, quiet: bool = False) -> None:
@@ -122,6 +160,7 @@ def write_scorecard(out: Path, suffix: str, console: Console, *, quiet: bool = F
         file = out / f"{name}{suffix}" / CLAIMS_FILE
         if file.exists():
             all_claims += claims.from_json(_read_text(file), str(file))
+    all_claims = claims.in_order(all_claims)
     rows, note = recap_cells.from_json(_read_text(cells_file), str(cells_file)) if cells_file.exists() else ([], "")
     if not rows and not all_claims:
         return
@@ -139,10 +178,28 @@ def write_scorecard(out: Path, suffix: str, console: Console, *, quiet: bool = F
         console.print(written, markup=False, highlight=False, soft_wrap=True)
 
 
+def summarise_runs(folder: Path, path: Path) -> int:
+    """Write the runs of all studies of a folder, except the quick ones, to a summary file; return their number."""
+    source, problems = Store(folder), list[str]()
+
+    def stored() -> Iterator[StoredRun]:
+        written: set[Run] = set()
+        for request in studies_in(folder):
+            runs = [] if any(each.quick for each in request.selections) else request.runs
+            for run, result, metadata in source.load_many((run for run in runs if run not in written), problems):
+                written.add(run)
+                yield StoredRun(run, request.study.summarise(run, result), metadata)
+
+    count = write_summary(stored(), path)
+    if problems:
+        raise BadFile(f"{folder}: {len(problems)} runs cannot be read, the first one: {problems[0]}")
+    return count
+
+
 def report_note(request: StudyRequest) -> str:
     """Return the note for all tables and figures: whether the study is reduced, and its preset."""
     notes = []
-    if any(selection.quick for selection in request.selections):
+    if request.runs and any(selection.quick for selection in request.selections):
         notes.append(f"QUICK, not the paper's size: {request.study.quick_changes}.")
     if any(selection.preset != "as_published_code" for selection in request.selections):
         notes.append("Preset as_written: follows the paper's text where it differs from the released code.")

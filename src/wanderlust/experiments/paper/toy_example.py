@@ -7,14 +7,16 @@ one transition of every state-action pair except one (Figure 6).
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
 from wanderlust.agents.agent import Agent
 from wanderlust.core.mdp import FloatArray
+from wanderlust.experiments.paper import w_function_claims
 from wanderlust.experiments.paper.registry import Study, StudySelection
-from wanderlust.experiments.reports.claims import Claim, check_claim
+from wanderlust.experiments.paper.toy_example_claims import check_claims
+from wanderlust.experiments.paper.toy_example_values import DOWN, LEFT, RIGHT, START, UP, ToyValues
 from wanderlust.experiments.reports.figures.action_values import ValuePanel, action_values_figure
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table
@@ -22,8 +24,6 @@ from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds import World, make_world
 
-LEFT, RIGHT, UP, DOWN = range(4)
-START = 0
 EPISODES = (
     (LEFT, DOWN, LEFT, DOWN, DOWN),
     (UP, DOWN, RIGHT, RIGHT, RIGHT),
@@ -31,7 +31,6 @@ EPISODES = (
     (RIGHT, DOWN, LEFT, UP, RIGHT),
 )
 """The four episodes of Section 3.1."""
-_ACTION_NAMES = ("left", "right", "up", "down")
 UNVISITED = (START, LEFT)
 """The only state-action pair without a visit, in Section 3.3."""
 DISCOUNT = 0.99
@@ -40,16 +39,16 @@ EXPLORERS = ("greedy", "bonus", "ucb1", "vv-ucb", "vv-count")
 _SWEEPS = 3000
 
 
-def new_agent(explorer: str, world: World, reward_range: tuple[float, float] = (0.0, 2.0)) -> Agent:
+def new_agent(explorer: str, world: World, *, gamma_w: float = DISCOUNT) -> Agent:
     """Return an agent for a world."""
     return Agent(
         explorer,
         n_states=world.n_states,
         n_actions=world.n_actions,
-        reward_range=reward_range,
+        reward_range=(0.0, 2.0),
         discount=DISCOUNT,
         learning_rate=1.0,
-        gamma_w=DISCOUNT,
+        gamma_w=gamma_w,
     )
 
 
@@ -106,12 +105,22 @@ def after_four_episodes(explorer: str) -> tuple[FloatArray, FloatArray]:
     return counts, policy_scores(explorer, converge(agent), world.n_states)
 
 
-def after_uniform_visits(explorer: str, *, terminal: bool) -> FloatArray:
-    """Return the converged values of a policy when all pairs except one were visited once."""
+def after_uniform_visits(
+    explorer: str, *, terminal: bool, skip: Collection[tuple[int, int]] = (UNVISITED,)
+) -> FloatArray:
+    """Return the converged values of a policy when all pairs except `skip` were visited once."""
     world = make_world("toy-example", terminal=terminal)
     agent = new_agent("ucb1" if explorer == "greedy" else explorer, world)
-    observe_all(agent, world, skip={UNVISITED})
+    observe_all(agent, world, skip=set(skip))
     return policy_scores(explorer, converge(agent), world.n_states)
+
+
+def after_visits(explorer: str, gamma_w: float, times: int, skip: Collection[tuple[int, int]]) -> Agent:
+    """Return a converged agent that visited every pair so many times, except `skip`."""
+    world = make_world("toy-example")
+    agent = new_agent(explorer, world, gamma_w=gamma_w)
+    observe_all(agent, world, times, set(skip))
+    return converge(agent)
 
 
 def runs(selection: StudySelection) -> list[Run]:
@@ -150,49 +159,24 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
     title, columns = "Toy example: values of the actions in the start state", ["experience", "policy", *heads[4:]]
     return Report(
         renderables=[as_rich_table(title, columns, at_start, note, text_columns=2)],
-        claims=check_claims({name: values for name, (_, values) in results.items()}, uniform),
+        claims=w_function_claims.check_claims(after_visits, scores)
+        + check_claims(
+            ToyValues(
+                counts=counts,
+                values={name: values for name, (_, values) in results.items()},
+                uniform={cases[name]: {each.title: each.values for each in row} for name, row in uniform.items()},
+                equal={
+                    terminal: {each: after_uniform_visits(each, terminal=terminal, skip=()) for each in EXPLORERS}
+                    for terminal in cases.values()
+                },
+            )
+        ),
         files={"table.md": as_markdown_table(title, columns, at_start, "", note), "values.csv": as_csv(heads, rows)},
         figures={
             name: functools.partial(action_values_figure, title, panel_rows, layout, note=note)
             for name, (title, panel_rows) in parts.items()
         },
     )
-
-
-def check_claims(values: Mapping[str, FloatArray], uniform: Mapping[str, Sequence[ValuePanel]]) -> list[Claim]:
-    """Check the statements of Section 3 about the start state."""
-    best = {name: _best_actions(scores[START]) for name, scores in values.items()}
-    names = {name: " or ".join(_ACTION_NAMES[action] for action in sorted(actions)) for name, actions in best.items()}
-    best_uniform = {
-        name: [_best_actions(panel.values[START]) for row in uniform.values() for panel in row if panel.title == name]
-        for name in EXPLORERS
-    }
-    explores = {name: all(actions == {UNVISITED[1]} for actions in each) for name, each in best_uniform.items()}
-    return [
-        check_claim(
-            "3.1",
-            "after the four episodes UCB1 and the bonus choose the least visited actions of the start state",
-            f"UCB1: {names['ucb1']}; bonus: {names['bonus']}",
-            holds=best["ucb1"] == best["bonus"] == {LEFT, UP},
-        ),
-        check_claim(
-            "3.2",
-            "both vv explorers choose “down” instead, towards actions without visits",
-            f"vv-ucb: {names['vv-ucb']}; vv-count: {names['vv-count']}",
-            holds=best["vv-ucb"] == best["vv-count"] == {DOWN},
-        ),
-        check_claim(
-            "3.3",
-            "if one action of the start state has no visits, UCB1 and vv choose it there, the bonus does not",
-            ", ".join(f"{name} {'does' if explores[name] else 'does not'}" for name in EXPLORERS[1:]),
-            holds=explores["ucb1"] and explores["vv-ucb"] and explores["vv-count"] and not explores["bonus"],
-        ),
-    ]
-
-
-def _best_actions(action_scores: FloatArray) -> set[int]:
-    """Return the best actions, with a tolerance for rounding."""
-    return set(np.flatnonzero(action_scores >= action_scores.max() - 1e-7).tolist())
 
 
 STUDY = Study(

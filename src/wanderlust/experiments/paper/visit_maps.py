@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
 from wanderlust.experiments.paper.count_maps import Counts, cell_counts, count_map
-from wanderlust.experiments.paper.group_report import group_report
 from wanderlust.experiments.paper.registry import Study, StudySelection
-from wanderlust.experiments.reports.claims import Claim, check_claim
+from wanderlust.experiments.paper.visit_claims import EXPLORERS, Visits, check_claims, measure_visits
 from wanderlust.experiments.reports.figures.maps import CountMap, maps_figure
 from wanderlust.experiments.reports.recap_tables import world_title
 from wanderlust.experiments.reports.report import Report
-from wanderlust.experiments.reports.seed_groups import Label, SeedGroup
-from wanderlust.experiments.reports.tables import as_csv
+from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
+from wanderlust.experiments.summary_file import reduced
 from wanderlust.worlds.drawing import logarithmic, shaded
 
 WORLDS = ("deep-sea", "deep-gridworld", "prison", "wall")
-EXPLORERS = ("vv-ucb", "bootstrapped", "ucb1", "bonus", "epsilon-greedy")
 TITLE = "Visit counts at the end of learning"
+_LEGEND = (
+    "coverage: states visited, in percent of the reachable ones; smallest: the smallest count of a reachable state; "
+    "evenness: entropy of the counts in percent of that of uniform counts; distance: rank correlation of the count "
+    "of a "
+    "state with its distance from the start. One seed, as in the paper."
+)
 
 
 def runs(selection: StudySelection) -> list[Run]:
@@ -43,25 +47,39 @@ def runs(selection: StudySelection) -> list[Run]:
 
 
 def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
-    """Return the evenness of the counts, the counts, and maps of them; the figure shows the first seed."""
-    stored_runs = list(stored)
-    table = _TABLE(requested, stored_runs, note)
+    """Return measures of the counts, the counts, and maps of them; the figure shows the first seed."""
     lines, drawings = [], [note] if note else []
     maps: dict[str, dict[str, CountMap]] = {}
-    for run, result, _ in stored_runs:
+    measured: dict[tuple[str, str], list[Visits]] = {}
+    for run, result, _ in stored:
         counts = cell_counts(run, result.visits)
         maps.setdefault(world_title(run.world), {}).setdefault(run.explorer, count_map(run, result, run.explorer))
+        measured.setdefault((run.world, run.explorer), []).append(measure_visits(run, result))
         drawings.append(f"{run.world}, {run.explorer}, seed {run.seed}\n{drawing(counts)}\n")
         for (row, column), count in np.ndenumerate(counts):
             lines.append([run.world, run.explorer, run.seed, row + 1, column + 1, count])
-    files = {
-        **table.files,
-        "counts.csv": as_csv(["world", "explorer", "seed", "row", "column", "visits"], lines),
-        "maps.txt": "\n".join(drawings),
-    }
+    heads = ["world", "explorer", "seeds", "coverage (%)", "smallest", "evenness (%)", "distance"]
+    labels = dict.fromkeys((run.world, run.explorer) for run in requested)
+    table = [[*label, *_numbers(measured.get(label, []))] for label in labels]
     rows = {world: list(world_maps.values()) for world, world_maps in maps.items()}
-    figures = {"maps": functools.partial(maps_figure, TITLE, rows, note=note)} if rows else {}
-    return Report(table.renderables, files, figures, table.claims)
+    return Report(
+        renderables=[as_rich_table(TITLE, heads, table, f"{_LEGEND} {note}".strip(), text_columns=2)],
+        files={
+            "table.md": as_markdown_table(TITLE, heads, table, _LEGEND, note),
+            "table.csv": as_csv([*heads, "note"], [[*row, note] for row in table]),
+            "counts.csv": as_csv(["world", "explorer", "seed", "row", "column", "visits"], lines),
+            "maps.txt": "\n".join(drawings),
+        },
+        figures={"maps": functools.partial(maps_figure, TITLE, rows, note=note)} if rows else {},
+        claims=check_claims({label: seeds[0] for label, seeds in measured.items()}),
+    )
+
+
+def _numbers(seeds: list[Visits]) -> list[str]:
+    if not seeds:
+        return ["0", *["–"] * 4]
+    means = np.mean(seeds, axis=0)
+    return [str(len(seeds)), f"{means[0]:.2f}", f"{means[1]:,.0f}", f"{means[2]:.1f}", f"{means[3]:.2f}"]
 
 
 def drawing(counts: Counts) -> str:
@@ -69,38 +87,12 @@ def drawing(counts: Counts) -> str:
     return "\n".join(shaded(logarithmic(counts)))
 
 
-def check_claims(groups: Mapping[Label, SeedGroup]) -> list[Claim]:
-    """Check the statements of Section 4.2.1."""
-    evenness: dict[str, dict[str, float]] = {}
-    for (world, explorer), group in groups.items():
-        evenness.setdefault(world, {})[explorer] = float(np.mean(group.evenness))
-    complete = {world: values for world, values in evenness.items() if len(values) == len(EXPLORERS)}
-    if not complete:
-        return []
-    first = [world for world, values in complete.items() if max(values, key=lambda name: values[name]) == "vv-ucb"]
-    parts = []
-    for world, values in complete.items():
-        second = max((name for name in values if name != "vv-ucb"), key=lambda name: values[name])
-        parts.append(f"{world} {values['vv-ucb']:.1f} % (best other: {second}, {values[second]:.1f} %)")
-    return [
-        check_claim(
-            "4.2.1",
-            "vv has the most uniform visit counts",
-            f"entropy of the visit counts of vv-ucb in percent of the maximum: {'; '.join(parts)}; the highest in "
-            f"{len(first)} of {len(complete)} worlds",
-            holds=len(first) == len(complete),
-            partly=bool(first),
-        )
-    ]
-
-
-_TABLE = group_report(TITLE, ("world", "explorer"), lambda run: (run.world, run.explorer), claims=check_claims)
-
 STUDY = Study(
     id="visit-maps",
     reference="Section 4.2.1, Figure 19",
-    description="visit counts at the end of learning: 4 worlds, 5 explorers",
+    description="visit counts at the end of learning: 4 worlds, 7 explorers",
     runs=runs,
     report=report,
     quick_changes="deep-sea of depth 20 with 50,000 steps instead of depth 50 with 500,000",
+    summarise=lambda run, result: reduced(result, keep=("visits",)),
 )

@@ -36,6 +36,13 @@ class AlternativeSetting(NamedTuple):
     description: str
     budget: int | None = None
     preset: str = "as_published_code"
+    states: int | None = None
+    """The number of states of which discovery is a percentage, if it is not that of the reachable ones."""
+
+    @property
+    def needs_runs(self) -> bool:
+        """Whether the setting changes the runs themselves, not only how they are reported."""
+        return self.states is None
 
     @property
     def follows_text(self) -> bool:
@@ -64,6 +71,17 @@ class Row(NamedTuple):
     """Whether that setting follows the paper's text instead of the released code."""
     default: Numbers | None = None
     """Our numbers with the setting of the other rows, if `setting` is not empty."""
+    plain: str = ""
+    """The verdict with seeds 1 to 20 and the default setting; empty if it was not compared."""
+    released: Numbers | None = None
+    """Our numbers with the setting of the released code, if the default setting was inferred."""
+    released_seeds: int = 0
+    released_verdict: str = ""
+
+    @property
+    def agrees_by_default(self) -> bool:
+        """Whether it agrees with the default setting."""
+        return self.verdict == "agrees" and not self.setting
 
 
 def as_json(rows: Iterable[Row], note: str) -> str:
@@ -101,7 +119,17 @@ def as_entry(row: Row) -> dict[str, Any]:
         "learnt": row.learnt._asdict() if row.learnt else None,
         "success_iqm": row.success_iqm._asdict() if row.success_iqm else None,
         "verdict": row.verdict,
+        "verdict_with_20_seeds": row.plain,
         **(_alternative_entry(row) if row.setting else {}),
+        **(_released_entry(row) if row.released else {}),
+    }
+
+
+def _released_entry(row: Row) -> dict[str, Any]:
+    return {
+        "released": _numbers(row.released),
+        "released_seeds": row.released_seeds,
+        "released_verdict": row.released_verdict,
     }
 
 
@@ -127,6 +155,10 @@ def _from_entry(entry: dict[str, Any]) -> Row:
         setting=str(entry.get("setting", "")),
         follows_text=check_flag("of_text", entry.get("of_text", False)),
         default=_numbers_from(entry.get("with_the_usual_setting")),
+        plain=check_choice("verdict_with_20_seeds", entry.get("verdict_with_20_seeds", ""), ("", *VERDICTS)),
+        released=_numbers_from(entry.get("released")),
+        released_seeds=check_integer("released_seeds", entry.get("released_seeds", 0), low=0),
+        released_verdict=check_choice("released_verdict", entry.get("released_verdict", ""), ("", *VERDICTS)),
     )
     if row.verdict in ("agrees", "differs") and not (row.ours and row.theirs):
         raise ValueError(f"{row.verdict!r} without the numbers that were compared")

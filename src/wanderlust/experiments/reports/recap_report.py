@@ -11,26 +11,24 @@ import csv
 import functools
 import io
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
-from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.reports import recap_cells, recap_tables, scorecard
-from wanderlust.experiments.reports.figures.curves import Curves, curves_figure, mean_curves, thinned
+from wanderlust.experiments.reports.figures.curves import Curves, curves_figure, mean_curves
 from wanderlust.experiments.reports.figures.style import explorer_styles
 from wanderlust.experiments.reports.recap_cells import PAPER_SEEDS, AlternativeSetting, Cell, Numbers, Row
+from wanderlust.experiments.reports.recap_samples import Samples
 from wanderlust.experiments.reports.report import Report
-from wanderlust.experiments.reports.seed_groups import OPTIMAL_SUCCESS, step_learnt
+from wanderlust.experiments.reports.seed_groups import OPTIMAL_SUCCESS
 from wanderlust.experiments.reports.statistics import (
     Percent,
     bootstrap_interval,
     interquartile_mean,
     paper_percent,
-    probability_of_improvement,
     standard_error_of_difference,
     wilson_interval,
 )
@@ -41,52 +39,23 @@ if TYPE_CHECKING:
 
 MAX_STANDARD_ERRORS = 2.58
 MAX_ROUNDING = 0.5
-_CURVE_POINTS = 200
 _LOG_SCALE_WORLDS = ("wall",)
 """Worlds whose returns are drawn on a logarithmic axis, as in Figure 18."""
 
 
-class Samples:
-    """The results of the runs of each cell, one number per seed."""
+class RecapRuns(NamedTuple):
+    """The runs of the recap tables, and runs of some cells with other settings."""
 
-    def __init__(self, planned: Mapping[Cell, int], scaled_down: Iterable[Cell] = (), note: str = "") -> None:
-        self.planned = dict(planned)
-        """The number of requested runs of each cell."""
-        self.scaled_down = set(scaled_down)
-        """Cells whose world is smaller than the paper's: shown, but not compared."""
-        self.note = note
-        self.discovery: dict[Cell, list[float]] = {cell: [] for cell in planned}
-        self.success: dict[Cell, list[float]] = {cell: [] for cell in planned}
-        self.learnt_at: dict[Cell, list[float]] = {cell: [] for cell in planned}
-        """The step from which the policy was optimal; infinity for never."""
-        self.curves: dict[Cell, list[FloatArray]] = {}
-        """[3, point], at most `_CURVE_POINTS` points."""
+    default: Samples
+    alternative: Samples
+    """Runs of the cells in `settings`, each with its alternative setting."""
+    settings: Mapping[Cell, AlternativeSetting]
+    released: Samples
+    """Runs with a setting of the released code where the default setting was inferred from the paper's numbers."""
 
-    def add(self, cell: Cell, discovery: float, success: float, curves: FloatArray) -> None:
-        """Add a run: its final numbers in percent, and its curves, [(steps, discovery, success), evaluation]."""
-        self.discovery[cell].append(discovery)
-        self.success[cell].append(success)
-        self.learnt_at[cell].append(step_learnt(curves))
-        self.curves.setdefault(cell, []).append(curves[:, thinned(curves.shape[1], _CURVE_POINTS)].copy())
-
-    def curves_csv(self) -> str:
-        """Return the mean curves with the paper's interval, as CSV."""
-        lines = []
-        for cell, curves in self.curves.items():
-            for step, *numbers in mean_curves(curves).points():
-                lines.append([*cell, len(curves), int(step), *(f"{number:.4f}" for number in numbers)])
-        heads = [*Cell._fields, "seeds", "step", "discovery_mean", "discovery_ci95", "success_mean", "success_ci95"]
-        return as_csv(heads, lines)
-
-    def improvement_csv(self) -> str:
-        """Return the probability of improvement for all pairs of explorers of a scenario, as CSV."""
-        lines = []
-        for x, y in combinations([cell for cell, successes in self.success.items() if successes], 2):
-            if x[:3] == y[:3]:
-                by_success = probability_of_improvement(self.success[x], self.success[y])
-                by_discovery = probability_of_improvement(self.discovery[x], self.discovery[y])
-                lines.append([*x, y.algorithm, f"{by_discovery:.4f}", f"{by_success:.4f}"])
-        return as_csv([*Cell._fields, "than", "probability_discovery", "probability_success"], lines)
+    def shown(self, row: Row) -> Samples:
+        """Return the runs whose numbers a row has."""
+        return self.alternative if row.setting and row.cell in self.alternative.curves else self.default
 
 
 @functools.cache
@@ -110,7 +79,7 @@ def compare(ours: Percent, theirs: Percent, seeds: int) -> tuple[float, bool]:
 
 def make_row(cell: Cell, samples: Samples) -> Row:
     """Return a cell with our numbers, the paper's numbers and the verdict."""
-    discovery, success = samples.discovery[cell], samples.success[cell]
+    discovery, success = samples.final(cell)
     planned, seeds = samples.planned[cell], len(success)
     theirs = paper_cells().get(cell)
     if not seeds:
@@ -126,51 +95,86 @@ def make_row(cell: Cell, samples: Samples) -> Row:
     return Row(cell, seeds, planned, ours, theirs, error, learnt, iqm, verdict)
 
 
-def make_row_with_alternative(
-    cell: Cell, samples: Samples, alternative: Samples, settings: Mapping[Cell, AlternativeSetting]
-) -> Row:
-    """Return the row with the default setting; with the alternative setting if only that agrees with the paper."""
-    default = make_row(cell, samples)
-    if default.verdict != "differs" or cell not in alternative.planned:
+def plain_verdict(cell: Cell, samples: Samples) -> str:
+    """Return the verdict with the paper's seeds, 1 to 20, alone."""
+    discovery, success = samples.final(cell, max_seed=PAPER_SEEDS)
+    theirs = paper_cells().get(cell)
+    if not success or theirs is None or cell in samples.scaled_down:
+        return ""
+    both = zip((discovery, success), theirs, strict=True)
+    agrees = all(compare(paper_percent(values), paper, len(values))[1] for values, paper in both)
+    return "agrees" if agrees else "differs"
+
+
+def make_rows(cell: Cell, runs: RecapRuns) -> Row:
+    """Return the row of a cell with the default setting; with its alternative setting if only that agrees."""
+    default = make_row(cell, runs.default)._replace(plain=plain_verdict(cell, runs.default))
+    if cell in runs.released.planned:
+        released = make_row(cell, runs.released)
+        default = default._replace(
+            released=released.ours, released_seeds=released.seeds, released_verdict=released.verdict
+        )
+    if default.verdict != "differs" or cell not in runs.alternative.planned:
         return default
-    row = make_row(cell, alternative)
+    row = make_row(cell, runs.alternative)
     if row.verdict != "agrees":
         return default
-    setting = settings[cell]
-    return row._replace(setting=setting.description, follows_text=setting.follows_text, default=default.ours)
+    return default._replace(
+        **{name: getattr(row, name) for name in ("seeds", "planned", "ours", "error", "learnt", "success_iqm")},
+        verdict="agrees",
+        setting=runs.settings[cell].description,
+        follows_text=runs.settings[cell].follows_text,
+        default=default.ours,
+    )
 
 
-def make_report(samples: Samples, alternative: Samples, settings: Mapping[Cell, AlternativeSetting]) -> Report:
-    """Return tables and scorecard, for the terminal and as files.
-
-    `alternative` has the runs of the cells in `settings`, each with its alternative setting.
-    """
-    rows = [make_row_with_alternative(cell, samples, alternative, settings) for cell in samples.planned]
+def make_report(runs: RecapRuns) -> Report:
+    """Return tables and scorecard, for the terminal and as files."""
+    note = runs.default.note
+    rows = [make_rows(cell, runs) for cell in runs.default.planned]
     return Report(
-        renderables=[*recap_tables.rich_tables(rows, samples.note), scorecard.summary(rows, samples.note)],
+        renderables=[*recap_tables.rich_tables(rows, note), scorecard.summary(rows, note)],
         files={
-            "tables.md": recap_tables.as_markdown(rows, samples.note),
-            "tables.csv": recap_tables.rows_as_csv(rows, samples.note),
-            "tables.tex": recap_tables.as_latex(rows, samples.note),
-            "curves.csv": samples.curves_csv(),
-            "improvement.csv": samples.improvement_csv(),
-            "cells.json": recap_cells.as_json(rows, samples.note),
+            "tables.md": recap_tables.as_markdown(rows, note),
+            "tables.csv": recap_tables.rows_as_csv(rows, note),
+            "tables.tex": recap_tables.as_latex(rows, note),
+            "curves.csv": _curves_csv(runs, rows),
+            "improvement.csv": runs.default.improvement_csv(),
+            "cells.json": recap_cells.as_json(rows, note),
         },
         figures={
-            f"curves-{world}": functools.partial(_draw_curves, samples, world)
-            for world in dict.fromkeys(cell.environment for cell in samples.curves)
+            f"curves-{world}": functools.partial(_draw_curves, runs, rows, world)
+            for world in dict.fromkeys(cell.environment for cell in runs.default.curves)
         },
     )
 
 
-def _draw_curves(samples: Samples, world: str) -> Figure:
-    """Draw the learning curves of a world, a column for each initialization and horizon."""
+def _curves_csv(runs: RecapRuns, rows: Sequence[Row]) -> str:
+    """Return the mean curves of the rows with the paper's interval, as CSV."""
+    lines = []
+    for row in rows:
+        curves = runs.shown(row).curves.get(row.cell, [])
+        for step, *numbers in mean_curves(curves).points() if curves else ():
+            lines.append([*row.cell, len(curves), int(step), *(f"{number:.4f}" for number in numbers)])
+    heads = [*Cell._fields, "seeds", "step", "discovery_mean", "discovery_ci95", "success_mean", "success_ci95"]
+    return as_csv(heads, lines)
+
+
+def _draw_curves(runs: RecapRuns, rows: Sequence[Row], world: str) -> Figure:
+    """Draw the learning curves of a world from the runs of its table, a column for each scenario."""
     columns: dict[str, dict[str, Curves]] = {}
-    for cell in samples.planned:
-        if cell.environment == world:
-            column = columns.setdefault(recap_tables.scenario(cell), {})
-            if cell in samples.curves:
-                column[cell.algorithm] = mean_curves(samples.curves[cell])
-    styles = explorer_styles(cell.algorithm for cell in samples.planned)
+    notes: dict[str, list[str]] = {}
+    for row in rows:
+        if row.cell.environment == world:
+            column = columns.setdefault(recap_tables.scenario(row.cell), {})
+            curves = runs.shown(row).curves.get(row.cell)
+            if curves:
+                column[row.cell.algorithm] = mean_curves(curves)
+            if row.setting and row.cell in runs.alternative.curves:
+                setting = f"{row.cell.algorithm} with {row.setting}"
+                notes.setdefault(setting, []).append(recap_tables.scenario(row.cell))
+    settings = [text if len(named) == len(columns) else f"{text} ({', '.join(named)})" for text, named in notes.items()]
+    note = " ".join([runs.default.note, *(f"{text}, as in the table." for text in settings)]).strip()
+    styles = explorer_styles(row.cell.algorithm for row in rows)
     title = f"{recap_tables.world_title(world)}: mean and 95 % interval over the seeds"
-    return curves_figure(title, columns, styles, note=samples.note, log_scale=world in _LOG_SCALE_WORLDS)
+    return curves_figure(title, columns, styles, note=note, log_scale=world in _LOG_SCALE_WORLDS)

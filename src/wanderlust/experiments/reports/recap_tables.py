@@ -18,6 +18,9 @@ TITLES = {
     "toy": "Gridworld (toy)",
     "prison": "Gridworld (prison)",
     "wall": "Gridworld (wall)",
+    "noisy-deep-gridworld": "Stochastic deep gridworld",
+    "noisy-toy": "Stochastic gridworld (toy)",
+    "noisy-prison": "Stochastic gridworld (prison)",
 }
 ALGORITHMS = {
     "vv-ucb": "Ours (UCB Reward)",

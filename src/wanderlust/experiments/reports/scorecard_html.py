@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from wanderlust.experiments.reports import claims as claims_module
+from wanderlust.experiments.reports import headline as headline_module
 from wanderlust.experiments.reports import recap_tables
 from wanderlust.experiments.reports.claims import NOT_REPRODUCED, PARTLY, REPRODUCED, Claim
 from wanderlust.experiments.reports.known_differences import explain_difference
@@ -61,6 +62,7 @@ def as_html(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
         "<body>",
         "<h1>Scorecard</h1>",
         f'<p class="sum">{escape(summary(rows, note))} {escape(claims_module.summary(claims)) if claims else ""}</p>',
+        *_headline_table(rows),
         f'<p class="rule">{_with_code(RULE)}</p>',
         *_verdict_table(rows),
         *(_claim_table(claims) if claims else []),
@@ -97,6 +99,19 @@ def _with_code(text: str) -> str:
     return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
+def _headline_table(rows: list[Row]) -> list[str]:
+    """Return the table of the numbers of cells that agree, by setting."""
+    counts = headline_module.headline(rows)
+    if not counts:
+        return []
+    parts = [f'<div class="wide"><table class="claims">{_head(headline_module.TABLE_HEADS)}<tbody>']
+    parts += [
+        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in line)}</tr>" for line in headline_module.as_table(counts)
+    ]
+    legend = _with_code(headline_module.LEGEND.replace("*", ""))
+    return [*parts, "</tbody></table></div>", f'<p class="rule">{legend}</p>']
+
+
 def _verdict_table(rows: list[Row]) -> list[str]:
     """Return a table with one row per world: the number of cells with each verdict, and a bar."""
     parts = [f'<div class="wide"><table>{_head(("world", "agree", "differ", "not compared", "no runs", ""))}<tbody>']
@@ -112,11 +127,20 @@ def _verdict_table(rows: list[Row]) -> list[str]:
 
 
 def _claim_table(claims: Sequence[Claim]) -> list[str]:
-    """Return a table of the statements of the paper's text."""
-    parts = ["<h2>Statements of the paper's text</h2>", '<div class="wide"><table class="claims">']
-    parts.append(_head(("section", "claim", "here", "verdict")) + "<tbody>")
+    """Return a table of the statements of the paper's text, and one of the reasons of differences."""
+    parts = ["<h2>Statements of the paper's text</h2>"]
+    parts.append(f'<p class="rule">{_with_code(claims_module.TOLERANCES.replace("*", ""))}</p>')
+    parts += _claim_rows(claims_module.HEADS, claims_module.statements(claims))
+    reasons = claims_module.reasons(claims)
+    if reasons:
+        parts += ["<h2>Reasons of differences, tested</h2>", *_claim_rows(claims_module.REASON_HEADS, reasons)]
+    return parts
+
+
+def _claim_rows(heads: Sequence[str], claims: Sequence[Claim]) -> list[str]:
+    parts = ['<div class="wide"><table class="claims">', _head(heads) + "<tbody>"]
     for claim in claims:
-        cells = "".join(f"<td>{escape(text)}</td>" for text in (claim.place, claim.claim, claim.found, claim.verdict))
+        cells = "".join(f"<td>{escape(text)}</td>" for text in claim.texts)
         parts.append(f'<tr class="{_CLASSES[claim.verdict]}">{cells}</tr>')
     return [*parts, "</tbody></table></div>"]
 

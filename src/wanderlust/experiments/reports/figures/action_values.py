@@ -11,7 +11,7 @@ import numpy as np
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.reports.figures.style import add_legend, new_figure, styled
-from wanderlust.worlds.action_values import CELL_WIDTH, draw_action_values
+from wanderlust.worlds.action_values import CELL_WIDTH, add_colour_bar, draw_action_values
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Layout
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ def action_values_figure(
             )
     columns = max(len(panels) for panels in rows.values())
     width, height = CELL_WIDTH * layout.columns + 0.15, CELL_WIDTH * layout.rows + 0.35
-    figure = new_figure(title, max(width * columns + 0.3, 4.0), height * len(rows) + 0.9)
+    figure = new_figure(title, max(width * columns + 0.3, 4.0), (height + 0.35) * len(rows) + 0.9)
     grid = figure.subplots(len(rows), columns, squeeze=False)
     for axes, (name, panels) in zip(grid, rows.items(), strict=True):
         for each, panel in zip(axes, panels, strict=False):
-            draw_action_values(each, panel.values, layout, arrows=panel.arrows)
+            add_colour_bar(draw_action_values(each, panel.values, layout, arrows=panel.arrows), each)
             each.set_title(panel.title)
         for each in axes[len(panels) :]:
             each.set_axis_off()

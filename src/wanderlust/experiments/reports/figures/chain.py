@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PANELS_PER_ROW = 3
-_ZERO_FACTOR = 1e-2
-"""Zero is drawn on the logarithmic axis at this factor times the smallest positive error."""
+_ZERO = 1e-8
+"""Errors up to this one are drawn as zero, on a line of its own at the lower end of the logarithmic axis."""
 
 
 @dataclass(frozen=True)
@@ -119,12 +119,11 @@ def _unvisited_handle(explorers: Mapping[str, CountsOverTime]) -> dict[str, Any]
 def msve_figure(title: str, panels: Mapping[str, Mapping[str, ErrorsOverTime]], *, note: str = "") -> Figure:
     """Draw the mean squared value error over time, with 95 % intervals, on logarithmic axes.
 
-    `panels` maps panel -> explorer -> errors. An error of zero is drawn at the lower edge.
+    `panels` maps panel -> explorer -> errors. An error of zero is drawn above the lower edge, with the label 0.
     """
     figure = new_figure(title, min(PAGE_WIDTH, 1.6 + 3.4 * len(panels)), 3.9)
     row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     styles = explorer_styles(explorer for lines in panels.values() for explorer in lines)
-    floor = _floor([each.errors for lines in panels.values() for each in lines.values()])
     handles: dict[str, Any] = {}
     for axes, (name, lines) in zip(row, panels.items(), strict=True):
         axes.set(title=name, xlabel="step", xscale="log", yscale="log")
@@ -132,18 +131,20 @@ def msve_figure(title: str, panels: Mapping[str, Mapping[str, ErrorsOverTime]], 
             if explorer not in lines or not np.isfinite(lines[explorer].errors).any():
                 continue
             steps, (mean, ci) = lines[explorer].steps, paper_curve(lines[explorer].errors)
-            low, middle, high = (np.maximum(each, floor) for each in (mean - ci, mean, mean + ci))
+            low, middle, high = (np.maximum(each, _ZERO) for each in (mean - ci, mean, mean + ci))
             handles[explorer] = draw_curve(axes, steps, middle, (low, high), style, rank, len(styles))
         if not axes.get_lines():
             mark_empty(axes)
     row[0].set_ylabel("mean squared value error")
-    row[0].set_ylim(bottom=floor)
+    _label_zero(row[0])
     add_legend(figure, {name: handles[name] for name in styles if name in handles}, note)
     return figure
 
 
-def _floor(errors: list[FloatArray]) -> float:
-    """Return the lower end of the axis, below every positive mean."""
-    means = np.concatenate([each.mean(axis=0) for each in errors]) if errors else np.zeros(0)
-    positive = means[np.isfinite(means) & (means > 0)]
-    return _ZERO_FACTOR * float(positive.min()) if len(positive) else _ZERO_FACTOR
+def _label_zero(axes: Axes) -> None:
+    """Label the position of zero, with room below it, so that no line is on the edge."""
+    high = axes.get_ylim()[1]
+    powers = range(math.ceil(math.log10(_ZERO)) + 2, math.floor(math.log10(max(high, 10 * _ZERO))) + 1, 2)
+    axes.set_yticks([_ZERO, *(10.0**power for power in powers)], ["0", *(f"$10^{{{power}}}$" for power in powers)])
+    axes.minorticks_off()
+    axes.set_ylim(0.2 * _ZERO, high)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from wanderlust.experiments.reports.figures.style import styled
@@ -24,16 +24,17 @@ _PATH, _DECIMALS = re.compile(rb' d="[^"]*"'), re.compile(rb"(\.\d\d)\d+")
 
 
 @styled
-def as_files(draw: Callable[[], Figure]) -> dict[str, bytes]:
+def as_files(draw: Callable[[], Figure], formats: Sequence[str] = FORMATS) -> dict[str, bytes]:
     """Draw a figure once; return it in each format."""
     figure = draw()
     # Compute the layout once, not for each format: it takes longer than drawing.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     files = {}
-    for form in FORMATS:
+    for form in formats:
         buffer = io.BytesIO()
         figure.savefig(buffer, format=form, metadata=dict.fromkeys(_OMITTED_METADATA[form]))
         files[form] = buffer.getvalue()
-    files["svg"] = _PATH.sub(lambda path: _DECIMALS.sub(rb"\1", path[0]), files["svg"])
+    if "svg" in files:
+        files["svg"] = _PATH.sub(lambda path: _DECIMALS.sub(rb"\1", path[0]), files["svg"])
     return files

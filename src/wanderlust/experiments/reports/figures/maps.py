@@ -16,8 +16,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PANEL_WIDTH = 1.75
+_PANEL_WIDTH = 1.6
 """In inches."""
+_MARKS: dict[str, dict[str, Any]] = {
+    "start": {"marker": "o", "markerfacecolor": "white"},
+    "treasure": {"marker": "*", "markerfacecolor": "#ffd92f"},
+    "penalty": {"marker": "v", "markerfacecolor": "#ff5a4f"},
+    "prison": {"marker": "X", "markerfacecolor": "#c0c0c0"},
+}
+_SMALL_GRID = 12
+"""Rows up to which marks are drawn large."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,8 @@ class CountMap:
     """[row, column]"""
     unreachable: BoolArray
     """[row, column]: cells that cannot be reached."""
+    marks: tuple[tuple[str, int, int], ...] = ()
+    """(kind, row, column) of the cells to mark: 'start', 'treasure', 'penalty' or 'prison'."""
 
 
 @styled
@@ -78,14 +88,23 @@ def _draw_map(axes: Axes, count_map: CountMap, norm: Any) -> Any:
     grey = np.ma.masked_where(~unreachable, np.ones(unreachable.shape))
     axes.imshow(grey, cmap=ListedColormap([LIGHT_GREY]), interpolation="nearest", aspect="equal")
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
+    for kind, row, column in count_map.marks:
+        size = 5.5 if max(rows, columns) <= _SMALL_GRID else 3.6
+        axes.plot(column, row, markersize=size + 1.5 * (kind == "treasure"), **_mark_style(kind), clip_on=False)
     return image
+
+
+def _mark_style(kind: str) -> dict[str, Any]:
+    return {"linestyle": "none", "markeredgecolor": "black", "markeredgewidth": 0.5, "zorder": 5, **_MARKS[kind]}
 
 
 def _legend_handles(maps: Sequence[CountMap]) -> dict[str, Any]:
     """Return the legend of the colours outside the scale that occur in these maps."""
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles = {}
+    marked = {kind for each in maps for kind, _, _ in each.marks}
+    handles: dict[str, Any] = {kind: Line2D([], [], **_mark_style(kind)) for kind in _MARKS if kind in marked}
     if any(((each.counts == 0) & ~each.unreachable).any() for each in maps):
         handles["not visited"] = Patch(facecolor="white", edgecolor=GREY, linewidth=0.6)
     if any(((each.counts == 0) & each.unreachable).any() for each in maps):

@@ -1,8 +1,8 @@
 """Sample complexity against problem size (Figures 22 and 25), with a fitted exponent, or against ε (Figure 26).
 
 Filled markers are means over seeds that all learnt, with 95 % intervals. If some seeds did not learn within the step
-limit, the marker is open, the mean is over the others, and the line is dashed; if none learnt, an open marker is drawn
-at the limit.
+limit, the marker is open and the line is dashed. Then the mean is over the others, and at the limit if there are none,
+as in Figure 22; with `every_seed` it is over all seeds, and a second row of panels shows how many learnt.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from wanderlust.core.mdp import BoolArray, FloatArray
 from wanderlust.experiments.reports.figures.style import (
     GREY,
     PAGE_WIDTH,
-    SMALL_FONT,
     Style,
     add_legend,
     explorer_styles,
@@ -46,7 +45,9 @@ class SampleComplexity:
     steps: FloatArray
     """[point, seed]; NaN where a run is missing."""
     learnt: BoolArray
-    """[point, seed]: whether it learnt within the limit; if not, its steps are ignored."""
+    """[point, seed]: whether it learnt within the limit; if not, its steps are ignored unless `every_seed`."""
+    every_seed: bool = False
+    """Whether the mean is over all seeds, those included that did not learn."""
 
     def __post_init__(self) -> None:
         if self.steps.shape != self.learnt.shape or self.steps.shape[:1] != self.x.shape:
@@ -61,14 +62,25 @@ class SampleComplexity:
         stored = np.isfinite(self.steps)
         return np.asarray(stored.any(axis=1) & (self.learnt | ~stored).all(axis=1))
 
+    def counted(self, point: int) -> FloatArray:
+        """Return the steps of the seeds that the mean of a point is over."""
+        steps = self.steps[point]
+        return np.asarray(steps[np.isfinite(steps) & (self.learnt[point] | self.every_seed)])
+
     def means(self) -> tuple[FloatArray, FloatArray]:
-        """Return the mean over the seeds that learnt, and its ±; NaN where none did."""
+        """Return the mean over the counted seeds, and its ±; NaN where there are none."""
         mean, ci = np.full((2, len(self.x)), np.nan)
-        for i, (steps, learnt) in enumerate(zip(self.steps, self.learnt, strict=True)):
-            selected = steps[learnt & np.isfinite(steps)]
+        for i in range(len(self.x)):
+            selected = self.counted(i)
             if len(selected):
                 mean[i], ci[i] = paper_curve(selected)
         return mean, ci
+
+    def learnt_percent(self) -> FloatArray:
+        """Return the percentage of the seeds of each point that learnt; NaN without runs."""
+        stored = np.isfinite(self.steps)
+        n = stored.sum(axis=1)
+        return np.where(n > 0, 100.0 * (self.learnt & stored).sum(axis=1) / np.maximum(n, 1), np.nan)
 
     def fit(self) -> PowerLaw | None:
         """Return the power law of steps over size, fitted where every seed learnt; None with too few sizes."""
@@ -90,24 +102,18 @@ def scaling_figure(
 ) -> Figure:
     """Draw steps against size on logarithmic axes; `panels` maps panel -> explorer -> sample complexity.
 
-    The legend of each panel has the fitted exponent of each explorer with its 95 % interval.
+    The legend has the fitted exponents of each explorer, one for each panel.
     """
-    from matplotlib.ticker import NullLocator, ScalarFormatter
-
-    figure, row, styles = _panels(title, panels, y_name, height=4.6)
-    for axes, lines in zip(row, panels.values(), strict=True):
-        axes.set_xscale("log")
-        handles = _draw_lines(axes, lines, styles, limit)
-        axes.set_xlabel(x_name)
-        sizes = sorted({float(x) for each in lines.values() for x in each.x})
-        axes.set_xticks(_tick_positions(sizes))
-        axes.xaxis.set_major_formatter(ScalarFormatter())
-        axes.xaxis.set_minor_locator(NullLocator())
-        if handles:
-            labels = [f"{explorer}  {_exponent(lines[explorer].fit())}" for explorer in handles]
-            axes.legend(list(handles.values()), labels, loc="upper left", handlelength=2.4, fontsize=SMALL_FONT)
-    _extend_for_legend(row[0], max(len(lines) for lines in panels.values()))
-    add_legend(figure, _marker_handles(), note)
+    figure, rows, styles = _panels(title, panels, y_name, height=4.0)
+    handles: dict[str, Any] = {}
+    for column, lines in zip(rows, panels.values(), strict=True):
+        for axes in column:
+            axes.set_xscale("log")
+        handles |= _draw_column(column, lines, styles, limit)
+        column[-1].set_xlabel(x_name)
+        _set_size_ticks(column[-1], sorted({float(x) for each in lines.values() for x in each.x}))
+    labels = {f"{name}  {_exponents(panels, name)}": handles[name] for name in styles if name in handles}
+    add_legend(figure, labels | _marker_handles(limit, _every_seed(panels)), note)
     return figure
 
 
@@ -121,31 +127,66 @@ def epsilon_figure(
     note: str = "",
 ) -> Figure:
     """Draw steps against ε on logarithmic axes; ε = 0 is drawn at the left end."""
-    figure, row, styles = _panels(title, panels, y_name, height=4.0)
+    figure, rows, styles = _panels(title, panels, y_name, height=4.0)
     handles: dict[str, Any] = {}
-    for axes, lines in zip(row, panels.values(), strict=True):
+    for column, lines in zip(rows, panels.values(), strict=True):
         epsilons = sorted({float(x) for each in lines.values() for x in each.x})
         positive = [x for x in epsilons if x > 0]
         zero_x = min(positive, default=1.0) / _zero_gap(positive)
         shifted = {name: replace(each, x=np.where(each.x > 0, each.x, zero_x)) for name, each in lines.items()}
-        axes.set_xscale("log")
-        handles |= _draw_lines(axes, shifted, styles, limit)
-        axes.set_xlabel("ε")
-        _set_epsilon_ticks(axes, epsilons, zero_x)
-    add_legend(figure, {name: handles[name] for name in styles if name in handles} | _marker_handles(), note)
+        for axes in column:
+            axes.set_xscale("log")
+        handles |= _draw_column(column, shifted, styles, limit)
+        column[-1].set_xlabel("ε")
+        _set_epsilon_ticks(column[-1], epsilons, zero_x)
+    labels = {name: handles[name] for name in styles if name in handles}
+    add_legend(figure, labels | _marker_handles(limit, _every_seed(panels)), note)
     return figure
+
+
+def _every_seed(panels: Mapping[str, Mapping[str, SampleComplexity]]) -> bool:
+    return any(each.every_seed for lines in panels.values() for each in lines.values())
 
 
 def _panels(
     title: str, panels: Mapping[str, Mapping[str, SampleComplexity]], y_name: str, *, height: float
-) -> tuple[Figure, list[Axes], dict[str, Style]]:
-    figure = new_figure(title, min(PAGE_WIDTH, 2.6 + 3.4 * len(panels)), height)
-    row = list(figure.subplots(1, len(panels), sharey=True, squeeze=False)[0])
-    for axes, name in zip(row, panels, strict=True):
+) -> tuple[Figure, list[list[Axes]], dict[str, Style]]:
+    """Return the figure, the axes of each column, and the styles; with `every_seed` a column has two panels."""
+    two = _every_seed(panels)
+    figure = new_figure(title, min(PAGE_WIDTH, 2.6 + 3.4 * len(panels)), height + 1.5 * two)
+    ratios = (3.0, 1.3) if two else (1.0,)
+    grid = figure.subplots(len(ratios), len(panels), sharex="col", sharey="row", squeeze=False, height_ratios=ratios)
+    for axes, name in zip(grid[0], panels, strict=True):
         axes.set_title(name)
         axes.set_yscale("log")
-    row[0].set_ylabel(y_name)
-    return figure, row, explorer_styles(explorer for lines in panels.values() for explorer in lines)
+    grid[0, 0].set_ylabel(y_name)
+    if two:
+        grid[1, 0].set_ylabel("ε-optimal\nseeds (%)")
+        grid[1, 0].set_ylim(-6, 106)
+    return (
+        figure,
+        [list(column) for column in grid.T],
+        explorer_styles(name for lines in panels.values() for name in lines),
+    )
+
+
+def _draw_column(
+    column: list[Axes], lines: Mapping[str, SampleComplexity], styles: Mapping[str, Style], limit: float | None
+) -> dict[str, Any]:
+    """Draw one column of panels; return the legend handles."""
+    for rank, (explorer, style) in enumerate(styles.items()):
+        if len(column) > 1 and explorer in lines:
+            percent, zorder = lines[explorer].learnt_percent(), 4 - rank / len(styles)
+            column[1].plot(
+                lines[explorer].x,
+                percent,
+                color=style.colour,
+                marker=style.marker,
+                markersize=2.6,
+                linewidth=0.9,
+                zorder=zorder,
+            )
+    return _draw_lines(column[0], lines, styles, limit)
 
 
 def _draw_lines(
@@ -198,22 +239,38 @@ def _segments(values: FloatArray) -> FloatArray:
     return np.stack([values[:-1], values[1:], np.full(len(values) - 1, np.nan)], axis=1)
 
 
-def _marker_handles() -> dict[str, Any]:
-    """Return the legend of filled and open markers."""
+def _marker_handles(limit: float | None, every_seed: bool) -> dict[str, Any]:
+    """Return the legend of filled and open markers, and of the step limit."""
     from matplotlib.lines import Line2D
 
     style: dict[str, Any] = {"color": GREY, "marker": "o"}
-    return {
-        "all seeds learnt": Line2D([], [], linestyle="-", **style),
-        "not all seeds learnt (at the limit: none)": Line2D([], [], linestyle="--", markerfacecolor="white", **style),
+    learnt = ("all seeds ε-optimal", "not all") if every_seed else ("all seeds learnt", "not all: mean of the others")
+    handles = {
+        learnt[0]: Line2D([], [], linestyle="-", **style),
+        learnt[1]: Line2D([], [], linestyle="--", markerfacecolor="white", **style),
     }
+    if limit is not None:
+        handles["step limit"] = Line2D([], [], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
+    return handles
 
 
-def _exponent(fit: PowerLaw | None) -> str:
-    if fit is None:
-        return "–"
-    estimate, low, high = fit.exponent
-    return f"$N^{{{estimate:.2f}}}$ [{low:.2f}, {high:.2f}]"
+def _exponents(panels: Mapping[str, Mapping[str, SampleComplexity]], explorer: str) -> str:
+    """Return the fitted exponents of an explorer, one for each panel, as text."""
+    fits = [lines[explorer].fit() if explorer in lines else None for lines in panels.values()]
+    if not any(fits):
+        return "(no fit)"
+    texts = [f"{fit.exponent.estimate:.2f}" if fit else "–" for fit in fits]
+    if len(fits) == 1 and fits[0]:
+        texts = [f"{texts[0]} [{fits[0].exponent.low:.2f}, {fits[0].exponent.high:.2f}]"]
+    return f"exponent {', '.join(texts)}"
+
+
+def _set_size_ticks(axes: Axes, sizes: list[float]) -> None:
+    from matplotlib.ticker import NullLocator, ScalarFormatter
+
+    axes.set_xticks(_tick_positions(sizes))
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _tick_positions(sizes: list[float]) -> list[float]:
@@ -223,13 +280,6 @@ def _tick_positions(sizes: list[float]) -> list[float]:
     targets = np.log(np.geomspace(sizes[0], sizes[-1], 6))
     nearest = np.abs(np.log(sizes)[:, None] - targets).argmin(axis=0)
     return [sizes[i] for i in np.unique(nearest)]
-
-
-def _extend_for_legend(axes: Axes, n_labels: int) -> None:
-    """Increase the upper limit, so that a legend with `n_labels` labels hides no data."""
-    low, high = axes.get_ylim()
-    share = min(0.055 * n_labels + 0.02, 0.6)
-    axes.set_ylim(low, low * (high / low) ** (1 / (1 - share)))
 
 
 def _zero_gap(positive: list[float]) -> float:

@@ -8,6 +8,7 @@ dotted for dithering.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import textwrap
 import zlib
@@ -131,15 +132,17 @@ def explorer_styles(explorers: Iterable[str]) -> dict[str, Style]:
     return styles
 
 
-def shaded_styles(labels: Sequence[str]) -> dict[str, Style]:
-    """Return a style for each label of an ordered scale, from dark to light."""
+def sequential_styles(labels: Sequence[str], *, markers: bool = False) -> dict[str, Style]:
+    """Return a style for each label of an ordered scale: a sequential palette, from light to dark."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    markers = "osD^v<>PX*hp"
+    # Without the lightest colours, which are hard to see on white.
+    shades = [0.12 + 0.85 * i / max(len(labels) - 1, 1) for i in range(len(labels))]
+    symbols = itertools.cycle("osD^v<>PX*hp" if markers else [""])
     return {
-        label: Style(to_hex(colormaps["viridis"](0.93 * i / max(len(labels) - 1, 1))), markers[i % len(markers)], "-")
-        for i, label in enumerate(labels)
+        label: Style(to_hex(colormaps["plasma_r"](x)), symbol, "-")
+        for label, x, symbol in zip(labels, shades, symbols, strict=False)
     }
 
 
@@ -201,7 +204,7 @@ def draw_curve(
     if interval is not None:
         axes.fill_between(steps, *interval, color=style.colour, alpha=0.15, linewidth=0, zorder=zorder - 1)
     every = max(1, len(steps) // _MARKERS_PER_LINE)
-    line_style: dict[str, Any] = {"color": style.colour, "linestyle": style.dash, "marker": style.marker}
+    line_style: dict[str, Any] = {"color": style.colour, "linestyle": style.dash, "marker": style.marker or None}
     (handle,) = axes.plot(steps, mean, markevery=(rank * every // n_lines, every), zorder=zorder, **line_style)
     return handle
 

@@ -16,7 +16,7 @@ from wanderlust.experiments.reports.figures.style import (
     explorer_styles,
     literal_label,
     new_figure,
-    shaded_styles,
+    sequential_styles,
     styled,
 )
 from wanderlust.experiments.reports.sweep_groups import (
@@ -65,7 +65,7 @@ def _panels(title: str, names: Sequence[str], height: float) -> tuple[Figure, di
 def _styles(labels: Sequence[str], settings: Sequence[Setting]) -> dict[str, Style]:
     """Return a style for each line: that of the explorer if the lines are explorers."""
     explorers = {setting.fields.get(EXPLORER) for setting in settings}
-    return explorer_styles(labels) if {*labels} <= explorers else shaded_styles(labels)
+    return explorer_styles(labels) if {*labels} <= explorers else sequential_styles(labels, markers=True)
 
 
 # --- One swept number: lines -----------------------------------------------------------------------------
