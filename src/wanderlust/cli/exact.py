@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, WORLD_PRESETS
 from wanderlust.cli.arguments import DEFAULT_EXPLORER, REWARD_RANGE, RunsOptions, read_settings
 from wanderlust.cli.environment_options import EnvironmentOptions
-from wanderlust.core.errors import InvalidSetting, check_integer
+from wanderlust.core.errors import InvalidSetting, check_choice, check_integer
 
 if TYPE_CHECKING:
     from wanderlust.agents.agent import Agent
@@ -14,10 +15,9 @@ if TYPE_CHECKING:
     from wanderlust.cli.train import TrainOptions
     from wanderlust.experiments.run import Run
 
-PRESET = "as_written"
 EXACT_NOTE = (
-    f"Exact: trained on the environment's model, preset {PRESET} (the compiled loop has no adaptive settings). "
-    "Returns are exact expected values of the greedy policy; stored runs are used while the model is the same."
+    "Exact: trained on the environment's model; the compiled loop does not have the preset adaptive. Returns are exact "
+    "expected values of the greedy policy; stored runs are used while the model is the same."
 )
 
 
@@ -33,6 +33,7 @@ def plan_exact_runs(environment: EnvironmentOptions, options: RunsOptions) -> li
     _check_environment(environment)
     if options.env_version:
         raise InvalidSetting("--env-version is not used with --exact: a hash of the model identifies it; leave it out.")
+    preset = _preset(options.preset)
     names = list(dict.fromkeys(options.explorers))
     if not names:
         raise InvalidSetting("give at least one explorer, such as --explorers vv-ucb; see `wanderlust explorers`.")
@@ -41,13 +42,13 @@ def plan_exact_runs(environment: EnvironmentOptions, options: RunsOptions) -> li
     for explorer in names:
         fields: dict[str, Any] = {
             "explorer": explorer,
-            "preset": PRESET,
+            "preset": preset,
             "world_options": environment.env_options,
             "settings": {**_without_reward_range(parsed[explorer]), "steps": options.steps},
         }
         first = Run.of_model(environment.name, **fields)
         # Raises an error for invalid settings.
-        Session(model_world_of(first), explorer, preset=PRESET, undiscounted_returns=True, **first.overrides)
+        Session(model_world_of(first), explorer, preset=preset, undiscounted_returns=True, **first.overrides)
         runs += [
             Run(world=first.world, kind="model", model=first.model, seed=n, **fields) for n in range(options.seeds)
         ]
@@ -66,6 +67,7 @@ def train_exactly(environment: EnvironmentOptions, options: TrainOptions, settin
     for name in ("resume", "checkpoint_every", "log", "tensorboard"):
         if getattr(options, name) is not None:
             raise InvalidSetting(f"--{name.replace('_', '-')} is not possible with --exact, which trains in one go.")
+    preset = _preset(options.preset)
     world = world_from_gym(environment.name, **environment.env_options)
     env = environment.make()
     steps = check_integer("steps", options.steps, low=1)
@@ -73,14 +75,14 @@ def train_exactly(environment: EnvironmentOptions, options: TrainOptions, settin
         world,
         options.explorer or DEFAULT_EXPLORER,
         seed=options.seed or 0,
-        preset=PRESET,
+        preset=preset,
         undiscounted_returns=True,
         **{"budget": steps, "evaluate_every": steps, **_without_reward_range(settings), "steps": steps},
     )
     agent = record.agent
     agent.encoding, agent.environment = env.encoding, saved_environment(env)
     optimal = optimal_episode_return(world.mdp, record.settings.horizon)
-    _print_summary(env.name, record, agent, optimal)
+    _print_summary(env.name, record, agent, optimal, preset)
     if options.save is not None:
         agent.save(options.save)
         print(f"saved      {options.save}; inspect with `wanderlust explain`")
@@ -90,7 +92,7 @@ def train_exactly(environment: EnvironmentOptions, options: TrainOptions, settin
     env.close()
 
 
-def _print_summary(name: str, record: Record, agent: Agent, optimal: float | None) -> None:
+def _print_summary(name: str, record: Record, agent: Agent, optimal: float | None, preset: str) -> None:
     low, high = agent.reward_range
     first_reward, first_termination = record.events
     first = "no positive reward and no terminated episode"
@@ -98,11 +100,19 @@ def _print_summary(name: str, record: Record, agent: Agent, optimal: float | Non
         first = f"first positive reward at step {first_reward:,}"
     elif first_termination is not None:
         first = f"no positive reward; first terminated episode at step {first_termination:,}"
-    print(f"trained    {name} with {record.explorer}, {agent.steps:,} steps on its model, preset {PRESET}")
+    print(f"trained    {name} with {record.explorer}, {agent.steps:,} steps on its model, preset {preset}")
     print(f"states     {agent.discovered:,} acted in, {agent.n_states:,} in the model")
     print(f"rewards    {low:g} to {high:g} per step; {first}")
     best = "" if optimal is None else f"; optimal is {optimal:.6g}"
     print(f"greedy     expected return of an episode {record.returns[-1]:.6g}{best}")
+
+
+def _preset(given: str | None) -> str:
+    if given is None:
+        return AS_WRITTEN
+    if given == ADAPTIVE:
+        raise InvalidSetting("--exact trains in the compiled loop, without --preset adaptive; use as_written.")
+    return check_choice("preset", given, WORLD_PRESETS)
 
 
 def _check_environment(environment: EnvironmentOptions) -> None:

@@ -24,17 +24,17 @@ _LISTS = "NAME=VALUE[,VALUE] ..."
 class SweepOptions:
     """The description of a sweep on the command line; the same keys as in a file."""
 
-    world: Annotated[tuple[str, ...], arg(aliases=["--worlds"], metavar="NAME ...", help="Built-in worlds.")] = ()
+    world: Annotated[tuple[str, ...], arg(metavar="NAME ...", help="Built-in worlds.")] = ()
     environment: Annotated[
         tuple[str, ...],
-        arg(aliases=["--environments"], metavar="NAME ...", help="Gymnasium ids, or module:function."),
+        arg(metavar="NAME ...", help="Gymnasium ids, or module:function."),
     ] = ()
     env: Annotated[
         tuple[str, ...],
         arg(metavar=_LISTS, help="Options of the worlds and environments, such as depth=10,20 or map_name=4x4,8x8."),
     ] = ()
     explorer: Annotated[
-        tuple[str, ...], arg(aliases=["--explorers"], metavar="NAME ...", help="Explorers, also module:Class.")
+        tuple[str, ...], arg(metavar="NAME ...", help="Explorers, also module:Class.")
     ] = ()
     set: Annotated[
         tuple[str, ...],
@@ -42,7 +42,7 @@ class SweepOptions:
     ] = ()
     memory: Annotated[tuple[str, ...], arg(metavar="NAME ...", help="Replay memories: full, none, window.")] = ()
     preset: Annotated[
-        tuple[str, ...], arg(aliases=["--presets"], metavar="NAME ...", help="as_written, as_published_code.")
+        tuple[str, ...], arg(metavar="NAME ...", help="as_written, as_published_code.")
     ] = ()
     seeds: Annotated[str, arg(metavar="N", help="Number of seeds, 0 to N-1; or a list 3,5,8, or a range 10..19.")] = (
         "10"

@@ -114,8 +114,8 @@ class Run:
 
     def _checked_preset(self) -> str:
         if not isinstance(self.preset, str) or self.preset:
-            return check_choice("preset", self.preset, WORLD_PRESETS if self.kind == "world" else PRESETS)
-        if self.kind == "world":
+            return check_choice("preset", self.preset, PRESETS if self.kind == "environment" else WORLD_PRESETS)
+        if self.kind != "environment":
             return AS_WRITTEN
         from wanderlust.envs.registration import is_built_in
 
