@@ -8,7 +8,7 @@ It starts as the preset `as_written`. Then:
   values of rewards that are received at every step; where rewards are rare, it outweighs Q for longer than any
   practical budget. Until half of the budget is used, while there is still something to discover (see `Discovery`), and
   in deterministic environments, nothing changes.
-* With binned observations the initial W makes an untried action precede the tried ones of its own state, as in ucb1 and
+* With binned observations, once an action had two outcomes, the initial W makes an untried action precede the tried ones of its own state, as in ucb1 and
   vv-count. With the paper's bound it would justify any path to it, but paths through bins cannot be repeated.
 * A time penalty of terminal rewards is removed; see `wanderlust.training.time_penalty`.
 
@@ -144,7 +144,7 @@ def adapt(agent: Agent, task: TaskEstimate, adapted: Collection[str], *, binned:
         values["kappa"] = plain.kappa * weight
     if "scale" in adapted:
         values["scale"] = plain.scale * reward_scale(problem) * weight
-    if "initial" in adapted and binned:
+    if "initial" in adapted and binned and task.is_stochastic:
         values["initial"] = local_initial_w(agent.n_actions, plain.gamma_w)
     agent.adapt(task.reward_range, fields=values, **options)
 
