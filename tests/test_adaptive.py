@@ -252,6 +252,11 @@ def test_exploration_does_not_decrease_while_there_is_something_to_discover():
     assert few_visits.first_step(budget=1_000) == 20 * MIN_VISITS
     assert Discovery(pairs=20, last_step=900).first_step(budget=2_000) == 1_800
     assert Discovery(pairs=5, last_step=10).first_step(budget=1_000) == 500
+    agent = wl.Agent("ucb1", n_actions=200, reward_range=(0, 1), settings=wl.Settings(budget=200))
+    for action in range(102):
+        agent.observe(0, action, 0.0, 0, terminated=False)
+    assert Discovery(100, 7).updated(agent) == Discovery(102, 102)
+    assert Discovery(101, 7).updated(agent) == Discovery(101, 7), "one rare pair does not matter"
     agent, loop = trained(Corridor(penalty=0.0, slip=0.3), steps=700)
     assert loop.discovery.pairs == (agent.visits > 0).sum() == 20
     assert loop.task_estimate.stage == 0
