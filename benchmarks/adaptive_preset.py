@@ -263,6 +263,8 @@ def counts_table(tasks: Mapping[str, Task], explorers: Sequence[str], summaries:
     for explorer in explorers:
         cells = []
         names = [name for name, task in tasks.items() if has_adapted_quantity(task, explorer)]
+        if not names:
+            continue
         for group in (ADAPTIVE, CONTROL):
             if (names[0], explorer, group) not in summaries:
                 cells += ["", "", ""]
@@ -323,7 +325,7 @@ def as_markdown(
     lines += [*counts_table(tasks, explorers, summaries), ""]
     for group in (WRITTEN, ADAPTIVE):
         lines += [f"## All explorers, `{group}`", "", *all_explorers_table(tasks, explorers, summaries, group), ""]
-    for explorer in explorers:
+    for explorer in (each for each in explorers if any(has_adapted_quantity(task, each) for task in tasks.values())):
         lines += [f"## {explorer}", "", *explorer_table(tasks, explorer, summaries), ""]
     return "\n".join(lines)
 

@@ -252,6 +252,11 @@ def test_exploration_does_not_decrease_while_there_is_something_to_discover():
     assert few_visits.first_step(budget=1_000) == 20 * MIN_VISITS
     assert Discovery(pairs=20, last_step=900).first_step(budget=2_000) == 1_800
     assert Discovery(pairs=5, last_step=10).first_step(budget=1_000) == 500
+    agent = wl.Agent("ucb1", n_actions=200, reward_range=(0, 1), settings=wl.Settings(budget=200))
+    for action in range(102):
+        agent.observe(0, action, 0.0, 0, terminated=False)
+    assert Discovery(100, 7).updated(agent) == Discovery(102, 102)
+    assert Discovery(101, 7).updated(agent) == Discovery(101, 7), "one rare pair does not matter"
     agent, loop = trained(Corridor(penalty=0.0, slip=0.3), steps=700)
     assert loop.discovery.pairs == (agent.visits > 0).sum() == 20
     assert loop.task_estimate.stage == 0
@@ -265,9 +270,11 @@ def test_given_options_are_not_adapted():
 
 def test_initial_w_with_bins_is_that_of_the_own_state():
     env = wl.tabular(gym.make("MountainCar-v0"), bins=(4, 4))
-    assert trained(env, steps=20)[0].configured_explorer.initial == pytest.approx(local_initial_w(3, 0.99))
+    agent = trained(env, steps=200)[0]
+    assert agent.is_stochastic
+    assert agent.configured_explorer.initial == pytest.approx(local_initial_w(3, 0.99))
     for changes in ({"preset": "as_written"}, {"initial_margin": 1.0}):
-        assert trained(env, steps=20, **changes)[0].configured_explorer.initial > 10_000
+        assert trained(env, steps=200, **changes)[0].configured_explorer.initial > 10_000
 
 
 @pytest.mark.parametrize("preset", PRESETS)

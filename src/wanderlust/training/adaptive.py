@@ -8,8 +8,9 @@ It starts as the preset `as_written`. Then:
   values of rewards that are received at every step; where rewards are rare, it outweighs Q for longer than any
   practical budget. Until half of the budget is used, while there is still something to discover (see `Discovery`), and
   in deterministic environments, nothing changes.
-* With binned observations the initial W makes an untried action precede the tried ones of its own state, as in ucb1 and
-  vv-count. With the paper's bound it would justify any path to it, but paths through bins cannot be repeated.
+* With binned observations, once an action had two outcomes, the initial W makes an untried action precede the tried
+  ones of its own state, as in ucb1 and vv-count. With the paper's bound it would justify any path to it, but paths
+  through bins cannot be repeated.
 * A time penalty of terminal rewards is removed; see `wanderlust.training.time_penalty`.
 
 docs/settings.md explains the rules, docs/adaptive-results.md has the measurements.
@@ -37,6 +38,8 @@ START = 0.5
 """The fraction of the budget after which exploration decreases in stochastic environments."""
 QUIET_RATIO = 2.0
 """Exploration decreases only after this multiple of the steps in which the last new pair was tried."""
+GROWTH = 1.01
+"""The number of tried pairs has increased if it is larger by this factor: one rare pair does not matter."""
 MIN_VISITS = 40
 """The mean number of visits of a tried pair before exploration decreases: with fewer, values are unreliable."""
 LAST_WEIGHT = 1e-5
@@ -99,16 +102,16 @@ class Discovery(NamedTuple):
     """What the agent has discovered; it is counted every `counting_interval` steps until the end of the budget."""
 
     pairs: int = 0
-    """The number of state-action pairs that were tried."""
+    """The number of state-action pairs that were tried, up to a difference of 1 %."""
     last_step: int = 0
-    """The step at which this number last increased."""
+    """The step at which this number last increased by more than 1 %."""
 
     def updated(self, agent: Agent) -> Discovery:
         """Return the discovery at the present step."""
         if agent.steps > agent.settings.budget or agent.steps % counting_interval(agent):
             return self
         pairs = int(np.count_nonzero(agent.learner.visits))
-        return Discovery(pairs, agent.steps) if pairs > self.pairs else self
+        return Discovery(pairs, agent.steps) if pairs > GROWTH * self.pairs else self
 
     def first_step(self, budget: int) -> int:
         """Return the step after which exploration decreases."""
@@ -155,7 +158,7 @@ def adapt(agent: Agent, task: TaskEstimate, adapted: Collection[str], *, binned:
         values["kappa"] = plain.kappa * weight
     if "scale" in adapted:
         values["scale"] = plain.scale * reward_scale(problem) * weight
-    if "initial" in adapted and binned:
+    if "initial" in adapted and binned and task.is_stochastic:
         values["initial"] = local_initial_w(agent.n_actions, plain.gamma_w)
     agent.adapt(task.reward_range, fields=values, **options)
 
