@@ -303,8 +303,8 @@ def test_the_catalogue_offers_every_world_and_explorer_with_its_options() -> Non
     for explorer in offered["explorers"]:
         names = [option["name"] for option in explorer["options"]]
         assert names == [option.name for option in wl.explorer_options(explorer["name"])]
-    bounds = next(o for e in offered["explorers"] for o in e["options"] if o["name"] == "initial_bound")
-    assert bounds["choices"] == ["everywhere", "here"]
+    counts = next(o for e in offered["explorers"] for o in e["options"] if o["name"] == "terminal_count")
+    assert counts["choices"] == ["pair", "largest"]
 
 
 @pytest.mark.parametrize("name", wl.world_names())

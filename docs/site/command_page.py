@@ -19,7 +19,8 @@ _COLUMNS = "5000"
 """Width of the terminal that the help is written for, so that no line is wrapped."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_ROW = re.compile(r"^│ (\S.*?)(?:  +(.*?))? *│$", flags=re.M)
+_ROW = re.compile(r"^│ (\S.*?)(?:  +(.*?))? *│$(?:\n│ {3,}(\S.*?) *│$)?", flags=re.M)
+"""An argument; if its name is long, its meaning is on the next line."""
 _DEFAULT = re.compile(r" ?\((?:(required)|default: ?(.*))\)$")
 _NO_DEFAULT = ("None", "False", "", "''")
 
@@ -78,7 +79,8 @@ def parse(name: str) -> Command:
     )
 
 
-def _argument(name: str, text: str) -> Argument:
+def _argument(name: str, beside: str, below: str) -> Argument:
+    text = beside or below
     match = _DEFAULT.search(text)
     required, default = match.groups() if match else (None, None)
     meaning = _DEFAULT.sub("", text)

@@ -42,7 +42,7 @@ class SweepOptions:
     ] = ()
     memory: Annotated[tuple[str, ...], arg(metavar="NAME ...", help="Replay memories: full, none, window.")] = ()
     preset: Annotated[
-        tuple[str, ...], arg(metavar="NAME ...", help="as_written, as_published_code.")
+        tuple[str, ...], arg(metavar="NAME ...", help="as_written, as_published_code; in environments also adaptive.")
     ] = ()
     seeds: Annotated[str, arg(metavar="N", help="Number of seeds, 0 to N-1; or a list 3,5,8, or a range 10..19.")] = (
         "10"
