@@ -118,7 +118,7 @@ def test_an_observation_outside_its_space_is_an_error():
 @pytest.mark.parametrize(
     ("space", "words"),
     [
-        (spaces.Box(0, 1, (2,)), ["Box", "bins=20", "key='hash'"]),
+        (spaces.Box(0, 1, (2,)), ["Box", "bins=8", "key='hash'"]),
         (spaces.Dict({"camera": spaces.Box(0, 255, (3,), np.uint8)}), ["observation['camera']", "key='hash'"]),
         (spaces.Tuple([spaces.Discrete(2), spaces.Box(0, 1)]), ["observation[1]"]),
         (spaces.Sequence(spaces.Discrete(2)), ["Sequence", "key=function"]),
