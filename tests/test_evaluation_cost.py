@@ -71,8 +71,8 @@ def limited(limit=60, **options):
 )
 def test_returns_are_those_of_plain_evaluations(make):
     plain, cheap = Plain(20, 5), wl.EvaluateEvery(20, episodes=5)
-    wl.learn(make(), "vv-ucb", steps=600, seed=1, callbacks=[plain], quiet=True, adapt=False)
-    wl.learn(make(), "vv-ucb", steps=600, seed=1, callbacks=[cheap], quiet=True, adapt=False)
+    wl.learn(make(), "vv-ucb", steps=600, seed=1, callbacks=[plain], quiet=True, preset="as_written")
+    wl.learn(make(), "vv-ucb", steps=600, seed=1, callbacks=[cheap], quiet=True, preset="as_written")
     assert [each.mean for each in cheap.history] == pytest.approx(plain.means, abs=1e-9)
 
 

@@ -113,7 +113,8 @@ def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert command(monkeypatch, tmp_path, *words, "--quiet", "--jobs", "1") == 0
     printed = capsys.readouterr().out
     assert "-13" in printed
-    assert "preset as_written (the compiled loop has no adaptive settings)" in printed
+    assert "preset as_written" in printed
+    assert "the compiled loop does not have the preset adaptive" in printed
     assert len(list((tmp_path / "results" / "compare-CliffWalking-v1" / "runs").iterdir())) == 4
 
 
@@ -122,6 +123,8 @@ def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     [
         (("compare", "MountainCar-v0", "--exact"), "MountainCar-v0 has no model: env.unwrapped.P must be"),
         (("train", "MountainCar-v0", "--exact"), "MountainCar-v0 has no model"),
+        (("compare", "CliffWalking-v1", "--exact", "--preset", "adaptive"), "without --preset adaptive"),
+        (("train", "CliffWalking-v1", "--exact", "--preset", "adaptive"), "without --preset adaptive"),
         (("compare", "MountainCar-v0", "--exact", "--bins", "8"), "leave --bins out"),
         (("train", "Taxi-v4", "--exact", "--resume", "a.npz"), "no such file"),
         (("train", "Taxi-v4", "--exact", "--log", "a.csv"), "--log is not possible with --exact"),
