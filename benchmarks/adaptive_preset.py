@@ -299,8 +299,8 @@ had no part in making the rules of [`adaptive`](settings.md). Their definitions 
 `benchmarks/adaptive_environments.py`. In two environments of the first set, a lake of 6x9 cells and a random MDP of 100
 states, an earlier rule lost, since it reduced exploration too early. The rule was changed, the two joined the
 development set, and others replaced them. A random MDP of 200 states that no explorer solved was replaced by one with
-dense rewards. Two later conditions, for bins and for rare new pairs, were made for MountainCar; after them the runs were
-repeated in the same environments. For most of the budget both presets are the same run, so that most ratios are 1.
+dense rewards. Two later conditions, for bins and for rare new pairs, were made for MountainCar; after them all runs
+were repeated in the same environments. For most of the budget both presets are the same run, so that most ratios are 1.
 
 {SEEDS} seeds. A cell is the median number of steps until the greedy policy solves the environment, evaluated
 {EVALUATIONS} times per run, and in brackets the percentage of seeds that solved it, if not all did. A dash: at most
