@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.cli.main import main
 from wanderlust.cli.sweep import SweepOptions, from_options, read_values
 from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments import status
@@ -54,25 +53,6 @@ def toml(tmp_path):
         return wl.Sweep.from_file(path)
 
     return read
-
-
-@pytest.fixture
-def command(tmp_path, monkeypatch, capsys):
-    """Run a command in `tmp_path`; return its exit code and what it printed."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["wanderlust", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as error:
-            code = error.code or 0
-        printed = capsys.readouterr()
-        return code, printed.out + printed.err
-
-    return run
 
 
 # --- The description -------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from rich.console import Console
 from rich.table import Table
 
 import wanderlust as wl
-from wanderlust.cli.main import main
 from wanderlust.core.archives import write_archive
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError
 from wanderlust.experiments import stored_run
@@ -67,25 +66,6 @@ def wanderlust(*arguments, cwd, code=0, **environment):
     assert done.returncode == code, text
     assert "Traceback" not in text
     return text
-
-
-@pytest.fixture
-def command(tmp_path, monkeypatch, capsys):
-    """Run a command in this process, in `tmp_path`; return its exit code and what it printed."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["wanderlust", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as error:
-            code = error.code or 0
-        printed = capsys.readouterr()
-        return code, printed.out + printed.err
-
-    return run
 
 
 # Reading executes no code.
