@@ -31,7 +31,7 @@ def check_claims(chains: ChainResults, panels: Mapping[str, Mapping[str, SampleC
     if complete:
         claims += [*_sensitivity(chains), *_at_zero(chains), *_rarely(chains), *_intervals(panels), *_errors(chains)]
     exploration = {name: seeds for name, seeds in chains.exploration.items() if seeds}
-    return claims + (_exploration(exploration) if set(exploration) == {*VV_EXPLORERS, *OTHERS} else [])
+    return claims + (exploration_claims(exploration) if set(exploration) == {*VV_EXPLORERS, *OTHERS} else [])
 
 
 def _exponents(panels: Mapping[str, Mapping[str, SampleComplexity]]) -> list[Claim]:
@@ -176,7 +176,7 @@ def _errors(chains: ChainResults) -> list[Claim]:
     ]
 
 
-def _exploration(seeds: Mapping[str, list[Exploration]]) -> list[Claim]:
+def exploration_claims(seeds: Mapping[str, list[Exploration]]) -> list[Claim]:
     """Check the statements about Figure 23."""
     found = {name: [min(each.found, STEP_LIMIT) for each in runs] for name, runs in seeds.items()}
     median = {name: float(np.median([each.found for each in runs])) for name, runs in seeds.items()}

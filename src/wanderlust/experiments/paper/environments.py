@@ -60,7 +60,7 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
     figures: dict[str, Callable[[], Figure]] = {
         name: functools.partial(_draw, build, caption) for name, (caption, build) in _PICTURES.items()
     }
-    figures["uniform-count-chain"] = _draw_uniform_count_chain
+    figures["uniform-count-chain"] = draw_uniform_count_chain
     return Report(
         renderables=[as_rich_table(title, heads, rows, note, text_columns=1)],
         files={"table.md": as_markdown_table(title, heads, rows, "", note), "table.csv": as_csv(heads, rows)},
@@ -88,7 +88,7 @@ def _draw(build: Callable[[], World], title: str) -> Figure:
 
 
 @styled
-def _draw_uniform_count_chain() -> Figure:
+def draw_uniform_count_chain() -> Figure:
     """Draw the states of Figure 5 with the transitions of its two episodes."""
     world, executed = uniform_count_chain()
     title = "The chain with uniform counts\nepisodes A, D, E (blue) and A, C, D, D, C, B, B, B (red)"
