@@ -17,6 +17,7 @@ import json
 import math
 import os
 import stat
+import threading
 import uuid
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -34,6 +35,8 @@ MAX_BYTES, MAX_RATIO = 2**32, 50
 _MAX_MEMBERS, _MAX_METADATA_BYTES = 1000, 2**26
 _CHUNK_BYTES = 2**20
 _METADATA, _CHECKSUM, _NPY = "about", "checksum", ".npy"
+_HEADER_LOCK = threading.Lock()
+"""NumPy reads headers with Python's parser, which can fail in Python 3.11 if two threads use it at the same time."""
 _PLAIN_KINDS = "biufSU"
 """Booleans, integers, floats and text: the kinds of NumPy arrays whose bytes contain no references."""
 _FILE_KINDS = {
@@ -209,7 +212,8 @@ def _read_header(stream: IO[bytes], member: zipfile.ZipInfo) -> tuple[tuple[int,
     # Later versions have headers of up to 4 GB; savez writes them for structured arrays only.
     if npy.read_magic(stream) != (1, 0):
         raise ValueError(f"{member.filename} has an unknown version of the npy format")
-    shape, is_fortran, kind = npy.read_array_header_1_0(stream)
+    with _HEADER_LOCK:
+        shape, is_fortran, kind = npy.read_array_header_1_0(stream)
     if kind.kind not in _PLAIN_KINDS or kind.itemsize == 0 or kind.hasobject:
         raise ValueError(f"{member.filename} has the dtype {kind}; only numbers and text are read")
     if not all(type(length) is int and length >= 0 for length in shape):
