@@ -327,7 +327,7 @@ def test_a_map_is_read_with_the_keyboard(page: Any) -> None:
     expect(page.locator("#cell-reason")).to_contain_text(re.compile("exploit|explore|tie|Not discovered"))
 
 
-def test_a_teaching_world_and_its_lesson(page: Any) -> None:
+def test_a_teaching_world_and_its_explanation(page: Any) -> None:
     page.get_by_role("combobox", name="World").select_option(label="Bottleneck")
     expect(status(page, "Notice")).to_contain_text("One door joins two rooms")
     wait_for(page, "studio.world.columns === 13")

@@ -37,7 +37,8 @@ def catalogue(extra_explorers: tuple[str, ...] = ()) -> dict[str, Any]:
             {"name": name, "meaning": world_meaning(name), "options": _world_options(name)} for name in world_names()
         ],
         "gallery": [
-            {"name": world.name, "title": world.title, "lesson": world.lesson, "map": world.map} for world in GALLERY
+            {"name": world.name, "title": world.title, "explanation": world.explanation, "map": world.map}
+            for world in GALLERY
         ],
         "explorers": [_explorer(name) for name in dict.fromkeys((*explorer_names(), *extra_explorers))],
         "limits": {

@@ -11,7 +11,7 @@ class TeachingWorld:
 
     name: str
     title: str
-    lesson: str
+    explanation: str
     map: str
 
 
@@ -19,7 +19,7 @@ GALLERY = (
     TeachingWorld(
         name="distractor",
         title="Distractor",
-        lesson=(
+        explanation=(
             "The small treasure is three steps away, the large one in the far corner. An explorer that stops "
             "exploring at the first reward never sees the second."
         ),
@@ -40,7 +40,7 @@ budget = 3000
     TeachingWorld(
         name="corridor-of-costs",
         title="Corridor of costs",
-        lesson=(
+        explanation=(
             "Every step in the corridor costs a little, and only its end pays. An explorer that follows Q turns back "
             "after the first costs; W leads it to the end."
         ),
@@ -61,7 +61,7 @@ budget = 6000
     TeachingWorld(
         name="trap",
         title="Prison",
-        lesson=(
+        explanation=(
             "An action in the prison P moves the agent only once in fifty times, and the large treasure is behind it. "
             "The agent must find the way around; each visit to the prison costs the rest of the episode."
         ),
@@ -84,7 +84,7 @@ budget = 4000
     TeachingWorld(
         name="bottleneck",
         title="Bottleneck",
-        lesson=(
+        explanation=(
             "One door joins two rooms. A random walk finds the door rarely and loses it again; W is large at the door "
             "as long as the room behind it is not explored."
         ),
@@ -105,7 +105,7 @@ budget = 6000
     TeachingWorld(
         name="two-rooms-and-a-key",
         title="Two rooms and a key",
-        lesson=(
+        explanation=(
             "The state is the position and whether the agent has the key. The left half shows the rooms without the "
             "key, the right half the same rooms with it: the one-way cell k is the key, and only with it the door "
             "to the treasure is open."
@@ -130,7 +130,7 @@ budget = 12000
     TeachingWorld(
         name="loop",
         title="Loop",
-        lesson=(
+        explanation=(
             "The ring can be walked in one direction only, so an exit that was missed costs a whole round. The first "
             "exit leads to a small treasure, the exit on the far side to the large one."
         ),

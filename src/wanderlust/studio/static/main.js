@@ -96,7 +96,7 @@ class App {
     if (kind === "gallery") {
       const world = this.catalogue.gallery.find((each) => each.name === name);
       this.change({ world: world.name, world_options: { map: world.map }, settings }, { step: 0, playing: false });
-      this.notice(world.lesson);
+      this.notice(world.explanation);
     } else if (kind === "world") {
       this.change({ world: name, world_options: {}, settings }, { step: 0, playing: false });
       this.notice(this.catalogue.worlds.find((each) => each.name === name).meaning);
