@@ -21,6 +21,7 @@ import wanderlust as wl
 from wanderlust.envs.registration import GRID_ID, WORLDS, environment_id, register_environments, register_with_gymnasium
 from wanderlust.envs.world_env import WorldEnv
 from wanderlust.worlds import register_world, world_names
+from wanderlust.worlds import registry as worlds_registry
 
 pytestmark = pytest.mark.filterwarnings("ignore:world .* cannot be reached")  # C in the map below.
 
@@ -111,7 +112,8 @@ def test_registering_again_changes_nothing():
     assert all(gym.registry[name] is before[name] for name in before)
 
 
-def test_a_user_defined_world_gets_an_id():
+def test_a_user_defined_world_gets_an_id(monkeypatch):
+    monkeypatch.setattr(worlds_registry, "_FACTORIES", dict(worlds_registry._FACTORIES))
     register_world("short corridor", lambda: wl.make_world("S.A\n\nA = treasure 1\n"), replace_existing=True)
     register_environments(["short corridor"])
     try:
