@@ -24,6 +24,25 @@ FUZZ_SECONDS = float(os.environ.get("WANDERLUST_FUZZ_SECONDS", DEFAULT_FUZZ_SECO
 FUZZ_SCALE = FUZZ_SECONDS / DEFAULT_FUZZ_SECONDS
 """How many times as many random inputs are tried as by default; `make fuzz` sets it."""
 
+FAULTS = """
+import os, time
+import gymnasium as gym
+
+class Fault(gym.Wrapper):
+    def __init__(self, happen):
+        super().__init__(gym.make("FrozenLake-v1"))
+        self.happen = happen
+    def step(self, action):
+        self.happen()
+        return self.env.step(action)
+
+def raises(): raise RuntimeError("out of order")
+def exits(): return Fault(lambda: os._exit(3))
+def hangs(): return Fault(lambda: time.sleep(600))
+def hungry(): return Fault(lambda: bytearray(2**60))
+"""
+"""A module of environments that fail; tests write it to a folder from which runs import it."""
+
 every_explorer = pytest.mark.parametrize("explorer", EXPLORERS)
 every_memory = pytest.mark.parametrize("memory", MEMORIES)
 

@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 import wanderlust as wl
+from conftest import FAULTS
 from wanderlust.core.errors import WanderlustError
 from wanderlust.experiments.executors import ray_cluster
 from wanderlust.experiments.progress import Progress
@@ -40,23 +41,6 @@ RUNS = [
     for explorer in ("random", "vv-ucb", "vv-count")
     for seed in range(50)
 ]
-FAULTS = """
-import os, time
-import gymnasium as gym
-
-class Fault(gym.Wrapper):
-    def __init__(self, happen):
-        super().__init__(gym.make("FrozenLake-v1"))
-        self.happen = happen
-    def step(self, action):
-        self.happen()
-        return self.env.step(action)
-
-def raises(): raise RuntimeError("out of order")
-def exits(): return Fault(lambda: os._exit(3))
-def hangs(): return Fault(lambda: time.sleep(600))
-def hungry(): return Fault(lambda: bytearray(2**60))
-"""
 
 
 @pytest.fixture(scope="module")

@@ -430,7 +430,7 @@ def test_the_command_exports_a_map_file_and_a_setup_file(tmp_path: Path) -> None
     [
         (("nowhere/",), "no such folder"),
         (("prisom",), "Did you mean 'prison'"),
-        (("prison", "--explorers", "nobody"), "unknown explorer"),
+        (("prison", "--explorers", "unknown"), "unknown explorer"),
         ((".", "--export", "a.html"), "not a folder"),
         (("prison", "--port", "99999"), "--port"),
     ],

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
+from conftest import FAULTS
 from wanderlust.cli.sweep import SweepOptions, from_options, read_values
 from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments import status
@@ -252,23 +253,6 @@ def test_figures(tmp_path, swept):
     assert files["png"] == as_files(report.figures["plot"])["png"]
     assert len(files["svg"]) > 5000
     assert report.files["table.csv"].count("\n") == 1 + len(sweep.runs) // 2
-
-
-FAULTS = """
-import os, time
-import gymnasium as gym
-
-class Fault(gym.Wrapper):
-    def __init__(self, happen):
-        super().__init__(gym.make("FrozenLake-v1"))
-        self.happen = happen
-    def step(self, action):
-        self.happen()
-        return self.env.step(action)
-
-def exits(): return Fault(lambda: os._exit(3))
-def hangs(): return Fault(lambda: time.sleep(600))
-"""
 
 
 def test_processes_outlive_runs_that_exit_and_runs_that_hang(tmp_path, monkeypatch):
