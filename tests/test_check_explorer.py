@@ -141,10 +141,11 @@ def test_mistakes_are_reported_by_python_before_anything_is_compiled(
     assert error_message(explorer).startswith(f"explorer 'test_check_explorer:{explorer.__name__}': {sentence}")
 
 
-@pytest.mark.parametrize("replay", ["full", "none"])
-@pytest.mark.parametrize("name", wl.explorer_names())
-def test_built_in_explorers_run_in_plain_python(name: str, replay: str) -> None:
-    _check_in_python(explorer_class(name), name, {"replay": replay})
+@pytest.mark.parametrize("memory", ["full", "none"])
+@pytest.mark.parametrize("explorer", wl.explorer_names())
+def test_built_in_explorers_run_in_plain_python(explorer: str, memory: str) -> None:
+    """Combinations that `can_run` of conftest.py excludes are left out."""
+    _check_in_python(explorer_class(explorer), explorer, {"replay": memory})
 
 
 def test_valid_explorers_run_in_plain_python() -> None:

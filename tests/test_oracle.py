@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wanderlust as wl
-from conftest import ENSEMBLES, MEMORIES, every_explorer, every_memory
+from conftest import ENSEMBLES, MEMORIES, PLANNERS, every_explorer, every_memory
 from oracle import SlowRecord, train_slowly
-from oracle.explorers import EXPLORERS
+from oracle.field import EXPLORERS
 from oracle.random_stream import RandomStream
 from wanderlust.agents.settings import Replay
 from wanderlust.core.mdp import TabularMDP, deterministic_mdp
@@ -35,8 +35,10 @@ REWARDS = (-1.0, -0.01, 0.0, 0.1, 0.5, 1.0)
 
 
 
-def small_ensemble(explorer: str, heads: int = 3, batch: int = 40) -> dict[str, int]:
-    """Return few heads and small batches, since the slow implementation is slow in each of them."""
+def quick_options(explorer: str, heads: int = 3, batch: int = 40) -> dict[str, Any]:
+    """Return few heads, small batches and plans that need few sweeps, all of which slow implementations are slow in."""
+    if explorer in PLANNERS:
+        return {"discount": 0.5 if explorer == "psrl" else 0.8}
     return {"heads": heads, "batch": batch} if explorer in ENSEMBLES else {}
 
 
@@ -79,7 +81,7 @@ def test_worlds_of_the_paper(name: str, memory: str, explorer: str) -> None:
         steps=250,
         evaluate_every=25,
         replay=MEMORIES[memory],
-        **small_ensemble(explorer),
+        **quick_options(explorer),
     )
 
 
@@ -98,7 +100,7 @@ def test_presets_and_initial_values(name: str, preset: str, initial: str, memory
         steps=150,
         evaluate_every=10,
         replay=MEMORIES[memory],
-        **small_ensemble(explorer),
+        **quick_options(explorer),
     )
 
 
@@ -107,7 +109,7 @@ def test_presets_and_initial_values(name: str, preset: str, initial: str, memory
 def test_several_sweeps_a_step(name: str, explorer: str) -> None:
     """In the noisy world, too, until an action has a second outcome."""
     assert_fast_equals_slow(
-        make_world(name, **WORLDS[name]), explorer, seed=3, sweeps=5, steps=120, **small_ensemble(explorer)
+        make_world(name, **WORLDS[name]), explorer, seed=3, sweeps=5, steps=120, **quick_options(explorer)
     )
 
 
@@ -139,7 +141,7 @@ def test_many_outcomes(memory: str, explorer: str) -> None:
         r_max=1.0,
     )
     replay = Replay(memory, capacity=50, batch=25)
-    assert_fast_equals_slow(world, explorer, seed=1, steps=300, replay=replay, **small_ensemble(explorer))
+    assert_fast_equals_slow(world, explorer, seed=1, steps=300, replay=replay, **quick_options(explorer))
 
 
 def test_a_policy_with_ties_is_evaluated_anew() -> None:
@@ -173,7 +175,7 @@ def test_ensembles_of_the_paper_s_size(name: str, explorer: str) -> None:
 def test_tables_that_grow(explorer: str) -> None:
     """Tables that grew, and long work lists, on a world of 156 reachable states."""
     slow = assert_fast_equals_slow(
-        make_world("deep-sea", depth=12), explorer, seed=2, steps=600, **small_ensemble(explorer, heads=2)
+        make_world("deep-sea", depth=12), explorer, seed=2, steps=600, **quick_options(explorer, heads=2)
     )
     assert (slow.visits.sum(axis=1) > 0).sum() > 64
 
@@ -195,13 +197,23 @@ def test_tables_that_grow(explorer: str) -> None:
         ("bootstrapped", {"noise": 0.0, "evaluated": "behaviour"}),
         ("random-prior", {"prior_weight": 0.5, "noise": 3.0, "dither": True}),
         ("thompson", {"draw": "action", "evaluated": "behaviour"}),
+        ("mbie-eb", {"beta": 0.5, "evaluated": "behaviour"}),
+        ("boltzmann", {"temperature": 0.01}),
+        ("r-max", {"known_after": 3, "evaluated": "behaviour"}),
+        ("ucbvi", {"scale": 0.3, "correction": 0.2}),
+        ("ucb-q", {"scale": 0.1, "evaluated": "behaviour"}),
+        ("rlsvi", {"deviation": 0.5, "when_doubled": False}),
+        ("psrl", {"deviation": 1.0, "when_doubled": False}),
+        ("goal-directed", {"threshold": 1.0}),
+        ("vv-plan", {"kappa": 3.0}),
+        ("dora", {"gamma_e": 0.0, "temperature": 3.0}),
     ],
     ids=lambda value: value if isinstance(value, str) else "-".join(f"{k}={v}" for k, v in value.items()),
 )
 @every_memory
 @pytest.mark.parametrize("name", ["prison", "noisy-toy"])
 def test_options(name: str, memory: str, explorer: str, options: dict[str, Any]) -> None:
-    changes = small_ensemble(explorer) | options
+    changes = quick_options(explorer) | options
     assert_fast_equals_slow(make_world(name), explorer, seed=3, steps=120, replay=MEMORIES[memory], **changes)
 
 
@@ -256,12 +268,12 @@ def small_runs(draw: st.DrawFn, explorer: str, memory: str) -> dict[str, Any]:
         "steps": draw(st.integers(1, 120)),
         "preset": draw(st.sampled_from(["as_written", "as_published_code"])),
         "initial": draw(st.sampled_from(["zero", "optimistic"])),
-        "discount": draw(st.sampled_from([0.99, 0.9, 0.0])),
+        **quick_options(explorer, draw(st.integers(1, 4)), draw(st.integers(1, 40))),
+        "discount": draw(st.sampled_from([0.9, 0.5, 0.0] if explorer in PLANNERS else [0.99, 0.9, 0.0])),
         "gamma_w": draw(st.sampled_from([0.99, 0.9, 0.5])),
         "learning_rate": draw(st.sampled_from([0.5, 0.1, 1.0])),
         "evaluate_every": draw(st.integers(1, 20)),
         "replay": replay,
-        **small_ensemble(explorer, draw(st.integers(1, 4)), draw(st.integers(1, 40))),
     }
 
 

@@ -18,9 +18,11 @@ from wanderlust.agents.session import train
 from wanderlust.agents.settings import Replay, make_spec
 from wanderlust.core.errors import InvalidExplorer, WanderlustError
 from wanderlust.explorers.compile_errors import python_reason
+from wanderlust.explorers.protocol import ExtraTables
 from wanderlust.explorers.registry import configured, explorer_class, explorer_name
 from wanderlust.explorers.view import view_of
 from wanderlust.learning.allocation import InitialValues, new_learner
+from wanderlust.learning.model import Model, Transition
 from wanderlust.worlds import World, make_world
 
 # A prime number, so that a hidden counter with a short period does not start two runs with the same value.
@@ -36,15 +38,17 @@ _LIBRARIES = sys.stdlib_module_names | {"numba", "numpy", "scipy"}
 def check_explorer(explorer: str | type, *, steps: int = _STEPS, **options: Any) -> None:
     """Raise `InvalidExplorer` unless an explorer implements the protocol.
 
-    Its methods are first called once in plain Python. Then it is run with every kind of memory, in a deterministic and
-    a stochastic world, in a fused run and step by step. It must choose valid actions, keep all values finite, give the
-    same results with the same seed and in both kinds of run, and continue exactly from a saved file.
+    Its methods are first called once in plain Python. Then it is run with every kind of memory (full, if it plans), in
+    a deterministic and a stochastic world, in a fused run and step by step. It must choose valid actions, keep all
+    values finite, give the same results with the same seed and in both kinds of run, and continue exactly from a saved
+    file.
     """
     cls = explorer_class(explorer)
     name = explorer_name(cls)
-    _check_in_python(cls, name, {"steps": steps, **options})
+    own = _check_in_python(cls, name, {"steps": steps, **options}).own
+    memories = _MEMORIES[:1] if own is not None and own.plans else _MEMORIES
     for world in (make_world("prison"), make_world("noisy-toy")):
-        for replay in _MEMORIES:
+        for replay in memories:
             where = f"explorer {name!r} in {world.name!r} with {replay.memory} memory"
             try:
                 _check_run(cls, world, where, {"replay": replay, "steps": steps, **options})
@@ -54,8 +58,8 @@ def check_explorer(explorer: str | type, *, steps: int = _STEPS, **options: Any)
                 raise InvalidExplorer(f"{where} failed with {type(error).__name__}: {error}") from error
 
 
-def _check_in_python(cls: type, name: str, changes: dict[str, Any]) -> None:
-    """Call every method without compiling it, in an unvisited state and in a visited one.
+def _check_in_python(cls: type, name: str, changes: dict[str, Any]) -> ExtraTables:
+    """Call every method without compiling it, in an unvisited state and in a visited one; return its tables.
 
     A misspelt name is then reported by Python; numba would report it as a type error in a long trace.
     """
@@ -70,7 +74,14 @@ def _check_in_python(cls: type, name: str, changes: dict[str, Any]) -> None:
     for state, visits in ((1, 0), (2, 1)):
         learner.visits[state * spec.n_actions : (state + 1) * spec.n_actions] = visits
         view, n = in_python(view_of)(state, learner, spec), np.int64(visits + 1)
+        model, pair = in_python(Model)(learner, spec), state * spec.n_actions
+        own_methods = (
+            ("learn_tables", model, Transition(state, 0, pair, 0.0, state), learner.streams),
+            ("plan_episode", model, learner.streams),
+            ("backup", model, pair),
+        )
         for method, *arguments in (
+            *(own_methods if spec.n_own else ()),
             ("begin_episode", learner.notes, learner.streams),
             ("score", view, learner.scores),
             ("choose", view, learner.scores, learner.streams),
@@ -87,6 +98,8 @@ def _check_in_python(cls: type, name: str, changes: dict[str, Any]) -> None:
                 raise InvalidExplorer(f"explorer {name!r}: {method} failed: {python_reason(error, cls)}") from error
             if method == "choose" and (isinstance(result, bool) or not isinstance(result, int | np.integer)):
                 raise InvalidExplorer(f"explorer {name!r}: choose must return an action, an integer, got {result!r}.")
+    tables: ExtraTables = compilable.extra_tables()
+    return tables
 
 
 class _InPython:

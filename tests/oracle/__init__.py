@@ -9,6 +9,7 @@ makes the two differ.
 * `memory`: the list of transitions, its sweeps and its minibatches.
 * `learning`: the TD update, and Algorithm 1 with its variants without memory and with minibatches.
 * `explorers`: the behaviour policies, and what Algorithms 2 to 5 add to Algorithm 1.
+* `field`: explorers of other papers.
 * `run`: the loop over episodes, and the evaluation of the greedy policy.
 
 If the paper does not fix an order of summation, the docstring does: the order changes the last bit of a value, and the

@@ -223,7 +223,7 @@ class Thompson(Bootstrapped):
         return self.random.argmax(scores)
 
 
-EXPLORERS: Mapping[str, type[QLearning]] = {
+PAPER_EXPLORERS: Mapping[str, type[QLearning]] = {
     "random": RandomPolicy,
     "epsilon-greedy": EpsilonGreedy,
     "ucb1": Ucb1,

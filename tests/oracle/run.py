@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oracle.explorers import EXPLORERS
+from oracle.field import EXPLORERS
 from oracle.learning import QLearning
 from oracle.memory import Transition
 from oracle.random_stream import RandomStream
@@ -46,6 +46,7 @@ def train_slowly(
         s = reset(world, world_random)
         agent.begin_episode()
         agent.visit(s)
+        last = agent.i + settings.horizon
         for _ in range(settings.horizon):
             a = agent.choose(s)
             s_next, r, terminal = step(world, s, a, world_random)
@@ -63,6 +64,8 @@ def train_slowly(
             if terminal or agent.i == settings.run_length:
                 break
             s = s_next
+    if terminal or agent.i == last:  # The next episode begins, without a step.
+        agent.begin_episode()
     return SlowRecord(
         states=np.array(states),
         actions=np.array(actions),

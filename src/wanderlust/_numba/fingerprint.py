@@ -29,7 +29,8 @@ class NoFingerprint(Exception):
 def class_fingerprint(cls: type) -> str | None:
     """Return the fingerprint of the methods that compiled code may call, or None if there is none."""
     seen: dict[int, Any] = {}
-    digest = hashlib.sha256()
+    # Compiled code names the class, so a copy of the class in another module needs code of its own.
+    digest = hashlib.sha256(f"{cls.__module__}:{cls.__qualname__}\n".encode())
     try:
         for name, function in methods_of(cls).items():
             digest.update(f"{name}: {list(_parts(function, seen))}\n".encode())

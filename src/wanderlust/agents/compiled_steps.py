@@ -71,7 +71,7 @@ def learn_from(context: StepContext, state: int, action: int, reward: float, nex
     next_index = TERMINAL if end & TERMINATES else memory.index_of(next_state, state_index, learner)
     learn(hooks, index, action, reward, next_index, learner, spec)
     if end != CONTINUES:
-        begin_episode(hooks, learner)
+        begin_episode(hooks, learner, spec)
     return 1
 
 
@@ -105,7 +105,7 @@ class StepAddresses:
 @entry
 def begin_first_episode(context: StepContext) -> None:
     """Tell the explorer that an episode begins."""
-    begin_episode(context.hooks, context.learner)
+    begin_episode(context.hooks, context.learner, context.spec)
 
 
 @entry

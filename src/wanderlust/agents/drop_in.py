@@ -42,10 +42,12 @@ class Explorer:
             learns_q=False,
             **changes,
         )
-        if self._agent.spec.n_heads:
+        tables = self._agent.configured_explorer.extra_tables()
+        if tables.ensemble or tables.optimistic or (tables.own and tables.own.is_q):
+            what = "an ensemble of Q-tables" if tables.ensemble else "an optimistic Q-table"
             raise InvalidExplorer(
-                f"{self._agent.explorer!r} learns an ensemble of Q-tables itself, so it cannot use yours; use "
-                "wanderlust.Agent, or an explorer such as 'vv-ucb'."
+                f"{self._agent.explorer!r} learns {what} itself, so it cannot use yours; use wanderlust.Agent, or an "
+                "explorer such as 'vv-ucb'."
             )
 
     def act(self, state: int, q: ArrayLike) -> int:

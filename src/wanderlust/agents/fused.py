@@ -21,7 +21,7 @@ from wanderlust.agents.simulation import (
     start_distribution,
     write_greedy_policy,
 )
-from wanderlust.core.errors import InvalidSetting
+from wanderlust.core.errors import InvalidExplorer, InvalidSetting
 from wanderlust.core.mdp import FloatArray, TabularMDP
 from wanderlust.learning.hooks import Hooks, begin_episode, choose_action, learn
 from wanderlust.learning.memory import has_room, index_of
@@ -46,6 +46,8 @@ POSITION = np.dtype(
             ("invalid_action", np.int64),
             ("first_reward", np.int64),  # the number of steps up to the first positive reward, or 0
             ("first_termination", np.int64),  # the same for the first termination
+            ("lowest_reward", np.float64),  # of all steps so far
+            ("highest_reward", np.float64),
         ],
     )
 )
@@ -82,7 +84,7 @@ def _evaluate(run: RunState, learner: LearnerState, spec: TableSpec, last_state:
     position.n_evaluations += 1
     run.discovered[i] = counters.n_discovered
     if len(run.greedy) > 0:
-        if i > 0 and run.evaluate_every == 1 and spec.memory == NO_MEMORY:
+        if i > 0 and run.evaluate_every == 1 and spec.memory == NO_MEMORY and spec.n_own == 0:
             # Since the previous step, only the greedy actions of the state acted in can have changed.
             # Trap: numba takes seconds to compile the copy of a whole row, for its error messages.
             for state in range(len(run.state_index)):
@@ -120,7 +122,7 @@ def run_until(hooks: Hooks, learner: LearnerState, spec: TableSpec, run: RunStat
         if begins:
             t = 0
             state = draw_start(run.starts, run.start_probabilities, learner.streams, WORLD)
-            begin_episode(hooks, learner)
+            begin_episode(hooks, learner, spec)
         if counters.step >= until:
             break
         if not has_room(learner, spec):
@@ -143,6 +145,10 @@ def run_until(hooks: Hooks, learner: LearnerState, spec: TableSpec, run: RunStat
             run.actions[step] = action
             run.states[step] = state
         learn(hooks, index, action, reward, next_index, learner, spec)
+        if reward < position.lowest_reward:
+            position.lowest_reward = reward
+        if reward > position.highest_reward:
+            position.highest_reward = reward
         if reward > 0.0 and position.first_reward == 0:
             position.first_reward = counters.step
         if terminated and position.first_termination == 0:
@@ -161,8 +167,24 @@ def action_dtype(n_actions: int) -> type[np.int16] | type[np.int32]:
     return np.int16 if n_actions - 1 <= np.iinfo(np.int16).max else np.int32
 
 
+def invalid_choice(explorer: str, n_actions: int, run: RunState, step: int) -> InvalidExplorer:
+    """Return the error of a run that ended with `INVALID_ACTION`."""
+    action, valid = run.position.invalid_action, f"0 to {n_actions - 1}"
+    return InvalidExplorer(f"explorer {explorer!r} chose action {action} at step {step}; valid are {valid}.")
+
+
 def new_run(mdp: TabularMDP, settings: Settings, keep_trajectory: bool, undiscounted_returns: bool) -> RunState:
     """Return the state of a run that has not begun."""
+    try:
+        return _allocated_run(mdp, settings, keep_trajectory, undiscounted_returns)
+    except MemoryError:
+        raise InvalidSetting(
+            f"the results of {settings.run_length:,} steps, evaluated every {settings.evaluate_every:,} steps, do "
+            "not fit into memory; reduce steps, increase evaluate_every, or set keep_trajectory=False."
+        ) from None
+
+
+def _allocated_run(mdp: TabularMDP, settings: Settings, keep_trajectory: bool, undiscounted_returns: bool) -> RunState:
     n_evaluations = settings.run_length // settings.evaluate_every
     starts, probabilities = start_distribution(mdp)
     stochastic = not mdp.deterministic
@@ -178,7 +200,7 @@ def new_run(mdp: TabularMDP, settings: Settings, keep_trajectory: bool, undiscou
         )
     kept = settings.run_length if keep_trajectory else 0
     position = np.zeros(1, POSITION)[0]
-    position.state = NONE
+    position.state, position.lowest_reward, position.highest_reward = NONE, np.inf, -np.inf
     return RunState(
         mdp=mdp,
         starts=starts,

@@ -77,6 +77,10 @@ class Curves:
                 points[:] = [points[i] for i in kept]
         self.next_step = (step // self.interval + 1) * self.interval
 
+    def first_visit_steps(self) -> NDArray[np.int64]:
+        """Return the step of the first action in each state that was visited, in the order of the visits."""
+        return np.fromiter(self.first_visits.values(), np.int64, len(self.first_visits))
+
     def history(self, visits: NDArray[np.int64]) -> History:
         """Return the curves so far, with the agent's visit counts."""
         arrays = self._arrays(len(visits))

@@ -3,8 +3,8 @@
 * `as_written` follows the paper's text. All defaults are those of the text.
 * `as_published_code` has the values of the code that the authors released, where it differs from the text;
   docs/deviations.md lists each with its reason.
-* `adaptive` starts like `as_written` and adapts to the task during training; see `wanderlust.training.adaptive`. Only
-  `learn` has it.
+* `adaptive` starts like `as_written` and adapts to the task during training; see `wanderlust.training.adaptive`. It
+  works in environments and on their models.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def resolve(
     """Return the settings of a run and the explorer's options: the world's, the preset's, then the caller's changes."""
     if isinstance(preset, str) and preset == ADAPTIVE:
         raise InvalidSetting(
-            "preset 'adaptive' works in `wl.learn` only; a compiled run in a world has 'as_written' and "
-            "'as_published_code'."
+            "preset 'adaptive' works in `wl.learn`, `wl.Run.of_model` and with --exact; a run in a world has "
+            "'as_written' and 'as_published_code'."
         )
     check_choice("preset", preset, WORLD_PRESETS)
     defaults = {f.name: getattr(world.defaults, f.name) for f in fields(world.defaults) if f.name in SETTING_NAMES}

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from wanderlust._numba.jit import by_pointer
 from wanderlust.agents import presentation
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.fused import INVALID_ACTION, NO_ROOM, RunState, new_run, run_until
+from wanderlust.agents.fused import INVALID_ACTION, NO_ROOM, invalid_choice, new_run, run_until
 from wanderlust.agents.history import GREEDY_POLICY, GREEDY_POLICY_EPISODES, Curves, History
 from wanderlust.agents.presets import resolve
 from wanderlust.agents.settings import Settings, make_spec, sufficient_memory
-from wanderlust.core.errors import InvalidExplorer, InvalidSetting, check_flag, check_integer, plain_value
+from wanderlust.core.errors import check_flag, check_integer, plain_value
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import episode_returns, policy_values
 from wanderlust.explorers.hooks import ExplorerHooks
@@ -33,6 +33,7 @@ from wanderlust.learning.allocation import (
 from wanderlust.learning.state import LearnerState
 from wanderlust.learning.tables import by_state, tables_by_state
 from wanderlust.worlds import World, as_world
+from wanderlust.worlds.base import Layout
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,11 +46,14 @@ class AgentSnapshot(NamedTuple):
     arguments: Mapping[str, Any]
     learner: LearnerState
     state_index: NDArray[np.int32]
+    layout: Layout | None
+    action_names: tuple[str, ...]
 
     def agent(self) -> Agent:
         """Return an agent that uses these arrays."""
         agent = Agent(self.explorer, **self.arguments)
         agent.restore(self.learner, self.state_index)
+        agent.layout, agent.action_names = self.layout, self.action_names
         return agent
 
 
@@ -140,21 +144,12 @@ class Session:
         states = max(min(self.world.n_states, INITIALISED_STATES), FIRST_STATES)
         with sufficient_memory(self.spec):
             self.learner = new_learner(self.spec, self._initial_values, self.seed, states=states)
-        self.run_state = self._new_run(check_flag("keep_trajectory", keep_trajectory))
+        keep_trajectory = check_flag("keep_trajectory", keep_trajectory)
+        self.run_state = new_run(self.world.mdp, self.settings, keep_trajectory, self._undiscounted)
         self._spec = by_pointer(self.spec)
         self._run = by_pointer(self.run_state)
         self._learner = by_pointer(self.learner)
         self.hooks = ExplorerHooks(self._configured, self._learner, self._spec, self.spec)
-
-    def _new_run(self, keep_trajectory: bool) -> RunState:
-        settings = self.settings
-        try:
-            return new_run(self.world.mdp, settings, keep_trajectory, self._undiscounted)
-        except MemoryError:
-            raise InvalidSetting(
-                f"the results of {settings.run_length:,} steps, evaluated every {settings.evaluate_every:,} steps, do "
-                "not fit into memory; reduce steps, increase evaluate_every, or set keep_trajectory=False."
-            ) from None
 
     @property
     def configured_explorer(self) -> Any:
@@ -172,10 +167,7 @@ class Session:
         until = end if until is None else check_integer("until", until, low=0, high=end)
         while status := run_until(self.hooks.pointer, self._learner, self._spec, self._run, until):
             if status == INVALID_ACTION:
-                raise InvalidExplorer(
-                    f"explorer {self.explorer!r} chose action {self.run_state.position.invalid_action} at step "
-                    f"{self.step}; valid are 0 to {self.spec.n_actions - 1}."
-                )
+                raise invalid_choice(self.explorer, self.spec.n_actions, self.run_state, self.step)
             assert status == NO_ROOM
             with sufficient_memory(self.spec):
                 self.learner = enlarged(self.learner, self.spec, self._initial_values)
@@ -228,7 +220,8 @@ class Session:
             **self._options,
         }
         arrays = copied(self.learner, self.spec), self.run_state.state_index.copy()
-        return AgentSnapshot(type(self._configured), arguments, *arrays)
+        world = self.world
+        return AgentSnapshot(type(self._configured), arguments, *arrays, world.layout, tuple(world.action_names))
 
 
 def train(

@@ -191,6 +191,22 @@ def sufficient_memory(spec: TableSpec) -> Iterator[None]:
 SETTING_NAMES = tuple(f.name for f in fields(Settings))
 
 
+def _check_own_tables(explorer: Any, extra: ExtraTables, replay: Replay) -> None:
+    """Raise an error if an explorer combines its own tables with others, or plans without a full memory."""
+    if extra.own is None:
+        return
+    if extra.bonus or extra.visitation or extra.ensemble or not extra.own.initial:
+        raise InvalidExplorer(
+            f"{type(explorer).__name__}.extra_tables: `own` needs at least one initial value, and cannot be combined "
+            "with bonus, visitation or ensemble."
+        )
+    if extra.own.plans and replay.memory != "full":
+        raise InvalidSetting(
+            f"{type(explorer).__name__} plans with every transition that it has observed; use replay='full' instead of "
+            f"{replay.memory!r}."
+        )
+
+
 def split_changes(
     explorer: str | type, changes: Mapping[str, Any], settings: Settings | None = None
 ) -> tuple[Settings, dict[str, Any]]:
@@ -218,11 +234,12 @@ def make_spec(explorer: Any, problem: Problem, settings: Settings, *, learns_q: 
     if extra.ensemble is not None:
         check_integer("heads", extra.ensemble.heads, low=1, high=MAX_HEADS)
         check_integer("batch", extra.ensemble.batch, low=1, high=MAX_STORED)
-    replay, ensemble, visitation = settings.replay, extra.ensemble, extra.visitation
+    replay, ensemble, visitation, own = settings.replay, extra.ensemble, extra.visitation, extra.own
+    _check_own_tables(explorer, extra, replay)
     capacity = (replay.capacity or 20 * settings.horizon) if replay.memory == "window" else 0
     if capacity > MAX_STORED:
         raise InvalidSetting(f"horizon={settings.horizon:,} needs a window of {capacity:,}; set Replay(capacity=...).")
-    initial_q = problem.value_range if settings.initial == "optimistic" else 0.0
+    initial_q = problem.value_range if settings.initial == "optimistic" or extra.optimistic else 0.0
     has_bonus = extra.bonus and learns_q
     bonus_signal = REWARD + 1 if has_bonus else NO_SIGNAL
     visitation_signal = max(REWARD, bonus_signal) + 1 if visitation else NO_SIGNAL
@@ -230,7 +247,7 @@ def make_spec(explorer: Any, problem: Problem, settings: Settings, *, learns_q: 
     tables: list[tuple[int, float, bool, float]] = [(REWARD, settings.discount, False, 0.0)]
     if has_bonus:
         tables.append((bonus_signal, settings.discount, False, initial_q))
-    elif ensemble is None and learns_q and (initial_q != 0.0 or settings.plain_sweeps):
+    elif ensemble is None and own is None and learns_q and (initial_q != 0.0 or settings.plain_sweeps):
         tables.append((REWARD, settings.discount, False, initial_q))
     behaviour = len(tables) - 1
     if visitation:
@@ -238,6 +255,10 @@ def make_spec(explorer: Any, problem: Problem, settings: Settings, *, learns_q: 
     n_swept, heads = len(tables), ensemble.heads if ensemble else 0
     behaviour_or_head = n_swept if ensemble else behaviour
     tables += [(REWARD, settings.discount, False, initial_q)] * heads
+    if own is not None:
+        if own.is_q:
+            behaviour = behaviour_or_head = n_swept
+        tables += [(REWARD, settings.discount, False, float(initial)) for initial in own.initial]
     if len(tables) * problem.n_actions > MAX_TABLE_ACTIONS:
         raise InvalidSetting(
             f"heads={heads:,} with {problem.n_actions:,} actions is too large: tables × actions must be at most "
@@ -252,6 +273,9 @@ def make_spec(explorer: Any, problem: Problem, settings: Settings, *, learns_q: 
         capacity=capacity,
         n_swept=n_swept,
         n_heads=heads,
+        own=n_swept if own else 0,
+        n_own=len(own.initial) if own else 0,
+        own_signal=REWARD + 1 if own and own.outcome_numbers else NO_SIGNAL,
         prior_weight=float(ensemble.prior_weight) if ensemble else 0.0,
         behaviour=behaviour,
         evaluated=behaviour_or_head if settings.evaluated == "behaviour" else TARGET,

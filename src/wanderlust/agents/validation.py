@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.learning.allocation import N_NOTES
+from wanderlust.learning.allocation import N_NOTES, count_flags, count_signals
 from wanderlust.learning.random_streams import NAMES
-from wanderlust.learning.spec import FULL, NO_MEMORY, REWARD, WINDOW, TableSpec
+from wanderlust.learning.spec import FULL, NO_MEMORY, WINDOW, TableSpec
 from wanderlust.learning.state import COUNTERS, NONE, TERMINAL
 from wanderlust.learning.sweep import DENSE_RUN
 
@@ -94,7 +94,7 @@ def _checked_sizes(arrays: Arrays, spec: TableSpec) -> Sizes:
 def _layout(spec: TableSpec, sizes: Sizes, n_transitions: int) -> dict[str, tuple[Any, tuple[int, ...]]]:
     """Return the dtype and the shape of every array; see `wanderlust.learning.allocation`."""
     states, pairs, outcomes, swept = sizes.capacity, sizes.n_pairs, sizes.n_outcomes, spec.n_swept
-    n_tables, n_signals = len(spec.signal), 1 + max(REWARD, spec.bonus_signal, spec.visitation_signal)
+    n_tables, n_signals = len(spec.signal), count_signals(spec)
     transitions = {NO_MEMORY: 0, WINDOW: spec.capacity + 1, FULL: 1}[spec.memory]
     if spec.memory == FULL and spec.n_heads:  # This list alone is saved with its reserve.
         transitions = max(n_transitions, sizes.n_stored)
@@ -114,7 +114,7 @@ def _layout(spec: TableSpec, sizes: Sizes, n_transitions: int) -> dict[str, tupl
         "outcomes.signals": (np.float64, (n_signals, outcomes)),
         "stochastic_pairs": (np.int32, (pairs,)),
         "work": (np.int32, (swept + 1, states)),
-        "flags": (np.uint8, (swept + 1, states)),
+        "flags": (np.uint8, (count_flags(spec), states)),
         "sweep_mode": (np.int64, (2 * swept,)),
         "scratch": (np.float64, (2, pairs)),
         "transitions": (np.uint32, (transitions,)),
@@ -218,6 +218,11 @@ def _check_sweep_inputs(arrays: Arrays, spec: TableSpec, sizes: Sizes) -> None:
 def _check_work(arrays: Arrays, spec: TableSpec, sizes: Sizes) -> None:
     """A state is on a work list at most once, and its flag says whether it is."""
     _check_range("work", arrays["work"], 0, sizes.n_states)
+    if spec.n_own > 0:
+        waiting = arrays["flags"][-1]
+        _check_range("flags of planning", waiting, 0, 1)
+        _check_zero("flags of planning of states that are not visited yet", waiting[sizes.n_states + 1 :])
+        _check_zero("flags of planning of the terminal state", waiting[: TERMINAL + 1])
     for table, (n_active, dense_left) in enumerate(arrays["sweep_mode"].reshape(-1, 2).tolist()):
         if not (0 <= n_active <= sizes.n_states and 0 <= dense_left <= DENSE_RUN):
             raise InvalidArray(

@@ -1,4 +1,4 @@
-"""One function per equation of the paper. Counts may be visit counts or pseudocounts.
+"""One function per equation of the paper, then those of other papers. Counts may be visit counts or pseudocounts.
 
 `span` is (Q_max - Q_min) / κ, the range of Q-values in units of the exploration coefficient; it is 1 in the paper.
 """
@@ -82,3 +82,21 @@ def decayed_epsilon(start: float, decay: float, step: int) -> float:
 def epsilon_decay(start: float, end: float, budget: int) -> float:
     """Return ξ such that ε decays from `start` to `end` over the budget (Appendix A)."""
     return math.pow(end / start, 1.0 / budget) if start > 0.0 and end > 0.0 else 1.0
+
+
+@formula
+def doubled(visits: int) -> bool:
+    """Return whether a count is 1, 2, 4, 8, ...: it has doubled since the last such event."""
+    return visits > 0 and visits & (visits - 1) == 0
+
+
+@formula
+def annealed_rate(visits: int, horizon: float) -> float:
+    """Return α = (H + 1) / (H + n), the learning rate of optimistic Q-learning (Jin et al. 2018)."""
+    return (horizon + 1.0) / (horizon + visits)
+
+
+@formula
+def hoeffding_bonus(visits: int) -> float:
+    """Return √(ln((n + 1)(n + 2)) / n), the bonus of optimistic Q-learning without its constants (Dong et al. 2020)."""
+    return math.sqrt(math.log((visits + 1.0) * (visits + 2.0)) / visits)

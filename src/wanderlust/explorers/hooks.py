@@ -21,10 +21,11 @@ from wanderlust.explorers.compile_errors import compilation_reason, is_compilati
 from wanderlust.explorers.registry import explorer_name
 from wanderlust.explorers.view import view_of
 from wanderlust.learning.hooks import Hooks
+from wanderlust.learning.model import Model, Transition
 from wanderlust.learning.signals import transition_signal, write_signals
 from wanderlust.learning.spec import NO_MEMORY, NO_SIGNAL, Floats, TableSpec
 from wanderlust.learning.state import LearnerState
-from wanderlust.learning.update import learn_by_sweeps, learn_function
+from wanderlust.learning.update import learn_function, swept_learn_function
 
 
 class ExplorerBox(NamedTuple):
@@ -38,8 +39,21 @@ def _choose(box: ExplorerBox, learner: LearnerState, spec: TableSpec, state: int
     return box.explorer.choose(view, learner.scores, learner.streams)  # type: ignore[no-any-return]
 
 
-def _begin_episode(box: ExplorerBox, learner: LearnerState) -> None:
+def _begin_episode(box: ExplorerBox, learner: LearnerState, spec: TableSpec) -> None:
     box.explorer.begin_episode(learner.notes, learner.streams)
+
+
+def _plan_episode(box: ExplorerBox, learner: LearnerState, spec: TableSpec) -> None:
+    box.explorer.begin_episode(learner.notes, learner.streams)
+    box.explorer.plan_episode(Model(learner, spec), learner.streams)
+
+
+def _learn_own(
+    box: ExplorerBox, learner: LearnerState, spec: TableSpec, state: int, action: int, reward: float, next_state: int
+) -> None:
+    pair = state * spec.n_actions + action
+    transition = Transition(state, action, pair, reward, next_state)
+    box.explorer.learn_tables(Model(learner, spec), transition, learner.streams)
 
 
 def _write_signals(box: ExplorerBox, learner: LearnerState, spec: TableSpec, first: int, end: int) -> None:
@@ -76,7 +90,7 @@ def _dependencies(cls: type) -> str | None:
 @functools.cache
 def _empty_hooks() -> Hooks:
     """Return hooks of which only the type matters."""
-    return by_pointer(Hooks(0, 0, 0, 0, 0, 0, 0))
+    return by_pointer(Hooks(0, 0, 0, 0, 0, 0, 0, 0))
 
 
 class ExplorerHooks:
@@ -91,13 +105,14 @@ class ExplorerHooks:
         self.values = Hooks(
             explorer=self.explorer,
             choose=self._address(_choose, *self._arguments, 0),
-            begin_episode=self._address(_begin_episode, self._arguments[0]),
+            begin_episode=self._address(_plan_episode if spec.n_own else _begin_episode, *self._arguments),
             write_signals=self._address(_write_signals, *self._arguments, 0, 0) if has_signals else 0,
             transition_signal=(
                 self._address(_transition_signal, *self._arguments, 0, 0.0, 0, 0) if spec.memory == NO_MEMORY else 0
             ),
             learn=self._learn_address(learn_function(spec)),
-            learn_by_sweeps=self._learn_address(learn_by_sweeps) if spec.n_heads > 0 else 0,
+            learn_by_sweeps=self._learn_address(swept) if (swept := swept_learn_function(spec)) else 0,
+            learn_own=self._address(_learn_own, *self._arguments, 0, 0, 0.0, 0) if spec.n_own else 0,
         )
         self.pointer = by_pointer(self.values)
         """What compiled functions take."""

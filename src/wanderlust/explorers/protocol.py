@@ -24,6 +24,15 @@ Methods that compiled code calls; each has a default:
 `view` has Q, W and the visit counts of the state: `view.q(action)`, `view.w(action)`, `view.n(action)`, `view.total()`,
 `view.step`, `view.notes`; see `wanderlust.explorers.view`.
 
+An explorer with tables of its own (`ExtraTables.own`) may also define:
+
+* `learn_tables(model, transition, random)` updates them after every transition.
+* `plan_episode(model, random)` is called when an episode starts, after `begin_episode`.
+* `backup(model, pair)` returns the new value of a pair; `wanderlust.learning.planned.plan` computes it for every pair
+  until the values of the first own table converge.
+
+`model` has the counts and the remembered outcomes of all pairs; see `wanderlust.learning.model`.
+
 Methods that Python calls once, before a run:
 
 * classmethod `configure(problem, **options)` computes the fields from the user's options. Default: `cls(**options)`.
@@ -44,6 +53,7 @@ from wanderlust._numba.methods import with_methods
 from wanderlust.core.errors import InvalidExplorer, check_options, shown
 from wanderlust.explorers.choice import greedy_action
 from wanderlust.explorers.view import View
+from wanderlust.learning.model import Model, Transition
 from wanderlust.learning.random_streams import Streams
 from wanderlust.learning.spec import Floats
 
@@ -97,6 +107,19 @@ class Ensemble(NamedTuple):
     prior_weight: float = 0.0
 
 
+class OwnTables(NamedTuple):
+    """Tables that the explorer updates itself, in `learn_tables` and `plan_episode`."""
+
+    initial: tuple[float, ...]
+    """The initial value of each table."""
+    is_q: bool = True
+    """Whether the first one is the behaviour's Q-table."""
+    plans: bool = True
+    """Whether it needs the remembered outcomes, and so a full memory."""
+    outcome_numbers: bool = False
+    """Whether it also keeps a number for each outcome: `model.outcome_numbers()`."""
+
+
 class ExtraTables(NamedTuple):
     """The tables that an explorer needs beside the target Q-table."""
 
@@ -104,6 +127,9 @@ class ExtraTables(NamedTuple):
     """A Q-table of the behaviour that learns from reward + `bonus`."""
     visitation: Visitation | None = None
     ensemble: Ensemble | None = None
+    optimistic: bool = False
+    """Whether the behaviour's Q-table starts at r_max / (1 - γ), whatever the setting `initial`."""
+    own: OwnTables | None = None
 
 
 def _score(self: Any, view: View, scores: Floats) -> None:
@@ -128,6 +154,18 @@ def _visitation_reward(self: Any, visits: int, total: int, max_visits: int) -> f
     return 0.0
 
 
+def _learn_tables(self: Any, model: Model, transition: Transition, random: Streams) -> None:
+    return
+
+
+def _plan_episode(self: Any, model: Model, random: Streams) -> None:
+    return
+
+
+def _backup(self: Any, model: Model, pair: int) -> float:
+    return model.target(pair)
+
+
 def _extra_tables(self: Any) -> ExtraTables:
     return ExtraTables()
 
@@ -145,6 +183,12 @@ _COMPILED_METHODS: Mapping[str, Callable[..., Any]] = {
     "visitation_reward": _visitation_reward,
     "terminal_visitation_reward": _visitation_reward,
 }
+_OWN_TABLE_METHODS: Mapping[str, Callable[..., Any]] = {
+    "learn_tables": _learn_tables,
+    "plan_episode": _plan_episode,
+    "backup": _backup,
+}
+"""Only explorers that define one of these get the others: every method lengthens the import."""
 
 
 _COMPLETE: weakref.WeakSet[type] = weakref.WeakSet()
@@ -165,7 +209,10 @@ def complete(cls: C) -> C:
         raise InvalidExplorer(
             f"explorer {cls.__name__} has no fields; compiled code needs at least one, such as `scale: float = 1.0`."
         )
-    for name, default in _COMPILED_METHODS.items():
+    methods = dict(_COMPILED_METHODS)
+    if not vars(cls).keys().isdisjoint(_OWN_TABLE_METHODS):
+        methods |= _OWN_TABLE_METHODS
+    for name, default in methods.items():
         own = vars(cls).get(name)
         if own is None:
             setattr(cls, name, default)

@@ -17,7 +17,8 @@ ADJUSTABLE_FIELDS = ("kappa", "scale", "initial")
 """The weights of exploration and the initial W, by the names of the explorers' fields."""
 
 _EXPLORERS: dict[str, type] = {}
-_PACKAGE_MODULES = ("visitation", "ensembles", "counts", "dithering")
+_PAPER_MODULES = ("visitation", "ensembles", "counts", "dithering")
+_PACKAGE_MODULES = (*_PAPER_MODULES, "optimism", "planners", "posterior", "goals", "stepwise")
 
 
 def register_explorer(name: str) -> Callable[[C], C]:

@@ -45,6 +45,10 @@ class View(NamedTuple):
         """Return Q(s, a) of one head of the ensemble."""
         return self.values[self.first_head + head, self.first_pair + action]  # type: ignore[no-any-return]
 
+    def own(self, number: int, action: int) -> float:
+        """Return the value of an action in one of the explorer's own tables."""
+        return self.values[self.first_head + number, self.first_pair + action]  # type: ignore[no-any-return]
+
     def n(self, action: int) -> int:
         """Return the visit count of an action; 0 if it was never taken."""
         return self.visits[self.first_pair + action]  # type: ignore[no-any-return]

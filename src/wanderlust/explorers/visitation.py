@@ -29,7 +29,8 @@ from wanderlust.learning.spec import Floats
 GammaW = Annotated[float | None, "γ_w, the discount of W; the world's default (0.99) if not given. 0 gives UCB1."]
 
 
-def _gamma_w(problem: Problem, given: float | None) -> float:
+def chosen_gamma_w(problem: Problem, given: float | None) -> float:
+    """Return γ_w from the option, or from the problem if it is not given."""
     value = problem.gamma_w if given is None else given
     return check_number("gamma_w", value, low=0, high=1, open_high=True)
 
@@ -57,7 +58,7 @@ class VvUcb(NamedTuple):
     ) -> VvUcb:
         """Compute κ and the initial W."""
         kappa, span = kappa_and_span(problem, kappa)
-        discount = _gamma_w(problem, gamma_w)
+        discount = chosen_gamma_w(problem, gamma_w)
         margin = check_number("initial_margin", initial_margin, low=0)
         bound = long_term_ucb_bound(problem.n_actions, span, discount)
         initial = bound + margin if margin > 0.0 else float(np.nextafter(bound, np.inf))
@@ -106,7 +107,7 @@ class VvCount(NamedTuple):
     ) -> VvCount:
         """Compute κ and the exploration term of untried actions."""
         kappa, span = kappa_and_span(problem, kappa)
-        discount = _gamma_w(problem, gamma_w)
+        discount = chosen_gamma_w(problem, gamma_w)
         largest = check_choice("terminal_count", terminal_count, ("pair", "largest")) == "largest"
         plus = 1.0 if check_choice("untried_bound", untried_bound, ("text", "equation")) == "text" else 0.0
         if plus + (1.0 - discount) + problem.n_actions - 2 <= 0.0 or (plus == 0.0 and problem.n_actions == 2):

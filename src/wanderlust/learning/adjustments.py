@@ -34,6 +34,8 @@ def reinitialise_untried(learner: LearnerState, spec: TableSpec, before: TableSp
     changed = (spec.initial != before.initial) | (spec.discount != before.discount)
     for table in np.flatnonzero(changed[: spec.n_swept]):
         activate_all(int(table), learner)
+    if spec.n_own:
+        learner.flags[spec.n_swept + 1, 1 : learner.counters.n_states + 1] = 1
 
 
 def activate_all(table: int, learner: LearnerState) -> None:
@@ -58,6 +60,8 @@ def replace_terminal_rewards(learner: LearnerState, spec: TableSpec, reward: flo
                 outcomes.signals[spec.bonus_signal, outcome] += reward - received
             update_sweep_inputs(as_int64(outcomes.pair[outcome]), learner, spec)
             activate_in_all_tables(outcomes.state[outcome], learner, spec)
+            if spec.n_own > 0:
+                learner.flags[spec.n_swept + 1, outcomes.state[outcome]] = 1
         outcome = outcomes.next_into[outcome]
 
 

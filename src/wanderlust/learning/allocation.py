@@ -45,7 +45,7 @@ class InitialValues:
         values = np.repeat(spec.initial, n_states * spec.n_actions).reshape(-1, n_states, spec.n_actions)
         if spec.n_heads and self.noise:
             noise = self._generator.standard_normal((n_states, spec.n_heads, spec.n_actions))
-            values[spec.n_swept :] += self.noise * noise.transpose(1, 0, 2)
+            values[spec.n_swept : spec.n_swept + spec.n_heads] += self.noise * noise.transpose(1, 0, 2)
         return values
 
 
@@ -54,7 +54,7 @@ def new_learner(
 ) -> LearnerState:
     """Return the state of a learner that has observed nothing, with room for some states."""
     n_tables = len(spec.signal)
-    n_signals = 1 + max(REWARD, spec.bonus_signal, spec.visitation_signal)
+    n_signals = count_signals(spec)
     visits = np.zeros(0, np.int64)
     empty = LearnerState(
         counters=np.zeros(1, COUNTERS)[0],
@@ -78,7 +78,7 @@ def new_learner(
         ),
         stochastic_pairs=np.zeros(0, np.int32),
         work=np.zeros((spec.n_swept + 1, 0), np.int32),
-        flags=np.zeros((spec.n_swept + 1, 0), np.uint8),
+        flags=np.zeros((count_flags(spec), 0), np.uint8),
         sweep_mode=np.zeros(spec.n_swept, SWEEP_MODE),
         scratch=np.zeros((2, 0)),
         transitions=np.zeros(0, np.uint32),
@@ -94,6 +94,16 @@ def new_learner(
     learner = resized(empty, spec, states=states + 1, outcomes=states * spec.n_actions, stored=states)
     initialise_states(learner, spec, initial_values)
     return learner
+
+
+def count_signals(spec: TableSpec) -> int:
+    """Return the number of signals of each outcome."""
+    return 1 + max(REWARD, spec.bonus_signal, spec.visitation_signal, spec.own_signal)
+
+
+def count_flags(spec: TableSpec) -> int:
+    """Return the number of flags of each state; see `LearnerState.flags`."""
+    return spec.n_swept + 1 + (spec.n_own > 0)
 
 
 def enlarged(learner: LearnerState, spec: TableSpec, initial_values: InitialValues) -> LearnerState:

@@ -29,7 +29,9 @@ class Hooks(NamedTuple):
     learn: Any
     """The update of all tables from one transition; see `wanderlust.learning.update`."""
     learn_by_sweeps: Any
-    """The part of `learn` for all tables but the heads of an ensemble; 0 unless there are heads."""
+    """The part of `learn` for the swept tables; 0 unless there are others."""
+    learn_own: Any
+    """The explorer's update of its own tables; 0 if it has none."""
 
 
 @inlined
@@ -39,9 +41,9 @@ def choose_action(hooks: Hooks, state: int, learner: LearnerState, spec: TableSp
 
 
 @inlined
-def begin_episode(hooks: Hooks, learner: LearnerState) -> None:
+def begin_episode(hooks: Hooks, learner: LearnerState, spec: TableSpec) -> None:
     """Tell the explorer that an episode begins."""
-    call_none(hooks.begin_episode, hooks.explorer, learner)
+    call_none(hooks.begin_episode, hooks.explorer, learner, spec)
 
 
 @inlined

@@ -27,7 +27,8 @@ MAX_UPDATES = 100_000
 class TableSpec(NamedTuple):
     """The tables in this order: Q of the target policy, Q of the behaviour if it differs, W if there is one, heads.
 
-    The heads are the Q-tables of an ensemble. They learn from minibatches; all other tables are swept.
+    The heads are the Q-tables of an ensemble. They learn from minibatches. Instead of behaviour, W and heads there may
+    be tables that the explorer updates itself. All other tables are swept.
     """
 
     n_actions: int
@@ -40,6 +41,11 @@ class TableSpec(NamedTuple):
     n_swept: int
     """The number of tables that are not heads."""
     n_heads: int
+    own: int
+    """The first table that the explorer updates itself; 0 if there is none."""
+    n_own: int
+    own_signal: int
+    """A number of each outcome that the explorer writes itself; `NO_SIGNAL` if there is none."""
     prior_weight: float
     """ν, the weight of the heads' prior at zero."""
     behaviour: int

@@ -97,7 +97,8 @@ class LearnerState(NamedTuple):
     work: NDArray[np.int32]
     """[swept table, i]: the states on its work list; the last row is a spare list."""
     flags: NDArray[np.uint8]
-    """[swept table, state]: whether it is on the work list; last row: whether it has a pair with several outcomes."""
+    """[swept table, state]: whether it is on the work list; next row: whether it has a pair with several outcomes; with
+    tables that the explorer updates itself, another row: whether planning must back up the state."""
     sweep_mode: NDArray[np.void]
     """[swept table]: records of `SWEEP_MODE`."""
     scratch: Floats

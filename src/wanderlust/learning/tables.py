@@ -25,6 +25,8 @@ def tables_by_state(learner: LearnerState, state_index: NDArray[np.int32], spec:
     if spec.visitation_signal != NO_SIGNAL:
         tables["visitation"] = values[spec.visitation]
     if spec.n_heads > 0:
-        tables["heads"] = values[spec.n_swept :]
+        tables["heads"] = values[spec.n_swept : spec.n_swept + spec.n_heads]
         del tables["behaviour"]
+    if spec.n_own > 0:
+        tables["own"] = values[spec.own :]
     return tables

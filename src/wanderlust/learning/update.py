@@ -22,9 +22,18 @@ from wanderlust.learning.td import best_action_value, regularised_td_update, td_
 
 def learn_function(spec: TableSpec) -> Any:
     """Return the function that learns from one transition."""
+    if spec.n_own > 0:
+        return learn_with_own_tables
     if spec.memory != FULL:
         return learn_with_limited_memory
     return learn_with_heads if spec.n_heads > 0 else learn_by_sweeps
+
+
+def swept_learn_function(spec: TableSpec) -> Any:
+    """Return the function for the swept tables if `learn_function` does more than that, otherwise None."""
+    if spec.n_own > 0:
+        return learn_by_sweeps if spec.memory == FULL else learn_with_limited_memory
+    return learn_by_sweeps if spec.n_heads > 0 else None
 
 
 @compiled
@@ -45,6 +54,17 @@ def learn_with_heads(
     # By address: inlined, it would be compiled once more.
     call_none(hooks.learn_by_sweeps, hooks, learner, spec, state, action, reward, next_state)
     replay_heads(learner, spec)
+
+
+@compiled
+def learn_with_own_tables(
+    hooks: Hooks, learner: LearnerState, spec: TableSpec, state: int, action: int, reward: float, next_state: int
+) -> None:
+    """Learn from one transition, then let the explorer update its own tables."""
+    call_none(hooks.learn_by_sweeps, hooks, learner, spec, state, action, reward, next_state)
+    call_none(hooks.learn_own, hooks.explorer, learner, spec, state, action, reward, next_state)
+    if spec.evaluated >= spec.n_swept:
+        learner.counters.policy_changed = 1
 
 
 @compiled

@@ -1,0 +1,141 @@
+"""Exploration by planning in a model that is drawn at random from what is known: RLSVI and PSRL.
+
+A model is drawn when an episode starts, and when the visit count of a pair has doubled.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, NamedTuple
+
+from wanderlust.core.errors import check_flag, check_number
+from wanderlust.explorers.choice import random_action, standard_gamma, standard_normal
+from wanderlust.explorers.formulas import doubled
+from wanderlust.explorers.optimism import largest_reward
+from wanderlust.explorers.protocol import ExtraTables, OwnTables, Problem
+from wanderlust.explorers.registry import register_explorer
+from wanderlust.learning.model import Model, Transition
+from wanderlust.learning.planned import COARSE, mark_all, plan
+from wanderlust.learning.random_streams import Streams
+from wanderlust.learning.state import NONE
+
+Deviation = Annotated[float | None, "σ, the standard deviation of rewards that is assumed; r_max / 10 if not given."]
+WhenDoubled = Annotated[
+    bool, "Whether a model is also drawn when a visit count has doubled, or only at the start of an episode."
+]
+
+DRAWN, ANYWHERE, SHARE = 1, 2, 3
+"""Further tables: the reward that was drawn, or what is added to it; a state drawn from the prior; its probability."""
+
+
+def _deviation(problem: Problem, given: float | None) -> float:
+    return check_number("deviation", 0.1 * largest_reward(problem) if given is None else given, low=0, open_low=True)
+
+
+@register_explorer("rlsvi")
+class Rlsvi(NamedTuple):
+    """Greedy on the plan of a model with randomly perturbed rewards (RLSVI, Osband et al. 2016)."""
+
+    deviation: float
+    when_doubled: bool
+    value_range: float
+
+    @classmethod
+    def configure(cls, problem: Problem, *, deviation: Deviation = None, when_doubled: WhenDoubled = True) -> Rlsvi:
+        """Compute σ."""
+        return cls(_deviation(problem, deviation), check_flag("when_doubled", when_doubled), problem.value_range)
+
+    def extra_tables(self) -> ExtraTables:
+        """Return the Q-table of the drawn model, and the perturbations."""
+        return ExtraTables(own=OwnTables(initial=(0.0, 0.0)))
+
+    def draw(self, model: Model, pair: int, random: Streams) -> None:
+        """Draw w ~ N(0, σ² / n); for an untried pair w ~ N(0, V²)."""
+        visits = model.n(pair)
+        scale = self.deviation / math.sqrt(visits) if visits > 0 else self.value_range
+        model.table(DRAWN)[pair] = scale * standard_normal(random)
+
+    def backup(self, model: Model, pair: int) -> float:
+        """r̂ + w + γ P̂V; the value of an untried pair is w."""
+        w = model.value(DRAWN, pair)
+        return model.target(pair) + w if model.n(pair) > 0 else w
+
+    def plan_episode(self, model: Model, random: Streams) -> None:
+        """Draw all perturbations, then plan."""
+        for pair in range(model.first_pair(), model.end_pair()):
+            self.draw(model, pair, random)
+        mark_all(model)
+        plan(self, model, COARSE * self.value_range, False)
+
+    def learn_tables(self, model: Model, transition: Transition, random: Streams) -> None:
+        """Do the same if the count of the pair has doubled."""
+        if self.when_doubled and doubled(model.n(transition.pair)):
+            self.plan_episode(model, random)
+
+
+@register_explorer("psrl")
+class Psrl(NamedTuple):
+    """Greedy on the plan of a model that is drawn from its posterior distribution (PSRL, Osband et al. 2013)."""
+
+    deviation: float
+    when_doubled: bool
+    reward: float
+    discount: float
+    value_range: float
+
+    @classmethod
+    def configure(cls, problem: Problem, *, deviation: Deviation = None, when_doubled: WhenDoubled = True) -> Psrl:
+        """Compute σ."""
+        sigma, flag = _deviation(problem, deviation), check_flag("when_doubled", when_doubled)
+        return cls(sigma, flag, largest_reward(problem), problem.discount, problem.value_range)
+
+    def extra_tables(self) -> ExtraTables:
+        """Return the Q-table of the drawn model, its rewards, and its transitions from the prior.
+
+        Its transitions to observed next states are a number of each outcome.
+        """
+        return ExtraTables(own=OwnTables(initial=(0.0, 0.0, 0.0, 1.0), outcome_numbers=True))
+
+    def draw_reward(self, model: Model, pair: int, random: Streams) -> None:
+        """Draw r ~ N(n r̂ / (n + n_0), σ² / (n + n_0)); the prior N(0, r_max²) is worth n_0 = (σ / r_max)² visits."""
+        visits, prior = model.n(pair), (self.deviation / self.reward) * (self.deviation / self.reward)
+        mean = visits * model.mean_reward(pair) / (visits + prior)
+        model.table(DRAWN)[pair] = mean + self.deviation / math.sqrt(visits + prior) * standard_normal(random)
+
+    def draw_transitions(self, model: Model, pair: int, random: Streams) -> None:
+        """Draw p ~ Dirichlet(1, n_1, n_2, ...): the prior is worth one visit, to a random visited state."""
+        n_actions = model.spec.n_actions
+        model.table(ANYWHERE)[pair] = n_actions * (1 + random_action(random, model.end_pair() // n_actions - 1))
+        shares, stored = model.outcome_numbers(), model.learner.outcomes.stored
+        prior = total = standard_gamma(1.0, random)
+        outcome = model.first_outcome(pair)
+        while outcome != NONE:
+            shares[outcome] = standard_gamma(stored[outcome], random)
+            total += shares[outcome]
+            outcome = model.next_outcome(outcome)
+        model.table(SHARE)[pair] = prior / total
+        outcome = model.first_outcome(pair)
+        while outcome != NONE:
+            shares[outcome] /= total
+            outcome = model.next_outcome(outcome)
+
+    def backup(self, model: Model, pair: int) -> float:
+        """r + γ (p_0 V(s_0) + Σ_k p_k V(s'_k)), where s_0 was drawn from the prior."""
+        anywhere = model.visited_pair(model.value(ANYWHERE, pair)) // model.spec.n_actions
+        value, outcome = model.value(SHARE, pair) * model.best(0, anywhere), model.first_outcome(pair)
+        while outcome != NONE:
+            value += model.outcome_number(outcome) * model.best(0, model.learner.outcomes.next_state[outcome])
+            outcome = model.next_outcome(outcome)
+        return model.value(DRAWN, pair) + self.discount * value
+
+    def plan_episode(self, model: Model, random: Streams) -> None:
+        """Draw all rewards and transitions, then plan."""
+        for pair in range(model.first_pair(), model.end_pair()):
+            self.draw_reward(model, pair, random)
+            self.draw_transitions(model, pair, random)
+        plan(self, model, COARSE * self.value_range, True)
+
+    def learn_tables(self, model: Model, transition: Transition, random: Streams) -> None:
+        """Do the same if the count of the pair has doubled."""
+        if self.when_doubled and doubled(model.n(transition.pair)):
+            self.plan_episode(model, random)

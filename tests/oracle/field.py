@@ -1,0 +1,416 @@
+"""The explorers of other papers, as their pseudocode has them."""
+
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from oracle.explorers import PAPER_EXPLORERS
+from oracle.learning import QLearning, Table
+from oracle.memory import Pair, Transition, outcome_counts
+
+
+class Optimistic(QLearning):
+    """β = argmax Q^β, where Q^β starts at V = r_max / (1 - γ)."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.r_max = self.Q_range * (1.0 - self.settings.discount)
+        self.Q_beta = Table(self.world, self.Q_range, self.settings.discount)
+
+    def choose(self, s: int) -> int:
+        return self.random.argmax(self.Q_beta.values[s])
+
+
+class MbieEb(Optimistic):
+    """Q = r̂ + β / √n + γ P̂V, and V for an untried pair."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.Q_beta.reward = self.augmented_reward
+
+    def augmented_reward(self, r: float, s: int, a: int, terminal: bool) -> float:
+        beta = self.options.get("beta", 0.3 * self.r_max)
+        return r + beta / math.sqrt(self.n[s][a])
+
+
+class Boltzmann(QLearning):
+    """β(a|s) ∝ exp(Q^β / τ)."""
+
+    def choose(self, s: int) -> int:
+        tau = self.options.get("temperature", self.Q_range * (1.0 - self.settings.discount))
+        Q = self.Q_beta.values[s]
+        weights = [math.exp((q - max(Q)) / tau) for q in Q]
+        total = 0.0
+        for weight in weights:
+            total += weight
+        left = self.random.uniform() * total
+        possible = [a for a in self.A if weights[a] > 0]
+        for a in possible:
+            if left < weights[a]:
+                return a
+            left -= weights[a]
+        return possible[-1]
+
+
+class PlannedTable(Table):
+    """A table in which the values of some states are extrapolated until the state is backed up again."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.extrapolated: dict[int, float] = {}
+
+    def value(self, s: int | None) -> float:
+        return self.extrapolated[s] if s in self.extrapolated else super().value(s)
+
+
+class Planner(QLearning):
+    """A Q-table that is computed by value iteration on the memory, all states in turn, with values as they are."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.V = self.Q_range
+        self.order: list[int] = []
+        self.Q = PlannedTable(self.world, self.V, self.settings.discount)
+        self.extrapolated = self.Q.extrapolated
+        self.Q_beta = self.Q
+
+    def tables(self) -> dict[str, Any]:
+        own = [Q.values for Q in self.own_tables()]
+        return {"target": self.Q_pi.values, "behaviour": self.Q_beta.values, "own": own}
+
+    def own_tables(self) -> list[Table]:
+        return [self.Q]
+
+    def swept_tables(self) -> dict[str, Table]:
+        return {"target": self.Q_pi}
+
+    def visit(self, s: int) -> None:
+        if s not in self.visited:
+            self.order.append(s)
+        super().visit(s)
+
+    def choose(self, s: int) -> int:
+        return self.random.argmax(self.Q.values[s])
+
+    def observe(self, transition: Transition) -> None:
+        super().observe(transition)
+        self.i -= 1  # The step is counted when all is learnt.
+        self.__dict__.pop("counts", None)
+        self.learn_tables(transition)
+        self.i += 1
+
+    def learn_tables(self, transition: Transition) -> None:
+        raise NotImplementedError
+
+    @functools.cached_property
+    def counts(self) -> dict[Pair, dict[int | None, int]]:
+        """How often each next state followed each pair, until the next transition."""
+        return outcome_counts(self.memory.all_transitions())
+
+    def outcomes(self, s: int, a: int) -> list[tuple[float, float, int | None]]:
+        """Return (P̂, r̂, s') of every next state of a pair, in the order in which they were first observed."""
+        counts = self.counts.get((s, a), {})
+        return [(c / self.n[s][a], self.memory.mean_reward[s, a, s_next], s_next) for s_next, c in counts.items()]
+
+    def target(self, s: int, a: int) -> float:
+        """Return Σ_s' P̂ (r̂ + γ V(s'))."""
+        target = 0.0
+        for p, r, s_next in self.outcomes(s, a):
+            target += p * (r + self.Q.gamma * self.Q.value(s_next))
+        return target
+
+    def backup(self, s: int, a: int) -> float:
+        raise NotImplementedError
+
+    def sweep(self, ascending: bool) -> float:
+        """Back up every visited state, the latest discovered one first or last; return the largest change."""
+        change = 0.0
+        for s in self.order if ascending else reversed(self.order):
+            new = [self.backup(s, a) for a in self.A]
+            change = max(change, *(abs(new[a] - self.Q.values[s][a]) for a in self.A))
+            self.Q.values[s] = new
+            self.extrapolated.pop(s, None)
+        return change
+
+    def plan(self, tolerance: float) -> None:
+        """Sweep in both directions until nothing changes; the third, sixth, twelfth ... time, extrapolate (Aitken).
+
+        V + δ q / (1 - q), where δ is the change in the last two sweeps and q its ratio to the one before.
+        """
+        V, change, times = {}, dict.fromkeys(self.order, 0.0), [3 * 2**j for j in range(12)]
+        for k in range(1, 5001):
+            V = {s: self.Q.value(s) for s in self.order}
+            if self.sweep(ascending=False) <= tolerance or self.sweep(ascending=True) <= tolerance:
+                return
+            for s in self.order:
+                delta = self.Q.value(s) - V[s]
+                if k in times and (0 < delta < change[s] or change[s] < delta < 0):
+                    q = delta / change[s]
+                    self.extrapolated[s] = self.Q.value(s) + delta * q / (1 - q)
+                change[s] = delta
+
+
+class RMax(Planner):
+    """Q = r̂ + γ P̂V if n ≥ m, otherwise V; planned when n = m, 2 m, 4 m, ..."""
+
+    def backup(self, s: int, a: int) -> float:
+        return self.target(s, a) if self.n[s][a] >= self.options.get("known_after", 1) else self.V
+
+    def learn_tables(self, transition: Transition) -> None:
+        times = self.n[transition.s][transition.a] / self.options.get("known_after", 1)
+        if times in [2.0**k for k in range(30)]:
+            self.plan(1e-8 * self.V)
+
+
+class Ucbvi(Planner):
+    """Q ← min(Q, r̂ + γ (P̂V + b)), b = c √(Var V / n) + c' V / n, one sweep a step."""
+
+    def backup(self, s: int, a: int) -> float:
+        n, Q = self.n[s][a], self.Q.values[s][a]
+        if n == 0:
+            return Q
+        mean = variance = 0.0
+        for p, _, s_next in self.outcomes(s, a):
+            mean += p * self.Q.value(s_next)
+        for p, _, s_next in self.outcomes(s, a):
+            deviation = self.Q.value(s_next) - mean
+            variance += p * deviation * deviation
+        c, c_ = self.options.get("scale", 1.0), self.options.get("correction", 0.01)
+        b = c * math.sqrt(variance / n) + c_ * self.V / n
+        return min(Q, self.target(s, a) + self.Q.gamma * b)
+
+    def learn_tables(self, transition: Transition) -> None:
+        self.sweep(ascending=False)
+
+
+class VvPlan(Planner):
+    """β = argmax Q + κ (1 - γ_w) W, where W(s, a) = √(2 log Σn / n) + γ_w P̂ max W, one sweep a step."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.kappa, gamma_w = self.options.get("kappa", self.V), self.settings.gamma_w
+        span, others = self.V / self.kappa if self.kappa > 0 else 0.0, max(len(self.A) - 1, 1)
+        bound = span / (1 - gamma_w) ** 2 + math.sqrt(2 * math.log(others)) / (1 - gamma_w)
+        self.start = math.nextafter(bound, math.inf)
+        self.Q = PlannedTable(self.world, self.start, gamma_w)
+        self.Q_beta = self.Q_pi
+
+    def choose(self, s: int) -> int:
+        W, Q = self.Q.values[s], self.Q_pi.values[s]
+        return self.random.argmax([Q[a] + self.kappa * ((1 - self.Q.gamma) * W[a]) for a in self.A])
+
+    def backup(self, s: int, a: int) -> float:
+        if self.n[s][a] == 0:
+            return self.start
+        u, W = math.sqrt(2 * math.log(sum(self.n[s])) / self.n[s][a]), 0.0
+        for p, _, s_next in self.outcomes(s, a):
+            W += p * (u / (1 - self.Q.gamma) if s_next is None else u + self.Q.gamma * self.Q.value(s_next))
+        return W
+
+    def learn_tables(self, transition: Transition) -> None:
+        self.sweep(ascending=False)
+
+
+class Sampler(Planner):
+    """A model is drawn at the start of an episode, and when the count of a pair has doubled."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.sigma = self.options.get("deviation", 0.1 * (self.V * (1.0 - self.settings.discount)))
+        self.Q = PlannedTable(self.world, 0.0, self.settings.discount)
+        self.extrapolated = self.Q.extrapolated
+        self.Q_beta = self.Q
+        self.drawn = Table(self.world, 0.0, self.settings.discount)
+
+    def own_tables(self) -> list[Table]:
+        return [self.Q, self.drawn]
+
+    def begin_episode(self) -> None:
+        for s in self.order:
+            for a in self.A:
+                self.draw(s, a)
+        self.plan(1e-5 * self.V)
+
+    def learn_tables(self, transition: Transition) -> None:
+        if self.options.get("when_doubled", True) and self.n[transition.s][transition.a] in [2**k for k in range(30)]:
+            self.begin_episode()
+
+    def draw(self, s: int, a: int) -> None:
+        raise NotImplementedError
+
+    def normal(self) -> float:
+        """Draw from N(0, 1): a point of the unit disc."""
+        while True:
+            u, v = 2 * self.random.uniform() - 1, 2 * self.random.uniform() - 1
+            if 0 < u * u + v * v < 1:
+                square = u * u + v * v
+                return u * math.sqrt(-2 * math.log(square) / square)
+
+    def gamma(self, shape: float) -> float:
+        """Draw from the gamma distribution (Marsaglia and Tsang 2000)."""
+        d = shape - 1 / 3
+        c = 1 / math.sqrt(9 * d)
+        while True:
+            x = self.normal()
+            t = 1 + c * x
+            v = t * t * t
+            if t > 0 and math.log(1 - self.random.uniform()) < 0.5 * x * x + d - d * v + d * math.log(v):
+                return d * v
+
+
+class Rlsvi(Sampler):
+    """Q = r̂ + w + γ P̂V, w ~ N(0, σ² / n); Q = w ~ N(0, V²) for an untried pair."""
+
+    def draw(self, s: int, a: int) -> None:
+        n = self.n[s][a]
+        self.drawn.values[s][a] = (self.sigma / math.sqrt(n) if n > 0 else self.V) * self.normal()
+
+    def backup(self, s: int, a: int) -> float:
+        w = self.drawn.values[s][a]
+        return self.target(s, a) + w if self.n[s][a] > 0 else w
+
+
+class Psrl(Sampler):
+    """Q = r + γ (p_0 V(s_0) + Σ_k p_k V(s'_k)), r from its normal posterior, p ~ Dirichlet(1, n_1, n_2, ...)."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.s_0, self.p_0 = Table(self.world, 0.0, 0.0), Table(self.world, 1.0, 0.0)
+        self.p: dict[Pair, dict[int | None, float]] = {}
+
+    def own_tables(self) -> list[Table]:
+        return [*super().own_tables(), self.s_0, self.p_0]
+
+    def draw(self, s: int, a: int) -> None:
+        n, r_max = self.n[s][a], self.V * (1.0 - self.settings.discount)
+        n_0 = (self.sigma / r_max) * (self.sigma / r_max)
+        mean = 0.0
+        for p, r, _ in self.outcomes(s, a):
+            mean += p * r
+        self.drawn.values[s][a] = n * mean / (n + n_0) + self.sigma / math.sqrt(n + n_0) * self.normal()
+        # States are numbered from 1 in the order of their discovery, and pairs by state and action.
+        self.s_0.values[s][a] = len(self.A) * (1 + self.random.below(len(self.order)))
+        total = prior = self.gamma(1.0)
+        draws = {s_next: self.gamma(count) for s_next, count in self.counts.get((s, a), {}).items()}
+        for draw in draws.values():
+            total += draw
+        self.p_0.values[s][a] = prior / total
+        self.p[s, a] = {s_next: draw / total for s_next, draw in draws.items()}
+
+    def backup(self, s: int, a: int) -> float:
+        s_0 = int(self.s_0.values[s][a]) // len(self.A)
+        value = self.p_0.values[s][a] * (self.Q.value(self.order[s_0 - 1]) if s_0 > 0 else 0.0)
+        for s_next, p in self.p.get((s, a), {}).items():
+            value += p * self.Q.value(s_next)
+        return self.drawn.values[s][a] + self.Q.gamma * value
+
+
+class GoalDirected(Planner):
+    """Towards g = argmin n by argmax S(·|g) while ln t / n(g) > β, otherwise argmax Q."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.Q = PlannedTable(self.world, 0.0, self.settings.discount)
+        self.extrapolated = self.Q.extrapolated
+        self.Q_beta = self.Q_pi
+        self.goal: Pair | None = None
+        self.explores = False
+
+    def choose(self, s: int) -> int:
+        return self.random.argmax((self.Q if self.explores else self.Q_pi).values[s])
+
+    def backup(self, s: int, a: int) -> float:
+        if (s, a) == self.goal:
+            return 1.0
+        mean = 0.0
+        for p, _, s_next in self.outcomes(s, a):
+            mean += p * self.Q.value(s_next)
+        return self.Q.gamma * mean
+
+    def learn_tables(self, transition: Transition) -> None:
+        goal = min(((s, a) for s in self.order for a in self.A), key=lambda pair: self.n[pair[0]][pair[1]])
+        is_new = goal != self.goal
+        if is_new:
+            self.goal = goal
+            for s in self.order:
+                self.Q.values[s] = [0.0 for _ in self.A]
+        n = self.n[goal[0]][goal[1]]
+        if is_new or self.n[transition.s][transition.a] in [2**k for k in range(30)]:
+            self.plan(1e-8)
+        self.explores = n == 0 or math.log(self.i + 1) > self.options.get("threshold", 0.01) * n
+
+
+class Dora(Planner):
+    """E(s, a) ← (1 - η) E(s, a) + η γ_E E(s', a'), E_0 = 1; β = argmax Q - τ ln(-ln E)."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.Q_beta = self.Q_pi
+        self.E = Table(self.world, 1.0, self.options.get("gamma_e", 0.9))
+        self.last: Pair | None = None
+
+    def own_tables(self) -> list[Table]:
+        return [self.E]
+
+    def begin_episode(self) -> None:
+        self.last = None
+
+    def learn_tables(self, transition: Transition) -> None:
+        s, a = transition.pair
+        self.last = self.updated(self.last, self.E.gamma * self.E.values[s][a]) or (s, a)
+        if transition.terminal:
+            self.last = self.updated((s, a), 0.0)
+
+    def updated(self, pair: Pair | None, target: float) -> None:
+        if pair is not None:
+            E = self.E.values[pair[0]]
+            E[pair[1]] += self.settings.learning_rate * (target - E[pair[1]])
+
+    def choose(self, s: int) -> int:
+        tau = self.options.get("temperature", self.V * (1.0 - self.settings.discount))
+        scores = []
+        for Q, E in zip(self.Q_pi.values[s], self.E.values[s], strict=True):
+            if E >= 1:  # Infinity, but finite.
+                scores.append(Q + tau * 700 + self.V)
+            else:
+                scores.append(Q + tau * (-math.log(-math.log(E)) if E > 0 else -700))
+        return self.random.argmax(scores)
+
+
+class UcbQ(Planner):
+    """Q ← (1 - α) Q + α (r + b + γ V̂(s')), Q̂ ← min(Q̂, Q), V̂ = max Q̂.
+
+    α = (H + 1) / (H + n), b = c V √(ln((n + 1)(n + 2)) / n)
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.estimate = Table(self.world, self.V, self.settings.discount)
+
+    def own_tables(self) -> list[Table]:
+        return [self.Q, self.estimate]
+
+    def learn_tables(self, transition: Transition) -> None:
+        s, a, r, s_next, terminal = transition
+        n, H, Q = self.n[s][a], 1.0 / (1.0 - self.settings.discount), self.estimate.values
+        b = self.options.get("scale", 0.001) * self.V * math.sqrt(math.log((n + 1) * (n + 2)) / n)
+        alpha = (H + 1) / (H + n)
+        Q[s][a] += alpha * (r + b + self.Q.gamma * self.Q.value(None if terminal else s_next) - Q[s][a])
+        self.Q.values[s][a] = min(self.Q.values[s][a], Q[s][a])
+
+
+EXPLORERS: Mapping[str, type[QLearning]] = {
+    **PAPER_EXPLORERS,
+    "optimistic": Optimistic,
+    "mbie-eb": MbieEb,
+    "boltzmann": Boltzmann,
+    "r-max": RMax,
+    "ucbvi": Ucbvi,
+    "vv-plan": VvPlan,
+    "ucb-q": UcbQ,
+    "rlsvi": Rlsvi,
+    "psrl": Psrl,
+    "goal-directed": GoalDirected,
+    "dora": Dora,
+}
