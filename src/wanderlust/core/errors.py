@@ -99,7 +99,7 @@ def plain_value(value: Any) -> Any:
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     """Return the error for an unknown name, with the known names and the closest match."""
-    names = sorted(known)
+    names = sorted(set(known))
     close = difflib.get_close_matches(name[:MAX_SHOWN], names, n=1) if isinstance(name, str) else []
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return UnknownName(f"unknown {kind} {shown(name)}.{hint} Known: {', '.join(names) or 'none'}.")

@@ -81,7 +81,7 @@ def optimal_values(mdp: TabularMDP, discount: float = 0.99, *, tolerance: float 
         v[states] = best[increased]
         min_increase = max(min_increase, 4 * np.finfo(float).eps * float(np.abs(best).max()))
         if active is all_states and len(states) > many_states:
-            p_pi, r_pi = _policy_dynamics(mdp, q.argmax(axis=1))
+            p_pi, r_pi = policy_dynamics(mdp, q.argmax(axis=1))
             p_pi = p_pi * gamma
             for _ in range(_FIXED_POLICY_SWEEPS):
                 v = np.maximum(v, r_pi + p_pi @ v)
@@ -136,7 +136,7 @@ def discounted_return(
         return float(mdp.start @ policy_value(mdp, policy, discount=discount))
     gamma = check_number("discount", discount, low=0, high=1)
     steps = check_integer("horizon", horizon, low=0)
-    p_pi, r_pi = _policy_dynamics(mdp, policy)
+    p_pi, r_pi = policy_dynamics(mdp, policy)
     propagate = p_pi.T.tocsr() * gamma
     discounted, total = mdp.start.copy(), 0.0
     for _ in range(steps):
@@ -235,12 +235,12 @@ def _evaluate_policy(mdp: TabularMDP, policy: ArrayLike, gamma: float) -> FloatA
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import spsolve
 
-    p_pi, r_pi = _policy_dynamics(mdp, policy)
+    p_pi, r_pi = policy_dynamics(mdp, policy)
     system = eye_array(mdp.n_states, format="csc") - gamma * p_pi.tocsc()
     return np.asarray(spsolve(system, r_pi), dtype=np.float64)
 
 
-def _policy_dynamics(mdp: TabularMDP, policy: ArrayLike) -> tuple[SparseMatrix, FloatArray]:
+def policy_dynamics(mdp: TabularMDP, policy: ArrayLike) -> tuple[SparseMatrix, FloatArray]:
     """Return P_π, without terminal outcomes, and r_π."""
     from scipy.sparse import csr_array
 
