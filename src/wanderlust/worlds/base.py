@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust.core.hardness import Hardness, hardness
 from wanderlust.core.mdp import FloatArray, IntArray, TabularMDP
 
 if TYPE_CHECKING:
@@ -141,6 +142,17 @@ class World:
         """
         low, high = self.mdp.reward_range
         return low, max(high, self.r_max)
+
+    def hardness(self, *, horizon: int | None = None, discount: float | None = None) -> Hardness:
+        """Return exact measures of how hard the world is; see `wanderlust.core.hardness`.
+
+        Horizon and discount are those of the paper's settings if not given.
+        """
+        return hardness(
+            self.mdp,
+            horizon=self.defaults.horizon if horizon is None else horizon,
+            discount=self.defaults.discount if discount is None else discount,
+        )
 
     def __str__(self) -> str:
         from wanderlust.worlds.drawing import world_text

@@ -23,6 +23,7 @@ from wanderlust.worlds.base import CellKind, World
 from wanderlust.worlds.chain import chain
 from wanderlust.worlds.check import check_world
 from wanderlust.worlds.deep_sea import deep_sea
+from wanderlust.worlds.exam.suite import exam_factory, exam_names
 from wanderlust.worlds.grid import grid_world
 from wanderlust.worlds.gridworlds import deep_gridworld, prison, toy, toy_example, wall
 from wanderlust.worlds.map_files import MAP_SUFFIXES, read_map_file
@@ -47,6 +48,8 @@ _FACTORIES: dict[str, WorldFactory] = {
     "noisy-prison": noisy_prison,
     "noisy-deep-gridworld": noisy_deep_gridworld,
 }
+_EXAM = {name: exam_factory(name) for name in exam_names()}
+"""The worlds of the exam, which `world_names` does not list."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def register_world(name: str, factory: WorldFactory, *, replace_existing: bool =
         raise InvalidSetting(f"a world's name must be one line, and neither 'map' nor a file name, got {shown(name)}.")
     if not callable(factory):
         raise InvalidSetting(f"the factory of a world must be a function, got {shown(factory)}.")
-    if name in _FACTORIES and not replace_existing:
+    if (name in _FACTORIES or name in _EXAM) and not replace_existing:
         raise InvalidSetting(f"a world named {name!r} already exists; pass replace_existing=True to replace it.")
     for parameter in inspect.signature(factory).parameters.values():
         if parameter.kind not in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
@@ -135,7 +138,7 @@ def _from_map(text: Any, options: dict[str, Any]) -> World:
         raise InvalidMap(f"a map must be text, got {type(text).__name__}.")
     check_options("a map", options, (option.name for option in world_options("map") if option.name != "map"))
     world = grid_world(text, **options)
-    if world.name in _FACTORIES:
+    if world.name in _FACTORIES or world.name in _EXAM:
         raise InvalidSetting(f"{world.name!r} is the name of a registered world; give the map another name.")
     check_world(world)
     _warn_of_unreachable_treasures(world)
@@ -167,9 +170,10 @@ def _from_file(path: Path, options: dict[str, Any]) -> World:
 
 
 def _factory(name: str) -> WorldFactory:
-    if name not in _FACTORIES:
-        raise unknown_name("world", name, _FACTORIES)
-    return _FACTORIES[name]
+    factory = _FACTORIES.get(name) or _EXAM.get(name)
+    if factory is None:
+        raise unknown_name("world", name, [*_FACTORIES, *_EXAM])
+    return factory
 
 
 def _factory_options(factory: WorldFactory) -> tuple[WorldOption, ...]:

@@ -1,0 +1,154 @@
+"""The command `exam`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from wanderlust.cli.arguments import ExecutionOptions, read_options, read_settings
+from wanderlust.core.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from wanderlust.experiments.exam.card import Card
+    from wanderlust.experiments.exam.exam import Exam
+    from wanderlust.experiments.exam.suite_runs import ExamSelection
+
+_LOCAL = ExecutionOptions()
+
+
+@dataclass(frozen=True)
+class ExamOptions:
+    """The part of the exam to take."""
+
+    families: Annotated[
+        tuple[str, ...] | None,
+        arg(metavar="NAME ...", help="Families of worlds, such as depth slip; all 16 if not given."),
+    ] = None
+    levels: Annotated[
+        tuple[int, ...] | None, arg(metavar="N ...", help="Levels of difficulty, 1 to 4; all if not given.")
+    ] = None
+    seeds: Annotated[int | None, arg(metavar="N", help="Number of seeds per world; 5 if not given.")] = None
+    quick: Annotated[bool, arg(help="Levels 1 and 2 and 2 seeds, unless --levels or --seeds are given.")] = False
+    development: Annotated[
+        bool, arg(help="The worlds for development, on which explorers may be tuned, instead of the held-out ones.")
+    ] = False
+    set: Annotated[
+        tuple[str, ...],
+        arg(metavar="NAME=VALUE ...", help="Options of the explorers and settings, such as kappa=0.1 gamma_w=0.9."),
+    ] = ()
+
+
+_WHOLE = ExamOptions()
+
+
+def exam(
+    explorers: Annotated[
+        Positional[tuple[str, ...]],
+        arg(metavar="EXPLORER ...", help="Explorers; see `wanderlust explorers`. A user-defined one is module:Class."),
+    ] = (),
+    *,
+    options: Annotated[ExamOptions, arg(name="")] = _WHOLE,
+    execution: Annotated[ExecutionOptions, arg(name="")] = _LOCAL,
+    out: Annotated[Path, arg(metavar="FOLDER", help="Folder for runs and report cards.")] = Path("results"),
+    leaderboard: Annotated[
+        bool, arg(help="Print the kept results of all explorers of the package; no run is executed.")
+    ] = False,
+) -> None:
+    """Examine explorers on 64 worlds, 16 families of four levels that each test one thing, and print a report card.
+
+    The card says how good an explorer is in total, in which families it is weak, and which command replays a run in
+    which it fails. It is also written as a page, card.html, as card.md and card.json. If interrupted, the same command
+    continues: runs that are stored in the folder are not repeated.
+
+    Example: wanderlust exam vv-ucb
+
+    Example: wanderlust exam mine:Fading vv-ucb ucbvi --jobs 2
+
+    Example: wanderlust exam vv-ucb --families depth slip --levels 1 2 --seeds 3 --set kappa=0.1
+
+    Example: wanderlust exam --leaderboard
+    """
+    from wanderlust.experiments.exam.exam import select
+    from wanderlust.experiments.runner import check_place
+
+    if leaderboard:
+        if explorers or options != _WHOLE:
+            raise InvalidSetting("--leaderboard prints kept results; leave the explorers and the other options out.")
+        _print_leaderboard()
+        return
+    if not explorers:
+        raise InvalidSetting("give at least one explorer, such as `wanderlust exam vv-ucb`, or --leaderboard.")
+    check_place(execution.on)
+    names = list(dict.fromkeys(explorers))
+    selection = select(
+        names,
+        families=options.families,
+        levels=options.levels,
+        seeds=options.seeds,
+        quick=options.quick,
+        held_out=not options.development,
+        options=_read_settings(options.set, names),
+    )
+    result = _take(selection, out, execution)
+    _show(result, out, quiet=execution.quiet)
+    sys.exit(int(bool(result.failures)))
+
+
+def _read_settings(settings: tuple[str, ...], names: list[str]) -> dict[str, dict[str, Any]]:
+    """Parse --set; a setting that belongs to the worlds is refused with the same sentence as in Python."""
+    from wanderlust.experiments.exam.exam import check_not_fixed
+
+    check_not_fixed(read_options(settings))
+    return read_settings(settings, names)
+
+
+def _take(selection: ExamSelection, out: Path, execution: ExecutionOptions) -> Exam:
+    from wanderlust.cli.interrupts import Interrupted, signal_number
+    from wanderlust.experiments.exam.exam import take
+
+    try:
+        return take(
+            selection, out, on=execution.on, jobs=execution.jobs, time_limit=execution.time_limit,
+            ship_package=execution.ship_package, quiet=execution.quiet,
+        )  # fmt: skip
+    except KeyboardInterrupt as interrupt:
+        message = "interrupted. Finished runs are stored; the same command continues."
+        raise Interrupted(signal_number(interrupt), message) from interrupt
+
+
+def _show(result: Exam, out: Path, *, quiet: bool) -> None:
+    """Print what was executed, and the card."""
+    from wanderlust.cli.printing import print_summary
+    from wanderlust.experiments.exam.exam_file import exam_folder
+
+    print_summary(result.summary, quiet=quiet)
+    if not quiet:
+        print()
+    show_card(result.card, exam_folder(out, result.selection))
+
+
+def show_card(card: Card, folder: Path) -> None:
+    """Print a report card, and write it to the folder of its exam."""
+    from wanderlust.cli.printing import new_console
+    from wanderlust.experiments.exam.card_files import WRITTEN, write_cards
+    from wanderlust.experiments.exam.card_terminal import print_card
+
+    print_card(card, new_console(120, highlight=False))
+    write_cards(card, folder)
+    print(f"\nwritten to {shlex.quote(str(folder))}: {', '.join(f'card{suffix}' for suffix in WRITTEN)}")
+
+
+def _print_leaderboard() -> None:
+    from wanderlust.cli.printing import new_console
+    from wanderlust.experiments.exam.leaderboard import kept_leaderboard
+    from wanderlust.experiments.exam.leaderboard_tables import print_leaderboard
+
+    board = kept_leaderboard()
+    if board is None:
+        raise InvalidSetting("this version of wanderlust has no leaderboard of its suite of worlds.")
+    print_leaderboard(board, new_console(highlight=False))

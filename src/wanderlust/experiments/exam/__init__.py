@@ -1,0 +1,1 @@
+"""The exam: every explorer on the same worlds, with a score and a report card."""

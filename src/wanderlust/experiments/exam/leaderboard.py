@@ -1,0 +1,207 @@
+"""The leaderboard: the kept scores of all explorers of the package in the held-out worlds, and ranks from them.
+
+The file has the score of every run, so that every total, interval and rank can be computed again from it. Two
+explorers can be told apart if the 95 % interval of the difference of their totals does not contain 0. Each interval is
+for one pair; nothing is corrected for the number of pairs.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from wanderlust.core.errors import BadFile
+from wanderlust.core.mdp import FloatArray
+from wanderlust.experiments.exam.scores import ExplorerScores, FailedRun, Place, WorldScores
+from wanderlust.experiments.exam.suite_runs import FIRST_SEED, SEEDS
+from wanderlust.version import __version__
+from wanderlust.worlds.exam.suite import FAMILIES, LEVELS, VERSION
+
+FILE = "leaderboard.json"
+COMMAND = "python benchmarks/leaderboard.py --jobs 2"
+_DIGITS, _CURVE_DIGITS = 4, 3
+_TINY = 1e-6
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The place of one explorer in a ranking."""
+
+    rank: int
+    n: int
+    """The number of explorers in the ranking."""
+    best: int
+    """One more than the number of explorers that are better, with a difference whose interval does not contain 0."""
+    worst: int
+    """The number of explorers that are not worse in this sense."""
+    equals: tuple[str, ...]
+    """The explorers that it cannot be told apart from, the best first."""
+
+    @property
+    def range_text(self) -> str:
+        """The ranks that it can have: "3", or "2–5"."""
+        return str(self.best) if self.best == self.worst else f"{self.best}–{self.worst}"
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """The scores of several explorers in the same worlds."""
+
+    explorers: tuple[ExplorerScores, ...]
+    """The best total first."""
+    seeds: int
+    suite: int = VERSION
+    version: str = __version__
+    """The version of wanderlust that executed the runs."""
+
+    @functools.cached_property
+    def places(self) -> tuple[Place, ...]:
+        """The worlds in which every explorer has scores."""
+        known = [set(each.worlds) for each in self.explorers]
+        common = set.intersection(*known) if known else set()
+        return tuple((family, level) for family in FAMILIES for level in LEVELS if (family, level) in common)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it has all worlds and at least the default number of seeds."""
+        return len(self.places) == len(FAMILIES) * len(LEVELS) and self.seeds >= SEEDS
+
+    @property
+    def extent(self) -> str:
+        """The worlds and the seeds, in words."""
+        levels = ", ".join(str(level) for level in sorted({level for _, level in self.places}))
+        families = len({family for family, _ in self.places})
+        note = "" if self.is_complete else "; not the whole exam"
+        return (
+            f"suite {self.suite}, held-out worlds, {families} of {len(FAMILIES)} families, levels {levels}, "
+            f"{self.seeds} {'seed' if self.seeds == 1 else 'seeds'} per world{note}"
+        )
+
+    def restricted(self, places: Collection[Place]) -> Leaderboard:
+        """Return the leaderboard of some of the worlds."""
+        return ranked([each.restricted(places) for each in self.explorers], self.seeds, self.suite, self.version)
+
+    def find(self, explorer: str) -> ExplorerScores | None:
+        """Return the scores of an explorer; None if it is not in the leaderboard."""
+        return next((each for each in self.explorers if each.explorer == explorer), None)
+
+    @functools.cached_property
+    def standings(self) -> dict[str, Standing]:
+        """[explorer]: its place."""
+        return {each.explorer: standing(each, self.explorers) for each in self.explorers}
+
+
+def ranked(
+    explorers: Sequence[ExplorerScores], seeds: int, suite: int = VERSION, version: str = __version__
+) -> Leaderboard:
+    """Return the leaderboard of some explorers."""
+    totals = {id(each): each.total().estimate for each in explorers}
+    order = sorted(explorers, key=lambda each: (-totals[id(each)], each.explorer))
+    return Leaderboard(tuple(order), seeds, suite, version)
+
+
+def standing(explorer: ExplorerScores, others: Sequence[ExplorerScores]) -> Standing:
+    """Return the place of an explorer among others; one of the others with its name is left out."""
+    rivals = [each for each in others if each.label != explorer.label]
+    differences = {each.label: explorer.minus(each) for each in rivals}
+    n_better = sum(each.estimate < 0 for each in differences.values())
+    equals = [label for label, each in differences.items() if each.low <= 0 <= each.high]
+    surely_better = sum(each.high < 0 for each in differences.values())
+    surely_worse = sum(each.low > 0 for each in differences.values())
+    n = len(rivals) + 1
+    return Standing(n_better + 1, n, surely_better + 1, n - surely_worse, tuple(equals))
+
+
+def as_json(board: Leaderboard) -> str:
+    """Return a leaderboard as JSON: one line per explorer and family, so that versions can be compared."""
+    head = {
+        "suite": board.suite,
+        "wanderlust": board.version,
+        "held_out": True,
+        "first_seed": FIRST_SEED,
+        "seeds": board.seeds,
+        "command": COMMAND,
+    }
+    lines = [f"{json.dumps(name)}: {json.dumps(value)}," for name, value in head.items()]
+    return "\n".join(["{", *lines, '"explorers": [', ",\n".join(map(_explorer_json, board.explorers)), "]", "}"]) + "\n"
+
+
+def _explorer_json(explorer: ExplorerScores) -> str:
+    time = explorer.step_microseconds
+    head = {
+        "explorer": explorer.explorer,
+        "options": dict(explorer.options),
+        "step_microseconds": round(time, 2) if np.isfinite(time) else None,
+        "failures": [[*place, *failed] for place, failed in explorer.failures.items()],
+    }
+    families = [
+        f"{json.dumps(family)}:{_compact({level: _plain(each) for level, each in explorer.levels_of(family).items()})}"
+        for family in explorer.families
+    ]
+    return f'{json.dumps(head)[:-1]}, "worlds": {{\n' + ",\n".join(families) + "}}"
+
+
+def _compact(values: Any) -> str:
+    return json.dumps(values, separators=(",", ":"))
+
+
+def _plain(scores: WorldScores) -> dict[str, Any]:
+    scale = 10**_DIGITS
+    return {
+        "scores": _rounded(scores.scores, _DIGITS),
+        "data": _rounded(scores.data_scores, _DIGITS),
+        # Rounded down, so that rounding never passes a level.
+        "last": _rounded(np.floor(scores.last * scale + _TINY) / scale, _DIGITS),
+        "curve": _rounded(scores.curve, _CURVE_DIGITS),
+    }
+
+
+def _rounded(values: FloatArray, digits: int) -> list[float | None]:
+    finite = [round(float(value), digits) if np.isfinite(value) else None for value in values]
+    return [int(value) if value in (0.0, 1.0) else value for value in finite]  # Shorter.
+
+
+def from_json(text: str) -> Leaderboard:
+    """Return the leaderboard of a JSON text, or raise `BadFile`."""
+    try:
+        values = json.loads(text)
+        explorers = [_read_explorer(each) for each in values["explorers"]]
+        return ranked(explorers, int(values["seeds"]), int(values["suite"]), str(values["wanderlust"]))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BadFile(f"not a leaderboard of `{COMMAND}` ({type(error).__name__}: {error}).") from error
+
+
+def _read_explorer(values: Mapping[str, Any]) -> ExplorerScores:
+    time = values["step_microseconds"]
+    return ExplorerScores(
+        explorer=values["explorer"],
+        worlds={
+            (family, int(level)): _read_scores(scores)
+            for family, levels in values["worlds"].items()
+            for level, scores in levels.items()
+        },
+        failures={(family, level): FailedRun(*failed) for family, level, *failed in values["failures"]},
+        step_microseconds=float("nan") if time is None else float(time),
+        options=values["options"],
+    )
+
+
+def _read_scores(values: Mapping[str, Any]) -> WorldScores:
+    scores, data, last, curve = (np.array(values[name], np.float64) for name in ("scores", "data", "last", "curve"))
+    return WorldScores(scores, data, last, curve, tuple(range(FIRST_SEED, FIRST_SEED + len(scores))))
+
+
+@functools.cache
+def kept_leaderboard() -> Leaderboard | None:
+    """Return the leaderboard that is part of the package; None if there is none for this version of the suite."""
+    file = files("wanderlust.experiments.exam") / FILE
+    if not file.is_file():
+        return None
+    board = from_json(file.read_text(encoding="utf-8"))
+    return board if board.suite == VERSION else None

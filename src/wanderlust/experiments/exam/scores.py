@@ -1,0 +1,192 @@
+"""Scores of the exam, from stored results.
+
+    score of a run   mean over the looks of clip((J − J_random) / (J* − J_random), 0, 1)
+    level passed     a last look of at least 0.95 in at least 80 % of the seeds
+    family           mean over its levels; total: mean over the families
+
+Intervals are percentiles of a bootstrap over seeds and over the families' worlds.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wanderlust.core.mdp import FloatArray
+from wanderlust.experiments.exam.measure import N_LOOKS
+from wanderlust.experiments.reports.statistics import Interval
+from wanderlust.experiments.result import Result
+
+PASSING_SCORE, PASSING_SHARE = 0.95, 0.8
+BOOTSTRAP_SAMPLES = 2_000
+Place = tuple[str, int]
+"""A family and a level."""
+
+
+def looks_of(result: Result, returns: FloatArray) -> FloatArray:
+    """Return the score at each look: 0 for a random policy or a worse one, 1 for an optimal one."""
+    worst, best = float(result.random_return[0]), float(result.optimal_return)
+    return np.clip((returns - worst) / (best - worst), 0.0, 1.0)
+
+
+def is_complete(result: Result) -> bool:
+    """Return whether a result, which may come from a file of others, has the measurements of an exam."""
+    curves = (result.steps, result.returns, result.data_returns)
+    numbers = (result.random_return, result.optimal_return)
+    return all(np.shape(each) == (N_LOOKS,) for each in curves) and all(np.size(each) == 1 for each in numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class WorldScores:
+    """The scores of one explorer in one world, one per seed."""
+
+    scores: FloatArray
+    """[seed]: of the target policy."""
+    data_scores: FloatArray
+    """[seed]: of the policy that is best by the data."""
+    last: FloatArray
+    """[seed]: the target policy's score at the last look."""
+    curve: FloatArray
+    """[look]: the mean over the seeds."""
+    seeds: tuple[int, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether enough seeds have a good policy at the end."""
+        return bool((self.last >= PASSING_SCORE).mean() >= PASSING_SHARE)
+
+
+def world_scores(results: Mapping[int, Result | None]) -> WorldScores:
+    """Return the scores of one explorer in one world, from its results by seed; a failed run, None, has the score 0."""
+    seeds = tuple(sorted(results))
+    found = [results[seed] for seed in seeds]
+    none = np.zeros(N_LOOKS)
+    looks = np.stack([none if result is None else looks_of(result, result.returns) for result in found])
+    data = np.stack([none if result is None else looks_of(result, result.data_returns) for result in found])
+    return WorldScores(looks.mean(axis=1), data.mean(axis=1), looks[:, -1], looks.mean(axis=0), seeds)
+
+
+class FailedRun(NamedTuple):
+    """A run that raised an error."""
+
+    seed: int
+    error: str
+
+
+@dataclass(frozen=True, eq=False)
+class ExplorerScores:
+    """The scores of one explorer in all worlds of the exam."""
+
+    explorer: str
+    worlds: Mapping[Place, WorldScores]
+    failures: Mapping[Place, FailedRun] = field(default_factory=dict)
+    """The first failed run of every world in which one failed."""
+    step_microseconds: float = float("nan")
+    """The mean time of a step; see `wanderlust.experiments.exam.timing`."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    n_missing: int = 0
+    """The number of runs that are not executed yet."""
+
+    @property
+    def label(self) -> str:
+        """The name with the options that differ from the defaults."""
+        options = ", ".join(f"{name}={value}" for name, value in self.options.items())
+        return f"{self.explorer} ({options})" if options else self.explorer
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families, in the order of the suite."""
+        return tuple(dict.fromkeys(family for family, _ in self.worlds))
+
+    def levels_of(self, family: str) -> dict[int, WorldScores]:
+        """Return the scores of a family's worlds, by level."""
+        return {level: scores for (name, level), scores in self.worlds.items() if name == family}
+
+    def family_score(self, family: str, *, data: bool = False) -> float:
+        """Return the mean over the levels of a family."""
+        levels = self.levels_of(family).values()
+        return float(np.mean([(level.data_scores if data else level.scores).mean() for level in levels]))
+
+    def family_curve(self, family: str) -> FloatArray:
+        """Return the score at each look, the mean over the levels of a family."""
+        return np.asarray(np.mean([level.curve for level in self.levels_of(family).values()], axis=0))
+
+    @property
+    def curve(self) -> FloatArray:
+        """The score at each look, the mean over the families; NaN without results."""
+        curves = [self.family_curve(family) for family in self.families]
+        return np.mean(curves, axis=0) if curves else np.full(N_LOOKS, np.nan)
+
+    def total(self, *, data: bool = False) -> Interval:
+        """Return the mean over the families with its 95 % interval; NaN without results."""
+        return _interval(self._total(data=data), self._data_samples if data else self._samples)
+
+    def _total(self, *, data: bool = False) -> float:
+        scores = [self.family_score(family, data=data) for family in self.families]
+        return float(np.mean(scores)) if scores else float("nan")
+
+    def minus(self, other: ExplorerScores) -> Interval:
+        """Return the difference of the totals with its 95 % interval; both must have scores in the same worlds."""
+        return _interval(self._total() - other._total(), self._samples - other._samples)
+
+    @functools.cached_property
+    def _samples(self) -> FloatArray:
+        return total_samples(self)
+
+    @functools.cached_property
+    def _data_samples(self) -> FloatArray:
+        return total_samples(self, data=True)
+
+    def restricted(self, places: Collection[Place]) -> ExplorerScores:
+        """Return the scores in some of the worlds."""
+        return replace(
+            self,
+            worlds={place: scores for place, scores in self.worlds.items() if place in places},
+            failures={place: failed for place, failed in self.failures.items() if place in places},
+        )
+
+    @property
+    def n_passed(self) -> int:
+        """The number of worlds passed."""
+        return sum(scores.passed for scores in self.worlds.values())
+
+    @property
+    def weakest(self) -> Place | None:
+        """The easiest level that was not passed, of the family with the lowest score; None if all are passed."""
+        failed = [place for place, scores in self.worlds.items() if not scores.passed]
+        if not failed:
+            return None
+        return min(failed, key=lambda place: (self.family_score(place[0]), place[1]))
+
+
+def _interval(estimate: float, samples: FloatArray) -> Interval:
+    low, high = np.quantile(samples, [0.025, 0.975])
+    return Interval(estimate, float(low), float(high))
+
+
+def total_samples(explorer: ExplorerScores, *, data: bool = False) -> FloatArray:
+    """Return bootstrap samples of the total: worlds are drawn within their family, and seeds within each world.
+
+    Two explorers with scores in the same worlds have the same draws of worlds. So the difference of their samples is a
+    sample of the difference, in which both have the same worlds.
+    """
+    levels, seeds = np.random.default_rng(0), np.random.default_rng(1)
+    samples = np.zeros(BOOTSTRAP_SAMPLES)
+    for family in explorer.families:
+        found = explorer.levels_of(family).values()
+        samples += _resampled_means([s.data_scores if data else s.scores for s in found], levels, seeds)
+    return samples / len(explorer.families) if explorer.families else np.full(BOOTSTRAP_SAMPLES, np.nan)
+
+
+def _resampled_means(
+    scores: Sequence[FloatArray], levels: np.random.Generator, seeds: np.random.Generator
+) -> FloatArray:
+    """Return bootstrap samples of the mean over levels, each a mean over seeds; both are drawn with replacement."""
+    size = (BOOTSTRAP_SAMPLES, len(scores))
+    means = np.stack([level[seeds.integers(len(level), size=(*size, len(level)))].mean(axis=2) for level in scores])
+    level = levels.integers(len(scores), size=size)
+    return np.asarray(np.take_along_axis(means, level[None], axis=0)[0].mean(axis=1))

@@ -1,0 +1,1 @@
+"""The worlds of the exam; see `wanderlust.worlds.exam.suite`."""

@@ -1,0 +1,84 @@
+"""The suite of the exam: 16 families of worlds, four levels each, once for development and once held out.
+
+A family tests one thing, and its level makes that thing harder. The held-out worlds have other maps, sizes and random
+numbers. Defaults of explorers may be chosen on the development worlds only; results are reported on the held-out ones.
+
+Budgets are such that an explorer that tries everything once in a good order needs about a sixth of them, so that the
+score, which looks at the policy from a sixteenth of the budget on, tells good explorers apart.
+
+The suite is frozen: `VERSION` changes whenever a world changes, and `fingerprint` identifies every world.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated
+
+import numpy as np
+
+from wanderlust.core.errors import check_choice, check_flag, check_integer
+from wanderlust.worlds.base import World
+from wanderlust.worlds.exam import grids, tables
+
+VERSION = 1
+LEVELS = (1, 2, 3, 4)
+PREFIX = "exam-"
+
+FAMILIES: dict[str, Callable[[int, bool], World]] = {
+    "depth": tables.depth,
+    "lock": tables.lock,
+    "actions": tables.actions,
+    "idle": grids.idle,
+    "size": grids.size,
+    "cutoff": grids.cutoff,
+    "distract": grids.distract,
+    "mislead": grids.mislead,
+    "cliffs": grids.cliffs,
+    "prison": grids.prison,
+    "slip": grids.slip,
+    "noise": grids.noise,
+    "river": tables.river,
+    "chain": tables.chain,
+    "tv": tables.tv,
+    "copies": tables.copies,
+}
+"""[name]: the function that returns the world of a level; its docstring says what the family tests."""
+
+
+Level = Annotated[int, "difficulty, from 1 to 4"]
+HeldOut = Annotated[bool, "whether it is one of the worlds on which no explorer was tuned"]
+
+
+def exam_names() -> tuple[str, ...]:
+    """Return the names of the families as `make_world` takes them."""
+    return tuple(PREFIX + family for family in FAMILIES)
+
+
+def exam_factory(name: str) -> Callable[..., World]:
+    """Return the factory of a family, by the name of its worlds."""
+    family = name.removeprefix(PREFIX)
+
+    def make(*, level: Level = 1, held_out: HeldOut = False) -> World:
+        return exam_world(family, level=level, held_out=held_out)
+
+    make.__doc__ = FAMILIES[family].__doc__
+    return make
+
+
+def exam_world(family: str, *, level: int = 1, held_out: bool = False) -> World:
+    """Return a world of the exam."""
+    make = FAMILIES[check_choice("family", family, FAMILIES)]
+    level = check_integer("level", level, low=1, high=LEVELS[-1])
+    held_out = check_flag("held_out", held_out)
+    options = {"level": level, "held_out": held_out}
+    return replace(make(level, held_out), name=f"{PREFIX}{family}", options=options)
+
+
+def fingerprint(world: World) -> str:
+    """Return a hash of the dynamics, the horizon and the budget of a world."""
+    parts = hashlib.sha256(f"{world.defaults.horizon} {world.defaults.budget} {world.defaults.discount}".encode())
+    for array in world.mdp:
+        parts.update(np.ascontiguousarray(array).tobytes())
+    return parts.hexdigest()[:16]

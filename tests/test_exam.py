@@ -1,0 +1,426 @@
+"""The exam: scores, the report card in all its forms, the leaderboard, and the commands around them."""
+
+import json
+import math
+import runpy
+import shlex
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import wanderlust as wl
+from wanderlust.cli.live_view.run import WatchedRun, make_watched_world
+from wanderlust.core.errors import BadFile, InvalidExplorer, InvalidSetting, UnknownName
+from wanderlust.experiments.exam import leaderboard
+from wanderlust.experiments.exam.card import Card, make_card
+from wanderlust.experiments.exam.card_files import card_text
+from wanderlust.experiments.exam.exam import FORMATS, Exam, select
+from wanderlust.experiments.exam.exam_file import read_exam
+from wanderlust.experiments.exam.leaderboard_tables import leaderboard_page
+from wanderlust.experiments.exam.measure import N_LOOKS
+from wanderlust.experiments.exam.scores import ExplorerScores, WorldScores, world_scores
+from wanderlust.experiments.exam.suite_runs import FIRST_SEED, SEEDS, ExamSelection
+from wanderlust.experiments.result import Result
+from wanderlust.experiments.store import Store
+from wanderlust.worlds.exam.suite import FAMILIES, LEVELS
+
+ROOT = Path(__file__).parents[1]
+SMALL = {"families": ["lock", "tv"], "levels": [1], "seeds": 2}
+"""Four short runs of each explorer, in a deterministic and in a stochastic world."""
+OPTIONS = ("--families", "lock", "tv", "--levels", "1", "--seeds", "2")
+
+FADING = '''
+"""An explorer of a user, in 30 lines."""
+from typing import NamedTuple
+
+from wanderlust import bernoulli, greedy_action, random_action
+
+class Fading(NamedTuple):
+    """Epsilon-greedy with an epsilon of 1 / (1 + n(s) / h)."""
+
+    half_life: float
+
+    @classmethod
+    def configure(cls, problem, *, half_life: float = 10.0):
+        if problem.n_actions == {bad}:
+            raise RuntimeError("<b>too many</b> actions | for me")
+        return cls(half_life)
+
+    def choose(self, view, scores, random):
+        if bernoulli(random, self.half_life / (self.half_life + view.total())):
+            return random_action(random, view.n_actions)
+        self.score(view, scores)
+        return greedy_action(scores, random)
+'''
+
+
+@pytest.fixture
+def fading(tmp_path, monkeypatch):
+    """Write the explorer to a module of its own; `bad` is the number of actions with which it fails."""
+
+    def write(name, bad=-1):
+        (tmp_path / f"{name}.py").write_text(FADING.replace("{bad}", str(bad)), encoding="utf-8")
+        monkeypatch.syspath_prepend(tmp_path)
+
+    return write
+
+
+# --- Scores ------------------------------------------------------------------------------------------------------
+
+
+def result(returns, data=None):
+    """Return a result in a world where a random policy has the return 1 and an optimal one 3."""
+    curve = np.array(returns, np.float64)
+    zeros = np.zeros(1, np.int64)
+    return Result(
+        steps=np.arange(1, N_LOOKS + 1), returns=curve, discovered=np.ones(N_LOOKS, np.int64), visits=zeros[:, None],
+        first_visit=zeros, optimal_return=np.full((), 3.0), reachable=np.ones((), np.int64),
+        data_returns=curve if data is None else np.array(data, np.float64), random_return=np.array([1.0]),
+    )  # fmt: skip
+
+
+def test_the_score_of_a_run_is_the_clipped_mean_over_the_looks():
+    half = [0.0] * 3 + [2.0] * 3 + [4.0] * 6
+    scores = world_scores({1: result(half, data=[3.0] * N_LOOKS)})
+    assert scores.curve.tolist() == [0.0] * 3 + [0.5] * 3 + [1.0] * 6
+    assert scores.scores.tolist() == [pytest.approx((3 * 0.5 + 6) / 12)]
+    assert scores.data_scores.tolist() == [1.0]
+
+
+def test_a_failed_run_has_the_score_0_and_a_level_needs_80_percent_of_the_seeds():
+    good, bad = result([3.0] * N_LOOKS), result([1.0] * N_LOOKS)
+    with_error = world_scores({0: good, 1: None})
+    assert with_error.scores.tolist() == with_error.data_scores.tolist() == [1.0, 0.0]
+    assert world_scores({0: None}).curve.tolist() == [0.0] * N_LOOKS
+    assert world_scores(dict(enumerate([good] * 4 + [bad]))).passed
+    assert not world_scores(dict(enumerate([good] * 3 + [None]))).passed
+    assert not world_scores({0: result([3.0] * (N_LOOKS - 1) + [2.8])}).passed, "the last look counts"
+
+
+def made_up(name, means, seeds=SEEDS, spread=0.0, **others):
+    """Return scores [family, level] with some spread over the seeds."""
+    noise = np.random.default_rng(len(name)).uniform(-spread, spread, (len(means), len(LEVELS), seeds))
+    worlds = {}
+    for i, family in enumerate(list(FAMILIES)[: len(means)]):
+        for j, level in enumerate(LEVELS):
+            scores = np.clip(means[i] + noise[i, j], 0, 1)
+            numbers = tuple(range(FIRST_SEED, FIRST_SEED + seeds))
+            worlds[family, level] = WorldScores(scores, scores, scores, np.full(N_LOOKS, means[i]), numbers)
+    return ExplorerScores(name, worlds, **others)
+
+
+def test_the_total_is_the_mean_over_families_whatever_the_number_of_their_levels():
+    explorer = made_up("a", [1.0, 0.0])
+    fewer = explorer.restricted([("depth", 1), *((family, level) for family, level in explorer.worlds
+                                                 if family == "lock")])  # fmt: skip
+    assert fewer.total().estimate == explorer.total().estimate == 0.5
+    low, high = made_up("b", [0.5, 0.6], spread=0.2).total()[1:]
+    assert low < 0.55 < high
+    assert math.isnan(ExplorerScores("c", {}).total().estimate)
+
+
+def test_ranks_of_explorers_that_cannot_be_told_apart():
+    close = [made_up("one", [0.8, 0.7], spread=0.2), made_up("other", [0.79, 0.71], spread=0.2)]
+    board = leaderboard.ranked([made_up("worst", [0.1, 0.1]), *close, made_up("best", [1.0, 1.0])], SEEDS)
+    assert [each.explorer for each in board.explorers][0::3] == ["best", "worst"]
+    ranges = {name: standing.range_text for name, standing in board.standings.items()}
+    assert ranges == {"best": "1", "one": "2–3", "other": "2–3", "worst": "4"}
+    assert board.standings["one"].equals == ("other",)
+    assert board.standings["best"].equals == ()
+    again = leaderboard.standing(made_up("best", [0.0, 0.0]), board.explorers)
+    assert (again.rank, again.n) == (4, 4), "an explorer is not compared with its own kept results"
+
+
+# --- The leaderboard ---------------------------------------------------------------------------------------------
+
+
+def test_a_leaderboard_is_read_as_it_was_written():
+    failed = {("lock", 2): leaderboard.FailedRun(1001, "out of order | <b>")}
+    nearly = world_scores({FIRST_SEED: result([3.0] * 11 + [2.89999])})
+    first = made_up("one", [0.123456, 0.9], spread=0.1, failures=failed, step_microseconds=1.25)
+    worlds = {**first.worlds, ("depth", 1): nearly}
+    board = leaderboard.ranked([ExplorerScores("one", worlds, failed, 1.25), made_up("two", [0.5, 0.5])], SEEDS)
+    read = leaderboard.from_json(leaderboard.as_json(board))
+    assert leaderboard.as_json(read) == leaderboard.as_json(board)
+    assert read.find("one").failures == failed
+    assert read.find("one").total().estimate == pytest.approx(board.find("one").total().estimate, abs=1e-4)
+    assert not read.find("one").worlds["depth", 1].passed, "rounding must not pass a level"
+    assert "out of order" in leaderboard_page(read)
+    with pytest.raises(BadFile, match="KeyError"):
+        leaderboard.from_json("{}")
+
+
+def test_the_kept_leaderboard_is_the_page_of_the_documentation():
+    board = leaderboard.kept_leaderboard()
+    assert {each.explorer for each in board.explorers} == set(wl.explorer_names())
+    assert (ROOT / "docs" / "leaderboard.md").read_text(encoding="utf-8") == leaderboard_page(board)
+    assert board.is_complete is ("not the whole exam" not in board.extent)
+
+
+def test_the_leaderboard_is_printed(command):
+    code, printed = command("exam", "--leaderboard")
+    assert code == 0
+    board = leaderboard.kept_leaderboard()
+    for word in (board.extent[1:], "ucbvi", f"{board.find('vv-ucb').total().estimate:.3f}", leaderboard.COMMAND):
+        assert word in printed
+    code, printed = command("exam", "vv-ucb", "--leaderboard")
+    assert code == 2
+    assert "leave the explorers" in printed
+
+
+def test_the_script_of_the_leaderboard(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = ["--file", "board.json", "--docs", "page.md"]
+    monkeypatch.setattr(sys, "argv", ["leaderboard.py", "--explorers", "random", "vv-ucb", *OPTIONS, *files])
+    runpy.run_path(str(ROOT / "benchmarks" / "leaderboard.py"), run_name="__main__")
+    board = leaderboard.from_json(Path("board.json").read_text())
+    assert [each.explorer for each in board.explorers] == ["vv-ucb", "random"]
+    assert "2 of 16 families, levels 1, 2 seeds per world; not the whole exam" in Path("page.md").read_text()
+
+
+# --- Taking the exam ---------------------------------------------------------------------------------------------
+
+
+def scores_of(exam):
+    """Return all numbers of an exam that do not depend on the machine."""
+    card = json.loads(card_text(exam.card, ".json"))
+    for each in (*card["results"], *card["references"]):
+        del each["step_microseconds"]
+    return card
+
+
+@pytest.fixture(scope="module")
+def small_exam(tmp_path_factory):
+    """A small exam, executed with one job."""
+    return wl.exam(["vv-ucb", "random"], **SMALL, out=tmp_path_factory.mktemp("exam"), jobs=1, quiet=True)
+
+
+def test_two_jobs_give_the_same_card(small_exam):
+    assert scores_of(wl.exam(["vv-ucb", "random"], **SMALL, out=None, jobs=2, quiet=True)) == scores_of(small_exam)
+
+
+def test_the_result_in_python(small_exam, tmp_path):
+    total = small_exam.scores["vv-ucb"].total()
+    assert total.low <= total.estimate <= total.high
+    assert total.estimate > small_exam.scores["random"].total().estimate
+    frame = small_exam.to_pandas()
+    assert len(frame) == 8
+    mean = frame[frame.explorer == "vv-ucb"].groupby("family").score.mean().mean()
+    assert mean == pytest.approx(total.estimate)
+    for suffix in FORMATS:
+        small_exam.save(tmp_path / f"card{suffix}")
+        assert "vv-ucb" in (tmp_path / f"card{suffix}").read_text(encoding="utf-8")
+    assert str(small_exam) == (tmp_path / "card.txt").read_text(encoding="utf-8").rstrip("\n")
+    assert "vv-ucb" in repr(small_exam)
+    assert "<iframe" in small_exam._repr_html_()
+    with pytest.raises(InvalidSetting, match=r"\.html"):
+        small_exam.save("card.pdf")
+
+
+def test_a_command_gives_the_card_of_an_explorer_in_a_file(command, tmp_path, fading):
+    fading("my_explorer")
+    arguments = ("exam", "my_explorer:Fading", "random", *OPTIONS, "--set", "half_life=5", "--jobs", "1")
+    code, printed = command(*arguments)
+    assert code == 0, printed
+    assert "8 runs executed" in printed
+    for part in ("my_explorer:Fading (half_life=5)", "lock", "tv", "Fails at lock, level 1", "Suite 1, held-out"):
+        assert part in printed
+    _, again = command(*arguments)
+    assert "0 runs executed in 0 s, 8 already stored" in again
+    folder = next((tmp_path / "results" / "exams").iterdir())
+    first = {suffix: (folder / f"card{suffix}").read_text(encoding="utf-8") for suffix in (".html", ".md")}
+    for suffix in first:
+        (folder / f"card{suffix}").unlink()
+    # Reading does not need the code.
+    (tmp_path / "my_explorer.py").unlink()
+    code, reported = command("report", "results")
+    assert code == 0
+    assert reported.partition("\nExam")[2] in again
+    assert {suffix: (folder / f"card{suffix}").read_text(encoding="utf-8") for suffix in first} == first
+    assert "my_explorer:Fading" in command("results", "results")[1]
+    code, printed = command("report", "results", "--quiet")
+    assert code == 2
+    assert "1 exam and no experiment of the paper" in printed
+
+
+def test_a_failing_world_is_on_the_card_and_the_rest_goes_on(command, tmp_path, fading):
+    fading("choosy", bad=5)  # As many actions as `tv` has; `lock` has four.
+    fading("my_explorer")  # A copy of the same class: compiled code of one must not be used for the other.
+    code, printed = command("exam", "choosy:Fading", "my_explorer:Fading", *OPTIONS, "--quiet", "--jobs", "1")
+    assert code == 1
+    assert "Error in tv, level 1: RuntimeError: <b>too many</b> actions | for me" in printed
+    folder = next((tmp_path / "results" / "exams").iterdir())
+    card = json.loads((folder / "card.json").read_text())
+    chosen = card["results"][0]
+    assert chosen["families"]["tv"] == 0.0
+    assert chosen["total"]["estimate"] == pytest.approx(chosen["families"]["lock"] / 2)
+    assert [error["family"] for error in chosen["errors"]] == ["tv"]
+    assert shlex.split(chosen["errors"][0]["run"])[:2] == ["wanderlust", "run"]
+    assert card["results"][1]["errors"] == []
+    html, markdown = ((folder / f"card{suffix}").read_text(encoding="utf-8") for suffix in (".html", ".md"))
+    assert "&lt;b&gt;too many&lt;/b&gt;" in html
+    assert "<b>too many" not in html + markdown
+    assert "actions \\| for me" in markdown
+    assert "Error in tv" in command("report", "results")[1]
+
+
+def test_the_command_of_the_card_replays_exactly_that_run(command, tmp_path, fading):
+    fading("my_explorer")
+    options = {"my_explorer:Fading": {"half_life": 3.0}}
+    exam = wl.exam("my_explorer:Fading", **SMALL, options=options, out=tmp_path, jobs=1, quiet=True)
+    weak = exam.card.weak_point(exam.scores["my_explorer:Fading"])
+    code, printed = command(*shlex.split(weak.command)[1:])
+    assert code == 0, printed
+    stored = Store(tmp_path).load(weak.run).result
+    assert f"step {stored.steps[-1]:,} of {stored.steps[-1]:,}" in printed
+    assert f"discovered {stored.discovered[-1]} of" in printed
+    words = shlex.split(weak.command)
+    assert words[2:] == [
+        "exam-lock", "--env", "level=1", "held_out=true", "--explorer", "my_explorer:Fading", "--seed", str(weak.seed),
+        "--set", "half_life=3.0",
+    ]  # fmt: skip
+    world = make_watched_world("exam-lock", {"level": 1, "held_out": True})
+    run = WatchedRun(world, "my_explorer:Fading", seed=weak.seed, half_life=3.0)
+    run.session.advance(run.length)
+    assert np.array_equal(run.session.record().visits, stored.visits)
+    code, printed = command("train", *words[2:], "--exact", "--steps", stored.steps[-1], "--quiet")
+    assert code == 0, printed
+    assert f"{stored.discovered[-1]} acted in" in printed
+
+
+# --- The report card ---------------------------------------------------------------------------------------------
+
+
+def test_a_card_of_many_explorers_is_self_contained_and_escaped():
+    names = ["a<script>", "b|c", "[red]d[/red]"]
+    explorers = tuple(made_up(name, [0.5, 0.99], options={"x": "<i>"}) for name in names)
+    card = Card(ExamSelection(tuple(names), families=("depth", "lock")), explorers, None)
+    texts = {suffix: card_text(card, suffix) for suffix in FORMATS}
+    for suffix in (".html", ".md"):
+        # An indented line of Markdown is code, in which nothing is markup.
+        text = "\n".join(line for line in texts[suffix].splitlines() if not line.startswith("    "))
+        assert "<script" not in text
+        assert "<i>" not in text
+    assert not any(part in texts[".html"] for part in ("http", "src=", "@import", "url("))
+    assert "b\\|c" in texts[".md"]
+    assert "[red]d[/red]" in texts[".txt"]
+    assert max(map(len, texts[".txt"].splitlines())) <= 130
+    assert "No rank" in texts[".txt"]
+
+
+def test_ranks_and_references_come_from_the_kept_leaderboard_in_the_same_worlds():
+    board = leaderboard.kept_leaderboard()
+    places = [place for place in board.places if place[0] in ("lock", "tv") and place[1] == 1]
+    selection = ExamSelection(("mine",), families=("lock", "tv"), levels=(1,))
+    perfect = made_up("mine", [1.0] * len(FAMILIES)).restricted(places)
+    card = make_card(selection, (perfect,))
+    assert [each.explorer for each in card.references] == ["vv-ucb", "epsilon-greedy", "random"]
+    assert card.references[0].total() == board.find("vv-ucb").restricted(places).total()
+    assert (card.standings["mine"].rank, card.standings["mine"].n) == (1, 1 + len(board.explorers))
+    text = card_text(card, ".txt")
+    assert "Passes every level" in text
+    assert board.restricted(places).extent in " ".join(text.split())
+    development = make_card(ExamSelection(("mine",), held_out=False), (perfect,))
+    assert development.standings == {}
+    assert "the leaderboard is made in the held-out worlds" in card_text(development, ".md")
+
+
+# --- Invalid input -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "give at least one explorer"),
+        (("no-such-one",), "unknown explorer 'no-such-one'"),
+        (("no_such_module:Explorer",), "module 'no_such_module' cannot be imported"),
+        (("vv-ucb", "--families", "depht"), "depht"),
+        (("vv-ucb", "--levels", "5"), "level must be"),
+        (("vv-ucb", "--seeds", "0"), "seeds must be"),
+        (("vv-ucb", "--set", "discount=0.5"), "discount cannot be set in an exam"),
+        (("vv-ucb", "--set", "steps=10"), "steps cannot be set in an exam"),
+        (("vv-ucb", "--set", "no_such_setting=1"), "no_such_setting"),
+        (("vv-ucb", "--set", "kappa=-1"), "kappa"),
+        (("vv-ucb", "--on", "mars"), "mars"),
+    ],
+)
+def test_invalid_commands_say_what_is_wrong(command, arguments, message, tmp_path):
+    code, printed = command("exam", *arguments)
+    assert code == 2
+    assert message in printed
+    assert "Traceback" not in printed
+    assert not (tmp_path / "results").exists()
+
+
+class Local(NamedTuple):
+    """An explorer in the file of the tests."""
+
+    x: float
+
+    @classmethod
+    def configure(cls, problem):
+        return cls(0.0)
+
+
+def test_explorers_given_as_classes():
+    assert select(Local).explorers == (f"{__name__}:Local",)
+    assert select([wl.explorers.registry.explorer_class("vv-ucb")]).explorers == ("vv-ucb",)
+
+    class Inner(Local):
+        pass
+
+    with pytest.raises(InvalidExplorer, match="top of a module"):
+        select(Inner)
+    module = type(sys)("typed_by_hand")
+    exec("class Typed(Base): pass", vars(module) | {"Base": Local})
+    exec(
+        "from typing import NamedTuple\nclass Typed(NamedTuple):\n    x: float\n"
+        "    @classmethod\n    def configure(cls, problem): return cls(0.0)\n",
+        vars(module),
+    )
+    sys.modules[module.__name__] = module
+    try:
+        with pytest.raises(InvalidExplorer, match="out=None"):
+            select(module.Typed)
+        assert select(module.Typed, stored=False).explorers == ("typed_by_hand:Typed",)
+    finally:
+        del sys.modules[module.__name__]
+
+
+def test_invalid_selections():
+    with pytest.raises(UnknownName):
+        select("no-such-one")
+    with pytest.raises(InvalidSetting, match="at least one explorer"):
+        select([])
+    with pytest.raises(InvalidSetting, match="at least one family"):
+        select("random", families=[])
+    with pytest.raises(InvalidSetting, match="which is not examined"):
+        select("random", options={"vv-ucb": {"kappa": 1}})
+    assert select("random", quick=True).levels == (1, 2)
+    assert select("random", quick=True, seeds=4).seeds == 4
+    assert select("random").name == "random"
+    assert select("random", quick=True).name != select("random", quick=True, held_out=False).name
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"suite": 0}, {"explorers": "vv-ucb"}, {"explorers": [1]}, {"families": ["../.."]}, {"levels": [9]}, {"seeds": -1},
+     {"held_out": "yes"}, {"options": []}, {"options": {"x": {}}}, {"step_microseconds": {"vv-ucb": "fast"}}],
+)  # fmt: skip
+def test_files_of_exams_are_checked(change, tmp_path):
+    valid = {"suite": 1, **select("vv-ucb").description, "step_microseconds": {}}
+    path = tmp_path / "exam.json"
+    path.write_text(json.dumps(valid))
+    assert read_exam(path).selection == select("vv-ucb")
+    path.write_text(json.dumps(valid | change))
+    with pytest.raises(BadFile, match="not an exam"):
+        read_exam(path)
+
+
+def test_an_exam_without_results_has_a_card():
+    card = Exam(ExamSelection(("random",)), [ExplorerScores("random", {}, n_missing=320)], None).card
+    for suffix in FORMATS:
+        assert "Incomplete: 320 runs not executed yet" in card_text(card, suffix)

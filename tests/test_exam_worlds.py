@@ -1,0 +1,77 @@
+"""The worlds of the exam: valid, solvable, frozen, and different in both sets."""
+
+import json
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import wanderlust as wl
+from wanderlust.core.planning import discounted_return, optimal_values
+from wanderlust.envs.registration import EXAM_WORLDS
+from wanderlust.worlds.exam.suite import FAMILIES, LEVELS, VERSION, exam_names, exam_world, fingerprint
+
+FROZEN = Path(__file__).parent / "data" / "exam_worlds.json"
+
+every_family = pytest.mark.parametrize("family", FAMILIES)
+
+
+@every_family
+def test_the_worlds_are_valid_and_a_random_policy_is_far_from_optimal(family: str) -> None:
+    for held_out in (False, True):
+        for level in LEVELS:
+            world = exam_world(family, level=level, held_out=held_out)
+            wl.check_world(world)
+            best = float(world.mdp.start @ optimal_values(world.mdp).v)
+            uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
+            assert discounted_return(world.mdp, uniform) < 0.5 * best
+
+
+@every_family
+def test_doing_nothing_or_leaving_at_once_is_a_poor_score(family: str) -> None:
+    """A policy with return 0 must not come close to a pass, also where a random policy collects penalties."""
+    for level in LEVELS:
+        world = exam_world(family, level=level)
+        best = float(world.mdp.start @ optimal_values(world.mdp).v)
+        uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
+        random = discounted_return(world.mdp, uniform)
+        assert (0.0 - random) / (best - random) < 0.6
+
+
+def test_the_suite_is_frozen() -> None:
+    """A changed world needs another `VERSION` and another file: results of different suites cannot be compared."""
+    frozen = json.loads(FROZEN.read_text())
+    assert frozen["version"] == VERSION
+    worlds = {
+        f"{family} {level} {'held-out' if held_out else 'development'}": fingerprint(
+            exam_world(family, level=level, held_out=held_out)
+        )
+        for family in FAMILIES
+        for level in LEVELS
+        for held_out in (False, True)
+    }
+    assert worlds == frozen["worlds"]
+    assert len(set(worlds.values())) == 2 * len(FAMILIES) * len(LEVELS)
+
+
+@every_family
+def test_a_world_is_made_by_its_name_and_registered_with_gymnasium(family: str) -> None:
+    world = wl.make_world(f"exam-{family}", level=2, held_out=True)
+    assert world.options == {"level": 2, "held_out": True}
+    assert fingerprint(wl.make_world(world.name, **world.options)) == fingerprint(world)
+    env = gym.make(f"wanderlust/Exam{family.title()}-v0", level=2)
+    _, _ = env.reset(seed=0)
+    env.step(env.action_space.sample())
+    env.close()
+
+
+def test_the_registered_names_are_those_of_the_suite() -> None:
+    assert exam_names() == EXAM_WORLDS
+    assert not set(exam_names()) & set(wl.world_names())
+
+
+@pytest.mark.parametrize(("options", "message"), [({"level": 5}, "level"), ({"held_out": 3}, "held_out")])
+def test_an_invalid_option_is_named(options: dict[str, int], message: str) -> None:
+    with pytest.raises(wl.WanderlustError, match=message):
+        wl.make_world("exam-depth", **options)
