@@ -12,7 +12,15 @@ import wanderlust as wl
 from wanderlust.agents.presets import PRESETS
 from wanderlust.experiments.run import Run
 from wanderlust.learning.adjustments import idle_initial_value
-from wanderlust.training.adaptive import LAST_WEIGHT, MIN_VISITS, N_STAGES, Discovery, local_initial_w, reduced_reach
+from wanderlust.training.adaptive import (
+    LAST_WEIGHT,
+    MIN_VISITS,
+    N_STAGES,
+    Discovery,
+    local_initial_w,
+    reduced_reach,
+    time_of_most,
+)
 from wanderlust.training.idle_actions import DELAY_STEPS
 from wanderlust.training.time_penalty import MIN_SAMPLES, TimePenalty
 
@@ -247,20 +255,60 @@ def test_the_bonus_follows_the_scale_of_rewards(scale):
     assert np.array_equal(agent.tables["behaviour"], plain.tables["behaviour"]), "stored bonuses are computed again"
 
 
-def test_exploration_does_not_decrease_while_there_is_something_to_discover():
-    few_visits = Discovery(pairs=20, last_step=10)
-    assert few_visits.first_step(budget=1_000) == 20 * MIN_VISITS
-    assert Discovery(pairs=20, last_step=900).first_step(budget=2_000) == 1_800
-    assert Discovery(pairs=5, last_step=10).first_step(budget=1_000) == 500
-    agent = wl.Agent("ucb1", n_actions=200, reward_range=(0, 1), settings=wl.Settings(budget=200))
-    for action in range(102):
-        agent.observe(0, action, 0.0, 0, terminated=False)
-    assert Discovery(100, 7).updated(agent) == Discovery(102, 102)
-    assert Discovery(101, 7).updated(agent) == Discovery(101, 7), "one rare pair does not matter"
+def test_exploration_does_not_decrease_while_rewards_or_states_are_new_or_visits_few():
+    assert Discovery(pairs=20, rewards_at=10).first_step(budget=1_000) == 20 * MIN_VISITS
+    assert Discovery(pairs=20, rewards_at=900).first_step(budget=2_000) == 1_800
+    assert Discovery(pairs=20, states_at=900).first_step(budget=2_000) == 1_800
+    assert Discovery(pairs=5, rewards_at=10, states_at=20).first_step(budget=1_000) == 500
     agent, loop = trained(Corridor(penalty=0.0, slip=0.3), steps=700)
     assert loop.discovery.pairs == (agent.visits > 0).sum() == 20
     assert loop.task_estimate.stage == 0
     assert agent.is_stochastic
+
+
+def test_rare_states_do_not_matter():
+    assert time_of_most(np.full(3, -1)) == 0
+    assert time_of_most(np.array([-1, 4, -1])) == 5
+    assert time_of_most(np.append(np.arange(19), 10_000)) == 19
+    assert time_of_most(np.append(np.arange(18), 10_000)) == 10_001, "one of 19 states is more than 5 %"
+
+
+def test_a_range_of_rewards_that_grows_by_less_than_a_tenth_is_not_new():
+    agent = wl.Agent("ucb1", n_actions=3, reward_range=(0, 1), settings=wl.Settings(budget=200))
+    for _ in range(3):
+        agent.observe(0, 1, 0.0, 0, terminated=False)
+
+    def after(discovery, low, high):
+        return discovery.with_rewards(low, high, first=False).updated(agent, lambda: np.zeros(1, np.int64))
+
+    known = after(Discovery().with_rewards(0.0, 0.0, first=True), 1.0, 1.0)
+    assert known == Discovery(low=0.0, high=1.0, pairs=1, size=1.0, rewards_at=3)
+    agent.observe(0, 2, 1.05, 0, terminated=False)
+    noise = after(known, 1.05, 1.05)
+    assert noise == Discovery(low=0.0, high=1.05, pairs=2, size=1.0, rewards_at=3)
+    assert after(noise, -0.1, 0.2).rewards_at == 4
+
+
+@pytest.mark.parametrize("reward_range", [None, (0.0, 1.0)])
+def test_exploration_does_not_decrease_before_a_reward_is_found(reward_range):
+    """Also if the range of rewards is given, and although no new pairs are found any more."""
+
+    class Late(Corridor):
+        def __init__(self, first):
+            super().__init__(penalty=0.0, slip=0.3)
+            self.first, self.steps = first, 0
+
+        def step(self, action):
+            observation, reward, *rest = super().step(action)
+            self.steps += 1
+            return observation, reward * (self.steps >= self.first), *rest
+
+    stages = []
+    for first in (0, 1_200, 10_000):
+        loop = trained(Late(first), steps=2_000, reward_range=reward_range)[1]
+        assert loop.discovery.high == (first < 2_000)
+        stages.append(loop.task_estimate.stage)
+    assert stages == [N_STAGES - 1, 0, 0]
 
 
 def test_given_options_are_not_adapted():
@@ -332,14 +380,14 @@ def test_preset_of_runs():
 
 
 def test_runs_in_a_model_have_exact_returns_and_the_presets():
-    lake = {"kind": "environment", "world": "FrozenLake-v1", "explorer": "ucb1", "measure": "values"}
+    lake = {"world": "FrozenLake-v1", "explorer": "ucb1", "measure": "values"}
     lake["settings"] = {"steps": 6_000, "evaluate_every": 300}
-    written, adaptive = (Run(**lake, preset=preset).train() for preset in ("as_written", "adaptive"))
+    written, adaptive = (Run.of_model(**lake, preset=preset).train() for preset in ("as_written", "adaptive"))
     assert written.optimal_return == pytest.approx(0.542, abs=1e-3)
     assert list(written.steps) == list(range(300, 6_001, 300))
     assert np.array_equal(written.returns[:10], adaptive.returns[:10]), "the first half is the same"
     assert not np.array_equal(written.visits, adaptive.visits)
     assert (written.returns <= written.optimal_return + 1e-9).all()
     cliff = {**lake, "world": "CliffWalking-v1", "explorer": "vv-ucb", "settings": {"steps": 900}}
-    result = Run(**cliff).train()
+    result = Run.of_model(**cliff).train()
     assert result.returns[-1] == pytest.approx(float(result.optimal_return))

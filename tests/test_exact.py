@@ -11,9 +11,10 @@ import pytest
 
 import wanderlust as wl
 from wanderlust.cli import main as cli
-from wanderlust.core.errors import InvalidEnvironment, InvalidSetting
+from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, UnknownName
 from wanderlust.core.planning import discounted_return, episode_returns, optimal_episode_return
 from wanderlust.experiments.store import read
+from wanderlust.training.model_training import ModelTraining
 
 LAKE = {"is_slippery": False}
 
@@ -75,6 +76,10 @@ def test_a_run_is_stored_under_a_key_of_the_model(tmp_path: Path) -> None:
         wl.Run(world="FrozenLake-v1", kind="model", explorer="ucb1")
     with pytest.raises(InvalidSetting, match="model cannot be set with kind='world'"):
         wl.Run(world="toy", explorer="ucb1", model="abc")
+    with pytest.raises(InvalidSetting, match="measure cannot be set with kind='environment'"):
+        wl.Run(world="FrozenLake-v1", kind="environment", explorer="ucb1", measure="values")
+    with pytest.raises(UnknownName, match="unknown value of measure on a model 'exam'"):
+        replace(lake, measure="exam")
 
 
 def test_the_built_in_worlds_are_their_own_models() -> None:
@@ -83,18 +88,72 @@ def test_the_built_in_worlds_are_their_own_models() -> None:
     np.testing.assert_array_equal(run.train().visits, wl.train("prison", "vv-ucb", seed=3, steps=300).visits)
 
 
+@pytest.mark.parametrize("preset", ["as_written", "adaptive"])
+@pytest.mark.parametrize(
+    "explorer", ["vv-ucb", "vv-count", "ucb1", "bonus", "epsilon-greedy", "bootstrapped", "thompson"]
+)
+def test_a_deterministic_environment_gives_the_same_tables_as_its_steps(explorer: str, preset: str) -> None:
+    env = gym.make("FrozenLake-v1", **LAKE)
+    by_steps = wl.learn(env, explorer, steps=800, seed=3, preset=preset, reward_range=(0, 1), quiet=True)
+    settings = {"steps": 800, "budget": 800}
+    training = ModelTraining(
+        wl.world_from_gym(env), explorer, preset=preset, seed=3, undiscounted_returns=True, changes=settings
+    )
+    training.advance(300)
+    training.advance(800)
+    assert training.agent.preset == preset
+    for name, table in by_steps.tables.items():
+        np.testing.assert_array_equal(training.agent.tables[name], table)
+
+
+@pytest.mark.parametrize("explorer", ["vv-ucb", "bonus", "bootstrapped", "thompson"])
+def test_a_run_on_a_model_is_the_run_in_its_world(explorer: str) -> None:
+    settings = {"steps": 1_000, "evaluate_every": 100}
+    run = wl.Run.of_model("FrozenLake-v1", explorer=explorer, seed=3, preset="as_written", settings=settings)
+    world = wl.world_from_gym("FrozenLake-v1")
+    record = wl.train(world, explorer, seed=3, budget=1_000, undiscounted_returns=True, **settings)
+    result = run.train()
+    for name in ("steps", "returns", "discovered", "visits", "first_visit"):
+        np.testing.assert_array_equal(getattr(result, name), getattr(record, name))
+
+
+def test_the_time_limit_of_a_wrapper_is_that_of_the_model() -> None:
+    env = gym.make("FrozenLake-v1").unwrapped
+    env.spec = None
+    assert wl.world_from_gym(gym.wrappers.TimeLimit(env, 37)).defaults.horizon == 37
+    assert wl.world_from_gym(env).defaults.horizon == 1_000
+
+
+def test_the_version_of_the_adaptive_preset_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [wl.Run.of_model("FrozenLake-v1", explorer="ucb1", preset=preset) for preset in ("as_written", "adaptive")]
+    assert wl.Run.of_model("FrozenLake-v1", explorer="ucb1") == runs[1]
+    before = [run.key for run in runs]
+    monkeypatch.setattr("wanderlust.experiments.run.ADAPTIVE_VERSION", 999)
+    after = [run.key_with(run.code) for run in runs]
+    assert after[0] == before[0]
+    assert after[1] != before[1]
+
+
 def test_train_saves_an_agent_that_acts_in_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("train", "FrozenLake-v1", "--env", "is_slippery=false", "--exact", "--steps", "1000", "--save", "a.npz")
-    assert command(monkeypatch, tmp_path, *words) == 0
-    assert "expected return of an episode 1; optimal is 1" in capsys.readouterr().out
+    assert command(monkeypatch, tmp_path, *words, "--video", "train.gif") == 0
+    printed = capsys.readouterr().out
+    assert "expected return of an episode 1; optimal is 1" in printed
+    assert "train.gif, 7 frames of one episode" in printed
     agent = wl.Agent.load(tmp_path / "a.npz")
     env = gym.make("FrozenLake-v1", is_slippery=False)
     observation, _ = env.reset(seed=1)
     assert agent.predict(observation) in (1, 2)
     assert wl.evaluate(agent).mean() == 1.0
-    assert command(monkeypatch, tmp_path, "evaluate", "a.npz", "--episodes", "3") == 0
+    for options in ((), ("FrozenLake-v1", "--env", "is_slippery=false")):
+        words = ("evaluate", "a.npz", *options, "--episodes", "3", "--video", "run.gif")
+        assert command(monkeypatch, tmp_path, *words) == 0
+        assert "run.gif, 7 frames of one episode" in capsys.readouterr().out
+    assert (tmp_path / "run.gif").read_bytes() == (tmp_path / "train.gif").read_bytes()
+    assert command(monkeypatch, tmp_path, "evaluate", "a.npz", "--video", "run.avi") == 2
+    assert "must be a .gif or .mp4 file" in capsys.readouterr().err
 
 
 def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,9 +172,13 @@ def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert command(monkeypatch, tmp_path, *words, "--quiet", "--jobs", "1") == 0
     printed = capsys.readouterr().out
     assert "-13" in printed
-    assert "preset as_written" in printed
-    assert "the compiled loop does not have the preset adaptive" in printed
-    assert len(list((tmp_path / "results" / "compare-CliffWalking-v1" / "runs").iterdir())) == 4
+    assert "preset adaptive" in printed
+    assert "Exact: trained on the environment's model, with its range of rewards." in printed
+    assert command(monkeypatch, tmp_path, *words, "--quiet", "--jobs", "1", "--preset", "as_written") == 0
+    assert "preset as_written" in capsys.readouterr().out
+    assert command(monkeypatch, tmp_path, *words, "--quiet", "--jobs", "1", "--evaluate-every", "50") == 0
+    assert "The greedy policy is evaluated every 50 steps." in capsys.readouterr().out
+    assert len(list((tmp_path / "results" / "compare-CliffWalking-v1" / "runs").iterdir())) == 12
 
 
 @pytest.mark.parametrize(
@@ -123,8 +186,11 @@ def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     [
         (("compare", "MountainCar-v0", "--exact"), "MountainCar-v0 has no model: env.unwrapped.P must be"),
         (("train", "MountainCar-v0", "--exact"), "MountainCar-v0 has no model"),
-        (("compare", "CliffWalking-v1", "--exact", "--preset", "adaptive"), "without --preset adaptive"),
-        (("train", "CliffWalking-v1", "--exact", "--preset", "adaptive"), "without --preset adaptive"),
+        (("compare", "CliffWalking-v1", "--exact", "--preset", "adapted"), "Did you mean 'adaptive'?"),
+        (
+            ("compare", "Taxi-v4", "--exact", "--explorers", "vv-ucb", "--set", "defer_idle_actions=true"),
+            "defer_idle_actions works in training by steps only",
+        ),
         (("compare", "MountainCar-v0", "--exact", "--bins", "8"), "leave --bins out"),
         (("train", "Taxi-v4", "--exact", "--resume", "a.npz"), "no such file"),
         (("train", "Taxi-v4", "--exact", "--log", "a.csv"), "--log is not possible with --exact"),

@@ -10,10 +10,11 @@ from types import ModuleType
 from typing import Any
 
 import gymnasium
-from gymnasium import Env
+from gymnasium import Env, Wrapper
+from gymnasium.wrappers import TimeLimit
 
 from wanderlust.core.errors import InvalidEnvironment, MissingPackage, UnknownName, WanderlustError, unknown_name
-from wanderlust.envs.registration import WORLDS, environment_id
+from wanderlust.envs.registration import EXAM_WORLDS, WORLDS, environment_id
 
 PACKAGES = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "ALE": "ale_py", "highway": "highway_env"}
 """The packages that register environments when imported, by the prefix of the environments' names."""
@@ -32,7 +33,7 @@ def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, An
             f"an environment must be a gymnasium.Env or the name of one, got {type(env).__name__}. Vectorized "
             "environments (VectorEnv) are not supported; use a single environment."
         )
-    if env in WORLDS:
+    if env in WORLDS or env in EXAM_WORLDS:
         return _gym_make(environment_id(env), options)
     module_name, colon, rest = env.partition(":")
     if not colon:
@@ -51,6 +52,17 @@ def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, An
         f"environment {env!r}: module {module_name!r} has no function {rest!r} (it has: "
         f"{', '.join(functions) or 'none'}), and importing it registers no environment of that name.{hint}"
     )
+
+
+def time_limit(env: Env[Any, Any]) -> int | None:
+    """Return the number of steps after which episodes of an environment are truncated, or None if it is unknown."""
+    if env.spec is not None and env.spec.max_episode_steps is not None:
+        return int(env.spec.max_episode_steps)
+    while isinstance(env, Wrapper):
+        if isinstance(env, TimeLimit):
+            return int(env._max_episode_steps)
+        env = env.env
+    return None
 
 
 def copy_environment(env: Env[Any, Any]) -> Env[Any, Any]:
@@ -86,7 +98,7 @@ def _gym_make(name: str, options: dict[str, Any]) -> Env[Any, Any]:
 
 def _unknown_environment(name: str) -> UnknownName:
     """Return the error for an unregistered name, with the closest name or advice to import a package."""
-    known = [*gymnasium.registry, *WORLDS]
+    known = [*gymnasium.registry, *WORLDS, *EXAM_WORLDS]
     if difflib.get_close_matches(name, known, n=1):
         text, _, _ = str(unknown_name("environment", name, known)).partition(" Known:")
     else:

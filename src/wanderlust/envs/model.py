@@ -13,7 +13,7 @@ from gymnasium import Env
 from wanderlust.core.errors import EnvironmentFailed, InvalidEnvironment, InvalidWorld, shown
 from wanderlust.core.mdp import FloatArray, TabularMDP
 from wanderlust.envs.grids import action_names, grid_layout
-from wanderlust.envs.make import make_environment
+from wanderlust.envs.make import make_environment, time_limit
 from wanderlust.worlds import Defaults, World, check_mdp, check_world
 from wanderlust.worlds.outcomes import merge_outcomes
 
@@ -29,8 +29,8 @@ def world_from_gym(env: Env[Any, Any] | str, **options: Any) -> World:
     they are.
 
     The table is `env.unwrapped.P[state][action]`, a list of (probability, next state, reward, terminated). The start
-    distribution is `initial_state_distrib`, or estimated from many resets. The horizon is the spec's
-    `max_episode_steps`. If `env` is a name, `options` are passed to `gymnasium.make`.
+    distribution is `initial_state_distrib`, or estimated from many resets. The horizon is the
+    environment's time limit. If `env` is a name, `options` are passed to `gymnasium.make`.
     """
     env = make_environment(env, **options)
     built_in = getattr(env.unwrapped, "world", None)
@@ -51,11 +51,11 @@ def world_from_gym(env: Env[Any, Any] | str, **options: Any) -> World:
     except InvalidWorld as error:
         raise InvalidWorld(f"{name}: {error}") from None
     mdp = merge_outcomes(mdp)
-    horizon = None if env.spec is None else env.spec.max_episode_steps
+    horizon = time_limit(env)
     world = World(
         name=name,
         mdp=mdp,
-        defaults=Defaults(horizon=_HORIZON if horizon is None else int(horizon), budget=_BUDGET),
+        defaults=Defaults(horizon=_HORIZON if horizon is None else horizon, budget=_BUDGET),
         action_names=action_names(env, mdp.n_actions) or tuple(str(action) for action in range(mdp.n_actions)),
         r_max=mdp.reward_range[1],
         layout=grid_layout(env, mdp.n_states),

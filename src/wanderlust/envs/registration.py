@@ -29,6 +29,15 @@ WORLDS = (
 )
 """The built-in worlds. `world_names()` returns the same names, but has to import NumPy."""
 
+EXAM_WORLDS = tuple(
+    f"exam-{family}"
+    for family in (
+        "depth", "lock", "actions", "idle", "size", "cutoff", "distract", "mislead",
+        "cliffs", "prison", "slip", "noise", "river", "chain", "tv", "copies",
+    )
+)  # fmt: skip
+"""The worlds of the exam, for the same reason."""
+
 GRID_ID = "wanderlust/Grid-v0"
 
 WORLD_HORIZON = sys.maxsize
@@ -40,7 +49,7 @@ _GYMNASIUM_ENVS = "gymnasium.envs"
 
 def is_built_in(name: str) -> bool:
     """Return whether a name is that of a built-in world, also as a Gymnasium id."""
-    return name in WORLDS or name.startswith("wanderlust/")
+    return name in WORLDS or name in EXAM_WORLDS or name.startswith("wanderlust/")
 
 
 def environment_id(name: str) -> str:
@@ -49,7 +58,7 @@ def environment_id(name: str) -> str:
     return f"wanderlust/{''.join(word[:1].upper() + word[1:] for word in words)}-v0"
 
 
-def register_environments(names: Iterable[str] = WORLDS) -> None:
+def register_environments(names: Iterable[str] = (*WORLDS, *EXAM_WORLDS)) -> None:
     """Register the environments of these worlds and the one for text maps; existing entries are not changed."""
     _register(GRID_ID, "wanderlust.envs.world_env:GridEnv", {})
     for name in names:

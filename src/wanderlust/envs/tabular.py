@@ -18,14 +18,13 @@ import numpy as np
 from gymnasium import Env, Wrapper
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
-from gymnasium.wrappers import TimeLimit
 
 from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, check_integer, shown
 from wanderlust.encoding.bins import Bounds, Counts
 from wanderlust.encoding.encoding import Encoding
 from wanderlust.encoding.observations import Key
 from wanderlust.encoding.state_keys import MAX_STATES, IntegerKeys, StateKeys
-from wanderlust.envs.make import copy_environment, make_environment
+from wanderlust.envs.make import copy_environment, make_environment, time_limit
 
 
 class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -144,14 +143,7 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     @property
     def horizon(self) -> int | None:
         """The number of steps after which episodes are truncated, or None if unknown."""
-        spec, env = self.env.spec, self.env
-        if spec is not None and spec.max_episode_steps is not None:
-            return int(spec.max_episode_steps)
-        while isinstance(env, Wrapper):
-            if isinstance(env, TimeLimit):
-                return int(env._max_episode_steps)
-            env = env.env
-        return None
+        return time_limit(self.env)
 
     def copy(self, env: Env[Any, Any] | None = None) -> Tabular:
         """Return a copy, or `env` with the same encoding, that shares the state indices and adds no new states."""

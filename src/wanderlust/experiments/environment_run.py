@@ -51,11 +51,6 @@ def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: in
     every = check_integer("evaluate_every", overrides.get("evaluate_every", default_every), low=1)
     limit = check_integer("horizon", overrides.get("horizon", MAX_EVALUATION_STEPS), low=1, high=MAX_STEPS)
     env = tabular_by_name(run.world, run.world_options, run.encoder_options)
-    if run.measure == "values":
-        from wanderlust.experiments.adaptive_model_run import train_in_model
-
-        changes = {"evaluate_every": min(every, length)} | overrides
-        return train_in_model(run, env, should_stop, steps=length, changes=changes)
     eval_env = call_environment(env, lambda: evaluation_env(env, limit), lambda: "its copy for evaluation")
     # At least one evaluation: without any, the run has no return to report.
     evaluations = RunEvaluation(eval_env, min(every, length), run.episodes)

@@ -1,7 +1,9 @@
 """A run on the transition table of an environment, in the compiled loop: many times faster than its steps.
 
-Returns have the same meaning as in the environment, the undiscounted return of an episode of the greedy policy, but
-they are exact expected values, computed from the table. Ties of the greedy policy are broken at random.
+It has the presets of `learn`; `wanderlust.training.model_training` tells what differs. Returns are exact expected
+values of the greedy policy, computed from the table: with `measure="returns"` the undiscounted return of an episode, as
+in the environment, and with `measure="values"` the discounted return from the start. Ties of the greedy policy are
+broken at random.
 """
 
 from __future__ import annotations
@@ -34,10 +36,10 @@ def hash_of_model(run: Run) -> str:
 
 def train_on_model(run: Run, should_stop: Callable[[], bool], *, steps: int | None = None) -> Result:
     """Execute a run on a model; `steps` truncates it, for a test."""
-    from wanderlust.agents.session import Session
     from wanderlust.agents.settings import MAX_STEPS
     from wanderlust.experiments.result import Result
     from wanderlust.experiments.run import RunCancelled
+    from wanderlust.training.model_training import ModelTraining
 
     world = model_world_of(run)
     if hash_of_model(run) != run.model:
@@ -53,23 +55,27 @@ def train_on_model(run: Run, should_stop: Callable[[], bool], *, steps: int | No
     every = check_integer("evaluate_every", overrides.get("evaluate_every", length // DEFAULT_EVALUATIONS or 1), low=1)
     # At least one evaluation: without any, the run has no return to report.
     overrides["evaluate_every"] = min(every, length)
-    session = Session(world, run.explorer, seed=run.seed, preset=run.preset, undiscounted_returns=True, **overrides)
-    end = length if steps is None else min(steps, length)
-    while session.step < end:
+    undiscounted = run.measure == "returns"
+    training = ModelTraining(
+        world, run.explorer, preset=run.preset, seed=run.seed, undiscounted_returns=undiscounted, changes=overrides
+    )
+    agent, end = training.agent, length if steps is None else min(steps, length)
+    while agent.steps < end:
         if should_stop():
             raise RunCancelled
-        session.advance(min(session.step + _STEPS_PER_CHUNK, end))
-    record = session.record()
-    optimal, n_reachable = _optimum_and_reachable(run.world, _options(run), session.settings.horizon)
+        training.advance(min(agent.steps + _STEPS_PER_CHUNK, end))
+    history, settings = training.run.history(), agent.settings
+    horizon_or_discount = settings.horizon if undiscounted else settings.discount
+    optimal, n_reachable = _optimum_and_reachable(run.world, _options(run), horizon_or_discount)
     return Result(
-        steps=record.steps,
-        returns=record.returns,
-        discovered=record.discovered,
-        visits=record.visits,
-        first_visit=record.first_visit,
+        steps=history.steps,
+        returns=history.returns,
+        discovered=history.discovered,
+        visits=history.visits,
+        first_visit=history.first_visit,
         optimal_return=np.full((), math.nan if optimal is None else optimal),
         reachable=np.full((), n_reachable, np.int64),
-        events=np.array([math.inf if step is None else step for step in record.events], np.float64),
+        events=np.array([math.inf if step is None else step for step in training.run.first_events], np.float64),
     )
 
 
@@ -91,8 +97,14 @@ def model_world(name: str, options: str) -> World:
 
 
 @functools.lru_cache(maxsize=64)
-def _optimum_and_reachable(name: str, options: str, horizon: int) -> tuple[float | None, int]:
-    from wanderlust.core.planning import optimal_episode_return, reachable_states
+def _optimum_and_reachable(name: str, options: str, horizon_or_discount: float) -> tuple[float | None, int]:
+    """Return the optimal return of an episode for a horizon (an integer), or from the start for a discount."""
+    from wanderlust.core.planning import optimal_episode_return, optimal_values, reachable_states
 
     mdp = model_world(name, options).mdp
-    return optimal_episode_return(mdp, horizon), int(reachable_states(mdp).sum())
+    optimal: float | None
+    if isinstance(horizon_or_discount, int):
+        optimal = optimal_episode_return(mdp, horizon_or_discount)
+    else:
+        optimal = float(mdp.start @ optimal_values(mdp, horizon_or_discount).v)
+    return optimal, int(reachable_states(mdp).sum())

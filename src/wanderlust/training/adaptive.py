@@ -6,8 +6,8 @@ It starts as the preset `as_written`. Then:
 * In a stochastic environment exploration decreases in the second half of the budget: its weight (κ of ucb1, vv-ucb and
   vv-count, the scale of the bonus) and its reach (γ_w of vv-ucb and vv-count). The paper's weight is the range of
   values of rewards that are received at every step; where rewards are rare, it outweighs Q for longer than any
-  practical budget. Until half of the budget is used, while there is still something to discover (see `Discovery`), and
-  in deterministic environments, nothing changes.
+  practical budget. Until half of the budget is used, while rewards or states are new or the visits few (see
+  `Discovery`), and in deterministic environments, nothing changes.
 * With binned observations, once an action had two outcomes, the initial W makes an untried action precede the tried
   ones of its own state, as in ucb1 and vv-count. With the paper's bound it would justify any path to it, but paths
   through bins cannot be repeated.
@@ -19,7 +19,7 @@ docs/settings.md explains the rules, docs/adaptive-results.md has the measuremen
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -32,14 +32,17 @@ from wanderlust.core.errors import check_choice
 from wanderlust.envs.tabular import Tabular
 from wanderlust.explorers.protocol import ExtraTables, Problem, class_options
 from wanderlust.explorers.registry import adjustable_fields, configured, explorer_class
+from wanderlust.learning.spec import Ints
 from wanderlust.worlds import World
 
 START = 0.5
 """The fraction of the budget after which exploration decreases in stochastic environments."""
 QUIET_RATIO = 2.0
-"""Exploration decreases only after this multiple of the steps in which the last new pair was tried."""
-GROWTH = 1.01
-"""The number of tried pairs has increased if it is larger by this factor: one rare pair does not matter."""
+"""Exploration decreases only after this multiple of the steps that discovered the rewards and the states."""
+MOST_STATES = 0.95
+"""The states are discovered when this fraction of those visited so far was: rare states do not matter."""
+GROWTH = 1.1
+"""The range of rewards has increased if it is larger by this factor: noise in the rewards does not matter."""
 MIN_VISITS = 40
 """The mean number of visits of a tried pair before exploration decreases: with fewer, values are unreliable."""
 LAST_WEIGHT = 1e-5
@@ -101,21 +104,51 @@ class TaskEstimate(NamedTuple):
 class Discovery(NamedTuple):
     """What the agent has discovered; it is counted every `counting_interval` steps until the end of the budget."""
 
+    low: float = 0.0
+    high: float = 0.0
+    """The smallest and the largest reward received."""
     pairs: int = 0
-    """The number of state-action pairs that were tried, up to a difference of 1 %."""
-    last_step: int = 0
-    """The step at which this number last increased by more than 1 %."""
+    """The number of state-action pairs that were tried."""
+    size: float = 0.0
+    """The size of the range of rewards when it last increased."""
+    rewards_at: int = 0
+    """The step at which it last increased."""
+    states_at: int = 0
+    """The step at which most of the states visited so far had been visited; counted in the second half."""
 
-    def updated(self, agent: Agent) -> Discovery:
-        """Return the discovery at the present step."""
-        if agent.steps > agent.settings.budget or agent.steps % counting_interval(agent):
+    def with_rewards(self, low: float, high: float, *, first: bool) -> Discovery:
+        """Return the discovery after rewards in this range; `first` if there were none before."""
+        low, high = (low, high) if first else (min(low, self.low), max(high, self.high))
+        return self._replace(low=low, high=high)
+
+    def updated(self, agent: Agent, first_visits: Callable[[], Ints]) -> Discovery:
+        """Return the discovery at the present step; `first_visits` returns the step of the first visit of each state.
+
+        States that were not visited have -1.
+        """
+        steps, budget = agent.steps, agent.settings.budget
+        if steps > budget or steps % counting_interval(agent):
             return self
-        pairs = int(np.count_nonzero(agent.learner.visits))
-        return Discovery(pairs, agent.steps) if pairs > GROWTH * self.pairs else self
+        counted = self._replace(pairs=int(np.count_nonzero(agent.learner.visits)))
+        if self.high - self.low > GROWTH * self.size:
+            counted = counted._replace(size=self.high - self.low, rewards_at=steps)
+        if steps >= START * budget:
+            counted = counted._replace(states_at=time_of_most(first_visits()))
+        return counted
 
     def first_step(self, budget: int) -> int:
         """Return the step after which exploration decreases."""
-        return math.ceil(max(START * budget, QUIET_RATIO * self.last_step, MIN_VISITS * self.pairs))
+        discovered = QUIET_RATIO * max(self.rewards_at, self.states_at)
+        return math.ceil(max(START * budget, discovered, MIN_VISITS * self.pairs))
+
+
+def time_of_most(first_visits: Ints) -> int:
+    """Return the step at which the fraction `MOST_STATES` of the visited states had been visited."""
+    visited = first_visits[first_visits >= 0]
+    if not len(visited):
+        return 0
+    index = math.ceil(MOST_STATES * len(visited)) - 1
+    return int(np.partition(visited, index)[index]) + 1
 
 
 def counting_interval(agent: Agent) -> int:
@@ -125,10 +158,9 @@ def counting_interval(agent: Agent) -> int:
 
 def estimate_task(agent: Agent, reward_range: tuple[float, float], discovery: Discovery) -> TaskEstimate:
     """Return the estimate from the agent's transitions so far."""
-    low, high = reward_range
     is_stochastic, budget, stage = agent.is_stochastic, agent.settings.budget, 0
     first = discovery.first_step(budget)
-    if is_stochastic and high > low and first < min(agent.steps, budget):
+    if is_stochastic and discovery.size and first < min(agent.steps, budget):
         stage = min(N_STAGES * (agent.steps - first) // (budget - first), N_STAGES)
     return TaskEstimate(reward_range, is_stochastic, stage)
 

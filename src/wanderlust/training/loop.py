@@ -45,7 +45,7 @@ class TrainingLoop:
         self._next_estimate = 0
         """The step at which the estimate may change although nothing new was observed."""
         self.discovery = Discovery()
-        """What was discovered so far; counted if `adapted` is not empty."""
+        """What was discovered so far; pairs are counted if `adapted` is not empty."""
         self.time_penalty: TimePenalty | None = None
         """The estimated time penalty of terminal rewards; None if it is not estimated."""
         self.idle_actions: IdleActions | None = None
@@ -146,17 +146,15 @@ class TrainingLoop:
 
     def _adapt(self, reward: float) -> None:
         """Update the estimate of the task; if it has changed, adapt the agent's reward range and options."""
-        agent = self.agent
-        low, high = reward_range = agent.reward_range
-        known = self.task_estimate
-        if low <= reward <= high and agent.is_stochastic == known.is_stochastic and agent.steps < self._next_estimate:
+        agent, known, discovery = self.agent, self.task_estimate, self.discovery
+        is_known = discovery.low <= reward <= discovery.high and agent.is_stochastic == known.is_stochastic
+        if is_known and agent.steps < self._next_estimate:
             return
-        if self.estimates_reward_range:
-            low, high = (low, high) if self.step > 0 else (reward, reward)
-            reward_range = (min(low, reward), max(high, reward))
+        self.discovery = discovery = discovery.with_rewards(reward, reward, first=agent.steps == 0)
+        reward_range = (discovery.low, discovery.high) if self.estimates_reward_range else agent.reward_range
         task = TaskEstimate(reward_range, is_stochastic=False, stage=0)
         if self.adapted:
-            self.discovery = self.discovery.updated(agent)
+            self.discovery = discovery.updated(agent, self.curves.first_visit_steps)
             task = estimate_task(agent, reward_range, self.discovery)
         self._next_estimate = next_estimate(agent, self.discovery)
         if task != self.task_estimate:

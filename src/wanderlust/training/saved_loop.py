@@ -63,7 +63,7 @@ def read_loop(saved: Mapping[str, Any], agent: Agent) -> SavedLoop:
             f"null, or a list of names from {names}",
         ),
         "task_estimate": (_is_task, f"[[lowest, highest reward], true or false, stage from 0 to {N_STAGES}]"),
-        "discovery": (lambda value: _is_list_of(value, _is_whole, 2), "[tried pairs, step of the last new one]"),
+        "discovery": (_is_discovery, f"[{', '.join(Discovery._fields)}]"),
         "time_penalty": (_is_penalty, f"null, or up to {MIN_SAMPLES} [step, reward] and the decrease per step"),
         "idle_actions": (lambda value: _is_idle(value, agent), "null, or visits and idle visits of each action"),
         "metrics": (_is_metrics, "an object whose `evaluation` is a number"),
@@ -160,6 +160,14 @@ def _is_task(value: Any) -> bool:
         return False
     (low, high), is_stochastic, stage = value
     return low <= high and _is_flag(is_stochastic) and _is_whole(stage) and stage <= N_STAGES
+
+
+def _is_discovery(value: Any) -> bool:
+    if not _is_list_of(value, _is_finite, len(Discovery._fields)):
+        return False
+    found = Discovery(*value)
+    counts = (found.pairs, found.rewards_at, found.states_at)
+    return found.low <= found.high and found.size >= 0 and all(map(_is_whole, counts))
 
 
 def _is_penalty(value: Any) -> bool:
