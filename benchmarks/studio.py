@@ -1,138 +1,117 @@
-"""Measure the studio: frames per second in a real browser, fast-forward against `train`, and memory of long runs.
+"""Measure the studio in a real browser: frames per second, fast-forward against `train`, and memory of a long run.
 
-Run it as `python benchmarks/studio.py`; it needs the extras `studio` and `test`, and the program chromium.
-The first two numbers depend on the machine; the ratio and the growth of memory should not.
+Run it as `python benchmarks/studio.py`; it needs Linux, the extras `studio` and `test`, and the program chromium.
+`--memory --minutes 60` measures the memory instead; `--markdown FILE` then writes the table of docs/studio-memory.md.
+Times depend on the machine and on what else runs there, so the processor time of each part is printed as well.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
-import json
-import resource
-import shutil
-import threading
+import os
 import time
+from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import sync_playwright
+import studio_memory
+from studio_processes import (
+    LANES,
+    browser_processes,
+    opened,
+    processor_seconds,
+    running_browser,
+    running_server,
+    setup_of,
+)
 
 import wanderlust as wl
-from wanderlust.studio.server import Studio, listen, make_server
-from wanderlust.studio.services import Services
-from wanderlust.studio.setup import read_setup
-from wanderlust.studio.workbench import Workbench
 
-LANES = ("epsilon-greedy", "ucb1", "vv-ucb")
+SPEED = 2000
+FRAMES_BAR, FORWARD_BAR = 30, 2.0
 
 
-def setup_of(world: str, **settings: Any) -> Any:
-    """Return the setup with three lanes."""
-    lanes = [{"explorer": name} for name in LANES]
-    return read_setup({"world": world, "seed": 1, "settings": settings, "lanes": lanes})
+def load() -> str:
+    """Return what else the machine does."""
+    return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
 
 
-def start_server() -> Studio:
-    """Start a server in a thread."""
-    studio = Studio(Services(opening=setup_of("wall").description))
-    listener = listen(studio.host, 0)
-    studio.port = listener.getsockname()[1]
-    server = make_server(studio)
-    threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True).start()
-    while not server.started:
-        time.sleep(0.01)
-    return studio
-
-
-def address(studio: Studio, setup: Any) -> str:
-    """Return the link that opens a setup."""
-    text = base64.urlsafe_b64encode(json.dumps({"setup": setup.description}).encode()).decode()
-    return f"{studio.url}#s={text.rstrip('=')}"
-
-
-def opened(browser: Any, studio: Studio, setup: Any) -> Any:
-    """Return a page that shows a setup at step 0."""
-    page = browser.new_page(viewport={"width": 1280, "height": 720})
-    page.goto(address(studio, setup))
-    while not page.evaluate("Boolean(globalThis.studio?.framesDrawn && studio.frames.length)"):
-        time.sleep(0.05)
-    return page
-
-
-def frame_rate(browser: Any, studio: Studio, seconds: float) -> str:
-    """Return frames per second of `wall` with three lanes at 2,000 steps per second."""
-    page = opened(browser, studio, setup_of("wall"))
-    page.evaluate("studio.setSpeed(2000, true); studio.source.play(2000)")
+def frame_rate(browser: Any, server: int, address: str, seconds: float) -> list[str]:
+    """Return frames per second of `wall` with three lanes at 2,000 steps per second, and what a frame costs."""
+    page = opened(browser, address, setup_of("wall"))
+    page.evaluate(f"studio.setSpeed({SPEED}, true); studio.source.play({SPEED})")
     time.sleep(2)
-    before = page.evaluate("[studio.framesDrawn, studio.viewed, performance.now()]")
+    metrics = page.context.new_cdp_session(page)
+    metrics.send("Performance.enable")
+    parts = browser_processes()
+    names = {"server": [server], "page": parts["renderer"], "graphics": parts["gpu-process"]}
+
+    def look() -> dict[str, float]:
+        shown = page.evaluate("[studio.framesDrawn, studio.viewed, performance.now()]")
+        browser_time = {each["name"]: each["value"] for each in metrics.send("Performance.getMetrics")["metrics"]}
+        processors = {name: sum(map(processor_seconds, each)) for name, each in names.items()}
+        values = {"frames": shown[0], "steps": shown[1], "seconds": shown[2] / 1000, **processors}
+        return values | {"script": browser_time["ScriptDuration"]}
+
+    before = look()
     time.sleep(seconds)
-    after = page.evaluate("[studio.framesDrawn, studio.viewed, performance.now()]")
+    after = look()
     page.close()
-    passed = (after[2] - before[2]) / 1000
-    frames, steps = (after[0] - before[0]) / passed, (after[1] - before[1]) / passed
-    return f"wall, three lanes: {frames:.1f} frames per second at {steps:.0f} steps per second and lane"
+    passed = {name: after[name] - before[name] for name in after}
+    rate, steps = passed["frames"] / passed["seconds"], passed["steps"] / passed["seconds"]
+    shares = ", ".join(f"{name} {passed[name] / passed['seconds']:.0%}" for name in names)
+    frames = max(passed["frames"], 1)
+    per_frame = ", ".join(f"{name} {1000 * passed[name] / frames:.1f}" for name in (*names, "script"))
+    return [
+        f"frames per second        {rate:8.1f}   bar: at least {FRAMES_BAR}   {_verdict(rate >= FRAMES_BAR)}",
+        f"  steps per second       {steps:8.0f}   of {SPEED} per lane",
+        f"  processor ms per frame {per_frame} (of the page)",
+        f"  processors             {shares}",
+    ]
 
 
-def fast_forward(browser: Any, studio: Studio) -> str:
+def fast_forward(browser: Any, server: int, address: str) -> list[str]:
     """Return the time of a fast-forward of `wall` to its end, divided by the time of `train`."""
-    page = opened(browser, studio, setup_of("wall"))
-    begin = time.perf_counter()
+    page = opened(browser, address, setup_of("wall"))
+    begin, busy = time.perf_counter(), processor_seconds(server)
     page.evaluate("studio.source.play(0)")
     while page.evaluate("studio.viewed") < 100_000:
         time.sleep(0.02)
-    shown = time.perf_counter() - begin
+    shown, busy = time.perf_counter() - begin, processor_seconds(server) - busy
     page.close()
-    begin = time.perf_counter()
+    begin, own = time.perf_counter(), time.process_time()
     for name in LANES:
         wl.train("wall", name, seed=1)
-    trained = time.perf_counter() - begin
-    return f"wall, fast-forward of three lanes to step 100,000: {shown / trained:.2f} times the time of train"
+    trained, own = time.perf_counter() - begin, time.process_time() - own
+    ratio = shown / trained
+    return [
+        f"fast-forward / train     {ratio:8.2f}   bar: at most {FORWARD_BAR:.0f}     {_verdict(ratio <= FORWARD_BAR)}",
+        f"  time                   {shown:8.1f} s and {trained:.1f} s of train (three lanes, 100,000 steps each)",
+        f"  processor time         {busy:8.1f} s and {own:.1f} s: ratio {busy / own:.2f}",
+    ]
 
 
-def memory(seconds: float) -> str:
-    """Return the growth of the process and of the histories while lanes run as fast as possible, again and again."""
-    sizes, steps, end = [], 0, time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        bench = Workbench(setup_of("wall", budget=1_000_000))
-        while not bench.finished and time.perf_counter() < end:
-            bench.advance(bench.length, 0.03)
-            bench.frames()
-            bench.news()
-            lanes = [(len(lane.history.steps), lane.history.size) for lane in bench.lanes]
-            sizes.append((max(n for n, _ in lanes), max(size for _, size in lanes), resident()))
-        steps += bench.step
-    half = len(sizes) // 2
-    return (
-        f"{steps:,} steps in {seconds:.0f} s: at most {max(n for n, *_ in sizes)} snapshots and "
-        f"{max(size for _, size, _ in sizes) / 1e6:.1f} MB per lane; process {sizes[half][2]:.0f} MB at half time, "
-        f"{sizes[-1][2]:.0f} MB at the end"
-    )
-
-
-def resident() -> float:
-    """Return the resident memory of this process in MB."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * resource.getpagesize() / 1e6
-    except OSError:  # Not Linux: the largest value so far.
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+def _verdict(is_met: bool) -> str:
+    return "met" if is_met else "NOT MET"
 
 
 def main() -> None:
-    """Print the three measurements."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print the measurements."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=10, help="duration of the frame rate measurement")
-    parser.add_argument("--memory-seconds", type=float, default=120, help="duration of the memory measurement")
+    parser.add_argument("--memory", action="store_true", help="measure the memory of a long run instead")
+    parser.add_argument("--minutes", type=float, default=60, help="duration of the memory measurement")
+    parser.add_argument("--markdown", type=Path, default=None, help="file for the table of the memory measurement")
     arguments = parser.parse_args()
+    if arguments.memory:
+        print(studio_memory.measure(arguments.minutes, 60, arguments.markdown), end="")
+        return
     for name in LANES:
         wl.train("wall", name, steps=10)
-    studio = start_server()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        print(frame_rate(browser, studio, arguments.seconds), flush=True)
-        print(fast_forward(browser, studio), flush=True)
-        browser.close()
-    print(memory(arguments.memory_seconds), flush=True)
+    print(f"wall, 50x50, lanes {', '.join(LANES)}; {load()} at the start", flush=True)
+    with running_server() as (server, address), running_browser() as browser:
+        print("\n".join(frame_rate(browser, server, address, arguments.seconds)), flush=True)
+        print("\n".join(fast_forward(browser, server, address)), flush=True)
+    print(f"{load()} at the end; software rendering if the browser has no graphics processor")
 
 
 if __name__ == "__main__":

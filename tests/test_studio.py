@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import re
@@ -16,27 +17,28 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from conftest import SMALL_WORLDS, every_explorer
+from conftest import PLANNERS, SMALL_WORLDS, every_explorer
 from wanderlust.agents.explanation import explain
 from wanderlust.core.errors import WanderlustError
 from wanderlust.core.planning import optimal_values
-from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
-from wanderlust.experiments.store import Store
 from wanderlust.studio import limits
 from wanderlust.studio.catalogue import catalogue, describe_world
-from wanderlust.studio.export import bundle, export_page, moments, pack
+from wanderlust.studio.export import LARGE, SMALL, bundle, export_page, moments, pack
 from wanderlust.studio.frames import HEADER
 from wanderlust.studio.gallery import GALLERY
 from wanderlust.studio.history import History
 from wanderlust.studio.lane import Lane
-from wanderlust.studio.results import browse
 from wanderlust.studio.setup import Setup, read_setup
 from wanderlust.studio.snippets import snippets
 from wanderlust.studio.workbench import Replayer, Workbench
 
 PAINTED = 'S..\n\\".\n..A\n\nA = treasure 2\n" = puddle -0.1\n\\ = reward 0.1\nbudget = 150'
 ENVIRONMENT = {"PYTHONPATH": str(Path(wl.__file__).parents[1])}
+
+
+def memory_of(explorer: str) -> dict[str, Any]:
+    """Return the memory that an explorer needs; some worlds have another default."""
+    return {"replay": "full"} if explorer in PLANNERS else {}
 
 
 def lane_of(world: str, explorer: str, seed: int = 3, **settings: Any) -> Lane:
@@ -47,7 +49,7 @@ def lane_of(world: str, explorer: str, seed: int = 3, **settings: Any) -> Lane:
             "world_options": options,
             "seed": seed,
             "settings": settings,
-            "lanes": [{"explorer": explorer}],
+            "lanes": [{"explorer": explorer, "settings": memory_of(explorer)}],
         }
     )
     made = setup.make_world()
@@ -87,7 +89,8 @@ def test_a_lane_gives_the_results_of_train_bit_for_bit(world: str, explorer: str
             break
         lane.advance_to_event("any", lane.step + 3)
     mine = lane.session.record()
-    expected = wl.train(wl.make_world(world, **SMALL_WORLDS.get(world, {})), explorer, seed=3, budget=600)
+    expected = wl.train(wl.make_world(world, **SMALL_WORLDS.get(world, {})), explorer, seed=3, budget=600,
+                        **memory_of(explorer))  # fmt: skip
     assert (mine.returns == expected.returns).all()
     assert (mine.visits == expected.visits).all()
     assert all((mine.tables[name] == table).all() for name, table in expected.tables.items())
@@ -320,6 +323,9 @@ def test_every_world_can_be_described(name: str) -> None:
 
 def test_an_export_is_one_small_file_without_addresses() -> None:
     page = export_page(setup_of("epsilon-greedy", "ucb1", "vv-ucb", settings={"budget": 300}))
+    # The frames are limited; the code and the rest are small, so that a page has at most 5 MB, or 15 MB if large.
+    assert len(page) - sum(map(len, re.findall(r'"[A-Za-z0-9+/=]{1000,}"', page))) < 300_000
+    assert SMALL <= 4_500_000 < LARGE <= 14_000_000
     assert len(page.encode()) < 1_000_000
     assert not re.findall(r"(?:src|href)=\"(?!#)", page)
     assert set(re.findall(r"https?://[^\s\"'<]+", page)) == {"http://www.w3.org/2000/svg"}
@@ -338,7 +344,6 @@ def test_an_export_of_names_like_markup_contains_no_markup() -> None:
 
 
 def test_recorded_moments_and_frames_can_be_unpacked() -> None:
-    import base64
     import zlib
 
     assert moments(10, 1000) == list(range(11))
@@ -362,48 +367,18 @@ def test_the_modules_of_the_page_can_be_one_script() -> None:
     assert not re.search(r"^(import|export) ", script, flags=re.M)
 
 
-# ---------------------------------------------------------------------- results
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("results")
-    names = itertools.product(("vv-ucb", "random"), range(3))
-    runs = [Run(world="toy", explorer=name, seed=seed, settings={"budget": 200}) for name, seed in names]
-    options = {"map": "S.A\n\nA = treasure 1"}
-    hostile = Run(world="<img src=x onerror=alert(1)>", world_options=options, explorer="random")
-    run_all([*runs, hostile], Store(folder), jobs=1)
-    (folder / "runs" / "damaged.npz").write_bytes(b"nothing")
-    (folder / "recap").mkdir()
-    (folder / "recap" / "tables.md").write_text("# Tables\n", encoding="utf-8")
-    (folder / "scorecard.md").write_text("# Scorecard\n", encoding="utf-8")
-    return folder
-
-
-def test_results_are_grouped_by_all_but_the_seed(store: Path) -> None:
-    listed = browse(store)
-    assert [(group["world"][:4], group["explorer"], group["seeds"]) for group in listed["groups"]] == [
-        ("<img", "random", 1), ("toy", "random", 3), ("toy", "vv-ucb", 3),
-    ]  # fmt: skip
-    assert listed["reports"] == ["scorecard.md", "recap/tables.md"]
-    assert len(listed["problems"]) == 1
-    group = browse(store, {"group": 2})["group"]
-    assert [run["seed"] for run in group["runs"]] == [0, 1, 2]
-    expected = wl.train("toy", "vv-ucb", seed=2, budget=200)
-    assert group["runs"][2]["return"] == pytest.approx(expected.returns[-1], rel=1e-5)
-    (run,) = read_setup(group["runs"][2]["setup"]).runs(wl.make_world("toy"))
-    assert run == Run(world="toy", explorer="vv-ucb", seed=2, settings={"budget": 200})
-    assert browse(store, {"report": 0})["report"]["text"] == "# Scorecard\n"
-
-
-@pytest.mark.parametrize("chosen", [{"group": 99}, {"group": "../x"}, {"report": -1}, {"report": "/etc/passwd"}])
-def test_results_are_chosen_by_number_only(store: Path, chosen: dict[str, Any]) -> None:
-    with pytest.raises(WanderlustError):
-        browse(store, chosen)
-
-
-def test_an_empty_folder_has_no_results(tmp_path: Path) -> None:
-    assert browse(tmp_path)["groups"] == []
+def test_lanes_of_different_presets_have_one_length() -> None:
+    lanes = [{"explorer": "ucb1"}, {"explorer": "ucb1", "preset": "as_published_code"}]
+    setup = read_setup({"world": "prison", "seed": 1, "settings": {"budget": 200}, "lanes": lanes})
+    bench = Workbench(setup)
+    while not bench.finished:
+        bench.advance(bench.length, 1)
+    for lane, preset in zip(bench.lanes, ("as_written", "as_published_code"), strict=True):
+        expected = wl.train("prison", "ucb1", seed=1, budget=200, steps=200, preset=preset)
+        assert (lane.session.record().visits == expected.visits).all()
+    texts = snippets(setup, bench.runs)
+    assert "'preset': 'as_published_code'" in texts["python"]
+    assert read_setup(tomllib.loads(texts["toml"])) == setup
 
 
 # ---------------------------------------------------------------------- the command

@@ -18,7 +18,7 @@ import pytest
 
 import wanderlust as wl
 from studio_server import RunningStudio, wait_until
-from test_studio import store  # noqa: F401
+from test_studio_results import store  # noqa: F401
 from wanderlust.studio.export import export_page
 from wanderlust.studio.setup import read_setup
 
@@ -124,6 +124,17 @@ def address_of(server: RunningStudio, setup: dict[str, Any]) -> str:
     return f"{server.url}#s={text.rstrip('=')}"
 
 
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """Return the script of axe-core, which this package contains."""
+    package = pytest.importorskip("axe_playwright_python", reason="needs the package axe-playwright-python")
+    return (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+def serious_violations(page: Any) -> list[Any]:
+    return [each for each in page.evaluate(VIOLATIONS) if each[1] in ("serious", "critical")]
+
+
 def test_the_story_from_opening_to_the_copied_link(new_page: Callable[..., Any], server: RunningStudio) -> None:
     page = new_page(permissions=["clipboard-read", "clipboard-write"])
     page.get_by_role("combobox", name="World").select_option(label="prison")
@@ -134,9 +145,9 @@ def test_the_story_from_opening_to_the_copied_link(new_page: Callable[..., Any],
     for number, explorer in enumerate(("epsilon-greedy", "ucb1", "vv-ucb"), start=1):
         lane(page, number).get_by_role("combobox", name="Explorer").select_option(explorer)
     wait_for(page, "studio.setup.lanes.map((each) => each.explorer).join() === 'epsilon-greedy,ucb1,vv-ucb'")
-    page.get_by_role("heading", name="wanderlust studio").click()
+    # The focus is where the mouse left it; Space runs nevertheless.
     page.keyboard.press("Space")
-    wait_for(page, "studio.viewed > 5")
+    wait_for(page, "studio.viewed > 5 && studio.setup.lanes.length === 3")
     run_to_end(page, 1000)
     discovered = [int(status(lane(page, i), "States discovered").text_content()) for i in (1, 2, 3)]
     records = [wl.train("prison", name, seed=1) for name in ("epsilon-greedy", "ucb1", "vv-ucb")]
@@ -171,7 +182,6 @@ def test_the_story_from_opening_to_the_copied_link(new_page: Callable[..., Any],
     expect(status(lane(page, 3), "States discovered")).to_have_text(str(int(without.discovered[-1])))
     lane(page, 3).get_by_label("Options", exact=True).click()
 
-    button(page, "Take away").click()
     button(page, "Copy as Python").click()
     wait_for(page, "navigator.clipboard.readText().then((text) => text.includes(\"('vv-ucb', {'gamma_w': 0})\"))")
     button(page, "Copy link").click()
@@ -208,7 +218,7 @@ def test_step_event_pause_restart_and_lanes(page: Any) -> None:
 def test_every_control_of_the_contract_exists_once(page: Any) -> None:
     for role, names in {
         "combobox": ("World",),
-        "button": ("Run", "Pause", "Step", "Restart", "Add lane"),
+        "button": ("Run", "Pause", "Step", "Restart", "Add lane", "Remove lane", "Copy link", "Copy as Python"),
         "slider": ("Speed", "Timeline"),
         "radiogroup": ("Layer",),
         "status": ("Step", "States discovered"),
@@ -216,9 +226,8 @@ def test_every_control_of_the_contract_exists_once(page: Any) -> None:
     }.items():
         for name in names:
             expect(page.get_by_role(role, name=name)).to_have_count(1)
-    button(page, "Take away").click()
-    for name in ("Copy link", "Copy as Python"):
-        expect(button(page, name)).to_have_count(1)
+            expect(page.get_by_role(role, name=name)).to_be_visible()
+    expect(lane(page, 1).get_by_role("combobox", name="Explorer")).to_be_visible()
 
 
 def test_scrubbing_shows_earlier_moments_exactly(page: Any) -> None:
@@ -388,6 +397,18 @@ def test_the_page_fits_the_screen(
         assert lane(page, number).locator("canvas").bounding_box()["width"] > 200
 
 
+def test_reduced_motion_shows_a_run_in_few_frames(new_page: Callable[..., Any], server: RunningStudio) -> None:
+    url = address_of(server, {"world": "wall", "seed": 1, "lanes": [{"explorer": "ucb1"}]})
+    page = new_page(url=url, reduced_motion="reduce")
+    page.evaluate("studio.source.play(100)")
+    wait_for(page, "studio.playing && studio.viewed > 0")
+    first = page.evaluate("[studio.framesDrawn, performance.now()]")
+    wait_for(page, f"studio.framesDrawn >= {first[0]} + 3")
+    last = page.evaluate("[studio.framesDrawn, performance.now()]")
+    # Four frames per second, and the one that was due at the beginning.
+    assert last[0] - first[0] <= (last[1] - first[1]) / 250 + 2
+
+
 def test_twenty_pages_run_at_once_and_are_freed(browser: Any, server: RunningStudio) -> None:
     wait_until(lambda: not server.studio.pages)
     context = browser.new_context()
@@ -406,7 +427,7 @@ def test_twenty_pages_run_at_once_and_are_freed(browser: Any, server: RunningStu
     wait_until(lambda: not server.studio.pages, seconds=5)
 
 
-def test_an_export_plays_from_disk_without_a_network(browser: Any, tmp_path: Path) -> None:
+def test_an_export_plays_from_disk_without_a_network(browser: Any, axe: str, tmp_path: Path) -> None:
     file = tmp_path / "lecture.html"
     lanes = [{"explorer": "epsilon-greedy"}, {"explorer": "vv-ucb"}]
     setup = read_setup({"world": "prison", "seed": 1, "settings": {"budget": 300}, "lanes": lanes})
@@ -432,6 +453,8 @@ def test_an_export_plays_from_disk_without_a_network(browser: Any, tmp_path: Pat
     page.get_by_role("radio", name="W").check()
     lane(page, 2).locator("canvas").hover(position={"x": 20, "y": 20})
     expect(page.get_by_role("heading", name="Lane 2 · vv-ucb · cell (1, 1)")).to_be_visible()
+    page.evaluate(f"() => {{ {axe} }}")
+    assert serious_violations(page) == []
     context.close()
     assert errors == []
 
@@ -461,7 +484,16 @@ def test_pictures_and_data_are_saved(page: Any, tmp_path: Path) -> None:
 def test_results_are_browsed_and_opened_in_a_lane(page: Any) -> None:
     button(page, "Results").click()
     dialog = page.get_by_role("dialog", name="Results")
-    expect(dialog).to_contain_text("7 runs in 3 groups")
+    expect(dialog).to_contain_text("9 runs in 5 groups")
+    expect(dialog.get_by_role("heading", name="Scorecard")).to_be_visible()
+    show = dialog.get_by_role("combobox", name="Study or sweep")
+    show.select_option("study: recap-quick")
+    expect(dialog.get_by_role("table").last).to_contain_text("2")
+    dialog.get_by_role("button", name="figure: curves").click()
+    expect(dialog.get_by_role("img", name="Figure curves")).to_be_visible()
+    show.select_option("sweep: mine")
+    expect(dialog.get_by_role("heading", name="Sweep mine")).to_be_visible()
+    show.select_option("all runs")
     # A name from a store is text.
     expect(dialog.get_by_role("button", name="<img src=x onerror=alert(1)>")).to_be_visible()
     dialog.get_by_role("textbox", name="Filter").fill("vv-ucb")
@@ -470,8 +502,12 @@ def test_results_are_browsed_and_opened_in_a_lane(page: Any) -> None:
     wait_for(page, "studio.world.name === 'toy' && studio.setup.seed === 2 && studio.length === 200")
     expect(lane(page, 1).get_by_role("combobox", name="Explorer")).to_have_value("vv-ucb")
     button(page, "Results").click()
-    dialog.get_by_role("button", name="scorecard.md").click()
-    expect(dialog).to_contain_text("# Scorecard")
+    dialog.get_by_role("textbox", name="Filter").fill("as_published_code")
+    dialog.get_by_role("button", name="toy").click()
+    dialog.get_by_role("button", name="Open seed 0 in a lane").click()
+    wait_for(page, "studio.setup.lanes[0].preset === 'as_published_code' && studio.length === 99")
+    lane(page, 1).get_by_label("Options").click()
+    expect(lane(page, 1).get_by_role("combobox", name="preset")).to_have_value("as_published_code")
 
 
 def test_shortcuts_help_and_presentation(page: Any) -> None:
@@ -484,35 +520,40 @@ def test_shortcuts_help_and_presentation(page: Any) -> None:
     page.keyboard.press(".")
     expect(status(page, "Step")).to_have_text("1")
     page.keyboard.press("p")
-    expect(button(page, "Present")).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_role("radiogroup", name="Layer")).to_be_hidden()
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """Return the script of axe-core, which this package contains."""
-    package = pytest.importorskip("axe_playwright_python", reason="needs the package axe-playwright-python")
-    return (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+    wait_for(page, "document.fullscreenElement === document.documentElement")
+    button(page, "End presentation").click()
+    expect(page.get_by_role("radiogroup", name="Layer")).to_be_visible()
+    wait_for(page, "document.fullscreenElement === null")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_violation(new_page: Callable[..., Any], axe: str, scheme: str) -> None:
     page = new_page(color_scheme=scheme, bypass_csp=True)
     page.evaluate(f"() => {{ {axe} }}")
+    dialog = page.get_by_role("dialog", name="Results")
+
+    def show_in_results(name: str) -> None:
+        button(page, "Results").click()
+        dialog.get_by_role("combobox", name="Study or sweep").select_option(name)
+
     views: dict[str, Callable[[], Any]] = {
         "lanes": lambda: button(page, "Step").click(),
+        "a teaching world": lambda: page.get_by_role("combobox", name="World").select_option(label="Loop"),
+        "an error": lambda: page.evaluate("studio.error('no such thing')"),
         "options": lambda: lane(page, 1).get_by_label("Options", exact=True).click(),
         "paint": lambda: button(page, "Paint").click(),
         "take away": lambda: button(page, "Take away").click(),
         "help": lambda: button(page, "Help").click(),
-        "results": lambda: button(page, "Results").click(),
+        "a scorecard": lambda: show_in_results("all runs"),
+        "a sweep": lambda: show_in_results("sweep: mine"),
+        "a study": lambda: show_in_results("study: recap-quick"),
         "presentation": lambda: button(page, "Present").click(),
     }
     for view, show in views.items():
-        if scheme == "dark" and view not in ("lanes", "paint"):
+        if scheme == "dark" and view not in ("lanes", "paint", "a sweep", "presentation"):
             continue
         show()
         page.wait_for_timeout(150)
-        found = page.evaluate(VIOLATIONS)
-        assert [each for each in found if each[1] in ("serious", "critical")] == [], view
+        assert serious_violations(page) == [], view
         page.keyboard.press("Escape")

@@ -110,9 +110,11 @@ def assemble(target: Path) -> None:
 def main() -> None:
     """Write the sources into the folder given on the command line."""
     from pictures import draw_curves, draw_worlds
+    from recordings import write_recordings
 
     target = Path(sys.argv[1])
     assemble(target)
+    write_recordings(target.parent / "docs-extra" / "recordings")
     if _is_outdated(target / "worlds" / "wall.png"):
         draw_worlds(target / "worlds")
     if _is_outdated(target / "explorers" / "all.png"):

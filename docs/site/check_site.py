@@ -40,7 +40,7 @@ class Page(HTMLParser):
         elif name and self._parts and ((tag, self._parts[-1][0]) in (("span", "section"), ("dt", "dl"))):
             self._parts[-1][1].add(name)
         for attribute in ("href", "src"):
-            if values.get(attribute) and tag in ("a", "img", "script", "link"):
+            if values.get(attribute) and tag in ("a", "img", "script", "link", "iframe"):
                 inside = frozenset(anchor for _, anchors in self._parts for anchor in anchors)
                 self.links.append((inside, values[attribute] or ""))
 

@@ -35,6 +35,7 @@ suppress_warnings = ["ref.python"]
 html_theme = "furo"
 html_title = f"wanderlust {__version__}"
 html_static_path = ["static"]
+html_extra_path = [str(SITE.parents[1] / "build" / "docs-extra")]  # Recorded runs; see recordings.py.
 html_css_files = ["site.css"]
 html_js_files = ["zoom.js"]
 html_math_renderer = "images"

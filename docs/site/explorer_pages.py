@@ -95,9 +95,73 @@ NOTES = {
 }
 
 
+_FIELD = {
+    "optimistic": Note(
+        "Sutton and Barto: Reinforcement Learning, Section 2.6. MIT Press (2018)",
+        "As the simplest deep exploration in deterministic environments. Once an action was tried, nothing makes it "
+        "attractive again, so it can fail where outcomes or rewards are stochastic.",
+    ),
+    "mbie-eb": Note(
+        "Strehl and Littman: An Analysis of Model-Based Interval Estimation for Markov Decision Processes. JCSS "
+        "74 (2008)",
+        "A strong baseline in deterministic and in stochastic environments: `optimistic` with a bonus that "
+        "decreases with "
+        "the count.",
+    ),
+    "boltzmann": Note(
+        "Sutton and Barto: Reinforcement Learning, Section 2.8. MIT Press (2018)",
+        "As a baseline that prefers better actions when it acts at random. Like ε-greedy it does not explore deeply.",
+    ),
+    "r-max": Note(
+        "Brafman and Tennenholtz: R-MAX, a General Polynomial Time Algorithm for Near-Optimal Reinforcement "
+        "Learning. JMLR "
+        "3 (2002)",
+        "In deterministic environments. In stochastic ones set `known_after` to 5 or more.",
+    ),
+    "ucbvi": Note(
+        "He, Zhou and Gu: Nearly Minimax Optimal Reinforcement Learning for Discounted MDPs. NeurIPS (2021); "
+        "Azar, Osband "
+        "and Munos: Minimax Regret Bounds for Reinforcement Learning. ICML (2017)",
+        "A strong baseline. It takes more time per step than the other optimistic explorers in large state spaces.",
+    ),
+    "vv-plan": Note(
+        "This package; W as in Parisi et al., Algorithm 3",
+        "Instead of `vv-ucb` where a step may take twice the time: W has no learning rate, so it follows new "
+        "information at once. With noisy rewards `vv-ucb` was better.",
+    ),
+    "rlsvi": Note(
+        "Osband, Van Roy and Wen: Generalization and Exploration via Randomized Value Functions. ICML (2016)",
+        "As a randomised explorer without a bonus to tune. It needs a full memory.",
+    ),
+    "psrl": Note(
+        "Osband, Russo and Van Roy: (More) Efficient Reinforcement Learning via Posterior Sampling. NeurIPS (2013)",
+        "In small stochastic environments. Every draw is planned anew, so it is the slowest explorer.",
+    ),
+    "goal-directed": Note(
+        "Parisi, Kazemipour and Bowling: Beyond Optimism: Exploration With Partially Observable Rewards. NeurIPS "
+        "(2024)",
+        "When all states can be reached again and again. It visits all pairs equally often, whatever their value.",
+    ),
+    "ucb-q": Note(
+        "Dong, Wang, Chen and Wang: Q-learning with UCB Exploration is Sample Efficient for Infinite-Horizon MDP. ICLR "
+        "(2020); Jin, Allen-Zhu, Bubeck and Jordan: Is Q-Learning Provably Efficient? NeurIPS (2018)",
+        "As optimism without a memory. It learns from each transition once, so it needs many visits.",
+    ),
+    "dora": Note(
+        "Choshen, Fox and Loewenstein: DORA The Explorer: Directed Outreaching Reinforcement Action-Selection. "
+        "ICLR (2018)",
+        "As a propagated visit count that needs no memory. With γ_E = 0 it counts the visits of the pair alone. "
+        "The same "
+        "table gives the successor counts of Machado et al. (2020): E = 1 − (1 − γ_E) ‖ψ‖₁.",
+    ),
+}
+"""Explorers that are not in the paper."""
+NOTES |= _FIELD
+
+
 def names() -> tuple[str, ...]:
-    """Return the explorers of the package, in the order of the paper's tables."""
-    return EXPLORERS
+    """Return the explorers of the package, those of the paper first, in the order of its tables."""
+    return (*EXPLORERS, *_FIELD)
 
 
 def summary(name: str) -> str:
@@ -117,9 +181,11 @@ def _index() -> str:
 (explorers)=
 # Explorers
 
-Learning curves of all explorers in `prison`: 1,000 steps, the mean of ten seeds.
+Learning curves of the paper's explorers in `prison`: 1,000 steps, the mean of ten seeds.
 
-![States discovered and return of all explorers in prison](all.png)
+![States discovered and return of the paper's explorers in prison](all.png)
+
+The first nine explorers are those of the paper; the others are from the papers that their pages cite.
 
 | explorer | action selection |
 |---|---|
@@ -138,24 +204,12 @@ Learning curves of all explorers in `prison`: 1,000 steps, the mean of ten seeds
 def _page(name: str) -> str:
     cls, note = explorer_class(name), NOTES[name]
     class_name = f"{cls.__module__}.{cls.__name__}"
+    if name in _FIELD:
+        return _field_page(name, class_name)
     used = item_links([item for item in explorer_items(name) if item.kind in ("Figure", "Table")])
     algorithms = ", ".join(item_link(item) for item in explorer_items(name) if item.kind == "Algorithm")
     return f"""\
-(explorer-{name})=
-# {name}
-
-{inspect.getdoc(cls)}
-
-```python
-import wanderlust as wl
-
-record = wl.train("prison", "{name}", seed=1)
-print("return:", record.returns[-1], "states discovered:", record.discovered[-1])
-```
-
-```sh
-wanderlust train prison --explorer {name} --steps 1000
-```
+{_head(name)}
 
 ## Equations
 
@@ -187,6 +241,62 @@ wanderlust train prison --explorer {name} --steps 1000
 
 {used}. {{ref}}`The paper map <paper-map>` has all items.
 """
+
+
+def _head(name: str) -> str:
+    """Return the title of a page, what the explorer does, and how to use it."""
+    return f"""\
+(explorer-{name})=
+# {name}
+
+{inspect.getdoc(explorer_class(name))}
+
+```python
+import wanderlust as wl
+
+record = wl.train("prison", "{name}", seed=1)
+print("return:", record.returns[-1], "states discovered:", record.discovered[-1])
+```
+
+```sh
+wanderlust train prison --explorer {name} --steps 1000
+```"""
+
+
+def _field_page(name: str, class_name: str) -> str:
+    """Return the page of an explorer that is not in the paper."""
+    cls, note = explorer_class(name), NOTES[name]
+    rules = [(method, inspect.getdoc(getattr(cls, method))) for method in _RULES if method in vars(cls)]
+    return f"""\
+{_head(name)}
+
+## Source
+
+{note.source}. Where it differs from this source: [deviations](../deviations.md). File:
+{source_link(cls.__module__)}, class
+{source_link(class_name)}.
+
+{_rule_table(rules)}
+
+## When to use it
+
+{note.use}
+
+## Options
+
+{_options(name)}
+"""
+
+
+_RULES = (
+    "bonus", "backup", "draw_reward", "draw_transitions", "draw", "learn_tables", "plan_episode", "score", "choose"
+)  # fmt: skip
+
+
+def _rule_table(rules: list[tuple[str, str | None]]) -> str:
+    shown = [(method, text.splitlines()[0]) for method, text in rules if text]
+    rows = "\n".join(f"| `{method}` | {_cell(text)} |" for method, text in shown)
+    return f"| method | rule |\n|---|---|\n{rows}" if rows else "The action with the largest Q, ties broken at random."
 
 
 def _equations(name: str) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from explorer_pages import names
 from matplotlib.figure import Figure
 from PIL import Image
 
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values, reachable_states
 from wanderlust.envs.rendering import Renderer
+from wanderlust.experiments.paper.registry import EXPLORERS
 from wanderlust.experiments.reports.figures.curves import Curves, mean_curves
 from wanderlust.experiments.reports.figures.maps import CountMap, maps_figure
 from wanderlust.experiments.reports.figures.style import LIGHT_GREY, explorer_styles, styled
@@ -55,11 +55,11 @@ def draw_worlds(folder: Path) -> None:
 
 
 def draw_curves(folder: Path) -> None:
-    """Train every explorer for a few seconds in total, and draw each curve with the others in grey."""
+    """Train the paper's explorers for a few seconds in total, and draw each curve with the others in grey."""
     folder.mkdir(parents=True, exist_ok=True)
-    curves = {name: _train(name) for name in names()}
+    curves = {name: _train(name) for name in EXPLORERS}
     _figure(curves, None).savefig(folder / "all.png", dpi=130)
-    for name in names():
+    for name in EXPLORERS:
         _figure(curves, name).savefig(folder / f"{name}.png", dpi=130)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wanderlust.agents.presets import WORLD_PRESETS
 from wanderlust.core.errors import InvalidMap
 from wanderlust.core.planning import optimal_values, reachable_states
 from wanderlust.explorers.registry import explorer_class, explorer_names, explorer_options
@@ -41,6 +42,7 @@ def catalogue(extra_explorers: tuple[str, ...] = ()) -> dict[str, Any]:
             for world in GALLERY
         ],
         "explorers": [_explorer(name) for name in dict.fromkeys((*explorer_names(), *extra_explorers))],
+        "presets": list(WORLD_PRESETS),
         "limits": {
             "lanes": limits.MAX_LANES,
             "side": limits.MAX_SIDE,

@@ -33,9 +33,9 @@ _LOG = logging.getLogger("wanderlust.studio")
 SLICE = 0.03
 """Seconds of computation between two looks at the messages."""
 _FRAME_SECONDS = 1 / 60
-_FAST_FRAME_SECONDS = 1 / 15
+_FAST_FRAME_SECONDS = 1 / 8
 """Between frames of a run that goes as fast as possible, so that most of the time is left for it."""
-_MAX_UNSEEN = 2
+_MAX_UNSEEN = 4
 """Frames on their way to the page; further ones wait until the page has shown these."""
 _MAX_SPEED = 1_000_000
 _MESSAGES = ("open", "play", "pause", "speed", "step", "event", "seek", "ack", "check", "export", "results")
@@ -144,7 +144,9 @@ class Connection:
         await self._show(bench)
 
     async def _on_play(self, request: dict[str, Any]) -> None:
-        self._playing, self._seek, self._event = True, None, None
+        # A run that has ended meanwhile does not play: the page would wait for its next frame.
+        self._playing = self.bench is None or not self.bench.finished
+        self._seek = self._event = None
         self._set_speed(request)
         if self.bench is not None:
             await self._show(self.bench)
@@ -185,7 +187,9 @@ class Connection:
             await self._send_frames(bench, frames, exact=exact)
 
     async def _on_ack(self, request: dict[str, Any]) -> None:
-        self._unseen = max(self._unseen - 1, 0)
+        # One drawing shows the latest of the frames that came since the last one.
+        count = check_integer("count", request.get("count", 1), low=1, high=limits.MAX_STEPS)
+        self._unseen = max(self._unseen - count, 0)
 
     async def _on_check(self, request: dict[str, Any]) -> None:
         await self._answer(request, self._services.check_world)
@@ -241,7 +245,7 @@ class Connection:
             await self._play(bench)
 
     async def _play(self, bench: Workbench) -> None:
-        target = bench.length
+        started, target = time.monotonic(), bench.length
         if self._speed:
             target = self._clock_step + int((time.monotonic() - self._clock) * self._speed + 1e-6)
         if target > bench.step:
@@ -253,9 +257,9 @@ class Connection:
                 await self._show(bench)
             else:
                 await self._show_if_due(bench)
-        # At most 60 frames per second are of use.
+        # More than 60 frames per second are of no use, and a few steps at a time cost more than many at once.
         if self._speed >= 1 / _FRAME_SECONDS:
-            await asyncio.sleep(max(_FRAME_SECONDS - (time.monotonic() - self._last_frame), 0))
+            await asyncio.sleep(max(_FRAME_SECONDS - (time.monotonic() - started), 0))
 
     async def _replay(self, bench: Workbench, step: int) -> None:
         assert self._replayer is not None
@@ -271,13 +275,14 @@ class Connection:
             await self._show(bench)
 
     async def _show(self, bench: Workbench) -> None:
+        # Before the work, whose time is part of the distance to the next frame.
+        self._last_frame = time.monotonic()
         await self._send_frames(bench, await self._compute(bench.frames), exact=True)
 
     async def _send_frames(self, bench: Workbench, frames: list[bytes], *, exact: bool) -> None:
         for frame in frames:
             await self._socket.send_bytes(frame)
         self._unseen += 1
-        self._last_frame = time.monotonic()
         news = await self._compute(bench.news)
         busy = self._event is not None or bench.step < self._catch_up
         state = {"type": "state", "shown": step_of(frames[0]), "exact": exact, "playing": self._playing, "busy": busy}

@@ -41,19 +41,32 @@ class Curves:
         ]
 
     def _update(self) -> None:
-        """Count the steps since the last call, one block of `every` steps per point."""
+        """Count the steps since the last call, in whole points."""
         session = self._session
-        while self._counted + self.every <= session.step:
-            states = session.run_state.states[self._counted : self._counted + self.every]
-            which, counts = np.unique(states, return_counts=True)
-            before = self._visits[which]
-            after = before + counts
-            self._sum += float((_n_log_n(after) - _n_log_n(before)).sum())
-            self._visits[which] = after
-            self._counted += self.every
-            discovered = (self._discovered[-1] if self._discovered else 0) + int((before == 0).sum())
-            self._discovered.append(discovered)
-            self._entropy.append(max(math.log(self._counted) - self._sum / self._counted, 0.0))
+        n_points = (session.step - self._counted) // self.every
+        if n_points == 0:
+            return
+        counted = self._counted + n_points * self.every
+        states = session.run_state.states[self._counted : counted]
+        before = self._visits_before(states)
+        at = np.arange(self._counted + self.every, counted + 1, self.every)
+        sums = self._sum + np.cumsum(_n_log_n(before + 1) - _n_log_n(before))[self.every - 1 :: self.every]
+        known = self._discovered[-1] if self._discovered else 0
+        self._discovered += (known + np.cumsum(before == 0)[self.every - 1 :: self.every]).tolist()
+        self._entropy += np.maximum(np.log(at) - sums / at, 0.0).tolist()
+        self._sum, self._counted = float(sums[-1]), counted
+
+    def _visits_before(self, states: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return for every step how often its state was visited before, and add the steps to the visits."""
+        order = np.argsort(states, kind="stable")
+        ordered = states[order]
+        is_first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+        positions = np.arange(len(states))
+        first = np.maximum.accumulate(np.where(is_first, positions, 0))
+        before = np.empty(len(states), np.int64)
+        before[order] = self._visits[ordered] + positions - first
+        self._visits += np.bincount(states, minlength=len(self._visits))
+        return before
 
     def _return_at(self, step: int) -> float:
         session = self._session

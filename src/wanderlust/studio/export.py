@@ -79,6 +79,7 @@ def record(bench: Workbench) -> dict[str, Any]:
         "catalogue": {
             "version": everything["version"],
             "limits": everything["limits"],
+            "presets": everything["presets"],
             "worlds": [world for world in everything["worlds"] if world["name"] == bench.setup.world],
             "gallery": [],
             "explorers": [explorer for explorer in everything["explorers"] if explorer["name"] in used],

@@ -13,6 +13,8 @@ MAX_STEPS = 1_000_000
 MAX_SEED = 2**31 - 1
 MAX_HEADS = 50
 MAX_BATCH = 65_536
+MAX_CAPACITY = 1_000_000
+"""Of a replay memory with a window."""
 MAX_TABLE_VALUES = 4_000_000
 """The maximum number of values in all tables of a lane: 32 MB."""
 MAX_POLICY_ENTRIES = 2_500_000

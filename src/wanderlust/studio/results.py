@@ -1,169 +1,154 @@
-"""Browsing a folder of results: groups of runs that differ only in their seed, their curves, and the reports.
+"""Browsing a folder of results: the runs, and the studies and sweeps that they belong to, with tables and figures.
 
-Everything read from a store is data: names are shown as text, nothing is imported, and a page names groups and reports
-by their number in the list, never by a path.
+Everything read from a store is data: names are shown as text, nothing is imported, and a page names groups, reports and
+figures by their number in the list, never by a path.
 """
 
 from __future__ import annotations
 
+import base64
 import functools
 import itertools
-import json
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from wanderlust.core.errors import BadFile, InvalidSetting, check_integer
+from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer, shown
 from wanderlust.core.input_files import read_text_file
-from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.result import Result
+from wanderlust.experiments.paper.registry import from_json
+from wanderlust.experiments.paper.reproduce import REQUEST_FILE
+from wanderlust.experiments.reports.sweep_report import sweep_report
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import RUNS, Store
+from wanderlust.experiments.status import keys_of
+from wanderlust.experiments.store import Store
+from wanderlust.experiments.sweep import Sweep, read_json
+from wanderlust.experiments.sweep_file import SWEEP_FILE, SWEEPS
 from wanderlust.studio import limits
-from wanderlust.studio.setup import LANE_SETTINGS, SHARED_SETTINGS, read_setup
+from wanderlust.studio.stored_groups import (
+    Groups,
+    Version,
+    curves,
+    group_key,
+    read_groups,
+    summary,
+    version_of,
+)
 
-_MAX_POINTS = 200
-_MAX_SEEDS = 200
 _MAX_REPORT = 400_000
-_REPORTS = ("scorecard*.md", "*/tables.md", "*/*.md")
-_MAX_REPORTS = 100
+_MAX_FIGURE = 3_000_000
+_MAX_COLLECTIONS = 100
+_MAX_FILES = 100
+"""Reports of a collection, and as many figures."""
+_STORED_TABLE = "table of the stored runs"
 
 
-class _Group(NamedTuple):
-    runs: list[Run]
-    results: list[Result]
+class _Report(NamedTuple):
+    name: str
+    read: Callable[[], str]
+
+
+class _Collection(NamedTuple):
+    """A study, a sweep, or the folder itself."""
+
+    kind: str
+    name: str
+    groups: list[int]
+    """Of the store's groups, those with runs of this collection."""
+    reports: list[_Report]
+    figures: list[Path]
 
 
 def browse(folder: Path, chosen: Any = None) -> dict[str, Any]:
-    """Return all groups of a store and its reports; or with {"group": i} or {"report": i} the contents of one."""
-    groups, problems, left_out = _read_groups(folder, _version(folder))
-    reports = _reports(folder)
-    if isinstance(chosen, dict) and "report" in chosen:
-        index = check_integer("report", chosen["report"], low=0, high=max(len(reports) - 1, 0))
-        if not reports:
-            raise InvalidSetting("there are no reports in this folder.")
-        return {"report": {"name": _name(folder, reports[index]), "text": _text(reports[index])}}
-    if isinstance(chosen, dict) and "group" in chosen:
-        index = check_integer("group", chosen["group"], low=0, high=max(len(groups) - 1, 0))
-        if not groups:
-            raise InvalidSetting("there are no runs in this folder.")
-        return {"group": _curves(groups[index])}
+    """Return all groups of a store, its studies and sweeps; or what `chosen` names.
+
+    `chosen` is {"group": i}, or {"collection": c, "report": i}, or {"collection": c, "figure": i}.
+    """
+    stored = read_groups(folder, version_of(folder))
+    if chosen is not None and not isinstance(chosen, dict):
+        raise InvalidSetting(f"results are chosen by their numbers, got {shown(chosen)}.")
+    if chosen and "group" in chosen:
+        return {"group": curves(_picked("group", chosen["group"], stored.groups))}
+    collections, problems = _collections(folder, stored)
+    if chosen is not None:
+        collection = _picked("collection", chosen.get("collection"), collections)
+        if "figure" in chosen:
+            return {"figure": _figure(_picked("figure", chosen["figure"], collection.figures))}
+        report = _picked("report", chosen.get("report"), collection.reports)
+        return {"report": {"name": report.name, "text": report.read()}}
     return {
-        "groups": [_summary(group) for group in groups],
-        "reports": [_name(folder, path) for path in reports],
-        "problems": problems[:20],
-        "leftOut": left_out,
-    }
-
-
-def _version(folder: Path) -> tuple[int, int]:
-    """Return what changes when a run is added to a store."""
-    try:
-        status = (folder / RUNS).stat()
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_ino
-
-
-@functools.lru_cache(maxsize=2)
-def _read_groups(folder: Path, version: tuple[int, int]) -> tuple[list[_Group], list[str], int]:
-    problems: list[str] = []
-    if version == (0, 0):
-        return [], problems, 0
-    found: dict[str, _Group] = {}
-    stored = Store(folder).load_all(problems)
-    for each in itertools.islice(stored, limits.MAX_STORED_RUNS):
-        description = {name: value for name, value in each.run.description.items() if name != "seed"}
-        group = found.setdefault(json.dumps(description, sort_keys=True), _Group([], []))
-        if len(group.runs) < _MAX_SEEDS:
-            group.runs.append(each.run)
-            group.results.append(each.result._replace(visits=np.zeros((0, 0), np.int64)))
-    left_out = sum(1 for _ in stored)
-    order = sorted(found, key=lambda key: (found[key].runs[0].world, found[key].runs[0].explorer, key))
-    return [found[key] for key in order], problems, left_out
-
-
-def _summary(group: _Group) -> dict[str, Any]:
-    run = group.runs[0]
-    changes = {**run.world_options, **run.settings, **run.explorer_options}
-    changes.pop("map", None)
-    if run.preset != "as_written":
-        changes["preset"] = run.preset
-    return {
-        "world": run.world,
-        "explorer": run.explorer,
-        "changes": ", ".join(f"{name}={value}" for name, value in changes.items()),
-        "seeds": len(group.runs),
-        "return": _mean([_last(result.returns) for result in group.results]),
-        "success": _mean([result.success for result in group.results]),
-        "discovery": _mean([result.discovery for result in group.results]),
-        "canOpen": _setup_of(run) is not None,
-    }
-
-
-def _curves(group: _Group) -> dict[str, Any]:
-    """Return the mean curves of a group, with the smallest and largest value of any seed, and its runs."""
-    length = min(len(result.steps) for result in group.results)
-    at = np.unique(np.linspace(0, max(length - 1, 0), min(length, _MAX_POINTS)).astype(np.int64))
-    curves = {}
-    for name in ("returns", "discovered"):
-        values = np.array([getattr(result, name)[at] for result in group.results], np.float64)
-        curves[name] = {
-            "mean": _plain_list(values.mean(axis=0)),
-            "low": _plain_list(values.min(axis=0)),
-            "high": _plain_list(values.max(axis=0)),
-        }
-    first = group.results[0]
-    runs = zip(group.runs, group.results, strict=True)
-    return {
-        "steps": first.steps[at].tolist(),
-        "curves": curves,
-        "optimum": _plain(float(first.optimal_return)),
-        "reachable": int(first.reachable) or None,
-        "runs": [
+        "groups": [summary(group) for group in stored.groups],
+        "collections": [
             {
-                "seed": run.seed,
-                "return": _last(result.returns),
-                "discovered": result.n_discovered,
-                "setup": _setup_of(run),
+                "kind": each.kind,
+                "name": each.name,
+                "groups": each.groups,
+                "reports": [report.name for report in each.reports],
+                "figures": [figure.stem for figure in each.figures],
             }
-            for run, result in sorted(runs, key=lambda pair: pair[0].seed)
+            for each in collections
         ],
+        "problems": [*stored.problems, *problems][:20],
+        "leftOut": stored.left_out,
     }
 
 
-def _setup_of(run: Run) -> dict[str, Any] | None:
-    """Return the setup that shows a stored run in a lane; None if the studio cannot show it."""
-    if run.kind != "world" or run.preset != "as_written" or run.measure != "returns":
-        return None
-    shared = {name: value for name, value in run.settings.items() if name in SHARED_SETTINGS}
-    own = {name: value for name, value in run.settings.items() if name in LANE_SETTINGS}
-    if len(shared) + len(own) < len(run.settings):
-        return None
-    lane = {"explorer": run.explorer, "options": dict(run.explorer_options), "settings": own}
-    given = {
-        "world": run.world,
-        "world_options": dict(run.world_options),
-        "seed": run.seed,
-        "settings": shared,
-        "lanes": [lane],
-    }
-    try:
-        return read_setup(given).description
-    except ValueError:
-        return None
+def _picked(what: str, number: Any, values: list[Any]) -> Any:
+    if not values:
+        raise InvalidSetting(f"there is no {what} in this folder.")
+    return values[check_integer(what, number, low=0, high=len(values) - 1)]
 
 
-def _reports(folder: Path) -> Sequence[Path]:
-    found = dict.fromkeys(path for pattern in _REPORTS for path in sorted(folder.glob(pattern)))
-    return list(found)[:_MAX_REPORTS]
+def _collections(folder: Path, stored: Groups) -> tuple[list[_Collection], list[str]]:
+    """Return the folder itself, its studies and its sweeps, and what could not be read."""
+    found = [_Collection("folder", "all runs", list(range(len(stored.groups))), _reports(folder, "scorecard*.md"), [])]
+    problems: list[str] = []
+    files = {_study: sorted(folder.glob(f"*/{REQUEST_FILE}")), _sweep: sorted(folder.glob(f"{SWEEPS}/*/{SWEEP_FILE}"))}
+    for read, paths in files.items():
+        for path in paths[:_MAX_COLLECTIONS]:
+            # A file that cannot be read is a problem to show; the others are shown nevertheless.
+            try:
+                found.append(read(path, folder, stored))
+            except WanderlustError as error:
+                problems.append(str(error))
+    return found, problems
 
 
-def _name(folder: Path, path: Path) -> str:
-    return path.relative_to(folder).as_posix()
+def _study(path: Path, folder: Path, stored: Groups) -> _Collection:
+    place = path.parent
+    study, selections = from_json(read_text_file(path, max_bytes=_MAX_REPORT), str(path))
+    runs = (run for selection in selections for run in study.runs(replace(selection, seeds=1)))
+    return _Collection("study", place.name, _numbers(runs, stored), _reports(place), _figures(place))
+
+
+def _sweep(path: Path, folder: Path, stored: Groups) -> _Collection:
+    sweep = read_json(path)
+    table = _Report(_STORED_TABLE, functools.partial(_sweep_table, sweep, folder, version_of(folder)))
+    # The stored list of its runs: making them from the description could import explorers of the user.
+    numbers = {stored.numbers_of_runs[key] for key in keys_of(folder, sweep.name) if key in stored.numbers_of_runs}
+    return _Collection("sweep", sweep.name, sorted(numbers), [table], _figures(path.parent))
+
+
+def _numbers(runs: Iterable[Run], stored: Groups) -> list[int]:
+    """Return the groups of the runs; one seed of each is enough, since groups have all seeds."""
+    keys = (group_key(run) for run in itertools.islice(runs, limits.MAX_STORED_RUNS))
+    return sorted({stored.numbers[key] for key in keys if key in stored.numbers})
+
+
+@functools.lru_cache(maxsize=8)
+def _sweep_table(sweep: Sweep, folder: Path, version: Version) -> str:
+    problems: list[str] = []
+    report = sweep_report(sweep, Store(folder), problems)
+    return report.files.get("table.md", f"# Sweep {sweep.name}\n\nNone of its runs is stored.\n")
+
+
+def _reports(folder: Path, pattern: str = "*.md") -> list[_Report]:
+    files = sorted(folder.glob(pattern), key=lambda file: (len(file.name), file.name))[:_MAX_FILES]
+    return [_Report(file.name, functools.partial(_text, file)) for file in files]
+
+
+def _figures(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.png"))[:_MAX_FILES]
 
 
 def _text(path: Path) -> str:
@@ -173,18 +158,11 @@ def _text(path: Path) -> str:
         raise InvalidSetting(str(error)) from None
 
 
-def _last(values: FloatArray) -> float | None:
-    return _plain(float(values[-1])) if len(values) else None
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None and math.isfinite(value)]
-    return _plain(sum(known) / len(known)) if known else None
-
-
-def _plain(value: float) -> float | None:
-    return float(f"{value:.6g}") if math.isfinite(value) else None
-
-
-def _plain_list(values: FloatArray) -> list[float | None]:
-    return [_plain(float(value)) for value in values]
+def _figure(path: Path) -> dict[str, str]:
+    try:
+        contents = path.read_bytes() if path.stat().st_size <= _MAX_FIGURE else b""
+    except OSError as error:
+        raise InvalidSetting(f"{path.name}: cannot be read ({error.strerror or error}).") from None
+    if not contents.startswith(b"\x89PNG"):
+        raise InvalidSetting(f"{path.name}: is not a PNG file of at most {_MAX_FIGURE // 1_000_000} MB.")
+    return {"name": path.stem, "png": base64.b64encode(contents).decode()}

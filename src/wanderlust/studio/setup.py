@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from wanderlust.agents.presets import AS_WRITTEN, WORLD_PRESETS
 from wanderlust.core.errors import (
     InvalidMap,
     InvalidSetting,
@@ -20,12 +21,18 @@ from wanderlust.experiments.run import Run
 from wanderlust.explorers.registry import explorer_names, explorer_options
 from wanderlust.studio import limits
 from wanderlust.worlds import World, make_world, world_names, world_options
+from wanderlust.worlds.exam.suite import exam_names
 
 PAINTED = "painted"
 """The name of a world that is given by a map without a name."""
-LANE_SETTINGS = ("initial", "replay", "learning_rate")
-SHARED_SETTINGS = ("discount", "horizon", "budget")
+LANE_SETTINGS = (
+    "initial", "replay", "learning_rate", "gamma_w", "epsilon_start", "epsilon_end", "sweeps", "evaluated",
+    "evaluation_horizon",
+)  # fmt: skip
+SHARED_SETTINGS = ("discount", "horizon", "budget", "steps")
+_STEP_SETTINGS = ("horizon", "budget", "steps", "evaluation_horizon")
 _REPLAY = ("full", "none", "window")
+_MAX_SWEEPS = 10
 _MAX_OPTION_TEXT = 40
 _MAX_NAME = 60
 
@@ -38,9 +45,9 @@ class Setup:
     world_options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 1
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of all lanes: discount, horizon and budget."""
+    """Settings of all lanes: discount, horizon, budget and steps."""
     lanes: tuple[Mapping[str, Any], ...] = ()
-    """Of each lane the `explorer`, its `options` and its `settings`."""
+    """Of each lane the `explorer`, its `preset`, its `options` and its `settings`."""
 
     @property
     def description(self) -> dict[str, Any]:
@@ -50,7 +57,10 @@ class Setup:
             if getattr(self, name):
                 plain[name] = dict(getattr(self, name))
         plain["seed"] = self.seed
-        plain["lanes"] = [{name: value for name, value in lane.items() if value} for lane in self.lanes]
+        plain["lanes"] = [
+            {name: value for name, value in lane.items() if value and (name, value) != ("preset", AS_WRITTEN)}
+            for lane in self.lanes
+        ]
         return plain
 
     def make_world(self) -> World:
@@ -58,13 +68,20 @@ class Setup:
         return make_world(self.world, **self.world_options)
 
     def runs(self, world: World) -> tuple[Run, ...]:
-        """Return the run of each lane. In a large stochastic world the greedy policy is evaluated less often."""
+        """Return the run of each lane.
+
+        All lanes have the same length, although runs of one preset are a step shorter. In a large stochastic world
+        the greedy policy is evaluated less often.
+        """
         shared = dict(self.settings)
+        if len({lane["preset"] for lane in self.lanes}) > 1:
+            shared.setdefault("steps", shared.get("budget", world.defaults.budget))
         budget = int(shared.get("budget", world.defaults.budget))
         if not world.mdp.deterministic:
             most = max(limits.MAX_POLICY_ENTRIES // world.n_states, 1)
-            if budget // 50 > most:
-                shared["evaluate_every"] = -(-budget // most)
+            length = int(shared.get("steps", budget))
+            if length // 50 > most:
+                shared["evaluate_every"] = -(-length // most)
         return tuple(
             Run(
                 world=self.world,
@@ -72,6 +89,7 @@ class Setup:
                 explorer=lane["explorer"],
                 explorer_options=lane["options"],
                 settings=shared | lane["settings"],
+                preset=lane["preset"],
                 seed=self.seed,
             )
             for lane in self.lanes
@@ -110,10 +128,10 @@ def _read_world(table: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     if not isinstance(name, str) or len(name) > _MAX_NAME:
         raise InvalidSetting(f"world must be a name of at most {_MAX_NAME} characters, got {shown(name)}.")
     given = _table("world_options", table.get("world_options", {}))
-    is_map = "map" in given
-    if not is_map and name not in world_names():
+    is_map, is_built_in = "map" in given, name in world_names() or name in exam_names()
+    if not is_map and not is_built_in:
         raise unknown_name("world", name, world_names())
-    if is_map and (name in world_names() or name.endswith((".txt", ".toml")) or "\n" in name or not name.strip()):
+    if is_map and (is_built_in or name.endswith((".txt", ".toml")) or "\n" in name or not name.strip()):
         raise InvalidSetting(f"a painted world needs a name of its own in one line, got {shown(name)}.")
     known = [option.name for option in world_options("map" if is_map else name)]
     check_options(f"world {name!r}", given, known)
@@ -164,18 +182,33 @@ def _read_settings(what: str, given: Any, known: tuple[str, ...]) -> dict[str, A
     check_options(what, table, known)
     settings: dict[str, Any] = {}
     for name, value in table.items():
-        if name in ("horizon", "budget"):
+        if name in _STEP_SETTINGS:
             settings[name] = check_integer(name, value, low=1, high=limits.MAX_STEPS)
+        elif name == "sweeps":
+            settings[name] = check_integer(name, value, low=1, high=_MAX_SWEEPS)
         elif name == "replay":
-            settings[name] = check_choice("replay", value, _REPLAY)
+            settings[name] = _read_replay(value)
         else:
             settings[name] = _read_value(name, value)
     return settings
 
 
+def _read_replay(value: Any) -> Any:
+    """Return the name of a memory, or the table of a window with its capacity and the size of its minibatches."""
+    if not isinstance(value, Mapping):
+        return check_choice("replay", value, _REPLAY)
+    check_options("replay", value, ("memory", "capacity", "batch"))
+    table: dict[str, Any] = {"memory": check_choice("replay", value.get("memory", "full"), _REPLAY)}
+    bounds = {"capacity": limits.MAX_CAPACITY, "batch": limits.MAX_BATCH}
+    for name, high in bounds.items():
+        if value.get(name) is not None:
+            table[name] = check_integer(f"replay {name}", value[name], low=1, high=high)
+    return table
+
+
 def _read_lane(number: int, given: Any, extra_explorers: tuple[str, ...]) -> dict[str, Any]:
     lane = _table(f"lane {number}", given)
-    check_options(f"lane {number}", lane, ("explorer", "options", "settings"))
+    check_options(f"lane {number}", lane, ("explorer", "preset", "options", "settings"))
     explorer = lane.get("explorer")
     known = (*explorer_names(), *extra_explorers)
     if not isinstance(explorer, str) or explorer not in known:
@@ -189,6 +222,7 @@ def _read_lane(number: int, given: Any, extra_explorers: tuple[str, ...]) -> dic
         checked["batch"] = check_integer("batch", checked["batch"], low=1, high=limits.MAX_BATCH)
     return {
         "explorer": explorer,
+        "preset": check_choice("preset", lane.get("preset", AS_WRITTEN), WORLD_PRESETS),
         "options": checked,
         "settings": _read_settings(f"the settings of lane {number}", lane.get("settings", {}), LANE_SETTINGS),
     }

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wanderlust.agents.presets import AS_WRITTEN
 from wanderlust.experiments.run import Run
 from wanderlust.studio.setup import Setup
 
@@ -29,7 +30,9 @@ def as_python(runs: Sequence[Run]) -> str:
     lines.append(f"world = wl.make_world({', '.join([*arguments, *_keywords(options)])})")
     lines.append("runs = [")
     for run in runs:
-        changes = ", ".join(f"{name!r}: {value!r}" for name, value in {**run.settings, **run.explorer_options}.items())
+        preset = {} if run.preset == AS_WRITTEN else {"preset": run.preset}
+        values = {**preset, **run.settings, **run.explorer_options}
+        changes = ", ".join(f"{name!r}: {value!r}" for name, value in values.items())
         lines.append(f"    ({run.explorer!r}, {{{changes}}}),")
     lines += [
         "]",
@@ -67,9 +70,11 @@ def as_toml(setup: Setup) -> str:
             lines += ["", f"[{name}]", *_toml_lines(description[name])]
     for lane in description["lanes"]:
         lines += ["", "[[lanes]]", f"explorer = {_toml_value(lane['explorer'])}"]
+        if "preset" in lane:
+            lines.append(f"preset = {_toml_value(lane['preset'])}")
         for name in ("options", "settings"):
             if name in lane:
-                lines.append(f"{name} = {{ {', '.join(_toml_lines(lane[name]))} }}")
+                lines.append(f"{name} = {_toml_value(lane[name])}")
     return "\n".join(lines) + "\n"
 
 
@@ -78,6 +83,8 @@ def _toml_lines(table: Mapping[str, Any]) -> list[str]:
 
 
 def _toml_value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(_toml_lines(value))} }}"
     if isinstance(value, str) and "\n" in value and "'''" not in value and value.isascii():
         return f"'''\n{value}'''"
     # JSON's texts, numbers and lists are TOML's as well; a number such as 1e-08 needs no change.

@@ -107,6 +107,7 @@ def describe_lane(lane: Lane) -> dict[str, Any]:
     settings, explorer = lane.session.settings, lane.session.configured_explorer
     return {
         "explorer": lane.session.explorer,
+        "preset": lane.run.preset,
         "every": lane.curves.every,
         "length": lane.length,
         "evaluateEvery": settings.evaluate_every,
@@ -118,7 +119,11 @@ def describe_lane(lane: Lane) -> dict[str, Any]:
             "discount": settings.discount,
             "horizon": settings.horizon,
         },
-        "fields": {name: float(value) for name, value in explorer._asdict().items()},
+        "fields": {
+            "epsilon_start": settings.epsilon_start,
+            "epsilon_end": settings.epsilon_end,
+            **{name: float(value) for name, value in explorer._asdict().items()},
+        },
     }
 
 

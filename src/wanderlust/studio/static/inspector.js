@@ -1,7 +1,7 @@
 // The table of a cell: the values of every action, the choice, and its reason in words.
 
 import { $, element, setText } from "./dom.js";
-import { directionFor } from "./draw.js";
+import { directionFor } from "./cells.js";
 import { formatNumber } from "./frames.js";
 
 const ARROWS = { "-1,0": "←", "1,0": "→", "0,-1": "↑", "0,1": "↓", "0,0": "•" };

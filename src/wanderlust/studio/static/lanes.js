@@ -1,16 +1,19 @@
 // The cards of the lanes: explorer and its options, the map, a legend, and the numbers below it.
 
-import { LANE_COLOURS, cssColour, makeScale, palette, themeName } from "./palette.js";
-import { MapPainter, positionsOf } from "./draw.js";
+import { LANE_COLOURS, themeName } from "./palette.js";
+import { MapPainter } from "./map-painter.js";
+import { positionsOf } from "./cells.js";
 import { fitCanvas } from "./geometry.js";
 import { debounce, element, fillSelect, setText } from "./dom.js";
-import { differenceOf, formatNumber, layerById, layerValues, valueRange } from "./frames.js";
+import { Legend } from "./legend.js";
+import { formatNumber, layerById, layerValues } from "./frames.js";
 
 const SETTINGS = [
   { name: "initial", kind: "choice", choices: ["zero", "optimistic"], text: "Initial Q of the behaviour." },
   { name: "replay", kind: "choice", choices: ["full", "none", "window"], text: "Replay memory." },
   { name: "learning_rate", kind: "number", text: "η, the step size of every table." },
 ];
+const PRESET_TEXT = "as_written: the paper's text; as_published_code: the released code, where it differs.";
 const GREEK = { kappa: "κ", gamma_w: "γ_w", epsilon_start: "ε start", epsilon_end: "ε end", learning_rate: "η learning rate", scale: "α scale", initial: "initial Q", replay: "memory" };
 
 export class LaneCard {
@@ -34,9 +37,10 @@ export class LaneCard {
     this.fields = element("div", { class: "fields" });
     this.options = element("details", { class: "options" }, element("summary", { "aria-label": "Options", title: "Options of the explorer" }, "⚙"), this.fields);
     this.canvas = element("canvas", { tabindex: "0", role: "application", "aria-roledescription": "map", "aria-label": `Map of lane ${this.number + 1}` });
+    this.context = this.canvas.getContext("2d");
     this.frameBox = element("div", { class: "map" }, this.canvas);
     this.note = element("p", { class: "map-note", hidden: true });
-    this.legend = element("div", { class: "legend" });
+    this.legend = new Legend();
     this.discovered = element("span", { role: "status", "aria-label": "States discovered", "aria-live": "off" }, "0");
     this.reachable = element("span", { class: "dim" });
     this.returned = element("strong", {}, "–");
@@ -45,7 +49,7 @@ export class LaneCard {
     const facts = element("div", { class: "facts" },
       element("span", {}, "discovered ", this.discovered, this.reachable),
       element("span", {}, "greedy return ", this.returned), this.event);
-    this.root = element("section", { class: `lane lane-${this.number + 1}`, "aria-label": title }, head, this.frameBox, this.note, this.legend, facts);
+    this.root = element("section", { class: `lane lane-${this.number + 1}`, "aria-label": title }, head, this.frameBox, this.note, this.legend.root, facts);
     this.canvas.addEventListener("pointermove", (event) => this.hover(this.cellAt(event)));
     this.canvas.addEventListener("pointerdown", (event) => this.hover(this.cellAt(event)));
     this.canvas.addEventListener("pointerleave", () => this.hover(null));
@@ -85,7 +89,8 @@ export class LaneCard {
     this.lane = lane;
     this.description = description;
     this.select.value = lane.explorer;
-    this.remove.hidden = this.recorded || count === 1;
+    this.remove.hidden = this.recorded;
+    this.remove.disabled = count === 1;
     const name = isLast ? "Remove lane" : "Close this lane";
     this.remove.setAttribute("aria-label", name);
     this.remove.title = name;
@@ -96,23 +101,27 @@ export class LaneCard {
       this.buildFields();
     }
     for (const field of this.allFields) field.show();
-    const changed = Object.keys(lane.options ?? {}).length + Object.keys(lane.settings ?? {}).length;
+    const changed = Object.keys(lane.options ?? {}).length + Object.keys(lane.settings ?? {}).length + (lane.preset ? 1 : 0);
     setText(this.options.firstElementChild, changed ? `⚙ ${changed}` : "⚙");
   }
 
   buildFields() {
     const explorer = this.catalogue.explorers.find(({ name }) => name === this.lane.explorer);
+    const preset = this.field({ name: "preset", kind: "choice", choices: this.catalogue.presets, default: this.catalogue.presets[0], text: PRESET_TEXT }, "");
     const own = (explorer?.options ?? []).map((option) => this.field(option, "options"));
     const shared = SETTINGS.map((option) => this.field(option, "settings"));
-    this.allFields = [...own, ...shared];
+    this.allFields = [preset, ...own, ...shared];
     this.fields.replaceChildren(element("p", { class: "dim" }, explorer?.meaning ?? ""), ...this.allFields.map((field) => field.root));
   }
 
   field(option, part) {
     const label = GREEK[option.name] ?? option.name.replaceAll("_", " ");
+    // The preset is a field of the lane itself.
+    const own = () => (part ? this.lane[part] : this.lane)?.[option.name];
     const given = () => (part === "settings" ? this.description?.settings : this.description?.fields)?.[option.name];
-    const used = () => this.lane[part]?.[option.name] ?? given() ?? option.default;
-    const change = (value) => this.on.change(this.number, { [part]: { [option.name]: value } });
+    // A replay memory with a size of its own is a table; the control shows its kind.
+    const used = () => own()?.memory ?? own() ?? given() ?? option.default;
+    const change = (value) => this.on.change(this.number, part ? { [part]: { [option.name]: value } } : { [option.name]: value });
     const later = debounce(change, 120);
     let input, slider = null;
     if (option.kind === "flag") {
@@ -140,6 +149,11 @@ export class LaneCard {
     return { root: both, show };
   }
 
+  // Sizes the map; it is drawn with cells of this size until the next call.
+  fit(world, mapHeight) {
+    this.cell = fitCanvas(this.canvas, world, this.frameBox.clientWidth, mapHeight);
+  }
+
   // Prepares the picture of the lane; `view` holds what is shown.
   draw(view) {
     const { world, frame, part } = view;
@@ -147,66 +161,18 @@ export class LaneCard {
     this.frame = frame;
     const layer = layerById(view.layer);
     const values = frame ? layerValues(frame, layer.id) : null;
-    const cell = fitCanvas(this.canvas, world, this.frameBox.clientWidth, view.mapHeight);
     this.picture = { world, layer: part, frame, values, scale: view.scale, perAction: layer.perAction, theme: view.theme,
       arrows: view.arrows, trail: view.trail, numbers: view.numbers, hover: this.hovered };
-    this.painter.draw(this.canvas.getContext("2d"), this.picture, cell);
+    this.painter.draw(this.context, this.picture, this.cell);
     this.note.hidden = values !== null;
-    this.legend.hidden = values === null;
     if (values === null) setText(this.note, `${this.lane?.explorer} learns no W.`);
-    drawLegend(this.legend, view.scale, values ? layer.unit : null, view.theme);
+    this.legend.draw(view.scale, values ? layer.unit : null, view.theme);
   }
 
-  facts({ frame, world, points, event }) {
+  facts({ frame, world, last, event }) {
     setText(this.discovered, String(frame?.discovered ?? 0));
     setText(this.reachable, ` of ${world.reachable}`);
-    const last = points.findLast?.((point) => point[1] !== null);
-    setText(this.returned, last ? formatNumber(last[1]) : "–");
+    setText(this.returned, formatNumber(last));
     setText(this.event, event ? `${event.text}, step ${event.step}` : "no reward found yet");
   }
-}
-
-export class DifferenceCard {
-  constructor() {
-    this.painter = new MapPainter();
-    this.canvas = element("canvas", { role: "img", "aria-label": "Map of the difference" });
-    this.frameBox = element("div", { class: "map" }, this.canvas);
-    this.title = element("strong", {});
-    this.legend = element("div", { class: "legend" });
-    this.root = element("section", { class: "lane difference", "aria-label": "Difference" },
-      element("div", { class: "lane-head" }, this.title), this.frameBox, this.legend);
-  }
-
-  draw(view, first, second, title) {
-    setText(this.title, title);
-    const layer = layerById(view.layer);
-    const values = differenceOf(first, second, layer.id);
-    const seen = { ...first, stateVisits: first.stateVisits.map((value, i) => value + second.stateVisits[i]) };
-    const [low, high] = values ? valueRange(values, seen, layer.perAction) : [0, 0];
-    const scale = makeScale(low, high, { log: view.scale.log, diverging: true });
-    const cell = fitCanvas(this.canvas, view.world, this.frameBox.clientWidth, view.mapHeight);
-    this.picture = { world: view.world, layer: view.part, frame: seen, values, scale, perAction: layer.perAction, theme: view.theme, arrows: "none", trail: false, numbers: view.numbers };
-    this.painter.draw(this.canvas.getContext("2d"), this.picture, cell);
-    drawLegend(this.legend, scale, values ? `difference of ${layer.unit}` : null, view.theme);
-  }
-}
-
-export function drawLegend(box, scale, unit, theme) {
-  if (unit === null || !scale) {
-    box.replaceChildren();
-    return;
-  }
-  const { rgb } = palette(scale.diverging, theme);
-  const key = [scale.low, scale.high, scale.log, scale.diverging, unit, theme].join();
-  if (box.dataset.key === key) return;
-  box.dataset.key = key;
-  const colours = [0, 32, 64, 96, 128, 160, 192, 224, 255].map((i) => cssColour(rgb[i])).join(", ");
-  const ramp = element("div", { class: "ramp" });
-  ramp.style.background = `linear-gradient(to right, ${colours})`;
-  const ticks = [0, 0.5, 1].map((share) => element("span", {}, formatNumber(scale.at(share), 3)));
-  box.replaceChildren(
-    element("div", { class: "ramp-box" }, ramp, element("div", { class: "ticks" }, ...ticks)),
-    element("span", { class: "unit" }, `${unit}${scale.log ? ", log" : ""}`),
-    element("span", { class: "unit hatch" }, "undiscovered"),
-  );
 }

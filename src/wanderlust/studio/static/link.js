@@ -23,7 +23,7 @@ export function readLink() {
   return match ? decodeLink(match[1]) : null;
 }
 
-// The address without the token: whoever opens it needs a studio of their own.
+// The address without the token, which is valid for this server only.
 export function makeLink(value) {
   return `${location.origin}${location.pathname}#s=${encodeLink(value)}`;
 }

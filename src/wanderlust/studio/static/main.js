@@ -1,64 +1,62 @@
-// The page: connects the controls, the source of frames, the lanes, the charts and the table of a cell.
+// The page: its setup, its frames, and what its parts share.
 
-import { $, debounce, element, fillSelect, setText } from "./dom.js";
-import { Charts } from "./charts.js";
-import { DifferenceCard, LaneCard } from "./lanes.js";
-import { LAYERS } from "./frames.js";
+import { $, setText } from "./dom.js";
+import { LaneCard } from "./lanes.js";
 import { LiveSource } from "./source.js";
+import { layerById } from "./frames.js";
+import { Messages } from "./messages.js";
 import { Painter } from "./painter.js";
 import { RecordedSource } from "./recorded.js";
 import { ResultsBrowser } from "./results.js";
+import { Stage } from "./stage.js";
+import { changeLane, removeLane } from "./editing.js";
+import { installControls, showLayer, showSetup, showSpeed } from "./controls.js";
 import { installShortcuts } from "./shortcuts.js";
 import { installTakeaway } from "./takeaway.js";
 import { keep, kept, readLink, writeAddress } from "./link.js";
-import { positionOf, scalesFor, speedOf, speedText } from "./view.js";
-import { showCell } from "./inspector.js";
+import { speedOf } from "./view.js";
 import { themeName } from "./palette.js";
 
-// Milliseconds between two drawings while a run is shown; reading needs time, and the maps have to be smooth.
-const CHARTS_EVERY = 400;
-const CELL_EVERY = 120;
-const MAPS_MIN = 150;
-const AROUND_MAP = 145;
-const PRESENTED_CHARTS = 190;
-const NEW_LANES = ["vv-ucb", "epsilon-greedy", "ucb1"];
+const KEEP_EVERY = 250;
+// Who wants less motion sees a running map four times a second.
+const REDUCED_MOTION = matchMedia("(prefers-reduced-motion: reduce)");
+const CALM_EVERY = 250;
+const VIEW = { layer: "state-visits", scale: "auto", arrows: "greedy", trail: true, numbers: true, shared: true, part: "start", difference: "" };
 
 class App {
   constructor(catalogue, recording) {
-    this.catalogue = catalogue;
-    this.recording = recording;
-    this.cards = [];
-    this.frames = [];
-    this.series = [];
-    this.events = [];
-    this.descriptions = [];
-    this.world = null;
-    this.length = 0;
-    this.live = 0;
-    this.viewed = 0;
-    this.playing = false;
+    Object.assign(this, { catalogue, recording, world: null, length: 0, live: 0, viewed: 0, playing: false });
+    Object.assign(this, { cards: [], frames: [], series: [], events: [], descriptions: [] });
     this.focus = { lane: 0, cell: null };
     this.speedChosen = false;
     this.worldCount = 0;
-    this.charts = new Charts($("charts"));
-    this.difference = new DifferenceCard();
-    this.options = { layer: "state-visits", scale: "auto", arrows: "greedy", trail: true, numbers: true, shared: true, part: "start", difference: "", ...kept("localStorage").view };
-    this.restoreTheme();
-    this.buildControls();
-    const on = {
-      opened: (message) => this.opened(message),
-      state: (message, frames) => this.receive(message, frames),
-      found: (text) => this.notice(text),
-      error: (message) => this.error(message.message),
-      connection: (isOpen, code) => this.connection(isOpen, code),
-    };
+    this.framesDrawn = 0;
+    this.received = 0;
+    this.options = { ...VIEW, ...kept("localStorage").view };
     document.body.classList.toggle("is-recorded", Boolean(recording));
-    this.source = recording ? new RecordedSource(recording, on) : new LiveSource(on, catalogue.limits.message);
+    this.messages = new Messages();
+    this.stage = new Stage(this);
+    this.restoreTheme();
+    installControls(this);
+    this.setSpeed(speedOf(50), false);
+    this.source = this.makeSource();
     this.painter = recording ? null : new Painter($("paint-dialog"), this);
     this.results = recording ? null : new ResultsBrowser($("results-dialog"), this);
     installTakeaway(this);
     installShortcuts(this);
     this.open();
+    document.documentElement.dataset.ready = "true";
+  }
+
+  makeSource() {
+    const on = {
+      opened: (message) => this.opened(message),
+      state: (message, frames) => this.receive(message, frames),
+      found: (text) => this.notice(text),
+      error: (message) => this.error(message.message),
+      connection: (isOpen) => this.messages.connection(isOpen),
+    };
+    return this.recording ? new RecordedSource(this.recording, on) : new LiveSource(on, this.catalogue.limits.message);
   }
 
   // ------------------------------------------------------------------ setup
@@ -74,7 +72,8 @@ class App {
     const link = readLink();
     const session = kept("sessionStorage");
     this.setup = link?.setup ?? this.catalogue.opening;
-    if (link?.layer) this.options.layer = link.layer;
+    if (link?.layer) this.options.layer = layerById(link.layer).id;
+    showLayer(this.options.layer);
     const isReload = JSON.stringify(session.setup) === JSON.stringify(this.setup);
     if (isReload && session.speed !== undefined) this.setSpeed(session.speed, true);
     this.source.open(this.setup, { step: isReload ? session.step : link?.step ?? 0, playing: isReload && session.playing === true, speed: this.speed });
@@ -90,43 +89,6 @@ class App {
     this.source.open(this.setup, { step, playing, speed: this.speed });
   }
 
-  chooseWorld(value) {
-    const [kind, name] = value.split(":");
-    const settings = {};
-    if (kind === "gallery") {
-      const world = this.catalogue.gallery.find((each) => each.name === name);
-      this.change({ world: world.name, world_options: { map: world.map }, settings }, { step: 0, playing: false });
-      this.notice(world.explanation);
-    } else if (kind === "world") {
-      this.change({ world: name, world_options: {}, settings }, { step: 0, playing: false });
-      this.notice(this.catalogue.worlds.find((each) => each.name === name).meaning);
-    }
-  }
-
-  changeLane(number, changes) {
-    const lanes = this.setup.lanes.map((lane) => ({ ...lane }));
-    const lane = lanes[number];
-    if (changes.explorer) {
-      lane.explorer = changes.explorer;
-      lane.options = {};
-    }
-    for (const part of ["options", "settings"]) {
-      lane[part] = { ...lane[part], ...changes[part] };
-      for (const [name, value] of Object.entries(lane[part])) if (value === null) delete lane[part][name];
-    }
-    this.change({ lanes });
-  }
-
-  addLane() {
-    const used = this.setup.lanes.map((lane) => lane.explorer);
-    const explorer = NEW_LANES.find((name) => !used.includes(name)) ?? NEW_LANES[0];
-    this.change({ lanes: [...this.setup.lanes, { explorer }] });
-  }
-
-  removeLane(number) {
-    this.change({ lanes: this.setup.lanes.filter((_, i) => i !== number) });
-  }
-
   opened(message) {
     this.setup = message.setup;
     this.world = { ...message.world, id: ++this.worldCount };
@@ -137,36 +99,13 @@ class App {
     this.events = message.lanes.map(() => []);
     this.frames = [];
     this.focus = { lane: Math.min(this.focus.lane, message.lanes.length - 1), cell: null };
-    this.hideError();
+    if (this.keepError) this.keepError = false;
+    else this.messages.hideError();
     if (message.warnings?.length) this.notice(message.warnings.join(" "));
     if (!this.speedChosen) this.setSpeed(Math.min(Math.max(Math.round(this.length / 15), 20), 3000), false);
     this.buildLanes();
-    this.showSetup();
+    showSetup(this);
     if (!this.recording) writeAddress({ setup: this.setup, layer: this.options.layer });
-  }
-
-  showSetup() {
-    const isMap = Boolean(this.setup.world_options?.map);
-    const inGallery = isMap && this.catalogue.gallery.some((each) => each.name === this.setup.world && each.map === this.setup.world_options.map);
-    const value = !isMap ? `world:${this.setup.world}` : inGallery ? `gallery:${this.setup.world}` : "painted";
-    const groups = [{ label: "Worlds of the paper", options: this.catalogue.worlds.map(({ name }) => ({ value: `world:${name}`, label: name })) },
-      { label: "Teaching worlds", options: this.catalogue.gallery.map(({ name, title }) => ({ value: `gallery:${name}`, label: title })) }];
-    if (value === "painted") groups.unshift({ value, label: this.setup.world });
-    fillSelect($("world"), groups, value);
-    $("seed").value = this.setup.seed;
-    const parts = this.world.layers.map((layer, i) => ({ value: String(i), label: layer.name }));
-    $("part-group").hidden = parts.length < 2;
-    fillSelect($("part"), [{ value: "start", label: `start (${this.world.layers[this.world.startLayer].name})` }, { value: "agent", label: "where the agent is" }, ...parts], this.options.part);
-    if (!$("part").value) $("part").value = this.options.part = "start";
-    const count = this.setup.lanes.length;
-    const pairs = [];
-    for (let a = 0; a < count; a++) for (let b = 0; b < count; b++) if (a !== b) pairs.push({ value: `${a}-${b}`, label: `lane ${a + 1} − lane ${b + 1}` });
-    $("difference-group").hidden = count < 2;
-    fillSelect($("difference"), [{ value: "", label: "off" }, ...pairs], this.options.difference);
-    if (!$("difference").value) this.options.difference = "";
-    $("add-lane").disabled = count >= this.catalogue.limits.lanes;
-    setText($("length"), `of ${this.length}`);
-    $("timeline").max = this.recording ? this.length : 0;
   }
 
   buildLanes() {
@@ -174,13 +113,14 @@ class App {
     while (this.cards.length > count) this.cards.pop().root.remove();
     while (this.cards.length < count) {
       this.cards.push(new LaneCard(this.cards.length, this.catalogue, {
-        change: (number, changes) => this.changeLane(number, changes),
-        remove: (number) => this.removeLane(number),
+        change: (number, changes) => changeLane(this, number, changes),
+        remove: (number) => removeLane(this, number),
         hover: (lane, cell) => { this.focus = { lane, cell }; this.render(); },
       }, Boolean(this.recording)));
     }
     this.cards.forEach((card, i) => card.configure(this.setup.lanes[i], this.descriptions[i], i === count - 1, count));
     $("lanes").replaceChildren(...this.cards.map((card) => card.root));
+    this.stage.rearrange();
   }
 
   // ------------------------------------------------------------------ frames
@@ -201,140 +141,29 @@ class App {
       $("timeline").max = Math.max(this.live, 1);
       this.keepSession();
     }
-    this.needsAck = true;
+    this.received += 1;
     this.render();
   }
 
+  // Draws once per frame of the screen, however many frames of the run came; then the server may send as many again.
   render() {
     if (this.waiting) return;
     this.waiting = true;
-    requestAnimationFrame(() => {
-      this.waiting = false;
-      this.drawNow();
-      if (this.needsAck) {
-        this.needsAck = false;
-        this.source.shown();
-      }
-      this.framesDrawn = (this.framesDrawn ?? 0) + 1;
-    });
-  }
-
-  // Arranges the lanes in as many columns as make their maps largest; returns the height of a map.
-  arrange() {
-    const box = $("lanes");
-    const count = box.children.length;
-    const { rows, columns } = this.world;
-    const isPresenting = document.body.classList.contains("presenting");
-    if (matchMedia("(max-width: 760px)").matches) {
-      box.style.setProperty("--columns", 1);
-      return Math.max(window.innerHeight * 0.6, MAPS_MIN);
-    }
-    const top = $("stage").getBoundingClientRect().top + window.scrollY;
-    const height = window.innerHeight - top - (isPresenting ? PRESENTED_CHARTS : 16);
-    let best = { cell: 0 };
-    for (let across = 1; across <= count; across++) {
-      const down = Math.ceil(count / across);
-      const mapHeight = Math.max(height / down - (isPresenting ? 150 : AROUND_MAP), MAPS_MIN / down);
-      const cell = Math.min((box.clientWidth / across - 36) / columns, mapHeight / rows);
-      if (cell > best.cell + 0.01) best = { cell, across, mapHeight };
-    }
-    box.style.setProperty("--columns", best.across);
-    return best.mapHeight;
+    const pause = this.playing && REDUCED_MOTION.matches ? CALM_EVERY - (performance.now() - (this.drawnAt ?? -CALM_EVERY)) : 0;
+    if (pause > 0) setTimeout(() => requestAnimationFrame(() => this.drawNow()), pause);
+    else requestAnimationFrame(() => this.drawNow());
   }
 
   drawNow() {
-    if (!this.world || this.frames.length !== this.cards.length) return;
-    if (!this.options.difference) this.difference.root.remove();
-    else if (!this.difference.root.isConnected) $("lanes").append(this.difference.root);
-    const scales = scalesFor(this.frames, this.descriptions, this.options);
-    const mapHeight = this.arrange();
-    const theme = themeName();
-    const partOf = (frame) => this.partFor(frame);
-    this.cards.forEach((card, i) => {
-      const frame = this.frames[i];
-      card.draw({ ...this.options, world: this.world, frame, scale: scales[i], theme, mapHeight, part: partOf(frame) });
-      const upTo = Math.floor(this.viewed / this.series[i].every);
-      const event = this.events[i].findLast((each) => each.step <= this.viewed);
-      card.facts({ frame, world: this.world, points: this.series[i].points.slice(0, upTo), event });
-    });
-    if (this.options.difference) this.drawDifference(scales, { ...this.options, world: this.world, theme, mapHeight });
-    setText($("step"), String(this.viewed));
-    if (document.activeElement !== $("timeline") || !this.scrubbing) $("timeline").value = this.viewed;
-    $("timeline").setAttribute("aria-valuetext", `step ${this.viewed}`);
-    document.body.classList.toggle("is-running", this.playing || Boolean(this.busy));
-    this.drawCharts();
-    const { lane, cell } = this.focus;
-    const now = performance.now();
-    if (this.playing && now - (this.cellAt ?? 0) < CELL_EVERY) return;
-    this.cellAt = now;
-    showCell({ world: this.world, frame: this.frames[lane], lane, name: this.setup.lanes[lane].explorer, cell, part: partOf(this.frames[lane]) });
-  }
-
-  partFor(frame) {
-    if (this.options.part === "agent") return this.world.layers.findIndex((layer) => layer.state.includes(frame.agent));
-    return this.options.part === "start" ? this.world.startLayer : Math.min(Number(this.options.part), this.world.layers.length - 1);
-  }
-
-  drawDifference(scales, view) {
-    const [a, b] = this.options.difference.split("-").map(Number);
-    if (!this.frames[a] || !this.frames[b]) return;
-    const title = `Lane ${a + 1} − lane ${b + 1}`;
-    this.difference.draw({ ...view, scale: scales[a], part: this.partFor(this.frames[a]) }, this.frames[a], this.frames[b], title);
-  }
-
-  drawCharts() {
-    const now = performance.now();
-    // Curves change slowly; the maps are what has to be smooth.
-    if (this.playing && now - (this.chartsAt ?? 0) < CHARTS_EVERY) return;
-    this.chartsAt = now;
-    const names = this.setup.lanes.map((lane) => lane.explorer);
-    this.charts.draw({ series: this.series, step: this.viewed, length: this.length, world: this.world, names });
+    this.waiting = false;
+    this.drawnAt = performance.now();
+    this.stage.draw();
+    if (this.received) this.source.shown(this.received);
+    this.received = 0;
+    this.framesDrawn += 1;
   }
 
   // ------------------------------------------------------------------ controls
-
-  buildControls() {
-    const click = (id, action) => $(id).addEventListener("click", action);
-    click("run", () => this.run());
-    click("pause", () => this.source.pause());
-    click("step-button", () => this.source.step(1));
-    click("restart", () => this.restart());
-    click("next-event", () => this.source.nextEvent($("event-kind").value));
-    click("add-lane", () => this.addLane());
-    click("new-seed", () => this.change({ seed: (Number(this.setup.seed) + 1) % 2147483647 }, { step: 0 }));
-    click("paint", () => this.painter.show());
-    click("results", () => this.results.show());
-    click("error-close", () => this.hideError());
-    click("theme", () => this.switchTheme());
-    click("present", () => this.present());
-    click("help", () => $("help-dialog").showModal());
-    click("share", () => $("share-dialog").showModal());
-    $("world").addEventListener("change", (event) => this.chooseWorld(event.target.value));
-    $("seed").addEventListener("change", (event) => this.change({ seed: Number(event.target.value) }, { step: 0 }));
-    $("speed").addEventListener("input", (event) => this.setSpeed(speedOf(Number(event.target.value)), true));
-    const timeline = $("timeline");
-    const seek = debounce((step) => this.source.seek(step), 15);
-    timeline.addEventListener("input", () => { this.scrubbing = true; seek(Number(timeline.value)); });
-    timeline.addEventListener("change", () => { this.scrubbing = false; });
-    const radios = LAYERS.map((layer) => {
-      const input = element("input", { type: "radio", name: "layer", value: layer.id, onchange: () => this.setOption("layer", layer.id) });
-      input.checked = layer.id === this.options.layer;
-      return element("label", {}, input, element("span", {}, layer.label));
-    });
-    $("layer").append(...radios);
-    for (const id of ["scale", "arrows", "part", "difference"]) {
-      $(id).value = this.options[id];
-      $(id).addEventListener("change", () => this.setOption(id, $(id).value));
-    }
-    for (const id of ["trail", "numbers", "shared"]) {
-      $(id).checked = this.options[id];
-      $(id).addEventListener("change", () => this.setOption(id, $(id).checked));
-    }
-    new ResizeObserver(() => this.render()).observe(document.body);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.themeChanged());
-    this.setSpeed(speedOf(50), false);
-    document.documentElement.dataset.ready = "true";
-  }
 
   run() {
     if (this.length && this.live >= this.length && this.viewed >= this.length) {
@@ -351,24 +180,21 @@ class App {
   setSpeed(speed, chosen) {
     this.speed = speed;
     if (chosen) this.speedChosen = true;
-    $("speed").value = positionOf(speed);
-    $("speed").setAttribute("aria-valuetext", speedText(speed));
-    setText($("speed-text"), speed === 0 ? "max" : `${speed}/s`);
+    showSpeed(speed);
     this.source?.setSpeed(speed);
   }
 
   setOption(name, value) {
     this.options[name] = value;
     keep("localStorage", { ...kept("localStorage"), view: this.options });
-    const radio = document.querySelector(`#layer input[value="${CSS.escape(this.options.layer)}"]`);
-    if (radio) radio.checked = true;
+    showLayer(this.options.layer);
     if (name === "layer" && !this.recording && this.setup) writeAddress({ setup: this.setup, layer: value });
-    this.render();
+    this.stage.rearrange();
   }
 
   keepSession() {
     const now = performance.now();
-    if (now - (this.keptAt ?? -1000) < 250 && this.playing) return;
+    if (now - (this.keptAt ?? -1000) < KEEP_EVERY && this.playing) return;
     this.keptAt = now;
     keep("sessionStorage", { setup: this.setup, step: this.live, playing: this.playing, speed: this.speed });
   }
@@ -389,24 +215,25 @@ class App {
   themeChanged() {
     setText($("theme"), themeName() === "dark" ? "Light" : "Dark");
     if (this.setup && this.cards.length) this.buildLanes();
-    this.chartsAt = 0;
-    this.render();
+    this.stage.rearrange();
   }
 
-  present() {
-    this.chartsAt = 0;
-    const on = document.body.classList.toggle("presenting");
+  get isPresenting() {
+    return document.body.classList.contains("presenting");
+  }
+
+  present(on = !this.isPresenting) {
+    document.body.classList.toggle("presenting", on);
     $("present").setAttribute("aria-pressed", String(on));
     if (on) document.documentElement.requestFullscreen?.().catch(() => {});
     else if (document.fullscreenElement) document.exitFullscreen();
-    this.render();
+    this.stage.rearrange();
   }
 
   // ------------------------------------------------------------------ messages
 
   error(text) {
-    setText($("error-text"), text);
-    $("error").hidden = false;
+    this.messages.error(text);
     // A setup that was refused leaves the lanes of the one before.
     if (this.previous && this.descriptions.length) {
       this.setup = this.previous;
@@ -416,28 +243,8 @@ class App {
     }
   }
 
-  hideError() {
-    if (this.keepError) {
-      this.keepError = false;
-      return;
-    }
-    $("error").hidden = true;
-  }
-
   notice(text) {
-    const box = $("notice");
-    setText(box, text);
-    box.hidden = false;
-    clearTimeout(this.noticeTimer);
-    this.noticeTimer = setTimeout(() => { box.hidden = true; this.render(); }, 9000);
-    this.render();
-  }
-
-  connection(isOpen) {
-    const box = $("connection");
-    box.hidden = isOpen;
-    setText(box, isOpen ? "" : "The server cannot be reached. Start it again with “wanderlust studio”; this page reconnects by itself and goes on where it was.");
-    this.render();
+    this.messages.notice(text);
   }
 }
 

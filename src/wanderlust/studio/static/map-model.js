@@ -1,6 +1,6 @@
 // The map that is being painted: its cells, its settings, and its history. The text form is that of docs/maps.md.
 
-import { KIND } from "./draw.js";
+import { KIND } from "./cells.js";
 
 const KIND_NAMES = Object.fromEntries(Object.entries(KIND).map(([name, number]) => [number, name]));
 const ALL_MOVES = 15;

@@ -1,7 +1,7 @@
 // Painting a world: brushes, fill, resize, undo and redo, and the text of the map. The server checks every change.
 
 import { MapModel, fromWorld, parseSettings, toText } from "./map-model.js";
-import { MapPainter } from "./draw.js";
+import { MapPainter } from "./map-painter.js";
 import { debounce, element, setText } from "./dom.js";
 import { makeScale, themeName } from "./palette.js";
 
@@ -231,7 +231,7 @@ export class Painter {
     const { model } = this;
     const world = { ...model.asWorld(), id: `paint ${++this.count}` };
     const ratio = window.devicePixelRatio || 1;
-    const cell = Math.max(Math.floor(Math.min(640 / model.columns, 520 / model.rows, 64) * ratio), 6);
+    const cell = Math.max(Math.floor(Math.min(660 / model.columns, 500 / model.rows, 96) * ratio), 6);
     this.canvas.width = cell * model.columns;
     this.canvas.height = cell * model.rows;
     this.canvas.style.width = `${this.canvas.width / ratio}px`;

@@ -17,17 +17,23 @@ export function installShortcuts(app) {
     ...LAYERS.map((layer, i) => ({ keys: [String(i + 1)], name: String(i + 1), text: `layer: ${layer.label}`, action: () => app.setOption("layer", layer.id) })),
     { keys: ["a"], name: "a", text: "add a lane", action: () => $("add-lane").click(), live: true },
     { keys: ["p"], name: "p", text: "presentation: full screen, large type", action: () => app.present() },
+    { keys: ["Escape"], name: "Esc", text: "end the presentation", action: () => app.present(false) },
     { keys: ["d"], name: "d", text: "dark or light", action: () => app.switchTheme() },
     { keys: ["?"], name: "?", text: "this help", action: () => $("help-dialog").showModal() },
   ].filter((each) => !(each.live && app.recording));
   buildHelp(actions);
+  // Whether the mouse or a finger set the focus: then Space runs, and does not press the focused button again.
+  let byPointer = false;
+  document.addEventListener("pointerdown", () => { byPointer = true; }, true);
+  document.addEventListener("keydown", (event) => { if (event.key === "Tab") byPointer = false; }, true);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     const target = event.target;
     const isTyping = target.matches("input:not([type=range]):not([type=checkbox]):not([type=radio]), textarea, select");
-    // Space presses a focused button, and opens a focused select; it must not also run.
+    // Space presses a button that has the focus by keyboard, and opens a select; it must not also run.
     const usesSpace = event.key === " " && target.matches("button, summary, input, select, a");
-    if (isTyping || usesSpace) return;
+    if (event.key === " " && byPointer && target.matches("button, summary, select, input[type=range], input[type=radio]")) target.blur();
+    else if (isTyping || usesSpace) return;
     const found = actions.find(({ keys }) => keys.includes(event.key));
     if (!found) return;
     event.preventDefault();

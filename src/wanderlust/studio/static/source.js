@@ -83,7 +83,7 @@ export class LiveSource {
   nextEvent(kind) { this.remember({ playing: false }); this.send({ type: "event", kind }); }
   seek(step) { this.remember({ playing: false }); this.send({ type: "seek", step }); }
   setSpeed(speed) { this.remember({ speed }); this.send({ type: "speed", speed }); }
-  shown() { this.send({ type: "ack" }); }
+  shown(count) { this.send({ type: "ack", count }); }
 
   // A question with an answer of its own: check, export, results.
   ask(type, fields = {}) {

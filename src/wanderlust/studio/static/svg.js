@@ -1,6 +1,6 @@
 // The lanes as an SVG picture, with the colours, badges and arrows of the page.
 
-import { INK, KIND, cellText, directionFor } from "./draw.js";
+import { INK, KIND, cellText, directionFor } from "./cells.js";
 import { cssColour, palette } from "./palette.js";
 import { partsOf } from "./geometry.js";
 

@@ -29,7 +29,8 @@ async function copy(app, what, text) {
     await navigator.clipboard.writeText(text);
     app.notice(`${what} copied.`);
   } catch {
-    app.notice(`The browser does not allow copying; the ${what.toLowerCase()} is shown below the buttons.`);
+    if (!$("share-dialog").open) $("share-dialog").showModal();
+    app.notice(`The browser does not allow copying: select the text and copy it.`);
   }
 }
 
@@ -113,5 +114,3 @@ async function saveHtml(app) {
     button.disabled = false;
   }
 }
-
-

@@ -1,0 +1,39 @@
+// The legend of a colour scale.
+
+import { cssColour, palette } from "./palette.js";
+import { element, setText } from "./dom.js";
+import { formatNumber } from "./frames.js";
+
+const TICKS = [0, 0.5, 1];
+const RAMP = [0, 32, 64, 96, 128, 160, 192, 224, 255];
+
+export class Legend {
+  constructor() {
+    this.root = element("div", { class: "legend" });
+    this.key = null;
+  }
+
+  // unit: what the values are; null hides the legend.
+  draw(scale, unit, theme) {
+    this.root.hidden = unit === null;
+    if (unit === null) return;
+    const key = `${scale.log} ${scale.diverging} ${unit} ${theme}`;
+    if (this.key !== key) {
+      this.key = key;
+      this.build(scale, unit, theme);
+    }
+    this.ticks.forEach((tick, i) => setText(tick, formatNumber(scale.at(TICKS[i]), 3)));
+  }
+
+  build(scale, unit, theme) {
+    const { rgb } = palette(scale.diverging, theme);
+    const ramp = element("div", { class: "ramp" });
+    ramp.style.background = `linear-gradient(to right, ${RAMP.map((i) => cssColour(rgb[i])).join(", ")})`;
+    this.ticks = TICKS.map(() => element("span"));
+    this.root.replaceChildren(
+      element("div", { class: "ramp-box" }, ramp, element("div", { class: "ticks" }, ...this.ticks)),
+      element("span", { class: "unit" }, `${unit}${scale.log ? ", log" : ""}`),
+      element("span", { class: "unit hatch" }, "undiscovered"),
+    );
+  }
+}

@@ -1,0 +1,134 @@
+// The stage: arranges the lanes, and draws their maps, the charts and the table of a cell from the frames of the page.
+
+import { $, setText } from "./dom.js";
+import { Charts } from "./charts.js";
+import { DifferenceCard } from "./difference.js";
+import { scalesFor } from "./view.js";
+import { showCell } from "./inspector.js";
+import { themeName } from "./palette.js";
+
+// Milliseconds between two drawings while a run is shown; reading needs time, and the maps have to be smooth.
+const CHARTS_EVERY = 400;
+const CELL_EVERY = 150;
+const MAPS_MIN = 150;
+const MARGIN = 16;
+const LANE_GAP = 12;
+const NARROW = "(max-width: 620px)";
+
+export class Stage {
+  constructor(app) {
+    this.app = app;
+    this.charts = new Charts($("charts"));
+    this.difference = new DifferenceCard();
+    this.isArranged = false;
+    // Measuring makes the browser compute the layout, so it happens only after something changed its size.
+    const observer = new ResizeObserver(() => this.rearrange());
+    for (const box of [document.body, $("top"), $("lanes"), ...document.querySelectorAll(".bar")]) observer.observe(box);
+  }
+
+  rearrange() {
+    this.isArranged = false;
+    this.chartsAt = 0;
+    this.app.render();
+  }
+
+  // Arranges the lanes in as many columns as make their maps largest, and fits the maps.
+  arrange() {
+    const { app } = this;
+    if (!app.options.difference) this.difference.root.remove();
+    else if (!this.difference.root.isConnected) $("lanes").append(this.difference.root);
+    const mapHeight = matchMedia(NARROW).matches ? this.arrangeNarrow() : this.arrangeWide();
+    for (const card of [...app.cards, this.difference]) if (card.root.isConnected) card.fit(app.world, mapHeight);
+    this.isArranged = true;
+  }
+
+  arrangeNarrow() {
+    $("lanes").style.setProperty("--columns", 1);
+    return Math.max(window.innerHeight * 0.6, MAPS_MIN);
+  }
+
+  arrangeWide() {
+    const box = $("lanes");
+    const count = box.children.length;
+    const { rows, columns } = this.app.world;
+    const top = $("stage").getBoundingClientRect().top + window.scrollY;
+    // In a presentation, the charts below the lanes must fit as well; a page can be scrolled.
+    const height = window.innerHeight - top - MARGIN - (this.app.isPresenting ? $("side").offsetHeight + LANE_GAP : 0);
+    const around = Math.max(...this.app.cards.map((card) => card.root.offsetHeight - card.frameBox.offsetHeight));
+    let best = { cell: 0, across: 1, mapHeight: MAPS_MIN };
+    for (let across = 1; across <= count; across++) {
+      const down = Math.ceil(count / across);
+      const mapHeight = Math.max((height - (down - 1) * LANE_GAP) / down - around, MAPS_MIN / down);
+      const cell = Math.min((box.clientWidth / across - 36) / columns, mapHeight / rows);
+      if (cell > best.cell + 0.01) best = { cell, across, mapHeight };
+    }
+    box.style.setProperty("--columns", best.across);
+    return best.mapHeight;
+  }
+
+  draw() {
+    const { app } = this;
+    if (!app.world || app.frames.length !== app.cards.length) return;
+    if (!this.isArranged) this.arrange();
+    const scales = scalesFor(app.frames, app.descriptions, app.options);
+    const view = { ...app.options, world: app.world, theme: themeName() };
+    app.cards.forEach((card, i) => {
+      const frame = app.frames[i];
+      card.draw({ ...view, frame, scale: scales[i], part: this.partFor(frame) });
+      const event = app.events[i].findLast((each) => each.step <= app.viewed);
+      card.facts({ frame, world: app.world, last: lastReturn(app.series[i], app.viewed), event });
+    });
+    if (app.options.difference) this.drawDifference(scales, view);
+    this.drawStep();
+    this.drawCharts();
+    this.drawCell();
+  }
+
+  drawStep() {
+    const { app } = this;
+    const timeline = $("timeline");
+    setText($("step"), String(app.viewed));
+    if (document.activeElement !== timeline || !app.scrubbing) timeline.value = app.viewed;
+    timeline.setAttribute("aria-valuetext", `step ${app.viewed}`);
+  }
+
+  partFor(frame) {
+    const { world, options } = this.app;
+    if (options.part === "agent") return world.layers.findIndex((layer) => layer.state.includes(frame.agent));
+    return options.part === "start" ? world.startLayer : Math.min(Number(options.part), world.layers.length - 1);
+  }
+
+  drawDifference(scales, view) {
+    const { frames, options } = this.app;
+    const [a, b] = options.difference.split("-").map(Number);
+    if (!frames[a] || !frames[b]) return;
+    const title = `Lane ${a + 1} − lane ${b + 1}`;
+    this.difference.draw({ ...view, scale: scales[a], part: this.partFor(frames[a]) }, frames[a], frames[b], title);
+  }
+
+  // Curves change slowly.
+  drawCharts() {
+    const { app } = this;
+    const now = performance.now();
+    if (app.playing && now - (this.chartsAt ?? 0) < CHARTS_EVERY) return;
+    this.chartsAt = now;
+    const names = app.setup.lanes.map((lane) => lane.explorer);
+    this.charts.draw({ series: app.series, step: app.viewed, length: app.length, world: app.world, names });
+  }
+
+  drawCell() {
+    const { app } = this;
+    const { lane, cell } = app.focus;
+    const now = performance.now();
+    if (app.playing && now - (this.cellAt ?? 0) < CELL_EVERY) return;
+    this.cellAt = now;
+    const frame = app.frames[lane];
+    showCell({ world: app.world, frame, lane, name: app.setup.lanes[lane].explorer, cell, part: this.partFor(frame) });
+  }
+}
+
+// The last known return of the greedy policy up to a step.
+function lastReturn({ every, points }, step) {
+  for (let i = Math.min(Math.floor(step / every), points.length) - 1; i >= 0; i--) if (points[i][1] !== null) return points[i][1];
+  return null;
+}
