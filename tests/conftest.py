@@ -8,9 +8,12 @@ import sys
 import pytest
 
 import wanderlust as wl
+from wanderlust.experiments.paper.registry import EXPLORERS as PAPER_EXPLORERS
 
 EXPLORERS = tuple(wl.explorer_names())
 ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
+PLANNERS = ("r-max", "ucbvi", "vv-plan", "rlsvi", "psrl", "goal-directed")
+"""Explorers that need a full memory."""
 MEMORIES = {
     "full": wl.Replay("full"),
     "none": wl.Replay("none"),
@@ -43,6 +46,14 @@ def hungry(): return Fault(lambda: bytearray(2**60))
 """
 """A module of environments that fail; tests write it to a folder from which runs import it."""
 
+
+def can_run(explorer: object = "", memory: object = "full", preset: object = "as_written", **others: object) -> bool:
+    """Return whether an explorer can plan with this memory, and whether the paper's released code has it."""
+    return (memory == "full" or explorer not in PLANNERS) and (
+        preset == "as_written" or explorer in PAPER_EXPLORERS or explorer not in EXPLORERS
+    )
+
+
 every_explorer = pytest.mark.parametrize("explorer", EXPLORERS)
 every_memory = pytest.mark.parametrize("memory", MEMORIES)
 
@@ -58,6 +69,7 @@ SLOW_FILES = frozenset(
         "compiled_cache",
         "docs",
         "encoding",
+        "exam",
         "examples",
         "experiments",
         "fast_paths",
@@ -82,7 +94,8 @@ SLOW_FILES = frozenset(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow files."""
+    """Mark the tests of slow files; leave out combinations that `can_run` excludes."""
+    items[:] = [item for item in items if can_run(**getattr(getattr(item, "callspec", None), "params", {}))]
     for item in items:
         if item.path.name in SLOW_FILES:
             item.add_marker("slow")

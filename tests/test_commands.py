@@ -373,6 +373,7 @@ def test_diagnose_detects_distractors_and_suggests_a_command(run_cli, here):
     assert [reward["value"] for reward in found["rewards"]] == [4.99, 1.99, 0.99, -0.01]
     assert found["rewards"][0]["explorers"] == ["vv-ucb"]
     assert (found["horizon"], found["depth"], found["still_growing"]) == (11, 9, False)
+    assert (found["hardness"]["source"], found["hardness"]["rarest_state"]) == ("model", 24)
     command = found["suggestion"].replace("'", "").split()
     assert command[:5] == ["wanderlust", "train", "prison", "--explorer", "vv-ucb"]
     assert run_cli(*command[1:], "--quiet")[0] == 0
@@ -389,6 +390,7 @@ def test_diagnose_without_any_reward(run_cli):
     code, output, _ = run_cli("diagnose", "MountainCar-v0", "--bins", 5, *words)
     assert code == 0
     assert "No episode ended within 60 steps" in output
+    assert "Estimated, because the environment has no known model" in output
 
 
 def test_a_single_reward_is_no_distractor(run_cli, here):

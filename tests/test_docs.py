@@ -42,6 +42,8 @@ NOT_RUN = {
     "wanderlust bench": "it takes a minute; test_bench.py runs it with small sizes",
     "python benchmarks/keep_results.py": "it replaces docs/results by those of a full run, which takes hours",
     **dict.fromkeys(REPRODUCE, "they take seconds, and run on one page: docs/reproducing.md"),
+    "python benchmarks/leaderboard.py": "it examines all explorers, which takes hours; test_exam.py runs a small part",
+    "wanderlust exam --leaderboard": "it takes no other options; test_exam.py runs it",
     "wanderlust sweep sweep.toml": "the page shows parts of the file; test_sweep.py and test_ray.py run such files",
     "wanderlust explain car.npz": "the page does not train this agent; test_commands.py explains states with bins",
     "wanderlust status": "it reads a sweep; test_sweep.py runs it",
@@ -59,6 +61,7 @@ SHORT = {
     "compare": {"--steps": [200], "--seeds": [2], "--episodes": [2], "--jobs": [1]},
     "diagnose": {"--steps": [200], "--seeds": [1], "--jobs": [1]},
     "watch": {"--steps": [20]},
+    "exam": {"--families": ["lock"], "--levels": [1], "--seeds": [1], "--jobs": [1]},
     "sweep": {"--world": ["toy"], "--explorer": ["vv-ucb"], "--seeds": [1]},
     "reproduce": {"--quick": [], "--worlds": ["toy"], "--explorers": ["vv-ucb"], "--seeds": [1], "--out": ["results"]},
 }

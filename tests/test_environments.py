@@ -22,6 +22,7 @@ from wanderlust.envs.registration import GRID_ID, WORLDS, environment_id, regist
 from wanderlust.envs.world_env import WorldEnv
 from wanderlust.worlds import register_world, world_names
 from wanderlust.worlds import registry as worlds_registry
+from wanderlust.worlds.exam.suite import FAMILIES
 
 pytestmark = pytest.mark.filterwarnings("ignore:world .* cannot be reached")  # C in the map below.
 
@@ -78,7 +79,7 @@ env = gymnasium.make({environment!r})
 assert env.spec.max_episode_steps == 11
 assert not any("wanderlust" in type(finder).__module__ for finder in sys.meta_path)
 assert "numba" not in sys.modules
-assert sum(name.startswith("wanderlust/") for name in gymnasium.registry) == {len(IDS)}
+assert sum(name.startswith("wanderlust/") for name in gymnasium.registry) == {len(IDS) + len(FAMILIES)}
 print(gymnasium.envs.__spec__.loader.get_source("gymnasium.envs") != "")
 """
     done = subprocess.run(

@@ -499,7 +499,12 @@ def test_what_a_summary_keeps_of_a_run(tmp_path):
     assert (read[maps].success, read[maps].discovery) == (results["visit-maps"].success, 100.0)
 
 
-@pytest.mark.parametrize("contents", [b"no gzip", gzip.compress(b"a,b\n1,2\n"), gzip.compress(b"\xff\xfe")])
+@pytest.mark.parametrize(
+    "contents",
+    [b"no gzip", gzip.compress(b"a,b\n1,2\n"), gzip.compress(b"\xff\xfe")],
+    # The bytes contain the time; workers must collect the same names.
+    ids=["not compressed", "another table", "not text"],
+)
 def test_a_damaged_summary_is_named_in_the_error(tmp_path, contents):
     (tmp_path / FILE).write_bytes(contents)
     with pytest.raises(BadFile, match=FILE):

@@ -19,6 +19,7 @@ import pytest
 import wanderlust as wl
 from process_server import ProcessServer, send
 from wanderlust.core.errors import WanderlustError
+from wanderlust.experiments.store import Store
 from wanderlust.training.interruption import SIGNALS
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -499,3 +500,18 @@ wl.learn({LAKE!r}, steps=400, callbacks=[NoLimit(), wl.CsvLog("log.csv")], save=
     wl.learn(LAKE, resume=tmp_path / "a.npz", steps=400, callbacks=[wl.CsvLog(log)], quiet=True)
     wl.learn(LAKE, steps=400, callbacks=[wl.CsvLog(tmp_path / "whole.csv")], quiet=True)
     assert rows(log) == rows(tmp_path / "whole.csv")
+
+
+def test_an_interrupted_exam_keeps_its_runs_and_says_what_is_missing(server, tmp_path):
+    process = server.start_command(tmp_path, "exam", "vv-ucb", "--families", "tv", "chain", "--seeds", "30", "--quiet")
+    deadline = time.monotonic() + 120
+    while not Store(tmp_path / "results").stored_keys():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    send(process)
+    assert server.wait(process) == 130
+    assert "Finished runs are stored; the same command continues." in (tmp_path / "err.txt").read_text()
+    stored = len(Store(tmp_path / "results").stored_keys())
+    assert 0 < stored < 240
+    assert server.wait(server.start_command(tmp_path, "report", "results")) == 0
+    assert f"Incomplete: {240 - stored} runs not executed yet" in (tmp_path / "out.txt").read_text()

@@ -157,7 +157,7 @@ def test_the_toy_example_study(tmp_path):
     folder = tmp_path / "toy-example"
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
     failed = [claim["claim"] for claim in claims if claim["verdict"] != "reproduced"]
-    assert len(claims) == 23 + 7
+    assert len(claims) == 23 + 10
     # The statements that cannot hold as printed; see docs/deviations.md.
     assert [text[:40] for text in failed] == [
         "replacing U by the bound of Eq. 27 guara",

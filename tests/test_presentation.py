@@ -24,6 +24,11 @@ def record():
     return wl.train("prison", "vv-ucb", seed=1)
 
 
+def test_the_agent_of_a_record_has_its_map_and_the_names_of_actions(record):
+    assert record.agent.action_names == GRID_ACTIONS
+    assert len(record.agent.plot("W").axes) > 0
+
+
 def test_texts_are_a_few_lines(agent, record):
     world = wl.make_world("prison")
     assert str(world).splitlines()[0] == "World prison: 25 states, 4 actions (left, right, up, down), deterministic"

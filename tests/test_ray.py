@@ -114,6 +114,17 @@ def test_the_driver_is_killed_and_started_again(cluster, expected, tmp_path):
     assert contents(tmp_path) == expected
 
 
+def test_an_exam_has_the_same_scores(cluster, tmp_path):
+    """On Ray, with one job and with two; in a deterministic and a stochastic world."""
+    parts = {"families": ["lock", "tv"], "levels": [1], "seeds": 2, "quiet": True}
+    taken = [
+        wl.exam(["vv-ucb", "rlsvi"], **parts, out=tmp_path / str(i), **place)
+        for i, place in enumerate(({"on": "ray"}, {"jobs": 1}, {"jobs": 2}))
+    ]
+    assert taken[0].rows() == taken[1].rows() == taken[2].rows()
+    assert contents(tmp_path / "0") == contents(tmp_path / "1") == contents(tmp_path / "2")
+
+
 def test_a_node_is_killed_in_the_middle(cluster, expected, tmp_path):
     stored_when_killed = []
 
@@ -149,6 +160,8 @@ def test_a_node_with_another_version_is_refused(cluster, expected, tmp_path, mon
     assert re.search(r"a node is not used: .* has wanderlust 0\.0\.1 \(the driver has", text.getvalue())
     found = contents(tmp_path / "results")
     assert all(found[run.key] == expected[run.key] for run in RUNS[:6])
+    with pytest.raises(WanderlustError, match=r"connected to Ray already; .* ray\.init\(runtime_env="):
+        run_all(RUNS[60:70], Store(tmp_path / "results"), on="ray", ship_package=True)
     monkeypatch.setattr(ray_cluster, "versions", lambda: {"NumPy": "1.0"})
     with pytest.raises(WanderlustError, match=r"no node of the cluster has the driver's versions: .* has NumPy"):
         run_all(RUNS[60:70], Store(tmp_path / "results"), on="ray")

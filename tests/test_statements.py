@@ -5,6 +5,8 @@ equations, a comment explains it and the test follows the equations.
 """
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from hypothesis import strategies as st
 
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values
+from wanderlust.experiments.paper.deep_sea_ensembles import PRIOR_WEIGHTS, predicted_share
 from wanderlust.experiments.paper.toy_example import EPISODES, converge, observe_all, observe_episode, scores
+from wanderlust.experiments.reports.recap_cells import PAPER_SEEDS
 from wanderlust.explorers.formulas import (
     long_term_ucb,
     long_term_ucb_bound,
@@ -501,3 +505,12 @@ def test_pseudocounts_of_a_uniform_count_differ():
     assert counts[cell(1, 2), UP] == pytest.approx(0.1)
     assert counts[cell(3, 3), LEFT] == pytest.approx(0.1 * (1 + 0.9))
     assert counts[PRISON, UP] == pytest.approx(1)
+
+
+def test_the_probabilities_in_the_text_about_the_bootstraps_are_the_computed_ones():
+    text = " ".join((Path(__file__).parents[1] / "docs" / "deviations.md").read_text(encoding="utf-8").split())
+    shares = [predicted_share(50, PRIOR_WEIGHTS[name]) for name in ("bootstrapped", "random-prior")]
+    failed = re.findall(r"in ([\d.]+) % of (?:the seeds of `bootstrapped`|those of `random-prior`)", text)
+    all_learn = re.findall(r"20 of 20 seeds succeed in (\d+) % and (\d+) % of all samples", text)
+    assert failed == [f"{100 * share:.1f}" for share in shares]
+    assert all_learn == [tuple(f"{100 * (1 - share) ** PAPER_SEEDS:.0f}" for share in shares)]

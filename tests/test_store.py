@@ -243,7 +243,10 @@ def test_a_file_with_the_name_of_the_folder_raises_a_clear_error(tmp_path):
         Store(tmp_path / "results").prepare()
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is read-only to this user")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0,
+    reason="no folder is read-only to this user; test_sweep.py has a read-only file system",
+)
 def test_a_read_only_folder_raises_a_clear_error(store):
     store.runs.chmod(0o555)
     try:

@@ -1,8 +1,10 @@
 """Sweeps: one description in TOML, on the command line and in Python; execution, status, tables and reports."""
 
+import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import wanderlust as wl
 from conftest import FAULTS
@@ -161,12 +164,27 @@ def test_ranges():
         ("seeds = 2", "zip = [{kappa = [1], steps = [1, 2]}]", r"line 5: zip\.0: .* kappa has 1, steps has 2"),
         ("seeds = 2", "zip = [{kappa = [1]}]", r"'kappa' is given twice: in settings\.kappa and in zip\.0"),
         ('worlds = ["prison", "toy"]', "", r"worlds: give at least one world"),
+        ("kappa = [0.1, 1]", 'kappa = [0.1, "a"]', r"line 9: settings\.kappa: kappa must be a number"),
+        ("seeds = 2", 'seeds = "two"', r"line 5: seeds: a seed must be a whole number"),
+        ("seeds = 2", 'presets = "as_writen"', r"line 5: presets: .* Did you mean 'as_written'"),
+        ("[[exclude]]", "[[exlude]]", r"line 12: exlude: .* Did you mean 'exclude'"),
+        ('world = "toy"', 'world = "tyo"', r"line 12: exclude\.0: excludes nothing: no combination has world"),
+        ("seeds = 2", 'environments = ["FrozenLak-v1"]', r"line 5: environments\.FrozenLak-v1: unknown environment"),
     ],
 )
 def test_errors_name_the_key_and_the_line(toml, old, new, message):
     assert old in DESCRIPTION
     with pytest.raises(WanderlustError, match=message):
         toml(DESCRIPTION.replace(old, new))
+
+
+def test_names_in_zipped_groups_and_missing_steps():
+    with pytest.raises(InvalidSetting, match=r"zip\.0\.world: unknown world 'tyo'"):
+        wl.Sweep(explorers="random", zip=[{"world": ["toy", "tyo"]}]).points()
+    with pytest.raises(InvalidSetting, match=r"zip\.0\.explorer: unknown explorer 'randm'"):
+        wl.Sweep(worlds="toy", zip=[{"explorer": ["ucb1", "randm"]}]).points()
+    with pytest.raises(InvalidSetting, match=r"environments: runs in environments need the setting 'steps'"):
+        wl.Sweep(environments="FrozenLake-v1", explorers="random").points()
 
 
 def test_excluding_everything_is_an_error():
@@ -229,6 +247,42 @@ def test_commands(command, toml, tmp_path):
     assert (code, "not both" in printed) == (2, True)
     code, printed = command("sweep", "sweep.toml", "--on", "mars")
     assert (code, "'ray://HOST:PORT', got 'mars'" in printed) == (2, True)
+
+
+def test_a_report_needs_no_code_of_the_explorers(tmp_path, monkeypatch, command):
+    """A report needs none of the modules that its runs used, and imports none of them."""
+    source = "from typing import NamedTuple\nclass Own(NamedTuple):\n    x: float\n    @classmethod\n"
+    source += "    def configure(cls, problem, *, x: float = 1.0):\n        return cls(float(x))\n"
+    (tmp_path / "sweep_explorer.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    sweep = wl.Sweep(worlds="toy", explorers="sweep_explorer:Own", settings={"steps": 20, "x": [1, 2]}, seeds=2)
+    assert len(sweep.run("results", quiet=True)) == 4
+    (tmp_path / "sweep_explorer.py").unlink()
+    sys.modules.pop("sweep_explorer")
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    code, printed = command("report", "results")
+    assert (code, "4 of 4 runs stored" in printed) == (0, True)
+
+
+def test_a_report_prints_the_best_settings_of_every_world(tmp_path):
+    kappas = [round(0.1 * i, 1) for i in range(25)]
+    sweep = wl.Sweep(worlds=["toy", "prison"], explorers="ucb1", settings={"steps": 20, "kappa": kappas}, seeds=1)
+    sweep.run(tmp_path, quiet=True)
+    console = Console(width=150, record=True, file=io.StringIO())
+    console.print(sweep_report(sweep, Store(tmp_path), []).renderables[0])
+    text = console.export_text()
+    assert "50 of 50 runs stored. The best 40 of 50 settings." in text
+    assert (text.count("│ toy"), text.count("│ prison")) == (20, 20)
+
+
+def test_status_does_not_import_numba(tmp_path):
+    """It would take most of a second."""
+    wl.Sweep(worlds="toy", explorers="random", settings={"steps": 20}, seeds=1).run(tmp_path, quiet=True)
+    code = "import sys; from wanderlust.cli.main import main; sys.argv = ['w', 'status', sys.argv[1]]; main()"
+    code += "; assert 'numba' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=ENVIRONMENT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr, "1 run stored" in done.stdout) == (0, "", True)
 
 
 def test_a_condition_executes_nothing():
@@ -305,3 +359,57 @@ def test_two_sweeps_into_one_store_at_once_and_a_kill(tmp_path):
         "long": (60, 60),
         "other": (20, 20),
     }
+
+
+ON_A_SMALL_DISK = """
+import io, os, subprocess, sys
+from contextlib import redirect_stderr, redirect_stdout
+from wanderlust.cli.main import main
+
+folder = sys.argv[1]
+
+def mount(options):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], check=True)
+
+def command(*words):
+    sys.argv = ["wanderlust", *words]
+    text, code = io.StringIO(), 0
+    with redirect_stdout(text), redirect_stderr(text):
+        try:
+            main()
+        except SystemExit as error:
+            code = error.code or 0
+    return code, text.getvalue()
+
+def sweep(seeds):
+    return command("sweep", "--world", "toy", "--explorer", "random", "--set", "steps=20", "--seeds", str(seeds),
+                   "--name", "small", "--out", folder + "/results", "--jobs", "1")
+
+def expect(outcome, code, *texts):
+    assert outcome[0] == code and all(text in outcome[1] for text in texts), outcome
+
+mount("size=100k")
+expect(sweep(100), 2, "results cannot be written there (No space left on device). Finished runs are stored")
+mount("remount,size=20m")
+again = sweep(100)
+expect(again, 0, "already stored, 0 failed")
+assert ", 0 already stored" not in again[1], again
+expect(command("status", folder + "/results"), 0, "100 (100 %)")
+mount("remount,ro")
+expect(sweep(101), 2, "results cannot be written there (Read-only file system)")
+expect(command("status", folder + "/results"), 0, "100 runs stored")
+expect(command("results", folder + "/results", "--limit", "1"), 0, "100 of 100 stored runs")
+expect(command("report", folder + "/results"), 2, "cannot be written (Read-only file system)")
+"""
+
+
+def test_a_full_disk_and_a_read_only_one(tmp_path):
+    """A small file system of its own, in a mount namespace of its own: root is not stopped by permissions."""
+    words = ["unshare", "--mount", *(["--map-root-user"] if os.geteuid() else [])]
+    (tmp_path / "disk").mkdir()
+    trial = [*words, "mount", "-t", "tmpfs", "none", str(tmp_path / "disk")]
+    if shutil.which("unshare") is None or subprocess.run(trial, capture_output=True).returncode:
+        pytest.skip("this user cannot mount a file system")
+    script = [*words, sys.executable, "-c", ON_A_SMALL_DISK, str(tmp_path / "disk")]
+    done = subprocess.run(script, env={**ENVIRONMENT, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

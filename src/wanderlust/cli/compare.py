@@ -86,7 +86,7 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
         check_number("solved_at", options.solved_at)
     if options.plot is not None:
         _check_plot(options.plot)
-    exact_runs = plan_exact_runs(environment, options) if options.exact else None
+    exact_runs = plan_exact_runs(environment, options, options.evaluate_every) if options.exact else None
     env = environment.make()
     threshold = solved_threshold(env, options.solved_at)
     runs = exact_runs or plan_runs(
@@ -120,13 +120,14 @@ def show_comparison(
     title = printable(f"{request.title}, {counted(request.steps, 'step')}, preset {preset}")
     console.print(fit_to_width(_table(title, rows, threshold, request.steps), console.width))
     interval = int(next(iter(completed.values()))[0].steps[0])
-    notes = [*_notes(rows, threshold, interval), EXACT_NOTE if exact else version_note(request.runs[0])]
+    notes = _notes(rows, threshold, interval, exact=exact)
+    notes.append(EXACT_NOTE if exact else version_note(request.runs[0]))
     for note in filter(None, notes):
         console.print(printable(note), soft_wrap=True)
     write_text(folder / TABLE_FILE, _csv_table(rows, preset))
     console.print(f"runs and {TABLE_FILE} are in {folder}", soft_wrap=True)
     if plot is not None:
-        _write_plot(plot, f"{request.title}, preset {preset}", completed, threshold)
+        _write_plot(plot, request.title, preset, completed, threshold)
         console.print(f"plot written to {plot}", soft_wrap=True)
 
 
@@ -191,10 +192,10 @@ def _shown_steps(row: ExplorerRow, rows: Sequence[ExplorerRow], threshold: Thres
     return [first_event] if threshold.value is None else [row.steps_to_solve, first_event]
 
 
-def _notes(rows: Sequence[ExplorerRow], threshold: Threshold, interval: int) -> list[str]:
+def _notes(rows: Sequence[ExplorerRow], threshold: Threshold, interval: int, *, exact: bool) -> list[str]:
     from wanderlust.experiments.run_evaluation import fine_interval
 
-    fine = fine_interval(interval)
+    fine = interval if exact else fine_interval(interval)
     finer = f", every {fine:,} where one episode is enough" if fine < interval else ""
     advice = " Set it with --solved-at RETURN." if threshold.value is None else ""
     notes = [
@@ -231,7 +232,9 @@ def _csv_table(rows: Sequence[ExplorerRow], preset: str) -> str:
     return as_csv(headings, lines)
 
 
-def _write_plot(plot: Path, title: str, completed: dict[str, list[Result]], threshold: Threshold) -> None:
+def _write_plot(
+    plot: Path, title: str, preset: str, completed: dict[str, list[Result]], threshold: Threshold
+) -> None:
     import numpy as np
 
     from wanderlust.cli.output_files import write_bytes
@@ -248,5 +251,6 @@ def _write_plot(plot: Path, title: str, completed: dict[str, list[Result]], thre
             states=np.stack([result.discovered for result in results]).astype(np.float64),
             solved=None if threshold.value is None else (times[:, None] <= steps[None, :]).mean(axis=0),
         )
-    draw = functools.partial(comparison_figure, title, curves, note=threshold.description)
+    note = "; ".join(filter(None, (f"preset {preset}", threshold.description)))
+    draw = functools.partial(comparison_figure, title, curves, note=note)
     write_bytes(plot, as_files(draw)[plot.suffix[1:].lower()])

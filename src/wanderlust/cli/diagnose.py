@@ -49,6 +49,7 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
     """
     from wanderlust.cli.diagnosis import diagnose_results
     from wanderlust.cli.diagnosis_report import TABLE_NOTE, explorer_table, json_values, report_sections
+    from wanderlust.cli.hardness import estimated_hardness, model_hardness
     from wanderlust.cli.output_files import write_json
     from wanderlust.cli.printing import new_console
     from wanderlust.cli.runs import execute_runs, plan_runs, version_note
@@ -60,7 +61,7 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
     env = environment.make()
     # The report needs only the final evaluation.
     runs = plan_runs(environment, env, options, evaluate_every=options.steps)
-    horizon, n_actions = env.horizon, env.n_actions
+    horizon, n_actions, hardness = env.horizon, env.n_actions, model_hardness(env)
     bins = _bins_sentences(env)
     env.close()
     folder = options.out or Path("results") / f"diagnose-{environment.file_name}"
@@ -68,6 +69,7 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
     if not any(results.values()):
         raise WanderlustError("all runs failed, so there is no report; see the errors above.")
     diagnosis = diagnose_results(results, steps=options.steps, horizon=horizon)
+    hardness = hardness or estimated_hardness(results, n_actions=n_actions, horizon=horizon)
     suggestion = _suggestion(diagnosis, environment, options)
     console = new_console(120, highlight=False)
     preset = runs[0].preset
@@ -80,11 +82,12 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
     sections = [*report_sections(diagnosis), *([("Bins", bins)] if bins else [])]
     for heading, sentences in sections:
         _print_section(console, heading, sentences)
+    _print_section(console, "Hardness", hardness.sentences)
     _print_section(console, "Suggestion", [suggestion, *_uncertainty(diagnosis, environment, options)])
     if options.json is not None:
         document = {"environment": environment.command_line, "seeds": options.seeds, "preset": preset}
         document |= json_values(diagnosis)
-        write_json(options.json, {**document, "suggestion": suggestion})
+        write_json(options.json, {**document, "hardness": hardness.json_values, "suggestion": suggestion})
         console.print(f"written to {options.json}", soft_wrap=True)
     sys.exit(int(failures > 0))
 

@@ -27,25 +27,32 @@ def evaluate(
     preset: Annotated[
         str | None, arg(metavar="NAME", help="Stop with an error unless the agent was trained with this preset.")
     ] = None,
+    video: Annotated[
+        Path | None, arg(metavar="FILE", help="Also record one episode of the greedy policy as .gif or .mp4.")
+    ] = None,
 ) -> None:
     """Evaluate the greedy policy of a saved agent.
 
-    Example: wanderlust evaluate agent.npz --episodes 100
+    Example: wanderlust evaluate agent.npz --episodes 100 --video run.gif
     """
     import numpy as np
 
     from wanderlust.agents.agent import Agent
     from wanderlust.agents.presets import PRESETS
     from wanderlust.cli.arguments import read_options
+    from wanderlust.cli.video import check_video_file, record_video, rendering_env
     from wanderlust.core.errors import InvalidSetting, check_choice, counted
     from wanderlust.envs.by_name import load_function
     from wanderlust.envs.make import make_environment
+    from wanderlust.envs.saved import remake_environment
     from wanderlust.explorers.registry import explorer_class
     from wanderlust.training.evaluation import evaluate as evaluate_agent
     from wanderlust.training.evaluation import evaluation_env
 
     if env and environment is None:
         raise InvalidSetting("--env needs ENVIRONMENT: the options in the file belong to the environment in the file.")
+    if video is not None:
+        check_video_file(video)
     agent = Agent.load(
         file,
         explorer=None if explorer is None else explorer_class(explorer),
@@ -53,7 +60,8 @@ def evaluate(
     )
     if preset is not None and agent.preset != check_choice("preset", preset, PRESETS):
         raise InvalidSetting(f"{file}: the preset of this agent is {agent.preset!r}, not {preset!r}.")
-    made = None if environment is None else make_environment(environment, **read_options(env))
+    options = read_options(env)
+    made = None if environment is None else make_environment(environment, **options)
     tabular_env = evaluation_env(agent, made)
     try:
         returns = evaluate_agent(agent, tabular_env, episodes=episodes, seed=seed)
@@ -65,3 +73,11 @@ def evaluate(
     n_episodes = counted(len(returns), "episode")
     print(f"mean return {returns.mean():.6g} ± {error:.2g} (standard error), {n_episodes} from seed {seed}")
     print(f"median {np.median(returns):.6g}, smallest {returns.min():.6g}, largest {returns.max():.6g}")
+    if video is not None:
+        rendering = (
+            remake_environment(agent.environment, render_mode="rgb_array")
+            if environment is None
+            else rendering_env(environment, options)
+        )
+        frames = record_video(agent, evaluation_env(agent, rendering), video, seed=seed)
+        print(f"video {video}, {counted(frames, 'frame')} of one episode")

@@ -20,6 +20,7 @@ from wanderlust.cli.bench import bench
 from wanderlust.cli.compare import compare
 from wanderlust.cli.diagnose import diagnose
 from wanderlust.cli.evaluate import evaluate
+from wanderlust.cli.exam import exam
 from wanderlust.cli.explain import explain
 from wanderlust.cli.explorers import explorers
 from wanderlust.cli.export import export
@@ -39,8 +40,8 @@ from wanderlust.version import __version__
 
 app = SubcommandApp()
 for _command in (
-    train, evaluate, compare, diagnose, explain, watch, studio, worlds, explorers, reproduce, sweep, status, results,
-    report, export, run, bench,
+    train, evaluate, compare, diagnose, explain, watch, studio, worlds, explorers, exam, reproduce, sweep, status,
+    results, report, export, run, bench,
 ):  # fmt: skip
     app.command(_command)
 

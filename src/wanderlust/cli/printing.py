@@ -1,11 +1,15 @@
-"""Printing to the terminal: consoles, and listings of entries with their options."""
+"""Printing to the terminal: consoles, listings of entries with their options, and what was executed."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from wanderlust.experiments.runner import RunSummary
 
 
 def new_console(width: int = 150, *, highlight: bool = True, markup: bool = False) -> Console:
@@ -25,3 +29,18 @@ def print_listing(entries: Sequence[tuple[str, str, list[tuple[str, str]]]]) -> 
         print(f"{name:<{name_width}}  {description}")
         for option, option_description in options:
             print(f"    {option:<{option_width}}  {option_description}".rstrip())
+
+
+def print_summary(summary: RunSummary, *, quiet: bool) -> None:
+    """Print the failures of executed runs, and how many runs were executed, unless `quiet`."""
+    from wanderlust.core.errors import counted
+    from wanderlust.experiments import estimate
+
+    for failure in summary.failures:
+        # Without --quiet, the progress display has printed the failure already.
+        print(f"failed: {failure}\n{failure.trace}" if quiet else failure.trace, end="", file=sys.stderr)
+    if not quiet:
+        print(
+            f"{counted(summary.executed, 'run')} executed in {estimate.format_duration(summary.seconds)}, "
+            f"{summary.stored:,} already stored, {len(summary.failures):,} failed"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,8 @@ from tyro.conf import Positional, arg
 
 if TYPE_CHECKING:
     from wanderlust.cli.comparison_request import ComparisonRequest
+    from wanderlust.experiments.exam.exam_file import StoredExam
+    from wanderlust.experiments.store import Store
 
 _OPTIONS = "--out, --formats and --quiet are for the reports of `wanderlust reproduce`"
 
@@ -18,7 +21,7 @@ def report(
         Positional[Path],
         arg(
             metavar="FOLDER",
-            help="Output folder of `sweep`, `reproduce` or `compare`, or a folder with a summary of runs, runs.csv.gz.",
+            help="Output folder of `sweep`, `exam`, `reproduce` or `compare`, or one with a summary, runs.csv.gz.",
         ),
     ],
     *,
@@ -35,7 +38,7 @@ def report(
     """Rebuild tables, plots and the scorecard from stored runs, without executing any run.
 
     For a sweep: a table of its settings, the best one with its interval, lines over one swept number and heat maps
-    over two. With --out, --formats or --quiet, the sweeps of the folder are left out.
+    over two. For an exam: its report card. With --out, --formats or --quiet, both are left out.
 
     Example: wanderlust report results/
 
@@ -46,6 +49,7 @@ def report(
     from wanderlust.cli.comparison_request import read_request
     from wanderlust.cli.printing import new_console
     from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
+    from wanderlust.experiments.exam.exam_file import exams_in
     from wanderlust.experiments.paper.reproduce import REQUEST_FILE, Destination, write_reports
     from wanderlust.experiments.reports.figures.files import FORMATS
     from wanderlust.experiments.reports.sweep_report import show_sweep_report, sweeps_in
@@ -59,20 +63,37 @@ def report(
         _report_comparison(request, folder)
         return
     try:
-        sweeps = list(sweeps_in(folder))
+        sweeps, exams = list(sweeps_in(folder)), list(exams_in(folder))
         has_studies = any(folder.glob(f"*/{REQUEST_FILE}"))
     except OSError as error:
         raise BadFile(f"{folder}: cannot be read ({error.strerror or error}).") from error
-    n_sweeps = counted(len(sweeps), "sweep")
-    if has_options and sweeps and not has_studies:
-        raise InvalidSetting(f"{folder}: has {n_sweeps} and no experiment of the paper; {_OPTIONS}.")
+    others = [*([counted(len(sweeps), "sweep")] if sweeps else []), *([counted(len(exams), "exam")] if exams else [])]
+    left_out = " and ".join(others)
+    if has_options and others and not has_studies:
+        raise InvalidSetting(f"{folder}: has {left_out} and no experiment of the paper; {_OPTIONS}.")
     console = new_console()
     for place, sweep in [] if has_options else sweeps:
         show_sweep_report(sweep, place, Store(folder), console)
-    if has_options and sweeps and not quiet:
-        console.print(f"{n_sweeps} left out: {_OPTIONS}.", markup=False, highlight=False, soft_wrap=True)
-    if has_studies or not sweeps:
+    for exam in [] if has_options else exams:
+        _report_exam(exam, Store(folder))
+    if has_options and others and not quiet:
+        console.print(f"{left_out} left out: {_OPTIONS}.", markup=False, highlight=False, soft_wrap=True)
+    if has_studies or not others:
         write_reports(folder, console, quiet=quiet, destination=Destination(out or folder, chosen))
+
+
+def _report_exam(exam: StoredExam, store: Store) -> None:
+    """Print the report card of an exam from its stored runs, and write its files."""
+    from wanderlust.cli.exam import show_card
+    from wanderlust.experiments.exam.card import make_card
+    from wanderlust.experiments.exam.exam_file import stored_scores
+    from wanderlust.experiments.reports.tables import printable
+
+    problems: list[str] = []
+    scores = stored_scores(exam, store, problems)
+    for problem in problems:
+        print(printable(problem), file=sys.stderr)
+    show_card(make_card(exam.selection, tuple(scores)), exam.folder)
 
 
 def _report_comparison(request: ComparisonRequest, folder: Path) -> None:

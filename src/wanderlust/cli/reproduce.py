@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from wanderlust.cli.arguments import Jobs, On, TimeLimit
-from wanderlust.core.errors import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -91,7 +90,7 @@ def _run_study(
     """Run one experiment and print its report; return the number of failed runs."""
     from rich.text import Text
 
-    from wanderlust.experiments import estimate
+    from wanderlust.cli.printing import print_summary
     from wanderlust.experiments.paper.reproduce import reproduce as reproduce_study
 
     if not quiet:
@@ -102,11 +101,5 @@ def _run_study(
     outcome = reproduce_study(
         study, selection, out, execution=execution, quiet=quiet, console=console
     )
-    if not quiet:
-        print(
-            f"{counted(outcome.executed, 'run')} executed in {estimate.format_duration(outcome.seconds)}, "
-            f"{outcome.stored} already stored, {len(outcome.failures)} failed"
-        )
-    for failure in outcome.failures:
-        print(f"failed: {failure}\n{failure.trace}", file=sys.stderr)
+    print_summary(outcome, quiet=quiet)
     return len(outcome.failures)

@@ -87,11 +87,22 @@ def _selected(
             present.sort(key=lambda row: str(row[sort]), reverse=True)
         selected = present + missing
     else:
-        selected.sort(key=lambda row: [str(row[name]) for name in ("world", "explorer")] + [str(row["seed"]).zfill(20)])
+        # The seeds of a setting are next to each other.
+        options = every[: every.index("success")] if "success" in every else every
+        names = [*dict.fromkeys(["world", "explorer", *(name for name in options if name not in _HIDDEN), "seed"])]
+        names.append(names.pop(names.index("seed")))
+        selected.sort(key=lambda row: [_rank(row[name]) for name in names if name in row])
     if columns == ("all",):
         return selected, every
     used = [name for name in every if any(row[name] is not None for row in selected)]
     return selected, list(columns) or [name for name in used if name not in _HIDDEN]
+
+
+def _rank(value: Any) -> tuple[int, float, str]:
+    """Return a sort key for values of any type: missing ones, then numbers, then texts."""
+    if isinstance(value, int | float):
+        return 1, value, ""
+    return (0, 0.0, "") if value is None else (2, 0.0, str(value))
 
 
 def _table(rows: Sequence[dict[str, Any]], names: list[str]) -> Any:

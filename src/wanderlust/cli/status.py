@@ -70,15 +70,18 @@ def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
     stored = store.stored_keys(problems)
     found = list(read_all(store, problems, stored))
     table = Table()
-    for heading in ("name", "runs", "done", "running", "failed", "rate", "time left", "driver"):
-        is_text = heading in ("name", "driver")
+    for heading in ("name", "runs", "done", "running", "failed", "rate", "time left"):
+        is_text = heading == "name"
         table.add_column(heading, justify="left" if is_text else "right", no_wrap=not is_text)
     for each in found:
         table.add_row(*_cells(each))
     for problem in problems:
         print(printable(problem), file=sys.stderr)
+    # Below the table: a terminal of 80 columns has no place for it in a column.
+    drivers = [Text(f"{printable(each.name)}: {printable(each.driver)}") for each in found]
     total = Text(f"{counted(len(stored), 'run')} stored in {printable(str(folder))}")
-    return Group(*([fit_to_width(table, width)] if found else []), total), any(each.active for each in found)
+    shown = [fit_to_width(table, width), *drivers, total] if found else [total]
+    return Group(*shown), any(each.active for each in found)
 
 
 def _cells(each: Status) -> list[str]:
@@ -89,7 +92,7 @@ def _cells(each: Status) -> list[str]:
     left = "" if each.seconds_left is None else format_duration(each.seconds_left)
     percent = f"{each.done:,} ({100 * each.done / max(each.total, 1):.0f} %)"
     numbers = [f"{each.total:,}", percent, f"{each.running:,}", f"{each.failed:,}"]
-    return [printable(each.name), *numbers, rate, left, printable(each.driver)]
+    return [printable(each.name), *numbers, rate, left]
 
 
 def _print_failures(folder: Path, *, everything: bool) -> None:

@@ -159,15 +159,17 @@ def _print_plan(described: Sweep, out: Path, execution: ExecutionOptions) -> Non
     from wanderlust.experiments.reports.tables import printable
     from wanderlust.experiments.runner import RunSummary, missing_runs
     from wanderlust.experiments.store import Store
+    from wanderlust.experiments.summary import fields_of
 
+    described.check_environments()
     runs, summary = described.runs, RunSummary()
     missing = missing_runs(runs, Store(out), summary, repair=False)
     jobs = execution.jobs or os.cpu_count() or 1
     print(f"sweep       {printable(described.name)}")
-    for name, values in swept_fields(described).items():
-        shown = [printable(str(value)) for value in values]
-        few = len(shown) <= _MAX_SHOWN
-        print(f"  {name:<9} {', '.join(shown) if few else f'{len(shown):,} values, {shown[0]} to {shown[-1]}'}")
+    for name, values in swept_fields([fields_of(run.description) for run in runs]).items():
+        shown = [printable(str(value)) for value in values if value is not None]
+        few = ", ".join(shown) if len(shown) <= _MAX_SHOWN else f"{len(shown):,} values, {shown[0]} to {shown[-1]}"
+        print(f"  {name:<9} {few}{'; some runs do not have it' if None in values else ''}")
     print(f"runs        {len(runs):,}")
     print(f"stored      {summary.stored:,} in {out}")
     print(f"to execute  {len(missing):,}")
@@ -178,15 +180,8 @@ def _print_plan(described: Sweep, out: Path, execution: ExecutionOptions) -> Non
 
 
 def _print_outcome(described: Sweep, out: Path, summary: Any, *, quiet: bool) -> None:
-    from wanderlust.core.errors import counted
-    from wanderlust.experiments import estimate
+    from wanderlust.cli.printing import print_summary
 
-    for failure in summary.failures:
-        # Without --quiet, the progress display has printed the failure already.
-        print(f"failed: {failure}\n{failure.trace}" if quiet else failure.trace, end="", file=sys.stderr)
+    print_summary(summary, quiet=quiet)
     if not quiet:
-        print(
-            f"{counted(summary.executed, 'run')} executed in {estimate.format_duration(summary.seconds)}, "
-            f"{summary.stored:,} already stored, {len(summary.failures):,} failed"
-        )
         print(f"tables and plots: wanderlust report {shlex.quote(str(out))}")

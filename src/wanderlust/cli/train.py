@@ -115,7 +115,7 @@ def train(options: Annotated[TrainOptions, arg(name="")], environment: Environme
 def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions, file: TrainingFile) -> None:
     """Train, print the summary and record the video."""
     from wanderlust.cli.training_summary import TrainingStatistics, print_summary
-    from wanderlust.cli.video import record_video
+    from wanderlust.cli.video import record_video, rendering_env
     from wanderlust.training.learn import learn
     from wanderlust.training.loop import call_environment
 
@@ -135,7 +135,8 @@ def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions,
     print_summary(agent, statistics, options, saved=file.saved_path)
     if options.video is not None:
         with _video_errors(environment):
-            frames = record_video(agent, environment, options.video, seed=options.seed or 0)
+            rendering = env.copy(rendering_env(environment.name, environment.env_options))
+            frames = record_video(agent, rendering, options.video, seed=options.seed or 0)
         print(f"video      {options.video}, {counted(frames, 'frame')} of one episode")
     call_environment(env, env.close, lambda: "close")
 

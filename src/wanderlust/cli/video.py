@@ -1,8 +1,9 @@
-"""Videos of `train`: one episode of the greedy policy as .gif or .mp4."""
+"""Videos of `train` and `evaluate`: one episode of the greedy policy as .gif or .mp4."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +35,8 @@ Frame = NDArray[np.uint8]
 
 def check_video(environment: EnvironmentOptions, path: Path) -> None:
     """Check before the training that the video can be written: suffix, packages, rendering."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise InvalidSetting(f"--video must be a .gif or .mp4 file, got {shown_path(path)!r}.")
-    if path.suffix.lower() == ".mp4":
-        _clip_class()
-    check_writable(path)
-    env = _make_rendering_env(environment)
+    check_video_file(path)
+    env = rendering_env(environment.name, environment.env_options)
     try:
         env.reset(seed=0)
         _render(env)
@@ -47,9 +44,22 @@ def check_video(environment: EnvironmentOptions, path: Path) -> None:
         env.close()
 
 
-def record_video(agent: Agent, environment: EnvironmentOptions, path: Path, *, seed: int = 0) -> int:
-    """Write one episode of the greedy policy to a file; return the number of frames."""
-    env = agent.env.copy(_make_rendering_env(environment))
+def check_video_file(path: Path) -> None:
+    """Check that the file of a video can be written: suffix, packages."""
+    # rgb_array needs no screen, but pygame, which many environments use, would search for one and warn.
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidSetting(f"--video must be a .gif or .mp4 file, got {shown_path(path)!r}.")
+    if path.suffix.lower() == ".mp4":
+        _clip_class()
+    check_writable(path)
+
+
+def record_video(agent: Agent, env: Tabular, path: Path, *, seed: int = 0) -> int:
+    """Write one episode of the greedy policy in an environment that renders to a file; return the number of frames.
+
+    The environment is closed.
+    """
     try:
         frames = _record_episode(agent, env, seed)
         fps = float(env.metadata.get("render_fps") or _DEFAULT_FPS)
@@ -64,21 +74,19 @@ def record_video(agent: Agent, environment: EnvironmentOptions, path: Path, *, s
     return len(frames)
 
 
-def _make_rendering_env(environment: EnvironmentOptions) -> Any:
-    """Return the environment with render_mode='rgb_array'."""
-    # rgb_array needs no screen, but pygame, which many environments use, would search for one and warn.
-    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+def rendering_env(name: str, options: Mapping[str, Any]) -> Any:
+    """Return an environment with render_mode='rgb_array'."""
     reason = "it has another render_mode"
     try:
-        env = make_environment(environment.name, **{"render_mode": "rgb_array", **environment.env_options})
+        env = make_environment(name, **{"render_mode": "rgb_array", **options})
     except WanderlustError as error:
         # A function without this parameter may always return an rgb_array environment.
         reason = str(error)
-        env = make_environment(environment.name, **environment.env_options)
+        env = make_environment(name, **options)
     if env.render_mode != "rgb_array":
         env.close()
         raise InvalidEnvironment(
-            f"--video needs an environment with render_mode='rgb_array', but {environment.environment!r} cannot be "
+            f"--video needs an environment with render_mode='rgb_array', but {name!r} cannot be "
             f"made with it: {reason}. Leave --video out, or let the function that returns the environment accept "
             "render_mode."
         )

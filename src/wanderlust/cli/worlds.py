@@ -21,17 +21,23 @@ def worlds(
     out: Annotated[
         Path | None, arg(metavar="FILE", help="Picture file, .png, .svg or .pdf; by default the world's name, as .png.")
     ] = None,
+    hardness: Annotated[bool, arg(help="Print how hard each world is, computed from its model.")] = False,
+    exam: Annotated[bool, arg(help="With --hardness: the held-out worlds of the exam.")] = False,
 ) -> None:
     """List the built-in worlds with their options, default values and descriptions, or draw one.
 
     Example: wanderlust worlds
+
+    Example: wanderlust worlds --hardness
+
+    Example: wanderlust worlds --hardness --exam
 
     Example: wanderlust worlds --draw deep-sea --env depth=10 --out deep-sea.png
     """
     if draw is not None:
         _draw(draw, env, out)
         return
-    from wanderlust.cli.printing import print_listing
+    from wanderlust.cli.printing import new_console, print_listing
     from wanderlust.core.errors import InvalidSetting
     from wanderlust.envs.registration import environment_id
     from wanderlust.worlds import world_names, world_options
@@ -39,6 +45,15 @@ def worlds(
 
     if env or out:
         raise InvalidSetting("--env and --out are for a picture: name a world with --draw, such as --draw prison.")
+    if exam and not hardness:
+        raise InvalidSetting("--exam is for the measures of the exam's worlds: add --hardness.")
+    if hardness:
+        from wanderlust.cli.hardness import hardness_table
+        from wanderlust.experiments.reports.tables import fit_to_width
+
+        console = new_console(120, highlight=False)
+        console.print(fit_to_width(hardness_table(exam=exam), console.width))
+        return
     entries = []
     for name in world_names():
         options = [(f"{option.name}={option.default}", option.meaning) for option in world_options(name)]

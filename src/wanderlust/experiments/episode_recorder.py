@@ -15,6 +15,8 @@ from wanderlust.training.outcomes import ObservedOutcomes
 
 MAX_REWARDS = 50
 """Number of distinct rewards that are listed; sparse-reward environments have fewer."""
+MAX_OUTCOMES = 20_000
+"""Number of distinct outcomes up to which they are stored: enough for environments whose hardness can be estimated."""
 _CHECK_EVERY = 256
 """Steps between two checks for cancellation."""
 
@@ -38,6 +40,9 @@ class EpisodeRecorder(Callback):
         self._reward_places: list[str] = []
         self._other_rewards: list[float] = []
         self._first_visit: dict[int, int] = {}
+        self._counts: dict[tuple[int, int, int], list[float]] = {}
+        """[state, action, next state]: count and sum of rewards."""
+        self._starts: dict[int, int] = {}
 
     def on_step(self, loop: TrainingLoop) -> bool | None:
         """Record the reward and the first visit."""
@@ -45,7 +50,19 @@ class EpisodeRecorder(Callback):
             raise RunCancelled
         self._first_visit.setdefault(loop.state, loop.step - 1)
         self._record_reward(loop)
+        self._record_outcome(loop)
         return False if loop.step == self._last_step else None
+
+    def _record_outcome(self, loop: TrainingLoop) -> None:
+        if loop.episode_steps == 1:
+            self._starts[loop.state] = self._starts.get(loop.state, 0) + 1
+        outcome = loop.state, loop.action, -1 if loop.terminated else loop.next_state
+        row = self._counts.get(outcome)
+        if row is not None:
+            row[0] += 1
+            row[1] += loop.reward
+        elif len(self._counts) <= MAX_OUTCOMES:
+            self._counts[outcome] = [1, loop.reward]
 
     def on_episode_end(self, loop: TrainingLoop) -> None:
         """Record the episode."""
@@ -72,7 +89,10 @@ class EpisodeRecorder(Callback):
         first_visit[list(self._first_visit)] = list(self._first_visit.values())
         rewards = [*self._rewards.values(), *([self._other_rewards] if self._other_rewards else [])]
         places = [*self._reward_places, *(["many"] if self._other_rewards else [])]
+        counts = [] if len(self._counts) > MAX_OUTCOMES else self._counts.items()
         return {
+            "outcomes": np.array([(*o, n, total / n) for o, (n, total) in counts], np.float64).reshape(-1, 5),
+            "starts": np.array(list(self._starts.items()), np.float64).reshape(-1, 2),
             "first_visit": first_visit,
             "episodes": np.array(self._episodes, np.float64).reshape(-1, 4),
             "rewards": np.array(rewards, np.float64).reshape(-1, 3),

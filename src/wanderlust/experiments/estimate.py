@@ -16,9 +16,13 @@ from wanderlust.experiments.run import Run
 
 ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
 
-_SECONDS_PER_RUN = 0.002
-"""To create the learner and to seal the result."""
+_SECONDS_PER_RUN = 0.008
+"""To create the learner and to seal the result; mostly Python code, which two threads execute in turns."""
+_SECONDS_PER_EXAM = 0.05
+"""For the twelve evaluations of two policies."""
 _PER_STEP = 0.3
+# Explorers that plan again and again, in a world of the exam with 180 states.
+_PER_STEP_OF_PLANNING = {"goal-directed": 6.0, "ucbvi": 20.0, "rlsvi": 120.0, "psrl": 500.0}
 # Per state-action pair: each step sweeps over the visited pairs.
 _PER_PAIR = {"vv-ucb": 0.0009, "vv-count": 0.0009, "bonus": 0.0014}
 _PER_PAIR_OF_Q = 0.0003
@@ -77,13 +81,14 @@ def seconds(run: Run) -> float:
         per_step += _PER_SOLVED_STEP.get(run.explorer, _PER_SOLVED_STEP_OF_OTHERS)
     elif not size.deterministic:
         per_step += _PER_EXACT_EVALUATION / int(run.settings.get("evaluate_every", 50))
-    return _SECONDS_PER_RUN + 1e-6 * per_step * steps
+    per_run = _SECONDS_PER_RUN + (_SECONDS_PER_EXAM if run.measure == "exam" else 0.0)
+    return per_run + 1e-6 * per_step * steps
 
 
 def _per_step_of_replay(run: Run, size: _Size) -> float:
     """Return the microseconds per step for replaying the whole memory."""
     if run.explorer not in ENSEMBLES:
-        return _PER_PAIR.get(run.explorer, _PER_PAIR_OF_Q) * size.pairs
+        return _PER_PAIR.get(run.explorer, _PER_PAIR_OF_Q) * size.pairs + _PER_STEP_OF_PLANNING.get(run.explorer, 0.0)
     if not size.deterministic:
         return _PER_STEP_OF_NOISY_MINIBATCHES
     active = 1.0 if run.settings.get("initial") == "optimistic" else _ACTIVE_SHARE.get(run.world, 1.0)

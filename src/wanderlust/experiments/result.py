@@ -55,10 +55,18 @@ class Result(NamedTuple):
     pairs: NDArray[Any] = _EMPTY
     """(number of state-action pairs visited more than once, number of these with more than one outcome, number of
     distinct first states of episodes)"""
-
+    outcomes: FloatArray = _EMPTY
+    """[outcome, (state, action, next state, or -1 if it terminated, count, mean reward)], in an environment; empty if
+    there are more than `MAX_OUTCOMES`."""
+    starts: FloatArray = _EMPTY
+    """[state, (first state of an episode, count)], in an environment."""
     events: FloatArray = _EMPTY
     """(number of steps up to the first positive reward, up to the first termination), with `kind="model"`; infinity for
     never."""
+    data_returns: FloatArray = _EMPTY
+    """[evaluation], with `measure="exam"`: the return of the policy that is best by the collected data."""
+    random_return: FloatArray = _EMPTY
+    """With `measure="exam"`: the return of the uniformly random policy."""
 
     @property
     def success(self) -> float:

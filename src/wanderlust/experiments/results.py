@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from wanderlust.core.errors import MissingPackage
+from wanderlust.core.errors import MissingPackage, counted
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.runner import Failure, RunSummary
 from wanderlust.experiments.store import Store, StoredRun
@@ -34,6 +34,9 @@ class Results:
         """The runs that failed, with the reason and the command that repeats them."""
         return self.summary.failures
 
+    def __repr__(self) -> str:
+        return f"<Results of {counted(len(self.runs), 'run')} in {self.store.folder}: {len(self):,} stored>"
+
     def __iter__(self) -> Iterator[StoredRun]:
         return self.store.load_many(self.runs, self.problems)
 
@@ -53,11 +56,11 @@ class Results:
 
     def to_pandas(self, *, curves: bool = True) -> Any:
         """Return a pandas DataFrame with one row per run; the curves are arrays."""
-        return _imported("pandas").DataFrame(self.rows(curves=curves))
+        return import_package("pandas").DataFrame(self.rows(curves=curves))
 
     def to_polars(self, *, curves: bool = True) -> Any:
         """Return a Polars DataFrame with one row per run; the curves are lists."""
-        return _imported("polars").DataFrame(plain_rows(self.rows(curves=curves)), infer_schema_length=None)
+        return import_package("polars").DataFrame(plain_rows(self.rows(curves=curves)), infer_schema_length=None)
 
     def to_arrow(self, *, curves: bool = True) -> Any:
         """Return an Arrow table with one row per run; the curves are lists."""
@@ -66,14 +69,14 @@ class Results:
 
 def as_arrow(rows: Iterable[Line]) -> Any:
     """Return rows as an Arrow table."""
-    return _imported("pyarrow").Table.from_pylist(plain_rows(rows))
+    return import_package("pyarrow").Table.from_pylist(plain_rows(rows))
 
 
 def as_parquet(rows: Iterable[Line]) -> bytes:
     """Return rows as the contents of a Parquet file."""
     table = as_arrow(rows)
     buffer = io.BytesIO()
-    _imported("pyarrow.parquet").write_table(table, buffer)
+    import_package("pyarrow.parquet").write_table(table, buffer)
     return buffer.getvalue()
 
 
@@ -108,7 +111,8 @@ def _as_text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-def _imported(package: str) -> Any:
+def import_package(package: str) -> Any:
+    """Return a package of tables, or raise `MissingPackage`."""
     try:
         return importlib.import_module(package)
     except ImportError:

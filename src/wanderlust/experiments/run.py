@@ -21,8 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, PRESETS, WORLD_PRESETS
-from wanderlust.agents.settings import MAX_EPISODES
 from wanderlust.core.errors import InvalidSetting, check_choice, check_integer, check_options
 from wanderlust.experiments.code_version import source_hash
 from wanderlust.experiments.plain_options import Options, plain_options
@@ -32,11 +30,12 @@ ALGORITHM_VERSION = 2
 """Increase this when the result of any run changes, or when the format of stored files changes. Results stored with
 another version are ignored, and their runs are executed again when requested."""
 
-ADAPTIVE_VERSION = 5
-"""The same for runs with `kind="environment"`, whose defaults come from `wanderlust.training.adaptive`."""
+ADAPTIVE_VERSION = 7
+"""The same for runs with `kind="environment"`, whose defaults come from `wanderlust.training.adaptive`, and for runs
+with `kind="model"` and the preset 'adaptive'."""
 
 UNTIL = ("budget", "positive-return")
-MEASURES = ("returns", "values")
+MEASURES = ("returns", "values", "exam")
 KINDS = ("world", "environment", "model")
 
 _KEY_LENGTH = 24
@@ -58,8 +57,8 @@ class Run:
     """A registered name, or `module:Class`."""
     seed: int = 0
     preset: str = ""
-    """'as_written', the paper's text; 'as_published_code', the released code that produced its numbers; or 'adaptive',
-    in environments only. If empty, 'as_written' in built-in worlds and 'adaptive' in other environments."""
+    """'as_written', the paper's text; 'as_published_code', the released code; or 'adaptive', in environments and on
+    their models only. If empty, 'as_written' in built-in worlds and 'adaptive' in other environments."""
     world_options: Options = field(default_factory=dict)
     explorer_options: Options = field(default_factory=dict)
     settings: Options = field(default_factory=dict)
@@ -67,8 +66,8 @@ class Run:
     until: str = "budget"
     """When the run ends: 'budget', or 'positive-return': after the first evaluation with a return above zero."""
     measure: str = "returns"
-    """'returns', or 'values': in a stochastic world, also compute V^π of the greedy policy after every step; in an
-    environment with a model, train in the model, in one compiled loop, and evaluate the greedy policy exactly."""
+    """'returns'; 'values': in a stochastic world also V^π of the greedy policy after every step, on a model discounted
+    returns; 'exam': exact returns at a few steps of a world, see `wanderlust.experiments.exam.measure`."""
     kind: str = "world"
     """What `world` names: a built-in 'world', a Gymnasium or user-defined 'environment', or such an environment whose
     'model', its transition table, is used instead of its steps."""
@@ -82,6 +81,9 @@ class Run:
     """A hash of the environment's model, with `kind="model"`; `Run.of_model` computes it."""
 
     def __post_init__(self) -> None:
+        # Not at the top: `wanderlust status` reads a store without importing numba, which takes most of a second.
+        from wanderlust.agents.settings import MAX_EPISODES
+
         for name in ("world", "explorer", "env_version", "model"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidSetting(f"the {name} of a run must be a string, got {getattr(self, name)!r}.")
@@ -113,9 +115,11 @@ class Run:
         return replace(run, model=hash_of_model(run))
 
     def _checked_preset(self) -> str:
+        from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, PRESETS, WORLD_PRESETS
+
         if not isinstance(self.preset, str) or self.preset:
-            return check_choice("preset", self.preset, PRESETS if self.kind == "environment" else WORLD_PRESETS)
-        if self.kind != "environment":
+            return check_choice("preset", self.preset, WORLD_PRESETS if self.kind == "world" else PRESETS)
+        if self.kind == "world":
             return AS_WRITTEN
         from wanderlust.envs.registration import is_built_in
 
@@ -130,6 +134,8 @@ class Run:
     @property
     def description(self) -> dict[str, Any]:
         """The fields that differ from their default, as plain values."""
+        from wanderlust.agents.presets import AS_WRITTEN
+
         changed: dict[str, Any] = {}
         for each in fields(self):
             value, default = getattr(self, each.name), each.default
@@ -187,8 +193,9 @@ class Run:
 
     def key_with(self, code: tuple[str, ...]) -> str:
         """Return the key for the given hashes of code, as a stored result contains them."""
+        adapts = self.kind == "environment" or (self.kind == "model" and self.preset == "adaptive")
         # Part of the hash of every stored run: this word cannot change.
-        environment = () if self.kind != "environment" else (f"practice {ADAPTIVE_VERSION}", *code[1:])
+        environment = (f"practice {ADAPTIVE_VERSION}", *code[1:]) if adapts else ()
         parts = (self.json, str(ALGORITHM_VERSION), code[0], *environment)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_KEY_LENGTH]
 
@@ -212,8 +219,11 @@ class Run:
         from wanderlust.experiments.value_measures import value_measures
         from wanderlust.worlds import make_world
 
-        world = make_world(self.world, **self.world_options)
-        options = self.overrides
+        world, options = make_world(self.world, **self.world_options), self.overrides
+        if self.measure == "exam":
+            from wanderlust.experiments.exam.measure import take_exam
+
+            return take_exam(self, world, options, should_stop, steps)
         every = check_integer("evaluate_every", options.get("evaluate_every", Settings.evaluate_every), low=1)
         by_step = self.measure == "values"
         if by_step:
@@ -231,8 +241,7 @@ class Run:
             if self.until == "positive-return" and evaluated and session.run_state.returns[evaluated - 1] > 0.0:
                 break
         record = session.record()
-        world_options = json.dumps(dict(self.world_options))
-        optimal_return, n_reachable = _optimum_and_reachable(self.world, world_options, session.settings.discount)
+        optimal_return, n_reachable = optimum_and_reachable(self, session.settings.discount)
         evaluations = slice(every - 1, None, every) if by_step else slice(None)
         return Result(
             steps=record.steps[evaluations],
@@ -258,11 +267,13 @@ class Run:
         """Reject fields that a run of this kind would ignore."""
         unused = {
             "world": ("encoder_options", "episodes", "env_version", "model"),
-            "environment": ("until", "model"),
-            "model": ("encoder_options", "episodes", "env_version", "until", "measure"),
+            "environment": ("until", "model", "measure"),
+            "model": ("encoder_options", "episodes", "env_version", "until"),
         }
-        if self.kind == "model" and not self.model:
-            raise InvalidSetting("a run with kind='model' needs the hash of the model: create it with Run.of_model.")
+        if self.kind == "model":
+            if not self.model:
+                raise InvalidSetting("a run with kind='model' needs a hash of the model: create it with Run.of_model.")
+            check_choice("measure on a model", self.measure, ("returns", "values"))
         for name in unused[self.kind]:
             if name in self.description:
                 raise InvalidSetting(f"{name} cannot be set with kind={self.kind!r}, got {getattr(self, name)!r}.")
@@ -272,6 +283,11 @@ class Run:
             raise InvalidSetting(f"measure='values' is for stochastic worlds; {self.world!r} is deterministic.")
         if self.until != "budget" and not deterministic:
             raise InvalidSetting(f"until={self.until!r} is for deterministic worlds; {self.world!r} is stochastic.")
+
+
+def optimum_and_reachable(run: Run, discount: float) -> tuple[float, int]:
+    """Return the optimal return from the start of a run's world, and the number of its reachable states."""
+    return _optimum_and_reachable(run.world, json.dumps(dict(run.world_options)), discount)
 
 
 @functools.lru_cache(maxsize=256)

@@ -4,13 +4,9 @@ The driver, this module, plans batches, gives them to an executor, stores the re
 lost. It alone writes to the store.
 
 On this machine, runs in worlds use threads. The compiled loop releases the GIL, so threads use all cores, and they
-share compiled code and worlds. Processes were not faster: on two cores with other load, two threads took 25 to 32 s
-for 1,440 short runs and 23 to 26 s for 72 long ones, two processes 29 to 30 s and 23 to 25 s. Threads cannot be
-killed, so a time limit needs processes.
-
+share compiled code and worlds; processes were not faster. Threads cannot be killed, so a time limit needs processes.
 Runs in Gymnasium environments hold the GIL most of the time, so they use processes, unless starting those would take
-longer than it saves: on the same machine, two threads took 67 s for eight runs of 60,000 steps in an 8×8 FrozenLake,
-and 19 s for eight of 20,000, two processes 51 s and 24 s. The results are the same.
+longer than it saves. docs/scaling.md has the measurements. The results are the same.
 """
 
 from __future__ import annotations
@@ -24,7 +20,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from wanderlust.core.errors import InvalidSetting, check_integer, check_number
+from wanderlust.core.errors import InvalidSetting, check_integer, check_number, counted
 from wanderlust.experiments import estimate
 from wanderlust.experiments.batches import Batches
 from wanderlust.experiments.executors.base import Executor, Outcome, Task, failed
@@ -162,6 +158,10 @@ class _Driver:
             elif missing:
                 self._execute(missing, self._ray_executor())
             state = "finished"
+        except KeyboardInterrupt:
+            left = len(missing) - self.summary.executed - len(self.summary.failures)
+            self.progress.message(f"{counted(left, 'run')} left; finished runs are stored, the same command continues.")
+            raise
         finally:
             self._report(state, force=True)
 
@@ -230,7 +230,7 @@ class _Driver:
                 self.progress.refresh()
                 self._report("running", running=min(batches.submitted, executor.slots))
         finally:
-            self.store.add([outcome.sealed for outcome in executor.close() if outcome.sealed is not None])
+            self._add(executor.close())
 
     def _next_batch(self, batches: Batches, slots: int) -> list[Task]:
         """Return the next runs that are not stored; another process may have stored some meanwhile."""
@@ -247,9 +247,7 @@ class _Driver:
 
     def _handle(self, outcomes: Sequence[Outcome], batches: Batches) -> None:
         # First what cannot be had again: the results.
-        done = [outcome for outcome in outcomes if outcome.sealed is not None]
-        self.store.add([outcome.sealed for outcome in done if outcome.sealed is not None])
-        self.summary.executed += len(done)
+        self._add(outcomes)
         for outcome in outcomes:
             run = outcome.task.run
             if outcome.lost and batches.lose(run, blame=bool(outcome.error), max_tries=MAX_TRIES):
@@ -260,6 +258,11 @@ class _Driver:
                 tries = f" This happened {MAX_TRIES} times." if outcome.lost else ""
                 self._fail(outcome._replace(error=f"{error}{tries}"))
             self.progress.run_finished(run, is_failed=outcome.sealed is None)
+
+    def _add(self, outcomes: Sequence[Outcome]) -> None:
+        results = [outcome.sealed for outcome in outcomes if outcome.sealed is not None]
+        self.store.add(results)
+        self.summary.executed += len(results)
 
     def _fail(self, outcome: Outcome) -> None:
         failure = Failure(outcome.task.run, outcome.error, outcome.trace)

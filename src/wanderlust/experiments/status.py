@@ -110,6 +110,11 @@ def read_all(store: Store, problems: list[str], stored: set[bytes] | None = None
             problems.append(str(error))
 
 
+def keys_of(folder: Path, name: str) -> list[str]:
+    """Return the keys of the runs of an experiment in a folder, in their order; raise `BadFile` if there are none."""
+    return [key.decode() for key in _read_keys(_with(folder / STATUS / file_name(name), _KEYS))[1]]
+
+
 def failures(folder: Path, names: Iterable[str] | None = None) -> dict[str, list[dict[str, str]]]:
     """Return name -> failed runs (key, error, repeat) of the experiments in a folder."""
     found = {}
@@ -120,7 +125,8 @@ def failures(folder: Path, names: Iterable[str] | None = None) -> dict[str, list
     return found
 
 
-def _read(path: Path, stored: set[bytes]) -> Status:
+def _read_keys(path: Path) -> tuple[dict[str, Any], list[bytes]]:
+    """Return the metadata and the keys of the runs of an experiment."""
     try:
         metadata, arrays = read_archive(path)
         intact = is_intact(metadata, arrays)
@@ -128,8 +134,12 @@ def _read(path: Path, stored: set[bytes]) -> Status:
         raise BadFile(f"{path}: cannot be read ({error}).") from error
     if not intact or "keys" not in arrays:
         raise BadFile(f"{path}: damaged.")
+    return metadata, arrays["keys"].tolist()
+
+
+def _read(path: Path, stored: set[bytes]) -> Status:
+    metadata, keys = _read_keys(path)
     base = path.with_name(path.name.removesuffix(_KEYS))
-    keys = arrays["keys"].tolist()
     done = sum(key in stored for key in keys)
     failed = {each["key"].encode() for each in _read_failures(_with(base, _FAILED))}
     state = _read_state(_with(base, _STATE))

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wanderlust._numba.jit import numba_version
 from wanderlust.core.archives import archive_bytes, is_intact, read_archive, read_archive_bytes
 from wanderlust.core.errors import BadFile, WanderlustError
 from wanderlust.experiments.packs import Sealed
@@ -151,6 +150,8 @@ def _checked(result: Result) -> Result:
 @functools.cache
 def _versions() -> dict[str, Any]:
     """Return the versions of the software, and the machine."""
+    from wanderlust._numba.jit import numba_version
+
     return {
         "wanderlust": __version__,
         "python": platform.python_version(),

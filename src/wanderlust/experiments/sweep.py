@@ -138,6 +138,18 @@ class Sweep:
             raise InvalidSweep(("exclude",), "every combination is excluded; no run is left.")
         return runs
 
+    def check_environments(self) -> None:
+        """Create and close every environment once, or raise `InvalidSweep`."""
+        from wanderlust.envs.by_name import tabular_by_name
+
+        distinct = {(run.world, json.dumps([dict(run.world_options), dict(run.encoder_options)])): run
+                    for run in self.runs if run.kind == "environment"}  # fmt: skip
+        for run in distinct.values():
+            try:
+                tabular_by_name(run.world, run.world_options, run.encoder_options).close()
+            except WanderlustError as error:
+                raise at_key(("environments", run.world), error) from None
+
     def points(self) -> list[Point]:
         """Return all combinations that are not excluded, or raise `InvalidSweep`."""
         axes = self._axes()
@@ -150,7 +162,10 @@ class Sweep:
         for i, pattern in enumerate(self.exclude):
             for name in pattern:
                 reader.check_name(("exclude", str(i), name), name)
-            points = [point for point in points if not matches(point.values, pattern, ("exclude", str(i)))]
+            kept = [point for point in points if not matches(point.values, pattern, ("exclude", str(i)))]
+            if len(kept) == len(points):
+                raise InvalidSweep(("exclude", str(i)), f"excludes nothing: no combination has {_text(pattern)}.")
+            points = kept
         return points
 
     def _axes(self) -> Axes:
@@ -211,6 +226,7 @@ class Sweep:
         from wanderlust.experiments.sweep_file import save_sweep
 
         runs, store = self.runs, Store(folder)
+        self.check_environments()
         store.prepare()
         save_sweep(self, store.folder)
         summary = run_all(
@@ -228,6 +244,10 @@ def _plain(key: tuple[str, ...], value: Any) -> Any:
         return plain_options(key[0], {"value": value})["value"]
     except InvalidSetting as error:
         raise at_key(key, error) from None
+
+
+def _text(pattern: Mapping[str, Any]) -> str:
+    return " and ".join(f"{name} = {json.dumps(value)}" for name, value in pattern.items())
 
 
 def _check_distinct(axes: Axes) -> None:
@@ -248,6 +268,8 @@ def _check_given(axes: Axes) -> None:
         raise InvalidSweep(("worlds",), "give at least one world or environment; `wanderlust worlds` lists the worlds.")
     if "explorer" not in names:
         raise InvalidSweep(("explorers",), "give at least one explorer; `wanderlust explorers` lists them.")
+    if "environment" in names and "steps" not in names:
+        raise InvalidSweep(("environments",), "runs in environments need the setting 'steps', their number of steps.")
 
 
 def read_json(path: Path) -> Sweep:

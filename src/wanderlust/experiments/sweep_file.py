@@ -32,7 +32,7 @@ def read_sweep_file(path: Path) -> Sweep:
         values["name"] = path.stem
     try:
         sweep = Sweep.from_description(values)
-        sweep.points()
+        sweep.check_environments()
     except InvalidSweep as error:
         line = line_of(text, error.key)
         place = f"{shown_path(path)}, line {line}" if line else shown_path(path)
@@ -57,6 +57,8 @@ def line_of(text: str, key: Key) -> int | None:
             place = [*table, *_parts(assignment[1])]
         else:
             place = []
+        if header and place[-1].isdecimal() and place[:-1] == list(key):
+            return number  # The key itself is the name of a list of tables.
         # The key, or a table that contains it; also a list in which the error is one of the entries.
         if place and list(key[: len(place)]) == place and len(place) > best_length:
             best, best_length = number, len(place)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wanderlust.core.errors import WanderlustError, shown, unknown_name
+from wanderlust.core.errors import WanderlustError, check_integer, shown, unknown_name
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.sweep_values import InvalidSweep, Key, at_key
 
@@ -15,6 +15,8 @@ FIELDS = ("world", "environment", "explorer", "seed", "preset", "memory", "until
 """The names of fields in zipped groups and exclusions; all other names are settings and options."""
 _WORLD_FIELDS, _ENVIRONMENT_FIELDS = ("preset", "until", "measure"), ("episodes", "env_version")
 _REWARD_RANGE, _REPLAY = "reward_range", "replay"
+_SOME_WORLD, _SOME_EXPLORER = "toy", "random"
+"""Of the run that checks the value of one field."""
 _MAP_SUFFIXES = (".txt", ".toml")
 
 Row = Mapping[str, Any]
@@ -38,7 +40,12 @@ class PointReader:
 
     def __init__(self, axes: Axes, *, has_environments: bool) -> None:
         rows = [row for axis in axes.values() for row in axis]
-        self._explorers = {row["explorer"]: _option_names(row["explorer"]) for row in rows if "explorer" in row}
+        self._explorers: dict[str, frozenset[str]] = {}
+        for key, row in [(axis, row) for axis, rows in axes.items() for row in rows if "explorer" in row]:
+            try:
+                self._explorers[row["explorer"]] = _option_names(row["explorer"])
+            except WanderlustError as error:
+                raise at_key(_key_of(key, row, "explorer"), error) from None
         self._settings = _setting_names()
         self._worlds = {row["world"] for row in rows if "world" in row}
         self._has_environments = has_environments
@@ -53,6 +60,25 @@ class PointReader:
         if name not in known and not self._has_environments:
             where = ", ".join(sorted({*self._explorers, *self._worlds}))
             raise at_key(key, unknown_name(f"setting or option of {where}:", name, known))
+
+    def check_value(self, name: str, value: Any) -> None:
+        """Raise an error unless a value is valid for a field, a setting, or every explorer that has the option."""
+        from wanderlust.agents.settings import Replay, Settings
+
+        if name == "seed":
+            check_integer("a seed", value, low=0)
+        elif name == "memory":
+            Replay(**value) if isinstance(value, Mapping) else Replay.of(value)
+        elif name in (*_WORLD_FIELDS, *_ENVIRONMENT_FIELDS):
+            # In environments there are more presets than in worlds.
+            is_world = name in _WORLD_FIELDS and not (name == "preset" and self._has_environments)
+            kind = "world" if is_world else "environment"
+            Run(world=_SOME_WORLD, explorer=_SOME_EXPLORER, kind=kind, **{name: value})
+        elif name in _setting_names() and name != _REWARD_RANGE:
+            Settings(**{name: value})
+        for explorer, options in self._explorers.items():
+            if name in options:
+                _check_explorer(explorer, {name: value})
 
     def point(self, rows: Sequence[Row]) -> Point:
         """Return the combination of one row of each axis."""
@@ -100,23 +126,21 @@ class PointReader:
 
 def check_values(axes: Axes, reader: PointReader) -> None:
     """Raise `InvalidSweep` for a name that is unknown or a value that is not valid, before anything is executed."""
-    from wanderlust.agents.settings import Replay, Settings
-
     for axis, rows in axes.items():
         for row in rows:
             if "world" in row:
-                _check_world(row["world"], row.get("options", {}))
+                _check_world(_key_of(axis, row, "world"), row["world"], row.get("options", {}))
+    for axis, rows in axes.items():
+        for row in rows:
             for name, value in row.items():
                 key = _key_of(axis, row, name)
                 if name not in (*FIELDS, "options"):
                     reader.check_name(key, name)
                 try:
-                    if name == "memory":
-                        Replay(**value) if isinstance(value, Mapping) else Replay.of(value)
-                    elif name in _setting_names() and name != _REWARD_RANGE:
-                        Settings(**{name: value})
-                    elif name == "explorer":
-                        _check_explorer(row)
+                    if name == "explorer":
+                        _check_explorer(value, row)
+                    else:
+                        reader.check_value(name, value)
                 except (WanderlustError, TypeError) as error:
                     raise InvalidSweep(key, str(error)) from None
 
@@ -125,47 +149,43 @@ def _key_of(axis: Key, row: Row, name: str) -> Key:
     """Return the key of a value of an axis."""
     if axis == ("explorers",):
         return (*axis, row["explorer"]) if name == "explorer" else (*axis, row["explorer"], name)
+    if axis == ("worlds",) and name in ("world", "environment"):
+        return (f"{name}s", row[name])
     return (*axis, name) if axis[0] in ("zip", "encoders") else axis
 
 
-def _check_world(name: str, options: Mapping[str, Any]) -> None:
+def _check_world(key: Key, name: str, options: Mapping[str, Any]) -> None:
     from wanderlust.worlds import make_world
 
     try:
         world, resolved = _resolve_map(name, dict(options), is_world=True)
         make_world(world, **resolved)
     except WanderlustError as error:
-        raise InvalidSweep(("worlds", name), str(error)) from None
+        raise InvalidSweep(key, str(error)) from None
 
 
-def _check_explorer(row: Row) -> None:
-    """Configure an explorer with the options of its row, which raises an error if they are not valid."""
+def _check_explorer(explorer: str, row: Row) -> None:
+    """Configure an explorer with those of the options of a row that it has; an option that is not valid is an error."""
     from wanderlust.agents.settings import Settings
     from wanderlust.explorers.registry import configured
 
-    own = _option_names(row["explorer"])
+    own = _option_names(explorer)
     options = {name: value for name, value in row.items() if name in own}
-    configured(row["explorer"], Settings().problem(4, (0.0, 1.0)), options)
+    configured(explorer, Settings().problem(4, (0.0, 1.0)), options)
 
 
 @functools.lru_cache(maxsize=64)
 def _option_names(explorer: str) -> frozenset[str]:
     from wanderlust.explorers.registry import explorer_options
 
-    try:
-        return frozenset(option.name for option in explorer_options(explorer))
-    except WanderlustError as error:
-        raise InvalidSweep(("explorers", explorer), str(error)) from None
+    return frozenset(option.name for option in explorer_options(explorer))
 
 
 @functools.lru_cache(maxsize=64)
 def _world_option_names(world: str) -> frozenset[str]:
     from wanderlust.worlds.registry import world_options
 
-    try:
-        return frozenset(option.name for option in world_options("map" if world.endswith(_MAP_SUFFIXES) else world))
-    except WanderlustError as error:
-        raise InvalidSweep(("worlds", world), str(error)) from None
+    return frozenset(option.name for option in world_options("map" if world.endswith(_MAP_SUFFIXES) else world))
 
 
 @functools.cache

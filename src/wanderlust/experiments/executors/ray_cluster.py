@@ -30,6 +30,7 @@ _SECONDS_WITHOUT_WORKERS = 120.0
 _GRACE_SECONDS = 60.0
 """How long after its time limit the driver waits for a worker to end itself."""
 _PACKAGE = Path(__file__).parents[2]
+_AUTHENTICATION = "RAY_AUTH_MODE"
 _NODE_LABEL = "ray.io/node-id"
 
 
@@ -55,6 +56,12 @@ class RayExecutor:
         self._owned = not self._ray.is_initialized()
         if self._owned:
             self._connect(on, ship_package)
+        elif ship_package:
+            # Ray sends local folders only when a connection is made.
+            raise WanderlustError(
+                "this program is connected to Ray already; to send the package, connect with "
+                f"ray.init(runtime_env={{'py_modules': [{str(_PACKAGE)!r}]}})."
+            )
         self.name = self._describe(on)
         self.batch_seconds = BATCH_SECONDS
         self.slots = 1
@@ -98,6 +105,11 @@ class RayExecutor:
             self._cancel_late()
         return outcomes
 
+    @property
+    def pending(self) -> int:
+        """The number of batches that have not been collected."""
+        return len(self._pending)
+
     def close(self) -> list[Outcome]:
         """Cancel everything; return the results that arrived meanwhile."""
         outcomes: list[Outcome] = []
@@ -109,6 +121,7 @@ class RayExecutor:
         if self._owned:
             with contextlib.suppress(Exception):
                 self._ray.shutdown()
+            _print_messages_of_ray(on=True)
         return outcomes
 
     def _connect(self, on: str, ship_package: bool) -> None:
@@ -124,10 +137,13 @@ class RayExecutor:
             # Without an address, Ray would join any cluster that it finds on this machine.
             self._ray.init(address=address or "local", **options)
         except Exception as error:  # Ray raises errors of many kinds, of its own and of gRPC.
+            where = address or "this machine"
+            is_set = bool(os.environ.get(_AUTHENTICATION))
+            token = "" if is_set else f" If the cluster asks for a token, set {_AUTHENTICATION}=token."
             raise WanderlustError(
-                f"Ray cannot be reached at {address or 'this machine'} ({type(error).__name__}: {_first_line(error)})."
+                f"Ray cannot be reached at {where} ({type(error).__name__}: {_first_line(error)}).{token}"
             ) from error
-        _silence_ray()
+        _print_messages_of_ray(on=False)
 
     def _describe(self, on: str) -> str:
         address = on if on.startswith("ray://") else os.environ.get(ADDRESS)
@@ -243,12 +259,14 @@ def _import_ray() -> Any:
         ) from None
 
 
-def _silence_ray() -> None:
-    """Keep Ray from printing a paragraph for every worker that ends: the driver lists failed runs itself."""
-    with contextlib.suppress(Exception):  # Not a public function of Ray.
-        logging = importlib.import_module("ray._private.ray_logging")
-        logging.global_worker_stdstream_dispatcher.remove_handler("ray_print_logs")
+def _print_messages_of_ray(*, on: bool) -> None:
+    """Let Ray print a paragraph for every worker or node that ends, or not: the driver lists failed runs itself."""
+    with contextlib.suppress(Exception):  # Not a public variable of Ray.
+        worker: Any = importlib.import_module("ray._private.worker")
+        worker._worker_logs_enabled = on
 
 
 def _first_line(error: object) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    # After a colon, the reason is at the end of a traceback.
+    return (f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and len(lines) > 1 else lines[0])[:300]

@@ -1,4 +1,4 @@
-"""Sections 3.1 to 3.3, Figures 3, 4 and 6: behaviour policies in the 3×3 toy example.
+"""Sections 3.1 to 3.4, Figures 3, 4 and 6: behaviour policies in the 3×3 toy example.
 
 There are no runs: the tables are trained to their fixed points, either on four given episodes (Figures 3 and 4), or on
 one transition of every state-action pair except one (Figure 6).
@@ -13,10 +13,11 @@ import numpy as np
 
 from wanderlust.agents.agent import Agent
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.paper import w_function_claims
+from wanderlust.experiments.paper import auxiliary_reward_claims, w_function_claims
 from wanderlust.experiments.paper.registry import Study, StudySelection
 from wanderlust.experiments.paper.toy_example_claims import check_claims
 from wanderlust.experiments.paper.toy_example_values import DOWN, LEFT, RIGHT, START, UP, ToyValues
+from wanderlust.experiments.reports.claims import Claim
 from wanderlust.experiments.reports.figures.action_values import ValuePanel, action_values_figure
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table
@@ -123,6 +124,18 @@ def after_visits(explorer: str, gamma_w: float, times: int, skip: Collection[tup
     return converge(agent)
 
 
+def _auxiliary_reward_claims() -> list[Claim]:
+    """Check the statements about auxiliary rewards; the visits of the agent that explored are not uniform."""
+    world = make_world("toy-example", terminal=False)
+    explored = new_agent("vv-ucb", world)
+    observe_all(explored, world)
+    for actions in EPISODES:
+        observe_episode(explored, world, actions)
+    # The paper's κ: the largest difference of two values.
+    kappa = world.r_max / (1.0 - DISCOUNT)
+    return auxiliary_reward_claims.check_claims(after_visits, converge(explored), world.mdp, kappa)
+
+
 def runs(selection: StudySelection) -> list[Run]:
     """Return an empty list: this experiment has no runs."""
     selection.select_worlds(("toy-example",))
@@ -160,6 +173,7 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
     return Report(
         renderables=[as_rich_table(title, columns, at_start, note, text_columns=2)],
         claims=w_function_claims.check_claims(after_visits, scores)
+        + _auxiliary_reward_claims()
         + check_claims(
             ToyValues(
                 counts=counts,
@@ -181,7 +195,7 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
 
 STUDY = Study(
     id="toy-example",
-    reference="Sections 3.1 to 3.3, Figures 3, 4, 6",
+    reference="Sections 3.1 to 3.4, Figures 3, 4, 6",
     description="behaviour policies after four given episodes, and under uniform visit counts",
     runs=runs,
     report=report,

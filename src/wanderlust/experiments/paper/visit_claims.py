@@ -1,4 +1,4 @@
-"""The statements of Section 4.2.1 about the visit counts at the end of learning."""
+"""The statements of Sections 3.4 and 4.2.1 about the visit counts at the end of learning."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ class Visits(NamedTuple):
     """The entropy of the counts in percent of that of uniform counts."""
     distance: float
     """The rank correlation of the count of a state with its distance from the start."""
+    start: float
+    """The mean count of the start states divided by that of all reachable states."""
 
 
 def measure_visits(run: Run, result: Result) -> Visits:
@@ -45,8 +47,10 @@ def measure_visits(run: Run, result: Result) -> Visits:
     mdp = make_world(run.world, **run.world_options).mdp
     reachable = reachable_states(mdp)
     counts = result.visits.sum(axis=1)[reachable]
-    correlation = float(spearmanr(distances(mdp)[reachable], counts).statistic)
-    return Visits(result.discovery, float(counts.min()), evenness(counts, len(counts)), correlation)
+    steps = distances(mdp)[reachable]
+    correlation = float(spearmanr(steps, counts).statistic)
+    start = float(counts[steps == 0].mean() / counts.mean())
+    return Visits(result.discovery, float(counts.min()), evenness(counts, len(counts)), correlation, start)
 
 
 def distances(mdp: TabularMDP) -> NDArray[np.int64]:
@@ -74,7 +78,7 @@ def check_claims(visits: Mapping[tuple[str, str], Visits]) -> list[Claim]:
     if not worlds:
         return []
     table = {world: {name: visits[world, name] for name in EXPLORERS} for world in worlds}
-    checks = (_coverage, _entropy, _vv_count, _distance, _slow, _bootstraps)
+    checks = (_coverage, _entropy, _vv_count, _start, _distance, _slow, _bootstraps)
     return [claim for check in checks for claim in check(table)]
 
 
@@ -142,6 +146,21 @@ def _vv_count(table: Table) -> list[Claim]:
             tolerance=f"differences ≤ {SIMILAR:g} points in every world; in half of them",
             holds=max(largest) <= SIMILAR,
             partly=sum(each <= SIMILAR for each in largest) >= len(largest) / 2,
+        )
+    ]
+
+
+def _start(table: Table) -> list[Claim]:
+    text = ", ".join(f"{world} {visits['vv-ucb'].start:.2g} times" for world, visits in table.items())
+    ratios = [visits["vv-ucb"].start for visits in table.values()]
+    return [
+        check_claim(
+            "3.4",
+            "the initial state has a higher visitation count",
+            f"count of the start divided by the mean of all reachable states, vv-ucb: {text}",
+            tolerance="above 1 in every world; in half of them",
+            holds=min(ratios) > 1.0,
+            partly=sum(ratio > 1.0 for ratio in ratios) >= len(ratios) / 2,
         )
     ]
 

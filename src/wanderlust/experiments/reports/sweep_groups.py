@@ -13,7 +13,6 @@ from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.reports.seed_groups import OPTIMAL_SUCCESS
 from wanderlust.experiments.reports.statistics import Interval, bootstrap_interval, wilson_interval
 from wanderlust.experiments.summary import Line, fields_of
-from wanderlust.experiments.sweep import Sweep
 
 SUCCESS, RETURN = "success", "final_return"
 TITLES = {SUCCESS: "success (%)", RETURN: "final return"}
@@ -58,25 +57,24 @@ class Setting(NamedTuple):
         return ", ".join(parts).replace(f"{EXPLORER}=", "").replace(f"{PROBLEM}=", "")
 
 
-def swept_fields(sweep: Sweep) -> dict[str, list[Value]]:
-    """Return the fields that differ between the runs of a sweep, with their values in the order of the sweep."""
-    rows = [fields_of(run.description) for run in sweep.runs]
+def swept_fields(rows: Sequence[Line]) -> dict[str, list[Value]]:
+    """Return the fields that differ between runs, given as tables of their fields, with their values in this order."""
     names = dict.fromkeys(name for row in rows for name in row if name != "kind")
     found = {name: _distinct(row.get(name) for row in rows) for name in names}
     return {name: values for name, values in found.items() if len(values) > 1 or name in (PROBLEM, EXPLORER)}
 
 
-def settings_of(sweep: Sweep, lines: Iterable[Line]) -> list[Setting]:
-    """Return the settings of a sweep that have stored runs, in the order of the sweep."""
-    names = [name for name in swept_fields(sweep) if name != SEED]
+def settings_of(lines: Sequence[Line]) -> list[Setting]:
+    """Return the settings of stored runs, in the order of the first run of each."""
+    rows = [fields_of(line["run"]) for line in lines]
+    names = [name for name in swept_fields(rows) if name != SEED]
     groups: dict[str, list[Line]] = {}
     fields: dict[str, dict[str, Value]] = {}
-    for run in sweep.runs:
-        row = fields_of(run.description)
-        fields.setdefault(_key(row, names), {name: row.get(name) for name in names})
-    for line in lines:
-        groups.setdefault(_key(fields_of(line["run"]), names), []).append(line)
-    return [_setting(fields[key], groups[key]) for key in fields if key in groups]
+    for row, line in zip(rows, lines, strict=True):
+        key = _key(row, names)
+        groups.setdefault(key, []).append(line)
+        fields.setdefault(key, {name: row.get(name) for name in names})
+    return [_setting(fields[key], group) for key, group in groups.items()]
 
 
 def _setting(fields: dict[str, Value], lines: Sequence[Line]) -> Setting:

@@ -34,12 +34,13 @@ from wanderlust.experiments.reports.tables import (
     markdown_cell,
     printable,
 )
+from wanderlust.experiments.status import keys_of
 from wanderlust.experiments.store import CannotWrite, Store
 from wanderlust.experiments.sweep import Sweep, read_json
 from wanderlust.experiments.sweep_file import SWEEP_FILE, SWEEPS
 
 MAX_PRINTED = 40
-"""Number of rows of the table that are printed; the files have all."""
+"""Number of rows of the table that are printed, the best ones of each world; the files have all."""
 _LEGEND = (
     "Mean over seeds with the 95 % bootstrap interval. Success: final return in percent of the optimum; learnt: seeds "
     "with an optimal policy at the end, with the 95 % Wilson interval; steps to learn: median over all seeds."
@@ -55,17 +56,19 @@ def sweeps_in(folder: Path) -> Iterator[tuple[Path, Sweep]]:
 
 def sweep_report(sweep: Sweep, store: Store, problems: list[str]) -> Report:
     """Return the report of a sweep from the stored runs."""
-    keys = {run.key for run in sweep.runs}
-    settings = settings_of(sweep, [line for line in store.lines(problems) if line["key"] in keys])
+    # Not from the description, so that a report needs no code of the explorers.
+    ranks = {key: rank for rank, key in enumerate(keys_of(store.folder, sweep.name))}
+    lines = [line for line in store.lines(problems) if line["key"] in ranks]
+    settings = settings_of(sorted(lines, key=lambda line: ranks[line["key"]]))
     title = f"Sweep {printable(sweep.name)}"
     n_stored = sum(len(each.values) for each in settings)
-    stored = f"{n_stored:,} of {counted(len(keys), 'run')} stored."
+    stored = f"{n_stored:,} of {counted(len(ranks), 'run')} stored."
     if not settings:
         return Report([Text(f"{title}: {stored}")], {})
     heads = [*settings[0].fields, "seeds", *_measure_heads(settings)]
     rows = [_row(setting, heads) for setting in settings]
-    shown = rows if len(rows) <= MAX_PRINTED else [row for row, each in zip(rows, settings, strict=True)
-                                                   if each in _top(settings)]  # fmt: skip
+    top = _top(settings)
+    shown = [row for row, setting in zip(rows, settings, strict=True) if id(setting) in top]
     note = stored if len(shown) == len(rows) else f"{stored} The best {len(shown)} of {len(rows):,} settings."
     n_text = len(settings[0].fields)
     best = _best_lines(settings)
@@ -131,9 +134,14 @@ def _interval_text(setting: Setting) -> str:
     return f"{mean:{digits}}" if len(setting.values) == 1 else f"{mean:{digits}} [{low:{digits}}, {high:{digits}}]"
 
 
-def _top(settings: Sequence[Setting]) -> list[Setting]:
+def _top(settings: Sequence[Setting]) -> set[int]:
+    """Return the ids of the settings to print: all, or the best ones of each world."""
+    if len(settings) <= MAX_PRINTED:
+        return {id(each) for each in settings}
+    problems = dict.fromkeys(each.fields[PROBLEM] for each in settings)
     ranked = sorted(settings, key=lambda each: (-float(np.nan_to_num(each.values.mean())), each.median_step))
-    return ranked[:MAX_PRINTED]
+    places = max(MAX_PRINTED // len(problems), 1)
+    return {id(each) for name in problems for each in [s for s in ranked if s.fields[PROBLEM] == name][:places]}
 
 
 def _best_lines(settings: Sequence[Setting]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from wanderlust.experiments.reports.figures.style import (
     GREY,
     PAGE_WIDTH,
+    SMALL_FONT,
     Style,
     add_legend,
     explorer_styles,
@@ -34,8 +36,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAX_PANELS = 12
+MAX_PANELS = 24
 _COLUMNS = 3
+_TITLE_WIDTH = 34
+"""Number of characters of a line of a panel's title."""
+_NOTE_CHARS_PER_INCH = 12
+_MAX_BEST_NOTES = 4
+_MAX_CELLS_WITH_TEXT = 100
 _LOG_RATIO = 20.0
 """Ratio of the largest to the smallest value from which an axis is logarithmic."""
 
@@ -98,18 +105,30 @@ def _lines(title: str, settings: Sequence[Setting], x_name: str) -> Figure:
 def _line(axes: Axes, line: list[Setting], x_name: str, style: Style, rank: int, is_log: bool) -> object:
     placed = sorted((each for each in line if each.fields[x_name] is not None), key=lambda each: each.fields[x_name])
     if not placed:
-        # These runs do not have the option: the same result for every value of it.
-        return axes.axhline(float(line[0].values.mean()), color=style.colour, linestyle=":", zorder=2)
+        return _level(axes, line[0], style)
     x = np.array([each.fields[x_name] for each in placed], float)
     intervals = np.array([each.interval if np.isfinite(each.values).all() else (np.nan,) * 3 for each in placed])
-    shift = (rank % 5 - 2) * 0.012
     for value, each in zip(x, placed, strict=True):
-        place = value * (1 + 3 * shift) if is_log else value + shift * (x.max() - x.min() or 1.0)
-        axes.plot(np.full(len(each.values), place), each.values, ".", color=style.colour, alpha=0.6, markersize=4,
-                  markeredgewidth=0, zorder=1)  # fmt: skip
+        # The points of a setting are next to each other, those of the next line further right.
+        shift = 0.005 * (np.arange(len(each.values)) % 4) + 0.025 * (rank % 4) + 0.015
+        places = value * (1 + 4 * shift) if is_log else value + shift * (x.max() - x.min() or 1.0)
+        axes.plot(places, each.values, ".", color=style.colour, alpha=0.7, markersize=5, markeredgewidth=0, zorder=1)
     axes.fill_between(x, intervals[:, 1], intervals[:, 2], color=style.colour, alpha=0.15, linewidth=0, zorder=2)
     (handle,) = axes.plot(x, intervals[:, 0], color=style.colour, marker=style.marker, linestyle=style.dash, zorder=3)
     return handle
+
+
+def _level(axes: Axes, setting: Setting, style: Style) -> object:
+    """Draw runs that do not have the swept option: the same result for every value of it; seeds at the left edge."""
+    if np.isfinite(setting.values).all():
+        mean, low, high = setting.interval
+        axes.axhspan(low, high, color=style.colour, alpha=0.12, linewidth=0, zorder=1)
+    else:
+        mean = math.nan
+    places = 0.005 + 0.006 * (np.arange(len(setting.values)) % 4)
+    axes.plot(places, setting.values, ".", color=style.colour, alpha=0.7, markersize=5, markeredgewidth=0, zorder=1,
+              transform=axes.get_yaxis_transform())  # fmt: skip
+    return axes.axhline(mean, color=style.colour, linestyle=":", zorder=2)
 
 
 def _widened(settings: Sequence[Setting]) -> tuple[float, float]:
@@ -146,11 +165,38 @@ def _heat_maps(title: str, settings: Sequence[Setting], x_name: str, y_name: str
     image: Any = None
     for label, axes in panels.items():
         image = _heat_map(axes, groups.get(label, []), (x_name, y_name), (low, high), best)
-        axes.set_title(literal_label(label))
+        axes.set_title(_wrapped(label), fontsize="medium")
     if image is not None:
         figure.colorbar(image, ax=list(panels.values()), shrink=0.8, label=TITLES[settings[0].measure])
-    add_legend(figure, {}, f"Mean over seeds. A frame marks the best setting of each world. {note}".strip())
+    missing = dict.fromkeys(each.fields[EXPLORER] for each in settings
+                            if None in (each.fields[x_name], each.fields[y_name]))  # fmt: skip
+    without = f"Without {x_name} or {y_name}, so only in the table: {', '.join(missing)}." if missing else ""
+    text = (
+        "Numbers: mean over seeds; points: seeds, from left to right as on the scale. "
+        "A frame marks the best setting of each world."
+    )
+    sentences = [text, *_best_notes(settings), without, note]
+    width = int(_NOTE_CHARS_PER_INCH * figure.get_figwidth())
+    note = textwrap.fill(" ".join(sentence for sentence in sentences if sentence), width, break_long_words=False)
+    figure.supxlabel("\n".join(map(literal_label, note.split("\n"))), fontsize=SMALL_FONT, color=GREY)
     return figure
+
+
+def _wrapped(label: str) -> str:
+    return "\n".join(literal_label(line) for line in textwrap.wrap(label, _TITLE_WIDTH))
+
+
+def _best_notes(settings: Sequence[Setting]) -> list[str]:
+    """Return the best setting of each world with its interval, unless there are many worlds."""
+    best = best_settings(settings)
+    if len(best) > _MAX_BEST_NOTES:
+        return []
+    digits = ".1f" if settings[0].measure == SUCCESS else ".3g"
+    return [
+        f"Best in {problem}: {each.label([PROBLEM])}: {each.interval.estimate:{digits}} "
+        f"[{each.interval.low:{digits}}, {each.interval.high:{digits}}]."
+        for problem, (each, _) in best.items()
+    ]
 
 
 def _heat_map(
@@ -170,11 +216,18 @@ def _heat_map(
             axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="black", linewidth=2.0, zorder=4))
     span = limits[1] - limits[0] or 1.0
     image = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis", vmin=limits[0], vmax=limits[0] + span)
-    if cells.size <= 100:
-        for (row, column), value in np.ndenumerate(cells):
+    if cells.size <= _MAX_CELLS_WITH_TEXT:
+        for each in settings:
+            row, column = rows.index(each.fields[y_name]), columns.index(each.fields[x_name])
+            value = cells[row, column]
             if np.isfinite(value):
                 colour = "black" if (value - limits[0]) / span > 0.6 else "white"
-                axes.text(column, row, f"{value:.3g}", ha="center", va="center", color=colour, fontsize=6.5)
+                axes.text(column, row + 0.05, f"{value:.3g}", ha="center", va="center", color=colour, fontsize=6.5)
+                shares = np.clip((each.values - limits[0]) / span, 0, 1)
+                axes.plot(column - 0.42 + 0.84 * shares, row - 0.38 + 0.03 * (np.arange(len(shares)) % 4), ".",
+                          color=colour, alpha=0.6, markersize=2.5, markeredgewidth=0, zorder=3)  # fmt: skip
+    axes.set_xlim(-0.5, len(columns) - 0.5)
+    axes.set_ylim(-0.5, len(rows) - 0.5)
     axes.grid(visible=False)
     axes.set_xticks(range(len(columns)), [format_value(value) for value in columns])
     axes.set_yticks(range(len(rows)), [format_value(value) for value in rows])
