@@ -157,10 +157,10 @@ class App {
   drawNow() {
     this.waiting = false;
     this.drawnAt = performance.now();
-    this.stage.draw();
+    const isDrawn = this.stage.draw();
     if (this.received) this.source.shown(this.received);
     this.received = 0;
-    this.framesDrawn += 1;
+    if (isDrawn) this.framesDrawn += 1;
   }
 
   // ------------------------------------------------------------------ controls

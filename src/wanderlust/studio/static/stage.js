@@ -66,9 +66,10 @@ export class Stage {
     return best.mapHeight;
   }
 
+  // Returns whether there was something to draw.
   draw() {
     const { app } = this;
-    if (!app.world || app.frames.length !== app.cards.length) return;
+    if (!app.world || app.frames.length !== app.cards.length) return false;
     if (!this.isArranged) this.arrange();
     const scales = scalesFor(app.frames, app.descriptions, app.options);
     const view = { ...app.options, world: app.world, theme: themeName() };
@@ -82,6 +83,7 @@ export class Stage {
     this.drawStep();
     this.drawCharts();
     this.drawCell();
+    return true;
   }
 
   drawStep() {
