@@ -27,6 +27,8 @@ _LEGEND_WIDTH = 2.1
 """The width of an entry of the legend, in inches."""
 _READABLE = 0.28
 """The width of a cell, in inches, from which a number fits into it."""
+_TEXT_CELLS = 4
+"""The number of small cells that a text beside a cell covers."""
 _COLOURS = {
     CellKind.WALL: "#2b2b2b",
     CellKind.PRISON: "#8c8c8c",
@@ -107,7 +109,9 @@ def _draw_layer(axes: Axes, world: World, layout: Layout, layer: int, size: floa
             handles[_meaning(kind, terminal=bool(world.mdp.terminal.any()))] = _patch(_COLOURS[kind])
         text = _cell_text(layout, layer, row, column, kind, int(numbers[row, column]))
         if text:
-            _write(axes, text, row, column, kind, size)
+            beside = kinds[row, column + 1 : column + 1 + _TEXT_CELLS]
+            is_free = len(beside) == _TEXT_CELLS and not np.isin(beside, list(_COLOURS)).any()
+            _write(axes, text, row, column, kind, size, to_the_right=is_free)
     if waves.any():
         handles["reward of one action only"] = _patch(_WAVES)
     handles |= _draw_barriers(axes, layout)
@@ -141,14 +145,15 @@ def _cell_text(layout: Layout, layer: int, row: int, column: int, kind: CellKind
     return f"{layout.value[layer, row, column]:,g}"
 
 
-def _write(axes: Axes, text: str, row: int, column: int, kind: CellKind, size: float) -> None:
+def _write(
+    axes: Axes, text: str, row: int, column: int, kind: CellKind, size: float, *, to_the_right: bool
+) -> None:
     """Write into a cell if the text fits, otherwise beside it."""
     if size >= _READABLE:
         font = min(9.0, 66.0 * size / max(len(text), 3))
         axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=font)
     elif kind is not CellKind.PUDDLE:
-        right = column < axes.get_xlim()[1] - 6
-        x, align = (column + 1.3, "left") if right else (column - 0.3, "right")
+        x, align = (column + 1.3, "left") if to_the_right else (column - 0.3, "right")
         box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8}
         axes.text(x, row + 0.5, text, ha=align, va="center", fontsize=7.5, fontweight="bold", bbox=box)
 
