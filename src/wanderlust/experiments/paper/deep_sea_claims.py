@@ -119,8 +119,7 @@ def _single_seeds(by_explorer: Runs) -> list[Claim]:
             _PLACE,
             "at many depths (8 of 28) one seed of a bootstrap does not learn, or learns after substantially more steps",
             f"at {n} of {len(by_explorer[BOOTSTRAPS[0]].x)} depths a seed fails or takes more than twice the median "
-            "of its "
-            f"depth; {failed} runs fail",
+            f"of its depth; {failed} runs fail",
             tolerance="within 25 % of 8 depths; within a factor of 2",
             holds=0.75 * paper <= n <= 1.25 * paper,
             partly=paper / 2 <= n <= 2 * paper,
@@ -143,8 +142,7 @@ def _left_out(by_explorer: Runs) -> list[Claim]:
         check_claim(
             _PLACE,
             "random, ε-greedy, UCB1 and Thompson sampling, left out of the figure, often do not learn within "
-            "500,000 steps "
-            "even for small N",
+            "500,000 steps even for small N",
             f"runs that learn: {'; '.join(parts)}",
             tolerance="fewer than half of the runs of each; of some",
             holds=all(often),

@@ -230,8 +230,7 @@ def _noise() -> list[Claim]:
         fact(
             "4.2.5",
             "a transition succeeds with probability p, with 1 − p/2 the agent does not move, with 1 − p/2 it moves "
-            "to a "
-            "random adjacent state; p = 0.9",
+            "to a random adjacent state; p = 0.9",
             f"these sum to {total:g}; the released code has 0.9, 0.05 and 0.05",
             holds=bool(np.isclose(total, 1.0)),
         )

@@ -89,8 +89,7 @@ def _larger_is_better(groups: Groups) -> list[Claim]:
                     f"rank correlation {rank:.2f}; {values[0]:.1f} % with γ_w = 0, {values[-2]:.1f} % with 0.99, "
                     f"{values[-1]:.1f} % with 0.99999",
                     tolerance="correlation ≥ 0.9, and the largest γ_w within 5 points of the best; correlation ≥ "
-                    "0.9 up to "
-                    "γ_w = 0.99",
+                    "0.9 up to γ_w = 0.99",
                     holds=rank >= 0.9 and values[-1] >= max(values) - 5.0,
                     partly=float(spearmanr(GAMMAS[:-1], values[:-1]).statistic) >= 0.9,
                 )
@@ -151,11 +150,9 @@ def _larger_kappa(groups: Groups) -> list[Claim]:
         check_reason(
             _PLACE,
             "vv-ucb with γ_w = 0.99999 is not uniform because the differences of W between actions, times κ(1 − "
-            "γ_w), are "
-            "smaller than those of Q: the agent follows Q to the cell before the treasure",
+            "γ_w), are smaller than those of Q: the agent follows Q to the cell before the treasure",
             f"evenness of vv-ucb: {_evenness(default):.1f} % with the default κ = 100, {text}; {_evenness(best):.1f} "
-            "% with "
-            "γ_w = 0.99 and κ = 100",
+            "% with γ_w = 0.99 and κ = 100",
             tolerance="a larger κ makes the counts uniform: within 5 points of γ_w = 0.99; within 10",
             holds=lowest >= _evenness(best) - 5.0,
             partly=lowest >= _evenness(best) - 10.0,

@@ -143,8 +143,7 @@ def _deep_sea(recap: Recap) -> list[Claim]:
             faster / slower,
             2.0,
             f"median steps until learnt: {steps_text(recap, cells)}; the slower vv is {faster / slower:.2f} times as "
-            "fast "
-            "as the faster bootstrap",
+            "fast as the faster bootstrap",
         ),
         larger(
             "4.1.1",
@@ -220,8 +219,7 @@ def _taxi_bonus(recap: Recap) -> list[Claim]:
     claim = never(
         "4.1.2",
         "taxi, zero init.: of the other algorithms only the bonus collects all passengers, in some seeds, and only "
-        "with "
-        "a long horizon",
+        "with a long horizon",
         exceptions,
         runs,
         paper_runs=paper_runs([*short, *others]),

@@ -229,8 +229,7 @@ def _uniform(toy: ToyValues) -> list[Claim]:
         fact(
             "3.3",
             "all pairs visited once, except “left” in (1,3): the augmented policy has no interest in it, and its "
-            "value is "
-            "the lowest",
+            "value is the lowest",
             f"its value: {bonus[0][START, LEFT]:g}; the lowest of all: {min(float(x.min()) for x in bonus):g}",
             holds=all(x[START, LEFT] == x.min() and LEFT not in best(x[START]) for x in bonus),
         ),

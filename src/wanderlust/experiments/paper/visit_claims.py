@@ -119,8 +119,7 @@ def _entropy(table: Table) -> list[Claim]:
             _PLACE,
             "vv explores the environment as uniformly as possible",
             f"entropy of the counts of vv-ucb in percent of the maximum, and of the best other: {'; '.join(parts)}; "
-            "the "
-            f"highest in {first} of {len(table)} worlds",
+            f"the highest in {first} of {len(table)} worlds",
             tolerance="the highest in every world; in half of them",
             holds=first == len(table),
             partly=first >= len(table) / 2,

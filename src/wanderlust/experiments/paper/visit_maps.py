@@ -24,8 +24,7 @@ TITLE = "Visit counts at the end of learning"
 _LEGEND = (
     "coverage: states visited, in percent of the reachable ones; smallest: the smallest count of a reachable state; "
     "evenness: entropy of the counts in percent of that of uniform counts; distance: rank correlation of the count "
-    "of a "
-    "state with its distance from the start. One seed, as in the paper."
+    "of a state with its distance from the start. One seed, as in the paper."
 )
 
 

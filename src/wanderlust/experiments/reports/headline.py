@@ -111,8 +111,7 @@ def as_table(counts: Headline) -> list[list[str]]:
 TABLE_HEADS = ("cells that agree with the paper", "all", "informative")
 LEGEND = (
     "*Informative* cells are those that can tell explorers apart: not 100 ± 0 in both columns of the paper, and not "
-    "the "
-    "rows of `random` with optimistic initialization, which repeat those with zero initialization."
+    "the rows of `random` with optimistic initialization, which repeat those with zero initialization."
 )
 
 

@@ -43,10 +43,8 @@ def impossible_interval(mean: float, interval: float) -> str:
     return (
         f"The paper's success is impossible for 20 seeds that end either at 100 or at no more than {_DISTRACTOR}: with "
         f"the mean {mean:.2f}, one seed at 100 makes the ± at least {one_optimal:.2f}, and none at 100 makes it at "
-        "most "
-        f"{none_optimal:.2f}; the paper has {interval:.2f}. The difference in discovery is unexplained: ours is "
-        "similar "
-        "with both horizons, and agrees with the paper for the short one."
+        f"most {none_optimal:.2f}; the paper has {interval:.2f}. The difference in discovery is unexplained: ours is "
+        "similar with both horizons, and agrees with the paper for the short one."
     )
 
 
