@@ -202,6 +202,16 @@ def test_two_jobs_give_the_same_card(small_exam):
     assert scores_of(wl.exam(["vv-ucb", "random"], **SMALL, out=None, jobs=2, quiet=True)) == scores_of(small_exam)
 
 
+def test_the_kept_leaderboard_has_the_scores_of_these_runs(small_exam):
+    """It is made by the code of this version: the same seeds in the same worlds have the same scores."""
+    board = leaderboard.kept_leaderboard()
+    for name, explorer in small_exam.scores.items():
+        for place, world in explorer.worlds.items():
+            kept = board.find(name).worlds[place]
+            np.testing.assert_allclose(world.scores, kept.scores[: len(world.scores)], atol=6e-5)
+            np.testing.assert_allclose(world.data_scores, kept.data_scores[: len(world.scores)], atol=6e-5)
+
+
 def test_the_result_in_python(small_exam, tmp_path):
     total = small_exam.scores["vv-ucb"].total()
     assert total.low <= total.estimate <= total.high
