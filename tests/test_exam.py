@@ -120,6 +120,9 @@ def test_the_total_is_the_mean_over_families_whatever_the_number_of_their_levels
     low, high = made_up("b", [0.5, 0.6], spread=0.2).total()[1:]
     assert low < 0.55 < high
     assert math.isnan(ExplorerScores("c", {}).total().estimate)
+    one = made_up("d", [0.5, 0.6], seeds=1).restricted([("depth", 1), ("lock", 1)]).total()
+    assert one.estimate == pytest.approx(0.55)
+    assert math.isnan(one.low), "one run of each family does not say how much scores vary"
 
 
 def test_ranks_of_explorers_that_cannot_be_told_apart():
@@ -443,6 +446,7 @@ def test_invalid_selections():
     assert select("random", quick=True).levels == (1, 2)
     assert select("random", quick=True, seeds=4).seeds == 4
     assert select("random").name == "random"
+    assert select("random", families="slip", levels=2) == select("random", families=["slip"], levels=[2])
     assert select("random", quick=True).name != select("random", quick=True, held_out=False).name
 
 

@@ -132,8 +132,14 @@ class ExplorerScores:
         return np.mean(curves, axis=0) if curves else np.full(N_LOOKS, np.nan)
 
     def total(self, *, data: bool = False) -> Interval:
-        """Return the mean over the families with its 95 % interval; NaN without results."""
-        return _interval(self._total(data=data), self._data_samples if data else self._samples)
+        """Return the mean over the families with its 95 % interval; NaN without results.
+
+        With one seed in one world of each family nothing varies: the bounds of the interval are NaN.
+        """
+        estimate = self._total(data=data)
+        if len(self.worlds) == len(self.families) and all(len(world.seeds) == 1 for world in self.worlds.values()):
+            return Interval(estimate, float("nan"), float("nan"))
+        return _interval(estimate, self._data_samples if data else self._samples)
 
     def _total(self, *, data: bool = False) -> float:
         scores = [self.family_score(family, data=data) for family in self.families]
