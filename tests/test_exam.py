@@ -265,6 +265,7 @@ def test_a_failing_world_is_on_the_card_and_the_rest_goes_on(command, tmp_path, 
     code, printed = command("exam", "choosy:Fading", "my_explorer:Fading", *OPTIONS, "--quiet", "--jobs", "1")
     assert code == 1
     assert "Error in tv, level 1: RuntimeError: <b>too many</b> actions | for me" in printed
+    assert printed.count("Traceback") == 1, "both seeds have the same traceback"
     folder = next((tmp_path / "results" / "exams").iterdir())
     card = json.loads((folder / "card.json").read_text())
     chosen = card["results"][0]
