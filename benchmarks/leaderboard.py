@@ -1,6 +1,6 @@
 """Make the leaderboard: all explorers of the package in the held-out worlds of the exam.
 
-    python benchmarks/leaderboard.py --jobs 2          # 6,080 runs: an hour or more; if interrupted, it continues
+    python benchmarks/leaderboard.py --jobs 2          # an hour or more; if interrupted, it continues
     python benchmarks/leaderboard.py --page            # only the page, from the kept file
 
 Runs are stored in --out. The score of every run is written to src/wanderlust/experiments/exam/leaderboard.json, from

@@ -21,7 +21,7 @@ from wanderlust.experiments.exam.exam import FORMATS, Exam, select
 from wanderlust.experiments.exam.exam_file import read_exam
 from wanderlust.experiments.exam.leaderboard_tables import leaderboard_page
 from wanderlust.experiments.exam.measure import N_LOOKS
-from wanderlust.experiments.exam.scores import ExplorerScores, WorldScores, world_scores
+from wanderlust.experiments.exam.scores import ExplorerScores, WorldScores, levels_text, world_scores
 from wanderlust.experiments.exam.suite_runs import FIRST_SEED, SEEDS, ExamSelection
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.store import Store
@@ -120,6 +120,9 @@ def test_the_total_is_the_mean_over_families_whatever_the_number_of_their_levels
     low, high = made_up("b", [0.5, 0.6], spread=0.2).total()[1:]
     assert low < 0.55 < high
     assert math.isnan(ExplorerScores("c", {}).total().estimate)
+    one = made_up("d", [0.5, 0.6], seeds=1).restricted([("depth", 1), ("lock", 1)]).total()
+    assert one.estimate == pytest.approx(0.55)
+    assert math.isnan(one.low), "one run of each family does not say how much scores vary"
 
 
 def test_ranks_of_explorers_that_cannot_be_told_apart():
@@ -178,7 +181,7 @@ def test_the_script_of_the_leaderboard(tmp_path, monkeypatch):
     runpy.run_path(str(ROOT / "benchmarks" / "leaderboard.py"), run_name="__main__")
     board = leaderboard.from_json(Path("board.json").read_text())
     assert [each.explorer for each in board.explorers] == ["vv-ucb", "random"]
-    assert "2 of 16 families, levels 1, 2 seeds per world; not the whole exam" in Path("page.md").read_text()
+    assert "2 of 16 families, level 1 with 2 seeds per world; not the whole exam" in Path("page.md").read_text()
 
 
 # --- Taking the exam ---------------------------------------------------------------------------------------------
@@ -200,6 +203,16 @@ def small_exam(tmp_path_factory):
 
 def test_two_jobs_give_the_same_card(small_exam):
     assert scores_of(wl.exam(["vv-ucb", "random"], **SMALL, out=None, jobs=2, quiet=True)) == scores_of(small_exam)
+
+
+def test_the_kept_leaderboard_has_the_scores_of_these_runs(small_exam):
+    """It is made by the code of this version: the same seeds in the same worlds have the same scores."""
+    board = leaderboard.kept_leaderboard()
+    for name, explorer in small_exam.scores.items():
+        for place, world in explorer.worlds.items():
+            kept = board.find(name).worlds[place]
+            np.testing.assert_allclose(world.scores, kept.scores[: len(world.scores)], atol=6e-5)
+            np.testing.assert_allclose(world.data_scores, kept.data_scores[: len(world.scores)], atol=6e-5)
 
 
 def test_the_result_in_python(small_exam, tmp_path):
@@ -252,6 +265,7 @@ def test_a_failing_world_is_on_the_card_and_the_rest_goes_on(command, tmp_path, 
     code, printed = command("exam", "choosy:Fading", "my_explorer:Fading", *OPTIONS, "--quiet", "--jobs", "1")
     assert code == 1
     assert "Error in tv, level 1: RuntimeError: <b>too many</b> actions | for me" in printed
+    assert printed.count("Traceback") == 1, "both seeds have the same traceback"
     folder = next((tmp_path / "results" / "exams").iterdir())
     card = json.loads((folder / "card.json").read_text())
     chosen = card["results"][0]
@@ -265,6 +279,37 @@ def test_a_failing_world_is_on_the_card_and_the_rest_goes_on(command, tmp_path, 
     assert "<b>too many" not in html + markdown
     assert "actions \\| for me" in markdown
     assert "Error in tv" in command("report", "results")[1]
+
+
+def test_the_same_error_in_many_worlds_is_shown_once_and_is_not_a_weak_point():
+    """The weakest family is one without errors; a world that is passed in spite of an error is passed."""
+    failed = {(family, level): leaderboard.FailedRun(1000, "ValueError: no") for family in ("depth", "lock")
+              for level in (1, 2, 4)}  # fmt: skip
+    other = {("lock", 3): leaderboard.FailedRun(1001, "out of order.")}
+    selection = ExamSelection(("mine",), families=("depth", "lock", "actions"))
+    card = Card(selection, (made_up("mine", [0.0, 0.0, 0.3], failures=failed | other),), None)
+    assert card.weak_point(card.explorers[0]).place == ("depth", 3)
+    wheres = [where for where, _, _ in card.error_sentences(card.explorers[0])]
+    assert wheres == ["Error in depth, levels 1, 2 and 4; lock, levels 1, 2 and 4:", "Error in lock, level 3:"]
+    text = " ".join(card_text(card, ".txt").split())
+    assert text.count("ValueError: no. Repeat the first of 6 worlds:") == 1
+    assert "out of order. Repeat it:" in text
+    assert len(json.loads(card_text(card, ".json"))["results"][0]["errors"]) == 7
+    everywhere = {place: leaderboard.FailedRun(1000, "no") for place in selection.places}
+    card = Card(selection, (made_up("mine", [0.0] * 3, failures=everywhere),), None)
+    for suffix in (".txt", ".html", ".md"):
+        text = card_text(card, suffix)
+        assert "Error in every world" in text
+        assert "Fails at" not in text
+        assert "Passes every level" not in text
+
+
+@pytest.mark.parametrize(
+    ("levels", "text"), [([3], "level 3"), ([2, 1], "levels 1 and 2"), ([1, 2, 3], "levels 1 to 3"), ([], "no level"),
+                         ([1, 3, 4], "levels 1, 3 and 4")],
+)  # fmt: skip
+def test_levels_in_words(levels, text):
+    assert levels_text(levels) == text
 
 
 def test_the_command_of_the_card_replays_exactly_that_run(command, tmp_path, fading):
@@ -402,6 +447,7 @@ def test_invalid_selections():
     assert select("random", quick=True).levels == (1, 2)
     assert select("random", quick=True, seeds=4).seeds == 4
     assert select("random").name == "random"
+    assert select("random", families="slip", levels=2) == select("random", families=["slip"], levels=[2])
     assert select("random", quick=True).name != select("random", quick=True, held_out=False).name
 
 

@@ -1,6 +1,7 @@
 """The worlds of the exam: valid, solvable, frozen, and different in both sets."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium as gym
@@ -53,6 +54,20 @@ def test_the_suite_is_frozen() -> None:
     }
     assert worlds == frozen["worlds"]
     assert len(set(worlds.values())) == 2 * len(FAMILIES) * len(LEVELS)
+
+
+def test_the_hash_depends_on_all_that_a_run_depends_on() -> None:
+    world = exam_world("slip")
+    defaults = world.defaults
+    changed = [
+        replace(world, mdp=world.mdp._replace(reward=world.mdp.reward * 2)),
+        replace(world, r_max=2.0),
+        *(
+            replace(world, defaults=replace(defaults, **change))
+            for change in ({"learning_rate": 0.5}, {"gamma_w": 0.5}, {"discount": 0.5}, {"horizon": 7}, {"budget": 7})
+        ),
+    ]
+    assert len({fingerprint(each) for each in (world, *changed)}) == 1 + len(changed)
 
 
 @every_family

@@ -1,13 +1,17 @@
 """The explorers of other papers against tables that other people's code computed from the same transitions.
 
 `data/field.npz` has arrays only. R-MAX: simple_rl 2e1915c. Successor representation: count_based_exploration_sr
-e4d657e. Optimistic Q-learning: rlberry-research 4b1c8ba. PSRL in RiverSwim: statisticalrl-learners 2.2507.
+e4d657e. Successor functions of goals: mon_mdp_neurips24 f5656ed. Empirical models: rlberry-scool 0.7.3. Optimistic
+Q-learning, PSRL and RLSVI: rlberry-research 4b1c8ba. PSRL in RiverSwim: statisticalrl-learners 2.2507.
+
+Of UCBVI only the empirical model is compared: the bonus of rlberry-scool is another one, in tables for each step.
 """
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import wanderlust as wl
 from conftest import PLANNERS
@@ -17,7 +21,15 @@ from wanderlust.core.planning import optimal_values
 from wanderlust.experiments.paper.registry import EXPLORERS as PAPER_EXPLORERS
 from wanderlust.explorers.choice import standard_gamma, standard_normal
 from wanderlust.explorers.formulas import annealed_rate
+from wanderlust.explorers.goals import GOAL
+from wanderlust.explorers.posterior import DRAWN, SHARE
+from wanderlust.explorers.protocol import Problem
+from wanderlust.explorers.registry import configured, explorer_class
+from wanderlust.learning.model import Model
+from wanderlust.learning.planned import mark_all, plan
 from wanderlust.learning.random_streams import new_streams
+from wanderlust.learning.spec import REWARD
+from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import Defaults, World
 
 FIELD = np.load(Path(__file__).parent / "data" / "field.npz")
@@ -82,6 +94,104 @@ def test_learning_rate_of_optimistic_q_learning(name: str, scale: float) -> None
             v[h, int(s)] = min(largest[h], q[h, int(s)].max())
         if episode in ks:
             np.testing.assert_allclose(q, tables[ks.index(episode)], rtol=1e-12)
+
+
+def test_the_empirical_model() -> None:
+    """What all planners plan with, after the same transitions: n, r̂ and P̂."""
+    counts, rewards, shares = (FIELD[f"episodic.ucbvi_shared.{name}"] for name in ("N_sa", "R_hat", "P_hat"))
+    _, n_states, n_actions = counts.shape
+    agent, ks = wl.Agent("ucbvi", n_actions=n_actions, n_states=n_states, reward_range=(0, 1)), FIELD["episodic.ks"]
+    for episode, steps in enumerate(FIELD["episodic.log"], 1):
+        for s, a, r, s_next in steps:
+            agent.observe(int(s), int(a), float(r), int(s_next), terminated=False)
+        for k in np.flatnonzero(ks == episode):
+            n, outcomes = int(agent.learner.counters.n_outcomes), agent.learner.outcomes
+            # The states of this chain are discovered in their order, and indexed from 1.
+            state, action = outcomes.pair[:n] // n_actions - 1, outcomes.pair[:n] % n_actions
+            share, reward = np.zeros(shares.shape[1:]), np.zeros(rewards.shape[1:])
+            share[state, action, outcomes.next_state[:n] - 1] = outcomes.weight[:n]
+            np.add.at(reward, (state, action), outcomes.weight[:n] * outcomes.signals[REWARD, :n])
+            np.testing.assert_array_equal(agent.visits, counts[k])
+            np.testing.assert_allclose(reward, rewards[k], atol=1e-12)
+            np.testing.assert_allclose(share[counts[k] > 0], shares[k][counts[k] > 0], atol=1e-12)
+
+
+def new_agent(explorer: str, n_states: int, n_actions: int) -> wl.Agent:
+    """Return an agent with the discount factor of the recordings."""
+    settings = wl.Settings(discount=0.95)
+    return wl.Agent(explorer, n_actions=n_actions, n_states=n_states, reward_range=(0, 1), settings=settings)
+
+
+def replanned(agent: wl.Agent, explorer: str, *, everywhere: bool = False) -> NDArray[np.float64]:
+    """Plan in the agent's model as it is now; return the table: [state, action]."""
+    in_python = _InPython()
+    model = in_python(Model)(agent.learner, agent.spec)
+    fields = configured(explorer, Problem(agent.n_actions, (0, 1), agent.settings.discount), {})
+    in_python(mark_all)(model)
+    in_python(plan)(in_python(explorer_class(explorer))._make(fields), model, 1e-12, everywhere)
+    return np.array(agent.tables["own"][0])
+
+
+@pytest.mark.parametrize("world", ["chain5", "grid3x4"])
+def test_successor_functions_of_goals(world: str) -> None:
+    """The reference learns them with a learning rate of 0.5, so they fluctuate around those that are planned."""
+    learnt = FIELD[f"{world}.s_function"]
+    n_states, n_actions, _ = learnt.shape
+    agent = new_agent("goal-directed", n_states, n_actions)
+    for s, a, r, s_next in transitions(world):
+        agent.observe(s, a, r, s_next, terminated=False)
+    planned = np.zeros(learnt.shape)
+    for goal in range(n_states * n_actions):
+        state, action = divmod(goal, n_actions)
+        agent.learner.notes[GOAL] = agent._state_index[state] * n_actions + action
+        agent.learner.values[agent.spec.own] = agent.learner.state_values[agent.spec.own] = 0.0
+        planned[:, :, goal] = replanned(agent, "goal-directed")
+    assert np.all(planned.reshape(n_states * n_actions, -1).diagonal() == 1.0)
+    np.testing.assert_allclose(planned, learnt, atol=0.1)
+    assert np.abs(planned - learnt).mean() < 0.02
+
+
+def agent_of_episodes(explorer: str, horizon: int, n_states: int, n_actions: int) -> wl.Agent:
+    """Return an agent whose states are (step of the episode, state), and that has observed each transition once."""
+    agent = new_agent(explorer, horizon * n_states, n_actions)
+    for h, s, a, s_next in np.ndindex(horizon, n_states, n_actions, n_states):
+        following = h * n_states + s_next + (n_states if h < horizon - 1 else 0)
+        agent.observe(h * n_states + s, a, 0.0, following, terminated=h == horizon - 1)
+    return agent
+
+
+@pytest.mark.parametrize("explorer", ["psrl", "rlsvi"])
+def test_plans_in_models_that_were_drawn(explorer: str) -> None:
+    """Q of the recorded draws: of rewards and transitions (PSRL), or of what is added to mean rewards (RLSVI).
+
+    The reference does not discount. A reward of r / γʰ in step h of an episode adds r to its discounted return.
+    """
+    names = ("sample_P", "sample_R", "sample_Q") if explorer == "psrl" else ("P_hat", "noise", "Q_corrected")
+    shares, drawn, expected = (FIELD[f"episodic.{explorer}.{name}"] for name in names)
+    n, horizon, n_states, n_actions = expected.shape
+    if explorer == "psrl":
+        drawn = np.repeat(drawn[:, None], horizon, axis=1)  # The same in every step.
+    else:
+        shares = np.repeat(shares[None], n, axis=0)
+    agent = agent_of_episodes(explorer, horizon, n_states, n_actions)
+    outcomes, scale = agent.learner.outcomes, 0.95 ** -np.arange(horizon)[:, None, None]
+    state_of = np.zeros(horizon * n_states + 1, np.int64)
+    state_of[agent._state_index[: horizon * n_states]] = np.arange(horizon * n_states)
+    k = np.arange(int(agent.learner.counters.n_outcomes))
+    h, s = np.divmod(state_of[outcomes.pair[k] // n_actions], n_states)
+    a, s_next = outcomes.pair[k] % n_actions, state_of[outcomes.next_state[k]] % n_states
+    pair = agent._state_index[: horizon * n_states, None] * n_actions + np.arange(n_actions)
+    for i in range(n):
+        probability = np.where(outcomes.next_state[k] == TERMINAL, 1.0, shares[i, s, a, s_next])
+        if explorer == "psrl":
+            outcomes.signals[agent.spec.own_signal, k] = probability
+            agent.learner.values[agent.spec.own + SHARE] = 0.0
+        else:
+            outcomes.weight[k] = probability
+            outcomes.signals[REWARD, k] = (scale * FIELD["episodic.rlsvi.R_hat"])[h, s, a]
+        agent.learner.values[agent.spec.own + DRAWN, pair] = (scale * drawn[i]).reshape(pair.shape)
+        q = replanned(agent, explorer, everywhere=explorer == "psrl").reshape(expected[i].shape) / scale
+        np.testing.assert_allclose(q, expected[i], atol=1e-9)
 
 
 @pytest.fixture(scope="module")

@@ -151,4 +151,4 @@ def _print_leaderboard() -> None:
     board = kept_leaderboard()
     if board is None:
         raise InvalidSetting("this version of wanderlust has no leaderboard of its suite of worlds.")
-    print_leaderboard(board, new_console(highlight=False))
+    print_leaderboard(board, new_console(160, highlight=False))

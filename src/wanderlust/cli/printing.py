@@ -36,9 +36,13 @@ def print_summary(summary: RunSummary, *, quiet: bool) -> None:
     from wanderlust.core.errors import counted
     from wanderlust.experiments import estimate
 
+    traces = set()
     for failure in summary.failures:
+        # A mistake in an explorer often gives every run the same traceback.
+        trace = "" if failure.trace in traces else failure.trace
+        traces.add(trace)
         # Without --quiet, the progress display has printed the failure already.
-        print(f"failed: {failure}\n{failure.trace}" if quiet else failure.trace, end="", file=sys.stderr)
+        print(f"failed: {failure}\n{trace}" if quiet else trace, end="", file=sys.stderr)
     if not quiet:
         print(
             f"{counted(summary.executed, 'run')} executed in {estimate.format_duration(summary.seconds)}, "

@@ -10,7 +10,8 @@ states. It is infinite if some state, such as a prison, can never be left. See `
 
 *Action gap.* The smallest difference V*(s) − Q*(s, a) that is not zero: what must be told apart to act optimally.
 
-*Value norm.* √max Var[V*(s′)] over all pairs: how far luck moves the value in a single step; 0 in a deterministic MDP.
+*Value norm.* √max Var[V*(s′)] over all pairs: how much the value depends on the outcome of a single
+step; 0 in a deterministic MDP.
 """
 
 from __future__ import annotations

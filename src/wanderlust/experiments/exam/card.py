@@ -13,7 +13,7 @@ from typing import Any
 from wanderlust.core.errors import counted
 from wanderlust.experiments.exam.leaderboard import Leaderboard, Standing, kept_leaderboard, standing
 from wanderlust.experiments.exam.measure import N_LOOKS
-from wanderlust.experiments.exam.scores import PASSING_SCORE, ExplorerScores, Place
+from wanderlust.experiments.exam.scores import PASSING_SCORE, ExplorerScores, Place, levels_text
 from wanderlust.experiments.exam.suite_runs import ExamSelection
 from wanderlust.experiments.exam.timing import TIMED_WORLD
 from wanderlust.experiments.reports.statistics import Interval
@@ -128,12 +128,11 @@ class Card:
         worlds = "held-out worlds" if selection.held_out else "development worlds"
         places = selection.places
         families = list(dict.fromkeys(family for family, _ in places))
-        levels = sorted({level for _, level in places})
         shown = f"{len(families)} families" if len(families) == len(FAMILIES) else ", ".join(families)
-        level_text = f"{'level' if len(levels) == 1 else 'levels'} {', '.join(map(str, levels))}"
+        levels = levels_text(level for _, level in places)
         seeds = selection.seed_range
         seed_text = f"{counted(len(seeds), 'seed')} ({seeds[0]}" + (f" to {seeds[-1]})" if len(seeds) > 1 else ")")
-        return f"Suite {VERSION}, {worlds}: {shown}, {level_text}, {seed_text}. wanderlust {__version__}."
+        return f"Suite {VERSION}, {worlds}: {shown}; {levels}; {seed_text}. wanderlust {__version__}."
 
     @property
     def notes(self) -> list[str]:
@@ -154,7 +153,7 @@ class Card:
         return notes
 
     def weak_point(self, explorer: ExplorerScores) -> WeakPoint | None:
-        """Return the easiest level that an explorer does not pass, of its weakest family; None if it passes all."""
+        """Return the easiest level that an explorer does not pass, of its weakest family; None if there is none."""
         place = explorer.weakest
         if place is None:
             return None
@@ -164,8 +163,10 @@ class Card:
         run = self.selection.run(explorer.explorer, place, world.seeds[worst])
         return WeakPoint(place, world.seeds[worst], n_failed, len(world.seeds), float(world.last[worst]), run)
 
-    def strength(self, explorer: ExplorerScores) -> str:
-        """Return a sentence on an explorer that passes all levels."""
+    def strength(self, explorer: ExplorerScores) -> str | None:
+        """Return a sentence on an explorer that passes all levels; None for another one."""
+        if not explorer.worlds or explorer.n_passed < len(explorer.worlds):
+            return None
         slowest = min(explorer.families, key=explorer.family_score)
         return f"Passes every level; learns slowest in {slowest}, score {explorer.family_score(slowest):.2f}."
 
@@ -175,6 +176,26 @@ class Card:
             (place, failed.error, self.selection.run(explorer.explorer, place, failed.seed).command)
             for place, failed in explorer.failures.items()
         ]
+
+    def error_sentences(self, explorer: ExplorerScores) -> list[tuple[str, str, str]]:
+        """Return every different error of an explorer: where, the error, and the command that repeats a run.
+
+        An explorer with a mistake often fails with the same error in every world.
+        """
+        found: dict[str, list[tuple[Place, str]]] = {}
+        for place, error, command in self.errors(explorer):
+            found.setdefault(error, []).append((place, command))
+        sentences = []
+        for error, runs in found.items():
+            levels: dict[str, list[int]] = {}
+            for (family, level), _ in runs:
+                levels.setdefault(family, []).append(level)
+            where = "; ".join(f"{family}, {levels_text(each)}" for family, each in levels.items())
+            where = "every world" if len(explorer.worlds) == len(runs) > 1 else where
+            stop = "" if error.endswith((".", "!", "?", ")")) else "."
+            repeat = "Repeat it:" if len(runs) == 1 else f"Repeat the first of {counted(len(runs), 'world')}:"
+            sentences.append((f"Error in {where}:", f"{error}{stop} {repeat}", runs[0][1]))
+        return sentences
 
 
 def make_card(selection: ExamSelection, explorers: tuple[ExplorerScores, ...]) -> Card:

@@ -118,11 +118,10 @@ def _sentences(card: Card, explorer: ExplorerScores) -> Iterator[str]:
     if weak is not None:
         yield f"<div class=weak><p><b>{weak.sentence}</b> {_text(family_meaning(weak.place[0]))}</p>"
         yield f"<p>Replay exactly this run:</p><pre>{_text(weak.command)}</pre></div>"
-    elif explorer.worlds:
-        yield f"<div class=strong><p><b>{card.strength(explorer)}</b></p></div>"
-    for (family, level), error, command in card.errors(explorer):
-        yield f"<div class=error><p><b>Error in {family}, level {level}:</b> {_text(error)}</p>"
-        yield f"<p>Repeat it:</p><pre>{_text(command)}</pre></div>"
+    elif strength := card.strength(explorer):
+        yield f"<div class=strong><p><b>{strength}</b></p></div>"
+    for where, error, command in card.error_sentences(explorer):
+        yield f"<div class=error><p><b>{where}</b> {_text(error)}</p><pre>{_text(command)}</pre></div>"
 
 
 def _bars(shown: Sequence[ExplorerScores]) -> Iterator[str]:

@@ -90,9 +90,9 @@ def _sentences(card: Card, explorer: ExplorerScores) -> list[str]:
     if weak is not None:
         sentences.append(f"**{weak.sentence}** {family_meaning(weak.place[0])} Replay exactly this run:")
         sentences.append(f"    {printable(weak.command)}")
-    elif explorer.worlds:
-        sentences.append(f"**{card.strength(explorer)}**")
-    for (family, level), error, command in card.errors(explorer):
-        sentences.append(f"**Error in {family}, level {level}:** {markdown_cell(error)} Repeat it:")
+    elif strength := card.strength(explorer):
+        sentences.append(f"**{strength}**")
+    for where, error, command in card.error_sentences(explorer):
+        sentences.append(f"**{where}** {markdown_cell(error)}")
         sentences.append(f"    {printable(command)}")
     return sentences

@@ -12,7 +12,7 @@ from wanderlust.experiments.exam.measure import FIRST_LOOK, look_fractions
 from wanderlust.experiments.reports.tables import printable
 
 _WIDTH, _HEIGHT = 640, 260
-_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 12, 10, 30
+_LEFT, _RIGHT, _TOP, _BOTTOM = 54, 12, 12, 38
 _SMALL_WIDTH, _SMALL_HEIGHT = 150, 80
 _TICKS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 

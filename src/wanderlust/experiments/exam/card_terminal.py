@@ -171,10 +171,10 @@ def _sentences(card: Card, explorer: ExplorerScores) -> Iterator[RenderableType]
     if weak is not None:
         yield Text.assemble((weak.sentence, "bold"), f" {family_meaning(weak.place[0])} Replay exactly this run:")
         yield Command(weak.command)
-    elif explorer.worlds:
-        yield Text(card.strength(explorer), "bold")
-    for (family, level), error, command in card.errors(explorer):
-        yield Text.assemble((f"Error in {family}, level {level}: ", "bold red"), f"{printable(error)} Repeat it:")
+    elif strength := card.strength(explorer):
+        yield Text(strength, "bold")
+    for where, error, command in card.error_sentences(explorer):
+        yield Text.assemble((where, "bold red"), f" {printable(error)}")
         yield Command(command)
 
 

@@ -112,8 +112,8 @@ class Exam:
 def exam(
     explorers: str | type | Iterable[str | type],
     *,
-    families: Iterable[str] | None = None,
-    levels: Iterable[int] | None = None,
+    families: str | Iterable[str] | None = None,
+    levels: int | Iterable[int] | None = None,
     seeds: int | None = None,
     quick: bool = False,
     held_out: bool = True,
@@ -147,8 +147,8 @@ def exam(
 def select(
     explorers: str | type | Iterable[str | type],
     *,
-    families: Iterable[str] | None = None,
-    levels: Iterable[int] | None = None,
+    families: str | Iterable[str] | None = None,
+    levels: int | Iterable[int] | None = None,
     seeds: int | None = None,
     quick: bool = False,
     held_out: bool = True,
@@ -157,6 +157,8 @@ def select(
 ) -> ExamSelection:
     """Return the selection of an exam, or raise an error if it is not valid."""
     given = [explorers] if isinstance(explorers, str | type) else explorers
+    families = [families] if isinstance(families, str) else families
+    levels = [levels] if isinstance(levels, int) else levels
     names = tuple(dict.fromkeys(_name(each, stored) for each in given))
     options = {name: dict(values) for name, values in (options or {}).items() if values}
     for name in options:

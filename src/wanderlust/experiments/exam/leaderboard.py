@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust.core.errors import BadFile
+from wanderlust.core.errors import BadFile, counted
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.exam.scores import ExplorerScores, FailedRun, Place, WorldScores
+from wanderlust.experiments.exam.scores import ExplorerScores, FailedRun, Place, WorldScores, levels_text
 from wanderlust.experiments.exam.suite_runs import FIRST_SEED, SEEDS
 from wanderlust.version import __version__
 from wanderlust.worlds.exam.suite import FAMILIES, LEVELS, VERSION
@@ -75,12 +75,12 @@ class Leaderboard:
     @property
     def extent(self) -> str:
         """The worlds and the seeds, in words."""
-        levels = ", ".join(str(level) for level in sorted({level for _, level in self.places}))
+        levels = levels_text(level for _, level in self.places)
         families = len({family for family, _ in self.places})
         note = "" if self.is_complete else "; not the whole exam"
         return (
-            f"suite {self.suite}, held-out worlds, {families} of {len(FAMILIES)} families, levels {levels}, "
-            f"{self.seeds} {'seed' if self.seeds == 1 else 'seeds'} per world{note}"
+            f"suite {self.suite}, held-out worlds, {families} of {len(FAMILIES)} families, {levels} with "
+            f"{counted(self.seeds, 'seed')} per world{note}"
         )
 
     def restricted(self, places: Collection[Place]) -> Leaderboard:

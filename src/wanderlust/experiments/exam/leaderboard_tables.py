@@ -19,7 +19,8 @@ _HEADS = ("rank", "explorer", "total", "95 % interval", "by the data", "passed",
 _DIFFERENCES = (
     "Ranks: an explorer with the rank 2–5 is worse than one other and better than all but four others, with a "
     "difference whose 95 % interval does not contain 0. The others cannot be told apart from it by these data. "
-    "Intervals: bootstrap over worlds and seeds; two explorers are compared in the same worlds."
+    "Intervals: bootstrap over worlds and seeds; two explorers are compared in the same worlds. Each interval is for "
+    "one pair of explorers; nothing is corrected for the number of pairs."
 )
 
 
@@ -97,7 +98,7 @@ def leaderboard_page(board: Leaderboard) -> str:
     parts = [
         "# Leaderboard",
         f"All explorers of the package in the [exam](exam.md): {board.extent}; wanderlust {board.version}. "
-        "`wanderlust exam --leaderboard` prints the same.",
+        "`wanderlust exam --leaderboard` prints the first two tables.",
         markdown_table(_HEADS, rows, n_text=2),
         _DIFFERENCES,
         *map(markdown_cell, _failures(board)),
@@ -114,7 +115,9 @@ def leaderboard_page(board: Leaderboard) -> str:
         "`src/wanderlust/experiments/exam/leaderboard.json`, and makes this page from that file. The time per step was "
         f"measured on one machine in {TIMED_WORLD}; only ratios matter.",
         "In brackets: a setting that is not the explorer's default. It was [chosen in the development "
-        "worlds](exam-tuning.md), with the same number of trials as for every other explorer.",
+        "worlds](exam-tuning.md), as the default settings of the explorers that are not in the paper were. That page "
+        "lists the trials of each explorer, and for which ones there were more: `vv-plan` was developed in those "
+        "worlds.",
     ]
     return "\n\n".join(parts) + "\n"
 

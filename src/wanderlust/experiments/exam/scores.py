@@ -10,7 +10,7 @@ Intervals are percentiles of a bootstrap over seeds and over the families' world
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -70,6 +70,16 @@ def world_scores(results: Mapping[int, Result | None]) -> WorldScores:
     return WorldScores(looks.mean(axis=1), data.mean(axis=1), looks[:, -1], looks.mean(axis=0), seeds)
 
 
+def levels_text(levels: Iterable[int]) -> str:
+    """Return some levels in words: "level 2", "levels 1 and 2", "levels 1 to 4"."""
+    numbers = sorted(set(levels))
+    if len(numbers) < 2:
+        return f"level {numbers[0]}" if numbers else "no level"
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"levels {numbers[0]} to {numbers[-1]}"
+    return f"levels {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+
+
 class FailedRun(NamedTuple):
     """A run that raised an error."""
 
@@ -122,8 +132,14 @@ class ExplorerScores:
         return np.mean(curves, axis=0) if curves else np.full(N_LOOKS, np.nan)
 
     def total(self, *, data: bool = False) -> Interval:
-        """Return the mean over the families with its 95 % interval; NaN without results."""
-        return _interval(self._total(data=data), self._data_samples if data else self._samples)
+        """Return the mean over the families with its 95 % interval; NaN without results.
+
+        With one seed in one world of each family nothing varies: the bounds of the interval are NaN.
+        """
+        estimate = self._total(data=data)
+        if len(self.worlds) == len(self.families) and all(len(world.seeds) == 1 for world in self.worlds.values()):
+            return Interval(estimate, float("nan"), float("nan"))
+        return _interval(estimate, self._data_samples if data else self._samples)
 
     def _total(self, *, data: bool = False) -> float:
         scores = [self.family_score(family, data=data) for family in self.families]
@@ -156,8 +172,11 @@ class ExplorerScores:
 
     @property
     def weakest(self) -> Place | None:
-        """The easiest level that was not passed, of the family with the lowest score; None if all are passed."""
-        failed = [place for place, scores in self.worlds.items() if not scores.passed]
+        """The easiest level that was not passed, of the family with the lowest score; None if there is none.
+
+        A world in which a run raised an error does not count: its score says nothing about exploration.
+        """
+        failed = [place for place, scores in self.worlds.items() if not scores.passed and place not in self.failures]
         if not failed:
             return None
         return min(failed, key=lambda place: (self.family_score(place[0]), place[1]))

@@ -46,6 +46,10 @@ FAMILIES: dict[str, Callable[[int, bool], World]] = {
 }
 """[name]: the function that returns the world of a level; its docstring says what the family tests."""
 
+_SETTINGS = (
+    "horizon", "budget", "discount", "learning_rate", "gamma_w", "replay", "epsilon_start", "epsilon_end",
+)  # fmt: skip
+"""The settings of a world that all runs in it use."""
 
 Level = Annotated[int, "difficulty, from 1 to 4"]
 HeldOut = Annotated[bool, "whether it is one of the worlds on which no explorer was tuned"]
@@ -77,8 +81,9 @@ def exam_world(family: str, *, level: int = 1, held_out: bool = False) -> World:
 
 
 def fingerprint(world: World) -> str:
-    """Return a hash of the dynamics, the horizon and the budget of a world."""
-    parts = hashlib.sha256(f"{world.defaults.horizon} {world.defaults.budget} {world.defaults.discount}".encode())
+    """Return a hash of everything of a world that a run depends on: dynamics, range of rewards, and settings."""
+    values = [*(getattr(world.defaults, name) for name in _SETTINGS), *map(float, world.reward_range)]
+    parts = hashlib.sha256(" ".join(map(str, values)).encode())
     for array in world.mdp:
         parts.update(np.ascontiguousarray(array).tobytes())
     return parts.hexdigest()[:16]
