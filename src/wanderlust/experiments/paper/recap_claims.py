@@ -161,7 +161,7 @@ def _deep_sea_optimistic(recap: Recap) -> list[Claim]:
     if thompson:
         learnt, runs = recap.solved(thompson)
         text = "deep sea, opt. init.: Thompson sampling also converges to the optimal policy"
-        found = f"{runs - learnt} of {runs} runs do not"
+        found = f"{runs - learnt:,} of {runs:,} runs do not"
         claims.append(never("4.1.1", text, runs - learnt, runs, paper_runs=paper_runs(thompson), found=found))
     pair = recap.find("deep-sea", "optimistic", None, ("random-prior", "vv-ucb"))
     if pair:
@@ -203,7 +203,7 @@ def _taxi(recap: Recap) -> list[Claim]:
     if vv:
         learnt, runs = recap.solved(vv)
         text = "taxi, zero init.: vv discovers all states and learns the optimal policy"
-        found = f"{runs - learnt} of {runs} runs do not"
+        found = f"{runs - learnt:,} of {runs:,} runs do not"
         claims.append(never("4.1.2", text, runs - learnt, runs, paper_runs=paper_runs(vv), found=found))
     return claims
 
@@ -224,7 +224,7 @@ def _taxi_bonus(recap: Recap) -> list[Claim]:
         runs,
         paper_runs=paper_runs([*short, *others]),
         found=f"bonus: {with_long[0]} of {with_long[1]} runs with the long, {counts[0][0]} of {counts[0][1]} with the "
-        f"short horizon; UCB1, ε-greedy and random: {counts[1][0]} of {counts[1][1]}",
+        f"short horizon; UCB1, ε-greedy and random: {counts[1][0]:,} of {counts[1][1]:,}",
     )
     return [claim] if with_long[0] else []
 

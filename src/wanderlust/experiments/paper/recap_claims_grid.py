@@ -34,8 +34,8 @@ def _local_optima(recap: Recap, world: str, place: str, claim: str) -> list[Clai
     n, total = recap.solved(cells)
     best = max(cells, key=lambda cell: recap.mean(cell))
     found = (
-        f"{n} of {total} runs learnt an optimal policy; best cell: {best.algorithm}, {best.horizon} horizon, success "
-        f"{recap.mean(best):.1f} %. The paper's own table has means that need such seeds"
+        f"{n:,} of {total:,} runs learnt an optimal policy; best cell: {best.algorithm}, {best.horizon} horizon, "
+        f"success {recap.mean(best):.1f} %. The paper's own table has means that need such seeds"
     )
     return [never(place, claim, n, total, paper_runs=paper_runs(cells), found=found)]
 
@@ -47,7 +47,7 @@ def _deep_gridworld(recap: Recap) -> list[Claim]:
     if cells:
         learnt, runs = recap.solved(cells)
         text = "deep gridworld, opt. init.: all algorithms except random learn to navigate through the corridor"
-        found = f"{runs - learnt} of {runs} runs do not"
+        found = f"{runs - learnt:,} of {runs:,} runs do not"
         claims.append(never("4.1.3", text, runs - learnt, runs, paper_runs=paper_runs(cells), found=found))
     random = recap.find("deep-gridworld", "optimistic", None, ("random",))
     if random:
@@ -139,7 +139,7 @@ def _wall(recap: Recap) -> list[Claim]:
             passed,
             len(values),
             paper_runs=paper_runs(cells),
-            found=f"{passed} of {len(values)} runs did; the largest success is "
+            found=f"{passed:,} of {len(values):,} runs did; the largest success is "
             f"{max(recap.samples.success[best]):.2f} % "
             f"({best.algorithm})",
         )

@@ -77,5 +77,9 @@ def step_text(step: float) -> str:
 
 
 def steps_text(recap: Recap, cells: Sequence[Cell]) -> str:
-    """Return the median steps of some cells as text."""
-    return ", ".join(f"{cell.algorithm} {step_text(recap.median_step(cell))}" for cell in cells)
+    """Return the median steps of some cells as text, with the horizon where an algorithm has several cells."""
+    has_both = len({cell.algorithm for cell in cells}) < len(cells)
+    return ", ".join(
+        f"{cell.algorithm}{f' ({cell.horizon} horizon)' if has_both else ''} {step_text(recap.median_step(cell))}"
+        for cell in cells
+    )

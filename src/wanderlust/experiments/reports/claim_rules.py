@@ -35,11 +35,11 @@ def chance_of_none(exceptions: int, runs: int, others: int) -> float:
 def never(place: str, claim: str, exceptions: int, runs: int, *, paper_runs: int, found: str = "") -> Claim:
     """Check that something never happens: our exceptions are consistent with none in the paper's runs."""
     chance = chance_of_none(exceptions, runs, paper_runs)
-    text = found or f"{exceptions} of {runs} runs did"
+    text = found or f"{exceptions:,} of {runs:,} runs did"
     return check_claim(
         place,
         claim,
-        f"{text}; consistent with none of the paper's {paper_runs} runs: p = {chance:.2g}" if exceptions else text,
+        f"{text}; consistent with none of the paper's {paper_runs:,} runs: p = {chance:.2g}" if exceptions else text,
         tolerance=f"p ≥ {LEVEL:g} (Fisher's exact test); exceptions ≤ {RARE_SHARE:.0%}".replace("%", " %"),
         holds=chance >= LEVEL,
         partly=exceptions <= RARE_SHARE * runs,
