@@ -221,11 +221,14 @@ def _notes(rows: Sequence[ExplorerRow], threshold: Threshold, interval: int, *, 
         notes.append("Solved: percent of seeds, with the 95 % Wilson interval.")
     error = ", mean ± 2 standard errors" if several else ""
     notes.append(f"Return: undiscounted, of the greedy policy in the last evaluation{error}.")
+    at_random = "The evaluated policy can differ: it draws actions of equal value at random."
     if not _any_reward(rows):
         notes.append(
             "No positive reward was received during training; first termination: the first training step that "
-            "terminated an episode. The evaluated policy can differ: it draws actions of equal value at random."
+            f"terminated an episode. {at_random}"
         )
+    elif any(math.isinf(row.first_reward) for row in rows):
+        notes.append(f"First reward: the first positive reward of a training step. {at_random}")
     return notes
 
 

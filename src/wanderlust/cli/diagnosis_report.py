@@ -137,10 +137,10 @@ def _distractor_sentences(diagnosis: Diagnosis) -> Iterator[str]:
 def _stochasticity_sentence(diagnosis: Diagnosis) -> str:
     if not diagnosis.stochastic_pairs:
         return "Deterministic, as far as observed: every repeated state-action pair had the same outcome each time."
-    percent = diagnosis.stochastic_percent
+    percent = "Less than 1" if diagnosis.stochastic_percent < 1 else f"{diagnosis.stochastic_percent:.0f}"
     return (
-        f"{'Less than 1' if percent < 1 else f'{percent:.0f}'} % of the repeated state-action pairs had different outcomes: the "
-        "environment is stochastic, or states are aliased."
+        f"{percent} % of the repeated state-action pairs had different outcomes: the environment is stochastic, or "
+        "states are aliased."
     )
 
 

@@ -13,7 +13,6 @@ from wanderlust.core.errors import InvalidEnvironment, check_integer, shown
 from wanderlust.envs.make import import_environment_package, make_environment
 from wanderlust.envs.tabular import Tabular
 
-
 _RECORDERS = ("RecordEpisodeStatistics", "RecordVideo", "RenderCollection", "HumanRendering")
 """The wrappers of Gymnasium that change neither observations, actions and rewards nor the length of episodes."""
 
