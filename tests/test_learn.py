@@ -142,7 +142,8 @@ def test_reward_range_is_estimated(goal_reward, step_reward, expected, capsys):
     agent = wl.learn(Corridor(goal_reward, step_reward), "vv-ucb", steps=400)
     assert agent.reward_range == expected
     notice = capsys.readouterr().err.splitlines()[-1]
-    assert ("all rewards were 0" if expected == (0, 0) else f"from {expected[0]:g} to {expected[1]:g}") in notice
+    low, high = expected
+    assert (f"all rewards were {low:g}" if low == high else f"from {low:g} to {high:g}") in notice
 
 
 def test_given_reward_range_is_kept(capsys):
