@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from PIL import Image
@@ -15,7 +16,7 @@ from PIL import Image
 import wanderlust as wl
 from wanderlust.cli import main as cli
 from wanderlust.cli.arguments import format_options, read_options
-from wanderlust.cli.bins_advice import Dimension, suggested_bins
+from wanderlust.cli.bins_advice import Dimension, bins_options, bins_sentences, suggested_bins
 from wanderlust.cli.diagnosis import diagnose_results
 from wanderlust.cli.diagnosis_report import report_sections
 from wanderlust.cli.measurements import median
@@ -217,6 +218,36 @@ def test_time_penalty_is_reported(run_cli):
     code, output, error = run_cli("train", *words, "--steps", 2_000, "--seed", 0, "--quiet", "--episodes", 1)
     assert code == 0, error
     assert "decrease by 0.009 per step; this time penalty is removed for learning" in output
+
+
+def test_a_comparison_and_a_diagnosis_report_a_time_penalty(run_cli):
+    words = ("MiniGrid-Empty-5x5-v0", "--key", "hash", "--steps", 1_500, "--seeds", 1, "--quiet", "--jobs", 1)
+    removed = "decrease by 0.009 per step. 1 of 1 run removed this time penalty for learning"
+    code, output, error = run_cli("compare", *words, "--explorers", "vv-ucb")
+    assert code == 0, error
+    assert removed in output
+    assert "penalty" not in run_cli("compare", *words, "--explorers", "vv-ucb", "--preset", "as_written")[1]
+    code, output, error = run_cli("diagnose", *words, "--explorers", "vv-ucb")
+    assert code == 0, error
+    assert removed in output
+    assert "reward_range" not in output, "without the penalty, rewards can be larger than all that were received"
+
+
+def test_resuming_beyond_the_budget_is_reported(run_cli):
+    words = ("train", *FROZENLAKE, "--quiet", "--episodes", 1)
+    assert run_cli(*words, "--steps", 100, "--save", "a.npz")[0] == 0
+    output = run_cli(*words, "--steps", 150, "--resume", "a.npz")[1]
+    assert "budget     100 steps; later steps explored as at its end (--set budget=150 extends it)" in output
+    code, output, error = run_cli(*words, "--steps", 150, "--resume", "a.npz", "--set", "budget=150")
+    assert code == 0, error
+    assert "budget" not in output
+
+
+def test_a_return_without_a_reward_in_training_is_explained(run_cli):
+    words = ("--env", "is_slippery=false", "map_name=8x8", "--seeds", 1, "--steps", 700, "--quiet", "--jobs", 1)
+    output = run_cli("compare", "FrozenLake-v1", *words, "--explorers", "vv-ucb", "epsilon-greedy")[1]
+    assert ">700" in output
+    assert "it draws actions of equal value at random" in output
 
 
 def test_settings_and_options_reach_the_agent(run_cli):
@@ -435,9 +466,21 @@ def test_what_diagnose_says_of_layouts_limits_and_seeds(run_cli, here):
 def test_bins_follow_the_dimensions_and_the_observed_ranges():
     assert [suggested_bins(n) for n in (1, 2, 3, 4, 6, 8)] == [20, 20, 20, 14, 6, 3]
     velocity = Dimension(1, observed=(-2.0, 2.0), declared=(-12.0, 12.0))
-    assert (velocity.is_narrow, velocity.bounds) == (True, (-4.0, 4.0))
-    assert not Dimension(0, observed=(-0.9, 0.9), declared=(-1.0, 1.0)).is_narrow
+    assert (velocity.is_narrow(6), velocity.bounds) == (True, (-4.0, 4.0))
+    assert not velocity.is_narrow(20)
+    assert not Dimension(0, observed=(-0.9, 0.9), declared=(-1.0, 1.0)).is_narrow(6)
     assert Dimension(0, observed=(-1.0, 1.0), declared=(-np.inf, np.inf)).bounds == (-2.0, 2.0)
+
+
+def test_bounds_are_suggested_only_where_more_bins_do_not_help():
+    car, swing = gym.make("MountainCar-v0"), gym.make("Acrobot-v1")
+    # Its goal is far beyond what random actions reach: bounds would make the way there a single bin.
+    assert bins_options(car) == "--bins 20"
+    limits = car.observation_space.low.tolist(), car.observation_space.high.tolist()
+    assert bins_sentences(car, [6, 6], *limits)[-1].endswith("apart: --bins 20")
+    assert bins_options(swing).startswith("--bins 6 --bounds 4=")
+    limits = swing.observation_space.low.tolist(), swing.observation_space.high.tolist()
+    assert " --bounds 4=" in bins_sentences(swing, [6] * 6, *limits)[-1]
 
 
 # --- report, version -------------------------------------------------------------------------------
@@ -600,7 +643,8 @@ def test_log_of_another_training_is_not_overwritten(run_cli, here):
         ("train FrozenLake-v1 --env map_name", "such as map_name=8x8, got 'map_name'"),
         ("train FrozenLake-v1 --env a=1 a=2", "given twice"),
         ("train FrozenLake-v1 --explorer vv-ubc", "Did you mean 'vv-ucb'"),
-        ("train FrozenLake-v1 --set kapa=1", "Did you mean 'kappa'"),
+        ("train FrozenLake-v1 --set kapa=1", "unknown setting or option 'kapa' of vv-ucb. Did you mean 'kappa'"),
+        ("train FrozenLake-v1 --set gamma=0.9", "Did you mean 'discount'"),
         ("train FrozenLake-v1 --set steps=1", "--steps 1"),
         ("train FrozenLake-v1 --steps 0", "steps must be"),
         ("train FrozenLake-v1 --key my_envs:nothing", "no such function"),

@@ -166,8 +166,48 @@ def test_any_environment_of_that_kind_is_evaluated(lake: wl.Agent, tmp_path: Pat
 def test_another_environment_is_an_error_that_says_what_differs(lake: wl.Agent) -> None:
     with pytest.raises(InvalidEnvironment, match=r"observation space Discrete\(16\).*Discrete\(48\)"):
         wl.evaluate(lake, "CliffWalking-v1")
-    with pytest.raises(InvalidEnvironment, match="encoded by discrete, not by content"):
+    with pytest.raises(InvalidEnvironment, match="encoded by the observation, not by the content of"):
         wl.evaluate(lake, wl.tabular(frozen_lake(), key="hash"))
+
+
+class Mirrored(gym.ActionWrapper[Any, Any, Any]):
+    """An environment with its actions in reverse order: the same spaces, another task."""
+
+    def action(self, action: Any) -> Any:
+        return 3 - action
+
+
+def test_an_environment_with_wrappers_is_not_evaluated_without_them(tmp_path: Path) -> None:
+    wl.learn(Mirrored(frozen_lake()), "vv-ucb", steps=600, seed=0, quiet=True).save(tmp_path / "agent.npz")
+    loaded = wl.Agent.load(tmp_path / "agent.npz")
+    with pytest.raises(InvalidEnvironment, match=r"FrozenLake-v1, had wrappers.*\(Mirrored\); give the environment"):
+        wl.evaluate(loaded)
+    assert wl.evaluate(loaded, Mirrored(frozen_lake())).tolist() == [1.0] * 10
+    recorded = gym.wrappers.RecordEpisodeStatistics(frozen_lake())
+    wl.learn(recorded, "vv-ucb", steps=600, seed=0, quiet=True).save(tmp_path / "agent.npz")
+    assert wl.evaluate(wl.Agent.load(tmp_path / "agent.npz")).tolist() == [1.0] * 10
+
+
+def test_a_time_limit_other_than_the_registered_one_is_saved(tmp_path: Path) -> None:
+    car = wl.tabular(gym.make("MountainCar-v0", max_episode_steps=7), bins=4)
+    agent = wl.learn(car, "vv-ucb", steps=50, seed=0, quiet=True)
+    agent.save(tmp_path / "agent.npz")
+    loaded = wl.Agent.load(tmp_path / "agent.npz")
+    assert wl.evaluate(loaded).tolist() == wl.evaluate(agent).tolist() == [-7.0] * 10
+    loaded.environment = {**(loaded.environment or {}), "max_episode_steps": "7"}
+    with pytest.raises(InvalidSetting, match="max_episode_steps of the file must be a whole number"):
+        wl.evaluate(loaded)
+
+
+def test_the_agent_of_a_record_needs_an_environment_of_its_size() -> None:
+    agent = wl.train("prison", "vv-ucb", seed=1, budget=100).agent
+    assert len(wl.evaluate(agent, "prison", episodes=2)) == 2
+    with pytest.raises(InvalidEnvironment, match="the agent has 25 states, but FrozenLake-v1 has 16"):
+        wl.evaluate(agent, "FrozenLake-v1")
+    with pytest.raises(InvalidEnvironment, match="the agent has 4 actions, but wanderlust/DeepSea-v0 has 2"):
+        wl.evaluate(agent, "deep-sea")
+    with pytest.raises(InvalidEnvironment, match="got the World 'prison'; wl"):
+        wl.evaluate(agent, wl.make_world("prison"))  # type: ignore[arg-type]
 
 
 def test_what_the_state_key_needs_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +226,7 @@ def test_what_the_state_key_needs_is_asked_for(tmp_path: Path, monkeypatch: pyte
     loaded = wl.Agent.load(tmp_path / "agent.npz")
     with pytest.raises(InvalidSetting, match=r"function 'place_of'.*Agent.load\(path, key=place_of\)"):
         loaded.predict(observation)
-    with pytest.raises(BadFile, match="encoded by function place_of, but key=make_env was given"):
+    with pytest.raises(BadFile, match="encoded by the function place_of, but key=make_env was given"):
         wl.Agent.load(tmp_path / "agent.npz", key=module.make_env)
     assert wl.Agent.load(tmp_path / "agent.npz", key=module.place_of).predict(observation) in (5, 6)
 

@@ -142,7 +142,8 @@ def test_reward_range_is_estimated(goal_reward, step_reward, expected, capsys):
     agent = wl.learn(Corridor(goal_reward, step_reward), "vv-ucb", steps=400)
     assert agent.reward_range == expected
     notice = capsys.readouterr().err.splitlines()[-1]
-    assert ("all rewards were 0" if expected == (0, 0) else f"from {expected[0]:g} to {expected[1]:g}") in notice
+    low, high = expected
+    assert (f"all rewards were {low:g}" if low == high else f"from {low:g} to {high:g}") in notice
 
 
 def test_given_reward_range_is_kept(capsys):
@@ -262,7 +263,7 @@ def test_resuming_needs_the_same_environment(tmp_path):
         (gym.make("FrozenLake-v1"), "another environment: name is 'CliffWalking-v1' in the file, 'FrozenLake-v1' here"),
         (gym.make("CliffWalking-v1", is_slippery=True), "options"),
         (wl.tabular("CliffWalking-v1", reset_seed=1), "reset_seed is None in the file, 1 here"),
-        (wl.tabular("CliffWalking-v1", key="hash"), "states are encoded by discrete, not by content"),
+        (wl.tabular("CliffWalking-v1", key="hash"), "states are encoded by the observation, not by the content of"),
     ]:
         with pytest.raises(BadFile, match=words):
             wl.learn(env, resume=path, steps=40)
@@ -448,6 +449,8 @@ def test_environment_error_has_its_cause():
         ({"resume": "."}, r"^\.: "),
         ({"quiet": "yes"}, "quiet must be"),
         ({"preset": "adaptiv"}, "Did you mean 'adaptive'"),
+        ({"bins": 8}, r"bins is an option of wl.tabular, not of learn: wl.learn\(wl.tabular\(env, bins=8\)"),
+        ({"gamma": 0.9}, "unknown option 'gamma' of a run of explorer 'vv-ucb'. Did you mean 'discount'"),
         ({"preset": 2}, "unknown value of preset"),
         ({"remove_time_penalty": 2}, "remove_time_penalty must be"),
         ({"defer_idle_actions": True, "explorer": "ucb1"}, "'ucb1' has none; use 'vv-ucb'"),

@@ -38,13 +38,16 @@ def test_texts_are_a_few_lines(agent, record):
     assert str(agent).splitlines()[0] == "Agent: vv-ucb, 300 steps in FrozenLake-v1, seed 0"
     assert str(record).splitlines()[0] == "Record: vv-ucb in prison, seed 1, 1,000 steps"
     assert "(first at step 200)" in str(record)
-    for each in (world, agent, record):
+    assert str(record.agent.history).splitlines()[1].startswith("return of the greedy policy 4.52724 at step 1,000")
+    assert "return of training episodes" in str(agent.history)
+    assert str(wl.learn("FrozenLake-v1", steps=1, quiet=True).history) == "History: 1 step, 1 state visited, 4 actions"
+    for each in (world, agent, record, agent.history):
         assert len(str(each)) < 600
         assert re.fullmatch(r"<[^\n]*>", repr(each))
 
 
 def test_pictures_in_notebooks(agent, record):
-    for each in (agent, record):
+    for each in (agent, record, agent.history):
         assert 'src="data:image/png;base64,' in each._repr_html_()
     html = wl.make_world("prison")._repr_html_()
     assert html.count("<rect") == 25
@@ -130,6 +133,13 @@ def test_curves_of_a_record(record, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(wl.WanderlustError, match="pip install pandas"):
         record.to_pandas()
+
+
+def test_curves_of_an_agent(agent):
+    returns, discovered = agent.history.plot().axes
+    assert returns.get_title() == "return of training episodes"
+    assert np.array_equal(discovered.lines[0].get_ydata(), agent.history.discovered)
+    assert agent.history.to_pandas()["discovered"].tolist() == agent.history.discovered.tolist()
 
 
 def test_names_of_actions():

@@ -241,7 +241,7 @@ def test_slips_set_the_defaults_of_the_paper():
     ("name", "options", "error", "message"),
     [
         ("tyo", {}, UnknownName, "Did you mean 'toy'"),
-        ("toy", {"escape": 0.1}, UnknownName, "unknown option of world 'toy' 'escape'"),
+        ("toy", {"escape": 0.1}, UnknownName, "unknown option 'escape' of world 'toy'"),
         ("taxi", {"depth": 3}, UnknownName, "depth"),
         ("deep-sea", {"depth": 1}, InvalidSetting, "depth must be a whole number from 2 to 1,000, got 1"),
         ("deep-sea", {"depth": 10**9}, InvalidSetting, "depth must be"),

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust.agents import presentation
 from wanderlust.core.errors import BadFile
 from wanderlust.core.mdp import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GREEDY_POLICY, TRAINING_EPISODES = "greedy policy", "training episodes"
 GREEDY_POLICY_EPISODES = "episodes of the greedy policy"
@@ -22,7 +26,7 @@ _ARRAYS = {"steps": np.int64, "returns": np.float64, "discovered": np.int64, "fi
 _PREFIX = "history."
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class History:
     """How a training went. Arrays are indexed by states, or by the points in time that `steps` lists."""
 
@@ -40,6 +44,23 @@ class History:
     """'greedy policy': its expected discounted return from the start. 'episodes of the greedy policy': the expected
     undiscounted return of one of its episodes. 'training episodes': the mean undiscounted return of the latest
     episodes, at most 100 of them; NaN before the end of the first one."""
+
+    def plot(self) -> Figure:
+        """Return a matplotlib figure of the curves: the returns, and the states discovered."""
+        return presentation.plot_history(self, "")
+
+    def to_pandas(self) -> Any:
+        """Return the curves as a pandas DataFrame with the columns step, return and discovered."""
+        return presentation.history_frame(self)
+
+    def __str__(self) -> str:
+        return presentation.history_text(self)
+
+    def __repr__(self) -> str:
+        return f"<{str(self).splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        return presentation.history_html(self)
 
 
 class Curves:

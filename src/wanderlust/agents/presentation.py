@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wanderlust.core.errors import InvalidSetting, MissingPackage, check_choice
+from wanderlust.core.errors import InvalidSetting, MissingPackage, check_choice, counted
 from wanderlust.core.figures import figure_html, text_html
 from wanderlust.core.mdp import FloatArray
 from wanderlust.worlds import World, as_world
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from wanderlust.agents.agent import Agent
+    from wanderlust.agents.history import History
     from wanderlust.agents.session import Record
 
 PLOTS = {"Q": "target", "W": "visitation", "behaviour": "behaviour", "visits": "visits"}
 """What `Agent.plot` draws, and the name of its table."""
-_CURVES = {"returns": "return of the greedy policy", "discovered": "states discovered"}
 
 
 def agent_text(agent: Agent) -> str:
     """Return a summary of an agent in a few lines."""
     low, high = agent.reward_range
     name = (agent.environment or {}).get("name")
-    trained = f"{agent.steps:,} {'step' if agent.steps == 1 else 'steps'}{f' in {name}' if name else ''}"
+    trained = f"{counted(agent.steps, 'step')}{f' in {name}' if name else ''}"
     n_states = f" of {agent.n_states:,}" if agent.n_states is not None else ""
     actions = "" if agent.action_names is None else f" ({', '.join(agent.action_names)})"
     return "\n".join(
         [
             f"Agent: {agent.explorer}, {trained}, seed {agent.seed}",
-            f"{agent.discovered:,}{n_states} states visited, {agent.n_actions} actions{actions}",
+            f"{agent.discovered:,}{n_states} states visited, {counted(agent.n_actions, 'action')}{actions}",
             f"rewards from {low:g} to {high:g}, discount {agent.settings.discount:g}, tables {', '.join(agent.tables)}",
         ]
     )
@@ -98,35 +98,57 @@ def _by_state(table: FloatArray, n_states: int) -> FloatArray:
 def record_text(record: Record) -> str:
     """Return a summary of a record in a few lines."""
     n_states, n_actions = record.visits.shape
-    lines = [f"Record: {record.explorer} in {record.world}, seed {record.seed}, {int(record.visits.sum()):,} steps"]
+    steps = counted(int(record.visits.sum()), "step")
+    lines = [f"Record: {record.explorer} in {record.world}, seed {record.seed}, {steps}"]
     if len(record.returns):
         best = int(np.argmax(record.returns))
         lines.append(
             f"greedy return {record.returns[-1]:.6g} at step {record.steps[-1]:,}, at most {record.returns[best]:.6g} "
-            f"(first at step {record.steps[best]:,}), {len(record.steps):,} evaluations"
+            f"(first at step {record.steps[best]:,}), {counted(len(record.steps), 'evaluation')}"
         )
     discovered = int((record.first_visit >= 0).sum())
-    lines.append(f"{discovered:,} of {n_states:,} states discovered, {n_actions} actions")
+    lines.append(f"{discovered:,} of {n_states:,} states discovered, {counted(n_actions, 'action')}")
     lines.append(f"tables {', '.join(record.tables)}; curves steps, returns, discovered")
     return "\n".join(lines)
 
 
-def record_html(record: Record) -> str:
+def history_text(history: History) -> str:
+    """Return a summary of a history in a few lines."""
+    n_states, n_actions = int((history.first_visit >= 0).sum()), history.visits.shape[1]
+    steps = counted(int(history.visits.sum()), "step")
+    lines = [f"History: {steps}, {counted(n_states, 'state')} visited, {counted(n_actions, 'action')}"]
+    if np.isfinite(history.returns).any():
+        best = int(np.nanargmax(history.returns))
+        lines.append(
+            f"{_returns_title(history)} {history.returns[-1]:.6g} at step {history.steps[-1]:,}, at most "
+            f"{history.returns[best]:.6g} (first at step {history.steps[best]:,}), "
+            f"{counted(len(history.steps), 'point')}"
+        )
+    return "\n".join(lines)
+
+
+def _returns_title(history: History) -> str:
+    """Return what the returns of a history are, as a title."""
+    article = "the " if history.returns_of == "greedy policy" else ""
+    return f"return of {article}{history.returns_of}"
+
+
+def history_html(history: History) -> str:
     """Return the summary and the curves."""
-    text = record_text(record)
-    return figure_html(plot_record(record), text) if len(record.steps) else text_html(text)
+    return figure_html(history.plot(), str(history)) if len(history.steps) else text_html(str(history))
 
 
-def plot_record(record: Record) -> Figure:
-    """Draw the curves of a record: the return of the greedy policy, and the states discovered."""
+def plot_history(history: History, title: str) -> Figure:
+    """Draw the curves of a history: the returns, and the states discovered."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(7.0, 2.8), layout="constrained")
-    figure.suptitle(f"{record.explorer} in {record.world}, seed {record.seed}", fontsize=10, fontweight="bold")
-    for axes, (name, title) in zip(figure.subplots(1, 2), _CURVES.items(), strict=True):
-        axes.plot(record.steps, getattr(record, name), color="#0072b2")
-        axes.set_title(title, fontsize=9)
+    figure.suptitle(title, fontsize=10, fontweight="bold")
+    curves = {_returns_title(history): history.returns, "states discovered": history.discovered}
+    for axes, (name, values) in zip(figure.subplots(1, 2), curves.items(), strict=True):
+        axes.plot(history.steps, values, color="#0072b2")
+        axes.set_title(name, fontsize=9)
         axes.set_xlabel("step")
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter("{x:,.0f}")
@@ -135,12 +157,10 @@ def plot_record(record: Record) -> Figure:
     return figure
 
 
-def record_frame(record: Record) -> Any:
-    """Return the curves of a record as a pandas DataFrame."""
+def history_frame(history: History) -> Any:
+    """Return the curves of a history as a pandas DataFrame."""
     try:
         pandas = importlib.import_module("pandas")
     except ImportError as error:
         raise MissingPackage("to_pandas needs the package pandas: pip install pandas.") from error
-    frame = pandas.DataFrame({"step": record.steps, "return": record.returns, "discovered": record.discovered})
-    frame.attrs.update(world=record.world, explorer=record.explorer, seed=record.seed)
-    return frame
+    return pandas.DataFrame({"step": history.steps, "return": history.returns, "discovered": history.discovered})

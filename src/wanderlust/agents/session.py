@@ -99,20 +99,16 @@ class Record(History):
 
     def plot(self) -> Figure:
         """Return a matplotlib figure of the curves: the return of the greedy policy, and the states discovered."""
-        return presentation.plot_record(self)
+        return presentation.plot_history(self, f"{self.explorer} in {self.world}, seed {self.seed}")
 
     def to_pandas(self) -> Any:
         """Return the curves as a pandas DataFrame with the columns step, return and discovered."""
-        return presentation.record_frame(self)
+        frame = super().to_pandas()
+        frame.attrs.update(world=self.world, explorer=self.explorer, seed=self.seed)
+        return frame
 
     def __str__(self) -> str:
         return presentation.record_text(self)
-
-    def __repr__(self) -> str:
-        return f"<{str(self).splitlines()[0]}>"
-
-    def _repr_html_(self) -> str:
-        return presentation.record_html(self)
 
 
 class Session:

@@ -137,5 +137,6 @@ def read_settings(settings: Iterable[str], explorers: Sequence[str]) -> dict[str
     known = {name: shared | {option.name for option in explorer_options(name)} for name in explorers}
     for setting in parsed:
         if not any(setting in names for names in known.values()):
-            raise unknown_name(f"setting or option of {' or '.join(explorers)}", setting, shared.union(*known.values()))
+            every = shared.union(*known.values())
+            raise unknown_name("setting or option", setting, every, of=" or ".join(explorers))
     return {name: {setting: value for setting, value in parsed.items() if setting in known[name]} for name in explorers}

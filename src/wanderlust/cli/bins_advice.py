@@ -18,8 +18,9 @@ MAX_CELLS = 50_000
 _MIN_BINS, _MAX_BINS = 3, 20
 _MAX_DIMENSIONS = 8
 """Bins of more dimensions have too many cells, whatever their number."""
-_NARROW = 0.6
-"""Bounds are suggested for dimensions of which less than this share of the declared range was observed."""
+_FEW_BINS = 3.0
+"""Bounds are suggested for dimensions whose observed range has fewer bins: these hardly tell states apart. With more,
+bounds do harm: a trained agent can go beyond the range of random actions, as in MountainCar."""
 _MARGIN = 0.5
 """What a trained agent may reach beyond the observed range, as a share of it, on either side."""
 _UNBOUNDED = 1e30
@@ -32,11 +33,10 @@ class Dimension(NamedTuple):
     observed: tuple[float, float]
     declared: tuple[float, float]
 
-    @property
-    def is_narrow(self) -> bool:
-        """Whether much of the declared range was not observed."""
+    def is_narrow(self, bins: int) -> bool:
+        """Whether the observed range has few of the bins of the declared range."""
         (low, high), (first, last) = self.declared, self.observed
-        return max(abs(low), abs(high)) > _UNBOUNDED or last - first < _NARROW * (high - low)
+        return max(abs(low), abs(high)) > _UNBOUNDED or bins * (last - first) < _FEW_BINS * (high - low)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -86,12 +86,13 @@ def bins_options(env: Env[Any, Any]) -> str | None:
         dimensions = observed_dimensions(env)
     except Exception:  # The environment fails; training reports how.
         return None
-    return f"--bins {suggested_bins(len(dimensions))}{bounds_option(dimensions)}"
+    bins = suggested_bins(len(dimensions))
+    return f"--bins {bins}{bounds_option([each for each in dimensions if each.is_narrow(bins)])}"
 
 
 def bounds_option(dimensions: list[Dimension]) -> str:
-    """Return the option for the dimensions of which little was observed; "" if there are none."""
-    pairs = [f"{each.number}={each.bounds[0]:g},{each.bounds[1]:g}" for each in dimensions if each.is_narrow]
+    """Return the option that sets the bounds of these dimensions; "" if there are none."""
+    pairs = [f"{each.number}={each.bounds[0]:g},{each.bounds[1]:g}" for each in dimensions]
     return f" --bounds {' '.join(pairs)}" if pairs else ""
 
 
@@ -102,21 +103,23 @@ def bins_sentences(env: Env[Any, Any], counts: list[int], low: list[float], high
     except Exception:  # The environment fails; training reports how.
         return []
     binned = [each._replace(declared=(low[each.number], high[each.number])) for each in dimensions]
+    narrow = [each for each in binned if each.is_narrow(counts[each.number])]
     sentences = [
         f"Dimension {each.number}: the bins cover {each.declared[0]:.4g} to {each.declared[1]:.4g}, but random actions "
         f"reach only {each.observed[0]:.4g} to {each.observed[1]:.4g}."
-        for each in binned
-        if each.is_narrow
+        for each in narrow
     ]
-    if sentences:
-        sentences.append(f"Bins of the range that is used are finer:{bounds_option(binned)}")
-    cells = math.prod(counts)
-    if cells > MAX_CELLS:
+    suggested, cells = suggested_bins(len(counts)), math.prod(counts)
+    is_finer = any(counts[each.number] < suggested for each in narrow)
+    if narrow:
+        bounds = bounds_option([each for each in narrow if each.is_narrow(max(counts[each.number], suggested))])
+        options = f"{f' --bins {suggested}' if is_finer else ''}{bounds}"
+        sentences.append(f"Finer bins tell the states of this range apart:{options}")
+    if cells > MAX_CELLS and not is_finer:
         sentences.append(
-            f"There are {counted(cells, 'cell')}, each of which must be visited to be known; try --bins "
-            f"{suggested_bins(len(counts))}."
+            f"There are {counted(cells, 'cell')}, each of which must be visited to be known; try --bins {suggested}."
         )
-    return sentences or ["The observations use most of the range that the bins cover."]
+    return sentences or [f"The range that random actions reach has at least {_FEW_BINS:g} bins in each dimension."]
 
 
 def _rounded(value: float, round_outwards: Any, scale: float) -> float:

@@ -14,7 +14,15 @@ from tyro.conf import arg
 
 from wanderlust.cli.arguments import Exact, RunsOptions
 from wanderlust.cli.environment_options import EnvironmentArgument
-from wanderlust.cli.measurements import first_reward, first_termination, format_steps, median, steps_to_solve
+from wanderlust.cli.measurements import (
+    first_reward,
+    first_termination,
+    format_steps,
+    median,
+    steps_to_solve,
+    time_penalties,
+    time_penalty_sentence,
+)
 from wanderlust.core.errors import InvalidSetting, check_number, counted
 
 if TYPE_CHECKING:
@@ -121,6 +129,8 @@ def show_comparison(
     console.print(fit_to_width(_table(title, rows, threshold, request.steps), console.width))
     interval = int(next(iter(completed.values()))[0].steps[0])
     notes = _notes(rows, threshold, interval, exact=exact)
+    all_results = [result for results in completed.values() for result in results]
+    notes.append(time_penalty_sentence(time_penalties(all_results), len(all_results)))
     notes.append(EXACT_NOTE if exact else version_note(request.runs[0]))
     for note in filter(None, notes):
         console.print(printable(note), soft_wrap=True)
@@ -211,11 +221,14 @@ def _notes(rows: Sequence[ExplorerRow], threshold: Threshold, interval: int, *, 
         notes.append("Solved: percent of seeds, with the 95 % Wilson interval.")
     error = ", mean ± 2 standard errors" if several else ""
     notes.append(f"Return: undiscounted, of the greedy policy in the last evaluation{error}.")
+    at_random = "The evaluated policy can differ: it draws actions of equal value at random."
     if not _any_reward(rows):
         notes.append(
             "No positive reward was received during training; first termination: the first training step that "
-            "terminated an episode. The evaluated policy can differ: it draws actions of equal value at random."
+            f"terminated an episode. {at_random}"
         )
+    elif any(math.isinf(row.first_reward) for row in rows):
+        notes.append(f"First reward: the first positive reward of a training step. {at_random}")
     return notes
 
 

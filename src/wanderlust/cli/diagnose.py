@@ -142,7 +142,8 @@ def _suggested_settings(diagnosis: Diagnosis) -> list[str]:
     if diagnosis.depth is not None and diagnosis.reward_found and diagnosis.depth > 1 / (1 - _DEFAULT_DISCOUNT):
         settings.append(f"discount={round(1 - 1 / (2 * diagnosis.depth), 6)}")
     values = [each.value for each in diagnosis.rewards if each.value is not None]
-    if diagnosis.reward_found and len(values) == len(diagnosis.rewards):
+    # Without its time penalty, a reward can be larger than all that were received.
+    if diagnosis.reward_found and len(values) == len(diagnosis.rewards) and not diagnosis.time_penalties:
         settings.append(f"reward_range=[{min(values):g},{max(values):g}]")
     return settings
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.cli.arguments import DEFAULT_EXPLORER
-from wanderlust.cli.measurements import first_reward, first_termination, median
+from wanderlust.cli.measurements import first_reward, first_termination, median, time_penalties
 from wanderlust.cli.runs import Results
 from wanderlust.experiments.result import Result
 
@@ -75,6 +75,8 @@ class Diagnosis:
     """The most frequent reward."""
     other_rewards_percent: float
     """Percent of the steps with any other reward."""
+    time_penalties: tuple[float, ...]
+    """The decrease per step of terminal rewards, for each run that removed it for learning."""
     terminated: int
     """Number of terminated episodes."""
     truncated: int
@@ -208,6 +210,7 @@ def diagnose_results(results: Results, *, steps: int, horizon: int | None) -> Di
         rewards=rewards,
         common_reward=common,
         other_rewards_percent=100.0 * (total - counts.get(common, 0)) / total if total else 0.0,
+        time_penalties=tuple(time_penalties(all_results)),
         terminated=int((episodes[:, 3] > 0).sum()),
         truncated=int((episodes[:, 3] == 0).sum()),
         repeated_pairs=sum(int(result.pairs[0]) for result in all_results),

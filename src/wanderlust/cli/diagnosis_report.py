@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from wanderlust.cli.diagnosis import Diagnosis, ExplorerSummary
-from wanderlust.cli.measurements import format_steps
+from wanderlust.cli.measurements import format_steps, time_penalty_sentence
 from wanderlust.cli.output_files import finite_values
 from wanderlust.core.errors import counted
 from wanderlust.experiments.reports.tables import printable
@@ -25,7 +25,10 @@ def explorer_table(diagnosis: Diagnosis) -> Table:
     table = Table()
     headings = ["explorer", "states", "new in last quarter (%)", "seeds with reward", "first reward"]
     for heading in [*headings, "first termination", "greedy return", "best training return"]:
-        table.add_column(heading, justify="left" if heading == "explorer" else "right")
+        is_name = heading == "explorer"
+        # Names are needed for the next command, so they are never cut.
+        min_width = max(len(printable(each.explorer)) for each in diagnosis.ranked) if is_name else None
+        table.add_column(heading, justify="left" if is_name else "right", min_width=min_width)
     for each in diagnosis.ranked:
         table.add_row(
             printable(each.explorer),
@@ -83,6 +86,8 @@ def _reward_sentences(diagnosis: Diagnosis) -> Iterator[str]:
         )
     if len(diagnosis.rewards) > MAX_REWARDS_SHOWN:
         yield f"... and {len(diagnosis.rewards) - MAX_REWARDS_SHOWN} smaller rewards."
+    if diagnosis.time_penalties:
+        yield time_penalty_sentence(diagnosis.time_penalties, diagnosis.n_runs)
     if diagnosis.termination_is_goal:
         yield "No reward is positive and some episodes terminated: the goal is to terminate early."
     elif not diagnosis.reward_found:
@@ -132,9 +137,10 @@ def _distractor_sentences(diagnosis: Diagnosis) -> Iterator[str]:
 def _stochasticity_sentence(diagnosis: Diagnosis) -> str:
     if not diagnosis.stochastic_pairs:
         return "Deterministic, as far as observed: every repeated state-action pair had the same outcome each time."
+    percent = "Less than 1" if diagnosis.stochastic_percent < 1 else f"{diagnosis.stochastic_percent:.0f}"
     return (
-        f"{diagnosis.stochastic_percent:.0f} % of the repeated state-action pairs had different outcomes: the "
-        "environment is stochastic, or states are aliased."
+        f"{percent} % of the repeated state-action pairs had different outcomes: the environment is stochastic, or "
+        "states are aliased."
     )
 
 

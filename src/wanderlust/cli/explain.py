@@ -84,8 +84,8 @@ def _index_of(agent: Agent, observation: Any) -> int:
         return observation
     if encoding.encoder.kind not in (DISCRETE, BINS, CONTENT, FUNCTION):
         raise InvalidSetting(
-            f"the states of this agent are not known by their observation (the key is {encoding.encoder}); give "
-            f"--index N, from 0 to {len(encoding.keys) - 1:,}, the order in which states were met."
+            f"the observation does not determine the states of this agent: they are encoded by {encoding.encoder}. "
+            f"Give --index N, from 0 to {len(encoding.keys) - 1:,}, in the order in which the states were discovered."
         )
     try:
         index = encoding.keys.find(encoding.key(observation))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wanderlust.core.errors import counted
+
 if TYPE_CHECKING:
     from wanderlust.cli.threshold import Threshold
     from wanderlust.experiments.result import Result
@@ -44,3 +46,20 @@ def median(values: Sequence[float]) -> float:
 def format_steps(steps: float, budget: int) -> str:
     """Return a number of steps as text; infinity becomes '>budget'."""
     return f"{steps:,.0f}" if math.isfinite(steps) else f">{budget:,}"
+
+
+def time_penalties(results: Sequence[Result]) -> list[float]:
+    """Return the time penalty per step of each result in whose run one was removed from the rewards for learning."""
+    return [float(result.time_penalty[0]) for result in results if len(result.time_penalty)]
+
+
+def time_penalty_sentence(penalties: Sequence[float], n_runs: int) -> str:
+    """Return a sentence on the runs that learned from rewards without their time penalty; "" if there are none."""
+    if not penalties:
+        return ""
+    low, high = f"{min(penalties):g}", f"{max(penalties):g}"
+    size = low if low == high else f"{low} to {high}"
+    return (
+        f"Terminal rewards decrease by {size} per step. {len(penalties):,} of {counted(n_runs, 'run')} removed this "
+        "time penalty for learning (--set remove_time_penalty=false keeps it); all returns include it."
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
-from wanderlust.cli.arguments import DEFAULT_EXPLORER, Exact, Preset, Quiet, Settings, read_settings
+from wanderlust.cli.arguments import DEFAULT_EXPLORER, Exact, Preset, Quiet, Settings, read_options, read_settings
 from wanderlust.cli.environment_options import EnvironmentArgument, EnvironmentOptions
 from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, WanderlustError, check_integer, counted
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wanderlust.training.callbacks import Callback
 
 
-_NEW_EPISODE = " If the environment then fails at the same step, add --new-episode."
+_NEW_EPISODE = "\nIf the environment then fails at the same step, add --new-episode."
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class TrainOptions:
         ),
     ] = None
     resume: Annotated[
-        Path | None, arg(metavar="FILE", help="Continue from a file of --save, with its settings and its budget.")
+        Path | None,
+        arg(metavar="FILE", help="Continue from a file of --save, with its settings. --set budget=N can be larger."),
     ] = None
     new_episode: Annotated[
         bool,
@@ -206,16 +207,18 @@ def _explorer(options: TrainOptions) -> Any:
 
 
 def _settings(options: TrainOptions) -> dict[str, Any]:
-    """Return the settings and the explorer's options; none with --resume, which uses those of the checkpoint."""
+    """Return the settings and the explorer's options; with --resume only the budget, the rest is in the checkpoint."""
     if options.resume is not None:
-        if options.settings:
+        given = read_options(options.settings)
+        others = [name for name in given if name != "budget"]
+        if others:
             raise InvalidSetting(
-                f"--resume continues with the settings of its file; leave --set {options.settings[0]} out."
+                f"--resume continues with the settings of its file; leave --set {others[0]}={given[others[0]]} out."
             )
         if options.preset is not None:
             raise InvalidSetting(
                 f"--resume continues with the preset of its file; leave --preset {options.preset} out."
             )
-        return {}
+        return given
     explorer = options.explorer or DEFAULT_EXPLORER
     return read_settings(options.settings, [explorer])[explorer]

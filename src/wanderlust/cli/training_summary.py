@@ -54,6 +54,9 @@ def print_summary(agent: Agent, statistics: TrainingStatistics, options: TrainOp
     n_episodes = counted(statistics.episodes, "episode")
     print(f"trained    {env.name} with {agent.explorer}, {counted(agent.steps, 'step')}, {n_episodes}")
     print(f"preset     {agent.preset}")
+    if agent.steps > agent.settings.budget:
+        budget = counted(agent.settings.budget, "step")
+        print(f"budget     {budget}; later steps explored as at its end (--set budget={agent.steps} extends it)")
     known = "encountered (with terminal states)" if env.fixed_n_states is None else "in the observation space"
     print(f"states     {agent.discovered:,} acted in, {env.n_states:,} {known}")
     print(f"rewards    {low:g} to {high:g} per step; {_first_events(statistics, resumed=options.resume is not None)}")

@@ -16,6 +16,8 @@ MAX_SHOWN = 200
 """The maximum length of a value in an error message."""
 MAX_INTEGER = 2**128 - 1
 """The largest integer where no other limit is given: the largest seed of 128 bits."""
+_SYNONYMS = {"gamma": "discount", "alpha": "learning_rate", "lr": "learning_rate"}
+"""Names of settings in other libraries, which the closest match would confuse with other settings."""
 MAX_PAIRS = 2_000_000_000
 """The maximum number of state-action pairs, whose indices have 32 bits."""
 
@@ -97,12 +99,15 @@ def plain_value(value: Any) -> Any:
         return math.nan
 
 
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
-    """Return the error for an unknown name, with the known names and the closest match."""
+def unknown_name(kind: str, name: object, known: Iterable[str], *, of: str = "") -> UnknownName:
+    """Return the error for an unknown name, with the known names and the closest match; `of` says of what it is."""
     names = sorted(set(known))
     close = difflib.get_close_matches(name[:MAX_SHOWN], names, n=1) if isinstance(name, str) else []
+    if isinstance(name, str) and _SYNONYMS.get(name) in names:
+        close = [_SYNONYMS[name]]
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    return UnknownName(f"unknown {kind} {shown(name)}.{hint} Known: {', '.join(names) or 'none'}.")
+    what = f"{kind} {shown(name)} of {of}" if of else f"{kind} {shown(name)}"
+    return UnknownName(f"unknown {what}.{hint} Known: {', '.join(names) or 'none'}.")
 
 
 def check_number(
@@ -169,7 +174,7 @@ def check_options(kind: str, options: Mapping[str, Any], known: Iterable[str]) -
         if option not in names:
             if not names:
                 raise UnknownName(f"{kind} has no options, got {shown(option)}.")
-            raise unknown_name(f"option of {kind}", option, names)
+            raise unknown_name("option", option, names, of=kind)
 
 
 def check_pairs(what: str, n_states: int, n_actions: int) -> None:

@@ -76,8 +76,10 @@ class Bins:
     def describe(self, key: tuple[int, ...]) -> str:
         """Return the interval of each dimension, such as "[-0.6, -0.5] × [0, 0.01]"."""
         width = (self.high - self.low) / self.counts
-        first = self.low + np.array(key) * width
-        return " × ".join(f"[{low:.4g}, {high:.4g}]" for low, high in zip(first, first + width, strict=True))
+        edges = [self.low + (np.array(key) + i) * width for i in (0, 1)]
+        # A bound that is 0 but for a rounding error is 0.
+        first, last = (np.where(np.abs(edge) < 1e-9 * width, 0.0, edge) for edge in edges)
+        return " × ".join(f"[{low:.4g}, {high:.4g}]" for low, high in zip(first, last, strict=True))
 
 
 def bin_counts(name: str, bins: Counts, size: int) -> NDArray[np.int64]:

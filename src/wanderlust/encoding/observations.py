@@ -72,8 +72,15 @@ class StateEncoder:
         return str(key) if self.bins is None else self.bins.describe(key)
 
     def __str__(self) -> str:
-        details = {DISCRETE: "", BINS: "" if self.bins is None else f" {self.bins.to_plain()}"}
-        return f"{self.kind}{details.get(self.kind, f' {self.name}'.rstrip())}"
+        described = {
+            DISCRETE: "the observation",
+            BINS: "bins" if self.bins is None else f"bins {self.bins.to_plain()}",
+            ENVIRONMENT: "the environment's hash",
+            CONTENT: "the content of the observation",
+            INFO: f"the field {self.name!r} of info",
+            FUNCTION: f"the function {self.name}",
+        }
+        return described[self.kind]
 
     def to_plain(self) -> dict[str, Any]:
         """Return the encoder as JSON values."""

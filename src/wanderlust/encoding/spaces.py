@@ -25,8 +25,9 @@ def check_discrete(space: Space[Any], where: str) -> None:
     elif not isinstance(space, Discrete | MultiDiscrete | MultiBinary | Text):
         use_bins = "bins=8 divides each dimension into 8 bins, " if isinstance(space, Box) and not where else ""
         raise InvalidEnvironment(
-            f"observation{where} is {space}, which is not discrete; set a state encoding: {use_bins}key='hash' uses "
-            "the environment's hash of its state or the content of the observation, key=function a user-defined key."
+            f"observation{where} is {space}, which is not discrete; set a state encoding in wl.tabular: {use_bins}"
+            "key='hash' uses the environment's hash of its state or the content of the observation, key=function a "
+            "user-defined key."
         )
 
 
@@ -56,8 +57,8 @@ def _as_integer(value: Any) -> int | None:
 
 def _outside(space: Space[Any], observation: Any) -> InvalidObservation:
     return InvalidObservation(
-        f"the environment returned the observation {shown(observation)}, which is outside its own space {space}. "
-        "Correct the environment or its space, or set a state encoding with key=."
+        f"the observation {shown(observation)} is outside the observation space {space}. If the environment returned "
+        "it, correct the environment or its space, or set a state encoding with key=."
     )
 
 

@@ -15,6 +15,7 @@ from gymnasium.wrappers import TimeLimit
 
 from wanderlust.core.errors import InvalidEnvironment, MissingPackage, UnknownName, WanderlustError, unknown_name
 from wanderlust.envs.registration import EXAM_WORLDS, WORLDS, environment_id
+from wanderlust.worlds import World
 
 PACKAGES = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "ALE": "ale_py", "highway": "highway_env"}
 """The packages that register environments when imported, by the prefix of the environments' names."""
@@ -28,6 +29,11 @@ def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, An
     """
     if isinstance(env, Env):
         return env
+    if isinstance(env, World):
+        raise InvalidEnvironment(
+            f"an environment must be a gymnasium.Env or the name of one, got the World {env.name!r}; wl.train and "
+            "Agent.evaluate take worlds."
+        )
     if not isinstance(env, str):
         raise InvalidEnvironment(
             f"an environment must be a gymnasium.Env or the name of one, got {type(env).__name__}. Vectorized "

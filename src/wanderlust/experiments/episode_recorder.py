@@ -43,6 +43,7 @@ class EpisodeRecorder(Callback):
         self._counts: dict[tuple[int, int, int], list[float]] = {}
         """[state, action, next state]: count and sum of rewards."""
         self._starts: dict[int, int] = {}
+        self._time_penalty: list[float] = []
 
     def on_step(self, loop: TrainingLoop) -> bool | None:
         """Record the reward and the first visit."""
@@ -67,6 +68,11 @@ class EpisodeRecorder(Callback):
     def on_episode_end(self, loop: TrainingLoop) -> None:
         """Record the episode."""
         self._episodes.append((loop.step, loop.episode_steps, loop.episode_return, loop.terminated))
+
+    def on_end(self, loop: TrainingLoop) -> None:
+        """Record the time penalty, if there is one."""
+        if loop.time_penalty is not None and loop.time_penalty.per_step:
+            self._time_penalty = [loop.time_penalty.per_step]
 
     def _record_reward(self, loop: TrainingLoop) -> None:
         row = self._rewards.get(loop.reward)
@@ -93,6 +99,7 @@ class EpisodeRecorder(Callback):
         return {
             "outcomes": np.array([(*o, n, total / n) for o, (n, total) in counts], np.float64).reshape(-1, 5),
             "starts": np.array(list(self._starts.items()), np.float64).reshape(-1, 2),
+            "time_penalty": np.array(self._time_penalty, np.float64),
             "first_visit": first_visit,
             "episodes": np.array(self._episodes, np.float64).reshape(-1, 4),
             "rewards": np.array(rewards, np.float64).reshape(-1, 3),

@@ -60,6 +60,8 @@ class Result(NamedTuple):
     there are more than `MAX_OUTCOMES`."""
     starts: FloatArray = _EMPTY
     """[state, (first state of an episode, count)], in an environment."""
+    time_penalty: FloatArray = _EMPTY
+    """In an environment: the decrease per step of the terminal rewards, if it was removed for learning."""
     events: FloatArray = _EMPTY
     """(number of steps up to the first positive reward, up to the first termination), with `kind="model"`; infinity for
     never."""

@@ -59,7 +59,7 @@ class PointReader:
         # Which options an environment has is known when it is created.
         if name not in known and not self._has_environments:
             where = ", ".join(sorted({*self._explorers, *self._worlds}))
-            raise at_key(key, unknown_name(f"setting or option of {where}:", name, known))
+            raise at_key(key, unknown_name("setting or option", name, known, of=where))
 
     def check_value(self, name: str, value: Any) -> None:
         """Raise an error unless a value is valid for a field, a setting, or every explorer that has the option."""

@@ -67,7 +67,9 @@ def load(
     """
     agent, about, arrays = file.load_all(Agent, path, explorer)
     if not isinstance(about.get(_LOOP), Mapping):
-        raise BadFile(f"{path}: not a checkpoint saved by `learn`; this file holds an agent only.")
+        raise BadFile(
+            f"{path}: not a checkpoint; this file holds an agent only. `learn(..., save=path)` writes checkpoints."
+        )
     try:
         saved = read_loop(about[_LOOP], agent)
         _check_identity(env, saved.environment, path)

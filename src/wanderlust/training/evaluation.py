@@ -42,7 +42,7 @@ def evaluation_env(agent: Agent, env: Env[Any, Any] | str | None = None) -> Tabu
     if agent.encoding is None:
         if env is None:
             raise InvalidSetting("evaluate needs env: this agent was not trained by `learn`, so it has no environment.")
-        return env if isinstance(env, Tabular) else tabular(env)
+        return _with_sizes_of(agent, env if isinstance(env, Tabular) else tabular(env))
     if env is None:
         return agent.env.copy() if agent.env is not None else _encoded(remake_environment(agent.environment), agent)
     if not isinstance(env, Tabular):
@@ -51,6 +51,15 @@ def evaluation_env(agent: Agent, env: Env[Any, Any] | str | None = None) -> Tabu
     if difference is not None:
         raise InvalidEnvironment(f"the agent was trained in another environment: for the agent, {difference}.")
     return env if env.encoding is agent.encoding else _encoded(env.env, agent)
+
+
+def _with_sizes_of(agent: Agent, env: Tabular) -> Tabular:
+    """Return an environment if it has the agent's numbers of states and actions."""
+    sizes = (("actions", agent.n_actions, env.n_actions), ("states", agent.n_states, env.fixed_n_states))
+    for what, here, there in sizes:
+        if here is not None and there is not None and here != there:
+            raise InvalidEnvironment(f"the agent has {here:,} {what}, but {env.name} has {there:,}.")
+    return env
 
 
 def _encoded(env: Env[Any, Any], agent: Agent) -> Tabular:

@@ -24,7 +24,9 @@ from wanderlust.core.errors import (
     check_flag,
     check_integer,
     check_number,
+    shown,
 )
+from wanderlust.envs.by_name import ENCODER_OPTIONS
 from wanderlust.envs.grids import description_of
 from wanderlust.envs.saved import saved_environment
 from wanderlust.envs.tabular import Tabular, tabular
@@ -89,6 +91,7 @@ def learn(
     all_callbacks = _checked_callbacks(callbacks)
     if save is not None:
         all_callbacks.append(Checkpoint(checked_path("save", save)))
+    _reject_encoder_options(changes)
     tabular_env = env if isinstance(env, Tabular) else tabular(env)
     if resume is None:
         loop = new_loop(tabular_env, explorer, steps, seed, reward_range, preset, changes)
@@ -120,6 +123,15 @@ def _checked_callbacks(callbacks: Any) -> list[Callback]:
         got = wrong[0] if wrong else callbacks
         raise InvalidSetting(f"callbacks must be a list of instances of wanderlust.Callback, got {got!r}.")
     return listed
+
+
+def _reject_encoder_options(changes: Mapping[str, Any]) -> None:
+    for name in ENCODER_OPTIONS:
+        if name in changes:
+            raise InvalidSetting(
+                f"{name} is an option of wl.tabular, not of learn: "
+                f"wl.learn(wl.tabular(env, {name}={shown(changes[name])}), ...)."
+            )
 
 
 def _add_agent(error: BaseException, loop: TrainingLoop) -> None:
@@ -278,6 +290,11 @@ def _reward_range_notice(loop: TrainingLoop) -> str:
     low, high = loop.agent.reward_range
     if (low, high) == NO_REWARDS:
         return "all rewards were 0; exploration was scaled to a maximum reward of 1."
+    if low == high:
+        return (
+            f"all rewards were {low:g}; exploration was scaled to that. reward_range=({low:g}, {high:g}) would use it "
+            "from the first step."
+        )
     return (
         f"observed rewards from {low:g} to {high:g}; exploration was scaled to this range. "
         f"reward_range=({low:g}, {high:g}) would use it from the first step."

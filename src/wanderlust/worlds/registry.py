@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,7 +17,15 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from wanderlust.core.errors import InvalidMap, InvalidSetting, InvalidWorld, check_options, shown, unknown_name
+from wanderlust.core.errors import (
+    InvalidMap,
+    InvalidSetting,
+    InvalidWorld,
+    UnknownName,
+    check_options,
+    shown,
+    unknown_name,
+)
 from wanderlust.core.input_files import check_path, shown_path
 from wanderlust.core.planning import reachable_states
 from wanderlust.worlds.base import CellKind, World
@@ -32,6 +41,8 @@ from wanderlust.worlds.taxi import taxi
 
 _MAX_CELLS = 5
 """The maximum number of cells in a warning."""
+
+_GYMNASIUM_ID = re.compile(r"-v\d+$")
 
 WorldFactory = Callable[..., World]
 
@@ -172,6 +183,11 @@ def _from_file(path: Path, options: dict[str, Any]) -> World:
 def _factory(name: str) -> WorldFactory:
     factory = _FACTORIES.get(name) or _EXAM.get(name)
     if factory is None:
+        if _GYMNASIUM_ID.search(name):
+            raise UnknownName(
+                f"unknown world {shown(name)}. In a Gymnasium environment train with wl.learn; wl.world_from_gym makes "
+                "a world of one that has a model."
+            )
         raise unknown_name("world", name, [*_FACTORIES, *_EXAM])
     return factory
 
