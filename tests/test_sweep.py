@@ -21,6 +21,8 @@ from wanderlust.cli.sweep import SweepOptions, from_options, read_values
 from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments import status
 from wanderlust.experiments.reports.figures.files import as_files
+from wanderlust.experiments.reports.figures.sweep import _limits
+from wanderlust.experiments.reports.sweep_groups import SUCCESS, Setting
 from wanderlust.experiments.reports.sweep_report import sweep_report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.runner import run_all
@@ -170,6 +172,11 @@ def test_ranges():
         ("[[exclude]]", "[[exlude]]", r"line 12: exlude: .* Did you mean 'exclude'"),
         ('world = "toy"', 'world = "tyo"', r"line 12: exclude\.0: excludes nothing: no combination has world"),
         ("seeds = 2", 'environments = ["FrozenLak-v1"]', r"line 5: environments\.FrozenLak-v1: unknown environment"),
+        ("seeds = 2", "episodes = 3", r"line 5: episodes: only runs in environments have the field 'episodes'"),
+        ("steps = 100", "horizon = [1, inf]", r"line 8: settings\.horizon: must be a text, a finite number"),
+        ("kappa = [0.1, 1]", "kappa = nan", r"line 9: settings\.kappa: .* got nan"),
+        ('"toy"]', '"FrozenLake-v1"]', r"line 3: worlds\.FrozenLake-v1: .* a key of their own, 'environments'"),
+        ('["vv-ucb", "random"]', "{vv-ucb = {}, random = {log_plus_one = 1}}", r"line 4: .*: random has no option"),
     ],
 )
 def test_errors_name_the_key_and_the_line(toml, old, new, message):
@@ -185,6 +192,32 @@ def test_names_in_zipped_groups_and_missing_steps():
         wl.Sweep(worlds="toy", zip=[{"explorer": ["ucb1", "randm"]}]).points()
     with pytest.raises(InvalidSetting, match=r"environments: runs in environments need the setting 'steps'"):
         wl.Sweep(environments="FrozenLake-v1", explorers="random").points()
+    with pytest.raises(InvalidSetting, match=r"until: only runs in worlds have the field 'until'"):
+        wl.Sweep(environments="FrozenLake-v1", explorers="random", settings={"steps": 9}, until="budget").points()
+
+
+def test_a_misspelt_setting_of_a_sweep_in_environments(toml):
+    """It is taken for an option of the environment, which the environment refuses."""
+    with pytest.raises(InvalidSetting, match=r"line 5: settings\.kapa: unknown setting or option, and environment"):
+        toml('environments = ["FrozenLake-v1"]\nexplorers = ["vv-ucb"]\n[settings]\nsteps = 9\nkapa = [0.1, 1]\n')
+
+
+def test_presets_of_worlds_and_environments():
+    presets = ["as_written", "adaptive"]
+    fields = {"explorers": "vv-ucb", "settings": {"steps": 9}, "seeds": 1, "presets": presets}
+    assert [run.preset for run in wl.Sweep(environments="FrozenLake-v1", **fields).runs] == presets
+    with pytest.raises(InvalidSetting, match="presets: unknown value of preset 'adaptive'"):
+        wl.Sweep(worlds="toy", **fields).points()
+    both = {"worlds": "toy", "environments": "FrozenLake-v1", **fields}
+    with pytest.raises(InvalidSetting, match="presets: 'adaptive' is for environments only; add exclude") as error:
+        wl.Sweep(**both).points()
+    assert '[{world = "toy", preset = "adaptive"}]' in str(error.value)
+    runs = wl.Sweep(**both, exclude=[{"world": "toy", "preset": "adaptive"}]).runs
+    assert [(run.kind, run.preset) for run in runs] == [
+        ("world", "as_written"),
+        ("environment", "as_written"),
+        ("environment", "adaptive"),
+    ]
 
 
 def test_excluding_everything_is_an_error():
@@ -272,8 +305,49 @@ def test_a_report_prints_the_best_settings_of_every_world(tmp_path):
     console = Console(width=150, record=True, file=io.StringIO())
     console.print(sweep_report(sweep, Store(tmp_path), []).renderables[0])
     text = console.export_text()
-    assert "50 of 50 runs stored. The best 40 of 50 settings." in text
+    assert "50 of 50 runs stored. 40 of 50 settings are shown, the best ones of each world." in " ".join(text.split())
     assert (text.count("│ toy"), text.count("│ prison")) == (20, 20)
+
+
+def test_settings_are_compared_within_a_world_and_its_options(tmp_path):
+    (tmp_path / "easy.txt").write_text("S.T\n\nT = treasure 1\n")
+    (tmp_path / "hard.txt").write_text("S...........T\n\nT = treasure 1\n")
+    maps = [str(tmp_path / name) for name in ("easy.txt", "hard.txt")]
+    sweep = wl.Sweep(
+        worlds={**{name: {} for name in maps}, "deep-sea": {"depth": [5, 20]}},
+        explorers=["vv-ucb", "random"],
+        settings={"steps": 300},
+        seeds=[4, 7],
+    )
+    sweep.run(tmp_path, quiet=True)
+    report = sweep_report(sweep, Store(tmp_path), [])
+    table = report.files["table.md"]
+    assert "best in deep-sea, depth=5: vv-ucb: success" in table
+    assert "best in deep-sea, depth=20: none; 2 settings with equal means" in table
+    assert "best in hard: vv-ucb: success" in table
+    # The text of a map is not shown.
+    assert "treasure" not in table
+    assert report.files["seeds.csv"].splitlines()[1].split(",")[:4] == ["easy", "vv-ucb", "", "4"]
+
+
+def test_a_report_without_the_list_of_runs(tmp_path):
+    """The driver was killed before the first run; other sweeps of the folder still have a report."""
+    sweep = wl.Sweep(worlds="toy", explorers="random", settings={"steps": 20}, seeds=1, name="early")
+    sweep.run(tmp_path, quiet=True)
+    (tmp_path / "status" / "early.keys.npz").unlink()
+    problems = []
+    (text,) = sweep_report(sweep, Store(tmp_path), problems).renderables
+    assert "Sweep early: no run is stored" in text.plain
+    assert "early.keys.npz" in problems[0]
+
+
+def test_the_scale_of_a_heat_map_has_the_seeds_and_no_rounding_errors(tmp_path):
+    def limits(*rows):
+        return _limits([Setting({}, (), [0] * len(row), np.array(row), np.array(row), np.array(row), SUCCESS)
+                        for row in rows])  # fmt: skip
+
+    assert limits([20.0, 60.0], [30.0, 40.0]) == (20.0, 60.0)
+    assert limits([100.0, 100.0 - 1e-13]) == (0.0, 100.0)
 
 
 def test_status_does_not_import_numba(tmp_path):
@@ -291,8 +365,10 @@ def test_a_condition_executes_nothing():
     for text in ("__import__('os')", "world.upper()", "[x for x in 'a']", "world[0]", "2 ** 9", "lambda: 1", "("):
         with pytest.raises(InvalidSetting):
             condition(text, ["world"])
-    with pytest.raises(UnknownName, match="Did you mean 'kappa'"):
+    with pytest.raises(UnknownName, match=r"Did you mean 'kappa'.* A text is in quotes"):
         condition("kapa > 1", ["kappa"])
+    with pytest.raises(InvalidSetting, match=r"'world=prison' is not valid \(invalid syntax\)"):
+        condition("world=prison", ["world"])
 
 
 @pytest.mark.parametrize(

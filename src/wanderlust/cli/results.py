@@ -43,6 +43,7 @@ def results(
     Example: wanderlust results results/ --where 'world=="prison" and kappa>1' --columns kappa success steps_to_learn
     """
     from wanderlust.cli.printing import new_console
+    from wanderlust.core.errors import counted
     from wanderlust.experiments.reports.tables import fit_to_width, printable
     from wanderlust.experiments.results import same_columns
     from wanderlust.experiments.store import Store
@@ -60,9 +61,10 @@ def results(
         return
     console = new_console()
     shown = selected[:limit] if limit > 0 else selected
-    console.print(fit_to_width(_table(shown, names), console.width))
-    count = f"{len(selected):,} of {len(rows):,} stored runs"
-    print(count if len(shown) == len(selected) else f"{count}; the first {len(shown):,} are shown, --limit 0 shows all")
+    if shown:
+        console.print(fit_to_width(_table(shown, names), console.width))
+    count = f"{len(selected):,} of {counted(len(rows), 'stored run')}"
+    print(count if len(shown) == len(selected) else f"{count}; {len(shown):,} shown, --limit 0 shows all")
 
 
 def _selected(

@@ -173,8 +173,8 @@ def _print_plan(described: Sweep, out: Path, execution: ExecutionOptions) -> Non
     print(f"runs        {len(runs):,}")
     print(f"stored      {summary.stored:,} in {out}")
     print(f"to execute  {len(missing):,}")
-    seconds = estimate.total_seconds(missing, jobs)
-    print(f"time        about {estimate.format_duration(seconds)} with {counted(jobs, 'job')}, without compilation")
+    duration = estimate.format_duration(estimate.total_seconds(missing, jobs))
+    print(f"time        about {duration} here with {counted(jobs, 'job')}, without compilation")
     for problem in summary.problems:
         print(printable(problem), file=sys.stderr)
 

@@ -18,7 +18,7 @@ def check_path(name: str, value: Any) -> Path:
     except (TypeError, UnicodeEncodeError):
         path = b""
     if not isinstance(path, str) or "\0" in path or not Path(path).name:
-        raise InvalidSetting(f"{name} must be the path of a file, got {shown(value)}.")
+        raise InvalidSetting(f"{name} must be the path of a file, got {shown(path or value)}.")
     return Path(path)
 
 

@@ -24,18 +24,20 @@ _PER_STEP = 0.3
 # Explorers that plan again and again, in a world of the exam with 180 states.
 _PER_STEP_OF_PLANNING = {"goal-directed": 6.0, "ucbvi": 20.0, "rlsvi": 120.0, "psrl": 500.0}
 # Per state-action pair: each step sweeps over the visited pairs.
-_PER_PAIR = {"vv-ucb": 0.0009, "vv-count": 0.0009, "bonus": 0.0014}
+_PER_PAIR = {"vv-ucb": 0.0006, "vv-count": 0.0006}
 _PER_PAIR_OF_Q = 0.0003
 # Ensembles draw minibatches from at most this number of pairs. Converged ensembles skip most updates; with zero
 # initialization they never get far from the start of `wall`.
-_PER_STEP_OF_MINIBATCHES, _PER_PAIR_OF_MINIBATCHES, _MAX_PAIRS_OF_MINIBATCHES = 25.0, 0.02, 5000
-_PER_STEP_OF_NOISY_MINIBATCHES = 100.0
+_PER_STEP_OF_MINIBATCHES, _PER_PAIR_OF_MINIBATCHES, _MAX_PAIRS_OF_MINIBATCHES = 18.0, 0.0144, 5000
+_PER_STEP_OF_NOISY_MINIBATCHES = 50.0
 _ACTIVE_SHARE = {"wall": 0.03}
 _PER_SOLVED_STEP = {"vv-ucb": 1.2, "bonus": 3.0}
 _PER_SOLVED_STEP_OF_OTHERS = 0.4
 _PER_EXACT_EVALUATION = 150.0
 # Steps per state-action pair to learn the deep sea; other explorers use their whole budget.
-_STEPS_TO_LEARN = {"vv-ucb": 2, "vv-count": 4, "random-prior": 7, "bootstrapped": 13}
+_STEPS_TO_LEARN = {"vv-ucb": 1, "vv-count": 6, "random-prior": 4, "bootstrapped": 8}
+_STEPS_TO_LEARN_OPTIMISTICALLY = 1
+"""The same with an optimistic initialization."""
 _PER_STEP_IN_PYTHON = 60.0
 """In a Gymnasium environment, evaluations included."""
 _PER_STEP_ON_MODEL = 3.0
@@ -72,8 +74,10 @@ def seconds(run: Run) -> float:
         return 1e-6 * _PER_STEP_ON_MODEL * float(run.settings.get("steps", 0))
     size = _size(run.world, json.dumps(dict(run.world_options)))
     steps = int(run.settings.get("steps") or run.settings.get("budget") or size.budget)
+    is_optimistic = run.settings.get("initial") == "optimistic"
     if run.until == "positive-return" and run.explorer in _STEPS_TO_LEARN:
-        steps = min(steps, _STEPS_TO_LEARN[run.explorer] * size.pairs)
+        per_pair = _STEPS_TO_LEARN_OPTIMISTICALLY if is_optimistic else _STEPS_TO_LEARN[run.explorer]
+        steps = min(steps, per_pair * size.pairs)
     per_step = _PER_STEP
     if run.settings.get("replay", size.replay) == "full":
         per_step += _per_step_of_replay(run, size)

@@ -41,7 +41,7 @@ class Progress:
         self._work, self._work_done = sum(estimate.seconds(run) for run in runs), 0.0
         self._start = self._last_line = time.monotonic()
         skipped = f", {stored:,} already stored" if stored else ""
-        where = f" on {place}" if place else ""
+        where = f" on {place}" if place and runs else ""
         parallel = f"; {min(jobs, len(runs)):,} at a time" if len(runs) > 1 else ""
         self.message(f"{counted(len(runs), 'run')} to execute{skipped}{parallel}{where}")
         if self.quiet or not runs or not self.console.is_terminal:
@@ -88,7 +88,7 @@ class Progress:
     def _line(self, *, final: bool = False) -> None:
         self._last_line = time.monotonic()
         if self._total and (not final or self._done):
-            self.message(f"{self._done} of {counted(self._total, 'run')}, {self._rate()}")
+            self.message(f"{self._done:,} of {counted(self._total, 'run')}, {self._rate()}")
 
     def _rate(self) -> str:
         rate, left = self.pace()

@@ -204,6 +204,7 @@ class _Driver:
         for run in sorted(runs, key=estimate.seconds, reverse=True):
             if run.explorer in ready:
                 continue
+            self._report("running")
             try:
                 run.train(steps=1)
                 ready.add(run.explorer)

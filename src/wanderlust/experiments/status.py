@@ -165,9 +165,9 @@ def _describe(state: dict[str, Any], *, active: bool, age: float, complete: bool
     if not state:
         return "not started"
     place = f"on {state.get('on')}, driver {state.get('host')} (process {state.get('process')})"
-    if active:
-        return f"running {place}"
     ago = f"{format_duration(max(age, 0.0))} ago"
+    if active:
+        return f"running {place}, last report {ago}"
     if complete:
         return f"finished {ago}"
     word = "stopped" if state.get("state") == "running" else str(state.get("state"))

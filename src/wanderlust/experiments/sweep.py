@@ -66,7 +66,7 @@ class Sweep:
     memory: Any = ()
     """Replay memories: 'full', 'none', or tables of the fields of `Replay`."""
     presets: Any = ()
-    """'as_written' or 'as_published_code', for worlds."""
+    """'as_written' or 'as_published_code'; in environments also 'adaptive'."""
     seeds: Any = DEFAULT_SEEDS
     """A number n, for the seeds 0 to n-1, or a list or range of seeds."""
     encoders: Mapping[str, Any] = field(default_factory=dict)
@@ -148,7 +148,20 @@ class Sweep:
             try:
                 tabular_by_name(run.world, run.world_options, run.encoder_options).close()
             except WanderlustError as error:
-                raise at_key(("environments", run.world), error) from None
+                key = self._key_of_option(run)
+                problem = str(error) if key[0] == "environments" else f"unknown setting or option, and {error}"
+                raise InvalidSweep(key, problem) from None
+
+    def _key_of_option(self, run: Run) -> tuple[str, ...]:
+        """Return the key of the options with which an environment cannot be created."""
+        axes = self._axes()
+        known = PointReader(axes).known
+        # A misspelt setting is taken for an option of the environment.
+        for key, rows in axes.items():
+            for name in run.world_options:
+                if key != ("worlds",) and name not in known and any(name in row for row in rows):
+                    return key if name in key else (*key, name)
+        return "environments", run.world
 
     def points(self) -> list[Point]:
         """Return all combinations that are not excluded, or raise `InvalidSweep`."""
@@ -156,7 +169,7 @@ class Sweep:
         total = math.prod(map(len, axes.values()))
         if total > MAX_RUNS:
             raise InvalidSweep((), f"{total:,} combinations are too many; the maximum is {MAX_RUNS:,}.")
-        reader = PointReader(axes, has_environments=bool(self.environments) or self._zips("environment"))
+        reader = PointReader(axes)
         check_values(axes, reader)
         points = [reader.point(rows) for rows in itertools.product(*axes.values())]
         for i, pattern in enumerate(self.exclude):
@@ -166,6 +179,8 @@ class Sweep:
             if len(kept) == len(points):
                 raise InvalidSweep(("exclude", str(i)), f"excludes nothing: no combination has {_text(pattern)}.")
             points = kept
+        for point in points:
+            reader.check_preset(point)
         return points
 
     def _axes(self) -> Axes:
@@ -242,8 +257,12 @@ def _plain(key: tuple[str, ...], value: Any) -> Any:
         value = sorted(value) if not isinstance(value, range) else list(value)
     try:
         return plain_options(key[0], {"value": value})["value"]
-    except InvalidSetting as error:
-        raise at_key(key, error) from None
+    except InvalidSetting:
+        if isinstance(value, Mapping):
+            for name, each in value.items():
+                _plain((*key, str(name)), each)  # The error names the innermost key.
+        kinds = "a text, a finite number, or a list or table of these"
+        raise InvalidSweep(key, f"must be {kinds}, got {shown(value)}.") from None
 
 
 def _text(pattern: Mapping[str, Any]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,11 +15,15 @@ from wanderlust.experiments.sweep_values import InvalidSweep, Key, at_key
 
 FIELDS = ("world", "environment", "explorer", "seed", "preset", "memory", "until", "measure", "episodes", "env_version")
 """The names of fields in zipped groups and exclusions; all other names are settings and options."""
-_WORLD_FIELDS, _ENVIRONMENT_FIELDS = ("preset", "until", "measure"), ("episodes", "env_version")
+_WORLD, _ENVIRONMENT = "world", "environment"
+_FIELDS_OF_KIND = {_WORLD: ("preset", "until", "measure"), _ENVIRONMENT: ("preset", "episodes", "env_version")}
+"""The fields that only runs of a kind have, except for the preset."""
 _REWARD_RANGE, _REPLAY = "reward_range", "replay"
 _SOME_WORLD, _SOME_EXPLORER = "toy", "random"
 """Of the run that checks the value of one field."""
 _MAP_SUFFIXES = (".txt", ".toml")
+_ENVIRONMENT_NAME = re.compile(r"-v\d+$|[:/]")
+"""What the names of environments contain, and those of worlds do not."""
 
 Row = Mapping[str, Any]
 Axes = dict[Key, list[dict[str, Any]]]
@@ -38,8 +44,10 @@ class Point(NamedTuple):
 class PointReader:
     """Turns rows, one of each axis, into points."""
 
-    def __init__(self, axes: Axes, *, has_environments: bool) -> None:
+    def __init__(self, axes: Axes) -> None:
         rows = [row for axis in axes.values() for row in axis]
+        self.kinds = [kind for kind in _FIELDS_OF_KIND if any(kind in row for row in rows)]
+        """The kinds of the runs."""
         self._explorers: dict[str, frozenset[str]] = {}
         for key, row in [(axis, row) for axis, rows in axes.items() for row in rows if "explorer" in row]:
             try:
@@ -48,18 +56,39 @@ class PointReader:
                 raise at_key(_key_of(key, row, "explorer"), error) from None
         self._settings = _setting_names()
         self._worlds = {row["world"] for row in rows if "world" in row}
-        self._has_environments = has_environments
 
     def check_name(self, key: Key, name: str) -> None:
-        """Raise `InvalidSweep` unless a name is a field, a setting, or an option of some explorer or world."""
-        known = {*FIELDS, *self._settings}.union(*self._explorers.values())
-        known |= {option for world in self._worlds for option in _world_option_names(world)}
+        """Raise `InvalidSweep` unless a name is a field, a setting, or an option that some run has."""
         if name == _REPLAY:
             raise InvalidSweep(key, "the replay memory is the key 'memory'.")
         # Which options an environment has is known when it is created.
-        if name not in known and not self._has_environments:
+        if name not in self.known and _ENVIRONMENT not in self.kinds:
             where = ", ".join(sorted({*self._explorers, *self._worlds}))
-            raise at_key(key, unknown_name("setting or option", name, known, of=where))
+            raise at_key(key, unknown_name("setting or option", name, self.known, of=where))
+        if key[0] == "explorers" and self._is_option(name) and name not in (own := self._explorers[key[1]]):
+            options = ", ".join(sorted(own)) or "none"
+            raise InvalidSweep(key, f"{key[1]} has no option {name!r}; its options: {options}.")
+        kinds = [kind for kind, names in _FIELDS_OF_KIND.items() if name in names]
+        if kinds and not {*kinds} & {*self.kinds}:
+            raise InvalidSweep(key, f"only runs in {kinds[0]}s have the field {name!r}; this sweep has no {kinds[0]}.")
+
+    @functools.cached_property
+    def known(self) -> frozenset[str]:
+        """The names of all fields, settings, and options of the explorers and worlds."""
+        options = {option for world in self._worlds for option in _world_option_names(world)}
+        return frozenset({*FIELDS, *self._settings, *options}.union(*self._explorers.values()))
+
+    def check_preset(self, point: Point) -> None:
+        """Raise `InvalidSweep` if the preset of a combination is one that its kind of run does not have."""
+        from wanderlust.agents.presets import AS_WRITTEN, WORLD_PRESETS
+
+        preset = point.fields.get("preset", AS_WRITTEN)
+        if point.fields["kind"] == _WORLD and preset not in WORLD_PRESETS:
+            pattern = f"{{world = {json.dumps(point.values[_WORLD])}, preset = {json.dumps(preset)}}}"
+            raise InvalidSweep(("presets",), f"{preset!r} is for environments only; add exclude = [{pattern}].")
+
+    def _is_option(self, name: str) -> bool:
+        return any(name in options for options in self._explorers.values())
 
     def check_value(self, name: str, value: Any) -> None:
         """Raise an error unless a value is valid for a field, a setting, or every explorer that has the option."""
@@ -69,11 +98,9 @@ class PointReader:
             check_integer("a seed", value, low=0)
         elif name == "memory":
             Replay(**value) if isinstance(value, Mapping) else Replay.of(value)
-        elif name in (*_WORLD_FIELDS, *_ENVIRONMENT_FIELDS):
-            # In environments there are more presets than in worlds.
-            is_world = name in _WORLD_FIELDS and not (name == "preset" and self._has_environments)
-            kind = "world" if is_world else "environment"
-            Run(world=_SOME_WORLD, explorer=_SOME_EXPLORER, kind=kind, **{name: value})
+        elif kinds := [kind for kind, fields in _FIELDS_OF_KIND.items() if name in fields and kind in self.kinds]:
+            # In environments, which are last, there are more presets than in worlds.
+            Run(world=_SOME_WORLD, explorer=_SOME_EXPLORER, kind=kinds[-1], **{name: value})
         elif name in _setting_names() and name != _REWARD_RANGE:
             Settings(**{name: value})
         for explorer, options in self._explorers.items():
@@ -94,11 +121,11 @@ class PointReader:
         return Point(fields, {**options, **values})
 
     def _fields(self, values: Row, options: dict[str, Any]) -> dict[str, Any]:
-        is_world = "world" in values
+        is_world = _WORLD in values
+        kind = _WORLD if is_world else _ENVIRONMENT
         explorer = values["explorer"]
         own = self._explorers[explorer]
-        fields: dict[str, Any] = {"explorer": explorer, "seed": values["seed"]}
-        fields |= {"kind": "world" if is_world else "environment"}
+        fields: dict[str, Any] = {"explorer": explorer, "seed": values["seed"], "kind": kind}
         tables: dict[str, dict[str, Any]] = {"settings": {}, "explorer_options": {}, "encoder_options": {}}
         options = dict(options)
         for name, value in values.items():
@@ -106,7 +133,7 @@ class PointReader:
                 continue
             if name in own:
                 tables["explorer_options"][name] = value
-            elif any(name in names for names in self._explorers.values()):
+            elif self._is_option(name):
                 continue  # An option of other explorers only, even if it is a setting that nothing else uses.
             elif name in self._settings:
                 tables["settings"][name] = value
@@ -116,11 +143,8 @@ class PointReader:
                 options[name] = value
         if "memory" in values:
             tables["settings"][_REPLAY] = values["memory"]
-        for name in _WORLD_FIELDS if is_world else _ENVIRONMENT_FIELDS:
-            if name in values:
-                fields[name] = values[name]
-        name = values["world"] if is_world else values["environment"]
-        name, options = _resolve_map(name, options, is_world=is_world)
+        fields |= {name: values[name] for name in _FIELDS_OF_KIND[kind] if name in values}
+        name, options = _resolve_map(values[kind], options, is_world=is_world)
         return {**fields, "world": name, "world_options": options, **tables}
 
 
@@ -134,7 +158,7 @@ def check_values(axes: Axes, reader: PointReader) -> None:
         for row in rows:
             for name, value in row.items():
                 key = _key_of(axis, row, name)
-                if name not in (*FIELDS, "options"):
+                if name != "options":
                     reader.check_name(key, name)
                 try:
                     if name == "explorer":
@@ -161,7 +185,8 @@ def _check_world(key: Key, name: str, options: Mapping[str, Any]) -> None:
         world, resolved = _resolve_map(name, dict(options), is_world=True)
         make_world(world, **resolved)
     except WanderlustError as error:
-        raise InvalidSweep(key, str(error)) from None
+        hint = " Environments have a key of their own, 'environments'." if _ENVIRONMENT_NAME.search(str(name)) else ""
+        raise InvalidSweep(key, f"{error}{hint}") from None
 
 
 def _check_explorer(explorer: str, row: Row) -> None:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from wanderlust.core.errors import InvalidSetting, shown, unknown_name
+from wanderlust.core.errors import InvalidSetting, UnknownName, shown, unknown_name
 
 _ALLOWED = (
     ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.Compare, ast.Eq, ast.NotEq,
@@ -28,7 +28,8 @@ def condition(text: str, columns: Collection[str]) -> Callable[[Mapping[str, Any
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise InvalidSetting(f"the condition {shown(text)} is not valid ({error}); an example: {_EXAMPLE}.") from None
+        reason = error.msg if isinstance(error, SyntaxError) else error
+        raise InvalidSetting(f"the condition {shown(text)} is not valid ({reason}); an example: {_EXAMPLE}.") from None
     for node in ast.walk(tree):
         if not isinstance(node, _ALLOWED):
             raise InvalidSetting(
@@ -36,7 +37,7 @@ def condition(text: str, columns: Collection[str]) -> Callable[[Mapping[str, Any
                 f"contain columns, numbers, texts, comparisons, in, and, or, not, + - * /. An example: {_EXAMPLE}."
             )
         if isinstance(node, ast.Name) and node.id not in columns:
-            raise unknown_name("column", node.id, columns)
+            raise UnknownName(f"{unknown_name('column', node.id, columns)} A text is in quotes: {_EXAMPLE}.")
     # Safe: only the kinds of nodes above are left, none of which can call or look up anything but a column.
     code = compile(tree, "<condition>", "eval")
 

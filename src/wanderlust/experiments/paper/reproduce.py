@@ -214,8 +214,8 @@ def studies_in(out: Path) -> Iterator[StudyRequest]:
         raise BadFile(f"{out}: cannot be read ({error.strerror or error}).") from error
     if not folders:
         raise BadFile(
-            f"{out}: no experiment was run in this folder, and no comparison. `wanderlust reproduce list` names the "
-            "experiments; `wanderlust compare` has a folder for each environment."
+            f"{out}: there is no experiment, sweep, exam or comparison in this folder. `wanderlust reproduce list` "
+            "names the experiments; `wanderlust compare` has a folder for each environment."
         )
     yield from map(_read_request, folders)
 

@@ -13,16 +13,17 @@ from rich.console import Console
 from rich.text import Text
 
 from wanderlust.core.archives import atomic_write
-from wanderlust.core.errors import counted
+from wanderlust.core.errors import BadFile, counted
 from wanderlust.experiments.reports.figures.files import FORMATS, as_files
 from wanderlust.experiments.reports.figures.sweep import sweep_figure
 from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.reports.sweep_groups import (
-    PROBLEM,
+    SEED,
     SUCCESS,
     TITLES,
     Setting,
     best_settings,
+    by_problem,
     format_value,
     settings_of,
 )
@@ -45,7 +46,10 @@ _LEGEND = (
     "Mean over seeds with the 95 % bootstrap interval. Success: final return in percent of the optimum; learnt: seeds "
     "with an optimal policy at the end, with the 95 % Wilson interval; steps to learn: median over all seeds."
 )
-_CAUTION = "The best setting was chosen on the same seeds that it is measured with, so its mean is too high on average."
+_CAUTION = (
+    "The best setting has the highest mean; of equal means, the fewest steps to learn. It was chosen on the same seeds "
+    "that it is measured with, so its mean is too high on average."
+)
 
 
 def sweeps_in(folder: Path) -> Iterator[tuple[Path, Sweep]]:
@@ -56,11 +60,15 @@ def sweeps_in(folder: Path) -> Iterator[tuple[Path, Sweep]]:
 
 def sweep_report(sweep: Sweep, store: Store, problems: list[str]) -> Report:
     """Return the report of a sweep from the stored runs."""
+    title = f"Sweep {printable(sweep.name)}"
     # Not from the description, so that a report needs no code of the explorers.
-    ranks = {key: rank for rank, key in enumerate(keys_of(store.folder, sweep.name))}
+    try:
+        ranks = {key: rank for rank, key in enumerate(keys_of(store.folder, sweep.name))}
+    except BadFile as error:  # Written when the first run starts; the other sweeps of the folder have reports.
+        problems.append(str(error))
+        return Report([Text(f"{title}: no run is stored; the same `wanderlust sweep` starts it.")], {})
     lines = [line for line in store.lines(problems) if line["key"] in ranks]
     settings = settings_of(sorted(lines, key=lambda line: ranks[line["key"]]))
-    title = f"Sweep {printable(sweep.name)}"
     n_stored = sum(len(each.values) for each in settings)
     stored = f"{n_stored:,} of {counted(len(ranks), 'run')} stored."
     if not settings:
@@ -69,14 +77,15 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str]) -> Report:
     rows = [_row(setting, heads) for setting in settings]
     top = _top(settings)
     shown = [row for row, setting in zip(rows, settings, strict=True) if id(setting) in top]
-    note = stored if len(shown) == len(rows) else f"{stored} The best {len(shown)} of {len(rows):,} settings."
+    best_ones = f"{len(shown):,} of {len(rows):,} settings are shown, the best ones of each world."
+    note = stored if len(shown) == len(rows) else f"{stored} {best_ones}"
     n_text = len(settings[0].fields)
     best = _best_lines(settings)
     markdown = [[markdown_cell(cell) for cell in row] for row in rows]
     return Report(
         renderables=[
             as_rich_table(title, [printable(head) for head in heads], _printable(shown), note, text_columns=n_text),
-            Text("\n".join([*best, *([_CAUTION] if len(settings) > 1 else [])])),
+            *([Text("\n".join([*best, _CAUTION]))] if best else []),
         ],
         files={
             "table.md": as_markdown_table(title, heads, markdown, _LEGEND, stored)
@@ -130,7 +139,7 @@ def _interval_text(setting: Setting) -> str:
     if not np.isfinite(setting.values).all():
         return "–"
     mean, low, high = setting.interval
-    digits = ".1f" if setting.measure == SUCCESS else ".4g"
+    digits = "z.1f" if setting.measure == SUCCESS else "z.4g"  # z: no sign for a zero.
     return f"{mean:{digits}}" if len(setting.values) == 1 else f"{mean:{digits}} [{low:{digits}}, {high:{digits}}]"
 
 
@@ -138,19 +147,24 @@ def _top(settings: Sequence[Setting]) -> set[int]:
     """Return the ids of the settings to print: all, or the best ones of each world."""
     if len(settings) <= MAX_PRINTED:
         return {id(each) for each in settings}
-    problems = dict.fromkeys(each.fields[PROBLEM] for each in settings)
     ranked = sorted(settings, key=lambda each: (-float(np.nan_to_num(each.values.mean())), each.median_step))
+    problems = by_problem(ranked)
     places = max(MAX_PRINTED // len(problems), 1)
-    return {id(each) for name in problems for each in [s for s in ranked if s.fields[PROBLEM] == name][:places]}
+    return {id(each) for group in problems.values() for each in group[:places]}
 
 
 def _best_lines(settings: Sequence[Setting]) -> list[str]:
-    """Return a sentence on the best setting of each world or environment."""
-    if len(settings) == 1:
-        return []
+    """Return a sentence on the best setting of each world or environment with several."""
     lines = []
-    for problem, (best, n_others) in best_settings(settings).items():
-        label = best.label(without=[PROBLEM]) or "the only setting"
+    found = best_settings(settings)
+    for problem, group in by_problem(settings).items():
+        if problem not in found:
+            if len(group) > 1 and all(np.isfinite(each.values).all() for each in group):
+                equal = f"{counted(len(group), 'setting')} with equal means and steps to learn"
+                lines.append(f"best in {printable(problem)}: none; {equal}.")
+            continue
+        best, n_others = found[problem]
+        label = best.label(without=best.problem_fields)
         verb = "has" if n_others == 1 else "have"
         others = f"{counted(n_others, 'other setting')} {verb} a mean inside this interval"
         note = f"; {others}" if n_others else ""
@@ -185,8 +199,9 @@ def _csv(settings: Sequence[Setting]) -> tuple[list[str], list[list[object]]]:
 
 
 def _seeds_csv(settings: Sequence[Setting]) -> tuple[list[str], list[list[object]]]:
-    rows = [[*_plain(each), each.measure, f"{value:.6g}"] for each in settings for value in each.values]
-    return [*settings[0].fields, "measure", "value"], rows
+    rows = [[*_plain(each), seed, each.measure, f"{value:.6g}"]
+            for each in settings for seed, value in zip(each.seeds, each.values, strict=True)]  # fmt: skip
+    return [*settings[0].fields, SEED, "measure", "value"], rows
 
 
 def _plain(setting: Setting) -> list[object]:

@@ -160,26 +160,37 @@ def _heat_maps(title: str, settings: Sequence[Setting], x_name: str, y_name: str
             groups.setdefault(each.label([x_name, y_name]), []).append(each)
     best = {id(setting) for setting, _ in best_settings(settings).values()}
     figure, panels, note = _panels(title, list(groups) or [""], 2.8)
-    means = [float(np.nan_to_num(each.values.mean())) for group in groups.values() for each in group]
-    low, high = (min(means), max(means)) if means else (0.0, 1.0)
+    limits = _limits([each for group in groups.values() for each in group])
     image: Any = None
     for label, axes in panels.items():
-        image = _heat_map(axes, groups.get(label, []), (x_name, y_name), (low, high), best)
+        image = _heat_map(axes, groups.get(label, []), (x_name, y_name), limits, best)
         axes.set_title(_wrapped(label), fontsize="medium")
     if image is not None:
         figure.colorbar(image, ax=list(panels.values()), shrink=0.8, label=TITLES[settings[0].measure])
     missing = dict.fromkeys(each.fields[EXPLORER] for each in settings
                             if None in (each.fields[x_name], each.fields[y_name]))  # fmt: skip
     without = f"Without {x_name} or {y_name}, so only in the table: {', '.join(missing)}." if missing else ""
+    options = [name for name in settings[0].problem_fields if name != PROBLEM]
+    for_each = f", for each value of {', '.join(options)}" if options else ""
     text = (
         "Numbers: mean over seeds; points: seeds, from left to right as on the scale. "
-        "A frame marks the best setting of each world."
+        f"A frame marks the best setting of each world{for_each}."
     )
     sentences = [text, *_best_notes(settings), without, note]
     width = int(_NOTE_CHARS_PER_INCH * figure.get_figwidth())
     note = textwrap.fill(" ".join(sentence for sentence in sentences if sentence), width, break_long_words=False)
     figure.supxlabel("\n".join(map(literal_label, note.split("\n"))), fontsize=SMALL_FONT, color=GREY)
     return figure
+
+
+def _limits(settings: Sequence[Setting]) -> tuple[float, float]:
+    """Return the ends of the scale: the lowest and the highest seed, which are points on the same scale."""
+    values = [float(value) for each in settings for value in each.values if np.isfinite(value)]
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    if high - low > 1e-6 * max(abs(low), abs(high)):
+        return low, high
+    # All seeds are equal, apart from rounding errors.
+    return (min(low, 0.0), max(high, 100.0)) if settings and settings[0].measure == SUCCESS else (low - 0.5, low + 0.5)
 
 
 def _wrapped(label: str) -> str:
@@ -191,9 +202,9 @@ def _best_notes(settings: Sequence[Setting]) -> list[str]:
     best = best_settings(settings)
     if len(best) > _MAX_BEST_NOTES:
         return []
-    digits = ".1f" if settings[0].measure == SUCCESS else ".3g"
+    digits = "z.1f" if settings[0].measure == SUCCESS else "z.3g"
     return [
-        f"Best in {problem}: {each.label([PROBLEM])}: {each.interval.estimate:{digits}} "
+        f"Best in {problem}: {each.label(each.problem_fields)}: {each.interval.estimate:{digits}} "
         f"[{each.interval.low:{digits}}, {each.interval.high:{digits}}]."
         for problem, (each, _) in best.items()
     ]
@@ -214,15 +225,15 @@ def _heat_map(
         if id(each) in best:
             corner = place[1] - 0.5, place[0] - 0.5
             axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="black", linewidth=2.0, zorder=4))
-    span = limits[1] - limits[0] or 1.0
-    image = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis", vmin=limits[0], vmax=limits[0] + span)
+    span = limits[1] - limits[0]
+    image = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis", vmin=limits[0], vmax=limits[1])
     if cells.size <= _MAX_CELLS_WITH_TEXT:
         for each in settings:
             row, column = rows.index(each.fields[y_name]), columns.index(each.fields[x_name])
             value = cells[row, column]
             if np.isfinite(value):
                 colour = "black" if (value - limits[0]) / span > 0.6 else "white"
-                axes.text(column, row + 0.05, f"{value:.3g}", ha="center", va="center", color=colour, fontsize=6.5)
+                axes.text(column, row + 0.05, f"{value:z.3g}", ha="center", va="center", color=colour, fontsize=6.5)
                 shares = np.clip((each.values - limits[0]) / span, 0, 1)
                 axes.plot(column - 0.42 + 0.84 * shares, row - 0.38 + 0.03 * (np.arange(len(shares)) % 4), ".",
                           color=colour, alpha=0.6, markersize=2.5, markeredgewidth=0, zorder=3)  # fmt: skip
