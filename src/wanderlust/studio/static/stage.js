@@ -115,7 +115,7 @@ export class Stage {
     if (app.playing && now - (this.chartsAt ?? 0) < CHARTS_EVERY) return;
     this.chartsAt = now;
     const names = app.setup.lanes.map((lane) => lane.explorer);
-    this.charts.draw({ series: app.series, step: app.viewed, length: app.length, world: app.world, names });
+    this.charts.draw({ series: app.series, step: app.viewed, length: app.length, world: app.world, names, isLarge: app.isPresenting });
   }
 
   drawCell() {
