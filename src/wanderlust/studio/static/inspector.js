@@ -8,7 +8,8 @@ const DIGITS = 4;
 const MAX_DIGITS = 6;
 const ARROWS = { "-1,0": "←", "1,0": "→", "0,-1": "↑", "0,1": "↓", "0,0": "•" };
 
-export function showCell({ world, frame, lane, name, cell, part }) {
+// rule: how the explorer draws its action, in words; null if it takes the one with the largest sum.
+export function showCell({ world, frame, lane, name, cell, part, rule }) {
   const rows = $("cell-rows");
   const state = cell === null ? frame.agent : world.layers[part].state[cell];
   const at = cell ?? world.layers.flatMap((layer) => [layer.state.indexOf(state)]).find((index) => index >= 0) ?? 0;
@@ -33,7 +34,7 @@ export function showCell({ world, frame, lane, name, cell, part }) {
       ...texts.map((column) => element("td", {}, column[i])),
       element("td", {}, chosen ? "✓" : ""));
   }));
-  setText($("cell-reason"), reason(world, frame, state));
+  setText($("cell-reason"), reason(world, frame, state, rule));
 }
 
 // With as many digits as are needed to see which value is the largest.
@@ -51,10 +52,11 @@ function arrowOf(world, action) {
 }
 
 // The reasons have the names of `Explanation.reason`: exploit, explore, tie, random.
-export function reason(world, frame, state) {
+function reason(world, frame, state, rule) {
   const first = state * frame.actions;
   const preferred = world.actions.filter((_, i) => frame.preferred[state] & (1 << i));
   if (frame.randomness >= 1) return "random: every action has the same probability.";
+  if (rule !== null) return `random: the action is drawn. ${rule}`;
   const chance = frame.randomness > 0 ? ` With probability ε = ${formatNumber(frame.randomness, 3)}: a random action.` : "";
   if (frame.stateVisits[state] === 0) return `Not discovered yet: the values are the initial ones.${chance}`;
   if (preferred.length > 1) return `tie: ${preferred.join(", ")} have the same sum; one is drawn at random.${chance}`;

@@ -19,6 +19,8 @@ import { themeName } from "./palette.js";
 
 const KEEP_EVERY = 250;
 const SEEK_MILLISECONDS = 15;
+const SLOW_MILLISECONDS = 3000;
+const SLOW = "The server is computing. The first run on a machine compiles its code, which takes about ten seconds.";
 // Who wants less motion sees a running map four times a second.
 const REDUCED_MOTION = matchMedia("(prefers-reduced-motion: reduce)");
 const CALM_EVERY = 250;
@@ -79,6 +81,7 @@ class App {
     const isReload = JSON.stringify(session.setup) === JSON.stringify(this.setup);
     if (isReload && session.speed !== undefined) this.setSpeed(session.speed, true);
     this.source.open(this.setup, { step: isReload ? session.step : link?.step ?? 0, playing: isReload && session.playing === true, speed: this.speed });
+    this.watch(true);
     this.results.offer(this.catalogue.store);
   }
 
@@ -88,6 +91,7 @@ class App {
     this.setup = { ...this.setup, ...changes };
     this.sought = null;
     this.source.open(this.setup, { step, playing, speed: this.speed });
+    this.watch(true);
   }
 
   opened(message) {
@@ -148,6 +152,7 @@ class App {
     if (!this.recording) {
       $("timeline").max = Math.max(this.live, 1);
       this.keepSession();
+      this.watch(this.playing || this.busy);
     }
     this.received += 1;
     this.render();
@@ -169,6 +174,12 @@ class App {
     if (this.received) this.source.shown(this.received);
     this.received = 0;
     if (isDrawn) this.framesDrawn += 1;
+  }
+
+  // A page that waits for the server says why.
+  watch(isWaiting) {
+    clearTimeout(this.slowTimer);
+    if (isWaiting) this.slowTimer = setTimeout(() => { if (this.source.ready && !document.hidden) this.notice(SLOW); }, SLOW_MILLISECONDS);
   }
 
   // ------------------------------------------------------------------ controls

@@ -20,5 +20,5 @@ export function curveFigure(title, steps, { mean, low, high }, reference, word) 
   }
   for (const value of [bottomValue, topValue]) svg.append(svgElement("text", { x: left - 5, y: y(value) + 4, "text-anchor": "end" }, formatNumber(value, 3)));
   svg.append(svgElement("text", { x: left, y: height - 4 }, "0"), svgElement("text", { x: width - right, y: height - 4, "text-anchor": "end" }, formatNumber(steps[steps.length - 1] ?? 0)));
-  return element("figure", {}, element("figcaption", {}, `${title}: mean over seeds, smallest and largest`), svg);
+  return element("figure", {}, element("figcaption", {}, `${title}, mean and range over seeds`), svg);
 }
