@@ -225,8 +225,9 @@ def test_every_control_of_the_contract_exists_once(page: Any) -> None:
         "table": ("Actions of the cell",),
     }.items():
         for name in names:
-            expect(page.get_by_role(role, name=name)).to_have_count(1)
-            expect(page.get_by_role(role, name=name)).to_be_visible()
+            for is_exact in (False, True):
+                expect(page.get_by_role(role, name=name, exact=is_exact)).to_have_count(1)
+                expect(page.get_by_role(role, name=name, exact=is_exact)).to_be_visible()
     expect(lane(page, 1).get_by_role("combobox", name="Explorer")).to_be_visible()
 
 
@@ -241,6 +242,104 @@ def test_scrubbing_shows_earlier_moments_exactly(page: Any) -> None:
     timeline.focus()
     page.keyboard.press("End")
     expect(status(page, "Step")).to_have_text("1000")
+
+
+def test_a_slider_is_dragged_while_the_lane_follows(new_page: Callable[..., Any], server: RunningStudio) -> None:
+    page = new_page(url=address_of(server, {"world": "prison", "seed": 1, "lanes": [{"explorer": "vv-ucb"}]}))
+    run_to_end(page, 1000)
+    lane(page, 1).get_by_label("Options", exact=True).click()
+    gamma = lane(page, 1).get_by_role("slider", name="γ_w")
+    box = gamma.bounding_box()
+    height = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.98, height)
+    page.mouse.down()
+    for share in (0.7, 0.4, 0.0):
+        page.mouse.move(box["x"] + box["width"] * share, height)
+        # Every change opens the lane again; the slider stays with the pointer.
+        wait_for(page, f"Math.abs(studio.accepted.lanes[0].options?.gamma_w - {share}) < 0.05")
+    page.mouse.up()
+    assert gamma.input_value() == "0"
+    without = wl.train("prison", "vv-ucb", seed=1, gamma_w=0)
+    expect(status(lane(page, 1), "States discovered")).to_have_text(str(int(without.discovered[-1])))
+    page.keyboard.press("ArrowRight")
+    wait_for(page, "studio.accepted.lanes[0].options.gamma_w === 0.001")
+    assert page.evaluate("document.activeElement.type") == "range", "the slider keeps the focus"
+    page.keyboard.press("Escape")
+    expect(gamma).to_be_hidden()
+
+
+def test_what_is_done_after_scrubbing_goes_on_from_the_shown_step(page: Any) -> None:
+    run_to_end(page, 1000)
+    timeline = page.get_by_role("slider", name="Timeline")
+    timeline.fill("200")
+    button(page, "Step").click()
+    expect(status(page, "Step")).to_have_text("201")
+    button(page, "Pause").click()
+    button(page, "Step").click()
+    expect(status(page, "Step")).to_have_text("202")
+    assert page.evaluate("studio.live") == 1000, "the steps after it are still there"
+    timeline.fill("20")
+    page.get_by_role("combobox", name="Kind of event").select_option("state discovered")
+    button(page, "Next event").click()
+    wait_for(page, "studio.viewed > 20 && studio.viewed < 200 && !studio.busy")
+    at = step_of(page)
+    visits = [wl.train("prison", "vv-ucb", seed=1, steps=step).visits for step in (at - 1, at)]
+    before, after = ((of_state.sum(axis=1) > 0).sum() for of_state in visits)
+    assert after == before + 1
+    timeline.fill("5")
+    page.get_by_role("slider", name="Speed").fill("0")
+    button(page, "Run").click()
+    wait_for(page, "studio.playing && studio.viewed > 5")
+    assert step_of(page) < 20
+    run_to_end(page, 1000)
+    record = wl.train("prison", "vv-ucb", seed=1)
+    assert page.evaluate("Array.from(studio.frames[0].visits)") == record.visits.ravel().tolist()
+
+
+def test_lanes_are_never_seen_in_another_arrangement(new_page: Callable[..., Any], server: RunningStudio) -> None:
+    page = new_page()
+    page.add_init_script("""
+        globalThis.tops = new Set();
+        new MutationObserver(() => {
+          const lanes = [...document.querySelectorAll("#lanes > .lane")];
+          if (lanes.length === 3) tops.add(new Set(lanes.map((lane) => lane.getBoundingClientRect().top)).size);
+        }).observe(document, { childList: true, subtree: true, attributes: true });""")
+    page.goto("about:blank")
+    page.goto(address_of(server, {"world": "prison", "seed": 1, "lanes": THREE}))
+    wait_for_maps(page)
+    assert page.evaluate("[...tops]") == [1], "three lanes side by side, in one row"
+
+
+def test_a_refused_link_opens_the_setup_of_the_command(new_page: Callable[..., Any], server: RunningStudio) -> None:
+    import base64
+
+    text = json.dumps({"setup": {"world": "nowhere", "seed": 1, "lanes": [{"explorer": "ucb1"}]}})
+    page = new_page(url=f"{server.url}#s={base64.urlsafe_b64encode(text.encode()).decode().rstrip('=')}")
+    expect(page.get_by_role("alert")).to_contain_text("unknown world 'nowhere'")
+    expect(page.get_by_role("combobox", name="World")).to_have_value("world:prison")
+    # An error about something else leaves the setup as it is.
+    page.get_by_role("combobox", name="World").select_option(label="toy")
+    wait_for(page, "studio.world.name === 'toy'")
+    page.evaluate("studio.source.send({ type: 'speed', speed: -1 })")
+    expect(page.get_by_role("alert")).to_contain_text("speed must be")
+    button(page, "Step").click()
+    expect(status(page, "Step")).to_have_text("1")
+    assert page.evaluate("studio.setup.world") == "toy"
+
+
+def test_a_tapped_cell_stays(new_page: Callable[..., Any]) -> None:
+    page = new_page(390, 844, has_touch=True, is_mobile=True)
+    page.locator("canvas").first.scroll_into_view_if_needed()
+    box = lane(page, 1).locator("canvas").bounding_box()
+    page.touchscreen.tap(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.1)
+    expect(page.locator("#cell-title")).to_have_text("Lane 1 · vv-ucb · cell (1, 3)")
+
+
+def test_an_explorer_that_draws_its_action_says_so(new_page: Callable[..., Any], server: RunningStudio) -> None:
+    setup = {"world": "prison", "seed": 1, "lanes": [{"explorer": "boltzmann"}]}
+    page = new_page(url=address_of(server, setup))
+    run_to_end(page, 1000)
+    expect(page.locator("#cell-reason")).to_contain_text("random: the action is drawn. Every action with a probability")
 
 
 def test_layers_scales_arrows_and_the_difference(new_page: Callable[..., Any], server: RunningStudio) -> None:

@@ -238,6 +238,11 @@ class Option(NamedTuple):
     text: str
 
 
+def has_own_choice(cls: type) -> bool:
+    """Return whether a complete explorer class chooses by a rule of its own, not the action with the largest score."""
+    return cls.choose is not _choose  # type: ignore[attr-defined]
+
+
 @functools.cache
 def class_options(cls: type) -> tuple[Option, ...]:
     """Return the options of an explorer class with their defaults and descriptions."""

@@ -141,7 +141,9 @@ class Connection:
         self._unseen = 0
         description = await self._compute(bench.description)
         await self._send({"type": "opened", "id": request.get("id"), **description})
-        await self._show(bench)
+        # A run that is repeated up to a step is shown when it is there; its first step would only flicker.
+        if not self._catch_up:
+            await self._show(bench)
 
     async def _on_play(self, request: dict[str, Any]) -> None:
         # A run that has ended meanwhile does not play: the page would wait for its next frame.
@@ -152,9 +154,13 @@ class Connection:
             await self._show(self.bench)
 
     async def _on_pause(self, request: dict[str, Any]) -> None:
+        bench = self.bench
+        is_busy = bench is not None and (self._event is not None or bench.step < self._catch_up)
+        was_running = self._playing or is_busy
         self._playing, self._event, self._catch_up = False, None, 0
-        if self.bench is not None:
-            await self._show(self.bench)
+        # Without a run to pause, the page goes on showing the step that it shows, which may be an earlier one.
+        if bench is not None and was_running:
+            await self._show(bench)
 
     async def _on_speed(self, request: dict[str, Any]) -> None:
         self._set_speed(request)
@@ -225,19 +231,19 @@ class Connection:
         """Compute for one slice, then show the new step if the page has time for it."""
         if self._seek is not None:
             await self._replay(bench, self._seek)
+        elif bench.step < self._catch_up:
+            await self._compute(functools.partial(bench.advance, self._catch_up, SLICE))
+            if bench.step >= self._catch_up:
+                self._restart_clock()
+                await self._show(bench)
+            else:
+                await self._show_if_due(bench)
         elif self._event is not None:
             found = await self._compute(functools.partial(bench.advance_to_event, self._event, SLICE))
             if found is not None or bench.finished:
                 self._event = None
                 text = found or "The budget is used up; no such event happened."
                 await self._send({"type": "found", "text": text})
-                await self._show(bench)
-            else:
-                await self._show_if_due(bench)
-        elif bench.step < self._catch_up:
-            await self._compute(functools.partial(bench.advance, self._catch_up, SLICE))
-            if bench.step >= self._catch_up:
-                self._restart_clock()
                 await self._show(bench)
             else:
                 await self._show_if_due(bench)

@@ -41,6 +41,7 @@ async def read_messages(socket: WebSocket, messages: asyncio.Queue[Any]) -> None
         else:
             await messages.put(text)
 
+
 def as_object(value: Any) -> dict[str, Any]:
     """Return a message that is a JSON object, or raise `InvalidSetting`."""
     if not isinstance(value, dict):

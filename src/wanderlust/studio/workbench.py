@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from wanderlust.experiments.run import Run
+from wanderlust.explorers.protocol import has_own_choice
+from wanderlust.explorers.registry import explorer_class
 from wanderlust.studio.catalogue import checked_world, describe_world
 from wanderlust.studio.frames import step_of
 from wanderlust.studio.lane import Lane
@@ -112,6 +114,7 @@ def describe_lane(lane: Lane) -> dict[str, Any]:
         "length": lane.length,
         "evaluateEvery": settings.evaluate_every,
         "minimises": _minimises(lane),
+        "drawsAction": _draws_action(lane),
         "settings": {
             "initial": settings.initial,
             "replay": settings.replay.memory,
@@ -130,6 +133,12 @@ def describe_lane(lane: Lane) -> dict[str, Any]:
 def _minimises(lane: Lane) -> bool:
     visitation = lane.session.configured_explorer.extra_tables().visitation
     return visitation is not None and bool(visitation.minimise)
+
+
+def _draws_action(lane: Lane) -> bool:
+    """Return whether the explorer draws its action by a rule of its own: not greedy by score, and not ε-greedy."""
+    explorer = lane.session.configured_explorer
+    return has_own_choice(explorer_class(lane.session.explorer)) and not hasattr(explorer, "decay")
 
 
 def advance_together(lanes: Sequence[Lane], until: int, seconds: float) -> None:

@@ -13,7 +13,7 @@ export class ArrowMarks {
     this.arrows = arrows;
     this.ink = INK[theme];
     // Beside numbers, arrows are small and near the centre, or around its badge.
-    this.radius = Math.min(cell * (inner ? 0.07 : 0.11), LARGEST_ARROW * (window.devicePixelRatio || 1));
+    this.largest = LARGEST_ARROW * (window.devicePixelRatio || 1);
     this.inner = inner;
     this.cell = cell;
     this.canvas = new OffscreenCanvas(world.columns * cell, world.rows * cell);
@@ -47,31 +47,32 @@ export class ArrowMarks {
   // Solid arrows: the greedy policy. Outlined arrows: what the behaviour policy prefers.
   drawCell(row, column, greedy, preferred, hasBadge) {
     const { context, cell, ink } = this;
-    const distance = !this.inner ? 0.3 : hasBadge ? 0.26 : 0.11;
+    const [distance, size] = this.inner ? [hasBadge ? 0.26 : 0.11, 0.07] : hasBadge ? [0.38, 0.085] : [0.3, 0.11];
+    const radius = Math.min(cell * size, this.largest);
     context.save();
     context.beginPath();
     context.rect(column * cell, row * cell, cell, cell);
     context.clip();
     context.lineJoin = "round";
-    context.lineWidth = Math.max(this.radius / 2.2, 1);
+    context.lineWidth = Math.max(radius / 2.2, 1);
     context.strokeStyle = ink.halo;
     context.fillStyle = ink.arrow;
-    const solid = this.path(row, column, greedy, distance);
+    const solid = this.path(row, column, greedy, distance, radius);
     context.stroke(solid);
     context.fill(solid);
     context.fillStyle = ink.halo;
     context.strokeStyle = ink.arrow;
-    const outlined = this.path(row, column, preferred, this.arrows === "both" ? distance + 0.06 : distance);
+    const outlined = this.path(row, column, preferred, this.arrows === "both" ? Math.min(distance + 0.06, 0.41) : distance, radius);
     context.fill(outlined);
     context.stroke(outlined);
     context.restore();
   }
 
-  path(row, column, bits, distance) {
+  path(row, column, bits, distance, radius) {
     const path = new Path2D();
     this.world.actions.forEach((name, action) => {
       const place = [(column + 0.5) * this.cell, (row + 0.5) * this.cell];
-      if (bits & (1 << action)) addArrow(path, directionFor(this.world, name), ...place, this.cell * distance, this.radius);
+      if (bits & (1 << action)) addArrow(path, directionFor(this.world, name), ...place, this.cell * distance, radius);
     });
     return path;
   }

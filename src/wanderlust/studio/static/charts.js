@@ -10,6 +10,9 @@ const CHARTS = [
   { id: "entropy", title: "Entropy of visits", column: 2 },
 ];
 const MAX_POINTS = 300;
+// The distance between the numbers of two curves, in the page and in a presentation.
+const TAG = 12;
+const LARGE_TAG = 16;
 
 export class Charts {
   constructor(box) {
@@ -23,11 +26,11 @@ export class Charts {
   }
 
   // series: per lane {every, points}; step: where the marker is.
-  draw({ series, step, length, world, names }) {
+  draw({ series, step, length, world, names, isLarge }) {
     for (const figure of this.figures) {
       const width = Math.max(figure.svg.clientWidth, 120);
       const height = Math.max(figure.svg.clientHeight, 60);
-      const content = chartParts(figure, { series, step, length, world, names }, width, height);
+      const content = chartParts(figure, { series, step, length, world, isLarge }, width, height);
       figure.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
       figure.svg.setAttribute("aria-label", `${figure.title}. ${describe(figure, series, names)}`);
       figure.svg.replaceChildren(...content);
@@ -47,8 +50,8 @@ function lastValue(points, column) {
   return null;
 }
 
-function chartParts(figure, { series, step, length, world }, width, height) {
-  const left = 44, right = 16, top = 8, bottom = 18;
+function chartParts(figure, { series, step, length, world, isLarge }, width, height) {
+  const left = 44, right = 16, top = 16, bottom = 18;
   const theme = themeName();
   const reference = figure.id === "return" ? world.optimum : figure.id === "discovered" ? world.reachable : null;
   const values = series.flatMap((lane) => lane.points.map((point) => point[figure.column])).filter((v) => v !== null);
@@ -68,7 +71,8 @@ function chartParts(figure, { series, step, length, world }, width, height) {
   }
   if (reference !== null) {
     parts.push(svgElement("line", { x1: left, x2: width - right, y1: y(reference), y2: y(reference), class: "optimum" }));
-    parts.push(label(figure.id === "return" ? "optimum" : "all", (left + width) / 2, y(reference) + 12, "middle"));
+    // Above the line, where no curve is.
+    parts.push(label(figure.id === "return" ? "optimum" : "all", (left + width) / 2, y(reference) - 4, "middle"));
   }
   parts.push(svgElement("line", { x1: x(step), x2: x(step), y1: top, y2: height - bottom, class: "now" }));
   const tags = [];
@@ -77,7 +81,7 @@ function chartParts(figure, { series, step, length, world }, width, height) {
     if (end) tags.push({ number: i, x: end[0], y: end[1] });
     if (path) parts.push(path);
   });
-  return [...parts, ...spread(tags, height - bottom)];
+  return [...parts, ...spread(tags, height - bottom, isLarge ? LARGE_TAG : TAG)];
 }
 
 function curve(lane, number, column, { x, y, theme }) {
@@ -98,12 +102,12 @@ function curve(lane, number, column, { x, y, theme }) {
 }
 
 // The numbers at the ends of the curves, moved apart where they would cover each other.
-function spread(tags, lowest) {
+function spread(tags, lowest, distance) {
   tags.sort((a, b) => a.y - b.y);
   let free = -Infinity;
   for (const tag of tags) {
     tag.y = Math.max(tag.y, free);
-    free = tag.y + 12;
+    free = tag.y + distance;
   }
   const excess = tags.length ? Math.max(tags[tags.length - 1].y - lowest, 0) : 0;
   return tags.map((tag) => {

@@ -1,19 +1,17 @@
 // The controls above the lanes: what they do, and what they show of the setup.
 
-import { $, debounce, element, fillSelect, setText } from "./dom.js";
+import { $, element, fillSelect, setText } from "./dom.js";
 import { LAYERS } from "./frames.js";
 import { addLane, chooseWorld, nextSeed } from "./editing.js";
 import { positionOf, speedOf, speedText } from "./view.js";
-
-const SEEK_MILLISECONDS = 15;
 
 export function installControls(app) {
   const click = (id, action) => $(id).addEventListener("click", action);
   click("run", () => app.run());
   click("pause", () => app.source.pause());
-  click("step-button", () => app.source.step(1));
+  click("step-button", () => app.step());
   click("restart", () => app.restart());
-  click("next-event", () => app.source.nextEvent($("event-kind").value));
+  click("next-event", () => app.nextEvent());
   click("add-lane", () => addLane(app));
   click("new-seed", () => nextSeed(app));
   click("paint", () => app.painter.show());
@@ -30,12 +28,12 @@ export function installControls(app) {
   $("speed").addEventListener("input", (event) => app.setSpeed(speedOf(Number(event.target.value)), true));
   installTimeline(app);
   installView(app);
+  installPanels();
 }
 
 function installTimeline(app) {
   const timeline = $("timeline");
-  const seek = debounce((step) => app.source.seek(step), SEEK_MILLISECONDS);
-  timeline.addEventListener("input", () => { app.scrubbing = true; seek(Number(timeline.value)); });
+  timeline.addEventListener("input", () => { app.scrubbing = true; app.seek(Number(timeline.value)); });
   timeline.addEventListener("change", () => { app.scrubbing = false; });
 }
 
@@ -43,7 +41,7 @@ function installView(app) {
   const radios = LAYERS.map((layer) => {
     const input = element("input", { type: "radio", name: "layer", value: layer.id, onchange: () => app.setOption("layer", layer.id) });
     input.checked = layer.id === app.options.layer;
-    return element("label", {}, input, element("span", {}, layer.label));
+    return element("label", {}, input, element("span", { "data-text": layer.label }, layer.label));
   });
   $("layer").append(...radios);
   for (const id of ["scale", "arrows", "part", "difference"]) {
@@ -54,6 +52,13 @@ function installView(app) {
     $(id).checked = app.options[id];
     $(id).addEventListener("change", () => app.setOption(id, $(id).checked));
   }
+}
+
+// A panel of options closes when something outside of it is pressed, and with Escape.
+function installPanels() {
+  const close = (isKept) => { for (const panel of document.querySelectorAll("details.options[open]")) if (!isKept(panel)) panel.open = false; };
+  document.addEventListener("pointerdown", (event) => close((panel) => panel.contains(event.target)));
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") close(() => false); });
 }
 
 export function showLayer(id) {
@@ -90,5 +95,6 @@ export function showSetup(app) {
   if (!$("difference").value) app.options.difference = "";
   $("add-lane").disabled = count >= app.catalogue.limits.lanes;
   setText($("length"), `of ${app.length}`);
+  $("step").style.setProperty("--digits", String(app.length).length);
   $("timeline").max = app.recording ? app.length : 0;
 }

@@ -51,3 +51,12 @@ export function debounce(action, milliseconds) {
     timer = setTimeout(() => action(...values), milliseconds);
   };
 }
+
+// Calls the action at most once in a time, with the latest values.
+export function throttle(action, milliseconds) {
+  let latest = null;
+  return (...values) => {
+    if (latest === null) setTimeout(() => { const given = latest; latest = null; action(...given); }, milliseconds);
+    latest = values;
+  };
+}

@@ -62,7 +62,8 @@ function drawCells(context, { world, layer, theme }, cell) {
     const text = cellText(kind, value);
     if (!text || state < 0) return;
     if (kind === KIND.puddle && cell < PUDDLES_FROM) return;
-    const size = Math.max(Math.min(cell * 0.24, 20), 8);
+    // A cost has more digits than a treasure, and leaves room for the arrows beside it as well.
+    const size = Math.max(Math.min(cell * (kind === KIND.puddle ? 0.17 : 0.24), 20), 8);
     context.font = `700 ${size}px system-ui, sans-serif`;
     if (cell < BADGES_FROM) {
       drawSmallMark(context, kind, x, y, cell, ink);

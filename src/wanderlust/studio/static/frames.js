@@ -17,6 +17,11 @@ export function layerById(id) {
   return LAYERS.find((layer) => layer.id === id) ?? LAYERS[0];
 }
 
+// What a saved picture shows, in words.
+export function captionOf({ setup, options, viewed }) {
+  return `${setup.world}, seed ${setup.seed}, step ${viewed}: ${layerById(options.layer).label}`;
+}
+
 export function decodeFrame(buffer) {
   const view = new DataView(buffer);
   const flags = view.getUint8(5);

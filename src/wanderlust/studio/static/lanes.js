@@ -4,7 +4,7 @@ import { LANE_COLOURS, themeName } from "./palette.js";
 import { MapPainter } from "./map-painter.js";
 import { positionsOf } from "./cells.js";
 import { fitCanvas } from "./geometry.js";
-import { debounce, element, fillSelect, setText } from "./dom.js";
+import { element, fillSelect, setText, throttle } from "./dom.js";
 import { Legend } from "./legend.js";
 import { formatNumber, layerById, layerValues } from "./frames.js";
 
@@ -52,7 +52,8 @@ export class LaneCard {
     this.root = element("section", { class: `lane lane-${this.number + 1}`, "aria-label": title }, head, this.frameBox, this.note, this.legend.root, facts);
     this.canvas.addEventListener("pointermove", (event) => this.hover(this.cellAt(event)));
     this.canvas.addEventListener("pointerdown", (event) => this.hover(this.cellAt(event)));
-    this.canvas.addEventListener("pointerleave", () => this.hover(null));
+    // A finger leaves the map when it is lifted; what it pointed at stays.
+    this.canvas.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") this.hover(null); });
     this.canvas.addEventListener("keydown", (event) => this.moveByKey(event));
     this.canvas.addEventListener("blur", () => this.hover(null));
   }
@@ -122,17 +123,20 @@ export class LaneCard {
     // A replay memory with a size of its own is a table; the control shows its kind.
     const used = () => own()?.memory ?? own() ?? given() ?? option.default;
     const change = (value) => this.on.change(this.number, part ? { [part]: { [option.name]: value } } : { [option.name]: value });
-    const later = debounce(change, 120);
-    let input, slider = null;
+    const later = throttle(change, 120);
+    let input, slider = null, isEdited = false;
+    // A value that is being typed or dragged is not replaced by the one of the setup.
+    const edit = { oninput: () => { isEdited = true; }, onblur: () => { isEdited = false; } };
     if (option.kind === "flag") {
       input = element("input", { type: "checkbox", onchange: () => change(input.checked) });
     } else if (option.kind === "choice") {
       input = element("select", { onchange: () => change(input.value) });
       fillSelect(input, option.choices.map((choice) => ({ value: choice, label: choice })));
     } else {
-      input = element("input", { type: "number", step: "any", onchange: () => change(input.value === "" ? null : Number(input.value)) });
+      input = element("input", { type: "number", step: "any", ...edit, onchange: () => { isEdited = false; change(input.value === "" ? null : Number(input.value)); } });
       if (option.name === "gamma_w") {
-        slider = element("input", { type: "range", min: "0", max: "0.999", step: "0.001", "aria-label": "γ_w as a slider", oninput: () => { input.value = slider.value; later(Number(slider.value)); } });
+        slider = element("input", { type: "range", min: "0", max: "0.999", step: "0.001", "aria-label": "γ_w as a slider", ...edit, onchange: () => { isEdited = false; } });
+        slider.addEventListener("input", () => { input.value = slider.value; later(Number(slider.value)); });
       }
     }
     input.disabled = this.recorded;
@@ -141,10 +145,10 @@ export class LaneCard {
     const both = slider ? element("div", { class: "field-with-slider" }, root, slider) : root;
     const show = () => {
       const value = used();
-      if (document.activeElement === input && option.kind === "number") return;
+      if (isEdited) return;
       if (option.kind === "flag") input.checked = Boolean(value);
       else input.value = value === null || value === undefined ? "" : option.kind === "number" ? Number(Number(value).toPrecision(8)) : value;
-      if (slider && document.activeElement !== slider && value !== null && value !== undefined) slider.value = value;
+      if (slider && value !== null && value !== undefined) slider.value = value;
     };
     return { root: both, show };
   }

@@ -7,6 +7,20 @@ import { formatNumber } from "./frames.js";
 const TICKS = [0, 0.5, 1];
 const RAMP = [0, 32, 64, 96, 128, 160, 192, 224, 255];
 
+// The colours of a scale from its low end to its high end, equally far apart.
+export function rampColours(scale, theme) {
+  const { rgb } = palette(scale.diverging, theme);
+  return RAMP.map((i) => cssColour(rgb[i]));
+}
+
+export function tickTexts(scale) {
+  return TICKS.map((share) => formatNumber(scale.at(share), 3));
+}
+
+export function unitText(scale, unit) {
+  return `${unit}${scale.log ? ", log" : ""}`;
+}
+
 export class Legend {
   constructor() {
     this.root = element("div", { class: "legend" });
@@ -22,17 +36,16 @@ export class Legend {
       this.key = key;
       this.build(scale, unit, theme);
     }
-    this.ticks.forEach((tick, i) => setText(tick, formatNumber(scale.at(TICKS[i]), 3)));
+    tickTexts(scale).forEach((text, i) => setText(this.ticks[i], text));
   }
 
   build(scale, unit, theme) {
-    const { rgb } = palette(scale.diverging, theme);
     const ramp = element("div", { class: "ramp" });
-    ramp.style.background = `linear-gradient(to right, ${RAMP.map((i) => cssColour(rgb[i])).join(", ")})`;
+    ramp.style.background = `linear-gradient(to right, ${rampColours(scale, theme).join(", ")})`;
     this.ticks = TICKS.map(() => element("span"));
     this.root.replaceChildren(
       element("div", { class: "ramp-box" }, ramp, element("div", { class: "ticks" }, ...this.ticks)),
-      element("span", { class: "unit" }, `${unit}${scale.log ? ", log" : ""}`),
+      element("span", { class: "unit" }, unitText(scale, unit)),
       element("span", { class: "unit hatch" }, "undiscovered"),
     );
   }

@@ -18,6 +18,9 @@ import { speedOf } from "./view.js";
 import { themeName } from "./palette.js";
 
 const KEEP_EVERY = 250;
+const SEEK_MILLISECONDS = 15;
+const SLOW_MILLISECONDS = 3000;
+const SLOW = "The server is computing. The first run on a machine compiles its code, which takes about ten seconds.";
 // Who wants less motion sees a running map four times a second.
 const REDUCED_MOTION = matchMedia("(prefers-reduced-motion: reduce)");
 const CALM_EVERY = 250;
@@ -31,6 +34,7 @@ class App {
     this.speedChosen = false;
     this.worldCount = 0;
     this.framesDrawn = 0;
+    this.sought = null;
     this.received = 0;
     this.options = { ...VIEW, ...kept("localStorage").view };
     document.body.classList.toggle("is-recorded", Boolean(recording));
@@ -53,7 +57,7 @@ class App {
       opened: (message) => this.opened(message),
       state: (message, frames) => this.receive(message, frames),
       found: (text) => this.notice(text),
-      error: (message) => this.error(message.message),
+      error: (message) => this.failed(message),
       connection: (isOpen) => this.messages.connection(isOpen),
     };
     return this.recording ? new RecordedSource(this.recording, on) : new LiveSource(on, this.catalogue.limits.message);
@@ -77,20 +81,21 @@ class App {
     const isReload = JSON.stringify(session.setup) === JSON.stringify(this.setup);
     if (isReload && session.speed !== undefined) this.setSpeed(session.speed, true);
     this.source.open(this.setup, { step: isReload ? session.step : link?.step ?? 0, playing: isReload && session.playing === true, speed: this.speed });
+    this.watch(true);
     this.results.offer(this.catalogue.store);
   }
 
   // Opens a changed setup; the run is repeated up to the present step, so that only the change shows.
   change(changes, { step = this.live, playing = this.playing } = {}) {
-    const before = this.setup;
+    if (changes.world !== undefined && changes.world !== this.setup.world) this.speedChosen = false;
     this.setup = { ...this.setup, ...changes };
-    if (JSON.stringify(before.world) !== JSON.stringify(this.setup.world)) this.speedChosen = false;
-    this.previous = before;
+    this.sought = null;
     this.source.open(this.setup, { step, playing, speed: this.speed });
+    this.watch(true);
   }
 
   opened(message) {
-    this.setup = message.setup;
+    this.setup = this.accepted = message.setup;
     this.world = { ...message.world, id: ++this.worldCount };
     this.descriptions = message.lanes;
     this.length = message.length;
@@ -98,6 +103,7 @@ class App {
     this.series = message.lanes.map((lane) => ({ every: lane.every, points: [] }));
     this.events = message.lanes.map(() => []);
     this.frames = [];
+    this.sought = null;
     this.focus = { lane: Math.min(this.focus.lane, message.lanes.length - 1), cell: null };
     if (this.keepError) this.keepError = false;
     else this.messages.hideError();
@@ -117,9 +123,14 @@ class App {
         remove: (number) => removeLane(this, number),
         hover: (lane, cell) => { this.focus = { lane, cell }; this.render(); },
       }, Boolean(this.recording)));
+      this.cards.at(-1).facts({ world: this.world, last: null });
     }
     this.cards.forEach((card, i) => card.configure(this.setup.lanes[i], this.descriptions[i], i === count - 1, count));
-    $("lanes").replaceChildren(...this.cards.map((card) => card.root));
+    // A card stays in its place: taken out and put back, it would lose the focus, and a slider that is being dragged.
+    const box = $("lanes");
+    this.cards.forEach(({ root }, i) => { if (box.children[i] !== root) box.insertBefore(root, box.children[i] ?? null); });
+    // Before the first frame comes, so that the lanes are never seen in another arrangement.
+    this.stage.arrange();
     this.stage.rearrange();
   }
 
@@ -130,6 +141,7 @@ class App {
     this.frames = frames;
     this.live = message.step;
     this.viewed = message.shown;
+    if (this.sought !== null && this.viewed === Math.min(this.sought, this.live)) this.sought = null;
     this.playing = message.playing;
     this.busy = message.busy;
     message.lanes.forEach((lane, i) => {
@@ -140,6 +152,7 @@ class App {
     if (!this.recording) {
       $("timeline").max = Math.max(this.live, 1);
       this.keepSession();
+      this.watch(this.playing || this.busy);
     }
     this.received += 1;
     this.render();
@@ -163,13 +176,57 @@ class App {
     if (isDrawn) this.framesDrawn += 1;
   }
 
+  // A page that waits for the server says why.
+  watch(isWaiting) {
+    clearTimeout(this.slowTimer);
+    if (isWaiting) this.slowTimer = setTimeout(() => { if (this.source.ready && !document.hidden) this.notice(SLOW); }, SLOW_MILLISECONDS);
+  }
+
   // ------------------------------------------------------------------ controls
 
   run() {
-    if (this.length && this.live >= this.length && this.viewed >= this.length) {
+    const step = this.settle();
+    if (this.isEarlier(step)) {
+      this.change({}, { step, playing: true });
+      return;
+    }
+    if (!this.recording && this.length && this.live >= this.length) {
       this.notice("The budget is used up. Restart, or choose another seed.");
     }
     this.source.play(this.speed);
+  }
+
+  step() {
+    const step = this.settle();
+    if (!this.isEarlier(step)) this.source.step(1);
+    else this.source.seek(this.sought = step + 1);
+  }
+
+  nextEvent() {
+    const step = this.settle();
+    if (this.isEarlier(step)) this.change({}, { step, playing: false });
+    this.source.nextEvent($("event-kind").value);
+  }
+
+  // Shows another step, when the timeline has stopped for a moment.
+  seek(step) {
+    this.sought = step;
+    clearTimeout(this.seekTimer);
+    this.seekTimer = setTimeout(() => this.settle(), SEEK_MILLISECONDS);
+  }
+
+  // Asks now for the step at which the timeline is, and returns it: what is done next goes on from there.
+  settle() {
+    const step = this.sought ?? this.viewed;
+    if (this.seekTimer) this.source.seek(step);
+    clearTimeout(this.seekTimer);
+    this.seekTimer = 0;
+    return step;
+  }
+
+  // Of a live run, the steps after the shown one are executed again.
+  isEarlier(step) {
+    return !this.recording && step < this.live;
   }
 
   restart() {
@@ -234,13 +291,16 @@ class App {
 
   error(text) {
     this.messages.error(text);
-    // A setup that was refused leaves the lanes of the one before.
-    if (this.previous && this.descriptions.length) {
-      this.setup = this.previous;
-      this.previous = null;
-      this.source.open(this.setup, { step: this.live, playing: false, speed: this.speed });
-      this.keepError = true;
-    }
+  }
+
+  // A setup that was refused leaves the lanes of the one before; a link that was refused, those of the command.
+  failed({ about, id, message }) {
+    this.error(message);
+    const before = this.accepted ?? this.catalogue.opening;
+    if (about !== "open" || id !== this.source.openId || this.setup === before) return;
+    this.setup = before;
+    this.source.open(this.setup, { step: this.live, playing: false, speed: this.speed });
+    this.keepError = true;
   }
 
   notice(text) {

@@ -14,6 +14,9 @@ const ACTION_NUMBERS_FROM = 92;
 const SHARP_CELLS_FROM = 12;
 const ARROWS_FROM = 11;
 const LARGEST_NUMBER = 15;
+const SMALLEST_NUMBER = 9;
+// The width of the corner beside the arrow down, over the width of a digit of size 1.
+const CORNER = 0.31 / 0.64;
 const LARGEST_AGENT = 15;
 const WIDEST_TRAIL = 6;
 
@@ -52,7 +55,7 @@ function drawNumbers(context, { world, layer, frame, values, scale, perAction, t
   const { rgb } = palette(scale.diverging, theme);
   context.textAlign = perAction ? "center" : "right";
   context.textBaseline = "middle";
-  context.font = `${Math.round(Math.min(cell / (perAction ? 8.5 : 5), pixels(LARGEST_NUMBER)))}px system-ui, sans-serif`;
+  const size = Math.min(cell / (perAction ? 8.5 : 5), pixels(LARGEST_NUMBER));
   // Beside the arrows: a number of a state is in a corner.
   const labels = perAction ? world.actions.map((_, action) => partsOf(world.actions, action).label) : [[0.95, 0.87]];
   eachCell(world, layer, (row, column, state, kind) => {
@@ -60,7 +63,11 @@ function drawNumbers(context, { world, layer, frame, values, scale, perAction, t
     labels.forEach(([x, y], part) => {
       const value = values[state * labels.length + part];
       context.fillStyle = inkOn(rgb[scale.index(value)]);
-      context.fillText(formatNumber(value, 3), (column + x) * cell, (row + y) * cell);
+      const text = formatNumber(value, 3);
+      // A long number of a state is smaller, so that it does not reach the arrow down.
+      const fitting = perAction ? size : Math.max(Math.min(size, (CORNER * cell) / text.length), pixels(SMALLEST_NUMBER));
+      context.font = `${Math.round(fitting)}px system-ui, sans-serif`;
+      context.fillText(text, (column + x) * cell, (row + y) * cell);
     });
   });
 }

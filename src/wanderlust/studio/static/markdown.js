@@ -37,11 +37,12 @@ function cellsOf(line) {
   return line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
 }
 
-// Bold text and code; a link or a picture is shown by its words.
+// Bold text, emphasis and code; a link or a picture is shown by its words.
 function inlineParts(text) {
   const plain = text.replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/\\([\\`*_{}[\]()#+\-.!<>&~])/g, "$1").replace(/<br>/g, " ");
-  return plain.split(/(\*\*[^*]+\*\*|`[^`]+`)/).filter(Boolean).map((part) => {
+  return plain.split(/(\*\*[^*]+\*\*|\*[^*\s][^*]*\*|`[^`]+`)/).filter(Boolean).map((part) => {
     if (part.startsWith("**") && part.length > 4) return element("strong", {}, part.slice(2, -2));
+    if (part.startsWith("*") && part.endsWith("*") && part.length > 2) return element("em", {}, part.slice(1, -1));
     if (part.startsWith("`") && part.length > 2) return element("code", {}, part.slice(1, -1));
     return part;
   });

@@ -2,12 +2,15 @@
 
 import { $, setText } from "./dom.js";
 
-const NOTICE_MILLISECONDS = 9000;
+// Long enough to read a notice, and not much longer: it covers a part of the page.
+const NOTICE_LEAST = 4000;
+const NOTICE_PER_CHARACTER = 60;
 const LOST = "The server cannot be reached. Start it again with “wanderlust studio”; this page reconnects by itself and goes on where it was.";
 
 export class Messages {
   constructor() {
     $("error-close").addEventListener("click", () => this.hideError());
+    $("notice-close").addEventListener("click", () => { $("notice").hidden = true; });
   }
 
   error(text) {
@@ -21,10 +24,10 @@ export class Messages {
 
   notice(text) {
     const box = $("notice");
-    setText(box, text);
+    setText($("notice-text"), text);
     box.hidden = false;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => { box.hidden = true; }, NOTICE_MILLISECONDS);
+    this.timer = setTimeout(() => { box.hidden = true; }, Math.max(NOTICE_LEAST, NOTICE_PER_CHARACTER * text.length));
   }
 
   connection(isOpen) {

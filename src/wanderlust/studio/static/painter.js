@@ -37,7 +37,7 @@ export class Painter {
     const brushes = element("div", { class: "segments", role: "radiogroup", "aria-label": "Brush" }, ...BRUSHES.map((brush) => {
       const input = element("input", { type: "radio", name: "brush", value: brush.id, onchange: () => this.chooseBrush(brush) });
       input.checked = brush.id === this.brush;
-      return element("label", {}, input, element("span", {}, brush.label));
+      return element("label", {}, input, element("span", { "data-text": brush.label }, brush.label));
     }));
     this.value = element("input", { type: "number", step: "any", value: "1" });
     this.direction = element("select", {}, ...MOVE_NAMES.map((name) => element("option", { value: name }, name)));
@@ -59,9 +59,9 @@ export class Painter {
     const tools = element("div", { class: "tools" }, brushes,
       element("div", { class: "row" }, this.valueLabel, this.directionLabel, element("label", {}, this.fill, "Fill area")),
       element("div", { class: "row" }, this.undo, this.redo, button("Clear", () => this.edit(() => this.model.clear()))),
-      element("div", { class: "row" }, element("label", {}, "Rows", this.rows), element("label", {}, "Columns", this.columns)),
-      element("div", { class: "row" }, number("Step reward", "step"), number("Slip probability", "slip", { min: "0", max: "1" })),
-      element("div", { class: "row" }, number("Horizon", "horizon", { min: "1", step: "1" }), number("Budget", "budget", { min: "1", step: "1" })),
+      element("div", { class: "numbers" }, element("label", {}, "Rows", this.rows), element("label", {}, "Columns", this.columns),
+        number("Step reward", "step"), number("Slip probability", "slip", { min: "0", max: "1" }),
+        number("Horizon", "horizon", { min: "1", step: "1" }), number("Budget", "budget", { min: "1", step: "1" })),
       element("label", { class: "field" }, element("span", {}, "Name"), this.name),
       this.text, element("div", { class: "row" }, button("Read the text", () => this.readText())), this.problem, this.use);
     this.dialog.replaceChildren(head, element("div", { class: "paint" }, element("div", { class: "canvas-box" }, this.canvas), tools));

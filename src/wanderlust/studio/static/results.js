@@ -104,8 +104,8 @@ export class ResultsBrowser {
     this.showGroups();
     const { world, explorer } = this.data.groups[number];
     return this.load({ group: number }, ({ group }) => [element("h3", {}, `${world}, ${explorer}`),
-      curveFigure("Return of the greedy policy", group.steps, group.curves.returns, group.optimum),
-      curveFigure("States discovered", group.steps, group.curves.discovered, group.reachable),
+      curveFigure("Return of the greedy policy", group.steps, group.curves.returns, group.optimum, "optimum"),
+      curveFigure("States discovered", group.steps, group.curves.discovered, group.reachable, "all"),
       ...(group.note ? [element("p", { class: "dim" }, group.note)] : []), this.runsOf(group)]);
   }
 

@@ -6,8 +6,8 @@ import { LAYERS } from "./frames.js";
 export function installShortcuts(app) {
   const actions = [
     { keys: [" "], name: "Space", text: "run or pause", action: () => (app.playing ? app.source.pause() : app.run()) },
-    { keys: ["."], name: ".", text: "one step", action: () => app.source.step(1) },
-    { keys: ["n"], name: "n", text: "run to the next event", action: () => app.source.nextEvent($("event-kind").value), live: true },
+    { keys: ["."], name: ".", text: "one step", action: () => app.step() },
+    { keys: ["n"], name: "n", text: "run to the next event", action: () => app.nextEvent(), live: true },
     { keys: ["r"], name: "r", text: "restart", action: () => app.restart() },
     { keys: ["s"], name: "s", text: "another seed", action: () => $("new-seed").click(), live: true },
     { keys: ["+", "="], name: "+", text: "faster", action: () => nudge("speed", 5) },
@@ -49,8 +49,7 @@ function nudge(id, by) {
 }
 
 function buildHelp(actions) {
-  const list = element("dl");
-  for (const { name, text } of actions) list.append(element("dt", {}, element("kbd", {}, name)), element("dd", {}, text));
+  const list = element("dl", {}, ...actions.map(({ name, text }) => element("div", {}, element("dt", {}, element("kbd", {}, name)), element("dd", {}, text))));
   const words = [
     "Each lane is one explorer in the same world with the same seed. A cell is divided into triangles, one per action; hatched cells are states in which no action was taken yet.",
     "Solid arrows show the greedy policy of Q, outlined arrows the actions with the largest behaviour value Q + κU. The dot is the agent, the line its latest steps.",

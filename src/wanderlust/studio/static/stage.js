@@ -115,7 +115,7 @@ export class Stage {
     if (app.playing && now - (this.chartsAt ?? 0) < CHARTS_EVERY) return;
     this.chartsAt = now;
     const names = app.setup.lanes.map((lane) => lane.explorer);
-    this.charts.draw({ series: app.series, step: app.viewed, length: app.length, world: app.world, names });
+    this.charts.draw({ series: app.series, step: app.viewed, length: app.length, world: app.world, names, isLarge: app.isPresenting });
   }
 
   drawCell() {
@@ -125,7 +125,9 @@ export class Stage {
     if (app.playing && now - (this.cellAt ?? 0) < CELL_EVERY) return;
     this.cellAt = now;
     const frame = app.frames[lane];
-    showCell({ world: app.world, frame, lane, name: app.setup.lanes[lane].explorer, cell, part: this.partFor(frame) });
+    const name = app.setup.lanes[lane].explorer;
+    const rule = app.descriptions[lane].drawsAction ? app.catalogue.explorers.find((each) => each.name === name)?.meaning ?? "" : null;
+    showCell({ world: app.world, frame, lane, name, cell, part: this.partFor(frame), rule });
   }
 }
 
