@@ -190,8 +190,10 @@ def test_an_ensemble_fails_where_all_its_tables_start_against_the_right_action()
         outcomes.append(deep_sea_ensembles.outcome(run, run.train()))
     failed = [each for each in outcomes if not each.learnt]
     assert 3 <= len(failed) <= 11, "the probability of a failure is 1 - (3/4)^5"
-    assert all(each.blocked for each in failed)
+    assert all(each.stopped_there for each in failed)
     assert all(each.deepest == 6 for each in outcomes if each.learnt)
+    with_cell = [each for each in outcomes if each.blocked_cell]
+    assert {each.seed for each in failed} <= {each.seed for each in with_cell} < {each.seed for each in outcomes}
     assert deep_sea_ensembles.predicted_share(6, 0.0, n_tables=2) == pytest.approx(1 - 0.75**5, abs=0.01)
     # Without penalties each of the 49 cells would have the probability 2^-10; a prior makes the way cost more.
     assert deep_sea_ensembles.predicted_share(50, 0.0) == pytest.approx(1 - (1 - 2**-10) ** 49, abs=0.003)
