@@ -282,7 +282,7 @@ def test_what_is_done_after_scrubbing_goes_on_from_the_shown_step(page: Any) -> 
     page.get_by_role("combobox", name="Kind of event").select_option("state discovered")
     button(page, "Next event").click()
     wait_for(page, "studio.viewed > 20 && studio.viewed < 200 && !studio.busy")
-    at = step_of(page)
+    at = page.evaluate("studio.viewed")
     visits = [wl.train("prison", "vv-ucb", seed=1, steps=step).visits for step in (at - 1, at)]
     before, after = ((of_state.sum(axis=1) > 0).sum() for of_state in visits)
     assert after == before + 1
@@ -290,7 +290,7 @@ def test_what_is_done_after_scrubbing_goes_on_from_the_shown_step(page: Any) -> 
     page.get_by_role("slider", name="Speed").fill("0")
     button(page, "Run").click()
     wait_for(page, "studio.playing && studio.viewed > 5")
-    assert step_of(page) < 20
+    assert page.evaluate("studio.viewed") < 20
     run_to_end(page, 1000)
     record = wl.train("prison", "vv-ucb", seed=1)
     assert page.evaluate("Array.from(studio.frames[0].visits)") == record.visits.ravel().tolist()

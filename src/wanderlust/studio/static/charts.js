@@ -51,7 +51,7 @@ function lastValue(points, column) {
 }
 
 function chartParts(figure, { series, step, length, world, isLarge }, width, height) {
-  const left = 44, right = 16, top = 16, bottom = 18;
+  const left = isLarge ? 58 : 44, right = 16, top = 16, bottom = 18;
   const theme = themeName();
   const reference = figure.id === "return" ? world.optimum : figure.id === "discovered" ? world.reachable : null;
   const values = series.flatMap((lane) => lane.points.map((point) => point[figure.column])).filter((v) => v !== null);
@@ -109,9 +109,13 @@ function spread(tags, lowest, distance) {
     tag.y = Math.max(tag.y, free);
     free = tag.y + distance;
   }
-  const excess = tags.length ? Math.max(tags[tags.length - 1].y - lowest, 0) : 0;
+  let limit = lowest;
+  for (const tag of tags.toReversed()) {
+    tag.y = Math.min(tag.y, limit);
+    limit = tag.y - distance;
+  }
   return tags.map((tag) => {
-    const text = label(String(tag.number + 1), tag.x + 4, Math.max(tag.y - excess, 8) + 4, "start");
+    const text = label(String(tag.number + 1), tag.x + 4, Math.max(tag.y, 8) + 4, "start");
     text.setAttribute("class", `tag lane-${tag.number + 1}`);
     return text;
   });
