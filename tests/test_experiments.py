@@ -583,7 +583,7 @@ def test_the_commands(tmp_path):
     run = Run(world="prison", explorer="vv-ucb", seed=1)
     assert "23 of 23 states" in wanderlust("run", run.json, cwd=tmp_path)
     assert "Did you mean 'recap'" in wanderlust("reproduce", "recpa", cwd=tmp_path, code=2)
-    assert "no experiment was run" in wanderlust("report", "nowhere", cwd=tmp_path, code=2)
+    assert "there is no experiment, sweep, exam or comparison" in wanderlust("report", "nowhere", cwd=tmp_path, code=2)
 
 
 def test_parquet_contains_every_run(prison):

@@ -269,7 +269,7 @@ def test_resuming_needs_the_same_environment(tmp_path):
             wl.learn(env, resume=path, steps=40)
     agent = wl.Agent("ucb1", n_actions=4, reward_range=(0, 1))
     agent.save(tmp_path / "agent.npz")
-    with pytest.raises(BadFile, match="not a checkpoint saved by `learn`"):
+    with pytest.raises(BadFile, match="not a checkpoint; this file holds an agent only"):
         wl.learn("CliffWalking-v1", resume=tmp_path / "agent.npz", steps=40)
     with pytest.raises(BadFile, match="no such file"):
         wl.learn("CliffWalking-v1", resume=tmp_path / "nothing.npz", steps=40)
