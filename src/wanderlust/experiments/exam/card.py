@@ -238,3 +238,19 @@ def rank_sentence(place: Standing | None) -> str:
 def settings_text(explorer: ExplorerScores) -> str:
     """Return the options and settings that differ from the defaults."""
     return ", ".join(_assignments(explorer.options)) or "defaults"
+
+
+SUMMARY_HEADS = ("explorer", "total", "95 % interval", "by the data", "rank", "passed", "time per step")
+
+
+def summary_cells(card: Card, explorer: ExplorerScores) -> list[str]:
+    """Return the row of an explorer in the table of all explorers, without its name: the columns of `SUMMARY_HEADS`."""
+    total = explorer.total()
+    return [
+        number_text(total.estimate),
+        interval_text(total),
+        number_text(explorer.total(data=True).estimate),
+        rank_text(card.standing(explorer)),
+        f"{explorer.n_passed} of {len(explorer.worlds)}",
+        time_text(explorer.step_microseconds),
+    ]

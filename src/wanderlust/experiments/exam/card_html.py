@@ -8,13 +8,14 @@ from importlib.resources import files
 
 from wanderlust.experiments.exam.card import (
     RULE,
+    SUMMARY_HEADS,
     Card,
     family_meaning,
     interval_text,
     number_text,
     rank_sentence,
-    rank_text,
     settings_text,
+    summary_cells,
     time_text,
 )
 from wanderlust.experiments.exam.card_plots import curve_plot, legend, small_plot
@@ -58,19 +59,9 @@ def _row(cells: Iterable[str], tag: str = "td", attributes: str = "") -> str:
 
 def _summary(card: Card) -> Iterator[str]:
     """Yield the table of all explorers."""
-    heads = ("explorer", "total", "95 % interval", "by the data", "rank", "passed", "time per step")
-    yield f"<div class=wide><table class=summary><thead>{_row(heads, 'th')}</thead><tbody>"
+    yield f"<div class=wide><table class=summary><thead>{_row(SUMMARY_HEADS, 'th')}</thead><tbody>"
     for explorer in (*card.explorers, *card.references):
-        total = explorer.total()
-        cells = (
-            _text(explorer.label),
-            number_text(total.estimate),
-            interval_text(total),
-            number_text(explorer.total(data=True).estimate),
-            rank_text(card.standing(explorer)),
-            f"{explorer.n_passed} of {len(explorer.worlds)}",
-            time_text(explorer.step_microseconds),
-        )
+        cells = (_text(explorer.label), *summary_cells(card, explorer))
         yield _row(cells, attributes=" class=own" if explorer in card.explorers else "")
     yield "</tbody></table></div>"
 

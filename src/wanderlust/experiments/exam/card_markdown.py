@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from wanderlust.experiments.exam.card import (
     RULE,
+    SUMMARY_HEADS,
     Card,
     family_meaning,
-    interval_text,
     number_text,
     rank_sentence,
-    rank_text,
     settings_text,
-    time_text,
+    summary_cells,
 )
 from wanderlust.experiments.exam.card_terminal import sparkline
 from wanderlust.experiments.exam.scores import ExplorerScores, WorldScores
@@ -40,21 +39,11 @@ def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]], n_text: 
 
 
 def _summary(card: Card) -> str:
-    heads = ("explorer", "total", "95 % interval", "by the data", "rank", "passed", "time per step")
     rows = []
     for explorer in (*card.explorers, *card.references):
-        total, name = explorer.total(), markdown_cell(explorer.label)
-        is_own = explorer in card.explorers
-        rows.append((
-            f"**{name}**" if is_own else name,
-            number_text(total.estimate),
-            interval_text(total),
-            number_text(explorer.total(data=True).estimate),
-            rank_text(card.standing(explorer)),
-            f"{explorer.n_passed} of {len(explorer.worlds)}",
-            time_text(explorer.step_microseconds),
-        ))  # fmt: skip
-    return markdown_table(heads, rows)
+        name = markdown_cell(explorer.label)
+        rows.append((f"**{name}**" if explorer in card.explorers else name, *summary_cells(card, explorer)))
+    return markdown_table(SUMMARY_HEADS, rows)
 
 
 def _families(card: Card, explorer: ExplorerScores) -> str:

@@ -16,12 +16,9 @@ from wanderlust.experiments.exam.card import (
     RULE,
     Card,
     family_meaning,
-    interval_text,
-    number_text,
     rank_sentence,
-    rank_text,
     settings_text,
-    time_text,
+    summary_cells,
 )
 from wanderlust.experiments.exam.scores import ExplorerScores, WorldScores
 from wanderlust.experiments.reports.tables import fit_to_width, printable
@@ -65,17 +62,12 @@ def summary_table(card: Card) -> Table:
     for head in ("total", "95 %", "by data", "rank", "passed", "per step"):
         table.add_column(head, justify="right", no_wrap=True)
     for explorer in (*card.explorers, *card.references):
-        total, data = explorer.total(), explorer.total(data=True)
         is_own = explorer in card.explorers
+        style = "bold" if is_own else _DIM
+        total, *others = summary_cells(card, explorer)
+        short = [cell.replace(" to ", "–").replace(" of ", "/") for cell in others]
         table.add_row(
-            Text(printable(explorer.label), "bold" if is_own else _DIM),
-            Text(number_text(total.estimate), "bold" if is_own else _DIM),
-            interval_text(total).replace(" to ", "–"),
-            number_text(data.estimate),
-            rank_text(card.standing(explorer)).replace(" of ", "/"),
-            f"{explorer.n_passed}/{len(explorer.worlds)}",
-            time_text(explorer.step_microseconds),
-            style="" if is_own else _DIM,
+            Text(printable(explorer.label), style), Text(total, style), *short, style="" if is_own else _DIM
         )
     return table
 
