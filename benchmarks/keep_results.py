@@ -116,9 +116,10 @@ def page(results: Path) -> str:
 {COMMAND}
 ```
 
-with {versions(metadata)}. Its {len(metadata):,} runs took {hours:.1f} core hours of wall-clock time in total, on a
-machine with other load. [`{FILE}`]({FILE}) has one line for each run: its description, from which it can be repeated
-with bitwise equal results, and what the reports use of its results. This page, all tables, figures and the scorecard
+with {versions(metadata)}. The {len(metadata):,} runs of this page
+took {hours:.1f} core hours of wall-clock time in total, on a machine with other load. [`{FILE}`]({FILE}) has one line
+for each run: its description, from which it can be repeated with bitwise equal results, and what the reports use of its
+results. This page, all tables, figures and the scorecard
 are computed from it:
 
 ```sh
