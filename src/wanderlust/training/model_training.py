@@ -1,6 +1,6 @@
 """Training on the model of an environment: in the compiled loop, without a call of the environment's `step`.
 
-It has the presets of `learn`, and is hundreds of times faster. What differs from `learn`:
+It has the presets of `learn`, and is much faster (docs/gymnasium.md has numbers). What differs from `learn`:
 
 * The random numbers of the environment are those of `train`.
 * The reward range is that of the model from the first step on, as if it had been given to `learn`.
@@ -19,7 +19,7 @@ from typing import Any
 
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.compiled_run import CompiledRun
-from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, LEARN_OPTIONS, PRESETS, resolve
+from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, LEARN_OPTIONS, PRESETS
 from wanderlust.core.errors import InvalidSetting, check_choice
 from wanderlust.training.adaptive import Discovery, TaskEstimate, adapt, adapted_fields, estimate_task, next_estimate
 from wanderlust.worlds import World
@@ -42,17 +42,9 @@ class ModelTraining:
             if name in changes:
                 raise InvalidSetting(f"{name} works in training by steps only; remove it, or train without --exact.")
         check_choice("preset", preset, PRESETS)
-        settings, options = resolve(world, explorer, AS_WRITTEN if preset == ADAPTIVE else preset, changes)
-        self.agent = agent = Agent(
-            explorer,
-            n_actions=world.n_actions,
-            n_states=world.n_states,
-            reward_range=world.reward_range,
-            seed=seed,
-            settings=settings,
-            **options,
-        )
-        agent.preset, agent.layout, agent.action_names = preset, world.layout, world.action_names
+        given = AS_WRITTEN if preset == ADAPTIVE else preset
+        self.agent = agent = Agent.for_world(world, explorer, seed=seed, preset=given, **changes)
+        agent.preset = preset
         extra = agent.configured_explorer.extra_tables()
         self._adapted = adapted_fields(explorer, extra, changes) if preset == ADAPTIVE else ()
         self._discovery = Discovery()
