@@ -35,13 +35,13 @@ check: $(VENV)/ready-for-tests
 	$(BIN)/pytest -n $(WORKERS) -m "not slow"
 
 test-oldest: $(OLDEST)/ready
-	$(OLDEST)/bin/python -m pytest -n $(WORKERS) tests/test_oracle.py tests/test_golden.py tests/test_drivers.py \
-	    tests/test_compiled_cache.py
+	$(OLDEST)/bin/python -m pytest -n $(WORKERS) tests/learning/test_oracle.py tests/learning/test_golden.py tests/learning/test_drivers.py \
+	    tests/_numba/test_compiled_cache.py
 
 fuzz: $(VENV)/ready-for-tests
 	WANDERLUST_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -n $(WORKERS) --hypothesis-show-statistics \
-	    tests/test_fuzz_input.py tests/test_agent_files.py tests/test_archives.py tests/test_interruption.py \
-	    tests/test_compiled_cache.py tests/test_untrusted_results.py
+	    tests/project/test_fuzz_input.py tests/agents/test_agent_files.py tests/core/test_archives.py tests/cli/test_interruption.py \
+	    tests/_numba/test_compiled_cache.py tests/experiments/test_untrusted_results.py
 
 docs: $(DOCS)/ready
 	$(DOCS)/bin/python docs/site/assemble.py build/docs-source

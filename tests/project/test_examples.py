@@ -10,7 +10,7 @@ import pytest
 
 import wanderlust as wl
 
-FOLDER = Path(__file__).parents[1] / "examples"
+FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = {
     "own_loop": r"first reward at step \d+\n.*\nvalue of the start state: 0\.[78]",
     "own_map": r"optimal return: 8\..*\nvv-ucb +return 8\..*\nepsilon-greedy +return 0\.",

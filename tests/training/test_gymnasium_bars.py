@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "gymnasium_bars.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gymnasium_bars.py"
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import pytest
 import wanderlust as wl
 from process_server import ProcessServer
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 sys.path.append(str(ROOT / "docs" / "site"))

@@ -508,7 +508,7 @@ def test_pseudocounts_of_a_uniform_count_differ():
 
 
 def test_the_probabilities_in_the_text_about_the_bootstraps_are_the_computed_ones():
-    text = " ".join((Path(__file__).parents[1] / "docs" / "deviations.md").read_text(encoding="utf-8").split())
+    text = " ".join((Path(__file__).parents[2] / "docs" / "deviations.md").read_text(encoding="utf-8").split())
     shares = [predicted_share(50, PRIOR_WEIGHTS[name]) for name in ("bootstrapped", "random-prior")]
     failed = re.findall(r"in ([\d.]+) % of (?:the seeds of `bootstrapped`|those of `random-prior`)", text)
     all_learn = re.findall(r"20 of 20 seeds succeed in (\d+) % and (\d+) % of all samples", text)

@@ -20,7 +20,7 @@ import pytest
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values, reachable_states
 
-RECAP = Path(__file__).parent / "data" / "recap_tables.csv"
+RECAP = Path(__file__).parents[1] / "data" / "recap_tables.csv"
 WORLDS = ("toy", "prison", "deep-gridworld")
 SEEDS = range(1, 21)
 VV_EXPLORERS = ("vv-ucb", "vv-count")

@@ -29,7 +29,7 @@ from wanderlust.worlds import (
 )
 from wanderlust.worlds import registry as registry_module
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def optimal_return(world: World) -> float:

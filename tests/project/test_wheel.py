@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hatchling.builders.wheel import WheelBuilder
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src"
 
 

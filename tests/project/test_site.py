@@ -14,7 +14,7 @@ from wanderlust.explorers.protocol import class_options
 from wanderlust.explorers.registry import explorer_class
 from wanderlust.worlds import world_options
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 sys.path.append(str(ROOT / "docs" / "site"))

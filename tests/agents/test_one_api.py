@@ -143,7 +143,7 @@ if __name__ == "__main__":
 def test_an_explorer_needs_public_names_only(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(EXPLORER)
     subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, check=True)
-    examples = (Path(__file__).parents[1] / "examples" / "own_explorer.py").read_text()
+    examples = (Path(__file__).parents[2] / "examples" / "own_explorer.py").read_text()
     for source in (EXPLORER, textwrap.dedent(examples)):
         imported = [node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
         assert {module for module in imported if module and module.startswith("wanderlust.")} == set()

@@ -32,7 +32,7 @@ from wanderlust.learning.spec import REWARD
 from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import Defaults, World
 
-FIELD = np.load(Path(__file__).parent / "data" / "field.npz")
+FIELD = np.load(Path(__file__).parents[1] / "data" / "field.npz")
 NEW = [name for name in wl.explorer_names() if name not in PAPER_EXPLORERS and name != "fading"]
 
 
