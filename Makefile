@@ -1,10 +1,11 @@
 # Every target uses a virtual environment of its own, so it works where the system's Python refuses to install.
 #   make demo          train four explorers, then a small version of the paper's tables beside the paper's
 #   make test          lint, types, all tests
+#   make test-all      as make test, with every combination of explorers, memories, worlds and settings
 #   make coverage      all tests, with a report of the lines that they do not reach
 #   make check         lint, types, the fast tests: under 90 seconds once everything is compiled
 #   make test-oldest   the tests of the core with the oldest supported versions of the dependencies
-#   make fuzz          random invalid input, damaged files, signals and kills, for about FUZZ_SECONDS per test file
+#   make fuzz          the tests that try random inputs, with FUZZ_EXAMPLES new ones each where `make test` has 25
 #   make docs          the documentation, in build/docs; fails on any warning or broken internal link
 #   make clean         remove the environments and everything that was built
 PYTHON ?= python3
@@ -13,9 +14,9 @@ BIN = $(VENV)/bin
 OLDEST = $(VENV)-oldest
 DOCS = $(VENV)-docs
 WORKERS ?= 2
-FUZZ_SECONDS ?= 300
+FUZZ_EXAMPLES ?= 250
 
-.PHONY: demo test coverage check test-oldest fuzz docs clean
+.PHONY: demo test test-all coverage check test-oldest fuzz docs clean
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
@@ -26,22 +27,26 @@ test: $(VENV)/ready-for-tests
 	$(BIN)/mypy
 	$(BIN)/pytest -n $(WORKERS)
 
+test-all: $(VENV)/ready-for-tests
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n $(WORKERS) -m ""
+
 coverage: $(VENV)/ready-for-tests
 	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term:skip-covered
 
 check: $(VENV)/ready-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n $(WORKERS) -m "not slow"
+	$(BIN)/pytest -n $(WORKERS) -m "not slow and not exhaustive"
 
 test-oldest: $(OLDEST)/ready
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) tests/learning/test_oracle.py tests/learning/test_golden.py tests/learning/test_drivers.py \
 	    tests/_numba/test_compiled_cache.py
 
 fuzz: $(VENV)/ready-for-tests
-	WANDERLUST_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -n $(WORKERS) --hypothesis-show-statistics \
-	    tests/project/test_fuzz_input.py tests/agents/test_agent_files.py tests/core/test_archives.py tests/cli/test_interruption.py \
-	    tests/_numba/test_compiled_cache.py tests/experiments/test_untrusted_results.py
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -n $(WORKERS) -m "hypothesis or fuzz" --hypothesis-profile=fuzz \
+	    --hypothesis-show-statistics
 
 docs: $(DOCS)/ready
 	$(DOCS)/bin/python docs/site/assemble.py build/docs-source

@@ -6,6 +6,7 @@ import os
 import sys
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import wanderlust as wl
 from wanderlust.experiments.paper.registry import EXPLORERS as PAPER_EXPLORERS
@@ -22,10 +23,14 @@ MEMORIES = {
 SMALL_WORLDS = {"deep-sea": {"depth": 12}, "chain": {"length": 15}}
 """Options that make a world small; all other worlds are small by default."""
 
-DEFAULT_FUZZ_SECONDS = 30.0
-FUZZ_SECONDS = float(os.environ.get("WANDERLUST_FUZZ_SECONDS", DEFAULT_FUZZ_SECONDS))
-FUZZ_SCALE = FUZZ_SECONDS / DEFAULT_FUZZ_SECONDS
-"""How many times as many random inputs are tried as by default; `make fuzz` sets it."""
+# Tests that search with random inputs try few and fixed ones; `make fuzz` has the profile with many and new ones.
+# A loop of another kind takes its length from `hypothesis.settings().max_examples`, too.
+for profile, examples in (("few", 25), ("fuzz", int(os.environ.get("FUZZ_EXAMPLES", "250")))):
+    settings.register_profile(
+        profile, max_examples=examples, derandomize=profile == "few", deadline=None, database=None,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+settings.load_profile("few")
 
 FAULTS = """
 import os, time
@@ -57,48 +62,10 @@ def can_run(explorer: object = "", memory: object = "full", preset: object = "as
 every_explorer = pytest.mark.parametrize("explorer", EXPLORERS)
 every_memory = pytest.mark.parametrize("memory", MEMORIES)
 
-SLOW_FILES = frozenset(
-    f"test_{name}.py"
-    for name in (
-        "adaptive",
-        "agent_files",
-        "agreement",
-        "bad_commands",
-        "bench",
-        "commands",
-        "compiled_cache",
-        "docs",
-        "encoding",
-        "exam",
-        "examples",
-        "experiments",
-        "fast_paths",
-        "figures",
-        "fuzz_input",
-        "golden",
-        "gymnasium_bars",
-        "interruption",
-        "measures",
-        "oracle",
-        "ray",
-        "statements",
-        "sweep",
-        "studio",
-        "studio_browser",
-        "studio_server",
-        "untrusted_results",
-        "watch",
-    )
-)
-"""Files with many or long tests, which `make check` leaves out."""
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow files; leave out combinations that `can_run` excludes."""
+    """Leave out combinations that `can_run` excludes."""
     items[:] = [item for item in items if can_run(**getattr(getattr(item, "callspec", None), "params", {}))]
-    for item in items:
-        if item.path.name in SLOW_FILES:
-            item.add_marker("slow")
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from wanderlust._numba.fingerprint import class_fingerprint
 from wanderlust._numba.jit import JIT_ENABLED
 from wanderlust.core.errors import BadFile
 
+pytestmark = pytest.mark.slow
+
 needs_jit = pytest.mark.skipif(not JIT_ENABLED, reason="nothing is compiled")
 
 EXPLORER = """

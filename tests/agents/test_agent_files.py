@@ -16,15 +16,17 @@ from typing import NamedTuple
 import gymnasium as gym
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import wanderlust as wl
-from conftest import FUZZ_SCALE, FUZZ_SECONDS
 from wanderlust.agents import file
 from wanderlust.agents.settings import Replay
 from wanderlust.core.archives import read_archive, write_archive
 from wanderlust.core.errors import BadFile
 from wanderlust.explorers.registry import explorer_names
 from wanderlust.learning.state import COUNTERS, LearnerState, Outcomes
+
+pytestmark = pytest.mark.slow
 
 MEMORIES = {"full": "full", "none": "none", "window": Replay("window", capacity=60, batch=8)}
 CASES = {
@@ -284,7 +286,7 @@ def in_another_process(task, *arguments):
     """Run a function of this module in another process and return the JSON lines that it printed."""
     command = [sys.executable, "-W", "ignore", __file__, task, *map(str, arguments)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300 + 2 * FUZZ_SECONDS)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=12 * settings().max_examples)
     except subprocess.TimeoutExpired as error:
         lines = (error.stdout or b"").decode().splitlines()
         pytest.fail(f"it did not end: {lines[-1:]}")
@@ -584,10 +586,11 @@ def fuzz(folder, seed, n):
         print(json.dumps(["end", outcome(path)]), flush=True)
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize("seed", [0, 1])
 def test_mutated_files_are_refused_or_work(seed, tmp_path):
-    n = round(300 * FUZZ_SCALE)
-    lines = in_another_process("fuzz", tmp_path, seed if FUZZ_SCALE <= 1.0 else random.randrange(10**9), n)
+    n = 10 * settings().max_examples
+    lines = in_another_process("fuzz", tmp_path, seed if settings().derandomize else random.randrange(10**9), n)
     outcomes = [line[1] for line in lines if line[0] == "end"]
     assert len(outcomes) == n
     wrong = [

@@ -20,6 +20,8 @@ from wanderlust.cli.output_files import write_text
 from wanderlust.core.errors import BadFile
 from wanderlust.core.output_files import check_writable
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):

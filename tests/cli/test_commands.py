@@ -26,6 +26,8 @@ from wanderlust.experiments import runner
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 
+pytestmark = pytest.mark.slow
+
 FROZENLAKE = ("FrozenLake-v1", "--env", "is_slippery=false")
 MODULE = '''
 from pathlib import Path

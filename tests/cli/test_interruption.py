@@ -22,7 +22,7 @@ from wanderlust.core.errors import WanderlustError
 from wanderlust.experiments.store import Store
 from wanderlust.training.interruption import SIGNALS
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
 
 STEPS = 1_000
 BUDGET = 10**6
@@ -96,7 +96,6 @@ def wait_for_random_moment(moments, log):
 # --- More than a hundred random moments ----------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("explorer", ["vv-ucb", "bootstrapped"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("save", [True, False])
@@ -133,7 +132,6 @@ wl.learn("FrozenLake-v1", {explorer!r}, steps={steps}, callbacks=callbacks, quie
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("explorer", ["vv-ucb", "epsilon-greedy"])
 @pytest.mark.parametrize("kind", ["interrupt", "two interrupts", "terminate"])
 def test_script_interrupted_at_random_moments(server, whole, explorer, kind, tmp_path):
@@ -160,7 +158,6 @@ def test_script_interrupted_at_random_moments(server, whole, explorer, kind, tmp
     assert saved >= 2
 
 
-@pytest.mark.slow
 def test_killed_command_loses_at_most_the_steps_since_the_checkpoint(server, whole, tmp_path):
     """Kill -9, a row that was cut off, resume: the agent and the log are those of uninterrupted training."""
     moments, name = random.Random(0), f"{LAKE}-unfinished.npz"
@@ -197,7 +194,6 @@ def test_interrupt_of_the_final_evaluation_saves_the_agent(server, tmp_path):
     assert wl.Agent.load(tmp_path / f"{LAKE}-unfinished.npz").steps == 50
 
 
-@pytest.mark.slow
 def test_log_survives_a_kill_after_a_resume(server, tmp_path):
     first = (*COMMAND, "--steps", 700, "--episodes", 1, "--save", "half.npz")
     assert server.wait(server.start_command(tmp_path, *first)) == 0
@@ -212,7 +208,6 @@ def test_log_survives_a_kill_after_a_resume(server, tmp_path):
     assert (tmp_path / "log.csv").read_bytes().startswith(before)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_printed_command_continues(whole, number, tmp_path):
     """In a new process each: interrupt the training, then run the command that the message contains."""

@@ -28,6 +28,8 @@ from wanderlust.cli.watch import show_run
 from wanderlust.worlds import CellKind
 from wanderlust.worlds.drawing import display_layout
 
+pytestmark = pytest.mark.slow
+
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1]), "PYTHONUTF8": "1"}
 
 

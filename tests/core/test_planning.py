@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from random_mdps import random_mdps
@@ -51,7 +51,6 @@ def expected_by_recursion(mdp: TabularMDP, policy: np.ndarray, discount: float, 
     return sum(float(mdp.start[s]) * value(s, horizon) for s in range(mdp.n_states))
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_mdps(max_states=4), discounts)
 def test_optimal_values_equal_the_best_of_all_policies(mdp, discount):
     policies = itertools.product(range(mdp.n_actions), repeat=mdp.n_states)
@@ -62,7 +61,6 @@ def test_optimal_values_equal_the_best_of_all_policies(mdp, discount):
     np.testing.assert_allclose(policy_value(mdp, solution.policy, discount=discount), best, atol=1e-8)
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_mdps(), discounts, st.randoms(use_true_random=False))
 def test_policy_value_equals_the_dense_solution(mdp, discount, random):
     actions = np.array([random.randrange(mdp.n_actions) for _ in range(mdp.n_states)])
@@ -72,7 +70,6 @@ def test_policy_value_equals_the_dense_solution(mdp, discount, random):
     np.testing.assert_allclose(policy_value(mdp, as_probabilities, discount=discount), expected, atol=1e-10)
 
 
-@settings(max_examples=40, deadline=None)
 @given(random_mdps(max_states=4), discounts, st.integers(0, 4))
 def test_the_return_is_the_sum_over_all_trajectories(mdp, discount, horizon):
     policy = uniform_over_ties(expected_reward(mdp))
@@ -80,7 +77,6 @@ def test_the_return_is_the_sum_over_all_trajectories(mdp, discount, horizon):
     assert discounted_return(mdp, policy, discount=discount, horizon=horizon) == pytest.approx(expected)
 
 
-@settings(max_examples=30, deadline=None)
 @given(random_mdps(), discounts)
 def test_a_long_horizon_gives_the_return_without_one(mdp, discount):
     policy = uniform_over_ties(expected_reward(mdp))
@@ -88,7 +84,6 @@ def test_a_long_horizon_gives_the_return_without_one(mdp, discount):
     assert discounted_return(mdp, policy, discount=discount, horizon=3000) == pytest.approx(without_horizon, abs=1e-9)
 
 
-@settings(max_examples=80, deadline=None)
 @given(random_mdps())
 def test_reachable_states_equal_a_search(mdp):
     found = {int(s) for s in np.flatnonzero(mdp.start)}

@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
@@ -23,6 +23,8 @@ from wanderlust.encoding.actions import DiscreteActions, discrete_actions
 from wanderlust.encoding.encoding import Encoding
 from wanderlust.encoding.observations import StateEncoder
 from wanderlust.encoding.spaces import space_from_plain, space_to_plain
+
+pytestmark = pytest.mark.slow
 
 MODULE = """
 import gymnasium as gym
@@ -257,7 +259,6 @@ def discrete_spaces() -> st.SearchStrategy[gym.Space[Any]]:
 
 
 @given(space=discrete_spaces(), seed=st.integers(0, 100))
-@settings(max_examples=60, deadline=None, derandomize=True)
 def test_spaces_and_keys_survive_plain_data(space: gym.Space[Any], seed: int) -> None:
     restored = space_from_plain(json.loads(json.dumps(space_to_plain(space))))
     assert restored == space

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordEpisodeStatistics, RecordVideo, TimeLimit
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
@@ -262,7 +262,6 @@ def test_terminated_and_truncated():
 # --- Dynamics --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(IDS), st.integers(0, 2**32 - 1))
 def test_every_step_is_a_transition_of_the_world(environment, seed):
     env = make(environment)

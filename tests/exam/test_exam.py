@@ -27,6 +27,8 @@ from wanderlust.experiments.result import Result
 from wanderlust.experiments.store import Store
 from wanderlust.worlds.exam.suite import FAMILIES, LEVELS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SMALL = {"families": ["lock", "tv"], "levels": [1], "seeds": 2}
 """Four short runs of each explorer, in a deterministic and in a stochastic world."""

@@ -46,6 +46,8 @@ from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store, StoredRun
 from wanderlust.experiments.summary_file import FILE, Summary, write_summary
 
+pytestmark = pytest.mark.slow
+
 SOURCES = str(Path(wl.__file__).parents[1])
 ENVIRONMENT = {
     **os.environ,

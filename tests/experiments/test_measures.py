@@ -19,6 +19,8 @@ from wanderlust.experiments.reports.seed_groups import evenness
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store, read
 
+pytestmark = pytest.mark.slow
+
 CHAIN = Run(
     world="chain",
     world_options={"length": 7},

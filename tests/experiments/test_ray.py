@@ -25,6 +25,7 @@ from wanderlust.experiments.store import Store
 
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'wanderlust[ray]'")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="starts a cluster of Linux processes"),
     # Ray does not close its sockets and log files.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

@@ -10,7 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from wanderlust.core.errors import BadFile, InvalidSetting, UnknownName, WanderlustError
@@ -41,7 +41,6 @@ def store(tmp_path):
     return store
 
 
-@settings(deadline=None)
 @given(options, options, options, st.integers(0, 2**63), st.sampled_from(["as_written", "as_published_code"]))
 def test_json_and_pickle_preserve_a_run(world_options, explorer_options, changes, seed, preset):
     run = Run(

@@ -30,6 +30,8 @@ from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep_values import values_of
 from wanderlust.experiments.where import condition
 
+pytestmark = pytest.mark.slow
+
 SOURCES = Path(wl.__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCES), "COLUMNS": "150"}
 DESCRIPTION = """

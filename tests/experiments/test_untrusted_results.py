@@ -33,6 +33,8 @@ from wanderlust.experiments.run import Run
 from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store
 
+pytestmark = pytest.mark.slow
+
 SOURCES = str(Path(wl.__file__).parents[1])
 ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCES, "PYTHONUTF8": "1", "COLUMNS": "150"}
 RUN = Run(world="toy", explorer="random", seed=3, settings={"budget": 200})

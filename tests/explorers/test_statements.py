@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
@@ -26,6 +26,8 @@ from wanderlust.explorers.formulas import (
     untried_pseudocount_ucb,
     untried_ucb,
 )
+
+pytestmark = pytest.mark.slow
 
 LEFT, RIGHT, UP, DOWN = range(4)
 ALL_ACTIONS = {LEFT, RIGHT, UP, DOWN}
@@ -331,14 +333,12 @@ def with_visits(explorer, counts):
     return explorer
 
 
-@settings(max_examples=40, deadline=None)
 @given(q=Q_VALUES, counts=COUNTS)
 def test_with_gamma_w_0_vv_count_is_ucb1(q, counts):
     ours = drop_in_scores(with_visits(drop_in("vv-count", gamma_w=0), counts), q)
     np.testing.assert_allclose(ours, drop_in_scores(with_visits(drop_in("ucb1"), counts), q), rtol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
 @given(q=Q_VALUES, counts=COUNTS)
 def test_with_gamma_w_0_vv_ucb_is_ucb1(q, counts):
     """With the same +1 in the logarithm visited actions have the same values; both prefer unvisited actions."""
@@ -351,7 +351,6 @@ def test_with_gamma_w_0_vv_ucb_is_ucb1(q, counts):
     np.testing.assert_allclose(theirs[~visited] - ours[~visited], gap, rtol=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
 @given(q=Q_VALUES, counts=COUNTS)
 def test_with_gamma_w_0_vv_ucb_is_the_equation_of_ucb1(q, counts):
     ours = drop_in_scores(with_visits(drop_in("vv-ucb", gamma_w=0), counts), q)
@@ -369,7 +368,6 @@ SIZES = st.integers(2, 12)
 Q_SHARES = st.floats(0, 1 - 1e-6)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     name=st.sampled_from(["ucb1", "vv-ucb", "vv-count"]),
     size=SIZES,
@@ -387,7 +385,6 @@ def test_an_unvisited_action_is_preferred_to_visited_ones(name, size, gamma_w, r
     assert explorer.act(0, q) == unvisited
 
 
-@settings(max_examples=40, deadline=None)
 @given(name=st.sampled_from(["ucb1", "vv-ucb", "vv-count"]), size=SIZES, gamma_w=DISCOUNTS, data=st.data())
 def test_the_first_actions_are_all_different(name, size, gamma_w, data):
     q = np.array(data.draw(st.lists(Q_SHARES, min_size=size, max_size=size))) * 2 / (1 - GAMMA)
@@ -450,7 +447,6 @@ def small_worlds(draw):
     return np.array(next_state).reshape(n_states, n_actions), np.array(terminal).reshape(n_states, n_actions)
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     world=small_worlds(),
     times=st.integers(1, 5),
@@ -472,7 +468,6 @@ def test_w_under_identical_visitation(world, times, gamma_w, name):
     assert u(float(w[0, 0]), gamma_w) == pytest.approx(immediate, rel=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
 @given(world=small_worlds(), gamma_w=st.floats(0, 0.9), data=st.data())
 def test_uniform_counts_give_bounded_pseudocounts(world, gamma_w, data):
     """If all pairs except one have one visit, their pseudocounts are between 1 - γ_w and 1 (Section 3.3).

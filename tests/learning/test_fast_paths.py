@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
@@ -17,6 +17,8 @@ from wanderlust.checks import run_agent
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.learning.allocation import CACHE_LINE
 from wanderlust.worlds import Defaults
+
+pytestmark = pytest.mark.slow
 
 
 def assert_same(one: Record, other: Record) -> None:
@@ -44,7 +46,6 @@ def test_every_world(explorer: str, memory: str, initial: str) -> None:
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "bonus", "epsilon-greedy", "bootstrapped"])
 @given(mdp=random_mdps(), seed=st.integers(0, 1000))
-@settings(max_examples=30, deadline=None, derandomize=True)
 def test_random_worlds(explorer: str, mdp: TabularMDP, seed: int) -> None:
     defaults = Defaults(horizon=9, budget=300)
     names = tuple(f"action {a}" for a in range(mdp.n_actions))

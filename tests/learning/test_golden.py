@@ -19,6 +19,8 @@ from recorded_runs import NAMES as ALL
 from recorded_runs import Array, followed, recording, world_of
 from wanderlust.core.planning import policy_value, uniform_over_ties
 
+pytestmark = pytest.mark.slow
+
 EXACT = {"rtol": 1e-9, "atol": 1e-13}
 # Values of the chain span ten orders of magnitude in one linear system.
 SOLVED = {"rtol": 1e-9, "atol": 1e-11}

@@ -1,7 +1,7 @@
 """Minibatches without replacement: the places that are drawn at once are those drawn one after the other."""
 
 import numpy as np
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from oracle.memory import Memory
@@ -29,7 +29,6 @@ def _draw(n, n_samples, streams, places):
 
 
 @given(size=st.integers(1, 64), more=st.integers(1, 5_000), seed=SEEDS, draws=st.integers(1, 3))
-@settings(deadline=None)
 def test_shuffles_are_those_of_a_literal_urn(size, more, seed, draws):
     stream, memory = RandomStream(seed, "replay"), Memory(None)
     memory.transitions, memory.order = list(range(size + more)), list(range(size + more))
@@ -44,7 +43,6 @@ def test_shuffles_are_those_of_a_literal_urn(size, more, seed, draws):
 @given(half=st.integers(1, 512), n=st.integers(2_000, 2**31 - 1), seed=SEEDS)
 @example(half=512, n=2**31 - 1, seed=1)
 @example(half=1, n=2**31 - 1, seed=1)
-@settings(deadline=None)
 def test_places_drawn_at_once_are_right_or_not_drawn(half, n, seed):
     n_samples = 2 * half
     slow, fast, at_once = np.zeros(n_samples, np.int32), np.zeros(n_samples, np.int32), new_streams(seed)

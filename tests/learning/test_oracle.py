@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
@@ -22,6 +22,8 @@ from wanderlust.explorers.registry import explorer_class
 from wanderlust.learning import random_streams as streams
 from wanderlust.worlds import World, make_world
 from wanderlust.worlds.base import Defaults
+
+pytestmark = pytest.mark.slow
 
 WORLDS: dict[str, dict[str, Any]] = {
     "toy": {},
@@ -279,7 +281,6 @@ def small_runs(draw: st.DrawFn, explorer: str, memory: str) -> dict[str, Any]:
 
 @every_explorer
 @every_memory
-@settings(max_examples=25, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_random_worlds(memory: str, explorer: str, data: st.DataObject) -> None:
     world = data.draw(small_worlds(), "world")

@@ -20,6 +20,8 @@ import pytest
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values, reachable_states
 
+pytestmark = pytest.mark.slow
+
 RECAP = Path(__file__).parents[1] / "data" / "recap_tables.csv"
 WORLDS = ("toy", "prison", "deep-gridworld")
 SEEDS = range(1, 21)

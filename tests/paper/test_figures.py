@@ -36,6 +36,8 @@ from wanderlust.experiments.reports.statistics import power_law
 from wanderlust.experiments.store import Store
 from wanderlust.worlds.action_values import best_actions
 
+pytestmark = pytest.mark.slow
+
 SOURCES = str(Path(wl.__file__).parents[1])
 SELECTIONS = {
     "recap": StudySelection(worlds=("toy", "prison"), explorers=("vv-ucb", "ucb1", "random"), seeds=2),

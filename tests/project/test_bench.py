@@ -18,6 +18,8 @@ from wanderlust.bench.report import as_json, as_markdown, plot_growth, table
 from wanderlust.bench.result import Result, Skipped, absolute_time, relative_time, speedup
 from wanderlust.bench.sweeps import check_plain_sweeps, sweep_against_stream
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count"])
 @pytest.mark.parametrize("version", [Transcription, Tuned])

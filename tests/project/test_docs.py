@@ -17,6 +17,8 @@ import pytest
 import wanderlust as wl
 from process_server import ProcessServer
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

@@ -10,6 +10,8 @@ import pytest
 
 import wanderlust as wl
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = {
     "own_loop": r"first reward at step \d+\n.*\nvalue of the start state: 0\.[78]",

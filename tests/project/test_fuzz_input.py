@@ -19,11 +19,10 @@ from unittest import mock
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import wanderlust as wl
-from conftest import FUZZ_SCALE
 from wanderlust.agents.settings import SETTING_NAMES
 from wanderlust.cli import main as cli
 from wanderlust.core.errors import shown
@@ -32,18 +31,10 @@ from wanderlust.worlds.drawing import text_map
 from wanderlust.worlds.gridworlds import DEEP_GRIDWORLD, PRISON, TOY, TOY_EXAMPLE
 from wanderlust.worlds.registry import world_options
 
-pytestmark = pytest.mark.filterwarnings("ignore:world .* cannot be reached")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:world .* cannot be reached")]
 
 
-def fuzz(examples):
-    """Return the settings of a test: derandomised with the default duration, more and random examples with another."""
-    return settings(
-        max_examples=max(5, round(examples * FUZZ_SCALE)),
-        derandomize=FUZZ_SCALE <= 1.0,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
+MANY = settings(max_examples=4 * settings().max_examples)
 
 
 class NotANumber:
@@ -188,7 +179,7 @@ def check_map_world(world):
     json.dumps(dict(world.options))
 
 
-@fuzz(250)
+@MANY
 @given(text_maps())
 @example("S\0\n\n\0 = treasure 1\n")
 @example("S.\n\nhorizon = " + "9" * 5000 + "\n")
@@ -204,7 +195,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("fuzz")
 
 
-@fuzz(250)
+@MANY
 @given(contents=toml_maps().map(lambda text: text.encode(errors="surrogatepass")) | mutated(TOML_MAPS))
 @example(contents=b"a = " + b"[" * 1000)
 @example(contents=b"a = " + b"9" * 5000)
@@ -219,7 +210,7 @@ def test_toml_map_files(folder, contents):
         check_map_world(world)
 
 
-@fuzz(250)
+@MANY
 @given(contents=mutated(TEXT_MAPS))
 def test_mutated_map_files(folder, contents):
     path = folder / "map.txt"
@@ -260,7 +251,7 @@ def check_value_is_named(call, name, value):
     return made
 
 
-@fuzz(600)
+@MANY
 @given(st.sampled_from(SETTING_NAMES), any_value)
 @example("horizon", np.int16(2000))
 @example("discount", 10**400)
@@ -274,7 +265,6 @@ def test_settings(name, value):
         assert made == wl.Settings(**vars(made))
 
 
-@fuzz(200)
 @given(st.sampled_from(["memory", "capacity", "batch"]), any_value)
 def test_replays(name, value):
     made = check_value_is_named(wl.Replay, name, value)
@@ -285,7 +275,7 @@ def test_replays(name, value):
 EXPLORER_OPTIONS = [(name, option.name) for name in wl.explorer_names() for option in wl.explorer_options(name)]
 
 
-@fuzz(300)
+@MANY
 @given(st.sampled_from(EXPLORER_OPTIONS), any_value)
 @example(("ucb1", "kappa"), np.float32(0.5))
 @example(("bootstrapped", "heads"), 10**12)
@@ -305,7 +295,7 @@ def test_explorer_options(folder, which, value):
 WORLD_OPTIONS = [(name, option.name) for name in wl.world_names() for option in world_options(name)]
 
 
-@fuzz(400)
+@MANY
 @given(st.sampled_from(WORLD_OPTIONS), any_value)
 @example(("toy", "step_penalty"), np.float32(-0.5))
 @example(("deep-sea", "depth"), 10**400)
@@ -408,7 +398,7 @@ def test_functions_with_every_odd_value(in_folder, name):
         fails_well(FUNCTIONS[name], value, ODD_VALUES[(7 * i + 3) % len(ODD_VALUES)])
 
 
-@fuzz(800)
+@MANY
 @given(st.sampled_from(sorted(FUNCTIONS)), odd, odd)
 @example("evaluate", NotANumber(), None)
 @example("observe flags", np.array([0.2, 0.8]), None)
@@ -422,7 +412,6 @@ def test_functions(in_folder, name, a, b):
     fails_well(FUNCTIONS[name], a, b)
 
 
-@fuzz(150)
 @given(st.sampled_from(SETTING_NAMES), odd)
 @example("horizon", np.int16(2000))
 def test_training_with_odd_settings(name, value):
@@ -448,7 +437,6 @@ class Model(gym.Env):
 OUTCOME = (1.0, 1, 0.0, False)
 
 
-@fuzz(200)
 @given(odd, odd, st.integers(0, 4))
 def test_models_of_environments(a, b, where):
     good = {0: {0: [OUTCOME], 1: [OUTCOME]}, 1: {0: [(1.0, 0, 1.0, True)], 1: [OUTCOME]}}
@@ -464,7 +452,7 @@ DEFAULTS = ["horizon", "budget", "long_horizon", "discount", "learning_rate", "g
 LAYOUT = ["rows", "columns", "row", "column", "layer", "kind", "value", "layer_names", "entry"]
 
 
-@fuzz(400)
+@MANY
 @given(st.sampled_from([*PARTS, *DEFAULTS, *LAYOUT, *TOY_WORLD.mdp._fields]), odd)
 @example("layout", NotANumber())
 def test_worlds_with_odd_parts(name, value):
@@ -546,7 +534,6 @@ def run_command(arguments, files):
     return 0, err.getvalue()
 
 
-@fuzz(120)
 @given(st.sampled_from(PREFIXES), st.lists(st.sampled_from(ARGUMENTS), max_size=3))
 @example(["explain", "x" * 300], ["--state", "0"])
 @example(["explain", "a\0b"], ["--state", "0"])

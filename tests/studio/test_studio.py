@@ -32,6 +32,8 @@ from wanderlust.studio.setup import Setup, read_setup
 from wanderlust.studio.snippets import snippets
 from wanderlust.studio.workbench import Replayer, Workbench
 
+pytestmark = pytest.mark.slow
+
 PAINTED = 'S..\n\\".\n..A\n\nA = treasure 2\n" = puddle -0.1\n\\ = reward 0.1\nbudget = 150'
 ENVIRONMENT = {"PYTHONPATH": str(Path(wl.__file__).parents[1])}
 

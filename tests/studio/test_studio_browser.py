@@ -22,6 +22,8 @@ from test_studio_results import store  # noqa: F401
 from wanderlust.studio.export import export_page
 from wanderlust.studio.setup import read_setup
 
+pytestmark = pytest.mark.slow
+
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 Page, expect = sync_api.Page, sync_api.expect
 

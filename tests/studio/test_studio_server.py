@@ -13,16 +13,18 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from conftest import FUZZ_SCALE
 from studio_server import ONE_LANE, RunningStudio, running_studio, wait_until
 from wanderlust.studio import limits
 from wanderlust.studio.frames import step_of
 from wanderlust.studio.history import History
 
-FUZZ_MESSAGES = int(10_000 * FUZZ_SCALE)
+pytestmark = pytest.mark.slow
+
+FUZZ_MESSAGES = 200 * settings().max_examples
 
 
 @pytest.fixture(scope="module")
@@ -325,6 +327,7 @@ def hostile_message(draw: random.Random) -> str | bytes:
             return json.dumps({"type": draw.choice(kinds), **message})
 
 
+@pytest.mark.fuzz
 def test_hostile_messages_leave_the_server_running(
     server: RunningStudio, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -24,6 +24,8 @@ from wanderlust.training.adaptive import (
 from wanderlust.training.idle_actions import DELAY_STEPS
 from wanderlust.training.time_penalty import MIN_SAMPLES, TimePenalty
 
+pytestmark = pytest.mark.slow
+
 
 class Corridor(gym.Env):
     """Six cells; the last gives a reward that decreases with the step; two of the four actions are idle."""

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from wanderlust.core.errors import InvalidMap, InvalidSetting, InvalidWorld, UnknownName, WanderlustError
@@ -90,7 +90,6 @@ def test_a_map_defines_its_world():
 
 
 @pytest.mark.filterwarnings("ignore:world .* cannot be reached")
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_moves_equal_the_reference(data):
     rows, columns = data.draw(st.integers(1, 6)), data.draw(st.integers(2, 6))
@@ -255,7 +254,6 @@ def test_other_errors(tmp_path):
         make_world("mine", map=3)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="S.#PA =\n;treasu1-n", max_size=60))
 def test_any_text_is_a_world_or_an_error(text):
     try:

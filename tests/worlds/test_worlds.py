@@ -9,7 +9,7 @@ from typing import Annotated
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from random_mdps import random_mdps
@@ -198,7 +198,6 @@ def test_every_option_is_documented(name):
 probabilities = st.tuples(*[st.integers(0, 10)] * 3).filter(any).map(lambda t: tuple(x / sum(t) for x in t))
 
 
-@settings(max_examples=60, deadline=None)
 @given(random_mdps(), probabilities)
 def test_slips_mix_the_three_kinds_of_outcome(mdp, mix):
     success, random, stay = mix
@@ -319,7 +318,6 @@ def test_check_world_names_the_problem(world, message):
     assert message in str(caught.value)
 
 
-@settings(max_examples=40, deadline=None)
 @given(random_mdps())
 def test_check_mdp_accepts_starts_that_can_be_left(mdp):
     leaves_start = reachable_states(mdp).sum() > (mdp.start > 0).sum()
