@@ -5,8 +5,8 @@
     python benchmarks/cluster_faults.py --write docs/scaling.md    # also update the table there
 
 After each fault, every run must be stored once with the same bits as without Ray, or be listed as failed with its
-reason. tests/experiments/test_ray.py has the faults that take seconds: a killed node, a killed driver, runs that raise, exit or
-hang.
+reason. tests/experiments/test_ray.py has the faults that take seconds: a killed node, a killed driver, runs that
+raise, exit or hang.
 """
 
 from __future__ import annotations

@@ -16,16 +16,16 @@ import tempfile
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[1] / "src"
-CALL = "from wanderlust.cli.main import main; import sys; sys.argv = {!r}; main()"
+CALL = "from wanderlust.cli.main import main; import sys; sys.argv = {!r}.split(); main()"
 CODE = {
     "train": "import wanderlust as wl; wl.train('prison', 'vv-ucb', seed=1, steps=500)",
     "learn": (
         "import gymnasium as gym, wanderlust as wl; "
         "wl.learn(gym.make('FrozenLake-v1', is_slippery=False), 'vv-ucb', steps=300, seed=0)"
     ),
-    "sweep": CALL.format("wanderlust sweep --world prison --explorer vv-ucb ucb1 --seeds 2 --set steps=300".split()),
-    "reproduce recap": CALL.format("wanderlust reproduce recap --quick --worlds toy --explorers vv-ucb ucb1".split()),
-    "exam": CALL.format("wanderlust exam ucb1 --families depth --levels 1 --seeds 1".split()),
+    "sweep": CALL.format("wanderlust sweep --world prison --explorer vv-ucb ucb1 --seeds 2 --set steps=300"),
+    "reproduce recap": CALL.format("wanderlust reproduce recap --quick --worlds toy --explorers vv-ucb ucb1"),
+    "exam": CALL.format("wanderlust exam ucb1 --families depth --levels 1 --seeds 1"),
 }
 TRACE = """
 import atexit, sys, threading

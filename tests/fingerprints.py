@@ -118,7 +118,8 @@ def saved_agents() -> Iterator[tuple[str, str]]:
 
 
 def exams() -> Iterator[tuple[str, str]]:
-    result = wl.exam(["vv-ucb", "ucbvi"], families=["depth", "slip", "copies"], levels=[1, 2], seeds=2, out=None, quiet=True)
+    families = ["depth", "slip", "copies"]
+    result = wl.exam(["vv-ucb", "ucbvi"], families=families, levels=[1, 2], seeds=2, out=None, quiet=True)
     for row in result.rows():
         place = " ".join(str(row[name]) for name in ("explorer", "family", "level", "seed"))
         yield f"exam {place}", fingerprint([row["score"], row["data_score"], row["last"]])
