@@ -21,9 +21,9 @@ import numpy as np
 
 import wanderlust as wl
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.exam.scores import world_scores
-from wanderlust.experiments.exam.suite_runs import FIRST_SEED
-from wanderlust.experiments.exam.tuned import EXAM_SETTINGS
+from wanderlust.exams.scores import world_scores
+from wanderlust.exams.suite_runs import FIRST_SEED
+from wanderlust.exams.tuned import EXAM_SETTINGS
 from wanderlust.experiments.progress import Progress
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.runner import run_all
@@ -245,7 +245,7 @@ have no parameter. In the table the chosen value is bold; "unit" is what the num
 
 The chosen values are the defaults of the explorers that are not in the paper. The paper's explorers keep the paper's
 values as defaults, because its runs must stay as they are. Where another value was better, the leaderboard uses it
-(`EXAM_SETTINGS` in `wanderlust.experiments.exam.tuned`); the table has the scores of both:
+(`EXAM_SETTINGS` in `wanderlust.exams.tuned`); the table has the scores of both:
 
 {settings}
 

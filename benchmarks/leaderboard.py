@@ -3,7 +3,7 @@
     python benchmarks/leaderboard.py --jobs 2          # an hour or more; if interrupted, it continues
     python benchmarks/leaderboard.py --page            # only the page, from the kept file
 
-Runs are stored in --out. The score of every run is written to src/wanderlust/experiments/exam/leaderboard.json, from
+Runs are stored in --out. The score of every run is written to src/wanderlust/exams/leaderboard.json, from
 which `wanderlust exam --leaderboard`, the ranks on report cards and docs/leaderboard.md are made.
 """
 
@@ -13,10 +13,10 @@ import argparse
 from pathlib import Path
 
 import wanderlust as wl
-from wanderlust.experiments.exam import leaderboard
-from wanderlust.experiments.exam.leaderboard_tables import leaderboard_page
-from wanderlust.experiments.exam.suite_runs import SEEDS
-from wanderlust.experiments.exam.tuned import EXAM_SETTINGS
+from wanderlust.exams import leaderboard
+from wanderlust.exams.leaderboard_tables import leaderboard_page
+from wanderlust.exams.suite_runs import SEEDS
+from wanderlust.exams.tuned import EXAM_SETTINGS
 from wanderlust.worlds.exam.suite import FAMILIES, LEVELS
 
 ROOT = Path(__file__).parents[1]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wanderlust.envs.model import world_from_gym as world_from_gym
     from wanderlust.envs.tabular import Tabular as Tabular
     from wanderlust.envs.tabular import tabular as tabular
-    from wanderlust.experiments.exam.exam import exam as exam
+    from wanderlust.exams.exam import exam as exam
     from wanderlust.experiments.run import Run as Run
     from wanderlust.experiments.runner import run_all as run_all
     from wanderlust.experiments.store import Store as Store
@@ -81,7 +81,7 @@ _MODULES = {
     "Ensemble": "explorers.protocol",
     "evaluate": "training.evaluation",
     "EvaluateEvery": "training.evaluation_callbacks",
-    "exam": "experiments.exam.exam",
+    "exam": "exams.exam",
     "Explorer": "agents.drop_in",
     "explorer_names": "explorers.registry",
     "explorer_options": "explorers.registry",

@@ -34,6 +34,7 @@ LAYERS = (
     "envs",
     "training",
     "experiments",
+    "exams",
     "bench",
     "studio",
     "cli",
@@ -131,16 +132,19 @@ run = Run(world="toy", explorer="random", seed=1, settings={"steps": 100})
 run_all([run], Store("results"), jobs=1)
 assert Store("results").load(run) is not None
 """,
+    "exams": """
+assert "random" in wl.exam("random", families="depth", levels=1, seeds=1, out=None, quiet=True).scores
+""",
     "cli": """
 import subprocess, sys
 assert "prison" in subprocess.run([sys.executable, "-m", "wanderlust", "worlds"], capture_output=True, text=True).stdout
 """,
 }
-NEEDED_BY = {"envs": ("training", "cli")}
-"""What cannot work without a package: `learn` and the command line need environments."""
+NEEDED_BY = {"envs": ("training", "cli"), "experiments": ("exams",)}
+"""What cannot work without a package: `learn` and the command line need environments, an exam needs runs."""
 
 
-@pytest.mark.parametrize("deleted", ["cli", "envs", "experiments", "bench", "training", "studio"])
+@pytest.mark.parametrize("deleted", ["cli", "envs", "experiments", "exams", "bench", "training", "studio"])
 def test_a_package_can_be_deleted(deleted: str, tmp_path: Path) -> None:
     """The packages that are optional, deleted one at a time: everything else still works."""
     copy = tmp_path / "wanderlust"

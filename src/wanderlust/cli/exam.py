@@ -14,9 +14,9 @@ from wanderlust.cli.arguments import ExecutionOptions, read_options, read_settin
 from wanderlust.core.errors import InvalidSetting
 
 if TYPE_CHECKING:
-    from wanderlust.experiments.exam.card import Card
-    from wanderlust.experiments.exam.exam import Exam
-    from wanderlust.experiments.exam.suite_runs import ExamSelection
+    from wanderlust.exams.card import Card
+    from wanderlust.exams.exam import Exam
+    from wanderlust.exams.suite_runs import ExamSelection
 
 _LOCAL = ExecutionOptions()
 
@@ -73,7 +73,7 @@ def exam(
 
     Example: wanderlust exam --leaderboard
     """
-    from wanderlust.experiments.exam.exam import select
+    from wanderlust.exams.exam import select
     from wanderlust.experiments.runner import check_place
 
     if leaderboard:
@@ -101,7 +101,7 @@ def exam(
 
 def _read_settings(settings: tuple[str, ...], names: list[str]) -> dict[str, dict[str, Any]]:
     """Parse --set; a setting that belongs to the worlds is refused with the same sentence as in Python."""
-    from wanderlust.experiments.exam.exam import check_not_fixed
+    from wanderlust.exams.exam import check_not_fixed
 
     check_not_fixed(read_options(settings))
     return read_settings(settings, names)
@@ -109,7 +109,7 @@ def _read_settings(settings: tuple[str, ...], names: list[str]) -> dict[str, dic
 
 def _take(selection: ExamSelection, out: Path, execution: ExecutionOptions) -> Exam:
     from wanderlust.cli.interrupts import Interrupted, signal_number
-    from wanderlust.experiments.exam.exam import take
+    from wanderlust.exams.exam import take
 
     try:
         return take(
@@ -124,7 +124,7 @@ def _take(selection: ExamSelection, out: Path, execution: ExecutionOptions) -> E
 def _show(result: Exam, out: Path, *, quiet: bool) -> None:
     """Print what was executed, and the card."""
     from wanderlust.cli.printing import print_summary
-    from wanderlust.experiments.exam.exam_file import exam_folder
+    from wanderlust.exams.exam_file import exam_folder
 
     print_summary(result.summary, quiet=quiet)
     if not quiet:
@@ -135,8 +135,8 @@ def _show(result: Exam, out: Path, *, quiet: bool) -> None:
 def show_card(card: Card, folder: Path) -> None:
     """Print a report card, and write it to the folder of its exam."""
     from wanderlust.cli.printing import new_console
-    from wanderlust.experiments.exam.card_files import WRITTEN, write_cards
-    from wanderlust.experiments.exam.card_terminal import print_card
+    from wanderlust.exams.card_files import WRITTEN, write_cards
+    from wanderlust.exams.card_terminal import print_card
 
     print_card(card, new_console(120, highlight=False))
     write_cards(card, folder)
@@ -145,8 +145,8 @@ def show_card(card: Card, folder: Path) -> None:
 
 def _print_leaderboard() -> None:
     from wanderlust.cli.printing import new_console
-    from wanderlust.experiments.exam.leaderboard import kept_leaderboard
-    from wanderlust.experiments.exam.leaderboard_tables import print_leaderboard
+    from wanderlust.exams.leaderboard import kept_leaderboard
+    from wanderlust.exams.leaderboard_tables import print_leaderboard
 
     board = kept_leaderboard()
     if board is None:

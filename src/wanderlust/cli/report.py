@@ -10,7 +10,7 @@ from tyro.conf import Positional, arg
 
 if TYPE_CHECKING:
     from wanderlust.cli.comparison_request import ComparisonRequest
-    from wanderlust.experiments.exam.exam_file import StoredExam
+    from wanderlust.exams.exam_file import StoredExam
     from wanderlust.experiments.store import Store
 
 _OPTIONS = "--out, --formats and --quiet are for the reports of `wanderlust reproduce`"
@@ -49,7 +49,7 @@ def report(
     from wanderlust.cli.comparison_request import read_request
     from wanderlust.cli.printing import new_console
     from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
-    from wanderlust.experiments.exam.exam_file import exams_in
+    from wanderlust.exams.exam_file import exams_in
     from wanderlust.experiments.paper.reproduce import REQUEST_FILE, Destination, write_reports
     from wanderlust.experiments.reports.figures.files import FORMATS
     from wanderlust.experiments.reports.sweep_report import show_sweep_report, sweeps_in
@@ -85,8 +85,8 @@ def report(
 def _report_exam(exam: StoredExam, store: Store) -> None:
     """Print the report card of an exam from its stored runs, and write its files."""
     from wanderlust.cli.exam import show_card
-    from wanderlust.experiments.exam.card import make_card
-    from wanderlust.experiments.exam.exam_file import stored_scores
+    from wanderlust.exams.card import make_card
+    from wanderlust.exams.exam_file import stored_scores
     from wanderlust.experiments.reports.tables import printable
 
     problems: list[str] = []

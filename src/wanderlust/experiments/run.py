@@ -67,7 +67,7 @@ class Run:
     """When the run ends: 'budget', or 'positive-return': after the first evaluation with a return above zero."""
     measure: str = "returns"
     """'returns'; 'values': in a stochastic world also V^π of the greedy policy after every step, on a model discounted
-    returns; 'exam': exact returns at a few steps of a world, see `wanderlust.experiments.exam.measure`."""
+    returns; 'exam': exact returns at a few steps of a world, see `wanderlust.experiments.exact_returns`."""
     kind: str = "world"
     """What `world` names: a built-in 'world', a Gymnasium or user-defined 'environment', or such an environment whose
     'model', its transition table, is used instead of its steps."""
@@ -221,7 +221,7 @@ class Run:
 
         world, options = make_world(self.world, **self.world_options), self.overrides
         if self.measure == "exam":
-            from wanderlust.experiments.exam.measure import take_exam
+            from wanderlust.experiments.exact_returns import take_exam
 
             return take_exam(self, world, options, should_stop, steps)
         every = check_integer("evaluate_every", options.get("evaluate_every", Settings.evaluate_every), low=1)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from wanderlust.core.archives import atomic_write
-from wanderlust.experiments.exam.card import Card, rank_sentence
-from wanderlust.experiments.exam.card_html import card_as_html
-from wanderlust.experiments.exam.card_markdown import card_as_markdown
-from wanderlust.experiments.exam.card_terminal import card_as_text
-from wanderlust.experiments.exam.leaderboard import Standing
-from wanderlust.experiments.exam.measure import look_fractions
-from wanderlust.experiments.exam.scores import ExplorerScores
+from wanderlust.exams.card import Card, rank_sentence
+from wanderlust.exams.card_html import card_as_html
+from wanderlust.exams.card_markdown import card_as_markdown
+from wanderlust.exams.card_terminal import card_as_text
+from wanderlust.exams.leaderboard import Standing
+from wanderlust.exams.scores import ExplorerScores
+from wanderlust.experiments.exact_returns import look_fractions
 from wanderlust.experiments.reports.statistics import Interval
 from wanderlust.experiments.store import CannotWrite
 from wanderlust.version import __version__

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.exam.card import (
+from wanderlust.exams.card import (
     RULE,
     Card,
     family_meaning,
@@ -20,7 +20,7 @@ from wanderlust.experiments.exam.card import (
     settings_text,
     summary_cells,
 )
-from wanderlust.experiments.exam.scores import ExplorerScores, WorldScores
+from wanderlust.exams.scores import ExplorerScores, WorldScores
 from wanderlust.experiments.reports.tables import fit_to_width, printable
 
 TEXT_WIDTH = 100

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
-from wanderlust.experiments.exam.card import (
+from wanderlust.exams.card import (
     RULE,
     SUMMARY_HEADS,
     Card,
@@ -18,9 +18,9 @@ from wanderlust.experiments.exam.card import (
     summary_cells,
     time_text,
 )
-from wanderlust.experiments.exam.card_plots import curve_plot, legend, small_plot
-from wanderlust.experiments.exam.scores import ExplorerScores, WorldScores
-from wanderlust.experiments.exam.timing import TIMED_WORLD
+from wanderlust.exams.card_plots import curve_plot, legend, small_plot
+from wanderlust.exams.scores import ExplorerScores, WorldScores
+from wanderlust.exams.timing import TIMED_WORLD
 from wanderlust.experiments.reports.tables import printable
 
 
@@ -46,7 +46,7 @@ def card_as_html(card: Card) -> str:
 
 
 def _style() -> str:
-    return (files("wanderlust.experiments.exam") / "card.css").read_text(encoding="utf-8")
+    return (files("wanderlust.exams") / "card.css").read_text(encoding="utf-8")
 
 
 def _text(text: str) -> str:

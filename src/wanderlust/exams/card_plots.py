@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.exam.measure import FIRST_LOOK, look_fractions
+from wanderlust.experiments.exact_returns import FIRST_LOOK, look_fractions
 from wanderlust.experiments.reports.tables import printable
 
 _WIDTH, _HEIGHT = 640, 260

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.exam.measure import N_LOOKS
+from wanderlust.experiments.exact_returns import N_LOOKS
 from wanderlust.experiments.reports.statistics import Interval
 from wanderlust.experiments.result import Result
 
@@ -96,7 +96,7 @@ class ExplorerScores:
     failures: Mapping[Place, FailedRun] = field(default_factory=dict)
     """The first failed run of every world in which one failed."""
     step_microseconds: float = float("nan")
-    """The mean time of a step; see `wanderlust.experiments.exam.timing`."""
+    """The mean time of a step; see `wanderlust.exams.timing`."""
     options: Mapping[str, Any] = field(default_factory=dict)
     n_missing: int = 0
     """The number of runs that are not executed yet."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from wanderlust.core.errors import counted
-from wanderlust.experiments.exam.leaderboard import Leaderboard, Standing, kept_leaderboard, standing
-from wanderlust.experiments.exam.measure import N_LOOKS
-from wanderlust.experiments.exam.scores import PASSING_SCORE, ExplorerScores, Place, levels_text
-from wanderlust.experiments.exam.suite_runs import ExamSelection
-from wanderlust.experiments.exam.timing import TIMED_WORLD
+from wanderlust.exams.leaderboard import Leaderboard, Standing, kept_leaderboard, standing
+from wanderlust.exams.scores import PASSING_SCORE, ExplorerScores, Place, levels_text
+from wanderlust.exams.suite_runs import ExamSelection
+from wanderlust.exams.timing import TIMED_WORLD
+from wanderlust.experiments.exact_returns import N_LOOKS
 from wanderlust.experiments.reports.statistics import Interval
 from wanderlust.experiments.run import Run
 from wanderlust.version import __version__

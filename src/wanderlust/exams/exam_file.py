@@ -21,9 +21,9 @@ from wanderlust.core.errors import (
     shown,
 )
 from wanderlust.core.input_files import read_text_file, shown_path
+from wanderlust.exams.scores import ExplorerScores
+from wanderlust.exams.suite_runs import ExamSelection, exam_scores
 from wanderlust.experiments import status
-from wanderlust.experiments.exam.scores import ExplorerScores
-from wanderlust.experiments.exam.suite_runs import ExamSelection, exam_scores
 from wanderlust.experiments.plain_options import plain_options
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.status import file_name

@@ -18,8 +18,8 @@ import numpy as np
 
 from wanderlust.core.errors import BadFile, counted
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.exam.scores import ExplorerScores, FailedRun, Place, WorldScores, levels_text
-from wanderlust.experiments.exam.suite_runs import FIRST_SEED, SEEDS
+from wanderlust.exams.scores import ExplorerScores, FailedRun, Place, WorldScores, levels_text
+from wanderlust.exams.suite_runs import FIRST_SEED, SEEDS
 from wanderlust.version import __version__
 from wanderlust.worlds.exam.suite import FAMILIES, LEVELS, VERSION
 
@@ -200,7 +200,7 @@ def _read_scores(values: Mapping[str, Any]) -> WorldScores:
 @functools.cache
 def kept_leaderboard() -> Leaderboard | None:
     """Return the leaderboard that is part of the package; None if there is none for this version of the suite."""
-    file = files("wanderlust.experiments.exam") / FILE
+    file = files("wanderlust.exams") / FILE
     if not file.is_file():
         return None
     board = from_json(file.read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wanderlust.core.errors import InvalidSetting, check_choice, check_integer
-from wanderlust.experiments.exam.scores import ExplorerScores, FailedRun, Place, WorldScores, is_complete, world_scores
+from wanderlust.exams.scores import ExplorerScores, FailedRun, Place, WorldScores, is_complete, world_scores
 from wanderlust.experiments.plain_options import plain_options
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run

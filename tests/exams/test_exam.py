@@ -14,15 +14,15 @@ import pytest
 import wanderlust as wl
 from wanderlust.cli.live_view.run import WatchedRun, make_watched_world
 from wanderlust.core.errors import BadFile, InvalidExplorer, InvalidSetting, UnknownName
-from wanderlust.experiments.exam import leaderboard
-from wanderlust.experiments.exam.card import Card, make_card
-from wanderlust.experiments.exam.card_files import card_text
-from wanderlust.experiments.exam.exam import FORMATS, Exam, select
-from wanderlust.experiments.exam.exam_file import read_exam
-from wanderlust.experiments.exam.leaderboard_tables import leaderboard_page
-from wanderlust.experiments.exam.measure import N_LOOKS
-from wanderlust.experiments.exam.scores import ExplorerScores, WorldScores, levels_text, world_scores
-from wanderlust.experiments.exam.suite_runs import FIRST_SEED, SEEDS, ExamSelection
+from wanderlust.exams import leaderboard
+from wanderlust.exams.card import Card, make_card
+from wanderlust.exams.card_files import card_text
+from wanderlust.exams.exam import FORMATS, Exam, select
+from wanderlust.exams.exam_file import read_exam
+from wanderlust.exams.leaderboard_tables import leaderboard_page
+from wanderlust.exams.scores import ExplorerScores, WorldScores, levels_text, world_scores
+from wanderlust.exams.suite_runs import FIRST_SEED, SEEDS, ExamSelection
+from wanderlust.experiments.exact_returns import N_LOOKS
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.store import Store
 from wanderlust.worlds.exam.suite import FAMILIES, LEVELS

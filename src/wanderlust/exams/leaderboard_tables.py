@@ -7,12 +7,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from wanderlust.experiments.exam.card import interval_text, number_text, time_text
-from wanderlust.experiments.exam.card_markdown import markdown_table
-from wanderlust.experiments.exam.card_terminal import bar, heat_style, width_of
-from wanderlust.experiments.exam.leaderboard import COMMAND, Leaderboard
-from wanderlust.experiments.exam.scores import ExplorerScores
-from wanderlust.experiments.exam.timing import TIMED_WORLD
+from wanderlust.exams.card import interval_text, number_text, time_text
+from wanderlust.exams.card_markdown import markdown_table
+from wanderlust.exams.card_terminal import bar, heat_style, width_of
+from wanderlust.exams.leaderboard import COMMAND, Leaderboard
+from wanderlust.exams.scores import ExplorerScores
+from wanderlust.exams.timing import TIMED_WORLD
 from wanderlust.experiments.reports.tables import fit_to_width, markdown_cell, printable
 
 _HEADS = ("rank", "explorer", "total", "95 % interval", "by the data", "passed", "time per step")
@@ -112,7 +112,7 @@ def leaderboard_page(board: Leaderboard) -> str:
         "## How it was made",
         f"```sh\n{COMMAND}\n```",
         "The command executes the runs that are not stored yet, writes the score of every run to "
-        "`src/wanderlust/experiments/exam/leaderboard.json`, and makes this page from that file. The time per step was "
+        "`src/wanderlust/exams/leaderboard.json`, and makes this page from that file. The time per step was "
         f"measured on one machine in {TIMED_WORLD}; only ratios matter.",
         "In brackets: a setting that is not the explorer's default. It was [chosen in the development "
         "worlds](exam-tuning.md), as the default settings of the explorers that are not in the paper were. That page "

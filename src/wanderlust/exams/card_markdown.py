@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from wanderlust.experiments.exam.card import (
+from wanderlust.exams.card import (
     RULE,
     SUMMARY_HEADS,
     Card,
@@ -14,8 +14,8 @@ from wanderlust.experiments.exam.card import (
     settings_text,
     summary_cells,
 )
-from wanderlust.experiments.exam.card_terminal import sparkline
-from wanderlust.experiments.exam.scores import ExplorerScores, WorldScores
+from wanderlust.exams.card_terminal import sparkline
+from wanderlust.exams.scores import ExplorerScores, WorldScores
 from wanderlust.experiments.reports.tables import markdown_cell, printable
 
 

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 from wanderlust.core.errors import InvalidExplorer, InvalidSetting
 from wanderlust.core.input_files import check_path
+from wanderlust.exams.exam_file import save_exam
+from wanderlust.exams.scores import ExplorerScores
+from wanderlust.exams.suite_runs import QUICK_LEVELS, QUICK_SEEDS, SEEDS, ExamSelection, exam_scores
+from wanderlust.exams.timing import step_microseconds
 from wanderlust.experiments.code_version import source_files
-from wanderlust.experiments.exam.exam_file import save_exam
-from wanderlust.experiments.exam.scores import ExplorerScores
-from wanderlust.experiments.exam.suite_runs import QUICK_LEVELS, QUICK_SEEDS, SEEDS, ExamSelection, exam_scores
-from wanderlust.experiments.exam.timing import step_microseconds
 from wanderlust.experiments.results import import_package
 from wanderlust.experiments.runner import Failure, RunSummary, run_all
 from wanderlust.experiments.store import Store
@@ -32,7 +32,7 @@ from wanderlust.explorers.registry import explorer_class, explorer_module, explo
 from wanderlust.worlds.exam.suite import FAMILIES, LEVELS
 
 if TYPE_CHECKING:
-    from wanderlust.experiments.exam.card import Card
+    from wanderlust.exams.card import Card
     from wanderlust.experiments.progress import Progress
 
 FORMATS = (".html", ".md", ".json", ".txt")
@@ -58,7 +58,7 @@ class Exam:
     @functools.cached_property
     def card(self) -> Card:
         """The report card: the scores beside those of the kept leaderboard."""
-        from wanderlust.experiments.exam.card import make_card
+        from wanderlust.exams.card import make_card
 
         return make_card(self.selection, tuple(self.scores.values()))
 
@@ -86,7 +86,7 @@ class Exam:
     def save(self, path: str | Path) -> None:
         """Write the report card as .html, .md, .json or .txt."""
         from wanderlust.core.output_files import check_writable
-        from wanderlust.experiments.exam.card_files import card_text, write_card
+        from wanderlust.exams.card_files import card_text, write_card
 
         file = check_path("the report card", path)
         if file.suffix.lower() not in FORMATS:
@@ -95,7 +95,7 @@ class Exam:
         write_card(file, card_text(self.card, file.suffix.lower()))
 
     def __str__(self) -> str:
-        from wanderlust.experiments.exam.card_files import card_text
+        from wanderlust.exams.card_files import card_text
 
         return card_text(self.card, ".txt").rstrip("\n")
 
@@ -104,7 +104,7 @@ class Exam:
         return f"<Exam of {totals}>"
 
     def _repr_html_(self) -> str:
-        from wanderlust.experiments.exam.card_files import card_text
+        from wanderlust.exams.card_files import card_text
 
         return _FRAME.format(escape(card_text(self.card, ".html")))
 
