@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_studio_results import store  # noqa: F401
 
 import wanderlust as wl
 from studio_server import RunningStudio, wait_until
+from test_studio_results import store  # noqa: F401
 from wanderlust.studio.export import export_page
 from wanderlust.studio.setup import read_setup
 
