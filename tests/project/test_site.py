@@ -3,7 +3,6 @@
 import re
 import shlex
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -55,18 +54,8 @@ def test_readme_is_short():
     assert max(map(len, lines)) <= 100
 
 
-def test_the_address_of_the_repository_is_that_of_the_package():
-    """pyproject.toml has the address of the repository and of the site; all other files have the same one."""
-    urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
-    repository, site = urls["Source"], urls["Documentation"]
-    assert all(url.startswith((repository, site, "https://doi.org/")) for url in urls.values())
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"\nversion: {wl.__version__}\n" in citation
-    assert f'repository-code: "{repository}"\nurl: "{site}"\n' in citation
-    owner = repository.rpartition("/")[0].rpartition("/")[2]
-    for file in [*PAGES, *(ROOT / ".github").rglob("*.*"), *(ROOT / "src").rglob("*.py")]:
-        for url in re.findall(rf"https://[\w./-]*{owner}[\w./-]*", file.read_text(encoding="utf-8")):
-            assert url.startswith((repository, site)), f"{file.name}: {url}"
+def test_the_citation_has_the_version_of_the_package():
+    assert f"\nversion: {wl.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_every_deviation_is_listed_with_options_that_exist():
