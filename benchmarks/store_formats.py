@@ -46,7 +46,7 @@ def _groups(entries: list[Sealed]) -> list[list[Sealed]]:
 
 
 def _write_files(place: Path, entries: list[Sealed]) -> None:
-    from wanderlust.core.archives import atomic_write
+    from wanderlust.core.files import atomic_write
 
     for entry in entries:
         with atomic_write(place / f"{entry.key}.npz") as file:
@@ -84,7 +84,7 @@ def _write_parquet(place: Path, entries: list[Sealed]) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    from wanderlust.core.archives import atomic_write
+    from wanderlust.core.files import atomic_write
 
     for i, group in enumerate(_groups(entries)):
         buffer = io.BytesIO()

@@ -16,9 +16,8 @@ from wanderlust.cli import main as cli
 from wanderlust.cli import watch
 from wanderlust.cli.environment_options import EnvironmentOptions
 from wanderlust.cli.live_view.player import Player
-from wanderlust.cli.output_files import write_text
 from wanderlust.core.errors import BadFile
-from wanderlust.core.output_files import check_writable
+from wanderlust.core.files import check_writable, write_file
 
 pytestmark = pytest.mark.slow
 
@@ -103,9 +102,9 @@ def test_output_files_that_cannot_be_written(tmp_path):
         with pytest.raises(BadFile, match=rf"cannot be written \(.*({reason})"):
             check_writable(path)
         with pytest.raises(BadFile, match="cannot be written"):
-            write_text(path, "x")
+            write_file(path, "x")
     with pytest.raises(BadFile, match=r"/dev/full: cannot be written \(No space left on device\)"):
-        write_text(Path("/dev/full"), "x")
+        write_file(Path("/dev/full"), "x")
     check_writable(tmp_path / "new" / "folder" / "file")
 
 

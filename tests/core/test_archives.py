@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.core.archives import atomic_write, is_intact, read_archive, write_archive
+from wanderlust.core.archives import is_intact, read_archive, write_archive
 from wanderlust.core.errors import BadFile
+from wanderlust.core.files import atomic_write
 
 ARRAYS = {
     "grid": np.arange(12, dtype=np.int32).reshape(3, 4),
@@ -199,7 +200,7 @@ def special_files(folder):
     device = null_device(folder)
     return {
         folder / "pipe": "named pipe",
-        folder / "folder": "directory",
+        folder / "folder": "folder",
         folder / "link": "named pipe",
         folder / "loop": "symbolic link",
         folder / "socket": "socket",

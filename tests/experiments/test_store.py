@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wanderlust.core.errors import BadFile, InvalidSetting, UnknownName, WanderlustError
+from wanderlust.core.errors import BadFile, CannotWrite, InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments import store as store_module
 from wanderlust.experiments import stored_run
 from wanderlust.experiments.packs import read_pack
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.runner import run_all
-from wanderlust.experiments.store import CannotWrite, Store, read
+from wanderlust.experiments.store import Store, read
 from wanderlust.experiments.stored_run import seal
 
 RUN = Run(world="toy", explorer="random", seed=3, settings={"budget": 200})

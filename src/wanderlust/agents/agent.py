@@ -26,7 +26,7 @@ from wanderlust.agents.settings import Settings, split_changes
 from wanderlust.agents.simulation import Simulator, start_distribution
 from wanderlust.agents.step_learner import StepLearner
 from wanderlust.core.errors import InvalidWorld, check_flag, shown
-from wanderlust.core.input_files import check_path
+from wanderlust.core.files import check_path
 from wanderlust.encoding.encoding import Encoding
 from wanderlust.learning.spec import TARGET, Floats
 from wanderlust.learning.state import TERMINAL

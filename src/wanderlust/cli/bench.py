@@ -9,7 +9,7 @@ from typing import Annotated
 from tyro.conf import arg
 
 from wanderlust.core.errors import BadFile, InvalidSetting
-from wanderlust.core.input_files import shown_path
+from wanderlust.core.files import shown_path
 
 _PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -31,9 +31,8 @@ def bench(
     """
     from wanderlust.bench import measures
     from wanderlust.bench import report as bench_report
-    from wanderlust.cli.output_files import write_text
     from wanderlust.cli.printing import new_console
-    from wanderlust.core.output_files import check_writable
+    from wanderlust.core.files import check_writable, write_file
 
     # Check before the measurements, which take minutes.
     for file in (json, markdown, plot):
@@ -49,7 +48,7 @@ def bench(
     console.print(bench_report.table(results))
     for file, text in ((json, bench_report.as_json(results, quick)), (markdown, bench_report.as_markdown(results))):
         if file is not None:
-            write_text(file, f"{text}\n")
+            write_file(file, f"{text}\n")
             console.print(f"written to {file}", markup=False, soft_wrap=True)
     if plot is not None:
         try:

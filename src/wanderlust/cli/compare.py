@@ -116,9 +116,9 @@ def show_comparison(
 ) -> None:
     """Print the table with its notes; write it to the folder, and the plot if a file is given."""
     from wanderlust.cli.exact import EXACT_NOTE
-    from wanderlust.cli.output_files import write_text
     from wanderlust.cli.printing import new_console
     from wanderlust.cli.runs import version_note
+    from wanderlust.core.files import write_file
     from wanderlust.experiments.reports.tables import fit_to_width, printable
 
     threshold = request.threshold
@@ -134,7 +134,7 @@ def show_comparison(
     notes.append(EXACT_NOTE if exact else version_note(request.runs[0]))
     for note in filter(None, notes):
         console.print(printable(note), soft_wrap=True)
-    write_text(folder / TABLE_FILE, _csv_table(rows, preset))
+    write_file(folder / TABLE_FILE, _csv_table(rows, preset))
     console.print(f"runs and {TABLE_FILE} are in {folder}", soft_wrap=True)
     if plot is not None:
         _write_plot(plot, request.title, preset, completed, threshold)
@@ -142,7 +142,7 @@ def show_comparison(
 
 
 def _check_plot(plot: Path) -> None:
-    from wanderlust.core.output_files import check_writable
+    from wanderlust.core.files import check_writable
     from wanderlust.experiments.reports.figures.files import FORMATS
 
     if plot.suffix[1:].lower() not in FORMATS:
@@ -250,7 +250,7 @@ def _write_plot(
 ) -> None:
     import numpy as np
 
-    from wanderlust.cli.output_files import write_bytes
+    from wanderlust.core.files import write_file
     from wanderlust.experiments.reports.figures.comparison import LearningCurves, comparison_figure
     from wanderlust.experiments.reports.figures.files import as_files
 
@@ -266,4 +266,4 @@ def _write_plot(
         )
     note = "; ".join(filter(None, (f"preset {preset}", threshold.description)))
     draw = functools.partial(comparison_figure, title, curves, note=note)
-    write_bytes(plot, as_files(draw)[plot.suffix[1:].lower()])
+    write_file(plot, as_files(draw)[plot.suffix[1:].lower()])

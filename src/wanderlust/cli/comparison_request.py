@@ -7,10 +7,9 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wanderlust.cli.output_files import write_json
 from wanderlust.cli.threshold import Threshold
 from wanderlust.core.errors import BadFile, WanderlustError, check_number
-from wanderlust.core.input_files import read_text_file, shown_path
+from wanderlust.core.files import read_text_file, shown_path, write_json
 from wanderlust.experiments.run import Run
 
 REQUEST_FILE = "comparison.json"

@@ -50,10 +50,9 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
     from wanderlust.cli.diagnosis import diagnose_results
     from wanderlust.cli.diagnosis_report import TABLE_NOTE, explorer_table, json_values, report_sections
     from wanderlust.cli.hardness import estimated_hardness, model_hardness
-    from wanderlust.cli.output_files import write_json
     from wanderlust.cli.printing import new_console
     from wanderlust.cli.runs import execute_runs, plan_runs, version_note
-    from wanderlust.core.output_files import check_writable
+    from wanderlust.core.files import check_writable, write_json
     from wanderlust.experiments.reports.tables import fit_to_width, printable
 
     if options.json is not None:

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from wanderlust.cli.diagnosis import Diagnosis, ExplorerSummary
 from wanderlust.cli.measurements import format_steps, time_penalty_sentence
-from wanderlust.cli.output_files import finite_values
 from wanderlust.core.errors import counted
+from wanderlust.core.files import finite_values
 from wanderlust.experiments.reports.tables import printable
 
 MAX_REWARDS_SHOWN = 8

@@ -13,7 +13,7 @@ from tyro.conf import Positional, arg
 
 from wanderlust.cli.arguments import format_options, read_options
 from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_number, shown
-from wanderlust.core.input_files import check_path
+from wanderlust.core.files import check_path
 from wanderlust.envs.registration import GRID_ID
 
 if TYPE_CHECKING:

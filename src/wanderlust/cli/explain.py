@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from wanderlust.cli.arguments import read_value
-from wanderlust.cli.output_files import finite_values
 from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, counted, shown
-from wanderlust.core.input_files import check_regular_file, shown_path
+from wanderlust.core.files import check_regular_file, finite_values, shown_path
 
 if TYPE_CHECKING:
     from rich.console import Console

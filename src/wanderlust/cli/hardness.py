@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wanderlust.cli.output_files import finite_values
 from wanderlust.core.errors import WanderlustError
 from wanderlust.core.estimated_mdp import estimated_mdp
+from wanderlust.core.files import finite_values
 from wanderlust.core.hardness import Hardness, hardness, short_number
 from wanderlust.experiments.episode_recorder import MAX_OUTCOMES
 

@@ -132,9 +132,8 @@ def _cell(value: Any) -> str:
 def _write(rows: Sequence[dict[str, Any]], names: list[str], to: Path) -> None:
     import json
 
-    from wanderlust.cli.output_files import write_bytes
     from wanderlust.core.errors import counted
-    from wanderlust.core.output_files import check_writable
+    from wanderlust.core.files import check_writable, write_file
     from wanderlust.experiments.reports.tables import as_csv
     from wanderlust.experiments.results import as_parquet, plain_rows
 
@@ -146,5 +145,5 @@ def _write(rows: Sequence[dict[str, Any]], names: list[str], to: Path) -> None:
         contents = json.dumps(chosen, indent=1).encode()
     else:
         contents = as_parquet(chosen)
-    write_bytes(to, contents)
+    write_file(to, contents)
     print(f"{counted(len(chosen), 'run')} written to {to}")

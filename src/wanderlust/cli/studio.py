@@ -91,7 +91,7 @@ def _read_what(what: str, explorers: tuple[str, ...], seed: int) -> tuple[Setup,
 
 def _from_file(path: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Return the plain setup of a setup file (TOML with lanes), or of a map file."""
-    from wanderlust.core.input_files import read_text_file
+    from wanderlust.core.files import read_text_file
     from wanderlust.studio import limits
     from wanderlust.worlds.map_files import read_map_file
     from wanderlust.worlds.toml_text import parse_toml
@@ -104,13 +104,12 @@ def _from_file(path: Path, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_export(setup: Setup, path: Path) -> None:
-    from wanderlust.cli.output_files import write_text
-    from wanderlust.core.output_files import check_writable
+    from wanderlust.core.files import check_writable, write_file
     from wanderlust.studio.export import export_page
 
     check_writable(path)
     text = export_page(setup)
-    write_text(path, text)
+    write_file(path, text)
     print(f"written to {path} ({len(text.encode()) / 1e6:.1f} MB); open it in any browser.")
 
 

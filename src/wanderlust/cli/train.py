@@ -144,9 +144,8 @@ def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions,
 
 def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None:
     """Check all files before the training, so that no training is lost."""
-    from wanderlust.cli.output_files import check_folder_writable
     from wanderlust.cli.video import check_video
-    from wanderlust.core.output_files import check_writable
+    from wanderlust.core.files import check_writable
 
     check_integer("episodes", options.episodes, low=1)
     if options.new_episode and options.resume is None:
@@ -162,7 +161,7 @@ def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None
         if file is not None:
             check_writable(file)
     if options.tensorboard is not None:
-        check_folder_writable(options.tensorboard)
+        check_writable(options.tensorboard / "file")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wanderlust.cli.environment_options import EnvironmentOptions
 from wanderlust.core.errors import WanderlustError, counted
-from wanderlust.core.output_files import cannot_write
+from wanderlust.core.files import cannot_write
 from wanderlust.training.callbacks import Checkpoint
 from wanderlust.training.loop import TrainingLoop
 

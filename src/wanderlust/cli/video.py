@@ -20,8 +20,7 @@ from wanderlust.core.errors import (
     MissingPackage,
     WanderlustError,
 )
-from wanderlust.core.input_files import shown_path
-from wanderlust.core.output_files import check_writable
+from wanderlust.core.files import check_writable, shown_path
 from wanderlust.envs.make import make_environment
 from wanderlust.envs.tabular import Tabular
 

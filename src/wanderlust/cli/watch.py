@@ -12,7 +12,7 @@ from tyro.conf import Positional, arg
 
 from wanderlust.cli.arguments import DEFAULT_EXPLORER, Settings, read_options, read_settings
 from wanderlust.core.errors import InvalidSetting, check_number, counted
-from wanderlust.core.input_files import shown_path
+from wanderlust.core.files import shown_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,7 +85,7 @@ def show_run(
 
     from wanderlust.cli.live_view.frame import FrameRenderer
     from wanderlust.cli.live_view.run import WatchedRun, make_watched_world
-    from wanderlust.core.output_files import check_writable
+    from wanderlust.core.files import check_writable
 
     changes = read_settings(settings, [explorer])[explorer]
     changes |= {} if steps is None else {"steps": steps}

@@ -66,10 +66,8 @@ def _draw(name: str, env: tuple[str, ...], out: Path | None) -> None:
     import io
 
     from wanderlust.cli.arguments import read_options
-    from wanderlust.cli.output_files import write_bytes
     from wanderlust.core.errors import check_choice
-    from wanderlust.core.input_files import shown_path
-    from wanderlust.core.output_files import check_writable
+    from wanderlust.core.files import check_writable, shown_path, write_file
     from wanderlust.worlds import make_world
 
     world = make_world(name, **read_options(env, "depth=10"))
@@ -78,5 +76,5 @@ def _draw(name: str, env: tuple[str, ...], out: Path | None) -> None:
     check_writable(path)
     buffer = io.BytesIO()
     world.draw().savefig(buffer, format=form, dpi=150)
-    write_bytes(path, buffer.getvalue())
+    write_file(path, buffer.getvalue())
     print(f"{world.name}: {world.n_states:,} states, drawn to {shown_path(path)}")

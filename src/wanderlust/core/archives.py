@@ -1,7 +1,4 @@
-"""Atomic file writes, and archives: NumPy arrays with JSON metadata and a checksum.
-
-A file is written under a temporary name in the same folder, flushed to disk and then renamed. A reader therefore sees
-a complete file or none, even after a power failure. Archives are NumPy `.npz` files; nothing is ever unpickled.
+"""Archives: NumPy arrays with JSON metadata and a checksum, as NumPy `.npz` files; nothing is ever unpickled.
 
 Archives may come from anywhere. So all sizes are checked before any array is allocated: a few megabytes of deflated
 zeros can otherwise fill the memory of any machine.
@@ -9,18 +6,15 @@ zeros can otherwise fill the memory of any machine.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import io
 import json
 import math
 import os
-import stat
 import threading
-import uuid
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -28,8 +22,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-PARTIAL = ".partial"
-"""The suffix of files that are still being written."""
+from wanderlust.core.files import atomic_write, open_regular
+
 MAX_BYTES, MAX_RATIO = 2**32, 50
 """The arrays of an archive may take `MAX_BYTES` of memory, or `MAX_RATIO` times the size of a larger file."""
 _MAX_MEMBERS, _MAX_METADATA_BYTES = 1000, 2**26
@@ -39,41 +33,6 @@ _HEADER_LOCK = threading.Lock()
 """NumPy reads headers with Python's parser, which can fail in Python 3.11 if two threads use it at the same time."""
 _PLAIN_KINDS = "biufSU"
 """Booleans, integers, floats and text: the kinds of NumPy arrays whose bytes contain no references."""
-_FILE_KINDS = {
-    stat.S_IFDIR: "directory",
-    stat.S_IFCHR: "device",
-    stat.S_IFBLK: "device",
-    stat.S_IFIFO: "named pipe",
-    stat.S_IFSOCK: "socket",
-}
-
-
-@contextlib.contextmanager
-def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces `path` when the block ends; after an error `path` is unchanged.
-
-    A symbolic link is kept, and the file that it points to is replaced. Permissions are kept. What is not a regular
-    file, such as a device, raises an `OSError`.
-    """
-    path = _link_target(path)
-    mode = _permissions(path)
-    partial = partial_path(path)
-    try:
-        with partial.open("xb") as file:
-            if mode is not None:
-                partial.chmod(mode)
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-    _sync_folder(path.parent)
-
-
-def partial_path(path: Path) -> Path:
-    """Return a unique temporary path in the folder of `path`."""
-    return path.with_name(f".{path.stem}.{os.getpid()}.{uuid.uuid4().hex[:8]}{PARTIAL}")
 
 
 def write_archive(path: Path, metadata: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -152,16 +111,6 @@ def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
 # --- Reading -------------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def open_regular(path: Path) -> Iterator[BinaryIO]:
-    """Open a regular file; others would block (named pipes) or never end (devices)."""
-    _reject_special(path, path.stat().st_mode)
-    # Without blocking: another process may have replaced the file since.
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
-        _reject_special(path, os.fstat(file.fileno()).st_mode)
-        yield file
-
-
 def _checked_members(archive: zipfile.ZipFile, max_bytes: int) -> dict[str, zipfile.ZipInfo]:
     """Return the members of an archive by the names of their arrays, if their sizes and formats are acceptable."""
     members = archive.infolist()
@@ -230,42 +179,3 @@ def _fill(target: NDArray[np.uint8], stream: IO[bytes], member: zipfile.ZipInfo)
             raise ValueError(f"{member.filename} is cut short")
         target[position : position + len(piece)] = np.frombuffer(piece, np.uint8)
         position += len(piece)
-
-
-# --- Kinds of files ------------------------------------------------------------------------------------
-
-
-def _link_target(path: Path) -> Path:
-    """Return where a symbolic link leads, also if there is no file yet; other paths are returned unchanged."""
-    if not path.is_symlink():
-        return path
-    target = Path(os.path.realpath(path))
-    if target.is_symlink():
-        raise OSError(errno.ELOOP, "it is a symbolic link that leads back to itself", str(path))
-    return target
-
-
-def _permissions(path: Path) -> int | None:
-    """Return the permissions of a regular file, or None if there is no file."""
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return None
-    _reject_special(path, mode)
-    return stat.S_IMODE(mode)
-
-
-def _reject_special(path: Path, mode: int) -> None:
-    if not stat.S_ISREG(mode):
-        kind = _FILE_KINDS.get(stat.S_IFMT(mode), "special file")
-        raise OSError(errno.EINVAL, f"it is a {kind}, not a regular file", str(path))
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush a rename to disk, on systems that support it."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

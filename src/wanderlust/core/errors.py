@@ -69,6 +69,10 @@ class BadFile(WanderlustError):
     """A stored file that is damaged, of another kind, or from a newer version."""
 
 
+class CannotWrite(BadFile):
+    """A file that cannot be written: the disk is full, a permission is missing, or the path is a folder."""
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number and a noun in the singular or plural, such as "1 seed" and "1,000 seeds"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
-from wanderlust.core.archives import atomic_write
+from wanderlust.core.files import finite, write_file
 from wanderlust.exams.card import Card, rank_sentence
 from wanderlust.exams.card_html import card_as_html
 from wanderlust.exams.card_markdown import card_as_markdown
@@ -16,7 +15,6 @@ from wanderlust.exams.leaderboard import Standing
 from wanderlust.exams.scores import ExplorerScores
 from wanderlust.experiments.exact_returns import look_fractions
 from wanderlust.experiments.reports.statistics import Interval
-from wanderlust.experiments.store import CannotWrite
 from wanderlust.version import __version__
 from wanderlust.worlds.exam.suite import VERSION
 
@@ -32,17 +30,7 @@ def card_text(card: Card, suffix: str) -> str:
 def write_cards(card: Card, folder: Path) -> None:
     """Write card.html, card.md and card.json to a folder."""
     for suffix in WRITTEN:
-        write_card(folder / f"card{suffix}", card_text(card, suffix))
-
-
-def write_card(path: Path, text: str) -> None:
-    """Write a file, or raise `CannotWrite`."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise CannotWrite(f"{path}: cannot be written ({error.strerror or error}).") from error
+        write_file(folder / f"card{suffix}", card_text(card, suffix))
 
 
 def card_as_json(card: Card) -> str:
@@ -92,7 +80,7 @@ def _scores(explorer: ExplorerScores) -> dict[str, Any]:
         "total": _interval(explorer.total()),
         "total_by_the_data": _interval(explorer.total(data=True)),
         "passed": explorer.n_passed,
-        "step_microseconds": round(time, 3) if math.isfinite(time) else None,
+        "step_microseconds": finite(round(time, 3)),
         "families": {family: _number(explorer.family_score(family)) for family in explorer.families},
         "worlds": [
             {
@@ -130,4 +118,4 @@ def _numbers(values: Any) -> list[float | None]:
 
 
 def _number(value: float) -> float | None:
-    return round(float(value), 6) if math.isfinite(value) else None
+    return finite(round(float(value), 6))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wanderlust.core.errors import InvalidExplorer, InvalidSetting
-from wanderlust.core.input_files import check_path
+from wanderlust.core.files import check_path, check_writable, write_file
 from wanderlust.exams.exam_file import save_exam
 from wanderlust.exams.scores import ExplorerScores
 from wanderlust.exams.suite_runs import QUICK_LEVELS, QUICK_SEEDS, SEEDS, ExamSelection, exam_scores
@@ -85,14 +85,13 @@ class Exam:
 
     def save(self, path: str | Path) -> None:
         """Write the report card as .html, .md, .json or .txt."""
-        from wanderlust.core.output_files import check_writable
-        from wanderlust.exams.card_files import card_text, write_card
+        from wanderlust.exams.card_files import card_text
 
         file = check_path("the report card", path)
         if file.suffix.lower() not in FORMATS:
             raise InvalidSetting(f"a report card is written as {', '.join(FORMATS)}, got {str(path)!r}.")
         check_writable(file)
-        write_card(file, card_text(self.card, file.suffix.lower()))
+        write_file(file, card_text(self.card, file.suffix.lower()))
 
     def __str__(self) -> str:
         from wanderlust.exams.card_files import card_text

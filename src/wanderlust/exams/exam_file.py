@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wanderlust.core.archives import atomic_write
 from wanderlust.core.errors import (
     BadFile,
     InvalidSetting,
@@ -20,14 +19,14 @@ from wanderlust.core.errors import (
     check_number,
     shown,
 )
-from wanderlust.core.input_files import read_text_file, shown_path
+from wanderlust.core.files import read_text_file, shown_path, write_json
 from wanderlust.exams.scores import ExplorerScores
 from wanderlust.exams.suite_runs import ExamSelection, exam_scores
 from wanderlust.experiments import status
 from wanderlust.experiments.plain_options import plain_options
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.status import file_name
-from wanderlust.experiments.store import CannotWrite, Store, StoredRun
+from wanderlust.experiments.store import Store, StoredRun
 from wanderlust.worlds.exam.suite import VERSION
 
 EXAMS, EXAM_FILE = "exams", "exam.json"
@@ -53,12 +52,7 @@ def save_exam(selection: ExamSelection, folder: Path, times: Mapping[str, float]
     path = exam_folder(folder, selection) / EXAM_FILE
     finite = {name: value for name, value in times.items() if math.isfinite(value)}
     contents = {"suite": VERSION, **selection.description, "step_microseconds": finite}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            file.write(json.dumps(contents, indent=1).encode() + b"\n")
-    except OSError as error:
-        raise CannotWrite(f"{path}: cannot be written ({error.strerror or error}).") from error
+    write_json(path, contents)
 
 
 def exams_in(folder: Path) -> Iterator[StoredExam]:

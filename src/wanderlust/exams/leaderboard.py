@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from wanderlust.core.errors import BadFile, counted
+from wanderlust.core.files import finite
 from wanderlust.core.mdp import FloatArray
 from wanderlust.exams.scores import ExplorerScores, FailedRun, Place, WorldScores, levels_text
 from wanderlust.exams.suite_runs import FIRST_SEED, SEEDS
@@ -137,7 +138,7 @@ def _explorer_json(explorer: ExplorerScores) -> str:
     head = {
         "explorer": explorer.explorer,
         "options": dict(explorer.options),
-        "step_microseconds": round(time, 2) if np.isfinite(time) else None,
+        "step_microseconds": finite(round(time, 2)),
         "failures": [[*place, *failed] for place, failed in explorer.failures.items()],
     }
     families = [
@@ -163,8 +164,8 @@ def _plain(scores: WorldScores) -> dict[str, Any]:
 
 
 def _rounded(values: FloatArray, digits: int) -> list[float | None]:
-    finite = [round(float(value), digits) if np.isfinite(value) else None for value in values]
-    return [int(value) if value in (0.0, 1.0) else value for value in finite]  # Shorter.
+    rounded = [finite(round(float(value), digits)) for value in values]
+    return [int(value) if value in (0.0, 1.0) else value for value in rounded]  # Shorter.
 
 
 def from_json(text: str) -> Leaderboard:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib
 import io
 import json
-import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from wanderlust.core.archives import atomic_write
 from wanderlust.core.errors import WanderlustError, check_choice
+from wanderlust.core.files import finite, write_file
 from wanderlust.experiments.reports.tables import as_csv
 from wanderlust.experiments.store import StoredRun
 
@@ -24,14 +23,7 @@ def export(stored: Iterable[StoredRun], path: Path, form: str) -> int:
     check_choice("format", form, FORMATS)
     entries = [_entry(each, curves=form != "csv") for each in stored]
     contents = _as_parquet(entries) if form == "parquet" else _as_text(entries, form).encode()
-    try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(contents)  # A device, such as a pipe, cannot be replaced.
-        else:
-            with atomic_write(path) as file:
-                file.write(contents)
-    except OSError as error:
-        raise WanderlustError(f"{path}: cannot be written ({error.strerror or error}).") from error
+    write_file(path, contents)
     return len(entries)
 
 
@@ -57,10 +49,10 @@ def _entry(stored: StoredRun, *, curves: bool) -> dict[str, Any]:
         "seed": run.seed,
         "until": run.until,
         "measure": run.measure,
-        "discovery_percent": _none_if_nan(result.discovery),
-        "success_percent": _none_if_nan(result.success),
+        "discovery_percent": finite(result.discovery),
+        "success_percent": finite(result.success),
         "final_return": float(result.returns[-1]) if len(result.returns) else None,
-        "optimal_return": _none_if_nan(float(result.optimal_return)),
+        "optimal_return": finite(float(result.optimal_return)),
         "states_discovered": result.n_discovered,
         "states_reachable": int(result.reachable) or None,
         **{name: metadata.get(name) for name in ("seconds", "finished", "wanderlust", "numpy", "numba", "machine")},
@@ -68,10 +60,6 @@ def _entry(stored: StoredRun, *, curves: bool) -> dict[str, Any]:
     if curves:
         entry |= {name: getattr(result, name).tolist() for name in CURVES}
     return entry
-
-
-def _none_if_nan(number: float) -> float | None:
-    return None if math.isnan(number) else number
 
 
 def _cell(value: Any) -> Any:

@@ -27,8 +27,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.core.archives import archive_bytes, atomic_write, is_intact, open_regular, read_archive_bytes
+from wanderlust.core.archives import archive_bytes, is_intact, read_archive_bytes
 from wanderlust.core.errors import BadFile
+from wanderlust.core.files import atomic_write, open_regular
 from wanderlust.experiments.run import ALGORITHM_VERSION
 from wanderlust.experiments.summary import Line
 

@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wanderlust.core.archives import atomic_write, is_intact, read_archive, write_archive
+from wanderlust.core.archives import is_intact, read_archive, write_archive
 from wanderlust.core.errors import BadFile
-from wanderlust.experiments.store import CannotWrite, Store
+from wanderlust.core.files import atomic_write, cannot_write
+from wanderlust.experiments.store import Store
 
 STATUS = "status"
 SECONDS_BETWEEN_REPORTS = 2.0
@@ -64,7 +65,7 @@ class StatusFile:
             write_archive(_with(self._base, _KEYS), {"name": name}, {"keys": np.array(list(keys), "S24")})
             _with(self._base, _FAILED).write_bytes(b"")
         except OSError as error:
-            raise CannotWrite(f"{self._base.parent}: cannot be written ({error.strerror or error}).") from error
+            raise cannot_write(self._base.parent, error) from error
 
     def failure(self, key: str, error: str, command: str) -> None:
         """Add a failed run."""

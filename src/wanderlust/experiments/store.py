@@ -16,8 +16,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from wanderlust.core.archives import PARTIAL, atomic_write, partial_path
-from wanderlust.core.errors import BadFile, shown
+from wanderlust.core.errors import BadFile, CannotWrite, shown
+from wanderlust.core.files import PARTIAL, atomic_write, partial_path
 from wanderlust.experiments.file_lock import locked_unless_held
 from wanderlust.experiments.pack_index import PackIndex
 from wanderlust.experiments.packs import KEY, Pack, Sealed, write_pack
@@ -36,10 +36,6 @@ GROUP_RUNS = 4
 _NPZ, _DAMAGED, _LOCK = ".npz", ".damaged", ".lock"
 _STALE_SECONDS = 3600.0
 """Age from which an unfinished file is deleted: its process died, since writing a file takes milliseconds."""
-
-
-class CannotWrite(BadFile):
-    """The store's folder is not writable: the disk is full, or a permission is missing."""
 
 
 class Store:

@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from wanderlust.core.files import finite
+
 if TYPE_CHECKING:
     from wanderlust.experiments.store import StoredRun
 
@@ -48,7 +50,7 @@ def summarise(stored: StoredRun) -> Line:
     return {
         "key": metadata["key"],
         "run": run.description,
-        **{name: _finite(value) for name, value in measured.items()},
+        **{name: finite(value) for name, value in measured.items()},
         **{name: metadata.get(name) for name in _EXECUTION},
     }
 
@@ -80,7 +82,3 @@ def fields_of(description: Mapping[str, Any]) -> Line:
 def _first_reward(rewards: Any) -> float:
     """Return the step of the first positive reward of a run in an environment; NaN if there was none."""
     return float(min(rewards[rewards[:, 0] > 0, 2], default=math.nan)) if rewards.ndim == 2 else math.nan
-
-
-def _finite(value: float) -> float | int | None:
-    return value if math.isfinite(value) else None

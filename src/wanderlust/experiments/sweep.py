@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer, check_options, shown
-from wanderlust.core.input_files import check_path
+from wanderlust.core.files import check_path
 from wanderlust.experiments.plain_options import plain_options
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.sweep_points import Axes, Point, PointReader, check_values

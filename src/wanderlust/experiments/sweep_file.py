@@ -6,11 +6,9 @@ import re
 import tomllib
 from pathlib import Path
 
-from wanderlust.core.archives import atomic_write
 from wanderlust.core.errors import BadFile
-from wanderlust.core.input_files import read_text_file, shown_path
+from wanderlust.core.files import read_text_file, shown_path, write_file
 from wanderlust.experiments.status import file_name
-from wanderlust.experiments.store import CannotWrite
 from wanderlust.experiments.sweep import Sweep
 from wanderlust.experiments.sweep_values import InvalidSweep, Key
 
@@ -82,9 +80,4 @@ def sweep_folder(folder: Path, name: str) -> Path:
 def save_sweep(sweep: Sweep, folder: Path) -> None:
     """Write the description of a sweep to a results folder, for `report`."""
     path = sweep_folder(folder, sweep.name) / SWEEP_FILE
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            file.write(sweep.json.encode())
-    except OSError as error:
-        raise CannotWrite(f"{path}: cannot be written ({error.strerror or error}).") from error
+    write_file(path, sweep.json)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import re
 import threading
 import typing
@@ -14,6 +13,7 @@ import numpy as np
 
 from wanderlust.agents.presets import WORLD_PRESETS
 from wanderlust.core.errors import InvalidMap
+from wanderlust.core.files import finite
 from wanderlust.core.planning import optimal_values, reachable_states
 from wanderlust.explorers.registry import explorer_class, explorer_names, explorer_options
 from wanderlust.studio import limits
@@ -104,7 +104,7 @@ def describe_world(world: World) -> dict[str, Any]:
         "entry": None if layout.entry is None else layout.entry.ravel().tolist(),
         "startLayer": _start_layer(world, layout),
         "reachable": n_reachable,
-        "optimum": optimum if math.isfinite(optimum) else None,
+        "optimum": finite(optimum),
         "deterministic": bool(world.mdp.deterministic),
         "horizon": world.defaults.horizon,
         "budget": world.defaults.budget,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.agents.session import Session
+from wanderlust.core.files import finite
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import policy_values
 from wanderlust.studio import limits
@@ -99,4 +100,4 @@ def _n_log_n(counts: NDArray[np.int64]) -> FloatArray:
 
 
 def _plain(value: float) -> float | None:
-    return float(f"{value:.7g}") if math.isfinite(value) else None
+    return finite(float(f"{value:.7g}"))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer, shown
-from wanderlust.core.input_files import read_text_file
+from wanderlust.core.files import read_text_file
 from wanderlust.experiments.paper.registry import from_json
 from wanderlust.experiments.paper.reproduce import REQUEST_FILE
 from wanderlust.experiments.reports.sweep_report import sweep_report

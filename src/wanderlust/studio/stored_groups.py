@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wanderlust.agents.presets import AS_WRITTEN
+from wanderlust.core.files import finite
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run
@@ -194,7 +195,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _plain(value: float) -> float | None:
-    return float(f"{value:.6g}") if math.isfinite(value) else None
+    return finite(float(f"{value:.6g}"))
 
 
 def _plain_list(values: FloatArray) -> list[float | None]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from wanderlust.core.errors import check_integer
-from wanderlust.core.output_files import check_writable
+from wanderlust.core.files import check_path, check_writable
 from wanderlust.training.loop import TrainingLoop
-from wanderlust.training.paths import checked_path
 
 
 class Callback:
@@ -35,7 +34,7 @@ class Checkpoint(Callback):
     """
 
     def __init__(self, path: str | Path, every: int | None = None) -> None:
-        self.path = str(checked_path("path", path))
+        self.path = str(check_path("path", path))
         self.every = None if every is None else check_integer("every", every, low=1)
         self.saved_at: int | None = None
         """The step of the latest checkpoint in this training."""

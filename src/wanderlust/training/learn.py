@@ -26,6 +26,7 @@ from wanderlust.core.errors import (
     check_number,
     shown,
 )
+from wanderlust.core.files import check_path
 from wanderlust.envs.by_name import ENCODER_OPTIONS
 from wanderlust.envs.grids import description_of
 from wanderlust.envs.saved import saved_environment
@@ -36,7 +37,6 @@ from wanderlust.training.callbacks import Callback, Checkpoint
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.interruption import DeferredSignals
 from wanderlust.training.loop import MAX_REWARD, TrainingLoop
-from wanderlust.training.paths import checked_path
 from wanderlust.training.time_penalty import TimePenalty
 
 NO_REWARDS = (0.0, 0.0)
@@ -90,7 +90,7 @@ def learn(
         raise InvalidSetting("new_episode=True needs resume: without it, every training begins with a new episode.")
     all_callbacks = _checked_callbacks(callbacks)
     if save is not None:
-        all_callbacks.append(Checkpoint(checked_path("save", save)))
+        all_callbacks.append(Checkpoint(check_path("save", save)))
     _reject_encoder_options(changes)
     tabular_env = env if isinstance(env, Tabular) else tabular(env)
     if resume is None:
@@ -100,7 +100,7 @@ def learn(
         budget = changes.pop("budget", None)
         _reject_with_resume({"seed": seed, "reward_range": reward_range, "preset": preset, **changes})
         new_episode = check_flag("new_episode", new_episode)
-        loop, first_seed = _resumed_loop(tabular_env, checked_path("resume", resume), explorer, steps, new_episode)
+        loop, first_seed = _resumed_loop(tabular_env, check_path("resume", resume), explorer, steps, new_episode)
         _extend_budget(loop, budget, quiet=quiet)
     loop.agent.env, loop.agent.encoding = tabular_env, tabular_env.encoding
     loop.agent.environment = saved_environment(tabular_env)

@@ -14,12 +14,10 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from wanderlust.core.archives import atomic_write
 from wanderlust.core.errors import BadFile, MissingPackage, check_flag, counted
-from wanderlust.core.output_files import cannot_write, check_writable
+from wanderlust.core.files import atomic_write, cannot_write, check_path, check_writable
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.loop import TrainingLoop
-from wanderlust.training.paths import checked_path
 
 LINES_WITHOUT_TERMINAL = 10
 COLUMNS = ("step", "episode", "return", "length", "states", "evaluation")
@@ -85,7 +83,7 @@ class CsvLog(Callback):
     """
 
     def __init__(self, path: str | Path, *, overwrite: bool = False) -> None:
-        self.path = checked_path("path", path)
+        self.path = check_path("path", path)
         self.overwrite = check_flag("overwrite", overwrite)
         self._file: io.FileIO | None = None
         self._episode = 0
@@ -210,7 +208,7 @@ class TensorBoard(Callback):
                 "TensorBoard needs the package tensorboard: pip install 'wanderlust[tensorboard]'. "
                 "CsvLog writes the same values without it."
             ) from error
-        self.folder = checked_path("folder", folder)
+        self.folder = check_path("folder", folder, folder=True)
         self._make_writer = Writer
         self._writer: Any = None
 

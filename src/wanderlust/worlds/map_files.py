@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from wanderlust.core.errors import BadFile, InvalidMap
-from wanderlust.core.input_files import read_text_file, shown_path
+from wanderlust.core.files import read_text_file, shown_path
 from wanderlust.worlds.map_text import read_toml_map
 
 MAP_SUFFIXES = (".txt", ".toml")

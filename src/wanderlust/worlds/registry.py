@@ -26,7 +26,7 @@ from wanderlust.core.errors import (
     shown,
     unknown_name,
 )
-from wanderlust.core.input_files import check_path, shown_path
+from wanderlust.core.files import check_path, shown_path
 from wanderlust.core.planning import reachable_states
 from wanderlust.worlds.base import CellKind, World
 from wanderlust.worlds.chain import chain

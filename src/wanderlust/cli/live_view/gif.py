@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 from wanderlust.cli.live_view.canvas import cell_colours
 from wanderlust.cli.live_view.frame import FrameRenderer, Heatmap
 from wanderlust.cli.live_view.run import Snapshot, WatchedRun
-from wanderlust.core.output_files import cannot_write
+from wanderlust.core.files import cannot_write
 from wanderlust.worlds.base import CellKind
 from wanderlust.worlds.drawing import letters
 

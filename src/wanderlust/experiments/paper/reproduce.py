@@ -14,8 +14,8 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from wanderlust.core.archives import atomic_write
 from wanderlust.core.errors import BadFile
+from wanderlust.core.files import cannot_write, write_file
 from wanderlust.experiments.file_lock import locked
 from wanderlust.experiments.paper import registry
 from wanderlust.experiments.paper.registry import Study, StudySelection, study_names
@@ -26,7 +26,7 @@ from wanderlust.experiments.reports.figures.files import FORMATS, as_files
 from wanderlust.experiments.reports.tables import fit_to_width, printable
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.runner import RunSummary, run_all
-from wanderlust.experiments.store import CannotWrite, Store, StoredRun
+from wanderlust.experiments.store import Store, StoredRun
 from wanderlust.experiments.summary_file import RunSource, source_in, write_summary
 
 REQUEST_FILE, LOCK_FILE, CLAIMS_FILE = "study.json", ".lock", "claims.json"
@@ -89,9 +89,9 @@ def _add_selection(study: Study, selection: StudySelection, folder: Path) -> Non
         with locked(folder / LOCK_FILE):
             before = _read_request(folder).selections if file.exists() else []
             selections = [*(each for each in before if each != selection), selection]
-            _write(file, registry.to_json(study, selections).encode())
+            write_file(file, registry.to_json(study, selections).encode())
     except OSError as error:
-        raise CannotWrite(f"{file}: cannot be written ({error.strerror or error}).") from error
+        raise cannot_write(file, error) from error
 
 
 class Destination(NamedTuple):
@@ -124,10 +124,10 @@ def show_report(
     if folder != request.folder:
         files[REQUEST_FILE] = registry.to_json(request.study, request.selections)
     for name, text in files.items():
-        _write(folder / name, text.encode())
+        write_file(folder / name, text.encode())
     for name, draw in report.figures.items():
         for form, contents in as_files(draw, destination.formats).items():
-            _write(folder / f"{name}.{form}", contents)
+            write_file(folder / f"{name}.{form}", contents)
     if not quiet:
         suffixes = ",".join(destination.formats)
         figures = [f"{name}.{{{suffixes}}}" if "," in suffixes else f"{name}.{suffixes}" for name in report.figures]
@@ -170,7 +170,7 @@ def write_scorecard(out: Path, suffix: str, console: Console, *, quiet: bool = F
         "json": scorecard.as_json(rows, all_claims, note),
     }
     for form, text in files.items():
-        _write(out / f"scorecard{suffix}.{form}", text.encode())
+        write_file(out / f"scorecard{suffix}.{form}", text.encode())
     if not quiet:
         text = f"{scorecard.summary(rows, note) if rows else ''} {claims.summary(all_claims) if all_claims else ''}"
         console.print(text.strip(), markup=False, highlight=False, soft_wrap=True)
@@ -230,13 +230,3 @@ def _read_text(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"{file}: cannot be read ({error}).") from error
-
-
-def _write(path: Path, contents: bytes) -> None:
-    """Write a small file atomically."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            file.write(contents)
-    except OSError as error:
-        raise CannotWrite(f"{path}: cannot be written ({error.strerror or error}).") from error

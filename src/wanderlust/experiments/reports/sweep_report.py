@@ -12,8 +12,8 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from wanderlust.core.archives import atomic_write
 from wanderlust.core.errors import BadFile, counted
+from wanderlust.core.files import write_file
 from wanderlust.experiments.reports.figures.files import FORMATS, as_files
 from wanderlust.experiments.reports.figures.sweep import sweep_figure
 from wanderlust.experiments.reports.report import Report
@@ -36,7 +36,7 @@ from wanderlust.experiments.reports.tables import (
     printable,
 )
 from wanderlust.experiments.status import keys_of
-from wanderlust.experiments.store import CannotWrite, Store
+from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep import Sweep, read_json
 from wanderlust.experiments.sweep_file import SWEEP_FILE, SWEEPS
 
@@ -106,10 +106,10 @@ def show_sweep_report(sweep: Sweep, folder: Path, store: Store, console: Console
     for renderable in report.renderables:
         console.print(fit_to_width(renderable, console.width))
     for name, text in report.files.items():
-        _write(folder / name, text.encode())
+        write_file(folder / name, text.encode())
     for name, draw in report.figures.items():
         for form, contents in as_files(draw).items():
-            _write(folder / f"{name}.{form}", contents)
+            write_file(folder / f"{name}.{form}", contents)
     if report.files:
         names = ", ".join([*report.files, *(f"{name}.{{{','.join(FORMATS)}}}" for name in report.figures)])
         console.print(f"written to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)
@@ -212,11 +212,3 @@ def _plain(setting: Setting) -> list[object]:
 
 def _printable(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[printable(cell) for cell in row] for row in rows]
-
-
-def _write(path: Path, contents: bytes) -> None:
-    try:
-        with atomic_write(path) as file:
-            file.write(contents)
-    except OSError as error:
-        raise CannotWrite(f"{path}: cannot be written ({error.strerror or error}).") from error
