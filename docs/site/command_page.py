@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from paper_map import source_link
 
-from wanderlust.cli.main import main
+from wanderlust.cli.main import commands, main
 
 _COLUMNS = "5000"
 """Width of the terminal that the help is written for, so that no line is wrapped."""
@@ -59,13 +59,6 @@ def help_text(*command: str) -> str:
     return _COLOUR.sub("", output.read())
 
 
-def names() -> list[str]:
-    """Return the names of all commands."""
-    match = re.search(r"\{([\w,-]+)\}", help_text())
-    assert match, "the help of `wanderlust` lists no commands"
-    return match[1].split(",")
-
-
 def parse(name: str) -> Command:
     """Return the parts of the help of a command."""
     usage, *paragraphs = help_text(name).partition("\n╭")[0].strip().split("\n\n")
@@ -89,8 +82,8 @@ def _argument(name: str, beside: str, below: str) -> Argument:
 
 def page() -> str:
     """Return the page."""
-    commands = [parse(name) for name in names()]
-    rows = "\n".join(f"| [`{each.name}`](#{each.name}) | {_cell(each.texts[0])} |" for each in commands)
+    found = [parse(name) for name in commands()]
+    rows = "\n".join(f"| [`{each.name}`](#{each.name}) | {_cell(each.texts[0])} |" for each in found)
     return f"""\
 (commands)=
 # Command line
@@ -102,7 +95,7 @@ Ctrl-C ends a command with exit code 130, SIGTERM with 143; [Reliability](reliab
 |---|---|
 {rows}
 
-{chr(10).join(map(_section, commands))}"""
+{chr(10).join(map(_section, found))}"""
 
 
 def _section(command: Command) -> str:
@@ -111,7 +104,7 @@ def _section(command: Command) -> str:
         rows = "\n".join(f"| `{each.name}` | {each.default} | {_cell(each.meaning)} |" for each in command.arguments)
         table = f"| argument | default | meaning |\n|---|---|---|\n{rows}"
     texts, examples = "\n\n".join(map(_cell, command.texts)), "\n".join(command.examples)
-    source = source_link(f"wanderlust.cli.{command.name}")
+    source = source_link(commands()[command.name].partition(":")[0])
     return f"## {command.name}\n\n{texts}\n\n```sh\n{examples}\n```\n\n{table}\n\nSource: {source}.\n"
 
 

@@ -505,7 +505,7 @@ def test_an_interrupted_exam_keeps_its_runs_and_says_what_is_missing(server, tmp
         time.sleep(0.01)
     send(process)
     assert server.wait(process) == 130
-    assert "Finished runs are stored; the same command continues." in (tmp_path / "err.txt").read_text()
+    assert "finished runs are stored, the same command continues." in (tmp_path / "err.txt").read_text()
     stored = len(Store(tmp_path / "results").stored_keys())
     assert 0 < stored < 240
     assert server.wait(server.start_command(tmp_path, "report", "results")) == 0

@@ -141,7 +141,7 @@ def test_pages_have_no_roles(page):
     assert not re.findall(r"\{[\w:]+\}`", page.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", command_page.names())
+@pytest.mark.parametrize("name", command_page.commands())
 def test_every_command_is_described(name):
     """The help of a command has a text, an example and the meaning of every argument, and the page has all of them."""
     command, page = command_page.parse(name), GENERATED["commands"]

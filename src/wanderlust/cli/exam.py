@@ -108,17 +108,12 @@ def _read_settings(settings: tuple[str, ...], names: list[str]) -> dict[str, dic
 
 
 def _take(selection: ExamSelection, out: Path, execution: ExecutionOptions) -> Exam:
-    from wanderlust.cli.interrupts import Interrupted, signal_number
     from wanderlust.exams.exam import take
 
-    try:
-        return take(
-            selection, out, on=execution.on, jobs=execution.jobs, time_limit=execution.time_limit,
-            ship_package=execution.ship_package, quiet=execution.quiet,
-        )  # fmt: skip
-    except KeyboardInterrupt as interrupt:
-        message = "interrupted. Finished runs are stored; the same command continues."
-        raise Interrupted(signal_number(interrupt), message) from interrupt
+    return take(
+        selection, out, on=execution.on, jobs=execution.jobs, time_limit=execution.time_limit,
+        ship_package=execution.ship_package, quiet=execution.quiet,
+    )  # fmt: skip
 
 
 def _show(result: Exam, out: Path, *, quiet: bool) -> None:

@@ -1,77 +1,58 @@
-"""The entry point: assembles the commands, and turns errors into messages and exit codes.
+"""The entry point: finds and runs a command, and turns errors and signals into messages and exit codes.
 
-A command is a function: its parameters are the arguments, its docstring is the help text. Commands import heavy modules
-inside functions, so that `wanderlust --help` starts fast.
+A command is a function in a module of the same name: its parameters are the arguments, its docstring is the help text.
+The module is imported when the command is called. Other packages add commands as entry points of `ENTRY_POINTS`.
 """
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import errno
+import importlib
+import importlib.util
 import io
 import os
+import signal
 import sys
+import textwrap
+import threading
 import warnings
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
-import tyro
-from tyro.extras import SubcommandApp
-
-from wanderlust.cli.bench import bench
-from wanderlust.cli.compare import compare
-from wanderlust.cli.diagnose import diagnose
-from wanderlust.cli.evaluate import evaluate
-from wanderlust.cli.exam import exam
-from wanderlust.cli.explain import explain
-from wanderlust.cli.explorers import explorers
-from wanderlust.cli.export import export
-from wanderlust.cli.interrupts import exit_code
-from wanderlust.cli.report import report
-from wanderlust.cli.reproduce import reproduce
-from wanderlust.cli.results import results
-from wanderlust.cli.run import run
-from wanderlust.cli.status import status
-from wanderlust.cli.studio import studio
-from wanderlust.cli.sweep import sweep
-from wanderlust.cli.train import train
-from wanderlust.cli.watch import watch
-from wanderlust.cli.worlds import worlds
-from wanderlust.core.errors import WanderlustError
-from wanderlust.version import __version__
-
-app = SubcommandApp()
-for _command in (
-    train, evaluate, compare, diagnose, explain, watch, studio, worlds, explorers, exam, reproduce, sweep, status,
-    results, report, export, run, bench,
-):  # fmt: skip
-    app.command(_command)
-
-
+COMMANDS = (
+    "train", "evaluate", "compare", "diagnose", "explain", "watch", "studio", "worlds", "explorers", "exam",
+    "reproduce", "sweep", "status", "results", "report", "export", "run", "bench",
+)  # fmt: skip
+ENTRY_POINTS = "wanderlust.commands"
 _READING_COMMANDS = ("report", "export", "results", "status")
-"""Commands that read the files of others and execute none of their code."""
+"""Commands that read untrusted files and execute no user-defined code."""
+_TERMINATION_SIGNALS = ("SIGTERM", "SIGHUP")
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP, handled like Ctrl-C."""
+
+    number = signal.SIGTERM
 
 
 def main() -> None:
     """Run the command given on the command line; invalid input prints a message instead of a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # Not all terminals have all characters.
-    if sys.argv[1:2] == ["--version"]:
-        print(f"wanderlust {__version__}")
-        return
-    # User-defined module:name arguments are imported from the working directory, as with `python -m`.
-    if not {"", os.getcwd()} & set(sys.path) and not {*sys.argv[1:2]} & {*_READING_COMMANDS}:
-        sys.path.append(os.getcwd())
+    # Nothing is imported from the package before this: an interrupt during an import is one line, too.
     try:
-        try:
-            _run_command()
-        finally:
-            sys.stdout.flush()  # Here, an error becomes a message.
-    except WanderlustError as error:
-        print(f"wanderlust: {error}", file=sys.stderr)
-        sys.exit(2)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")  # Not all terminals have all characters.
+        with _termination_interrupts(), _warnings_as_sentences():
+            try:
+                _run(sys.argv[1:])
+            finally:
+                sys.stdout.flush()  # Here, an error becomes a message.
     except KeyboardInterrupt as interrupt:
-        print(f"wanderlust: {str(interrupt) or 'interrupted.'}", file=sys.stderr)
-        sys.exit(exit_code(interrupt))
+        number = interrupt.number if isinstance(interrupt, _Terminated) else signal.SIGINT
+        _stop(str(interrupt) or "interrupted.", 128 + number)
     except BrokenPipeError:
         # The reader of the output, such as `head`, has closed the pipe.
         _discard_output()
@@ -80,12 +61,112 @@ def main() -> None:
         if error.errno != errno.ENOSPC:
             raise
         _discard_output()
-        print("wanderlust: the output cannot be written: no space left on the device.", file=sys.stderr)
-        sys.exit(1)
+        _stop("the output cannot be written: no space left on the device.", 1)
+    except ValueError as error:
+        from wanderlust.core.errors import WanderlustError
+
+        if not isinstance(error, WanderlustError):
+            raise
+        _stop(str(error), 2)
 
 
-def _run_command() -> None:
-    """Parse the command line and run the command; warnings are printed as sentences, each once."""
+def _run(words: list[str]) -> None:
+    """Run the command that the first word names."""
+    name = words[0] if words else "--help"
+    if name == "--version":
+        from wanderlust.version import __version__
+
+        print(f"wanderlust {__version__}")
+    elif name in ("-h", "--help"):
+        print(_overview())
+        sys.exit(0 if words else 2)
+    else:
+        # User-defined module:name arguments are imported from the working directory, as with `python -m`.
+        if not {"", os.getcwd()} & set(sys.path) and name not in _READING_COMMANDS:
+            sys.path.append(os.getcwd())
+        command = _command(name)
+        import tyro
+
+        tyro.cli(command, prog=f"wanderlust {name}", args=words[1:], config=(tyro.conf.FlagCreatePairsOff,))
+
+
+def _command(name: str) -> Callable[..., Any]:
+    """Return the function of a command."""
+    from wanderlust.core.errors import unknown_name
+
+    target = commands().get(name)
+    if target is None:
+        raise unknown_name("command", name, commands())
+    module, _, function = target.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return found
+
+
+def commands() -> dict[str, str]:
+    """Return the module:function of every command; those of other packages follow those of this one."""
+    from importlib.metadata import entry_points
+
+    own = {name: f"wanderlust.cli.{name}:{name}" for name in COMMANDS}
+    return own | {each.name: each.value for each in entry_points(group=ENTRY_POINTS) if each.name not in own}
+
+
+def _overview() -> str:
+    """Return the help text of all commands: one line each, the first of the docstring."""
+    found = commands()
+    width = max(map(len, found)) + 4
+    lines = [f"  {name}".ljust(width) + _summary(target) for name, target in found.items()]
+    shown = [textwrap.fill(line, 100, subsequent_indent=" " * width) for line in lines]
+    return "\n".join(
+        [
+            "usage: wanderlust COMMAND [arguments]",
+            "",
+            "Exploration for sparse-reward reinforcement learning.",
+            "",
+            *shown,
+            "",
+            "wanderlust COMMAND --help lists the arguments of a command; wanderlust --version prints the version.",
+        ]
+    )
+
+
+def _summary(target: str) -> str:
+    """Return the first line of the docstring of a command, without importing its module."""
+    module, _, function = target.partition(":")
+    try:
+        spec = importlib.util.find_spec(module)
+        source = spec.loader.get_source(module) if spec and spec.loader else ""  # type: ignore[attr-defined]
+    except (ImportError, AttributeError):
+        return ""
+    for node in ast.parse(source or "").body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    return ""
+
+
+@contextlib.contextmanager
+def _termination_interrupts() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP interrupt the command as Ctrl-C does, unless the process ignores or handles them."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        terminated = _Terminated()
+        terminated.number = signal.Signals(number)
+        raise terminated
+
+    numbers = [getattr(signal, name) for name in _TERMINATION_SIGNALS if hasattr(signal, name)]
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    replaced = [number for number in numbers if is_main_thread and signal.getsignal(number) == signal.SIG_DFL]
+    for number in replaced:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in replaced:
+            signal.signal(number, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def _warnings_as_sentences() -> Iterator[None]:
+    """Print each warning once, without the place in the code."""
     printed: set[str] = set()
 
     def print_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
@@ -96,11 +177,12 @@ def _run_command() -> None:
 
     with warnings.catch_warnings():
         warnings.showwarning = print_warning
-        app.cli(
-            prog="wanderlust",
-            description="Exploration for sparse-reward reinforcement learning; --version prints the version.",
-            config=(tyro.conf.FlagCreatePairsOff,),
-        )
+        yield
+
+
+def _stop(message: str, code: int) -> None:
+    print(f"wanderlust: {message}", file=sys.stderr)
+    sys.exit(code)
 
 
 def _discard_output() -> None:

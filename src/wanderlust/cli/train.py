@@ -84,33 +84,32 @@ def train(options: Annotated[TrainOptions, arg(name="")], environment: Environme
     Example: wanderlust train MiniGrid-DoorKey-6x6-v0 --key hash --reset-seed 0 --explorer vv-count
     """
     from wanderlust.cli.exact import train_exactly
-    from wanderlust.cli.interrupts import Interrupted, signal_number, termination_interrupts
     from wanderlust.cli.training_file import TrainingFile
 
     if options.exact:
         _check_files(environment, options)
         train_exactly(environment, options, _settings(options))
         return
-    with termination_interrupts():
-        _check_files(environment, options)
-        env = environment.make()
-        file = TrainingFile(environment, options)
-        try:
-            _train(env, environment, options, file)
-        except WanderlustError as error:
-            saved = file.save_unfinished()
-            again = _NEW_EPISODE if saved and isinstance(error, EnvironmentFailed) else ""
-            raise type(error)(f"{error}{saved}{again}") from error
-        except KeyboardInterrupt as interrupt:
-            saved = file.save_unfinished() or " Nothing was saved, since no step was completed."
-            raise Interrupted(signal_number(interrupt), f"interrupted.{saved}") from interrupt
-        except BrokenPipeError:  # The reader of the output has finished; that is no error after the training.
-            if not file.is_complete:
-                file.save_unfinished()
-            raise
-        except Exception as error:
-            error.add_note(file.save_unfinished())
-            raise
+    _check_files(environment, options)
+    env = environment.make()
+    file = TrainingFile(environment, options)
+    try:
+        _train(env, environment, options, file)
+    except WanderlustError as error:
+        saved = file.save_unfinished()
+        again = _NEW_EPISODE if saved and isinstance(error, EnvironmentFailed) else ""
+        raise type(error)(f"{error}{saved}{again}") from error
+    except KeyboardInterrupt as interrupt:
+        saved = file.save_unfinished() or " Nothing was saved, since no step was completed."
+        interrupt.args = (f"interrupted.{saved}",)
+        raise
+    except BrokenPipeError:  # The reader of the output has finished; that is no error after the training.
+        if not file.is_complete:
+            file.save_unfinished()
+        raise
+    except Exception as error:
+        error.add_note(file.save_unfinished())
+        raise
 
 
 def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions, file: TrainingFile) -> None:

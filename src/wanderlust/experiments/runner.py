@@ -158,9 +158,10 @@ class _Driver:
             elif missing:
                 self._execute(missing, self._ray_executor())
             state = "finished"
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             left = len(missing) - self.summary.executed - len(self.summary.failures)
-            self.progress.message(f"{counted(left, 'run')} left; finished runs are stored, the same command continues.")
+            said = f"{counted(left, 'run')} left; finished runs are stored, the same command continues."
+            interrupt.args = (f"interrupted; {said}",)
             raise
         finally:
             self._report(state, force=True)
