@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from adaptive_rules import EXPLORER, measure_rules, rules_table
 from adaptive_tasks import EVALUATIONS, MAX_LOSS, SEEDS, SETS, Summary, Task, ratio, ratio_text
 
-from wanderlust.experiments.progress import Progress
+from wanderlust.experiments.execute.driver import run_all
+from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store
 
 EXPLORERS = (

@@ -18,9 +18,9 @@ from adaptive_tasks import DISCOUNT, EVALUATIONS, MAX_LOSS, SEEDS, Summary, Task
 
 import wanderlust as wl
 from wanderlust.core.planning import policy_value, uniform_over_ties
-from wanderlust.experiments.progress import Progress
+from wanderlust.experiments.execute.driver import run_all
+from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store
 from wanderlust.training.loop import TrainingLoop
 

@@ -22,7 +22,7 @@ from wanderlust.experiments.paper import recap
 from wanderlust.experiments.paper.registry import StudySelection
 from wanderlust.experiments.reports.recap_cells import PAPER_SEEDS, Cell
 from wanderlust.experiments.reports.recap_report import MAX_ROUNDING, MAX_STANDARD_ERRORS, compare
-from wanderlust.experiments.reports.statistics import Percent, paper_percent
+from wanderlust.experiments.statistics import Percent, paper_percent
 from wanderlust.experiments.summary_file import RunSource, source_in
 
 DRAWS = 400

@@ -34,8 +34,8 @@ from ray.cluster_utils import Cluster
 
 import wanderlust
 from wanderlust.core.errors import WanderlustError
+from wanderlust.experiments.execute.driver import RunSummary, run_all
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import RunSummary, run_all
 from wanderlust.experiments.store import Store
 
 SOURCES = Path(wanderlust.__file__).parents[1]

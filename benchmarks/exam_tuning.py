@@ -24,9 +24,9 @@ from wanderlust.core.mdp import FloatArray
 from wanderlust.exams.scores import world_scores
 from wanderlust.exams.suite_runs import FIRST_SEED
 from wanderlust.exams.tuned import EXAM_SETTINGS
-from wanderlust.experiments.progress import Progress
+from wanderlust.experiments.execute.driver import run_all
+from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store
 from wanderlust.explorers.optimism import largest_reward
 from wanderlust.explorers.protocol import Problem

@@ -32,14 +32,14 @@ from scaling_page import Measured, write_page
 from store_formats import measure_formats
 
 from wanderlust.experiments import status
-from wanderlust.experiments.batches import Batches
-from wanderlust.experiments.executors.processes import ProcessExecutor
-from wanderlust.experiments.executors.ray_cluster import BATCH_SECONDS, RayExecutor
-from wanderlust.experiments.executors.threads import ThreadExecutor
+from wanderlust.experiments.execute.batches import Batches
+from wanderlust.experiments.execute.driver import run_all
+from wanderlust.experiments.execute.processes import ProcessExecutor
+from wanderlust.experiments.execute.progress import Progress
+from wanderlust.experiments.execute.ray_cluster import BATCH_SECONDS, RayExecutor
+from wanderlust.experiments.execute.threads import ThreadExecutor
 from wanderlust.experiments.packs import Sealed, write_pack
-from wanderlust.experiments.progress import Progress
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import PACK_RUNS, PACKS, Store, read
 from wanderlust.experiments.stored_run import seal
 from wanderlust.experiments.sweep import Sweep

@@ -15,9 +15,9 @@ import wanderlust as wl
 from wanderlust.core.planning import optimal_values, reachable_states
 from wanderlust.envs.rendering import Renderer
 from wanderlust.experiments.paper.registry import EXPLORERS
-from wanderlust.experiments.reports.figures.curves import Curves, mean_curves
+from wanderlust.experiments.report.curves import Curves, mean_curves
+from wanderlust.experiments.report.style import LIGHT_GREY, explorer_styles, styled
 from wanderlust.experiments.reports.figures.maps import CountMap, maps_figure
-from wanderlust.experiments.reports.figures.style import LIGHT_GREY, explorer_styles, styled
 
 WORLD, SEEDS = "prison", range(1, 11)
 PICTURED = {"deep-sea": {"depth": 10, "flag": "treasure"}}

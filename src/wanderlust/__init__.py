@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from wanderlust.envs.tabular import Tabular as Tabular
     from wanderlust.envs.tabular import tabular as tabular
     from wanderlust.exams.exam import exam as exam
+    from wanderlust.experiments.execute.driver import run_all as run_all
     from wanderlust.experiments.run import Run as Run
-    from wanderlust.experiments.runner import run_all as run_all
     from wanderlust.experiments.store import Store as Store
     from wanderlust.experiments.sweep import Sweep as Sweep
     from wanderlust.explorers import formulas as formulas
@@ -99,7 +99,7 @@ _MODULES = {
     "register_world": "worlds",
     "Replay": "agents.settings",
     "Run": "experiments.run",
-    "run_all": "experiments.runner",
+    "run_all": "experiments.execute.driver",
     "Session": "agents.session",
     "Settings": "agents.settings",
     "StopWhenSolved": "training.evaluation_callbacks",

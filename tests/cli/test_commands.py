@@ -22,7 +22,7 @@ from wanderlust.cli.diagnosis_report import report_sections
 from wanderlust.cli.measurements import median
 from wanderlust.cli.threshold import solved_threshold
 from wanderlust.core.planning import optimal_episode_return
-from wanderlust.experiments import runner
+from wanderlust.experiments.execute import driver as runner
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 

@@ -20,7 +20,9 @@ from rich.console import Console
 
 import wanderlust as wl
 from wanderlust.core.errors import BadFile, UnknownName, WanderlustError
-from wanderlust.experiments import estimate
+from wanderlust.experiments.execute import estimate
+from wanderlust.experiments.execute.driver import run_all
+from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.paper import recap
 from wanderlust.experiments.paper.alternative_settings import ALTERNATIVE_SETTINGS
 from wanderlust.experiments.paper.chain_results import exploration
@@ -33,16 +35,14 @@ from wanderlust.experiments.paper.reproduce import (
     summarise_runs,
     write_scorecard,
 )
-from wanderlust.experiments.progress import Progress
 from wanderlust.experiments.reports import scorecard, scorecard_html
 from wanderlust.experiments.reports.headline import headline, is_informative
 from wanderlust.experiments.reports.known_differences import impossible_interval
 from wanderlust.experiments.reports.recap_cells import AlternativeSetting, Cell, as_json, from_json
 from wanderlust.experiments.reports.recap_report import RecapRuns, make_rows, paper_cells
 from wanderlust.experiments.reports.recap_samples import Samples
-from wanderlust.experiments.reports.statistics import paper_percent
 from wanderlust.experiments.run import Result, Run
-from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.statistics import paper_percent
 from wanderlust.experiments.store import Store, StoredRun
 from wanderlust.experiments.summary_file import FILE, Summary, write_summary
 
@@ -110,7 +110,7 @@ SCRIPT = """
 import signal
 import sys
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.store import Store
 # Processes that a shell starts in the background ignore interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -15,7 +15,7 @@ from wanderlust.experiments.paper import deep_sea_ensembles
 from wanderlust.experiments.paper.example_worlds import attempts
 from wanderlust.experiments.paper.registry import StudySelection, find_study
 from wanderlust.experiments.paper.reproduce import reproduce
-from wanderlust.experiments.reports.seed_groups import evenness
+from wanderlust.experiments.result import evenness
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store, read
 

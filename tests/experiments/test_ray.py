@@ -17,10 +17,10 @@ from rich.console import Console
 import wanderlust as wl
 from conftest import FAULTS
 from wanderlust.core.errors import WanderlustError
-from wanderlust.experiments.executors import ray_cluster
-from wanderlust.experiments.progress import Progress
+from wanderlust.experiments.execute import ray_cluster
+from wanderlust.experiments.execute.driver import run_all
+from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store
 
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'wanderlust[ray]'")
@@ -93,9 +93,9 @@ def wait_for_runs(folder, count, process=None):
 
 DRIVER = """
 import sys
-from wanderlust.experiments.progress import Progress
+from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.store import Store
 run_all([Run.from_json(line) for line in sys.stdin], Store(sys.argv[1]), on="ray")
 """

@@ -11,7 +11,7 @@ from wanderlust.core.errors import WanderlustError
 from wanderlust.experiments.reports import claim_rules, recap_report
 from wanderlust.experiments.reports.claims import as_json, as_markdown, check_reason, from_json, summary
 from wanderlust.experiments.reports.feasibility import largest_interval, smallest_interval
-from wanderlust.experiments.reports.statistics import (
+from wanderlust.experiments.statistics import (
     Interval,
     Percent,
     bootstrap_interval,

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from wanderlust.core.errors import BadFile, CannotWrite, InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments import store as store_module
 from wanderlust.experiments import stored_run
+from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.packs import read_pack
 from wanderlust.experiments.run import Result, Run
-from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store, read
 from wanderlust.experiments.stored_run import seal
 
@@ -259,7 +259,7 @@ DISK_FULL = """
 import resource, signal, sys
 from pathlib import Path
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.store import Store
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -20,12 +20,12 @@ from conftest import FAULTS
 from wanderlust.cli.sweep import SweepOptions, from_options, read_values
 from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments import status
-from wanderlust.experiments.reports.figures.files import as_files
-from wanderlust.experiments.reports.figures.sweep import _limits
-from wanderlust.experiments.reports.sweep_groups import SUCCESS, Setting
-from wanderlust.experiments.reports.sweep_report import sweep_report
+from wanderlust.experiments.execute.driver import run_all
+from wanderlust.experiments.report.files import as_files
+from wanderlust.experiments.report.sweep_figure import _limits
+from wanderlust.experiments.report.sweep_groups import SUCCESS, Setting
+from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep_values import values_of
 from wanderlust.experiments.where import condition

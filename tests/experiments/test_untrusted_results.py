@@ -19,18 +19,18 @@ from wanderlust.core.archives import write_archive
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError
 from wanderlust.experiments import stored_run
 from wanderlust.experiments.code_version import source_files
-from wanderlust.experiments.executors.base import Task, execute
+from wanderlust.experiments.execute.driver import run_all
+from wanderlust.experiments.execute.tasks import Task, execute
 from wanderlust.experiments.paper import registry
 from wanderlust.experiments.paper.recap import STUDY as RECAP
 from wanderlust.experiments.paper.registry import StudySelection
+from wanderlust.experiments.report.comparison import LearningCurves, comparison_figure
+from wanderlust.experiments.report.files import as_files
+from wanderlust.experiments.report.text_tables import fit_to_width
 from wanderlust.experiments.reports import claims, recap_cells, recap_tables, scorecard, scorecard_html
-from wanderlust.experiments.reports.figures.comparison import LearningCurves, comparison_figure
-from wanderlust.experiments.reports.figures.files import as_files
 from wanderlust.experiments.reports.recap_cells import Cell, Numbers, Row
-from wanderlust.experiments.reports.statistics import Percent
-from wanderlust.experiments.reports.tables import fit_to_width
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.statistics import Percent
 from wanderlust.experiments.store import Store
 
 pytestmark = pytest.mark.slow
@@ -319,7 +319,7 @@ from pathlib import Path
 from rich.console import Console
 from wanderlust.experiments.paper.registry import StudySelection, find_study
 from wanderlust.experiments.paper.reproduce import reproduce
-from wanderlust.experiments.reports.report import Report
+from wanderlust.experiments.report.report import Report
 
 # The study without its runs: only the selections are of interest.
 study = dataclasses.replace(find_study("memory"), runs=lambda _: [], report=lambda *_: Report([], {}))

@@ -25,14 +25,14 @@ from wanderlust.core.errors import InvalidSetting, UnknownName
 from wanderlust.experiments.paper.count_maps import cell_marks
 from wanderlust.experiments.paper.registry import EXPLORERS, StudySelection, find_study
 from wanderlust.experiments.paper.reproduce import report_note, reproduce, show_report, studies_in, write_scorecard
+from wanderlust.experiments.report.curves import curves_figure, mean_curves
+from wanderlust.experiments.report.files import FORMATS, as_files
+from wanderlust.experiments.report.style import explorer_styles, sequential_styles
 from wanderlust.experiments.reports.figures.action_values import ValuePanel, action_values_figure
 from wanderlust.experiments.reports.figures.chain import CountsOverTime, ErrorsOverTime, counts_figure, msve_figure
-from wanderlust.experiments.reports.figures.curves import curves_figure, mean_curves
-from wanderlust.experiments.reports.figures.files import FORMATS, as_files
 from wanderlust.experiments.reports.figures.maps import CountMap, maps_figure
 from wanderlust.experiments.reports.figures.scaling import SampleComplexity, epsilon_figure, scaling_figure
-from wanderlust.experiments.reports.figures.style import explorer_styles, sequential_styles
-from wanderlust.experiments.reports.statistics import power_law
+from wanderlust.experiments.statistics import power_law
 from wanderlust.experiments.store import Store
 from wanderlust.worlds.action_values import best_actions
 

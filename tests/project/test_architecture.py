@@ -41,10 +41,6 @@ LAYERS = (
 )
 """The packages and modules; each imports only those before it. Imports inside functions count as well."""
 
-EXPERIMENTS_LAYERS = ("result", "run", "store", "runner", "reports", "paper")
-"""Parts of `experiments`; reports and the runs do not know the experiments of the paper."""
-
-
 def imports_of(file: Path) -> Iterator[str]:
     """Yield the modules of the package that a file imports, wherever in the file."""
     for node in ast.walk(ast.parse(file.read_text())):
@@ -126,7 +122,7 @@ assert wl.learn("toy", "vv-ucb", steps=100, seed=1, quiet=True).steps == 100
 """,
     "experiments": """
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
+from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.store import Store
 run = Run(world="toy", explorer="random", seed=1, settings={"steps": 100})
 run_all([run], Store("results"), jobs=1)

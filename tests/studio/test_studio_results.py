@@ -12,8 +12,8 @@ import pytest
 
 import wanderlust as wl
 from wanderlust.core.errors import WanderlustError
+from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep import Sweep
 from wanderlust.studio.results import browse

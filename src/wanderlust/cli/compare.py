@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from wanderlust.cli.comparison_request import ComparisonRequest
     from wanderlust.cli.threshold import Threshold
-    from wanderlust.experiments.reports.statistics import Interval
     from wanderlust.experiments.result import Result
+    from wanderlust.experiments.statistics import Interval
 
 TABLE_FILE = "comparison.csv"
 
@@ -119,7 +119,7 @@ def show_comparison(
     from wanderlust.cli.printing import new_console
     from wanderlust.cli.runs import version_note
     from wanderlust.core.files import write_file
-    from wanderlust.experiments.reports.tables import fit_to_width, printable
+    from wanderlust.experiments.report.text_tables import fit_to_width, printable
 
     threshold = request.threshold
     console = new_console(120, highlight=False)
@@ -143,7 +143,7 @@ def show_comparison(
 
 def _check_plot(plot: Path) -> None:
     from wanderlust.core.files import check_writable
-    from wanderlust.experiments.reports.figures.files import FORMATS
+    from wanderlust.experiments.report.files import FORMATS
 
     if plot.suffix[1:].lower() not in FORMATS:
         suffixes = ", ".join(f".{suffix}" for suffix in FORMATS)
@@ -152,7 +152,7 @@ def _check_plot(plot: Path) -> None:
 
 
 def _explorer_row(explorer: str, results: Sequence[Result], threshold: Threshold) -> ExplorerRow:
-    from wanderlust.experiments.reports.statistics import paper_percent, wilson_interval
+    from wanderlust.experiments.statistics import paper_percent, wilson_interval
 
     times = [steps_to_solve(result, threshold) for result in results]
     last = paper_percent([result.returns[-1] for result in results])
@@ -175,7 +175,7 @@ def _any_reward(rows: Sequence[ExplorerRow]) -> bool:
 def _table(title: str, rows: Sequence[ExplorerRow], threshold: Threshold, budget: int) -> Table:
     from rich.table import Table
 
-    from wanderlust.experiments.reports.tables import printable
+    from wanderlust.experiments.report.text_tables import printable
 
     first_event = "first reward" if _any_reward(rows) else "first termination"
     headings = ["explorer", "seeds", first_event, "states", "return"]
@@ -233,7 +233,7 @@ def _notes(rows: Sequence[ExplorerRow], threshold: Threshold, interval: int, *, 
 
 
 def _csv_table(rows: Sequence[ExplorerRow], preset: str) -> str:
-    from wanderlust.experiments.reports.tables import as_csv
+    from wanderlust.experiments.report.text_tables import as_csv
 
     headings = ["explorer", "seeds", "solved_share", "solved_low", "solved_high", "steps_to_solve", "first_reward"]
     headings += ["first_termination", "states", "return_mean", "return_ci95", "preset"]
@@ -251,8 +251,8 @@ def _write_plot(
     import numpy as np
 
     from wanderlust.core.files import write_file
-    from wanderlust.experiments.reports.figures.comparison import LearningCurves, comparison_figure
-    from wanderlust.experiments.reports.figures.files import as_files
+    from wanderlust.experiments.report.comparison import LearningCurves, comparison_figure
+    from wanderlust.experiments.report.files import as_files
 
     curves = {}
     for explorer, results in completed.items():

@@ -53,7 +53,7 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
     from wanderlust.cli.printing import new_console
     from wanderlust.cli.runs import execute_runs, plan_runs, version_note
     from wanderlust.core.files import check_writable, write_json
-    from wanderlust.experiments.reports.tables import fit_to_width, printable
+    from wanderlust.experiments.report.text_tables import fit_to_width, printable
 
     if options.json is not None:
         check_writable(options.json)
@@ -92,7 +92,7 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
 
 
 def _print_section(console: Console, heading: str, sentences: list[str]) -> None:
-    from wanderlust.experiments.reports.tables import printable
+    from wanderlust.experiments.report.text_tables import printable
 
     console.print(f"\n{heading}", style="bold")
     for sentence in sentences:

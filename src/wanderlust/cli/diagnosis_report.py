@@ -13,7 +13,7 @@ from wanderlust.cli.diagnosis import Diagnosis, ExplorerSummary
 from wanderlust.cli.measurements import format_steps, time_penalty_sentence
 from wanderlust.core.errors import counted
 from wanderlust.core.files import finite_values
-from wanderlust.experiments.reports.tables import printable
+from wanderlust.experiments.report.text_tables import printable
 
 MAX_REWARDS_SHOWN = 8
 DENSE_PERCENT = 20.0

@@ -74,7 +74,7 @@ def exam(
     Example: wanderlust exam --leaderboard
     """
     from wanderlust.exams.exam import select
-    from wanderlust.experiments.runner import check_place
+    from wanderlust.experiments.execute.driver import check_place
 
     if leaderboard:
         if explorers or options != _WHOLE:

@@ -21,7 +21,7 @@ def export(
     """
     from wanderlust.core.errors import counted
     from wanderlust.experiments.export import export as write_runs
-    from wanderlust.experiments.reports.tables import printable
+    from wanderlust.experiments.report.text_tables import printable
     from wanderlust.experiments.store import Store
 
     problems: list[str] = []

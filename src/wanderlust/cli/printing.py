@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from wanderlust.experiments.runner import RunSummary
+    from wanderlust.experiments.execute.driver import RunSummary
 
 
 def new_console(width: int = 150, *, highlight: bool = True, markup: bool = False) -> Console:
@@ -34,7 +34,7 @@ def print_listing(entries: Sequence[tuple[str, str, list[tuple[str, str]]]]) -> 
 def print_summary(summary: RunSummary, *, quiet: bool) -> None:
     """Print the failures of executed runs, and how many runs were executed, unless `quiet`."""
     from wanderlust.core.errors import counted
-    from wanderlust.experiments import estimate
+    from wanderlust.experiments.execute import estimate
 
     traces = set()
     for failure in summary.failures:

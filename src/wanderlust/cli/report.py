@@ -51,8 +51,8 @@ def report(
     from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
     from wanderlust.exams.exam_file import exams_in
     from wanderlust.experiments.paper.reproduce import REQUEST_FILE, Destination, write_reports
-    from wanderlust.experiments.reports.figures.files import FORMATS
-    from wanderlust.experiments.reports.sweep_report import show_sweep_report, sweeps_in
+    from wanderlust.experiments.report.files import FORMATS
+    from wanderlust.experiments.report.sweep_report import show_sweep_report, sweeps_in
     from wanderlust.experiments.store import Store
 
     chosen = tuple(dict.fromkeys(check_choice("format", each, FORMATS) for each in formats or FORMATS))
@@ -87,7 +87,7 @@ def _report_exam(exam: StoredExam, store: Store) -> None:
     from wanderlust.cli.exam import show_card
     from wanderlust.exams.card import make_card
     from wanderlust.exams.exam_file import stored_scores
-    from wanderlust.experiments.reports.tables import printable
+    from wanderlust.experiments.report.text_tables import printable
 
     problems: list[str] = []
     scores = stored_scores(exam, store, problems)

@@ -65,9 +65,9 @@ def _list_studies(jobs: int) -> None:
     from rich.table import Table
 
     from wanderlust.cli.printing import new_console
-    from wanderlust.experiments import estimate
+    from wanderlust.experiments.execute import estimate
     from wanderlust.experiments.paper.registry import StudySelection, find_study, study_names
-    from wanderlust.experiments.reports.tables import fit_to_width
+    from wanderlust.experiments.report.text_tables import fit_to_width
 
     table = Table(caption=f"Rough times for {jobs} parallel runs, without compilation (one or two minutes, once).")
     for column in ("experiment", "in the paper", "description"):

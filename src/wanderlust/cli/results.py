@@ -44,7 +44,7 @@ def results(
     """
     from wanderlust.cli.printing import new_console
     from wanderlust.core.errors import counted
-    from wanderlust.experiments.reports.tables import fit_to_width, printable
+    from wanderlust.experiments.report.text_tables import fit_to_width, printable
     from wanderlust.experiments.results import same_columns
     from wanderlust.experiments.store import Store
     from wanderlust.experiments.summary import columns as flat_columns
@@ -110,7 +110,7 @@ def _rank(value: Any) -> tuple[int, float, str]:
 def _table(rows: Sequence[dict[str, Any]], names: list[str]) -> Any:
     from rich.table import Table
 
-    from wanderlust.experiments.reports.tables import printable
+    from wanderlust.experiments.report.text_tables import printable
 
     table = Table()
     for name in names:
@@ -134,7 +134,7 @@ def _write(rows: Sequence[dict[str, Any]], names: list[str], to: Path) -> None:
 
     from wanderlust.core.errors import counted
     from wanderlust.core.files import check_writable, write_file
-    from wanderlust.experiments.reports.tables import as_csv
+    from wanderlust.experiments.report.text_tables import as_csv
     from wanderlust.experiments.results import as_parquet, plain_rows
 
     check_writable(to)

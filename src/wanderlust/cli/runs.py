@@ -13,11 +13,11 @@ from wanderlust.cli.environment_options import EnvironmentOptions
 from wanderlust.core.errors import InvalidSetting, check_integer
 from wanderlust.envs.tabular import Tabular
 from wanderlust.experiments.code_version import source_files
-from wanderlust.experiments.progress import Progress
-from wanderlust.experiments.reports.tables import printable
+from wanderlust.experiments.execute.driver import run_all
+from wanderlust.experiments.execute.progress import Progress
+from wanderlust.experiments.report.text_tables import printable
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import run_all
 from wanderlust.experiments.store import Store
 from wanderlust.training.adaptive import chosen_preset
 from wanderlust.training.learn import new_loop

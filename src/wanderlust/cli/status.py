@@ -60,7 +60,7 @@ def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
     from rich.text import Text
 
     from wanderlust.core.errors import BadFile, counted
-    from wanderlust.experiments.reports.tables import fit_to_width, printable
+    from wanderlust.experiments.report.text_tables import fit_to_width, printable
     from wanderlust.experiments.status import read_all
     from wanderlust.experiments.store import PACKS, RUNS, Store
 
@@ -85,8 +85,8 @@ def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
 
 
 def _cells(each: Status) -> list[str]:
-    from wanderlust.experiments.estimate import format_duration
-    from wanderlust.experiments.reports.tables import printable
+    from wanderlust.experiments.execute.estimate import format_duration
+    from wanderlust.experiments.report.text_tables import printable
 
     rate = f"{each.rate:,.1f}/s" if each.rate >= 1 else f"{60 * each.rate:.1f}/min" if each.rate else ""
     left = "" if each.seconds_left is None else format_duration(each.seconds_left)
@@ -98,7 +98,7 @@ def _cells(each: Status) -> list[str]:
 def _print_failures(folder: Path, *, everything: bool) -> None:
     """Print the failed runs that have not been executed since."""
     from wanderlust.core.errors import counted
-    from wanderlust.experiments.reports.tables import printable
+    from wanderlust.experiments.report.text_tables import printable
     from wanderlust.experiments.status import failures
     from wanderlust.experiments.store import Store
 

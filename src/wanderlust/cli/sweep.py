@@ -79,8 +79,8 @@ def sweep(
 
     Example: wanderlust sweep sweep.toml --on ray --dry-run
     """
-    from wanderlust.experiments.progress import Progress
-    from wanderlust.experiments.runner import check_place
+    from wanderlust.experiments.execute.driver import check_place
+    from wanderlust.experiments.execute.progress import Progress
     from wanderlust.experiments.sweep import Sweep
 
     check_place(execution.on)
@@ -154,10 +154,10 @@ def _print_plan(described: Sweep, out: Path, execution: ExecutionOptions) -> Non
     import os
 
     from wanderlust.core.errors import counted
-    from wanderlust.experiments import estimate
-    from wanderlust.experiments.reports.sweep_groups import swept_fields
-    from wanderlust.experiments.reports.tables import printable
-    from wanderlust.experiments.runner import RunSummary, missing_runs
+    from wanderlust.experiments.execute import estimate
+    from wanderlust.experiments.execute.driver import RunSummary, missing_runs
+    from wanderlust.experiments.report.sweep_groups import swept_fields
+    from wanderlust.experiments.report.text_tables import printable
     from wanderlust.experiments.store import Store
     from wanderlust.experiments.summary import fields_of
 

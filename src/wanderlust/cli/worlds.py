@@ -49,7 +49,7 @@ def worlds(
         raise InvalidSetting("--exam is for the measures of the exam's worlds: add --hardness.")
     if hardness:
         from wanderlust.cli.hardness import hardness_table
-        from wanderlust.experiments.reports.tables import fit_to_width
+        from wanderlust.experiments.report.text_tables import fit_to_width
 
         console = new_console(120, highlight=False)
         console.print(fit_to_width(hardness_table(exam=exam), console.width))

@@ -16,8 +16,8 @@ from wanderlust.exams.scores import PASSING_SCORE, ExplorerScores, Place, levels
 from wanderlust.exams.suite_runs import ExamSelection
 from wanderlust.exams.timing import TIMED_WORLD
 from wanderlust.experiments.exact_returns import N_LOOKS
-from wanderlust.experiments.reports.statistics import Interval
 from wanderlust.experiments.run import Run
+from wanderlust.experiments.statistics import Interval
 from wanderlust.version import __version__
 from wanderlust.worlds.exam.suite import FAMILIES, VERSION
 

@@ -14,7 +14,7 @@ from wanderlust.exams.card_terminal import card_as_text
 from wanderlust.exams.leaderboard import Standing
 from wanderlust.exams.scores import ExplorerScores
 from wanderlust.experiments.exact_returns import look_fractions
-from wanderlust.experiments.reports.statistics import Interval
+from wanderlust.experiments.statistics import Interval
 from wanderlust.version import __version__
 from wanderlust.worlds.exam.suite import VERSION
 

@@ -21,7 +21,7 @@ from wanderlust.exams.card import (
 from wanderlust.exams.card_plots import curve_plot, legend, small_plot
 from wanderlust.exams.scores import ExplorerScores, WorldScores
 from wanderlust.exams.timing import TIMED_WORLD
-from wanderlust.experiments.reports.tables import printable
+from wanderlust.experiments.report.text_tables import printable
 
 
 def card_as_html(card: Card) -> str:

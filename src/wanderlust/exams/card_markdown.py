@@ -16,7 +16,7 @@ from wanderlust.exams.card import (
 )
 from wanderlust.exams.card_terminal import sparkline
 from wanderlust.exams.scores import ExplorerScores, WorldScores
-from wanderlust.experiments.reports.tables import markdown_cell, printable
+from wanderlust.experiments.report.text_tables import markdown_cell, printable
 
 
 def card_as_markdown(card: Card) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.exact_returns import FIRST_LOOK, look_fractions
-from wanderlust.experiments.reports.tables import printable
+from wanderlust.experiments.report.text_tables import printable
 
 _WIDTH, _HEIGHT = 640, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54, 12, 12, 38

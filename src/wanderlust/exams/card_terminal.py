@@ -21,7 +21,7 @@ from wanderlust.exams.card import (
     summary_cells,
 )
 from wanderlust.exams.scores import ExplorerScores, WorldScores
-from wanderlust.experiments.reports.tables import fit_to_width, printable
+from wanderlust.experiments.report.text_tables import fit_to_width, printable
 
 TEXT_WIDTH = 100
 _BAR = 12

@@ -25,15 +25,15 @@ from wanderlust.exams.scores import ExplorerScores
 from wanderlust.exams.suite_runs import QUICK_LEVELS, QUICK_SEEDS, SEEDS, ExamSelection, exam_scores
 from wanderlust.exams.timing import step_microseconds
 from wanderlust.experiments.code_version import source_files
+from wanderlust.experiments.execute.driver import Failure, RunSummary, run_all
 from wanderlust.experiments.results import import_package
-from wanderlust.experiments.runner import Failure, RunSummary, run_all
 from wanderlust.experiments.store import Store
 from wanderlust.explorers.registry import explorer_class, explorer_module, explorer_name
 from wanderlust.worlds.exam.suite import FAMILIES, LEVELS
 
 if TYPE_CHECKING:
     from wanderlust.exams.card import Card
-    from wanderlust.experiments.progress import Progress
+    from wanderlust.experiments.execute.progress import Progress
 
 FORMATS = (".html", ".md", ".json", ".txt")
 FIXED = ("budget", "steps", "horizon", "discount", "evaluate_every", "evaluation_horizon")
@@ -179,7 +179,7 @@ def take(
     selection: ExamSelection, folder: Path, *, quiet: bool, progress: Progress | None = None, **settings: Any
 ) -> Exam:
     """Execute the runs of a selection that are not stored in a folder; return the scores and the report card."""
-    from wanderlust.experiments.progress import Progress as NewProgress
+    from wanderlust.experiments.execute.progress import Progress as NewProgress
 
     store, runs = Store(folder), selection.runs
     store.prepare()

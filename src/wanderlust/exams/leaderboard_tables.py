@@ -13,7 +13,7 @@ from wanderlust.exams.card_terminal import bar, heat_style, width_of
 from wanderlust.exams.leaderboard import COMMAND, Leaderboard
 from wanderlust.exams.scores import ExplorerScores
 from wanderlust.exams.timing import TIMED_WORLD
-from wanderlust.experiments.reports.tables import fit_to_width, markdown_cell, printable
+from wanderlust.experiments.report.text_tables import fit_to_width, markdown_cell, printable
 
 _HEADS = ("rank", "explorer", "total", "95 % interval", "by the data", "passed", "time per step")
 _DIFFERENCES = (

@@ -18,8 +18,8 @@ import numpy as np
 
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.exact_returns import N_LOOKS
-from wanderlust.experiments.reports.statistics import Interval
 from wanderlust.experiments.result import Result
+from wanderlust.experiments.statistics import Interval
 
 PASSING_SCORE, PASSING_SHARE = 0.95, 0.8
 BOOTSTRAP_SAMPLES = 2_000

@@ -11,7 +11,7 @@ from typing import Any
 
 from wanderlust.core.errors import WanderlustError, check_choice
 from wanderlust.core.files import finite, write_file
-from wanderlust.experiments.reports.tables import as_csv
+from wanderlust.experiments.report.text_tables import as_csv
 from wanderlust.experiments.store import StoredRun
 
 FORMATS = ("csv", "json", "parquet")

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from wanderlust.core.mdp import FloatArray
 
 _EMPTY = np.zeros(0)
+OPTIMAL_SUCCESS = 100.0 - 1e-6
+"""Success, in percent, from which a policy is optimal, with a tolerance for rounding."""
 
 
 class Result(NamedTuple):
@@ -93,3 +95,18 @@ class Result(NamedTuple):
         """[3, evaluation]: steps, discovery in percent of the reachable states, return in percent of the optimum."""
         discovered = 100.0 * self.discovered / (int(self.reachable) or math.nan)
         return np.stack([self.steps, discovered, 100.0 * self.returns / (float(self.optimal_return) or math.nan)])
+
+
+def step_learnt(curves: FloatArray, success_threshold: float = OPTIMAL_SUCCESS) -> float:
+    """Return the step from which the success in [steps, discovery, success] stays above a threshold; inf for never."""
+    steps, _, success = curves
+    if not len(steps) or success[-1] < success_threshold:
+        return np.inf
+    below = np.flatnonzero(success < success_threshold)
+    return float(steps[below[-1] + 1] if len(below) else steps[0])
+
+
+def evenness(counts: NDArray[np.int64], reachable: int) -> float:
+    """Return the entropy of the state visits in percent of the maximum, that of uniform visits."""
+    share = counts[counts > 0] / counts.sum()
+    return 100.0 * float(-(share * np.log(share)).sum()) / float(np.log(reachable)) if reachable > 1 else 100.0

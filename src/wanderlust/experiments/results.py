@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from wanderlust.core.errors import MissingPackage, counted
+from wanderlust.experiments.execute.driver import Failure, RunSummary
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import Failure, RunSummary
 from wanderlust.experiments.store import Store, StoredRun
 from wanderlust.experiments.summary import Line, columns, summarise
 

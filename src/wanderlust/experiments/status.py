@@ -161,7 +161,7 @@ def _read(path: Path, stored: set[bytes]) -> Status:
 
 
 def _describe(state: dict[str, Any], *, active: bool, age: float, complete: bool) -> str:
-    from wanderlust.experiments.estimate import format_duration
+    from wanderlust.experiments.execute.estimate import format_duration
 
     if not state:
         return "not started"

@@ -34,7 +34,7 @@ _SOMETIMES = ("preset", "until", "measure", "episodes", "env_version")
 
 def summarise(stored: StoredRun) -> Line:
     """Return the line of a stored run: its key, its description, and its measurements."""
-    from wanderlust.experiments.reports.seed_groups import step_learnt
+    from wanderlust.experiments.result import step_learnt
 
     run, result, metadata = stored
     measured = {

@@ -39,7 +39,7 @@ from wanderlust.experiments.sweep_values import (
 )
 
 if TYPE_CHECKING:
-    from wanderlust.experiments.progress import Progress
+    from wanderlust.experiments.execute.progress import Progress
     from wanderlust.experiments.results import Results
 
 DEFAULT_SEEDS = 10
@@ -234,9 +234,9 @@ class Sweep:
         `on` is 'local', 'ray' or 'ray://host:port'. A run that takes longer than `time_limit` seconds fails; the
         failures are in the results. After an interrupt, the same call continues.
         """
-        from wanderlust.experiments.progress import Progress as NewProgress
+        from wanderlust.experiments.execute.driver import run_all
+        from wanderlust.experiments.execute.progress import Progress as NewProgress
         from wanderlust.experiments.results import Results
-        from wanderlust.experiments.runner import run_all
         from wanderlust.experiments.store import Store
         from wanderlust.experiments.sweep_file import save_sweep
 

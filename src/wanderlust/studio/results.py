@@ -18,7 +18,7 @@ from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, che
 from wanderlust.core.files import read_text_file
 from wanderlust.experiments.paper.registry import from_json
 from wanderlust.experiments.paper.reproduce import REQUEST_FILE
-from wanderlust.experiments.reports.sweep_report import sweep_report
+from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.status import keys_of
 from wanderlust.experiments.store import Store

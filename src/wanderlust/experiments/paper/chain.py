@@ -16,10 +16,10 @@ from wanderlust.experiments.paper.chain_results import (
     summarise,
 )
 from wanderlust.experiments.paper.registry import Study, StudySelection
+from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.reports.complexity import complexity_report
 from wanderlust.experiments.reports.figures.chain import counts_figure, msve_figure
 from wanderlust.experiments.reports.figures.scaling import epsilon_figure, scaling_figure
-from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
 

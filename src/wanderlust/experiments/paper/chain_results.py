@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust.experiments.report.curves import thinned
 from wanderlust.experiments.reports.complexity import build_complexity
 from wanderlust.experiments.reports.figures.chain import CountsOverTime, ErrorsOverTime
-from wanderlust.experiments.reports.figures.curves import thinned
 from wanderlust.experiments.reports.figures.scaling import SampleComplexity
-from wanderlust.experiments.reports.seed_groups import evenness
+from wanderlust.experiments.result import evenness
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.summary_file import reduced

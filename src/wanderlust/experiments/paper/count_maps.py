@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from wanderlust.core.planning import reachable_states
 from wanderlust.experiments.reports.figures.maps import CountMap
-from wanderlust.experiments.reports.seed_groups import evenness
+from wanderlust.experiments.result import evenness
 from wanderlust.experiments.run import Result, Run
 from wanderlust.worlds import CellKind, World, make_world
 

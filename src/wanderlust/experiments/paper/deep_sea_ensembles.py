@@ -23,13 +23,13 @@ import numpy as np
 from wanderlust.agents.session import Session
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.paper.registry import Study, StudySelection
+from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.reports.claim_rules import never
 from wanderlust.experiments.reports.claims import Claim, check_reason
 from wanderlust.experiments.reports.recap_cells import PAPER_SEEDS
-from wanderlust.experiments.reports.report import Report
-from wanderlust.experiments.reports.statistics import Interval, wilson_interval
-from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.run import Result, Run
+from wanderlust.experiments.statistics import Interval, wilson_interval
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.summary_file import reduced
 from wanderlust.worlds import World, make_world

@@ -9,9 +9,9 @@ import numpy as np
 
 from wanderlust.experiments.paper.deep_sea_claims import STEP_LIMIT, check_claims
 from wanderlust.experiments.paper.registry import Study, StudySelection
+from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.reports.complexity import build_complexity, complexity_report
 from wanderlust.experiments.reports.figures.scaling import SampleComplexity, scaling_figure
-from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.summary_file import reduced

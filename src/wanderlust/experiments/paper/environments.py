@@ -13,9 +13,9 @@ from wanderlust.core.planning import reachable_states
 from wanderlust.experiments.paper.environment_claims import check_claims, optimal_steps
 from wanderlust.experiments.paper.example_worlds import STATES, problem_chain, uniform_count_chain
 from wanderlust.experiments.paper.registry import Study, StudySelection
-from wanderlust.experiments.reports.figures.style import styled
-from wanderlust.experiments.reports.report import Report
-from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table
+from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.style import styled
+from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds import World, make_world

@@ -10,10 +10,10 @@ from wanderlust.agents.settings import Settings
 from wanderlust.experiments.paper.count_maps import count_map
 from wanderlust.experiments.paper.gamma_w_claims import EXPLORERS, GAMMAS, LARGEST, REFERENCE, check_claims
 from wanderlust.experiments.paper.registry import Study, StudySelection
-from wanderlust.experiments.reports.figures.curves import Curves, curves_figure, mean_curves
+from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves
+from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.style import Style, sequential_styles
 from wanderlust.experiments.reports.figures.maps import CountMap, maps_figure
-from wanderlust.experiments.reports.figures.style import Style, sequential_styles
-from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.reports.seed_groups import Label, SeedGroup, group_table
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun

@@ -9,7 +9,7 @@ import numpy as np
 from wanderlust.experiments.reports.claim_rules import similar
 from wanderlust.experiments.reports.claims import Claim, check_claim, check_reason
 from wanderlust.experiments.reports.seed_groups import Label, SeedGroup
-from wanderlust.experiments.reports.statistics import standard_error_of_difference
+from wanderlust.experiments.statistics import standard_error_of_difference
 
 EXPLORERS = ("vv-ucb", "vv-count")
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.99999)

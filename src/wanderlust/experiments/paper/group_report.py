@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from wanderlust.experiments.report.curves import curves_figure
+from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.style import Style
 from wanderlust.experiments.reports.claims import Claim
-from wanderlust.experiments.reports.figures.curves import curves_figure
-from wanderlust.experiments.reports.figures.style import Style
-from wanderlust.experiments.reports.report import Report
-from wanderlust.experiments.reports.seed_groups import (
-    OPTIMAL_SUCCESS,
-    Label,
-    SeedGroup,
-    group_table,
-    mean_curves_by_column,
-)
+from wanderlust.experiments.reports.seed_groups import Label, SeedGroup, group_table, mean_curves_by_column
+from wanderlust.experiments.result import OPTIMAL_SUCCESS
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
 

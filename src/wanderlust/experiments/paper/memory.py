@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 from wanderlust.experiments.paper.group_report import group_report
 from wanderlust.experiments.paper.registry import Study, StudySelection
+from wanderlust.experiments.report.style import Style, explorer_styles
 from wanderlust.experiments.reports.claim_rules import about, never, similar
 from wanderlust.experiments.reports.claims import Claim, check_claim
-from wanderlust.experiments.reports.figures.style import Style, explorer_styles
 from wanderlust.experiments.reports.seed_groups import Label, SeedGroup
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.summary_file import reduced

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust.experiments.estimate import ENSEMBLES
+from wanderlust.experiments.execute.estimate import ENSEMBLES
 from wanderlust.experiments.paper.alternative_settings import ALTERNATIVE_SETTINGS, with_alternative_setting
 from wanderlust.experiments.paper.recap_claims import check_claims
 from wanderlust.experiments.paper.registry import EXPLORERS, Study, StudySelection
+from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.reports import recap_report
 from wanderlust.experiments.reports.recap_cells import Cell
 from wanderlust.experiments.reports.recap_report import RecapRuns
 from wanderlust.experiments.reports.recap_samples import CURVE_POINTS, Samples
-from wanderlust.experiments.reports.report import Report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.summary_file import reduced

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wanderlust.experiments.estimate import ENSEMBLES
+from wanderlust.experiments.execute.estimate import ENSEMBLES
 from wanderlust.experiments.paper.recap_claims_grid import grid_claims
 from wanderlust.experiments.paper.recap_view import (
     NEAR_OPTIMAL,
@@ -18,7 +18,7 @@ from wanderlust.experiments.paper.recap_view import (
 from wanderlust.experiments.reports.claim_rules import at_least, larger, never, similar
 from wanderlust.experiments.reports.claims import Claim, check_claim
 from wanderlust.experiments.reports.recap_samples import Samples
-from wanderlust.experiments.reports.seed_groups import OPTIMAL_SUCCESS
+from wanderlust.experiments.result import OPTIMAL_SUCCESS
 
 _BOOTSTRAPS = ("random-prior", "bootstrapped")
 

@@ -9,7 +9,7 @@ import numpy as np
 from wanderlust.experiments.paper.registry import EXPLORERS
 from wanderlust.experiments.reports.recap_cells import PAPER_SEEDS, Cell
 from wanderlust.experiments.reports.recap_samples import Samples
-from wanderlust.experiments.reports.seed_groups import OPTIMAL_SUCCESS
+from wanderlust.experiments.result import OPTIMAL_SUCCESS
 
 VV_EXPLORERS = ("vv-ucb", "vv-count")
 OTHERS = tuple(name for name in EXPLORERS if name not in VV_EXPLORERS)

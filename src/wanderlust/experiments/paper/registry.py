@@ -15,7 +15,7 @@ from typing import Any
 
 from wanderlust.agents.presets import WORLD_PRESETS
 from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, check_flag, check_integer, unknown_name
-from wanderlust.experiments.reports.report import Report
+from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.summary_file import reduced

@@ -16,16 +16,16 @@ from rich.text import Text
 
 from wanderlust.core.errors import BadFile
 from wanderlust.core.files import cannot_write, write_file
+from wanderlust.experiments.execute.driver import RunSummary, run_all
+from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.file_lock import locked
 from wanderlust.experiments.paper import registry
 from wanderlust.experiments.paper.registry import Study, StudySelection, study_names
-from wanderlust.experiments.progress import Progress
+from wanderlust.experiments.report.files import FORMATS, as_files
+from wanderlust.experiments.report.text_tables import fit_to_width, printable
 from wanderlust.experiments.reports import claims, recap_cells, scorecard, scorecard_html
 from wanderlust.experiments.reports.claims import Claim
-from wanderlust.experiments.reports.figures.files import FORMATS, as_files
-from wanderlust.experiments.reports.tables import fit_to_width, printable
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.runner import RunSummary, run_all
 from wanderlust.experiments.store import Store, StoredRun
 from wanderlust.experiments.summary_file import RunSource, source_in, write_summary
 

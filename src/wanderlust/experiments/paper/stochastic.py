@@ -7,7 +7,7 @@ import functools
 from wanderlust.experiments.paper.group_report import group_report
 from wanderlust.experiments.paper.registry import EXPLORERS, Study, StudySelection
 from wanderlust.experiments.paper.stochastic_claims import SEEDS, WORLDS, check_claims
-from wanderlust.experiments.reports.figures.style import explorer_styles
+from wanderlust.experiments.report.style import explorer_styles
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.summary_file import reduced
 

@@ -17,10 +17,10 @@ from wanderlust.experiments.paper import auxiliary_reward_claims, w_function_cla
 from wanderlust.experiments.paper.registry import Study, StudySelection
 from wanderlust.experiments.paper.toy_example_claims import check_claims
 from wanderlust.experiments.paper.toy_example_values import DOWN, LEFT, RIGHT, START, UP, ToyValues
+from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.reports.claims import Claim
 from wanderlust.experiments.reports.figures.action_values import ValuePanel, action_values_figure
-from wanderlust.experiments.reports.report import Report
-from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds import World, make_world

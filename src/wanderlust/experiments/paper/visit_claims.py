@@ -13,7 +13,7 @@ from wanderlust.core.mdp import TabularMDP
 from wanderlust.core.planning import reachable_states
 from wanderlust.experiments.reports.claim_rules import SIMILAR
 from wanderlust.experiments.reports.claims import Claim, check_claim
-from wanderlust.experiments.reports.seed_groups import evenness
+from wanderlust.experiments.result import evenness
 from wanderlust.experiments.run import Result, Run
 from wanderlust.worlds import make_world
 

@@ -10,10 +10,10 @@ import numpy as np
 from wanderlust.experiments.paper.count_maps import Counts, cell_counts, count_map
 from wanderlust.experiments.paper.registry import Study, StudySelection
 from wanderlust.experiments.paper.visit_claims import EXPLORERS, Visits, check_claims, measure_visits
+from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.reports.figures.maps import CountMap, maps_figure
 from wanderlust.experiments.reports.recap_tables import world_title
-from wanderlust.experiments.reports.report import Report
-from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.summary_file import reduced

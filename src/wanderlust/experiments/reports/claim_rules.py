@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 
 from wanderlust.experiments.reports.claims import Claim, check_claim
-from wanderlust.experiments.reports.statistics import Interval, probability_of_improvement
+from wanderlust.experiments.statistics import Interval, probability_of_improvement
 
 LEVEL = 0.05
 """Of all tests."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from wanderlust.core.errors import BadFile, check_choice
-from wanderlust.experiments.reports.tables import markdown_cell
+from wanderlust.experiments.report.text_tables import markdown_cell
 
 REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
 VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.reports.figures.scaling import SampleComplexity
-from wanderlust.experiments.reports.report import Report
-from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table
 
 Panels = Mapping[str, Mapping[str, SampleComplexity]]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from wanderlust.core.errors import BadFile, check_choice, check_flag, check_integer, check_number
-from wanderlust.experiments.reports.statistics import Interval, Percent
+from wanderlust.experiments.statistics import Interval, Percent
 
 PAPER_SEEDS = 20
 VERDICTS = ("agrees", "differs", "not compared", "no runs")

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves
+from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.style import explorer_styles
+from wanderlust.experiments.report.text_tables import as_csv
 from wanderlust.experiments.reports import recap_cells, recap_tables, scorecard
-from wanderlust.experiments.reports.figures.curves import Curves, curves_figure, mean_curves
-from wanderlust.experiments.reports.figures.style import explorer_styles
 from wanderlust.experiments.reports.recap_cells import PAPER_SEEDS, AlternativeSetting, Cell, Numbers, Row
 from wanderlust.experiments.reports.recap_samples import Samples
-from wanderlust.experiments.reports.report import Report
-from wanderlust.experiments.reports.seed_groups import OPTIMAL_SUCCESS
-from wanderlust.experiments.reports.statistics import (
+from wanderlust.experiments.result import OPTIMAL_SUCCESS
+from wanderlust.experiments.statistics import (
     Percent,
     bootstrap_interval,
     interquartile_mean,
@@ -32,7 +33,6 @@ from wanderlust.experiments.reports.statistics import (
     standard_error_of_difference,
     wilson_interval,
 )
-from wanderlust.experiments.reports.tables import as_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,11 +9,11 @@ from itertools import combinations
 import numpy as np
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.reports.figures.curves import thinned
+from wanderlust.experiments.report.curves import thinned
+from wanderlust.experiments.report.text_tables import as_csv
 from wanderlust.experiments.reports.recap_cells import Cell
-from wanderlust.experiments.reports.seed_groups import step_learnt
-from wanderlust.experiments.reports.statistics import probability_of_improvement
-from wanderlust.experiments.reports.tables import as_csv
+from wanderlust.experiments.result import step_learnt
+from wanderlust.experiments.statistics import probability_of_improvement
 
 CURVE_POINTS = 200
 """Evaluations that curves have at most."""

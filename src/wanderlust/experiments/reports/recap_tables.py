@@ -8,8 +8,8 @@ from itertools import groupby
 from rich.table import Table
 from rich.text import Text
 
+from wanderlust.experiments.report.text_tables import as_csv, format_percent, markdown_cell, printable
 from wanderlust.experiments.reports.recap_cells import Cell, Row
-from wanderlust.experiments.reports.tables import as_csv, format_percent, markdown_cell, printable
 
 TITLES = {
     "deep-sea": "Deep sea",

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
+from wanderlust.experiments.report.text_tables import format_percent, markdown_cell
 from wanderlust.experiments.reports import claims as claims_module
 from wanderlust.experiments.reports import headline as headline_module
 from wanderlust.experiments.reports.claims import Claim
@@ -14,7 +15,6 @@ from wanderlust.experiments.reports.headline import headline
 from wanderlust.experiments.reports.known_differences import explain_difference
 from wanderlust.experiments.reports.recap_cells import PAPER_SEEDS, Numbers, Row, as_entry
 from wanderlust.experiments.reports.recap_tables import scenario, world_title
-from wanderlust.experiments.reports.tables import format_percent, markdown_cell
 from wanderlust.version import __version__
 
 RULE = (

@@ -5,28 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.reports.figures.curves import Curves, mean_curves
+from wanderlust.experiments.report.curves import Curves, mean_curves
+from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table, format_percent
 from wanderlust.experiments.reports.recap_tables import world_title
-from wanderlust.experiments.reports.report import Report
-from wanderlust.experiments.reports.statistics import Interval, Percent, paper_percent, wilson_interval
-from wanderlust.experiments.reports.tables import as_csv, as_markdown_table, as_rich_table, format_percent
-from wanderlust.experiments.result import Result
+from wanderlust.experiments.result import OPTIMAL_SUCCESS, Result, evenness, step_learnt
+from wanderlust.experiments.statistics import Interval, Percent, paper_percent, wilson_interval
 
-OPTIMAL_SUCCESS = 100.0 - 1e-6
-"""Success, in percent, from which a policy is optimal, with a tolerance for rounding."""
 Label = tuple[str, ...]
-
-
-def step_learnt(curves: FloatArray, success_threshold: float = OPTIMAL_SUCCESS) -> float:
-    """Return the step from which the success in [steps, discovery, success] stays above a threshold; inf for never."""
-    steps, _, success = curves
-    if not len(steps) or success[-1] < success_threshold:
-        return np.inf
-    below = np.flatnonzero(success < success_threshold)
-    return float(steps[below[-1] + 1] if len(below) else steps[0])
 
 
 class SeedGroup:
@@ -71,12 +59,6 @@ class SeedGroup:
     def mean_curve(self) -> FloatArray:
         """Return discovery and success in percent, averaged over the whole run and all seeds."""
         return np.array([each.mean for each in self.mean_percents()])
-
-
-def evenness(counts: NDArray[np.int64], reachable: int) -> float:
-    """Return the entropy of the state visits in percent of the maximum, that of uniform visits."""
-    share = counts[counts > 0] / counts.sum()
-    return 100.0 * float(-(share * np.log(share)).sum()) / float(np.log(reachable)) if reachable > 1 else 100.0
 
 
 def group_table(title: str, names: Label, groups: dict[Label, SeedGroup], note: str) -> Report:

@@ -10,7 +10,7 @@ import numpy as np
 
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.reports.figures.style import add_legend, new_figure, styled
+from wanderlust.experiments.report.style import add_legend, new_figure, styled
 from wanderlust.worlds.action_values import CELL_WIDTH, add_colour_bar, draw_action_values
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Layout
 

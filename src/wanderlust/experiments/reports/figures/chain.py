@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.reports.figures.style import (
+from wanderlust.experiments.report.style import (
     GREY,
     PAGE_WIDTH,
     add_legend,
@@ -22,7 +22,7 @@ from wanderlust.experiments.reports.figures.style import (
     new_figure,
     styled,
 )
-from wanderlust.experiments.reports.statistics import paper_curve
+from wanderlust.experiments.statistics import paper_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

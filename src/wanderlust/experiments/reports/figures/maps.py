@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.core.mdp import BoolArray
-from wanderlust.experiments.reports.figures.style import GREY, LIGHT_GREY, add_legend, mark_empty, new_figure, styled
+from wanderlust.experiments.report.style import GREY, LIGHT_GREY, add_legend, mark_empty, new_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ import numpy as np
 
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import BoolArray, FloatArray
-from wanderlust.experiments.reports.figures.style import (
+from wanderlust.experiments.report.style import (
     GREY,
     PAGE_WIDTH,
     Style,
@@ -25,7 +25,7 @@ from wanderlust.experiments.reports.figures.style import (
     new_figure,
     styled,
 )
-from wanderlust.experiments.reports.statistics import PowerLaw, paper_curve, power_law
+from wanderlust.experiments.statistics import PowerLaw, paper_curve, power_law
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,8 +21,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from wanderlust.experiments.executors.base import Outcome, Task, execute, failed
-from wanderlust.experiments.executors.warm_up import SECONDS_TO_COMPILE, compile_once
+from wanderlust.experiments.execute.tasks import Outcome, Task, execute, failed
+from wanderlust.experiments.execute.warm_up import SECONDS_TO_COMPILE, compile_once
 
 _SECONDS_TO_STOP = 5.0
 """How long `close` waits for the runs to stop before it kills the workers."""

@@ -21,10 +21,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from wanderlust.core.errors import InvalidSetting, check_integer, check_number, counted
-from wanderlust.experiments import estimate
-from wanderlust.experiments.batches import Batches
-from wanderlust.experiments.executors.base import Executor, Outcome, Task, failed
-from wanderlust.experiments.progress import Progress
+from wanderlust.experiments.execute import estimate
+from wanderlust.experiments.execute.batches import Batches
+from wanderlust.experiments.execute.progress import Progress
+from wanderlust.experiments.execute.tasks import Executor, Outcome, Task, failed
 from wanderlust.experiments.run import KINDS, Run
 from wanderlust.experiments.status import StatusFile
 from wanderlust.experiments.store import Store
@@ -77,7 +77,7 @@ def run_all(
 ) -> RunSummary:
     """Execute the runs that are not in the store, the longest first.
 
-    `on` is 'local', 'ray' or the address of a Ray cluster, 'ray://host:10001'; see `wanderlust.experiments.executors`.
+    `on` is 'local', 'ray' or the address of a Ray cluster, 'ray://host:10001'; see `wanderlust.experiments.execute`.
     A run that takes longer than `time_limit` seconds fails. With `ship_package`, Ray sends this version of the package
     to its workers. With a `name`, `wanderlust status` shows the progress.
 
@@ -177,8 +177,8 @@ class _Driver:
                     self._drive(selected, self._local_executor(selected, jobs))
 
     def _local_executor(self, runs: Sequence[Run], jobs: int) -> Executor:
-        from wanderlust.experiments.executors.processes import ProcessExecutor
-        from wanderlust.experiments.executors.threads import ThreadExecutor
+        from wanderlust.experiments.execute.processes import ProcessExecutor
+        from wanderlust.experiments.execute.threads import ThreadExecutor
 
         jobs = min(jobs, len(runs))
         holds_gil = runs[0].kind == "environment"
@@ -188,7 +188,7 @@ class _Driver:
         return ThreadExecutor(jobs)
 
     def _ray_executor(self) -> Executor:
-        from wanderlust.experiments.executors.ray_cluster import RayExecutor
+        from wanderlust.experiments.execute.ray_cluster import RayExecutor
 
         return RayExecutor(
             self._on, jobs=self._jobs, time_limit=self._time_limit, ship_package=self._ship_package,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 from numpy.typing import NDArray
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.reports.tables import printable
+from wanderlust.experiments.report.text_tables import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

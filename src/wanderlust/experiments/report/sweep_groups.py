@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.reports.seed_groups import OPTIMAL_SUCCESS
-from wanderlust.experiments.reports.statistics import Interval, bootstrap_interval, wilson_interval
+from wanderlust.experiments.result import OPTIMAL_SUCCESS
+from wanderlust.experiments.statistics import Interval, bootstrap_interval, wilson_interval
 from wanderlust.experiments.summary import Line, fields_of
 
 SUCCESS, RETURN = "success", "final_return"

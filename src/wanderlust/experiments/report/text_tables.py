@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from wanderlust.experiments.reports.statistics import Percent
+from wanderlust.experiments.statistics import Percent
 
 
 def as_csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

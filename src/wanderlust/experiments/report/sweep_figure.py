@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wanderlust.experiments.reports.figures.style import (
+from wanderlust.experiments.report.style import (
     GREY,
     PAGE_WIDTH,
     SMALL_FONT,
@@ -21,7 +21,7 @@ from wanderlust.experiments.reports.figures.style import (
     sequential_styles,
     styled,
 )
-from wanderlust.experiments.reports.sweep_groups import (
+from wanderlust.experiments.report.sweep_groups import (
     EXPLORER,
     PROBLEM,
     SUCCESS,

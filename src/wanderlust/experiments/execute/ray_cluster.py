@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wanderlust.core.errors import MissingPackage, WanderlustError
-from wanderlust.experiments.executors.base import Outcome, Task
-from wanderlust.experiments.executors.ray_worker import versions
+from wanderlust.experiments.execute.ray_worker import versions
+from wanderlust.experiments.execute.tasks import Outcome, Task
 
 ADDRESS = "RAY_ADDRESS"
 BATCH_SECONDS = 0.5
@@ -236,7 +236,7 @@ def _remote_function() -> Callable[..., Any]:
 
         node = ray.get_runtime_context().get_node_id()
         try:
-            from wanderlust.experiments.executors import ray_worker
+            from wanderlust.experiments.execute import ray_worker
 
             if different := ray_worker.differences(expected):
                 return "refused", node, different

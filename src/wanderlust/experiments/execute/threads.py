@@ -9,7 +9,7 @@ import queue
 import threading
 from collections.abc import Sequence
 
-from wanderlust.experiments.executors.base import Outcome, Task, execute
+from wanderlust.experiments.execute.tasks import Outcome, Task, execute
 
 
 class ThreadExecutor:

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from wanderlust.core.errors import counted
-from wanderlust.experiments import estimate
+from wanderlust.experiments.execute import estimate
 from wanderlust.experiments.run import Run
 
 _SECONDS_BETWEEN_LINES = 30.0

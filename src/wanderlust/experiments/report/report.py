@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import RenderableType
-
-from wanderlust.experiments.reports.claims import Claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,5 +21,5 @@ class Report(NamedTuple):
     """File name -> contents."""
     figures: Mapping[str, Callable[[], Figure]] = MappingProxyType({})
     """File name without suffix -> function that draws the figure."""
-    claims: Sequence[Claim] = ()
-    """Statements of the paper's text, checked."""
+    claims: Sequence[Any] = ()
+    """Checked statements about the results; see `wanderlust.experiments.reports.claims`."""

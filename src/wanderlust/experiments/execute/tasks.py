@@ -1,7 +1,7 @@
 """The interface of executors, and how a worker of any of them executes one run.
 
-The driver (`wanderlust.experiments.runner`) gives batches of runs to an executor and collects their outcomes. Workers
-do not write to the store: they return the archive of each result, and the driver stores it.
+The driver (`wanderlust.experiments.execute.driver`) gives batches of runs to an executor and collects their outcomes.
+Workers do not write to the store: they return the archive of each result, and the driver stores it.
 """
 
 from __future__ import annotations

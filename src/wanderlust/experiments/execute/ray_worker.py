@@ -13,8 +13,8 @@ import numpy as np
 
 from wanderlust._numba.cache import source_hash
 from wanderlust._numba.jit import numba_version
-from wanderlust.experiments.executors.base import Task, execute, failed
-from wanderlust.experiments.executors.warm_up import SECONDS_TO_COMPILE, compile_once
+from wanderlust.experiments.execute.tasks import Task, execute, failed
+from wanderlust.experiments.execute.warm_up import SECONDS_TO_COMPILE, compile_once
 from wanderlust.experiments.run import ADAPTIVE_VERSION, ALGORITHM_VERSION, Run
 from wanderlust.version import __version__
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from wanderlust.experiments.reports.figures.style import styled
+from wanderlust.experiments.report.style import styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

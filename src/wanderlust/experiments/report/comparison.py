@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.reports.figures.style import (
+from wanderlust.experiments.report.style import (
     PAGE_WIDTH,
     add_legend,
     draw_curve,
@@ -16,7 +16,7 @@ from wanderlust.experiments.reports.figures.style import (
     new_figure,
     styled,
 )
-from wanderlust.experiments.reports.statistics import paper_curve
+from wanderlust.experiments.statistics import paper_curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,10 +14,10 @@ from rich.text import Text
 
 from wanderlust.core.errors import BadFile, counted
 from wanderlust.core.files import write_file
-from wanderlust.experiments.reports.figures.files import FORMATS, as_files
-from wanderlust.experiments.reports.figures.sweep import sweep_figure
-from wanderlust.experiments.reports.report import Report
-from wanderlust.experiments.reports.sweep_groups import (
+from wanderlust.experiments.report.files import FORMATS, as_files
+from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.sweep_figure import sweep_figure
+from wanderlust.experiments.report.sweep_groups import (
     SEED,
     SUCCESS,
     TITLES,
@@ -27,7 +27,7 @@ from wanderlust.experiments.reports.sweep_groups import (
     format_value,
     settings_of,
 )
-from wanderlust.experiments.reports.tables import (
+from wanderlust.experiments.report.text_tables import (
     as_csv,
     as_markdown_table,
     as_rich_table,

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from wanderlust.experiments import estimate
-from wanderlust.experiments.executors.base import Task
+from wanderlust.experiments.execute import estimate
+from wanderlust.experiments.execute.tasks import Task
 from wanderlust.experiments.run import Run
 
 MAX_BATCH = 200

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.reports.figures.style import (
+from wanderlust.experiments.report.style import (
     PAGE_WIDTH,
     Style,
     add_legend,
@@ -18,7 +18,7 @@ from wanderlust.experiments.reports.figures.style import (
     new_figure,
     styled,
 )
-from wanderlust.experiments.reports.statistics import paper_curve
+from wanderlust.experiments.statistics import paper_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,1 @@
+"""Execution of many runs: the driver, and executors with threads, processes and Ray."""
