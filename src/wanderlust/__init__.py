@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from wanderlust.explorers.protocol import Ensemble as Ensemble
     from wanderlust.explorers.protocol import ExtraTables as ExtraTables
     from wanderlust.explorers.protocol import Problem as Problem
+    from wanderlust.explorers.protocol import View as View
     from wanderlust.explorers.protocol import Visitation as Visitation
     from wanderlust.explorers.registry import explorer_names as explorer_names
     from wanderlust.explorers.registry import explorer_options as explorer_options
     from wanderlust.explorers.registry import register_explorer as register_explorer
-    from wanderlust.explorers.view import View as View
     from wanderlust.training.callbacks import Callback as Callback
     from wanderlust.training.callbacks import Checkpoint as Checkpoint
     from wanderlust.training.evaluation import evaluate as evaluate
@@ -110,7 +110,7 @@ _MODULES = {
     "TensorBoard": "training.logs",
     "train": "agents.session",
     "TrainingLoop": "training.loop",
-    "View": "explorers.view",
+    "View": "explorers.protocol",
     "Visitation": "explorers.protocol",
     "WanderlustError": "core.errors",
     "with_slips": "worlds",

@@ -13,16 +13,14 @@ import numpy as np
 
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.fused import action_dtype
-from wanderlust.agents.presets import resolve
 from wanderlust.agents.session import train
-from wanderlust.agents.settings import Replay, make_spec
+from wanderlust.agents.settings import Replay, make_spec, resolve
 from wanderlust.core.errors import InvalidExplorer, WanderlustError
-from wanderlust.explorers.compile_errors import python_reason
-from wanderlust.explorers.protocol import ExtraTables
+from wanderlust.explorers.compiled import python_reason
+from wanderlust.explorers.protocol import ExtraTables, view_of
 from wanderlust.explorers.registry import configured, explorer_class, explorer_name
-from wanderlust.explorers.view import view_of
-from wanderlust.learning.allocation import InitialValues, new_learner
-from wanderlust.learning.model import Model, Transition
+from wanderlust.learning.planned import Model, Transition
+from wanderlust.learning.state import InitialValues, new_learner
 from wanderlust.worlds import World, make_world
 
 # A prime number, so that a hidden counter with a short period does not start two runs with the same value.

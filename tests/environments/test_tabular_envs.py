@@ -463,7 +463,7 @@ def test_an_invalid_start_distribution():
 
 def test_reserved_tables_hold_the_same_values_as_doubled_tables(monkeypatch):
     """Initial values do not depend on how tables grow."""
-    from wanderlust.learning import allocation
+    from wanderlust.learning import state as learner_state
 
     def grown():
         agent = wl.Agent("random-prior", n_actions=2, reward_range=(0, 1), settings=wl.Settings(replay="none"), seed=3)
@@ -472,8 +472,8 @@ def test_reserved_tables_hold_the_same_values_as_doubled_tables(monkeypatch):
         return agent
 
     doubled = grown()
-    monkeypatch.setattr(allocation, "MAX_COPIED", 100)
-    monkeypatch.setattr(allocation, "INITIALISED_STATES", 64)
+    monkeypatch.setattr(learner_state, "MAX_COPIED", 100)
+    monkeypatch.setattr(learner_state, "INITIALISED_STATES", 64)
     reserved = grown()
     assert reserved.learner.state_capacity > 1_000_000 > reserved.learner.counters.n_initialised
     for name, table in doubled.tables.items():
@@ -481,9 +481,9 @@ def test_reserved_tables_hold_the_same_values_as_doubled_tables(monkeypatch):
 
 
 def test_an_agent_with_reserved_tables_is_saved_without_the_reserve(monkeypatch, tmp_path):
-    from wanderlust.learning import allocation
+    from wanderlust.learning import state as learner_state
 
-    monkeypatch.setattr(allocation, "MAX_COPIED", 100)
+    monkeypatch.setattr(learner_state, "MAX_COPIED", 100)
     agent = wl.Agent("ucb1", n_actions=2, reward_range=(0, 1))
     for state in range(500):
         agent.observe(state, agent.act(state), 0.0, state + 1, terminated=False)

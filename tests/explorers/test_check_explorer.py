@@ -17,7 +17,7 @@ from wanderlust._numba.jit import JIT_ENABLED
 from wanderlust.checks import _check_in_python
 from wanderlust.explorers import choice, dithering
 from wanderlust.explorers.choice import greedy_action
-from wanderlust.explorers.compile_errors import compilation_reason
+from wanderlust.explorers.compiled import compilation_reason
 from wanderlust.explorers.protocol import ExtraTables, Visitation
 from wanderlust.explorers.registry import explorer_class
 

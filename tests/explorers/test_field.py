@@ -21,12 +21,11 @@ from wanderlust.core.planning import optimal_values
 from wanderlust.experiments.paper.registry import EXPLORERS as PAPER_EXPLORERS
 from wanderlust.explorers.choice import standard_gamma, standard_normal
 from wanderlust.explorers.formulas import annealed_rate
-from wanderlust.explorers.goals import GOAL
+from wanderlust.explorers.planners import GOAL
 from wanderlust.explorers.posterior import DRAWN, SHARE
 from wanderlust.explorers.protocol import Problem
 from wanderlust.explorers.registry import configured, explorer_class
-from wanderlust.learning.model import Model
-from wanderlust.learning.planned import mark_all, plan
+from wanderlust.learning.planned import Model, mark_all, plan
 from wanderlust.learning.random_streams import new_streams
 from wanderlust.learning.spec import REWARD
 from wanderlust.learning.state import TERMINAL

@@ -15,7 +15,7 @@ from random_mdps import random_mdps
 from wanderlust.agents.session import Record
 from wanderlust.checks import run_agent
 from wanderlust.core.mdp import TabularMDP
-from wanderlust.learning.allocation import CACHE_LINE
+from wanderlust.learning.state import CACHE_LINE
 from wanderlust.worlds import Defaults
 
 pytestmark = pytest.mark.slow

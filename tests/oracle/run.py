@@ -10,7 +10,7 @@ from oracle.field import EXPLORERS
 from oracle.learning import QLearning
 from oracle.memory import Transition
 from oracle.random_stream import RandomStream
-from wanderlust.agents.presets import resolve
+from wanderlust.agents.settings import resolve
 from wanderlust.worlds import World
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
-from wanderlust.agents.presets import PRESETS
+from wanderlust.agents.settings import PRESETS
 from wanderlust.experiments.run import Run
-from wanderlust.learning.adjustments import idle_initial_value
+from wanderlust.learning.memory import idle_initial_value
 from wanderlust.training.adaptive import (
     LAST_WEIGHT,
     MIN_VISITS,

@@ -21,8 +21,7 @@ from wanderlust.agents import file, presentation
 from wanderlust.agents.compiled_steps import rollout_return
 from wanderlust.agents.explanation import Explanation, explain
 from wanderlust.agents.history import Curves, History
-from wanderlust.agents.presets import resolve
-from wanderlust.agents.settings import Settings, split_changes
+from wanderlust.agents.settings import Settings, resolve, split_changes
 from wanderlust.agents.simulation import Simulator, start_distribution
 from wanderlust.agents.step_learner import StepLearner
 from wanderlust.core.errors import InvalidWorld, check_flag, shown

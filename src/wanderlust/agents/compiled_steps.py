@@ -17,8 +17,8 @@ from wanderlust._numba.pointers import address_of, call_int
 from wanderlust.agents.simulation import greedy_return
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.learning import memory
-from wanderlust.learning.adjustments import defer_idle_actions
 from wanderlust.learning.hooks import Hooks, begin_episode, choose_action, learn
+from wanderlust.learning.memory import defer_idle_actions
 from wanderlust.learning.spec import Floats, Ints, TableSpec
 from wanderlust.learning.state import NONE, TERMINAL, LearnerState
 from wanderlust.learning.update import replay_memory

@@ -10,7 +10,7 @@ import numpy as np
 
 from wanderlust._numba.jit import by_pointer, entry
 from wanderlust._numba.pointers import call_none
-from wanderlust.explorers.hooks import ExplorerHooks
+from wanderlust.explorers.compiled import ExplorerHooks
 from wanderlust.learning.hooks import Hooks, choose_action
 from wanderlust.learning.spec import NO_SIGNAL, Floats, TableSpec
 from wanderlust.learning.state import TERMINAL, LearnerState

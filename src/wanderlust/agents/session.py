@@ -15,23 +15,23 @@ from wanderlust.agents import presentation
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.fused import INVALID_ACTION, NO_ROOM, invalid_choice, new_run, run_until
 from wanderlust.agents.history import GREEDY_POLICY, GREEDY_POLICY_EPISODES, Curves, History
-from wanderlust.agents.presets import resolve
-from wanderlust.agents.settings import Settings, make_spec, sufficient_memory
+from wanderlust.agents.settings import Settings, make_spec, resolve, sufficient_memory
 from wanderlust.core.errors import check_flag, check_integer, plain_value
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import episode_returns, policy_values
-from wanderlust.explorers.hooks import ExplorerHooks
+from wanderlust.explorers.compiled import ExplorerHooks
 from wanderlust.explorers.registry import configured, explorer_name
-from wanderlust.learning.allocation import (
+from wanderlust.learning.state import (
     FIRST_STATES,
     INITIALISED_STATES,
     InitialValues,
+    LearnerState,
+    by_state,
     copied,
     enlarged,
     new_learner,
+    tables_by_state,
 )
-from wanderlust.learning.state import LearnerState
-from wanderlust.learning.tables import by_state, tables_by_state
 from wanderlust.worlds import World, as_world
 from wanderlust.worlds.base import Layout
 

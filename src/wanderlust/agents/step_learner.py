@@ -28,13 +28,21 @@ from wanderlust.core.errors import (
     plain_value,
     shown,
 )
-from wanderlust.explorers.hooks import ExplorerHooks
+from wanderlust.explorers.compiled import ExplorerHooks
 from wanderlust.explorers.registry import configured, explorer_name
-from wanderlust.learning.adjustments import reinitialise_untried, replace_terminal_rewards
-from wanderlust.learning.allocation import InitialValues, enlarged, new_learner
+from wanderlust.learning.memory import reinitialise_untried, replace_terminal_rewards
 from wanderlust.learning.spec import NO_MEMORY, NO_SIGNAL, Floats, Ints
-from wanderlust.learning.state import COUNTERS, NONE, TERMINAL, LearnerState
-from wanderlust.learning.tables import by_state, tables_by_state
+from wanderlust.learning.state import (
+    COUNTERS,
+    NONE,
+    TERMINAL,
+    InitialValues,
+    LearnerState,
+    by_state,
+    enlarged,
+    new_learner,
+    tables_by_state,
+)
 
 MAX_STATES = 200_000_000
 _STEP, _N_STOCHASTIC, _N_DISCOVERED = map(list(COUNTERS.fields or ()).index, ("step", "n_stochastic", "n_discovered"))

@@ -17,7 +17,7 @@ from wanderlust.bench.result import absolute_time, median_times, relative_time, 
 from wanderlust.bench.startup import first_step_times, help_time, second_explorer_time
 from wanderlust.bench.sweeps import active_against_dense, deep_sea, minibatches, sweep_against_stream
 from wanderlust.bench.timing import MICRO, NANO, Results
-from wanderlust.learning.allocation import n_bytes, trimmed
+from wanderlust.learning.state import n_bytes, trimmed
 from wanderlust.training.learn import learn
 from wanderlust.worlds import World, make_world
 

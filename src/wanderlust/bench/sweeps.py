@@ -10,10 +10,10 @@ from wanderlust._numba.jit import by_pointer, entry
 from wanderlust.agents.session import Session, train
 from wanderlust.bench.result import relative_time, shortest_times, speedup
 from wanderlust.bench.timing import MICRO, Results, run_task
-from wanderlust.learning.dense_sweep import sweep_dense
 from wanderlust.learning.replay import shuffle_front
 from wanderlust.learning.spec import TableSpec
 from wanderlust.learning.state import LearnerState
+from wanderlust.learning.sweep import sweep_dense
 from wanderlust.worlds import World, make_world
 
 

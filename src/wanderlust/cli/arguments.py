@@ -126,8 +126,7 @@ def format_options(options: dict[str, Any]) -> list[str]:
 
 def read_settings(settings: Iterable[str], explorers: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Parse --set; return the settings of each explorer, without the options that only other explorers have."""
-    from wanderlust.agents.presets import LEARN_OPTIONS
-    from wanderlust.agents.settings import SETTING_NAMES
+    from wanderlust.agents.settings import LEARN_OPTIONS, SETTING_NAMES
     from wanderlust.explorers.registry import explorer_options
 
     parsed = read_options(settings)

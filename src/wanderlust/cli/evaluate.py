@@ -38,7 +38,7 @@ def evaluate(
     import numpy as np
 
     from wanderlust.agents.agent import Agent
-    from wanderlust.agents.presets import PRESETS
+    from wanderlust.agents.settings import PRESETS
     from wanderlust.cli.arguments import read_options
     from wanderlust.cli.video import check_video_file, record_video, rendering_env
     from wanderlust.core.errors import InvalidSetting, check_choice, counted

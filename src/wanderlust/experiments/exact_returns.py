@@ -22,8 +22,7 @@ from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import policy_value, uniform_over_ties
 from wanderlust.experiments.result import Result
 from wanderlust.learning.spec import FULL, REWARD, TARGET
-from wanderlust.learning.state import TERMINAL
-from wanderlust.learning.tables import by_state
+from wanderlust.learning.state import TERMINAL, by_state
 from wanderlust.worlds import World
 
 if TYPE_CHECKING:

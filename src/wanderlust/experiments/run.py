@@ -115,7 +115,7 @@ class Run:
         return replace(run, model=hash_of_model(run))
 
     def _checked_preset(self) -> str:
-        from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, PRESETS, WORLD_PRESETS
+        from wanderlust.agents.settings import ADAPTIVE, AS_WRITTEN, PRESETS, WORLD_PRESETS
 
         if not isinstance(self.preset, str) or self.preset:
             return check_choice("preset", self.preset, WORLD_PRESETS if self.kind == "world" else PRESETS)
@@ -134,7 +134,7 @@ class Run:
     @property
     def description(self) -> dict[str, Any]:
         """The fields that differ from their default, as plain values."""
-        from wanderlust.agents.presets import AS_WRITTEN
+        from wanderlust.agents.settings import AS_WRITTEN
 
         changed: dict[str, Any] = {}
         for each in fields(self):

@@ -80,7 +80,7 @@ class PointReader:
 
     def check_preset(self, point: Point) -> None:
         """Raise `InvalidSweep` if the preset of a combination is one that its kind of run does not have."""
-        from wanderlust.agents.presets import AS_WRITTEN, WORLD_PRESETS
+        from wanderlust.agents.settings import AS_WRITTEN, WORLD_PRESETS
 
         preset = point.fields.get("preset", AS_WRITTEN)
         if point.fields["kind"] == _WORLD and preset not in WORLD_PRESETS:

@@ -7,9 +7,8 @@ from typing import Annotated, NamedTuple
 from wanderlust.core.errors import check_number
 from wanderlust.explorers.dithering import EpsilonEnd, EpsilonStart, choose_epsilon_greedy, epsilon_schedule
 from wanderlust.explorers.formulas import count_bonus, ucb, untried_ucb
-from wanderlust.explorers.protocol import ExtraTables, Problem
+from wanderlust.explorers.protocol import ExtraTables, Problem, View
 from wanderlust.explorers.registry import register_explorer
-from wanderlust.explorers.view import View
 from wanderlust.learning.random_streams import Streams
 from wanderlust.learning.spec import Floats
 

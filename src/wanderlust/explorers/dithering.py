@@ -8,9 +8,8 @@ from wanderlust._numba.jit import inlined
 from wanderlust.core.errors import check_number
 from wanderlust.explorers.choice import greedy_action, random_action
 from wanderlust.explorers.formulas import decayed_epsilon, epsilon_decay
-from wanderlust.explorers.protocol import Problem
+from wanderlust.explorers.protocol import Problem, View
 from wanderlust.explorers.registry import register_explorer
-from wanderlust.explorers.view import View
 from wanderlust.learning.random_streams import EXPLORER, Streams, uniform
 from wanderlust.learning.spec import Floats
 

@@ -8,9 +8,8 @@ from wanderlust._numba.jit import inlined
 from wanderlust.core.errors import check_choice, check_flag, check_integer, check_number
 from wanderlust.explorers.choice import greedy_action, random_action
 from wanderlust.explorers.dithering import EpsilonEnd, EpsilonStart, choose_epsilon_greedy, epsilon_schedule
-from wanderlust.explorers.protocol import Ensemble, ExtraTables, Problem
+from wanderlust.explorers.protocol import Ensemble, ExtraTables, Problem, View
 from wanderlust.explorers.registry import register_explorer
-from wanderlust.explorers.view import View
 from wanderlust.learning.random_streams import Streams
 from wanderlust.learning.spec import Floats
 

@@ -14,8 +14,7 @@ from wanderlust.explorers.formulas import doubled
 from wanderlust.explorers.optimism import largest_reward
 from wanderlust.explorers.protocol import ExtraTables, OwnTables, Problem
 from wanderlust.explorers.registry import register_explorer
-from wanderlust.learning.model import Model, Transition
-from wanderlust.learning.planned import COARSE, mark_all, plan
+from wanderlust.learning.planned import COARSE, Model, Transition, mark_all, plan
 from wanderlust.learning.random_streams import Streams
 from wanderlust.learning.state import NONE
 

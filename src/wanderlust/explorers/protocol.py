@@ -22,7 +22,7 @@ Methods that compiled code calls; each has a default:
   rewards of a W-table; `total` is Σ_a n(s, a), `max_visits` the largest count of any pair.
 
 `view` has Q, W and the visit counts of the state: `view.q(action)`, `view.w(action)`, `view.n(action)`, `view.total()`,
-`view.step`, `view.notes`; see `wanderlust.explorers.view`.
+`view.step`, `view.notes`; see `wanderlust.explorers.protocol`.
 
 An explorer with tables of its own (`ExtraTables.own`) may also define:
 
@@ -31,7 +31,7 @@ An explorer with tables of its own (`ExtraTables.own`) may also define:
 * `backup(model, pair)` returns the new value of a pair; `wanderlust.learning.planned.plan` computes it for every pair
   until the values of the first own table converge.
 
-`model` has the counts and the remembered outcomes of all pairs; see `wanderlust.learning.model`.
+`model` has the counts and the remembered outcomes of all pairs; see `wanderlust.learning.planned`.
 
 Methods that Python calls once, before a run:
 
@@ -49,13 +49,80 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
+from wanderlust._numba.jit import inlined
 from wanderlust._numba.methods import with_methods
 from wanderlust.core.errors import InvalidExplorer, check_options, shown
 from wanderlust.explorers.choice import greedy_action
-from wanderlust.explorers.view import View
-from wanderlust.learning.model import Model, Transition
+from wanderlust.learning.hooks import total_visits
+from wanderlust.learning.planned import Model, Transition
 from wanderlust.learning.random_streams import Streams
-from wanderlust.learning.spec import Floats
+from wanderlust.learning.spec import Floats, Ints, TableSpec
+from wanderlust.learning.state import LearnerState
+
+
+@with_methods
+class View(NamedTuple):
+    """Values and visit counts of one state, the step, and the numbers that the explorer keeps between steps.
+
+    An explorer uses `q(action)`, `w(action)`, `n(action)`, `total()`, `head(head, action)`, `n_actions`, `n_heads`,
+    `step` and `notes`; the other fields are where these are found.
+    """
+
+    values: Floats
+    visits: Ints
+    first_pair: int
+    n_actions: int
+    """The number of actions."""
+    behaviour: int
+    visitation: int
+    first_head: int
+    n_heads: int
+    step: int
+    """The number of steps so far."""
+    notes: Floats
+    """Eight numbers that the explorer may write; they are saved with the agent."""
+
+    def q(self, action: int) -> float:
+        """Return Q(s, a) of the behaviour: with a bonus it includes that, otherwise it is the target's Q(s, a)."""
+        return self.values[self.behaviour, self.first_pair + action]  # type: ignore[no-any-return]
+
+    def w(self, action: int) -> float:
+        """Return W(s, a), the visitation value, if `extra_tables` asks for it."""
+        return self.values[self.visitation, self.first_pair + action]  # type: ignore[no-any-return]
+
+    def head(self, head: int, action: int) -> float:
+        """Return Q(s, a) of one head of the ensemble."""
+        return self.values[self.first_head + head, self.first_pair + action]  # type: ignore[no-any-return]
+
+    def own(self, number: int, action: int) -> float:
+        """Return the value of an action in one of the explorer's own tables."""
+        return self.values[self.first_head + number, self.first_pair + action]  # type: ignore[no-any-return]
+
+    def n(self, action: int) -> int:
+        """Return the visit count of an action; 0 if it was never taken."""
+        return self.visits[self.first_pair + action]  # type: ignore[no-any-return]
+
+    def total(self) -> int:
+        """Return Σ_a n(s, a), the visit count of the state."""
+        return total_visits(self.visits, self.first_pair, self.n_actions)
+
+
+@inlined
+def view_of(state: int, learner: LearnerState, spec: TableSpec) -> View:
+    """Return the view of a state, by its index."""
+    return View(
+        learner.values,
+        learner.visits,
+        state * spec.n_actions,
+        spec.n_actions,
+        spec.behaviour,
+        spec.visitation,
+        spec.n_swept,
+        spec.n_heads,
+        learner.counters.step,
+        learner.notes,
+    )
+
 
 C = TypeVar("C", bound=type)
 

@@ -18,7 +18,7 @@ ADJUSTABLE_FIELDS = ("kappa", "scale", "initial")
 
 _EXPLORERS: dict[str, type] = {}
 _PAPER_MODULES = ("visitation", "ensembles", "counts", "dithering")
-_PACKAGE_MODULES = (*_PAPER_MODULES, "optimism", "planners", "posterior", "goals", "stepwise")
+_PACKAGE_MODULES = (*_PAPER_MODULES, "optimism", "planners", "posterior")
 
 
 def register_explorer(name: str) -> Callable[[C], C]:

@@ -21,9 +21,8 @@ from wanderlust.explorers.formulas import (
     ucb,
     untried_pseudocount_ucb,
 )
-from wanderlust.explorers.protocol import ExtraTables, Problem, Visitation
+from wanderlust.explorers.protocol import ExtraTables, Problem, View, Visitation
 from wanderlust.explorers.registry import register_explorer
-from wanderlust.explorers.view import View
 from wanderlust.learning.spec import Floats
 
 GammaW = Annotated[float | None, "γ_w, the discount of W; the world's default (0.99) if not given. 0 gives UCB1."]

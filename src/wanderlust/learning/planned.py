@@ -1,20 +1,148 @@
-"""Value iteration on the remembered outcomes, for explorers that plan.
+"""The empirical model of the remembered outcomes, and value iteration on it, for explorers that update own tables.
+
+The outcomes of a pair are an empirical model: P̂(s' | s, a) is the share of the pair's transitions that led to s', and
+r̂(s, a) their mean reward.
 
 A sweep backs up the states one after another, each with the latest values of the others (Gauss-Seidel), alternately
 from the latest discovered state to the first and back. Backing up a state again changes nothing unless the value of
 one of its next states has changed, or the explorer has marked it. Unmarked states are skipped, exactly.
 
-These functions take an explorer and are compiled for each explorer class; see `wanderlust.explorers.hooks`.
+These functions take an explorer and are compiled for each explorer class; see `wanderlust.explorers.compiled`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from wanderlust._numba.jit import inlined
-from wanderlust.learning.model import Model
-from wanderlust.learning.state import NONE
-from wanderlust.learning.td import better
+from wanderlust._numba.methods import with_methods
+from wanderlust.learning.hooks import total_visits
+from wanderlust.learning.spec import REWARD, Floats, TableSpec
+from wanderlust.learning.state import NONE, LearnerState
+from wanderlust.learning.td import best_action_value, better, mean_td_target
+
+
+class Transition(NamedTuple):
+    """The transition just observed; states are given by their index."""
+
+    state: int
+    action: int
+    pair: int
+    reward: float
+    next_state: int
+    """`TERMINAL` if the episode terminated; all its values are 0."""
+
+
+@with_methods
+class Model(NamedTuple):
+    """The empirical model, and the tables that the explorer updates itself. Pairs are given by their index."""
+
+    learner: LearnerState
+    spec: TableSpec
+
+    def step(self) -> int:
+        """Return the number of steps before the current transition."""
+        return self.learner.counters.step  # type: ignore[no-any-return]
+
+    def notes(self) -> Floats:
+        """Return the eight numbers that the explorer keeps between steps."""
+        return self.learner.notes
+
+    def first_pair(self) -> int:
+        """Return the index of the first pair."""
+        return self.spec.n_actions
+
+    def end_pair(self) -> int:
+        """Return the index after the last pair of a visited state."""
+        return (self.learner.counters.n_states + 1) * self.spec.n_actions  # type: ignore[no-any-return]
+
+    def n(self, pair: int) -> int:
+        """Return the visit count of a pair."""
+        return self.learner.visits[pair]  # type: ignore[no-any-return]
+
+    def total(self, pair: int) -> int:
+        """Return Σ_a n(s, a), the visit count of the state of a pair."""
+        n_actions = self.spec.n_actions
+        return total_visits(self.learner.visits, pair - pair % n_actions, n_actions)
+
+    def table(self, number: int) -> Floats:
+        """Return one of the explorer's own tables: [pair]."""
+        return self.learner.values[self.spec.own + number]  # type: ignore[no-any-return]
+
+    def value(self, number: int, pair: int) -> float:
+        """Return a value of one of the explorer's own tables; faster than `table(number)[pair]` in a `backup`."""
+        return self.learner.values[self.spec.own + number, pair]  # type: ignore[no-any-return]
+
+    def set_value(self, number: int, pair: int, value: float) -> None:
+        """Write a value of one of the explorer's own tables, and the value of the best action of its state."""
+        table, n_actions = self.spec.own + number, self.spec.n_actions
+        self.learner.values[table, pair] = value
+        state = pair // n_actions
+        self.learner.state_values[table, state] = best_action_value(
+            self.learner.values[table], state, n_actions, False
+        )
+
+    def best(self, number: int, state: int) -> float:
+        """Return the value of the best action of a state in one of the explorer's own tables."""
+        return self.learner.state_values[self.spec.own + number, state]  # type: ignore[no-any-return]
+
+    def target(self, pair: int) -> float:
+        """Return r̂ + γ Σ_s' P̂(s') V(s') of a tried pair, where V is the best value in the first own table."""
+        own = self.spec.own
+        return mean_td_target(pair, own, self.learner, self.spec, self.learner.state_values[own])
+
+    def next_mean(self, pair: int) -> float:
+        """Return Σ_s' P̂(s') V(s') of a tried pair."""
+        outcomes, state_values = self.learner.outcomes, self.learner.state_values[self.spec.own]
+        mean, outcome = 0.0, self.learner.first_outcome[pair]
+        while outcome != NONE:
+            mean += outcomes.weight[outcome] * state_values[outcomes.next_state[outcome]]
+            outcome = outcomes.next_of_pair[outcome]
+        return mean
+
+    def next_variance(self, pair: int) -> float:
+        """Return the variance of V(s') over s' ~ P̂ of a tried pair."""
+        outcomes, state_values = self.learner.outcomes, self.learner.state_values[self.spec.own]
+        first = self.learner.first_outcome[pair]
+        if outcomes.next_of_pair[first] == NONE:
+            return 0.0
+        mean = self.next_mean(pair)
+        variance, outcome = 0.0, first
+        while outcome != NONE:
+            deviation = state_values[outcomes.next_state[outcome]] - mean
+            variance += outcomes.weight[outcome] * deviation * deviation
+            outcome = outcomes.next_of_pair[outcome]
+        return variance
+
+    def mean_reward(self, pair: int) -> float:
+        """Return r̂, the mean reward of a tried pair."""
+        outcomes, outcome, mean = self.learner.outcomes, self.learner.first_outcome[pair], 0.0
+        while outcome != NONE:
+            mean += outcomes.weight[outcome] * outcomes.signals[REWARD, outcome]
+            outcome = outcomes.next_of_pair[outcome]
+        return mean
+
+    def visited_pair(self, number: float) -> int:
+        """Return the index of a pair that the explorer has kept as a number; an invalid one becomes a valid one."""
+        pair, last = int(number), self.end_pair() - 1
+        return 0 if pair < 0 else last if pair > last else pair
+
+    def first_outcome(self, pair: int) -> int:
+        """Return the first outcome of a pair, or `NONE` if it is untried."""
+        return self.learner.first_outcome[pair]  # type: ignore[no-any-return]
+
+    def next_outcome(self, outcome: int) -> int:
+        """Return the next outcome of the same pair, or `NONE`."""
+        return self.learner.outcomes.next_of_pair[outcome]  # type: ignore[no-any-return]
+
+    def outcome_number(self, outcome: int) -> float:
+        """Return the explorer's own number of an outcome; faster than `outcome_numbers()[outcome]` in a `backup`."""
+        return self.learner.outcomes.signals[self.spec.own_signal, outcome]  # type: ignore[no-any-return]
+
+    def outcome_numbers(self) -> Any:
+        """Return the explorer's own number of each outcome: [outcome]."""
+        return self.learner.outcomes.signals[self.spec.own_signal]
+
 
 EXACT, COARSE = 1e-8, 1e-5
 """Planning ends when no value changes by more than this share of the largest possible value."""

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from wanderlust._numba.jit import compiled, inlined
 from wanderlust._numba.loads import HALF_WORD, LOW_HALF
-from wanderlust.learning.dense_sweep import four_targets, update_state_values
 from wanderlust.learning.random_streams import (
     REPLAY,
     STRIDE,
@@ -30,6 +29,7 @@ from wanderlust.learning.random_streams import (
 )
 from wanderlust.learning.spec import FULL, TARGET, Floats, TableSpec
 from wanderlust.learning.state import LearnerState
+from wanderlust.learning.sweep import four_targets, update_state_values
 from wanderlust.learning.td import best_action_value, regularised_td_update, td_target
 
 CONVERGENCE_CHECK_INTERVAL = 32

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust.agents.presets import WORLD_PRESETS
+from wanderlust.agents.settings import WORLD_PRESETS
 from wanderlust.core.errors import InvalidMap
 from wanderlust.core.files import finite
 from wanderlust.core.planning import optimal_values, reachable_states

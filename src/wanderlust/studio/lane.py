@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 
 from wanderlust.agents.explanation import all_scores, explain
-from wanderlust.agents.presets import resolve
 from wanderlust.agents.session import Session
+from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidSetting, check_integer
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import expected_reward
 from wanderlust.experiments.run import Run
 from wanderlust.explorers.formulas import decayed_epsilon
 from wanderlust.learning.spec import NO_SIGNAL
-from wanderlust.learning.state import TERMINAL
-from wanderlust.learning.tables import by_state, tables_by_state
+from wanderlust.learning.state import TERMINAL, by_state, tables_by_state
 from wanderlust.studio import limits
 from wanderlust.studio.curves import Curves
 from wanderlust.studio.frames import Frame, best_actions, encode

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from wanderlust.agents.presets import AS_WRITTEN, WORLD_PRESETS
+from wanderlust.agents.settings import AS_WRITTEN, WORLD_PRESETS
 from wanderlust.core.errors import (
     InvalidMap,
     InvalidSetting,

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wanderlust.agents.presets import AS_WRITTEN
+from wanderlust.agents.settings import AS_WRITTEN
 from wanderlust.experiments.run import Run
 from wanderlust.studio.setup import Setup
 

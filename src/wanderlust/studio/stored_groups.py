@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wanderlust.agents.presets import AS_WRITTEN
+from wanderlust.agents.settings import AS_WRITTEN
 from wanderlust.core.files import finite
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.result import Result

@@ -26,8 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, PRESETS, resolve_settings
-from wanderlust.agents.settings import SETTING_NAMES, Settings
+from wanderlust.agents.settings import ADAPTIVE, AS_WRITTEN, PRESETS, SETTING_NAMES, Settings, resolve_settings
 from wanderlust.core.errors import check_choice
 from wanderlust.envs.tabular import Tabular
 from wanderlust.explorers.protocol import ExtraTables, Problem, class_options

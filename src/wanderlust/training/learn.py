@@ -15,8 +15,7 @@ from typing import Any
 from gymnasium import Env
 
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.presets import ADAPTIVE, LEARN_OPTIONS
-from wanderlust.agents.settings import MAX_STEPS
+from wanderlust.agents.settings import ADAPTIVE, LEARN_OPTIONS, MAX_STEPS
 from wanderlust.core.errors import (
     EnvironmentFailed,
     InvalidSetting,

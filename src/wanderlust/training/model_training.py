@@ -19,7 +19,7 @@ from typing import Any
 
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.compiled_run import CompiledRun
-from wanderlust.agents.presets import ADAPTIVE, AS_WRITTEN, LEARN_OPTIONS, PRESETS
+from wanderlust.agents.settings import ADAPTIVE, AS_WRITTEN, LEARN_OPTIONS, PRESETS
 from wanderlust.core.errors import InvalidSetting, check_choice
 from wanderlust.training.adaptive import Discovery, TaskEstimate, adapt, adapted_fields, estimate_task, next_estimate
 from wanderlust.worlds import World

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.agents.explanation import best_scores
-from wanderlust.agents.presets import resolve
 from wanderlust.agents.session import Record, Session
+from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidEnvironment
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import expected_reward, reachable_states

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from wanderlust.agents.presets import WORLD_PRESETS
+from wanderlust.agents.settings import WORLD_PRESETS
 from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, check_flag, check_integer, unknown_name
 from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.run import Result, Run
