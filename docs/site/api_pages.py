@@ -9,7 +9,7 @@ from paper_map import SOURCES, definitions, module_name
 
 import wanderlust as wl
 
-_ORDER = ("core", "worlds", "encoding", "learning", "explorers", "agents", "envs", "training", "experiments", "bench")
+_ORDER = ("core", "worlds", "environments", "learning", "explorers", "agents", "training", "experiments", "bench")
 """Each package imports only from those above it; packages that are not listed follow."""
 _PARTS = ("experiments.paper", "experiments.reports")
 """Packages inside others with a page of their own."""

@@ -13,7 +13,7 @@ from PIL import Image
 
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values, reachable_states
-from wanderlust.envs.rendering import Renderer
+from wanderlust.environments.rendering import Renderer
 from wanderlust.experiments.paper.registry import EXPLORERS
 from wanderlust.experiments.report.curves import Curves, mean_curves
 from wanderlust.experiments.report.style import LIGHT_GREY, explorer_styles, styled

@@ -8,7 +8,7 @@ from paper_map import entries, item_link, item_links, source_link, world_items
 
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values, reachable_states
-from wanderlust.envs.registration import environment_id
+from wanderlust.environments.registration import environment_id
 from wanderlust.worlds.registry import world_meaning, world_options
 
 CAPTIONS = {"deep-sea": "The picture has depth 10."}

@@ -12,9 +12,9 @@ Names are imported at first use, so `import wanderlust` is fast.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from typing import TYPE_CHECKING, Any
 
+from wanderlust.environments.registration import register_with_gymnasium
 from wanderlust.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from wanderlust.core.errors import WanderlustError as WanderlustError
     from wanderlust.core.errors import check_integer as check_integer
     from wanderlust.core.errors import check_number as check_number
-    from wanderlust.envs.model import world_from_gym as world_from_gym
-    from wanderlust.envs.tabular import Tabular as Tabular
-    from wanderlust.envs.tabular import tabular as tabular
+    from wanderlust.environments.model import world_from_gym as world_from_gym
+    from wanderlust.environments.tabular import Tabular as Tabular
+    from wanderlust.environments.tabular import tabular as tabular
     from wanderlust.exams.exam import exam as exam
     from wanderlust.experiments.execute.driver import run_all as run_all
     from wanderlust.experiments.run import Run as Run
@@ -105,8 +105,8 @@ _MODULES = {
     "StopWhenSolved": "training.evaluation_callbacks",
     "Store": "experiments.store",
     "Sweep": "experiments.sweep",
-    "Tabular": "envs.tabular",
-    "tabular": "envs.tabular",
+    "Tabular": "environments.tabular",
+    "tabular": "environments.tabular",
     "TensorBoard": "training.logs",
     "train": "agents.session",
     "TrainingLoop": "training.loop",
@@ -115,7 +115,7 @@ _MODULES = {
     "WanderlustError": "core.errors",
     "with_slips": "worlds",
     "World": "worlds",
-    "world_from_gym": "envs.model",
+    "world_from_gym": "environments.model",
     "world_names": "worlds",
     "world_options": "worlds",
 }
@@ -137,7 +137,4 @@ def __dir__() -> list[str]:
     return __all__
 
 
-if importlib.util.find_spec("wanderlust.envs"):
-    from wanderlust.envs.registration import register_with_gymnasium
-
-    register_with_gymnasium()
+register_with_gymnasium()

@@ -19,10 +19,9 @@ from hypothesis import strategies as st
 
 import wanderlust as wl
 from wanderlust.core.errors import BadFile, InvalidEnvironment, InvalidSetting
-from wanderlust.encoding.actions import DiscreteActions, discrete_actions
-from wanderlust.encoding.encoding import Encoding
-from wanderlust.encoding.observations import StateEncoder
-from wanderlust.encoding.spaces import space_from_plain, space_to_plain
+from wanderlust.environments.encoding import DiscreteActions, Encoding, discrete_actions
+from wanderlust.environments.keys import StateEncoder
+from wanderlust.environments.spaces import space_from_plain, space_to_plain
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
-from wanderlust.envs.registration import GRID_ID, WORLDS, environment_id, register_environments, register_with_gymnasium
-from wanderlust.envs.world_env import WorldEnv
+from wanderlust.environments.registration import (
+    GRID_ID,
+    WORLDS,
+    environment_id,
+    register_environments,
+    register_with_gymnasium,
+)
+from wanderlust.environments.world_env import WorldEnv
 from wanderlust.worlds import register_world, world_names
 from wanderlust.worlds import registry as worlds_registry
 from wanderlust.worlds.exam.suite import FAMILIES
@@ -66,8 +72,8 @@ def test_every_world_of_the_package_has_an_id():
         "import gymnasium, wanderlust",
         "import wanderlust, gymnasium",
         "import wanderlust, gymnasium.spaces",
-        "import wanderlust, importlib, gymnasium; importlib.reload(wanderlust); import wanderlust.envs.world_env",
-        "import wanderlust.envs.world_env, gymnasium",
+        "import wanderlust, importlib, gymnasium; importlib.reload(wanderlust)",
+        "import wanderlust.environments.world_env, gymnasium",
         "import gymnasium",
     ],
 )

@@ -12,7 +12,8 @@ from gymnasium import spaces
 import wanderlust as wl
 from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, InvalidSetting, UnknownName
 from wanderlust.core.planning import optimal_values, policy_value
-from wanderlust.encoding.state_keys import StateKeys, state_key
+from wanderlust.environments.encoding import StateKeys
+from wanderlust.environments.keys import state_key
 
 
 class Scripted(gym.Env):

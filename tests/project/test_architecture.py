@@ -26,12 +26,11 @@ LAYERS = (
     "core",
     "_numba",
     "worlds",
-    "encoding",
+    "environments",
     "learning",
     "explorers",
     "agents",
     "checks",
-    "envs",
     "training",
     "experiments",
     "exams",
@@ -111,12 +110,11 @@ for _ in range(50):
 agent.save("agent.npz")
 assert wl.Agent.load("agent.npz").explain(0).actions == agent.explain(0).actions
 wl.check_world(wl.make_world("taxi"))
-"""
-WORKS = {
-    "envs": """
+
 import gymnasium
 assert gymnasium.make("wanderlust/Prison-v0").reset(seed=1)[0] == 0
-""",
+"""
+WORKS = {
     "training": """
 assert wl.learn("toy", "vv-ucb", steps=100, seed=1, quiet=True).steps == 100
 """,
@@ -136,11 +134,11 @@ import subprocess, sys
 assert "prison" in subprocess.run([sys.executable, "-m", "wanderlust", "worlds"], capture_output=True, text=True).stdout
 """,
 }
-NEEDED_BY = {"envs": ("training", "cli"), "experiments": ("exams",)}
-"""What cannot work without a package: `learn` and the command line need environments, an exam needs runs."""
+NEEDED_BY = {"experiments": ("exams",)}
+"""What cannot work without a package: an exam needs runs."""
 
 
-@pytest.mark.parametrize("deleted", ["cli", "envs", "experiments", "exams", "bench", "training", "studio"])
+@pytest.mark.parametrize("deleted", ["cli", "experiments", "exams", "bench", "training", "studio"])
 def test_a_package_can_be_deleted(deleted: str, tmp_path: Path) -> None:
     """The packages that are optional, deleted one at a time: everything else still works."""
     copy = tmp_path / "wanderlust"

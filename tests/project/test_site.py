@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import wanderlust as wl
-from wanderlust.envs.registration import WORLDS
+from wanderlust.environments.registration import WORLDS
 from wanderlust.explorers.protocol import class_options
 from wanderlust.explorers.registry import explorer_class
 from wanderlust.worlds import world_options

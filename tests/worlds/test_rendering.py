@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.envs.rendering import MAX_GRID_SIZE, MIN_WIDTH, Renderer
-from wanderlust.envs.world_env import WorldEnv
+from wanderlust.environments.rendering import MAX_GRID_SIZE, MIN_WIDTH, Renderer
+from wanderlust.environments.world_env import WorldEnv
 from wanderlust.worlds import CellKind, World
 from wanderlust.worlds.drawing import MAX_ROW_LENGTH, by_cell, display_layout, letters, text_map
 

@@ -26,7 +26,7 @@ from wanderlust.agents.simulation import Simulator, start_distribution
 from wanderlust.agents.step_learner import StepLearner
 from wanderlust.core.errors import InvalidWorld, check_flag, shown
 from wanderlust.core.files import check_path
-from wanderlust.encoding.encoding import Encoding
+from wanderlust.environments.encoding import Encoding
 from wanderlust.learning.spec import TARGET, Floats
 from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import World, as_world, check_world

@@ -14,7 +14,7 @@ from wanderlust.agents.history import Curves
 from wanderlust.agents.settings import PRESETS, Replay, Settings, make_spec
 from wanderlust.core.archives import is_intact, read_archive, write_archive
 from wanderlust.core.errors import BadFile, WanderlustError, check_choice, check_flag, check_integer
-from wanderlust.encoding.encoding import Encoding
+from wanderlust.environments.encoding import Encoding
 from wanderlust.explorers.ensembles import CURRENT_HEAD, Bootstrapped, RandomPrior
 from wanderlust.explorers.registry import configured, explorer_class, explorer_name
 from wanderlust.learning.random_streams import NAMES

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wanderlust.cli.diagnosis import Diagnosis
-    from wanderlust.envs.tabular import Tabular
+    from wanderlust.environments.tabular import Tabular
 
 _DEFAULT_DISCOUNT = 0.99
 _MORE_STEPS = 5

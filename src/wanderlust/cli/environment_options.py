@@ -14,12 +14,12 @@ from tyro.conf import Positional, arg
 from wanderlust.cli.arguments import format_options, read_options
 from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_number, shown
 from wanderlust.core.files import check_path
-from wanderlust.envs.registration import GRID_ID
+from wanderlust.environments.registration import GRID_ID
 
 if TYPE_CHECKING:
     from gymnasium import Env
 
-    from wanderlust.envs.tabular import Tabular
+    from wanderlust.environments.tabular import Tabular
 
 MAP_SUFFIXES = (".txt", ".toml")
 _MAX_NAME, _MAX_DIGITS = 80, 9
@@ -90,8 +90,8 @@ class EnvironmentOptions:
 
     def make(self) -> Tabular:
         """Return a new environment with discrete states and actions."""
-        from wanderlust.envs.by_name import tabular_from_options
-        from wanderlust.envs.make import make_environment
+        from wanderlust.environments.make import make_environment
+        from wanderlust.environments.tabular import tabular_from_options
 
         env = make_environment(self.name, **self.env_options)
         try:

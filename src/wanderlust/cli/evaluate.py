@@ -42,9 +42,8 @@ def evaluate(
     from wanderlust.cli.arguments import read_options
     from wanderlust.cli.video import check_video_file, record_video, rendering_env
     from wanderlust.core.errors import InvalidSetting, check_choice, counted
-    from wanderlust.envs.by_name import load_function
-    from wanderlust.envs.make import make_environment
-    from wanderlust.envs.saved import remake_environment
+    from wanderlust.environments.make import make_environment
+    from wanderlust.environments.tabular import load_function, remake_environment
     from wanderlust.explorers.registry import explorer_class
     from wanderlust.training.evaluation import evaluate as evaluate_agent
     from wanderlust.training.evaluation import evaluation_env

@@ -65,8 +65,8 @@ def train_exactly(environment: EnvironmentOptions, options: TrainOptions, settin
     """Train on the model of an environment, print a summary, and save the agent."""
     from wanderlust.cli.video import record_video, rendering_env
     from wanderlust.core.planning import optimal_episode_return
-    from wanderlust.envs.model import world_from_gym
-    from wanderlust.envs.saved import saved_environment
+    from wanderlust.environments.model import world_from_gym
+    from wanderlust.environments.tabular import saved_environment
     from wanderlust.training.adaptive import chosen_preset
     from wanderlust.training.model_training import ModelTraining
 

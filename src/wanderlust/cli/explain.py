@@ -53,7 +53,7 @@ def explain(
     Example: wanderlust explain car.npz --state=-0.5,0.01
     """
     from wanderlust.agents.agent import Agent
-    from wanderlust.envs.by_name import load_function
+    from wanderlust.environments.tabular import load_function
     from wanderlust.explorers.registry import explorer_class
 
     if (state is None) == (index is None):
@@ -74,7 +74,7 @@ def explain(
 
 def _index_of(agent: Agent, observation: Any) -> int:
     """Return the index of the state that has an observation."""
-    from wanderlust.encoding.observations import BINS, CONTENT, DISCRETE, FUNCTION
+    from wanderlust.environments.keys import BINS, CONTENT, DISCRETE, FUNCTION
 
     encoding = agent.encoding
     if encoding is None:

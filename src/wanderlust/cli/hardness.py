@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from wanderlust.cli.runs import Results
-    from wanderlust.envs.tabular import Tabular
+    from wanderlust.environments.tabular import Tabular
     from wanderlust.experiments.result import Result
     from wanderlust.worlds import World
 
@@ -98,7 +98,7 @@ class FoundHardness:
 
 def model_hardness(env: Tabular) -> FoundHardness | None:
     """Return the measures of an environment with a known model, otherwise None."""
-    from wanderlust.envs.model import world_from_gym
+    from wanderlust.environments.model import world_from_gym
 
     try:
         found = world_from_gym(env.env).hardness(horizon=env.horizon)

@@ -11,7 +11,7 @@ from wanderlust.agents.settings import MAX_STEPS
 from wanderlust.cli.arguments import REWARD_RANGE, RunsOptions, read_settings
 from wanderlust.cli.environment_options import EnvironmentOptions
 from wanderlust.core.errors import InvalidSetting, check_integer
-from wanderlust.envs.tabular import Tabular
+from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress

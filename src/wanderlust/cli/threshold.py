@@ -8,8 +8,8 @@ import numpy as np
 
 from wanderlust.core.errors import WanderlustError
 from wanderlust.core.planning import optimal_episode_return
-from wanderlust.envs.model import world_from_gym
-from wanderlust.envs.tabular import Tabular
+from wanderlust.environments.model import world_from_gym
+from wanderlust.environments.tabular import Tabular
 
 SOLVED_FRACTION = 0.95
 """The fraction of the optimal return that counts as solved in stochastic environments."""

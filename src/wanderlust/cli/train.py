@@ -16,7 +16,7 @@ from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, W
 
 if TYPE_CHECKING:
     from wanderlust.cli.training_file import TrainingFile
-    from wanderlust.envs.tabular import Tabular
+    from wanderlust.environments.tabular import Tabular
     from wanderlust.training.callbacks import Callback
 
 

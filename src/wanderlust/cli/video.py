@@ -21,8 +21,8 @@ from wanderlust.core.errors import (
     WanderlustError,
 )
 from wanderlust.core.files import check_writable, shown_path
-from wanderlust.envs.make import make_environment
-from wanderlust.envs.tabular import Tabular
+from wanderlust.environments.make import make_environment
+from wanderlust.environments.tabular import Tabular
 
 SUFFIXES = (".gif", ".mp4")
 MAX_FRAMES = 1_000

@@ -39,7 +39,7 @@ def worlds(
         return
     from wanderlust.cli.printing import new_console, print_listing
     from wanderlust.core.errors import InvalidSetting
-    from wanderlust.envs.registration import environment_id
+    from wanderlust.environments.registration import environment_id
     from wanderlust.worlds import world_names, world_options
     from wanderlust.worlds.registry import world_meaning
 

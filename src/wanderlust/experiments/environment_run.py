@@ -14,7 +14,7 @@ import numpy as np
 from wanderlust.core.errors import InvalidSetting, check_integer
 
 if TYPE_CHECKING:
-    from wanderlust.envs.tabular import Tabular
+    from wanderlust.environments.tabular import Tabular
     from wanderlust.experiments.result import Result
     from wanderlust.experiments.run import Run
 
@@ -28,7 +28,7 @@ def evaluation_env(env: Tabular, limit: int = MAX_EVALUATION_STEPS) -> Tabular:
     """Return a copy of an environment for evaluation, with a time limit, since a policy may loop indefinitely."""
     from gymnasium.wrappers import TimeLimit
 
-    from wanderlust.envs.make import copy_environment
+    from wanderlust.environments.make import copy_environment
 
     return env.copy() if env.horizon is not None else env.copy(TimeLimit(copy_environment(env.env), limit))
 
@@ -36,7 +36,7 @@ def evaluation_env(env: Tabular, limit: int = MAX_EVALUATION_STEPS) -> Tabular:
 def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: int | None = None) -> Result:
     """Execute a run in an environment; `steps` truncates it, for a test."""
     from wanderlust.agents.settings import MAX_STEPS
-    from wanderlust.envs.by_name import tabular_by_name
+    from wanderlust.environments.tabular import tabular_by_name
     from wanderlust.experiments.episode_recorder import EpisodeRecorder
     from wanderlust.experiments.result import Result
     from wanderlust.experiments.run_evaluation import RunEvaluation

@@ -29,7 +29,7 @@ _STEPS_PER_CHUNK = 10_000
 
 def hash_of_model(run: Run) -> str:
     """Return the hash of the model of a run's environment."""
-    from wanderlust.envs.model import model_hash
+    from wanderlust.environments.model import model_hash
 
     return model_hash(model_world_of(run))
 
@@ -91,7 +91,7 @@ def model_world_of(run: Run) -> World:
 @functools.lru_cache(maxsize=64)
 def model_world(name: str, options: str) -> World:
     """Return the world of an environment's model; `options` are those of the environment as JSON."""
-    from wanderlust.envs.model import world_from_gym
+    from wanderlust.environments.model import world_from_gym
 
     return world_from_gym(name, **json.loads(options))
 

@@ -72,7 +72,7 @@ class Run:
     """What `world` names: a built-in 'world', a Gymnasium or user-defined 'environment', or such an environment whose
     'model', its transition table, is used instead of its steps."""
     encoder_options: Options = field(default_factory=dict)
-    """Encoding of the states and actions of an environment; see `wanderlust.envs.by_name`."""
+    """Encoding of the states and actions of an environment; see `wanderlust.environments.tabular`."""
     episodes: int = 10
     """Number of episodes in each evaluation of the greedy policy in an environment."""
     env_version: str = ""
@@ -121,7 +121,7 @@ class Run:
             return check_choice("preset", self.preset, WORLD_PRESETS if self.kind == "world" else PRESETS)
         if self.kind == "world":
             return AS_WRITTEN
-        from wanderlust.envs.registration import is_built_in
+        from wanderlust.environments.registration import is_built_in
 
         return AS_WRITTEN if is_built_in(self.world) else ADAPTIVE
 
@@ -186,7 +186,7 @@ class Run:
         """The modules whose code identifies the environment; none if it is built-in or `env_version` is given."""
         if self.kind != "environment" or self.env_version:
             return ()
-        from wanderlust.envs.by_name import module_of
+        from wanderlust.environments.tabular import module_of
 
         names = (self.world, str(self.encoder_options.get("key", "")))
         return tuple(module for module in map(module_of, names) if module is not None)

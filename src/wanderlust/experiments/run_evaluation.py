@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.envs.tabular import Tabular
+from wanderlust.environments.tabular import Tabular
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.loop import TrainingLoop
 from wanderlust.training.repeated_evaluation import RepeatedEvaluation

@@ -140,7 +140,7 @@ class Sweep:
 
     def check_environments(self) -> None:
         """Create and close every environment once, or raise `InvalidSweep`."""
-        from wanderlust.envs.by_name import tabular_by_name
+        from wanderlust.environments.tabular import tabular_by_name
 
         distinct = {(run.world, json.dumps([dict(run.world_options), dict(run.encoder_options)])): run
                     for run in self.runs if run.kind == "environment"}  # fmt: skip

@@ -222,7 +222,7 @@ def _setting_names() -> frozenset[str]:
 
 @functools.cache
 def _encoder_names() -> frozenset[str]:
-    from wanderlust.envs.by_name import ENCODER_OPTIONS
+    from wanderlust.environments.tabular import ENCODER_OPTIONS
 
     return frozenset(ENCODER_OPTIONS)
 
@@ -236,7 +236,7 @@ def _resolve_map(name: Any, options: dict[str, Any], *, is_world: bool) -> tuple
     text = _map_text(name, Path(name).stat().st_mtime_ns if Path(name).exists() else 0)
     if is_world:
         return Path(name).stem, {"map": text, **options}
-    from wanderlust.envs.registration import GRID_ID
+    from wanderlust.environments.registration import GRID_ID
 
     return GRID_ID, {"map": text, **options}
 

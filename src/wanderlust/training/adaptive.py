@@ -28,7 +28,7 @@ import numpy as np
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import ADAPTIVE, AS_WRITTEN, PRESETS, SETTING_NAMES, Settings, resolve_settings
 from wanderlust.core.errors import check_choice
-from wanderlust.envs.tabular import Tabular
+from wanderlust.environments.tabular import Tabular
 from wanderlust.explorers.protocol import ExtraTables, Problem, class_options
 from wanderlust.explorers.registry import adjustable_fields, configured, explorer_class
 from wanderlust.learning.spec import Ints

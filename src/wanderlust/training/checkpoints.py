@@ -19,7 +19,7 @@ import numpy as np
 from wanderlust.agents import file
 from wanderlust.agents.agent import Agent
 from wanderlust.core.errors import BadFile
-from wanderlust.envs.tabular import Tabular
+from wanderlust.environments.tabular import Tabular
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.loop import TrainingLoop
 from wanderlust.training.saved_loop import (

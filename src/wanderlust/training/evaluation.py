@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import MAX_EPISODES
 from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_integer
-from wanderlust.envs.make import make_environment
-from wanderlust.envs.saved import remake_environment
-from wanderlust.envs.tabular import Tabular, tabular
+from wanderlust.environments.make import make_environment
+from wanderlust.environments.tabular import Tabular, remake_environment, tabular
 from wanderlust.training.loop import call_environment, checked_reward
 
 MAX_EPISODE_STEPS = 10_000

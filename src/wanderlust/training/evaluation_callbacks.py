@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wanderlust.agents.settings import MAX_EPISODES
 from wanderlust.core.errors import InvalidSetting, check_integer, check_number
-from wanderlust.envs.tabular import Tabular
+from wanderlust.environments.tabular import Tabular
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.evaluation import evaluate
 from wanderlust.training.loop import TrainingLoop, call_environment

@@ -26,10 +26,8 @@ from wanderlust.core.errors import (
     shown,
 )
 from wanderlust.core.files import check_path
-from wanderlust.envs.by_name import ENCODER_OPTIONS
-from wanderlust.envs.grids import description_of
-from wanderlust.envs.saved import saved_environment
-from wanderlust.envs.tabular import Tabular, tabular
+from wanderlust.environments.model import description_of
+from wanderlust.environments.tabular import ENCODER_OPTIONS, Tabular, saved_environment, tabular
 from wanderlust.training import checkpoints
 from wanderlust.training.adaptive import adapt, adapted_fields, chosen_preset, settings_for
 from wanderlust.training.callbacks import Callback, Checkpoint

@@ -13,7 +13,7 @@ import numpy as np
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.history import Curves
 from wanderlust.core.errors import EnvironmentFailed, InvalidObservation, WanderlustError, check_flag
-from wanderlust.envs.tabular import Tabular
+from wanderlust.environments.tabular import Tabular
 from wanderlust.training.adaptive import Discovery, TaskEstimate, adapt, estimate_task, next_estimate
 from wanderlust.training.idle_actions import IdleActions
 from wanderlust.training.time_penalty import TimePenalty

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.agents.agent import Agent
-from wanderlust.envs.tabular import Tabular
+from wanderlust.environments.tabular import Tabular
 from wanderlust.learning.spec import TARGET
 from wanderlust.training.evaluation import MAX_EPISODE_STEPS, run_episode
 from wanderlust.training.outcomes import ObservedOutcomes

@@ -14,8 +14,8 @@ from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidEnvironment
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import expected_reward, reachable_states
-from wanderlust.envs.make import make_environment
-from wanderlust.envs.model import world_from_gym
+from wanderlust.environments.make import make_environment
+from wanderlust.environments.model import world_from_gym
 from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import World, make_world, world_names
 from wanderlust.worlds.map_files import MAP_SUFFIXES

@@ -1,17 +1,16 @@
-"""Discrete observation spaces: their state keys, their sizes, and their description as plain data."""
+"""Discrete observation spaces: which they are, their sizes, and their description as plain data."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium import Space
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 
-from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, shown
-from wanderlust.encoding.state_keys import state_key
+from wanderlust.core.errors import InvalidEnvironment
 
 
 def check_discrete(space: Space[Any], where: str) -> None:
@@ -29,37 +28,6 @@ def check_discrete(space: Space[Any], where: str) -> None:
             "key='hash' uses the environment's hash of its state or the content of the observation, key=function a "
             "user-defined key."
         )
-
-
-def discrete_key(space: Space[Any], observation: Any) -> Hashable:
-    """Return the state key of an observation of a discrete space; raise an error if it is outside the space."""
-    if isinstance(space, Discrete):
-        value = _as_integer(observation)
-        if value is None or not 0 <= value - int(space.start) < int(space.n):
-            raise _outside(space, observation)
-        return value
-    try:
-        inside = space.contains(observation)
-    except Exception:  # Some spaces raise exceptions for values of an unexpected type.
-        inside = False
-    if not inside:
-        raise _outside(space, observation)
-    return state_key(observation)
-
-
-def _as_integer(value: Any) -> int | None:
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return int(value)
-    if isinstance(value, np.ndarray) and value.shape == () and value.dtype.kind in "iu":
-        return int(value)
-    return None
-
-
-def _outside(space: Space[Any], observation: Any) -> InvalidObservation:
-    return InvalidObservation(
-        f"the observation {shown(observation)} is outside the observation space {space}. If the environment returned "
-        "it, correct the environment or its space, or set a state encoding with key=."
-    )
 
 
 def space_size(space: Space[Any]) -> int | None:

@@ -13,8 +13,14 @@ import gymnasium
 from gymnasium import Env, Wrapper
 from gymnasium.wrappers import TimeLimit
 
-from wanderlust.core.errors import InvalidEnvironment, MissingPackage, UnknownName, WanderlustError, unknown_name
-from wanderlust.envs.registration import EXAM_WORLDS, WORLDS, environment_id
+from wanderlust.core.errors import (
+    InvalidEnvironment,
+    MissingPackage,
+    UnknownName,
+    WanderlustError,
+    unknown_name,
+)
+from wanderlust.environments.registration import EXAM_WORLDS, WORLDS, environment_id
 from wanderlust.worlds import World
 
 PACKAGES = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "ALE": "ale_py", "highway": "highway_env"}

@@ -10,21 +10,30 @@ discovered, so their number need not be known in advance.
 
 from __future__ import annotations
 
+import importlib
+import json
 import operator
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+import gymnasium
 import numpy as np
 from gymnasium import Env, Wrapper
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
-from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, check_integer, shown
-from wanderlust.encoding.bins import Bounds, Counts
-from wanderlust.encoding.encoding import Encoding
-from wanderlust.encoding.observations import Key
-from wanderlust.encoding.state_keys import MAX_STATES, IntegerKeys, StateKeys
-from wanderlust.envs.make import copy_environment, make_environment, time_limit
+from wanderlust.core.errors import (
+    InvalidEnvironment,
+    InvalidObservation,
+    InvalidSetting,
+    UnknownName,
+    check_integer,
+    check_options,
+    shown,
+)
+from wanderlust.environments.encoding import MAX_STATES, Encoding, IntegerKeys, StateKeys
+from wanderlust.environments.keys import Bounds, Counts, Key
+from wanderlust.environments.make import copy_environment, import_environment_package, make_environment, time_limit
 
 
 class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -182,3 +191,112 @@ def tabular(
     """
     env = make_environment(env)
     return Tabular(env, key=key, bins=bins, bounds=bounds, action_bins=action_bins, reset_seed=reset_seed)
+
+
+ENCODER_OPTIONS = ("key", "bins", "bounds", "action_bins", "reset_seed")
+"""The options of `wl.tabular`."""
+_INFO = "info:"
+_HASH = "hash"
+
+
+def tabular_by_name(name: str, options: Mapping[str, Any], encoder_options: Mapping[str, Any]) -> Tabular:
+    """Return a new environment by its name, wrapped in `Tabular`."""
+    return tabular_from_options(make_environment(name, **options), encoder_options)
+
+
+def tabular_from_options(env: Env[Any, Any], encoder_options: Mapping[str, Any]) -> Tabular:
+    """Return an environment wrapped in `Tabular`.
+
+    `encoder_options` are the options of `wl.tabular` as plain values: a key is 'hash', 'info:field' or
+    'module:function', and bounds have their dimension as a string key, {'1': [-3, 3]}.
+    """
+    check_options("wl.tabular", encoder_options, ENCODER_OPTIONS)
+    options = dict(encoder_options)
+    if isinstance(options.get("key"), str):
+        options["key"] = _load_key(options["key"])
+    if isinstance(options.get("bounds"), Mapping):
+        options["bounds"] = dict(_bound(dimension, pair) for dimension, pair in options["bounds"].items())
+    return Tabular(env, **options)
+
+
+def _bound(dimension: Any, pair: Any) -> tuple[int, tuple[Any, ...]]:
+    """Return the bounds of a dimension; `Tabular` checks the numbers."""
+    if not (str(dimension).isdecimal() and isinstance(pair, Sequence) and len(pair) == 2):
+        raise InvalidSetting(
+            f"bounds must be a table of dimensions with a low and a high value, such as {{'1': [-3, 3]}}, got "
+            f"{dimension!r}: {pair!r}."
+        )
+    return int(dimension), tuple(pair)
+
+
+def module_of(name: str) -> str | None:
+    """Return the module of a name 'module:attribute', or None for other names, including 'info:field'."""
+    module, colon, _ = name.partition(":")
+    return module if colon and f"{module}:" != _INFO else None
+
+
+def _load_key(key: str) -> Any:
+    """Return 'hash' and 'info:field' unchanged, and the function that 'module:function' names."""
+    return key if module_of(key) is None or key == _HASH else load_function(key)
+
+
+def load_function(name: str) -> Any:
+    """Return the key function that 'module:function' names."""
+    module, _, function_name = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), function_name)
+    except Exception as error:
+        raise UnknownName(
+            f"key {name!r} must be 'hash', 'info:field' or 'module:function'; there is no such function: {error}"
+        ) from error
+
+
+_RECORDERS = ("RecordEpisodeStatistics", "RecordVideo", "RenderCollection", "HumanRendering")
+"""The wrappers of Gymnasium that change neither observations, actions and rewards nor the length of episodes."""
+
+
+def saved_environment(env: Tabular) -> dict[str, Any]:
+    """Return the name of an environment, and its options if they are plain values (None if they are not).
+
+    A time limit and wrappers are included if they are not those of the registered environment.
+    """
+    spec = env.env.spec
+    options = {} if spec is None else {name: value for name, value in spec.kwargs.items() if name != "render_mode"}
+    try:
+        plain = json.loads(json.dumps(options))
+    except (TypeError, ValueError):
+        plain = None
+    saved = {"name": env.name, "options": plain if plain == options else None, "reset_seed": env.reset_seed}
+    registered = gymnasium.registry.get(env.name)
+    if spec is not None and registered is not None:
+        if spec.max_episode_steps != registered.max_episode_steps:
+            saved["max_episode_steps"] = spec.max_episode_steps
+        added = [each.name for each in spec.additional_wrappers if each not in registered.additional_wrappers]
+        if wrappers := [name for name in added if name not in _RECORDERS]:
+            saved["wrappers"] = wrappers
+    return saved
+
+
+def remake_environment(saved: Mapping[str, Any] | None, **changes: Any) -> Env[Any, Any]:
+    """Return a new environment like the one an agent was trained in.
+
+    Only environments that Gymnasium knows are made, without wrappers: a file must not name code that is imported.
+    """
+    saved = saved or {}
+    name, options, limit = saved.get("name"), saved.get("options"), saved.get("max_episode_steps")
+    if wrappers := saved.get("wrappers"):
+        names = ", ".join(map(str, wrappers)) if isinstance(wrappers, list) else shown(wrappers)
+        raise InvalidEnvironment(
+            f"the environment of this agent, {name}, had wrappers that cannot be made from its file ({names}); give "
+            "the environment with its wrappers."
+        )
+    if isinstance(name, str) and isinstance(options, Mapping):
+        import_environment_package(name)
+        if name in gymnasium.registry:
+            if limit is not None:
+                changes["max_episode_steps"] = check_integer("max_episode_steps of the file", limit, low=1)
+            return make_environment(name, **options, **changes)
+    raise InvalidEnvironment(
+        f"the environment of this agent, {name}, cannot be made from its file, since it is not registered in "
+        "Gymnasium or has options that are not plain values; give the environment."
+    )

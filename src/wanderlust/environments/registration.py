@@ -38,6 +38,7 @@ EXAM_WORLDS = tuple(
 )  # fmt: skip
 """The worlds of the exam, for the same reason."""
 
+_MODULE = "wanderlust.environments.world_env"
 GRID_ID = "wanderlust/Grid-v0"
 
 WORLD_HORIZON = sys.maxsize
@@ -60,9 +61,9 @@ def environment_id(name: str) -> str:
 
 def register_environments(names: Iterable[str] = (*WORLDS, *EXAM_WORLDS)) -> None:
     """Register the environments of these worlds and the one for text maps; existing entries are not changed."""
-    _register(GRID_ID, "wanderlust.envs.world_env:GridEnv", {})
+    _register(GRID_ID, f"{_MODULE}:GridEnv", {})
     for name in names:
-        _register(environment_id(name), "wanderlust.envs.world_env:WorldEnv", {"world": name})
+        _register(environment_id(name), f"{_MODULE}:WorldEnv", {"world": name})
 
 
 def _register(environment: str, entry_point: str, options: dict[str, str]) -> None:
@@ -73,7 +74,9 @@ def _register(environment: str, entry_point: str, options: dict[str, str]) -> No
             environment,
             entry_point=entry_point,
             max_episode_steps=WORLD_HORIZON,
-            additional_wrappers=(WrapperSpec("TimeLimit", "wanderlust.envs.world_env:apply_world_horizon", {}),),
+            additional_wrappers=(
+                WrapperSpec("TimeLimit", "wanderlust.environments.world_env:apply_world_horizon", {}),
+            ),
             kwargs=options,
         )
 

@@ -1,1 +1,0 @@
-"""Gymnasium: the built-in worlds as environments, and a wrapper that makes any environment tabular."""
