@@ -14,6 +14,10 @@ BIN = $(VENV)/bin
 OLDEST = $(VENV)-oldest
 DOCS = $(VENV)-docs
 WORKERS ?= 2
+# Each worker gets neighbouring tests, which share what they set up, and takes over tests of another one when it is done.
+PARALLEL = -n $(WORKERS) --dist worksteal
+# Modules are compiled to bytecode when they are first imported: most of what is installed never is.
+INSTALL = -m pip install --quiet --no-compile
 FUZZ_EXAMPLES ?= 250
 
 .PHONY: demo test test-all coverage check test-oldest fuzz docs clean
@@ -22,30 +26,24 @@ demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
 	$(BIN)/wanderlust reproduce recap --quick --out results
 
-test: $(VENV)/ready-for-tests
+test check test-all: $(VENV)/ready-for-tests
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/pytest -n $(WORKERS)
+	@# The type checker uses one core, so it runs beside the tests.
+	@$(BIN)/mypy > $(VENV)/types.txt 2>&1 & types=$$!; \
+	echo "$(BIN)/pytest $(PARALLEL) $(SELECTED)"; $(BIN)/pytest $(PARALLEL) $(SELECTED); tested=$$?; \
+	wait $$types; typed=$$?; echo "$(BIN)/mypy"; cat $(VENV)/types.txt; exit $$((tested | typed))
 
-test-all: $(VENV)/ready-for-tests
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/pytest -n $(WORKERS) -m ""
+check: SELECTED = -m "not slow and not exhaustive"
+test-all: SELECTED = -m ""
 
 coverage: $(VENV)/ready-for-tests
-	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term:skip-covered
-
-check: $(VENV)/ready-for-tests
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/pytest -n $(WORKERS) -m "not slow and not exhaustive"
+	$(BIN)/pytest $(PARALLEL) --cov --cov-report=term:skip-covered
 
 test-oldest: $(OLDEST)/ready
-	$(OLDEST)/bin/python -m pytest -n $(WORKERS) tests/learning/test_oracle.py tests/learning/test_golden.py tests/learning/test_drivers.py \
-	    tests/_numba/test_compiled_cache.py
+	$(OLDEST)/bin/python -m pytest $(PARALLEL) tests/learning tests/_numba
 
 fuzz: $(VENV)/ready-for-tests
-	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -n $(WORKERS) -m "hypothesis or fuzz" --hypothesis-profile=fuzz \
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest $(PARALLEL) -m "hypothesis or fuzz" --hypothesis-profile=fuzz \
 	    --hypothesis-show-statistics
 
 docs: $(DOCS)/ready
@@ -57,21 +55,21 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/ready: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -e .
+	$(BIN)/python $(INSTALL) -e .
 	touch $@
 
 $(VENV)/ready-for-tests: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -e '.[test]'
+	$(BIN)/python $(INSTALL) -e '.[test]'
 	touch $@
 
 $(OLDEST)/ready: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet -e . -c tests/oldest.txt pytest pytest-xdist hypothesis
+	$(OLDEST)/bin/python $(INSTALL) -e . -c tests/oldest.txt pytest pytest-xdist hypothesis
 	touch $@
 
 $(DOCS)/ready: pyproject.toml
 	$(PYTHON) -m venv $(DOCS)
-	$(DOCS)/bin/python -m pip install --quiet -e '.[docs]'
+	$(DOCS)/bin/python $(INSTALL) -e '.[docs]'
 	touch $@
 
 clean:

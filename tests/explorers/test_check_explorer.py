@@ -281,7 +281,6 @@ def test_explorers_that_break_the_protocol(tmp_path: Path, jit: bool) -> None:
         "PYTHONPATH": os.pathsep.join([str(tmp_path), str(SOURCES.parent)]),
         "NUMBA_DISABLE_JIT": "0" if jit else "1",
         "PYTHONDONTWRITEBYTECODE": "1",
-        "WANDERLUST_CACHE_DIR": str(tmp_path / "cache"),
     }
     command = [sys.executable, "-c", textwrap.dedent(code)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
