@@ -16,12 +16,11 @@ from PIL import Image
 import wanderlust as wl
 from wanderlust.cli import main as cli
 from wanderlust.cli.arguments import format_options, read_options
-from wanderlust.cli.bins_advice import Dimension, bins_options, bins_sentences, suggested_bins
-from wanderlust.cli.diagnosis import diagnose_results
 from wanderlust.cli.diagnosis_report import report_sections
-from wanderlust.cli.measurements import median
-from wanderlust.cli.threshold import solved_threshold
 from wanderlust.core.planning import optimal_episode_return
+from wanderlust.environments.bins_advice import Dimension, bins_options, bins_sentences, suggested_bins
+from wanderlust.experiments.comparison import median, solved_threshold
+from wanderlust.experiments.diagnosis import diagnose_results
 from wanderlust.experiments.execute import driver as runner
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store

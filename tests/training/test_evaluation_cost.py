@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.cli.measurements import steps_to_solve
-from wanderlust.cli.threshold import Threshold
+from wanderlust.experiments.comparison import Threshold, steps_to_solve
 from wanderlust.experiments.run import Run
 from wanderlust.training.outcomes import ObservedOutcomes
 

@@ -14,22 +14,23 @@ from tyro.conf import arg
 
 from wanderlust.cli.arguments import Exact, RunsOptions
 from wanderlust.cli.environment_options import EnvironmentArgument
-from wanderlust.cli.measurements import (
+from wanderlust.core.errors import InvalidSetting, check_number, counted
+from wanderlust.experiments.comparison import (
+    Comparison,
+    Threshold,
     first_reward,
     first_termination,
     format_steps,
     median,
+    solved_threshold,
     steps_to_solve,
     time_penalties,
     time_penalty_sentence,
 )
-from wanderlust.core.errors import InvalidSetting, check_number, counted
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from wanderlust.cli.comparison_request import ComparisonRequest
-    from wanderlust.cli.threshold import Threshold
     from wanderlust.experiments.result import Result
     from wanderlust.experiments.statistics import Interval
 
@@ -85,10 +86,8 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
 
     Example: wanderlust compare prison --explorers vv-ucb ucb1 mine:Fading --steps 2000 --jobs 2
     """
-    from wanderlust.cli.comparison_request import ComparisonRequest
     from wanderlust.cli.exact import plan_exact_runs
     from wanderlust.cli.runs import execute_runs, plan_runs
-    from wanderlust.cli.threshold import solved_threshold
 
     if options.solved_at is not None:
         check_number("solved_at", options.solved_at)
@@ -102,7 +101,7 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
     )
     env.close()
     folder = options.out or Path("results") / f"compare-{environment.file_name}"
-    request = ComparisonRequest(environment.command_line, threshold, runs)
+    request = Comparison(environment.command_line, threshold, runs)
     all_results, failures = execute_runs(runs, folder, options)
     request.save(folder)
     completed = {explorer: results for explorer, results in all_results.items() if results}
@@ -112,7 +111,7 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
 
 
 def show_comparison(
-    request: ComparisonRequest, completed: dict[str, list[Result]], folder: Path, plot: Path | None = None
+    request: Comparison, completed: dict[str, list[Result]], folder: Path, plot: Path | None = None
 ) -> None:
     """Print the table with its notes; write it to the folder, and the plot if a file is given."""
     from wanderlust.cli.exact import EXACT_NOTE

@@ -18,8 +18,8 @@ from wanderlust.core.errors import WanderlustError, counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from wanderlust.cli.diagnosis import Diagnosis
     from wanderlust.environments.tabular import Tabular
+    from wanderlust.experiments.diagnosis import Diagnosis
 
 _DEFAULT_DISCOUNT = 0.99
 _MORE_STEPS = 5
@@ -47,12 +47,11 @@ def diagnose(options: Annotated[DiagnoseOptions, arg(name="")], environment: Env
 
     Example: wanderlust diagnose prison --steps 1000 --json prison.json
     """
-    from wanderlust.cli.diagnosis import diagnose_results
     from wanderlust.cli.diagnosis_report import TABLE_NOTE, explorer_table, json_values, report_sections
-    from wanderlust.cli.hardness import estimated_hardness, model_hardness
     from wanderlust.cli.printing import new_console
     from wanderlust.cli.runs import execute_runs, plan_runs, version_note
     from wanderlust.core.files import check_writable, write_json
+    from wanderlust.experiments.diagnosis import diagnose_results, estimated_hardness, model_hardness
     from wanderlust.experiments.report.text_tables import fit_to_width, printable
 
     if options.json is not None:
@@ -101,7 +100,7 @@ def _print_section(console: Console, heading: str, sentences: list[str]) -> None
 
 def _bins_sentences(env: Tabular) -> list[str]:
     """Return sentences on the bins of an environment; none if it has no bins."""
-    from wanderlust.cli.bins_advice import bins_sentences
+    from wanderlust.environments.bins_advice import bins_sentences
 
     bins = env.encoding.encoder.bins
     return [] if bins is None else bins_sentences(env.env, bins.counts.tolist(), bins.low.tolist(), bins.high.tolist())

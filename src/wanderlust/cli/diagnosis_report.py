@@ -9,10 +9,10 @@ from typing import Any
 
 from rich.table import Table
 
-from wanderlust.cli.diagnosis import Diagnosis, ExplorerSummary
-from wanderlust.cli.measurements import format_steps, time_penalty_sentence
 from wanderlust.core.errors import counted
 from wanderlust.core.files import finite_values
+from wanderlust.experiments.comparison import format_steps, time_penalty_sentence
+from wanderlust.experiments.diagnosis import Diagnosis, ExplorerSummary
 from wanderlust.experiments.report.text_tables import printable
 
 MAX_REWARDS_SHOWN = 8

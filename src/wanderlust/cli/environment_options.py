@@ -104,7 +104,7 @@ class EnvironmentOptions:
         """Return options for continuous observations, from the ranges that are observed; otherwise all options."""
         from gymnasium.spaces import Box
 
-        from wanderlust.cli.bins_advice import RANDOM_STEPS, bins_options
+        from wanderlust.environments.bins_advice import RANDOM_STEPS, bins_options
 
         needs_action_bins = isinstance(env.action_space, Box) and self.action_bins is None
         options = None if self.key is not None or needs_action_bins else bins_options(env)

@@ -40,13 +40,13 @@ def evaluate(
     from wanderlust.agents.agent import Agent
     from wanderlust.agents.settings import PRESETS
     from wanderlust.cli.arguments import read_options
-    from wanderlust.cli.video import check_video_file, record_video, rendering_env
     from wanderlust.core.errors import InvalidSetting, check_choice, counted
     from wanderlust.environments.make import make_environment
     from wanderlust.environments.tabular import load_function, remake_environment
     from wanderlust.explorers.registry import explorer_class
     from wanderlust.training.evaluation import evaluate as evaluate_agent
     from wanderlust.training.evaluation import evaluation_env
+    from wanderlust.training.video import check_video_file, record_video, rendering_env
 
     if env and environment is None:
         raise InvalidSetting("--env needs ENVIRONMENT: the options in the file belong to the environment in the file.")

@@ -63,12 +63,12 @@ def plan_exact_runs(environment: EnvironmentOptions, options: RunsOptions, evalu
 
 def train_exactly(environment: EnvironmentOptions, options: TrainOptions, settings: dict[str, Any]) -> None:
     """Train on the model of an environment, print a summary, and save the agent."""
-    from wanderlust.cli.video import record_video, rendering_env
     from wanderlust.core.planning import optimal_episode_return
     from wanderlust.environments.model import world_from_gym
     from wanderlust.environments.tabular import saved_environment
     from wanderlust.training.adaptive import chosen_preset
     from wanderlust.training.model_training import ModelTraining
+    from wanderlust.training.video import record_video, rendering_env
 
     _check_environment(environment)
     for name in ("resume", "checkpoint_every", "log", "tensorboard"):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 if TYPE_CHECKING:
-    from wanderlust.cli.comparison_request import ComparisonRequest
     from wanderlust.exams.exam_file import StoredExam
+    from wanderlust.experiments.comparison import Comparison
     from wanderlust.experiments.store import Store
 
 _OPTIONS = "--out, --formats and --quiet are for the reports of `wanderlust reproduce`"
@@ -46,10 +46,10 @@ def report(
 
     Example: wanderlust report docs/results --out report/ --formats png
     """
-    from wanderlust.cli.comparison_request import read_request
     from wanderlust.cli.printing import new_console
     from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
     from wanderlust.exams.exam_file import exams_in
+    from wanderlust.experiments.comparison import read_comparison
     from wanderlust.experiments.paper.reproduce import REQUEST_FILE, Destination, write_reports
     from wanderlust.experiments.report.files import FORMATS
     from wanderlust.experiments.report.sweep_report import show_sweep_report, sweeps_in
@@ -57,7 +57,7 @@ def report(
 
     chosen = tuple(dict.fromkeys(check_choice("format", each, FORMATS) for each in formats or FORMATS))
     has_options = out is not None or formats is not None or quiet
-    if (request := read_request(folder)) is not None:
+    if (request := read_comparison(folder)) is not None:
         if has_options:
             raise InvalidSetting(f"{folder}: is a comparison; {_OPTIONS}.")
         _report_comparison(request, folder)
@@ -96,7 +96,7 @@ def _report_exam(exam: StoredExam, store: Store) -> None:
     show_card(make_card(exam.selection, tuple(scores)), exam.folder)
 
 
-def _report_comparison(request: ComparisonRequest, folder: Path) -> None:
+def _report_comparison(request: Comparison, folder: Path) -> None:
     from wanderlust.cli.compare import show_comparison
     from wanderlust.cli.runs import stored_results
     from wanderlust.core.errors import BadFile

@@ -115,9 +115,9 @@ def train(options: Annotated[TrainOptions, arg(name="")], environment: Environme
 def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions, file: TrainingFile) -> None:
     """Train, print the summary and record the video."""
     from wanderlust.cli.training_summary import TrainingStatistics, print_summary
-    from wanderlust.cli.video import record_video, rendering_env
     from wanderlust.training.learn import learn
     from wanderlust.training.loop import call_environment
+    from wanderlust.training.video import record_video, rendering_env
 
     statistics = TrainingStatistics()
     agent = learn(
@@ -143,8 +143,8 @@ def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions,
 
 def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None:
     """Check all files before the training, so that no training is lost."""
-    from wanderlust.cli.video import check_video
     from wanderlust.core.files import check_writable
+    from wanderlust.training.video import check_video
 
     check_integer("episodes", options.episodes, low=1)
     if options.new_episode and options.resume is None:
@@ -153,7 +153,7 @@ def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None
         check_integer("checkpoint_every", options.checkpoint_every, low=1)
     if options.video is not None:
         with _video_errors(environment):
-            check_video(environment, options.video)
+            check_video(environment.name, environment.env_options, options.video)
     if options.resume is not None and not options.resume.exists():
         raise BadFile(f"{options.resume}: there is no such file to resume from.")
     for file in (options.save, options.log):

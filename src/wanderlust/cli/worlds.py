@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from wanderlust.core.hardness import Hardness
+    from wanderlust.worlds import World
 
 PICTURE_FORMATS = ("png", "svg", "pdf")
 
@@ -48,11 +56,10 @@ def worlds(
     if exam and not hardness:
         raise InvalidSetting("--exam is for the measures of the exam's worlds: add --hardness.")
     if hardness:
-        from wanderlust.cli.hardness import hardness_table
         from wanderlust.experiments.report.text_tables import fit_to_width
 
         console = new_console(120, highlight=False)
-        console.print(fit_to_width(hardness_table(exam=exam), console.width))
+        console.print(fit_to_width(_hardness_table(exam=exam), console.width))
         return
     entries = []
     for name in world_names():
@@ -78,3 +85,51 @@ def _draw(name: str, env: tuple[str, ...], out: Path | None) -> None:
     world.draw().savefig(buffer, format=form, dpi=150)
     write_file(path, buffer.getvalue())
     print(f"{world.name}: {world.n_states:,} states, drawn to {shown_path(path)}")
+
+
+def _hardness_table(*, exam: bool = False) -> Table:
+    """Return the measures of every built-in world, one row each; with `exam`, of the held-out worlds of the exam."""
+    from rich.table import Table
+
+    from wanderlust.worlds import make_world, world_names
+
+    table = Table()
+    for heading in (
+        "world",
+        "states",
+        "horizon",
+        "random walks per visit of the rarest state",
+        "random return / optimal (%)",
+        "smallest action gap",
+        "value norm",
+        "steps to the farthest state",
+        "diameter",
+    ):
+        table.add_column(heading, justify="left" if heading == "world" else "right", no_wrap=heading == "world")
+    for name, world in _exam_worlds() if exam else ((name, make_world(name)) for name in world_names()):
+        table.add_row(name, *_hardness_cells(world.hardness()))
+    return table
+
+
+def _exam_worlds() -> Iterator[tuple[str, World]]:
+    from wanderlust.worlds.exam.suite import FAMILIES, LEVELS, exam_world
+
+    for family in FAMILIES:
+        for level in LEVELS:
+            yield f"{family} {level}", exam_world(family, level=level, held_out=True)
+
+
+def _hardness_cells(found: Hardness) -> list[str]:
+    from wanderlust.core.hardness import short_number
+
+    share = found.random_share
+    return [
+        f"{found.n_states:,}",
+        f"{found.horizon:,}",
+        short_number(found.rarest_visit),
+        "–" if math.isnan(share) else f"{100 * share:.3g}",
+        f"{found.action_gap:.3g}",
+        f"{found.value_norm:.3g}",
+        "–" if found.farthest is None else short_number(found.farthest),
+        "–" if found.diameter is None else short_number(found.diameter),
+    ]

@@ -1,4 +1,4 @@
-"""Videos of `train` and `evaluate`: one episode of the greedy policy as .gif or .mp4."""
+"""Videos of an agent: one episode of its greedy policy as .gif or .mp4."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
 from wanderlust.agents.agent import Agent
-from wanderlust.cli.environment_options import EnvironmentOptions
 from wanderlust.core.errors import (
     EnvironmentFailed,
     InvalidEnvironment,
@@ -32,10 +31,10 @@ _LAST_FRAME_SECONDS = 1.5
 Frame = NDArray[np.uint8]
 
 
-def check_video(environment: EnvironmentOptions, path: Path) -> None:
+def check_video(name: str, options: Mapping[str, Any], path: Path) -> None:
     """Check before the training that the video can be written: suffix, packages, rendering."""
     check_video_file(path)
-    env = rendering_env(environment.name, environment.env_options)
+    env = rendering_env(name, options)
     try:
         env.reset(seed=0)
         _render(env)

@@ -1,20 +1,33 @@
-"""The measurements of `diagnose`: reward sparsity, depth, distractors and stochasticity of an environment."""
+"""How hard an environment is to explore: sparsity, depth, distractors and stochasticity, measured by runs.
+
+The measures of `wanderlust.core.hardness` are exact if the environment has a model, otherwise they are estimated from
+the transitions of a run.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.cli.arguments import DEFAULT_EXPLORER
-from wanderlust.cli.measurements import first_reward, first_termination, median, time_penalties
-from wanderlust.cli.runs import Results
+from wanderlust.core.errors import WanderlustError
+from wanderlust.core.estimated_mdp import estimated_mdp
+from wanderlust.core.files import finite_values
+from wanderlust.core.hardness import Hardness, hardness
+from wanderlust.environments.model import world_from_gym
+from wanderlust.environments.tabular import Tabular
+from wanderlust.experiments.comparison import first_reward, first_termination, median, time_penalties
+from wanderlust.experiments.episode_recorder import MAX_OUTCOMES
 from wanderlust.experiments.result import Result
 
+Results = Mapping[str, Sequence[Result]]
+"""Explorer name to the results of its seeds."""
+DEFAULT_EXPLORER = "vv-ucb"
 LATE_FRACTION = 0.75
 """A state is discovered late if its first visit is after this fraction of the run."""
 GROWING_PERCENT = 2.0
@@ -272,3 +285,74 @@ def _reward_summaries(results: Results) -> tuple[RewardSummary, ...]:
 
 def _nearly_equal(a: float, b: float) -> bool:
     return abs(a - b) <= _RETURN_TOLERANCE * max(abs(a), abs(b)) + 1e-12
+
+
+@dataclass(frozen=True)
+class FoundHardness:
+    """The measures of an environment, and where they come from."""
+
+    hardness: Hardness | None
+    source: str
+    """'model', 'data' or, without any measures, 'none'."""
+    explanation: str
+
+    @property
+    def sentences(self) -> list[str]:
+        """The section of a report."""
+        return [self.explanation, *(repr(self.hardness).splitlines() if self.hardness is not None else [])]
+
+    @property
+    def json_values(self) -> dict[str, Any]:
+        """The measures as JSON values; infinity is null, and the steps to reach each state are left out."""
+        found = {"source": self.source, "explanation": self.explanation}
+        if self.hardness is None:
+            return found
+        names = [each.name for each in fields(self.hardness) if each.name != "steps_to_reach"]
+        values = {name: getattr(self.hardness, name) for name in (*names, "farthest", "random_share")}
+        return found | finite_values(values)
+
+
+def model_hardness(env: Tabular) -> FoundHardness | None:
+    """Return the measures of an environment with a known model, otherwise None."""
+    try:
+        found = world_from_gym(env.env).hardness(horizon=env.horizon)
+    except WanderlustError:
+        return None
+    return FoundHardness(found, "model", "Computed from the environment's model:")
+
+
+def estimated_hardness(results: Results, *, n_actions: int, horizon: int | None) -> FoundHardness:
+    """Return the measures estimated from the run that visited the most states.
+
+    Without a time limit, the random walk is as long as the longest episode of that run. One run only: two runs can
+    number the same states in different ways.
+    """
+    found = [(explorer, result) for explorer, each in results.items() for result in each]
+    runs = [(explorer, result) for explorer, result in found if _has_outcomes(result, n_actions)]
+    if not runs:
+        reason = f"the runs had more than {MAX_OUTCOMES:,} distinct outcomes, or were stored by an older version."
+        return FoundHardness(None, "none", f"The environment has no known model, and none was estimated: {reason}")
+    explorer, widest = max(runs, key=lambda run: run[1].n_discovered)
+    mdp = estimated_mdp(widest.outcomes, widest.starts, n_actions)
+    if mdp is None:
+        return FoundHardness(None, "none", "The environment has no known model, and an estimated one is too large.")
+    lengths = widest.episodes[:, 1] if len(widest.episodes) else widest.outcomes[:, 3].sum(keepdims=True)
+    pairs = len(np.unique(widest.outcomes[:, :2], axis=0))
+    text = (
+        f"Estimated, because the environment has no known model: from the transitions of a run of {explorer}, which "
+        f"took {pairs:,} of {mdp.n_states * n_actions:,} state-action pairs. Other actions count as staying in place:"
+    )
+    return FoundHardness(hardness(mdp, horizon=int(lengths.max()) if horizon is None else horizon), "data", text)
+
+
+def _has_outcomes(result: Result, n_actions: int) -> bool:
+    """Return whether a result, which may come from an untrusted file, has outcomes from which an MDP can be made."""
+    outcomes, starts = result.outcomes, result.starts
+    if [outcomes.ndim, starts.ndim] != [2, 2] or [outcomes.shape[1], starts.shape[1]] != [5, 2]:
+        return False
+    if not len(outcomes) or not len(starts) or not (np.isfinite(outcomes).all() and np.isfinite(starts).all()):
+        return False
+    actions, counts = outcomes[:, 1], np.concatenate([outcomes[:, 3], starts[:, 1]])
+    states = np.concatenate([outcomes[:, 0], starts[:, 0]])
+    is_valid = states.min() >= 0 and actions.min() >= 0 and actions.max() < n_actions and counts.min() >= 1
+    return bool(is_valid and outcomes[:, 2].min() >= -1)
