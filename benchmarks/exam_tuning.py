@@ -30,8 +30,8 @@ from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 from wanderlust.explorers.optimism import largest_reward
 from wanderlust.explorers.protocol import Problem
-from wanderlust.worlds.exam.suite import FAMILIES, PREFIX
-from wanderlust.worlds.exam.suite import LEVELS as ALL_LEVELS
+from wanderlust.worlds.exam_suite import FAMILIES, PREFIX
+from wanderlust.worlds.exam_suite import LEVELS as ALL_LEVELS
 
 LEVELS, SEEDS = (2, 3), (0,)
 FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)

@@ -17,7 +17,7 @@ from wanderlust.exams import leaderboard
 from wanderlust.exams.leaderboard_tables import leaderboard_page
 from wanderlust.exams.suite_runs import SEEDS
 from wanderlust.exams.tuned import EXAM_SETTINGS
-from wanderlust.worlds.exam.suite import FAMILIES, LEVELS
+from wanderlust.worlds.exam_suite import FAMILIES, LEVELS
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "src" / "wanderlust" / "experiments" / "exam" / leaderboard.FILE

@@ -11,7 +11,7 @@ import wanderlust as wl
 from wanderlust.environments.model import action_names, grid_layout
 from wanderlust.worlds import GRID_ACTIONS, Layout
 from wanderlust.worlds.action_values import action_values_figure, moves_of
-from wanderlust.worlds.plain_layout import checked_names, layout_from_plain, layout_to_plain
+from wanderlust.worlds.base import checked_names, layout_from_plain, layout_to_plain
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,9 @@ import pytest
 
 import wanderlust as wl
 from random_mdps import random_mdp
-from wanderlust.core.estimated_mdp import estimated_mdp
-from wanderlust.core.hardness import expected_visits, hardness
-from wanderlust.core.mdp import TabularMDP, deterministic_mdp
+from wanderlust.core.hardness import expected_steps, expected_visits, hardness
+from wanderlust.core.mdp import TabularMDP, deterministic_mdp, estimated_mdp
 from wanderlust.core.planning import optimal_values, policy_value, reachable_states
-from wanderlust.core.reaching import expected_steps
 from wanderlust.experiments.diagnosis import estimated_hardness
 from wanderlust.experiments.run import Run
 

@@ -28,7 +28,7 @@ from wanderlust.environments.registration import (
 from wanderlust.environments.world_env import WorldEnv
 from wanderlust.worlds import register_world, world_names
 from wanderlust.worlds import registry as worlds_registry
-from wanderlust.worlds.exam.suite import FAMILIES
+from wanderlust.worlds.exam_suite import FAMILIES
 
 pytestmark = pytest.mark.filterwarnings("ignore:world .* cannot be reached")  # C in the map below.
 

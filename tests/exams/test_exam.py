@@ -25,7 +25,7 @@ from wanderlust.exams.suite_runs import FIRST_SEED, SEEDS, ExamSelection
 from wanderlust.experiments.exact_returns import N_LOOKS
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.store import Store
-from wanderlust.worlds.exam.suite import FAMILIES, LEVELS
+from wanderlust.worlds.exam_suite import FAMILIES, LEVELS
 
 pytestmark = pytest.mark.slow
 

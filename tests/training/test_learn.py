@@ -441,7 +441,7 @@ def test_environment_error_has_its_cause():
         ({"save": 3}, "save must be the path of a file, got 3"),
         ({"save": ""}, "save must be the path of a file, got ''"),
         ({"save": b"a.npz"}, "save must be the path of a file, got b'a.npz'"),
-        ({"save": "."}, "it is a folder"),
+        ({"save": "."}, "save must be the path of a file"),
         ({"save": "/dev/null/a.npz"}, "/dev/null/a.npz: cannot be written"),
         ({"save": "a\0b"}, "save must be the path of a file"),
         ({"resume": []}, r"resume must be the path of a file, got \[\]"),

@@ -11,7 +11,7 @@ import pytest
 import wanderlust as wl
 from wanderlust.core.planning import discounted_return, optimal_values
 from wanderlust.environments.registration import EXAM_WORLDS
-from wanderlust.worlds.exam.suite import FAMILIES, LEVELS, VERSION, exam_names, exam_world, fingerprint
+from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, VERSION, exam_names, exam_world, fingerprint
 
 FROZEN = Path(__file__).parents[1] / "data" / "exam_worlds.json"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wanderlust.core.errors import InvalidMap, InvalidSetting, InvalidWorld, UnknownName, WanderlustError
 from wanderlust.core.planning import reachable_states
 from wanderlust.worlds import GRID_ACTIONS, CellKind, check_world, make_world
-from wanderlust.worlds.map_text import BUILT_IN, _read_block, _Row
+from wanderlust.worlds.maps import BUILT_IN, _read_block, _Row
 
 LEFT, RIGHT, UP, DOWN = range(4)
 
@@ -290,9 +290,9 @@ def test_only_regular_files_of_limited_size_are_read(tmp_path, suffix):
     with large.open("wb") as file:
         file.truncate(10**9)
     for path, reason in (
-        (pipe, "it is a pipe or a device"),
+        (pipe, "it is a named pipe"),
         (folder, "it is a folder"),
-        (device, "it is a pipe or a device"),
+        (device, "it is a device"),
         (large, "too large, 1,000,000,000 bytes; the maximum is 10,000,000"),
         (tmp_path / f"missing{suffix}", "there is no such file"),
         (tmp_path / f"{'x' * 300}{suffix}", "File name too long"),

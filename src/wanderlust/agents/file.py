@@ -33,7 +33,7 @@ from wanderlust.learning.state import (
 )
 from wanderlust.learning.sweep import DENSE_RUN
 from wanderlust.version import __version__
-from wanderlust.worlds.plain_layout import checked_names, layout_from_plain, layout_to_plain
+from wanderlust.worlds.base import checked_names, layout_from_plain, layout_to_plain
 
 if TYPE_CHECKING:
     from wanderlust.agents.agent import Agent

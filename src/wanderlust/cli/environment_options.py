@@ -157,7 +157,7 @@ def _read_bounds(bounds: tuple[str, ...] | None) -> Mapping[str, list[float]] | 
 
 
 def _map_text(path: Path) -> str:
-    from wanderlust.worlds.map_files import read_map_file
+    from wanderlust.worlds.maps import read_map_file
 
     text = read_map_file(check_path("the map", path))
     # A text without a newline would be taken for a path.

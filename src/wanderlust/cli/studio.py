@@ -93,8 +93,7 @@ def _from_file(path: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Return the plain setup of a setup file (TOML with lanes), or of a map file."""
     from wanderlust.core.files import read_text_file
     from wanderlust.studio import limits
-    from wanderlust.worlds.map_files import read_map_file
-    from wanderlust.worlds.toml_text import parse_toml
+    from wanderlust.worlds.maps import parse_toml, read_map_file
 
     if path.suffix == ".toml":
         table = parse_toml(read_text_file(path, max_bytes=limits.MAX_MESSAGE))

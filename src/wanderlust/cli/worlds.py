@@ -112,7 +112,7 @@ def _hardness_table(*, exam: bool = False) -> Table:
 
 
 def _exam_worlds() -> Iterator[tuple[str, World]]:
-    from wanderlust.worlds.exam.suite import FAMILIES, LEVELS, exam_world
+    from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, exam_world
 
     for family in FAMILIES:
         for level in LEVELS:

@@ -14,13 +14,11 @@ from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from wanderlust.core.errors import EnvironmentFailed, InvalidEnvironment, InvalidWorld, shown
-from wanderlust.core.mdp import FloatArray, TabularMDP
+from wanderlust.core.mdp import FloatArray, TabularMDP, merge_outcomes
 from wanderlust.environments.make import make_environment, time_limit
 from wanderlust.environments.tabular import Tabular
 from wanderlust.worlds import Defaults, World, check_mdp, check_world
-from wanderlust.worlds.base import CellKind, Layout, single_layer_layout
-from wanderlust.worlds.outcomes import merge_outcomes
-from wanderlust.worlds.plain_layout import checked_names
+from wanderlust.worlds.base import CellKind, Layout, checked_names, single_layer_layout
 
 OBSERVED_RESETS = 10_000
 _HORIZON, _BUDGET = 1_000, 100_000

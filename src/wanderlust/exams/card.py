@@ -19,7 +19,7 @@ from wanderlust.experiments.exact_returns import N_LOOKS
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.statistics import Interval
 from wanderlust.version import __version__
-from wanderlust.worlds.exam.suite import FAMILIES, VERSION
+from wanderlust.worlds.exam_suite import FAMILIES, VERSION
 
 REFERENCES = ("vv-ucb", "epsilon-greedy", "random")
 """Explorers of the leaderboard that every card shows beside its own."""

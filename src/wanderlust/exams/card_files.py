@@ -16,7 +16,7 @@ from wanderlust.exams.scores import ExplorerScores
 from wanderlust.experiments.exact_returns import look_fractions
 from wanderlust.experiments.statistics import Interval
 from wanderlust.version import __version__
-from wanderlust.worlds.exam.suite import VERSION
+from wanderlust.worlds.exam_suite import VERSION
 
 WRITTEN = (".html", ".md", ".json")
 

@@ -29,7 +29,7 @@ from wanderlust.experiments.execute.driver import Failure, RunSummary, run_all
 from wanderlust.experiments.results import import_package
 from wanderlust.experiments.store import Store
 from wanderlust.explorers.registry import explorer_class, explorer_module, explorer_name
-from wanderlust.worlds.exam.suite import FAMILIES, LEVELS
+from wanderlust.worlds.exam_suite import FAMILIES, LEVELS
 
 if TYPE_CHECKING:
     from wanderlust.exams.card import Card

@@ -27,7 +27,7 @@ from wanderlust.experiments.plain_options import plain_options
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.status import file_name
 from wanderlust.experiments.store import Store, StoredRun
-from wanderlust.worlds.exam.suite import VERSION
+from wanderlust.worlds.exam_suite import VERSION
 
 EXAMS, EXAM_FILE = "exams", "exam.json"
 _MAX_BYTES = 1_000_000

@@ -22,7 +22,7 @@ from wanderlust.core.mdp import FloatArray
 from wanderlust.exams.scores import ExplorerScores, FailedRun, Place, WorldScores, levels_text
 from wanderlust.exams.suite_runs import FIRST_SEED, SEEDS
 from wanderlust.version import __version__
-from wanderlust.worlds.exam.suite import FAMILIES, LEVELS, VERSION
+from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, VERSION
 
 FILE = "leaderboard.json"
 COMMAND = "python benchmarks/leaderboard.py --jobs 2"

@@ -16,7 +16,7 @@ from wanderlust.experiments.plain_options import plain_options
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust.worlds.exam.suite import FAMILIES, LEVELS, PREFIX
+from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, PREFIX
 
 SEEDS = 5
 QUICK_SEEDS, QUICK_LEVELS = 2, (1, 2)

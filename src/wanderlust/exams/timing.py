@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from wanderlust.worlds.exam.suite import exam_world
+from wanderlust.worlds.exam_suite import exam_world
 
 FAMILY, LEVEL = "size", 2
 TIMED_WORLD = f"{FAMILY}, level {LEVEL}"

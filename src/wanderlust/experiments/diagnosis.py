@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.core.errors import WanderlustError
-from wanderlust.core.estimated_mdp import estimated_mdp
 from wanderlust.core.files import finite_values
 from wanderlust.core.hardness import Hardness, hardness
+from wanderlust.core.mdp import estimated_mdp
 from wanderlust.environments.model import world_from_gym
 from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.comparison import first_reward, first_termination, median, time_penalties

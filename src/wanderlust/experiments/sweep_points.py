@@ -243,7 +243,7 @@ def _resolve_map(name: Any, options: dict[str, Any], *, is_world: bool) -> tuple
 
 @functools.lru_cache(maxsize=64)
 def _map_text(name: str, _modified: int) -> str:
-    from wanderlust.worlds.map_files import read_map_file
+    from wanderlust.worlds.maps import read_map_file
 
     text = read_map_file(Path(name))
     # A text without a newline would be taken for a path.

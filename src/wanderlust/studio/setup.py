@@ -21,7 +21,7 @@ from wanderlust.experiments.run import Run
 from wanderlust.explorers.registry import explorer_names, explorer_options
 from wanderlust.studio import limits
 from wanderlust.worlds import World, make_world, world_names, world_options
-from wanderlust.worlds.exam.suite import exam_names
+from wanderlust.worlds.exam_suite import exam_names
 
 PAINTED = "painted"
 """The name of a world that is given by a map without a name."""

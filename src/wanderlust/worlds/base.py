@@ -6,7 +6,7 @@ The dynamics are defined by the `TabularMDP` alone. `Defaults` holds the paper's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 GRID_ACTIONS = ("left", "right", "up", "down")
 """The actions of every gridworld, in the order of their indices."""
+MAX_CELLS = 10_000
+"""Larger maps are not saved with an agent."""
+MAX_NAME = 40
+"""The maximum length of the name of an action."""
 
 
 class CellKind(IntEnum):
@@ -107,6 +111,41 @@ def single_layer_layout(kind: NDArray[np.uint8], value: FloatArray, entry: NDArr
         value=value[None],
         entry=entry,
     )
+
+
+def layout_to_plain(layout: Layout | None) -> dict[str, Any] | None:
+    """Return a map of one layer, whose states are its cells row by row, as JSON values; None for any other map."""
+    if layout is None or layout.n_layers > 1 or layout.entry is not None or layout.rows * layout.columns > MAX_CELLS:
+        return None
+    if not np.array_equal(layout.row * layout.columns + layout.column, np.arange(layout.rows * layout.columns)):
+        return None
+    return {"kind": layout.kind[0].tolist(), "value": layout.value[0].tolist()}
+
+
+def layout_from_plain(plain: Any, n_states: int | None) -> Layout | None:
+    """Return the map that `layout_to_plain` described, or None if it is not a map of this number of states."""
+    if not isinstance(plain, Mapping):
+        return None
+    try:
+        kind, value = np.array(plain["kind"], np.uint8), np.array(plain["value"], np.float64)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    is_map = kind.ndim == 2 and kind.shape == value.shape and 0 < kind.size <= MAX_CELLS and kind.size == n_states
+    if not is_map or kind.max() > max(CellKind) or not np.isfinite(value).all():
+        return None
+    return single_layer_layout(kind, value)
+
+
+def checked_names(names: Any, n_actions: int) -> tuple[str, ...] | None:
+    """Return action names as a tuple, or None unless they are one short text for each action."""
+    if not isinstance(names, Iterable) or isinstance(names, str | bytes):
+        return None
+    listed = tuple(names)
+    return listed if len(listed) == n_actions and all(map(_is_name, listed)) else None
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and 0 < len(name) <= MAX_NAME and name.isprintable()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

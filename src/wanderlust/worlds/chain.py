@@ -13,9 +13,8 @@ from typing import Annotated
 import numpy as np
 
 from wanderlust.core.errors import check_integer, check_number
-from wanderlust.core.mdp import TabularMDP
+from wanderlust.core.mdp import TabularMDP, merge_outcomes
 from wanderlust.worlds.base import CellKind, Defaults, World, single_layer_layout
-from wanderlust.worlds.outcomes import merge_outcomes
 
 FORWARD, BACKWARD, STAY = 0, 1, 2
 MAX_LENGTH = 100_000

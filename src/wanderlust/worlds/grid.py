@@ -55,7 +55,7 @@ from numpy.typing import NDArray
 
 from wanderlust.core.mdp import BoolArray, FloatArray, TabularMDP, deterministic_mdp
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Defaults, World, single_layer_layout
-from wanderlust.worlds.map_text import SETTINGS, GridMap, read_map, read_toml_map
+from wanderlust.worlds.maps import SETTINGS, GridMap, read_map, read_toml_map
 
 MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
 """The (row, column) displacement of each action of `GRID_ACTIONS`."""

@@ -32,10 +32,10 @@ from wanderlust.worlds.base import CellKind, World
 from wanderlust.worlds.chain import chain
 from wanderlust.worlds.check import check_world
 from wanderlust.worlds.deep_sea import deep_sea
-from wanderlust.worlds.exam.suite import exam_factory, exam_names
+from wanderlust.worlds.exam_suite import exam_factory, exam_names
 from wanderlust.worlds.grid import grid_world
 from wanderlust.worlds.gridworlds import deep_gridworld, prison, toy, toy_example, wall
-from wanderlust.worlds.map_files import MAP_SUFFIXES, read_map_file
+from wanderlust.worlds.maps import MAP_SUFFIXES, read_map_file
 from wanderlust.worlds.slips import apply_slips, noisy_deep_gridworld, noisy_prison, noisy_toy
 from wanderlust.worlds.taxi import taxi
 

@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.core.errors import InvalidSetting, InvalidWorld, check_number, shown
-from wanderlust.core.mdp import TabularMDP
+from wanderlust.core.mdp import TabularMDP, merge_outcomes
 from wanderlust.worlds.base import World
 from wanderlust.worlds.gridworlds import Escape, StepPenalty, deep_gridworld, prison, toy
-from wanderlust.worlds.outcomes import merge_outcomes
 
 Success = Annotated[float, "probability that an action has its normal outcome"]
 Random = Annotated[float, "probability that an action is replaced by one drawn uniformly from all actions"]

@@ -18,7 +18,7 @@ from wanderlust.environments.make import make_environment
 from wanderlust.environments.model import world_from_gym
 from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import World, make_world, world_names
-from wanderlust.worlds.map_files import MAP_SUFFIXES
+from wanderlust.worlds.maps import MAP_SUFFIXES
 
 EVALUATIONS = 200
 """Number of evaluations of the greedy policy during a run; the setting `evaluate_every` overrides it."""

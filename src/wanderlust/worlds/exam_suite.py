@@ -19,30 +19,30 @@ from typing import Annotated
 import numpy as np
 
 from wanderlust.core.errors import check_choice, check_flag, check_integer
+from wanderlust.worlds import exam_families as families
 from wanderlust.worlds.base import World
-from wanderlust.worlds.exam import grids, tables
 
 VERSION = 1
 LEVELS = (1, 2, 3, 4)
 PREFIX = "exam-"
 
 FAMILIES: dict[str, Callable[[int, bool], World]] = {
-    "depth": tables.depth,
-    "lock": tables.lock,
-    "actions": tables.actions,
-    "idle": grids.idle,
-    "size": grids.size,
-    "cutoff": grids.cutoff,
-    "distract": grids.distract,
-    "mislead": grids.mislead,
-    "cliffs": grids.cliffs,
-    "prison": grids.prison,
-    "slip": grids.slip,
-    "noise": grids.noise,
-    "river": tables.river,
-    "chain": tables.chain,
-    "tv": tables.tv,
-    "copies": tables.copies,
+    "depth": families.depth,
+    "lock": families.lock,
+    "actions": families.actions,
+    "idle": families.idle,
+    "size": families.size,
+    "cutoff": families.cutoff,
+    "distract": families.distract,
+    "mislead": families.mislead,
+    "cliffs": families.cliffs,
+    "prison": families.prison,
+    "slip": families.slip,
+    "noise": families.noise,
+    "river": families.river,
+    "chain": families.chain,
+    "tv": families.tv,
+    "copies": families.copies,
 }
 """[name]: the function that returns the world of a level; its docstring says what the family tests."""
 

@@ -1,4 +1,4 @@
-"""Parsing of maps, as text or TOML, into a `GridMap`. The format is described in `wanderlust.worlds.grid`.
+"""Parsing of maps, as text or TOML, into a `GridMap`, and map files. `wanderlust.worlds.grid` describes the format.
 
 Both forms are first split into rows and entries that store their location. One parser then handles both, and every
 error message names the location.
@@ -7,8 +7,11 @@ error message names the location.
 from __future__ import annotations
 
 import math
+import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from textwrap import dedent
 from typing import Any, NamedTuple
 
@@ -16,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.core.errors import (
+    BadFile,
     InvalidMap,
     WanderlustError,
     check_integer,
@@ -25,8 +29,8 @@ from wanderlust.core.errors import (
     shown,
     unknown_name,
 )
+from wanderlust.core.files import read_text_file, shown_path
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind
-from wanderlust.worlds.toml_text import parse_toml
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,14 @@ BUILT_IN = {
     "S": Cell(CellKind.START, 0.0),
     "P": Cell(CellKind.PRISON),
 }
+MAP_SUFFIXES = (".txt", ".toml")
+MAX_BYTES = 10_000_000
+"""The largest map file."""
+MAX_DOTS = 20
+"""The most dots outside of texts in a line of TOML."""
+_TEXTS_AND_COMMENTS = re.compile(
+    r"""'''.*?'''|\"{3}(?:\\.|[^\\])*?\"{3}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*""", re.DOTALL | re.VERBOSE
+)
 MAX_NAME = 200
 MAX_STEPS = 10**12
 KIND_NAMES = {kind.name.lower(): kind for kind in CellKind if kind is not CellKind.PASSENGER}
@@ -148,6 +160,38 @@ def read_toml_map(text: str) -> GridMap:
     entries += [_Entry(f"setting {key!r}", key, value) for key, value in table.items()]
     definitions = [f"{entry.key} = {_format_value(entry.value)}" for entry in entries]
     return _parse(rows, entries, "\n".join([*lines, "", *definitions, ""]))
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the table of a TOML text, or raise `InvalidMap`."""
+    # The parser needs memory that grows with the square of the parts of a dotted key, a.b.c...
+    for number, line in enumerate(_TEXTS_AND_COMMENTS.sub(_line_breaks, text).split("\n"), start=1):
+        if line.count(".") > MAX_DOTS:
+            raise InvalidMap(f"not a TOML map: line {number} has {line.count('.'):,} dots outside of texts.")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InvalidMap("not a TOML map: too many nested brackets.") from None
+    except ValueError as error:  # A TOMLDecodeError, or an integer with thousands of digits.
+        raise InvalidMap(f"not a TOML file: {error}") from None
+
+
+def _line_breaks(match: re.Match[str]) -> str:
+    """Return the line breaks of a text, so that the numbers of the following lines stay the same."""
+    return "\n" * match[0].count("\n")
+
+
+def read_map_file(path: Path) -> str:
+    """Return the text map of a `.txt` or `.toml` file, or raise `InvalidMap` with the path."""
+    try:
+        text = read_text_file(path, max_bytes=MAX_BYTES)
+    except BadFile as error:
+        reason = str(error).removeprefix(f"{shown_path(path)}: ")
+        raise InvalidMap(f"cannot read the map {shown_path(path)!r}: {reason}") from None
+    try:
+        return read_toml_map(text).text if path.suffix == ".toml" else text
+    except InvalidMap as error:
+        raise InvalidMap(f"{shown_path(path)}: {error}") from None
 
 
 def parse_number(word: str) -> Any:

@@ -1,1 +1,0 @@
-"""The worlds of the exam; see `wanderlust.worlds.exam.suite`."""
