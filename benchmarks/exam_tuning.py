@@ -2,7 +2,7 @@
 
     python benchmarks/exam_tuning.py                              # all explorers: about half an hour on two cores
     python benchmarks/exam_tuning.py vv-ucb mbie-eb               # some of them
-    python benchmarks/exam_tuning.py --write docs/exam-tuning.md  # also write the report
+    python benchmarks/exam_tuning.py --write docs/exam-tuning.md  # also write the report, and the settings of the exam
 
 Every explorer has the same budget: the value of its source or of a first trial times 0.1, 0.3, 1, 3 and 10, in the
 worlds of levels 2 and 3, with seeds that are not those of the exam. Finished runs are stored, and the same command
@@ -12,6 +12,7 @@ continues.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +22,12 @@ import numpy as np
 
 import wanderlust as wl
 from wanderlust.core.mdp import FloatArray
-from wanderlust.exams.scores import world_scores
-from wanderlust.exams.suite_runs import FIRST_SEED
-from wanderlust.exams.tuned import EXAM_SETTINGS
+from wanderlust.exams.leaderboard import TUNED, tuned_settings
+from wanderlust.exams.scores import world_bounds, world_scores
+from wanderlust.exams.selection import FIRST_SEED
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
+from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 from wanderlust.explorers.optimism import largest_reward
@@ -33,6 +35,9 @@ from wanderlust.explorers.protocol import Problem
 from wanderlust.worlds.exam_suite import FAMILIES, PREFIX
 from wanderlust.worlds.exam_suite import LEVELS as ALL_LEVELS
 
+FILE = Path(__file__).parents[1] / "src" / "wanderlust" / "exams" / TUNED
+PAPER_EXPLORERS = ("vv-ucb", "vv-count", "ucb1", "bonus", "epsilon-greedy", "bootstrapped", "random-prior", "thompson")
+"""Explorers whose defaults are the paper's; for the others, the chosen value is the default."""
 LEVELS, SEEDS = (2, 3), (0,)
 FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
 ONE: Callable[[Problem], float] = lambda problem: 1.0  # noqa: E731
@@ -111,13 +116,19 @@ def runs_of(explorer: str, i: int) -> Iterator[tuple[Place, Run]]:
                 yield (family, level), run
 
 
+def score_of(run: Run, result: Result) -> float:
+    """Return the score of one run in a world for development."""
+    bounds = world_bounds(run.world.removeprefix(PREFIX), run.world_options["level"], held_out=False)
+    return float(world_scores({run.seed: result}, bounds).scores[0])
+
+
 def scores_of(explorer: str, i: int, store: Store) -> FloatArray:
     """Return the score of one value in each world."""
     places = list(runs_of(explorer, i))
     results = {stored.run: stored.result for stored in store.load_many([run for _, run in places], [])}
     scores: dict[Place, list[float]] = {}
     for place, run in places:
-        scores.setdefault(place, []).append(float(world_scores({run.seed: results[run]}).scores[0]))
+        scores.setdefault(place, []).append(score_of(run, results[run]))
     return np.array([np.mean(values) for values in scores.values()])
 
 
@@ -193,7 +204,7 @@ def compared(store: Store) -> str:
     results = {stored.run: stored.result for stored in store.load_many(runs, [])}
 
     def mean(runs: list[Run]) -> float:
-        return float(np.mean([world_scores({run.seed: results[run]}).scores[0] for run in runs]))
+        return float(np.mean([score_of(run, results[run]) for run in runs]))
 
     lines = [f"| family | {' | '.join(by_entry)} |", "|---|" + "---|" * len(by_entry)]
     columns = [{family: mean(each) for family, each in families.items()} for families in by_entry.values()]
@@ -211,11 +222,17 @@ def main() -> None:
     arguments = parser.parse_args()
     print(HEADER, flush=True)
     rows, store = [HEADER], Store(arguments.out)
+    tuned = tuned_settings()
     for explorer, scores in tune(arguments.explorers, store):
         rows.append(row(explorer, scores))
         print(rows[-1], flush=True)
+        parameter, best = PARAMETERS[explorer], chosen(PARAMETERS[explorer], scores)
+        tuned.pop(explorer, None)
+        if explorer in PAPER_EXPLORERS and best != parameter.usual:
+            tuned[explorer] = {parameter.option: parameter.values[best]}
     if arguments.write is not None:
-        settings = "\n".join(f"* `{name}`: {_options(options)}" for name, options in EXAM_SETTINGS.items())
+        FILE.write_text(json.dumps(dict(sorted(tuned.items())), indent=1) + "\n", encoding="utf-8")
+        settings = "\n".join(f"* `{name}`: {_options(options)}" for name, options in sorted(tuned.items()))
         report = REPORT.format(table="\n".join(rows), settings=settings, compared=compared(store))
         arguments.write.write_text(report, encoding="utf-8")
 
@@ -245,7 +262,7 @@ have no parameter. In the table the chosen value is bold; "unit" is what the num
 
 The chosen values are the defaults of the explorers that are not in the paper. The paper's explorers keep the paper's
 values as defaults, because its runs must stay as they are. Where another value was better, the leaderboard uses it
-(`EXAM_SETTINGS` in `wanderlust.exams.tuned`); the table has the scores of both:
+(`src/wanderlust/exams/tuned.json`); the table has the scores of both:
 
 {settings}
 

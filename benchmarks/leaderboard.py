@@ -14,13 +14,12 @@ from pathlib import Path
 
 import wanderlust as wl
 from wanderlust.exams import leaderboard
-from wanderlust.exams.leaderboard_tables import leaderboard_page
-from wanderlust.exams.suite_runs import SEEDS
-from wanderlust.exams.tuned import EXAM_SETTINGS
+from wanderlust.exams.formats import leaderboard_page
+from wanderlust.exams.selection import SEEDS
 from wanderlust.worlds.exam_suite import FAMILIES, LEVELS
 
 ROOT = Path(__file__).parents[1]
-FILE = ROOT / "src" / "wanderlust" / "experiments" / "exam" / leaderboard.FILE
+FILE = ROOT / "src" / "wanderlust" / "exams" / leaderboard.FILE
 PAGE = ROOT / "docs" / "leaderboard.md"
 
 
@@ -39,9 +38,10 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="only make the page from the file")
     arguments = parser.parse_args()
     if not arguments.page:
+        tuned = leaderboard.tuned_settings()
         result = wl.exam(
             arguments.explorers, families=arguments.families, levels=arguments.levels, seeds=arguments.seeds,
-            options={name: EXAM_SETTINGS[name] for name in arguments.explorers if name in EXAM_SETTINGS},
+            options={name: tuned[name] for name in arguments.explorers if name in tuned},
             out=arguments.out, jobs=arguments.jobs, on=arguments.on,
         )  # fmt: skip
         board = leaderboard.ranked(list(result.scores.values()), arguments.seeds)

@@ -15,13 +15,12 @@ import wanderlust as wl
 from wanderlust.cli.live_view.run import WatchedRun, make_watched_world
 from wanderlust.core.errors import BadFile, InvalidExplorer, InvalidSetting, UnknownName
 from wanderlust.exams import leaderboard
-from wanderlust.exams.card import Card, make_card
-from wanderlust.exams.card_files import card_text
-from wanderlust.exams.exam import FORMATS, Exam, select
-from wanderlust.exams.exam_file import read_exam
-from wanderlust.exams.leaderboard_tables import leaderboard_page
-from wanderlust.exams.scores import ExplorerScores, WorldScores, levels_text, world_scores
-from wanderlust.exams.suite_runs import FIRST_SEED, SEEDS, ExamSelection
+from wanderlust.exams.card import card_beside, make_card
+from wanderlust.exams.exam import Exam
+from wanderlust.exams.formats import FORMATS, card_text, leaderboard_page
+from wanderlust.exams.scores import Bounds, ExplorerScores, WorldScores, levels_text
+from wanderlust.exams.scores import world_scores as scores_with_bounds
+from wanderlust.exams.selection import FIRST_SEED, SEEDS, ExamSelection, read_exam, select
 from wanderlust.experiments.exact_returns import N_LOOKS
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.store import Store
@@ -73,14 +72,21 @@ def fading(tmp_path, monkeypatch):
 # --- Scores ------------------------------------------------------------------------------------------------------
 
 
+BOUNDS = Bounds(random=1.0, optimal=3.0)
+
+
+def world_scores(results):
+    return scores_with_bounds(results, BOUNDS)
+
+
 def result(returns, data=None):
-    """Return a result in a world where a random policy has the return 1 and an optimal one 3."""
+    """Return a result of an exam; what it says about the optimum does not count."""
     curve = np.array(returns, np.float64)
     zeros = np.zeros(1, np.int64)
     return Result(
         steps=np.arange(1, N_LOOKS + 1), returns=curve, discovered=np.ones(N_LOOKS, np.int64), visits=zeros[:, None],
-        first_visit=zeros, optimal_return=np.full((), 3.0), reachable=np.ones((), np.int64),
-        data_returns=curve if data is None else np.array(data, np.float64), random_return=np.array([1.0]),
+        first_visit=zeros, optimal_return=np.full((), 9.0), reachable=np.ones((), np.int64),
+        data_returns=curve if data is None else np.array(data, np.float64), random_return=np.array([-9.0]),
     )  # fmt: skip
 
 
@@ -131,7 +137,7 @@ def test_ranks_of_explorers_that_cannot_be_told_apart():
     close = [made_up("one", [0.8, 0.7], spread=0.2), made_up("other", [0.79, 0.71], spread=0.2)]
     board = leaderboard.ranked([made_up("worst", [0.1, 0.1]), *close, made_up("best", [1.0, 1.0])], SEEDS)
     assert [each.explorer for each in board.explorers][0::3] == ["best", "worst"]
-    ranges = {name: standing.range_text for name, standing in board.standings.items()}
+    ranges = {name: standing.values["range"] for name, standing in board.standings.items()}
     assert ranges == {"best": "1", "one": "2–3", "other": "2–3", "worst": "4"}
     assert board.standings["one"].equals == ("other",)
     assert board.standings["best"].equals == ()
@@ -154,8 +160,6 @@ def test_a_leaderboard_is_read_as_it_was_written():
     assert read.find("one").total().estimate == pytest.approx(board.find("one").total().estimate, abs=1e-4)
     assert not read.find("one").worlds["depth", 1].passed, "rounding must not pass a level"
     assert "out of order" in leaderboard_page(read)
-    with pytest.raises(BadFile, match="KeyError"):
-        leaderboard.from_json("{}")
 
 
 def test_the_kept_leaderboard_is_the_page_of_the_documentation():
@@ -271,9 +275,9 @@ def test_a_failing_world_is_on_the_card_and_the_rest_goes_on(command, tmp_path, 
     folder = next((tmp_path / "results" / "exams").iterdir())
     card = json.loads((folder / "card.json").read_text())
     chosen = card["results"][0]
-    assert chosen["families"]["tv"] == 0.0
-    assert chosen["total"]["estimate"] == pytest.approx(chosen["families"]["lock"] / 2)
-    assert [error["family"] for error in chosen["errors"]] == ["tv"]
+    assert chosen["families"]["tv"]["score"] == 0.0
+    assert chosen["total"]["estimate"] == pytest.approx(chosen["families"]["lock"]["score"] / 2)
+    assert [error["worlds"] for error in chosen["errors"]] == [[["tv", 1]]]
     assert shlex.split(chosen["errors"][0]["run"])[:2] == ["wanderlust", "run"]
     assert card["results"][1]["errors"] == []
     html, markdown = ((folder / f"card{suffix}").read_text(encoding="utf-8") for suffix in (".html", ".md"))
@@ -289,16 +293,17 @@ def test_the_same_error_in_many_worlds_is_shown_once_and_is_not_a_weak_point():
               for level in (1, 2, 4)}  # fmt: skip
     other = {("lock", 3): leaderboard.FailedRun(1001, "out of order.")}
     selection = ExamSelection(("mine",), families=("depth", "lock", "actions"))
-    card = Card(selection, (made_up("mine", [0.0, 0.0, 0.3], failures=failed | other),), None)
-    assert card.weak_point(card.explorers[0]).place == ("depth", 3)
-    wheres = [where for where, _, _ in card.error_sentences(card.explorers[0])]
+    card = card_beside(selection, [made_up("mine", [0.0, 0.0, 0.3], failures=failed | other)], None)
+    mine = card["results"][0]
+    assert (mine["fails_at"]["family"], mine["fails_at"]["level"]) == ("depth", 3)
+    wheres = [error["where"] for error in mine["errors"]]
     assert wheres == ["Error in depth, levels 1, 2 and 4; lock, levels 1, 2 and 4:", "Error in lock, level 3:"]
     text = " ".join(card_text(card, ".txt").split())
     assert text.count("ValueError: no. Repeat the first of 6 worlds:") == 1
     assert "out of order. Repeat it:" in text
-    assert len(json.loads(card_text(card, ".json"))["results"][0]["errors"]) == 7
+    assert [len(error["worlds"]) for error in mine["errors"]] == [6, 1]
     everywhere = {place: leaderboard.FailedRun(1000, "no") for place in selection.places}
-    card = Card(selection, (made_up("mine", [0.0] * 3, failures=everywhere),), None)
+    card = card_beside(selection, [made_up("mine", [0.0] * 3, failures=everywhere)], None)
     for suffix in (".txt", ".html", ".md"):
         text = card_text(card, suffix)
         assert "Error in every world" in text
@@ -318,19 +323,19 @@ def test_the_command_of_the_card_replays_exactly_that_run(command, tmp_path, fad
     fading("my_explorer")
     options = {"my_explorer:Fading": {"half_life": 3.0}}
     exam = wl.exam("my_explorer:Fading", **SMALL, options=options, out=tmp_path, jobs=1, quiet=True)
-    weak = exam.card.weak_point(exam.scores["my_explorer:Fading"])
-    code, printed = command(*shlex.split(weak.command)[1:])
+    weak = exam.card["results"][0]["fails_at"]
+    words, seed = shlex.split(weak["watch"]), weak["seed"]
+    code, printed = command(*words[1:])
     assert code == 0, printed
-    stored = Store(tmp_path).load(weak.run).result
+    stored = Store(tmp_path).load(exam.selection.run("my_explorer:Fading", ("lock", 1), seed)).result
     assert f"step {stored.steps[-1]:,} of {stored.steps[-1]:,}" in printed
     assert f"discovered {stored.discovered[-1]} of" in printed
-    words = shlex.split(weak.command)
     assert words[2:] == [
-        "exam-lock", "--env", "level=1", "held_out=true", "--explorer", "my_explorer:Fading", "--seed", str(weak.seed),
+        "exam-lock", "--env", "level=1", "held_out=true", "--explorer", "my_explorer:Fading", "--seed", str(seed),
         "--set", "half_life=3.0",
     ]  # fmt: skip
     world = make_watched_world("exam-lock", {"level": 1, "held_out": True})
-    run = WatchedRun(world, "my_explorer:Fading", seed=weak.seed, half_life=3.0)
+    run = WatchedRun(world, "my_explorer:Fading", seed=seed, half_life=3.0)
     run.session.advance(run.length)
     assert np.array_equal(run.session.record().visits, stored.visits)
     code, printed = command("train", *words[2:], "--exact", "--steps", stored.steps[-1], "--quiet")
@@ -344,7 +349,7 @@ def test_the_command_of_the_card_replays_exactly_that_run(command, tmp_path, fad
 def test_a_card_of_many_explorers_is_self_contained_and_escaped():
     names = ["a<script>", "b|c", "[red]d[/red]"]
     explorers = tuple(made_up(name, [0.5, 0.99], options={"x": "<i>"}) for name in names)
-    card = Card(ExamSelection(tuple(names), families=("depth", "lock")), explorers, None)
+    card = card_beside(ExamSelection(tuple(names), families=("depth", "lock")), explorers, None)
     texts = {suffix: card_text(card, suffix) for suffix in FORMATS}
     for suffix in (".html", ".md"):
         # An indented line of Markdown is code, in which nothing is markup.
@@ -364,14 +369,15 @@ def test_ranks_and_references_come_from_the_kept_leaderboard_in_the_same_worlds(
     selection = ExamSelection(("mine",), families=("lock", "tv"), levels=(1,))
     perfect = made_up("mine", [1.0] * len(FAMILIES)).restricted(places)
     card = make_card(selection, (perfect,))
-    assert [each.explorer for each in card.references] == ["vv-ucb", "epsilon-greedy", "random"]
-    assert card.references[0].total() == board.find("vv-ucb").restricted(places).total()
-    assert (card.standings["mine"].rank, card.standings["mine"].n) == (1, 1 + len(board.explorers))
+    assert [each["explorer"] for each in card["references"]] == ["vv-ucb", "epsilon-greedy", "random"]
+    assert card["references"][0]["total"] == board.find("vv-ucb").restricted(places).total()._asdict()
+    rank = card["results"][0]["rank"]
+    assert (rank["rank"], rank["of"]) == (1, 1 + len(board.explorers))
     text = card_text(card, ".txt")
     assert "Passes every level" in text
     assert board.restricted(places).extent in " ".join(text.split())
     development = make_card(ExamSelection(("mine",), held_out=False), (perfect,))
-    assert development.standings == {}
+    assert development["results"][0]["rank"] is None
     assert "the leaderboard is made in the held-out worlds" in card_text(development, ".md")
 
 

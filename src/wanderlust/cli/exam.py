@@ -16,7 +16,7 @@ from wanderlust.core.errors import InvalidSetting
 if TYPE_CHECKING:
     from wanderlust.exams.card import Card
     from wanderlust.exams.exam import Exam
-    from wanderlust.exams.suite_runs import ExamSelection
+    from wanderlust.exams.selection import ExamSelection
 
 _LOCAL = ExecutionOptions()
 
@@ -73,7 +73,7 @@ def exam(
 
     Example: wanderlust exam --leaderboard
     """
-    from wanderlust.exams.exam import select
+    from wanderlust.exams.selection import select
     from wanderlust.experiments.execute.driver import check_place
 
     if leaderboard:
@@ -101,7 +101,7 @@ def exam(
 
 def _read_settings(settings: tuple[str, ...], names: list[str]) -> dict[str, dict[str, Any]]:
     """Parse --set; a setting that belongs to the worlds is refused with the same sentence as in Python."""
-    from wanderlust.exams.exam import check_not_fixed
+    from wanderlust.exams.selection import check_not_fixed
 
     check_not_fixed(read_options(settings))
     return read_settings(settings, names)
@@ -119,7 +119,7 @@ def _take(selection: ExamSelection, out: Path, execution: ExecutionOptions) -> E
 def _show(result: Exam, out: Path, *, quiet: bool) -> None:
     """Print what was executed, and the card."""
     from wanderlust.cli.printing import print_summary
-    from wanderlust.exams.exam_file import exam_folder
+    from wanderlust.exams.selection import exam_folder
 
     print_summary(result.summary, quiet=quiet)
     if not quiet:
@@ -130,8 +130,7 @@ def _show(result: Exam, out: Path, *, quiet: bool) -> None:
 def show_card(card: Card, folder: Path) -> None:
     """Print a report card, and write it to the folder of its exam."""
     from wanderlust.cli.printing import new_console
-    from wanderlust.exams.card_files import WRITTEN, write_cards
-    from wanderlust.exams.card_terminal import print_card
+    from wanderlust.exams.formats import WRITTEN, print_card, write_cards
 
     print_card(card, new_console(120, highlight=False))
     write_cards(card, folder)
@@ -140,8 +139,8 @@ def show_card(card: Card, folder: Path) -> None:
 
 def _print_leaderboard() -> None:
     from wanderlust.cli.printing import new_console
+    from wanderlust.exams.formats import print_leaderboard
     from wanderlust.exams.leaderboard import kept_leaderboard
-    from wanderlust.exams.leaderboard_tables import print_leaderboard
 
     board = kept_leaderboard()
     if board is None:

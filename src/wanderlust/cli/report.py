@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 if TYPE_CHECKING:
-    from wanderlust.exams.exam_file import StoredExam
+    from wanderlust.exams.selection import StoredExam
     from wanderlust.experiments.comparison import Comparison
     from wanderlust.experiments.store import Store
 
@@ -48,7 +48,7 @@ def report(
     """
     from wanderlust.cli.printing import new_console
     from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
-    from wanderlust.exams.exam_file import exams_in
+    from wanderlust.exams.selection import exams_in
     from wanderlust.experiments.comparison import read_comparison
     from wanderlust.experiments.paper.reproduce import REQUEST_FILE, Destination, write_reports
     from wanderlust.experiments.report.files import FORMATS
@@ -86,7 +86,7 @@ def _report_exam(exam: StoredExam, store: Store) -> None:
     """Print the report card of an exam from its stored runs, and write its files."""
     from wanderlust.cli.exam import show_card
     from wanderlust.exams.card import make_card
-    from wanderlust.exams.exam_file import stored_scores
+    from wanderlust.exams.scores import stored_scores
     from wanderlust.experiments.report.text_tables import printable
 
     problems: list[str] = []

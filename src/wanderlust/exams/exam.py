@@ -12,32 +12,30 @@ The command `wanderlust exam` does the same.
 from __future__ import annotations
 
 import functools
+import math
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wanderlust.core.errors import InvalidExplorer, InvalidSetting
-from wanderlust.core.files import check_path, check_writable, write_file
-from wanderlust.exams.exam_file import save_exam
-from wanderlust.exams.scores import ExplorerScores
-from wanderlust.exams.suite_runs import QUICK_LEVELS, QUICK_SEEDS, SEEDS, ExamSelection, exam_scores
-from wanderlust.exams.timing import step_microseconds
-from wanderlust.experiments.code_version import source_files
+from wanderlust.core.errors import InvalidSetting
+from wanderlust.core.files import check_path, write_file
+from wanderlust.exams.card import Card, make_card
+from wanderlust.exams.formats import FORMATS, card_text
+from wanderlust.exams.scores import TIMED_FAMILY, TIMED_LEVEL, ExplorerScores, exam_scores
+from wanderlust.exams.selection import ExamSelection, save_exam, select
 from wanderlust.experiments.execute.driver import Failure, RunSummary, run_all
 from wanderlust.experiments.results import import_package
 from wanderlust.experiments.store import Store
-from wanderlust.explorers.registry import explorer_class, explorer_module, explorer_name
-from wanderlust.worlds.exam_suite import FAMILIES, LEVELS
+from wanderlust.worlds.exam_suite import exam_world
 
 if TYPE_CHECKING:
-    from wanderlust.exams.card import Card
     from wanderlust.experiments.execute.progress import Progress
 
-FORMATS = (".html", ".md", ".json", ".txt")
-FIXED = ("budget", "steps", "horizon", "discount", "evaluate_every", "evaluation_horizon")
-"""Settings that belong to the worlds of the exam."""
+_REPETITIONS, _MAX_SECONDS = 3, 1.0
+_CHUNKS = 16
 _FRAME = '<iframe srcdoc="{}" style="width:100%;height:48rem;border:0" title="Report card"></iframe>'
 
 
@@ -58,8 +56,6 @@ class Exam:
     @functools.cached_property
     def card(self) -> Card:
         """The report card: the scores beside those of the kept leaderboard."""
-        from wanderlust.exams.card import make_card
-
         return make_card(self.selection, tuple(self.scores.values()))
 
     def rows(self) -> list[dict[str, Any]]:
@@ -85,17 +81,12 @@ class Exam:
 
     def save(self, path: str | Path) -> None:
         """Write the report card as .html, .md, .json or .txt."""
-        from wanderlust.exams.card_files import card_text
-
         file = check_path("the report card", path)
         if file.suffix.lower() not in FORMATS:
             raise InvalidSetting(f"a report card is written as {', '.join(FORMATS)}, got {str(path)!r}.")
-        check_writable(file)
         write_file(file, card_text(self.card, file.suffix.lower()))
 
     def __str__(self) -> str:
-        from wanderlust.exams.card_files import card_text
-
         return card_text(self.card, ".txt").rstrip("\n")
 
     def __repr__(self) -> str:
@@ -103,8 +94,6 @@ class Exam:
         return f"<Exam of {totals}>"
 
     def _repr_html_(self) -> str:
-        from wanderlust.exams.card_files import card_text
-
         return _FRAME.format(escape(card_text(self.card, ".html")))
 
 
@@ -143,38 +132,6 @@ def exam(
         return take(selection, Path(folder), quiet=quiet, progress=progress, **settings)
 
 
-def select(
-    explorers: str | type | Iterable[str | type],
-    *,
-    families: str | Iterable[str] | None = None,
-    levels: int | Iterable[int] | None = None,
-    seeds: int | None = None,
-    quick: bool = False,
-    held_out: bool = True,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    stored: bool = True,
-) -> ExamSelection:
-    """Return the selection of an exam, or raise an error if it is not valid."""
-    given = [explorers] if isinstance(explorers, str | type) else explorers
-    families = [families] if isinstance(families, str) else families
-    levels = [levels] if isinstance(levels, int) else levels
-    names = tuple(dict.fromkeys(_name(each, stored) for each in given))
-    options = {name: dict(values) for name, values in (options or {}).items() if values}
-    for name in options:
-        if name not in names:
-            raise InvalidSetting(f"options are given for {name!r}, which is not examined: {', '.join(names)}.")
-    selection = ExamSelection(
-        explorers=names,
-        families=tuple(FAMILIES if families is None else families),
-        levels=tuple((QUICK_LEVELS if quick else LEVELS) if levels is None else levels),
-        seeds=(QUICK_SEEDS if quick else SEEDS) if seeds is None else seeds,
-        held_out=held_out,
-        options=options,
-    )
-    _check_options(selection)
-    return selection
-
-
 def take(
     selection: ExamSelection, folder: Path, *, quiet: bool, progress: Progress | None = None, **settings: Any
 ) -> Exam:
@@ -190,44 +147,39 @@ def take(
     failed = {run.explorer for run in failures}
     times = {name: step_microseconds(name, selection.options.get(name, {})) for name in {*selection.explorers} - failed}
     save_exam(selection, store.folder, times)
-    return Exam(selection, exam_scores(selection, store.load_many(runs, summary.problems), failures, times), summary)
+    stored = store.load_many(runs, summary.problems)
+    return Exam(selection, exam_scores(selection, stored, failures, times, summary.problems), summary)
 
 
-def _name(explorer: str | type, stored: bool) -> str:
-    """Return the name of an explorer with which a run finds it, or raise `InvalidExplorer`."""
-    if isinstance(explorer, str):
-        explorer_class(explorer)
-        return explorer
-    cls = explorer_class(explorer)
-    name = explorer_name(cls)
+def step_microseconds(explorer: str, options: Mapping[str, Any]) -> float:
+    """Return the time of a step in microseconds in one world, without compilation and evaluations.
+
+    It is a mean over a run, the best of a few runs, and NaN if the explorer fails. A run ends after a second, after
+    which a slow explorer is not measured again.
+    """
     try:
-        is_found = explorer_class(name) is cls
-    except ValueError:
-        is_found = False
-    if not is_found:
-        raise InvalidExplorer(f"{name!r} cannot be imported by this name: define the class at the top of a module.")
-    module = explorer_module(name) or ""
-    if stored and not module.startswith("wanderlust.") and not source_files(module):
-        raise InvalidExplorer(
-            f"{name!r} is not defined in a file, so stored runs of another version of it could not be told apart: "
-            "write it to a file, or pass out=None, which stores nothing."
-        )
-    return name
+        _timed_run(explorer, options, steps=2)  # Compiles everything that a step needs.
+        best, start = math.inf, time.perf_counter()
+        for _ in range(_REPETITIONS):
+            best = min(best, _timed_run(explorer, options))
+            if time.perf_counter() - start > _MAX_SECONDS:
+                break
+    except Exception:  # An explorer of a user can raise anything; the card shows the errors of its runs.
+        return math.nan
+    return best
 
 
-def _check_options(selection: ExamSelection) -> None:
-    """Raise an error if an option is unknown or not valid in the first world, or belongs to the worlds."""
+def _timed_run(explorer: str, options: Mapping[str, Any], steps: int | None = None) -> float:
+    """Return the mean time of a step of one run, without the first one."""
     from wanderlust.agents.session import Session
-    from wanderlust.worlds import make_world
 
-    for explorer, options in selection.options.items():
-        check_not_fixed(options)
-        first = selection.run(explorer, selection.places[0], 0)
-        Session(make_world(first.world, **first.world_options), explorer, **first.overrides)
-
-
-def check_not_fixed(names: Iterable[str]) -> None:
-    """Raise `InvalidSetting` if a setting belongs to the worlds of the exam."""
-    for name in names:
-        if name in FIXED:
-            raise InvalidSetting(f"{name} cannot be set in an exam: every world has its own.")
+    world = exam_world(TIMED_FAMILY, level=TIMED_LEVEL)
+    budget = steps or world.defaults.budget
+    session = Session(world, explorer, **{**options, "evaluate_every": budget})
+    session.advance(1)
+    start = time.perf_counter()
+    for i in range(1, _CHUNKS + 1):
+        session.advance(max(i * budget // _CHUNKS, 2))
+        if time.perf_counter() - start > _MAX_SECONDS:
+            break
+    return 1e6 * (time.perf_counter() - start) / (session.step - 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -16,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust.core.errors import BadFile, counted
+from wanderlust.core.errors import counted
 from wanderlust.core.files import finite
 from wanderlust.core.mdp import FloatArray
-from wanderlust.exams.scores import ExplorerScores, FailedRun, Place, WorldScores, levels_text
-from wanderlust.exams.suite_runs import FIRST_SEED, SEEDS
+from wanderlust.exams.scores import ExplorerScores, FailedRun, WorldScores, levels_text
+from wanderlust.exams.selection import FIRST_SEED, SEEDS, Place
 from wanderlust.version import __version__
 from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, VERSION
 
-FILE = "leaderboard.json"
+FILE, TUNED = "leaderboard.json", "tuned.json"
 COMMAND = "python benchmarks/leaderboard.py --jobs 2"
 _DIGITS, _CURVE_DIGITS = 4, 3
 _TINY = 1e-6
@@ -45,9 +46,18 @@ class Standing:
     """The explorers that it cannot be told apart from, the best first."""
 
     @property
-    def range_text(self) -> str:
-        """The ranks that it can have: "3", or "2–5"."""
-        return str(self.best) if self.best == self.worst else f"{self.best}–{self.worst}"
+    def values(self) -> dict[str, Any]:
+        """The place as plain values, with a sentence."""
+        apart = f"; the data cannot tell it apart from {', '.join(self.equals)}" if self.equals else ""
+        return {
+            "rank": self.rank,
+            "of": self.n,
+            "best": self.best,
+            "worst": self.worst,
+            "range": str(self.best) if self.best == self.worst else f"{self.best}–{self.worst}",
+            "cannot_be_told_apart_from": list(self.equals),
+            "sentence": f"Rank {self.rank} of {self.n}{apart}.",
+        }
 
 
 @dataclass(frozen=True)
@@ -141,15 +151,11 @@ def _explorer_json(explorer: ExplorerScores) -> str:
         "step_microseconds": finite(round(time, 2)),
         "failures": [[*place, *failed] for place, failed in explorer.failures.items()],
     }
-    families = [
-        f"{json.dumps(family)}:{_compact({level: _plain(each) for level, each in explorer.levels_of(family).items()})}"
-        for family in explorer.families
-    ]
+    families = []
+    for family in explorer.families:
+        levels = {level: _plain(each) for level, each in explorer.levels_of(family).items()}
+        families.append(f"{json.dumps(family)}:{json.dumps(levels, separators=(',', ':'))}")
     return f'{json.dumps(head)[:-1]}, "worlds": {{\n' + ",\n".join(families) + "}}"
-
-
-def _compact(values: Any) -> str:
-    return json.dumps(values, separators=(",", ":"))
 
 
 def _plain(scores: WorldScores) -> dict[str, Any]:
@@ -169,28 +175,23 @@ def _rounded(values: FloatArray, digits: int) -> list[float | None]:
 
 
 def from_json(text: str) -> Leaderboard:
-    """Return the leaderboard of a JSON text, or raise `BadFile`."""
-    try:
-        values = json.loads(text)
-        explorers = [_read_explorer(each) for each in values["explorers"]]
-        return ranked(explorers, int(values["seeds"]), int(values["suite"]), str(values["wanderlust"]))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise BadFile(f"not a leaderboard of `{COMMAND}` ({type(error).__name__}: {error}).") from error
-
-
-def _read_explorer(values: Mapping[str, Any]) -> ExplorerScores:
-    time = values["step_microseconds"]
-    return ExplorerScores(
-        explorer=values["explorer"],
-        worlds={
-            (family, int(level)): _read_scores(scores)
-            for family, levels in values["worlds"].items()
-            for level, scores in levels.items()
-        },
-        failures={(family, level): FailedRun(*failed) for family, level, *failed in values["failures"]},
-        step_microseconds=float("nan") if time is None else float(time),
-        options=values["options"],
-    )
+    """Return the leaderboard of a text that `as_json` returned."""
+    values = json.loads(text)
+    explorers = [
+        ExplorerScores(
+            explorer=each["explorer"],
+            worlds={
+                (family, int(level)): _read_scores(scores)
+                for family, levels in each["worlds"].items()
+                for level, scores in levels.items()
+            },
+            failures={(family, level): FailedRun(*failed) for family, level, *failed in each["failures"]},
+            step_microseconds=math.nan if each["step_microseconds"] is None else each["step_microseconds"],
+            options=each["options"],
+        )
+        for each in values["explorers"]
+    ]
+    return ranked(explorers, values["seeds"], values["suite"], values["wanderlust"])
 
 
 def _read_scores(values: Mapping[str, Any]) -> WorldScores:
@@ -206,3 +207,15 @@ def kept_leaderboard() -> Leaderboard | None:
         return None
     board = from_json(file.read_text(encoding="utf-8"))
     return board if board.suite == VERSION else None
+
+
+def tuned_settings() -> dict[str, dict[str, Any]]:
+    """Return the settings of the leaderboard that differ from an explorer's defaults.
+
+    The defaults of the paper's explorers are the paper's. Where another value was better in the worlds for development,
+    with the same number of trials as for every other explorer, the leaderboard uses that value. The defaults of all
+    other explorers are the tuned values, so they are not listed. `benchmarks/exam_tuning.py` writes the file, and
+    `docs/exam-tuning.md` has the scores of all values.
+    """
+    settings: dict[str, dict[str, Any]] = json.loads((files("wanderlust.exams") / TUNED).read_text(encoding="utf-8"))
+    return settings

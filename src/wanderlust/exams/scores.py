@@ -4,12 +4,17 @@
     level passed     a last look of at least 0.95 in at least 80 % of the seeds
     family           mean over its levels; total: mean over the families
 
-Intervals are percentiles of a bootstrap over seeds and over the families' worlds.
+J* and J_random, the returns of an optimal and of a random policy, are computed from the world, so a result that was
+read from a file cannot change the scale. Intervals are percentiles of a bootstrap over seeds and over the families'
+worlds.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import math
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -17,27 +22,57 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wanderlust.core.mdp import FloatArray
+from wanderlust.core.planning import policy_value
+from wanderlust.exams.selection import ExamSelection, Place, StoredExam
+from wanderlust.experiments import status
 from wanderlust.experiments.exact_returns import N_LOOKS
 from wanderlust.experiments.result import Result
+from wanderlust.experiments.run import Run, optimum_and_reachable
 from wanderlust.experiments.statistics import Interval
+from wanderlust.experiments.store import Store, StoredRun
+from wanderlust.worlds.exam_suite import PREFIX, exam_world
 
 PASSING_SCORE, PASSING_SHARE = 0.95, 0.8
 BOOTSTRAP_SAMPLES = 2_000
-Place = tuple[str, int]
-"""A family and a level."""
+TIMED_FAMILY, TIMED_LEVEL = "size", 2
+TIMED_WORLD = f"{TIMED_FAMILY}, level {TIMED_LEVEL}"
+"""Where the time of a step is measured."""
+_TOLERANCE = 1e-6
+"""Relative to the distance of both bounds."""
 
 
-def looks_of(result: Result, returns: FloatArray) -> FloatArray:
-    """Return the score at each look: 0 for a random policy or a worse one, 1 for an optimal one."""
-    worst, best = float(result.random_return[0]), float(result.optimal_return)
-    return np.clip((returns - worst) / (best - worst), 0.0, 1.0)
+class Bounds(NamedTuple):
+    """The returns of a random and of an optimal policy in one world."""
+
+    random: float
+    optimal: float
+
+    def scores(self, returns: FloatArray) -> FloatArray:
+        """Return the score at each look: 0 for a random policy or a worse one, 1 for an optimal one."""
+        return np.clip((returns - self.random) / (self.optimal - self.random), 0.0, 1.0)
+
+    def problem(self, result: Result) -> str | None:
+        """Return why a result, which may come from an untrusted file, is not one of the exam; None if it is."""
+        curves = (result.steps, result.returns, result.data_returns)
+        if any(np.shape(each) != (N_LOOKS,) for each in curves):
+            return f"it has not {N_LOOKS} looks"
+        # Without all data in its memory, a run has no policy that is best by the data.
+        has_data = not np.isnan(result.data_returns).all()
+        returns = np.concatenate([result.returns, result.data_returns]) if has_data else result.returns
+        highest = self.optimal + _TOLERANCE * (self.optimal - self.random)
+        if not np.isfinite(returns).all() or returns.max() > highest:
+            return f"its returns are not finite numbers up to {self.optimal:g}, the optimum"
+        return None
 
 
-def is_complete(result: Result) -> bool:
-    """Return whether a result, which may come from a file of others, has the measurements of an exam."""
-    curves = (result.steps, result.returns, result.data_returns)
-    numbers = (result.random_return, result.optimal_return)
-    return all(np.shape(each) == (N_LOOKS,) for each in curves) and all(np.size(each) == 1 for each in numbers)
+@functools.cache
+def world_bounds(family: str, level: int, *, held_out: bool) -> Bounds:
+    """Return the bounds of the returns in a world of the exam."""
+    world = exam_world(family, level=level, held_out=held_out)
+    mdp, discount = world.mdp, world.defaults.discount
+    uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
+    run = Run(world=PREFIX + family, explorer="random", world_options={"level": level, "held_out": held_out})
+    return Bounds(float(mdp.start @ policy_value(mdp, uniform, discount)), optimum_and_reachable(run, discount)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +95,13 @@ class WorldScores:
         return bool((self.last >= PASSING_SCORE).mean() >= PASSING_SHARE)
 
 
-def world_scores(results: Mapping[int, Result | None]) -> WorldScores:
+def world_scores(results: Mapping[int, Result | None], bounds: Bounds) -> WorldScores:
     """Return the scores of one explorer in one world, from its results by seed; a failed run, None, has the score 0."""
     seeds = tuple(sorted(results))
     found = [results[seed] for seed in seeds]
     none = np.zeros(N_LOOKS)
-    looks = np.stack([none if result is None else looks_of(result, result.returns) for result in found])
-    data = np.stack([none if result is None else looks_of(result, result.data_returns) for result in found])
+    looks = np.stack([none if result is None else bounds.scores(result.returns) for result in found])
+    data = np.stack([none if result is None else bounds.scores(result.data_returns) for result in found])
     return WorldScores(looks.mean(axis=1), data.mean(axis=1), looks[:, -1], looks.mean(axis=0), seeds)
 
 
@@ -96,7 +131,7 @@ class ExplorerScores:
     failures: Mapping[Place, FailedRun] = field(default_factory=dict)
     """The first failed run of every world in which one failed."""
     step_microseconds: float = float("nan")
-    """The mean time of a step; see `wanderlust.exams.timing`."""
+    """The mean time of a step; see `wanderlust.exams.exam.step_microseconds`."""
     options: Mapping[str, Any] = field(default_factory=dict)
     n_missing: int = 0
     """The number of runs that are not executed yet."""
@@ -209,3 +244,58 @@ def _resampled_means(
     means = np.stack([level[seeds.integers(len(level), size=(*size, len(level)))].mean(axis=2) for level in scores])
     level = levels.integers(len(scores), size=size)
     return np.asarray(np.take_along_axis(means, level[None], axis=0)[0].mean(axis=1))
+
+
+def exam_scores(
+    selection: ExamSelection,
+    stored: Iterable[StoredRun],
+    failures: Mapping[Run, str],
+    times: Mapping[str, float],
+    problems: list[str],
+) -> list[ExplorerScores]:
+    """Return the scores of each explorer; a failed run has the score 0, and its world the error.
+
+    `times` are the microseconds of a step of each explorer. A run with numbers that are not possible is not used, and
+    named in `problems`.
+    """
+    found = {each.run: each for each in stored}
+    scores = []
+    for explorer in selection.explorers:
+        worlds: dict[Place, WorldScores] = {}
+        errors: dict[Place, FailedRun] = {}
+        n_missing = 0
+        for place in selection.places:
+            bounds = world_bounds(*place, held_out=selection.held_out)
+            results: dict[int, Result | None] = {}
+            for seed in selection.seed_range:
+                run = selection.run(explorer, place, seed)
+                if (known := found.get(run)) is not None:
+                    if (problem := bounds.problem(known.result)) is None:
+                        results[seed] = known.result
+                        continue
+                    problems.append(f"{known.metadata['key']}: not used, {problem}: {run.json}")
+                if run in failures:
+                    results[seed] = None
+                    errors.setdefault(place, FailedRun(seed, failures[run]))
+                else:
+                    n_missing += 1
+            if results:
+                worlds[place] = world_scores(results, bounds)
+        options, time = selection.options.get(explorer, {}), times.get(explorer, math.nan)
+        scores.append(ExplorerScores(explorer, worlds, errors, time, options, n_missing))
+    return scores
+
+
+def stored_scores(exam: StoredExam, store: Store, problems: list[str]) -> list[ExplorerScores]:
+    """Return the scores of an exam from what a folder contains; no code of explorers is read.
+
+    Of a run that is stored for several versions of an explorer's code, the last one that was executed counts.
+    """
+    wanted = set(exam.selection.runs)
+    found = [stored for stored in store.load_all(problems) if stored.run in wanted]
+    found.sort(key=lambda stored: str(stored.metadata.get("finished")))
+    name, failures = status.file_name(exam.selection.name), {}
+    for failure in status.failures(store.folder, [name]).get(name, []):
+        with contextlib.suppress(ValueError):  # Not a command that this version prints.
+            failures[Run.from_json(shlex.split(failure["repeat"])[-1])] = failure["error"]
+    return exam_scores(exam.selection, found, failures, exam.times, problems)
