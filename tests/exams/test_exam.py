@@ -20,7 +20,7 @@ from wanderlust.exams.exam import Exam
 from wanderlust.exams.formats import FORMATS, card_text, leaderboard_page
 from wanderlust.exams.scores import Bounds, ExplorerScores, WorldScores, levels_text
 from wanderlust.exams.scores import world_scores as scores_with_bounds
-from wanderlust.exams.selection import FIRST_SEED, SEEDS, ExamSelection, read_exam, select
+from wanderlust.exams.selection import FIRST_SEED, SEEDS, ExamSelection, read_exam, save_exam, select
 from wanderlust.experiments.exact_returns import N_LOOKS
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.store import Store
@@ -285,6 +285,25 @@ def test_a_failing_world_is_on_the_card_and_the_rest_goes_on(command, tmp_path, 
     assert "<b>too many" not in html + markdown
     assert "actions \\| for me" in markdown
     assert "Error in tv" in command("report", "results")[1]
+
+
+@pytest.mark.parametrize(
+    "forged", [{"returns": np.full(N_LOOKS, np.nan)}, {"returns": np.full(N_LOOKS, 1e6)}, {"data_returns": np.zeros(3)}]
+)
+def test_forged_runs_are_not_used_and_named(forged, command, tmp_path):
+    exam = wl.exam("random", families="lock", levels=1, seeds=2, out=None, jobs=1, quiet=True)
+    store, (forged_run, good_run) = Store("results"), exam.selection.runs
+    store.prepare()
+    good = exam.selection.run("random", ("lock", 1), FIRST_SEED).train()
+    store.save(forged_run, good._replace(**forged), 1.0)
+    store.save(good_run, good._replace(optimal_return=np.full((), 1e-9), random_return=np.array([-1e9])), 1.0)
+    save_exam(exam.selection, Path("results"), {})
+    code, printed = command("report", "results")
+    assert code == 0, printed
+    assert f"{forged_run.key}: ignored" in printed
+    assert "Incomplete: 1 run" in printed
+    card = json.loads(next(Path("results/exams").glob("*/card.json")).read_text())
+    assert card["results"][0]["total"]["estimate"] < 0.5, "the optimum that the file says does not count"
 
 
 def test_the_same_error_in_many_worlds_is_shown_once_and_is_not_a_weak_point():

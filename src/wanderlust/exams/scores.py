@@ -273,7 +273,7 @@ def exam_scores(
                     if (problem := bounds.problem(known.result)) is None:
                         results[seed] = known.result
                         continue
-                    problems.append(f"{known.metadata['key']}: not used, {problem}: {run.json}")
+                    problems.append(f"{known.metadata['key']}: ignored, {problem}: {run.json}")
                 if run in failures:
                     results[seed] = None
                     errors.setdefault(place, FailedRun(seed, failures[run]))
