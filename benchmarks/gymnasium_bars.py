@@ -175,7 +175,7 @@ def newest_version(name: str) -> str:
 
 TAXI, CLIFF = newest_version("Taxi"), newest_version("CliffWalking")
 GRIDS = {
-    "door-key": ("MiniGrid-DoorKey-5x5-v0", 1_500, 50, 7_500, {"sweeps": 50, "defer_idle_actions": True}),
+    "door-key": ("MiniGrid-DoorKey-5x5-v0", 1_500, 50, 7_500, {"sweeps": 50}),
     "four-rooms": ("MiniGrid-FourRooms-v0", 6_000, 100, 18_000, {}),
     "multi-room": ("MiniGrid-MultiRoom-N2-S4-v0", 1_000, 50, 5_000, {}),
 }

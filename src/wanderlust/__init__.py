@@ -52,13 +52,13 @@ if TYPE_CHECKING:
     from wanderlust.explorers.registry import register_explorer as register_explorer
     from wanderlust.training.callbacks import Callback as Callback
     from wanderlust.training.callbacks import Checkpoint as Checkpoint
+    from wanderlust.training.callbacks import CsvLog as CsvLog
+    from wanderlust.training.callbacks import ProgressBar as ProgressBar
+    from wanderlust.training.callbacks import TensorBoard as TensorBoard
+    from wanderlust.training.evaluation import EvaluateEvery as EvaluateEvery
+    from wanderlust.training.evaluation import StopWhenSolved as StopWhenSolved
     from wanderlust.training.evaluation import evaluate as evaluate
-    from wanderlust.training.evaluation_callbacks import EvaluateEvery as EvaluateEvery
-    from wanderlust.training.evaluation_callbacks import StopWhenSolved as StopWhenSolved
     from wanderlust.training.learn import learn as learn
-    from wanderlust.training.logs import CsvLog as CsvLog
-    from wanderlust.training.logs import ProgressBar as ProgressBar
-    from wanderlust.training.logs import TensorBoard as TensorBoard
     from wanderlust.training.loop import TrainingLoop as TrainingLoop
     from wanderlust.worlds import World as World
     from wanderlust.worlds import check_world as check_world
@@ -77,10 +77,10 @@ _MODULES = {
     "check_number": "core.errors",
     "check_world": "worlds",
     "Checkpoint": "training.callbacks",
-    "CsvLog": "training.logs",
+    "CsvLog": "training.callbacks",
     "Ensemble": "explorers.protocol",
     "evaluate": "training.evaluation",
-    "EvaluateEvery": "training.evaluation_callbacks",
+    "EvaluateEvery": "training.evaluation",
     "exam": "exams.exam",
     "Explorer": "agents.drop_in",
     "explorer_names": "explorers.registry",
@@ -92,7 +92,7 @@ _MODULES = {
     "learn": "training.learn",
     "make_world": "worlds",
     "Problem": "explorers.protocol",
-    "ProgressBar": "training.logs",
+    "ProgressBar": "training.callbacks",
     "random_action": "explorers.choice",
     "Record": "agents.session",
     "register_explorer": "explorers.registry",
@@ -102,12 +102,12 @@ _MODULES = {
     "run_all": "experiments.execute.driver",
     "Session": "agents.session",
     "Settings": "agents.settings",
-    "StopWhenSolved": "training.evaluation_callbacks",
+    "StopWhenSolved": "training.evaluation",
     "Store": "experiments.store",
     "Sweep": "experiments.sweep",
     "Tabular": "environments.tabular",
     "tabular": "environments.tabular",
-    "TensorBoard": "training.logs",
+    "TensorBoard": "training.callbacks",
     "train": "agents.session",
     "TrainingLoop": "training.loop",
     "View": "explorers.protocol",

@@ -334,7 +334,6 @@ ACCEPTED = {
     "estimates_reward_range": [True],
     "adapted": [None, []],
     "time_penalty": [None],
-    "idle_actions": [None],
     "metrics": [{}, {"seed": "x"}, {"random_state": 3}],
 }
 WRONG_FIELDS = [
@@ -347,10 +346,6 @@ WRONG_FIELDS = [
     ("time_penalty", [[[1, 0.5], [1, 0.5], [2, 0.5], [3, 0.5]], 0.5]),
     ("time_penalty", [[[1, 0.5], [2, 0.5], [3, 0.5], [4, 0.5]], None]),
     ("time_penalty", [[[1, 0.5], [2, "x"]], None]),
-    ("idle_actions", [[0, 0, 0, 0]]),
-    ("idle_actions", [[0, 0, 0], [0, 0, 0]]),
-    ("idle_actions", [[0, 0, 0, 0], [0, 0, 0, 1]]),
-    ("idle_actions", [[10**6, 0, 0, 0], [0, 0, 0, 0]]),
     ("episode_start", {"seed": -1}),
     ("metrics", {"evaluation": "x"}),
 ]

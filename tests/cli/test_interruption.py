@@ -20,7 +20,7 @@ import wanderlust as wl
 from process_server import ProcessServer, send
 from wanderlust.core.errors import WanderlustError
 from wanderlust.experiments.store import Store
-from wanderlust.training.interruption import SIGNALS
+from wanderlust.training.learn import SIGNALS
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
 

@@ -1,4 +1,4 @@
-"""Tests of the presets of `learn`: what `adaptive` changes and what it leaves, time penalties, idle actions."""
+"""Tests of the presets of `learn`: what `adaptive` changes and what it leaves, time penalties."""
 
 import gymnasium as gym
 import minigrid  # noqa: F401
@@ -11,24 +11,23 @@ from hypothesis import strategies as st
 import wanderlust as wl
 from wanderlust.agents.settings import PRESETS
 from wanderlust.experiments.run import Run
-from wanderlust.learning.memory import idle_initial_value
 from wanderlust.training.adaptive import (
     LAST_WEIGHT,
+    MIN_SAMPLES,
     MIN_VISITS,
     N_STAGES,
     Discovery,
+    TimePenalty,
     local_initial_w,
     reduced_reach,
     time_of_most,
 )
-from wanderlust.training.idle_actions import DELAY_STEPS
-from wanderlust.training.time_penalty import MIN_SAMPLES, TimePenalty
 
 pytestmark = pytest.mark.slow
 
 
 class Corridor(gym.Env):
-    """Six cells; the last gives a reward that decreases with the step; two of the four actions are idle."""
+    """Six cells; the last gives a reward that decreases with the step; two of the four actions do nothing."""
 
     observation_space, action_space = spaces.Discrete(6), spaces.Discrete(4)
 
@@ -137,58 +136,13 @@ def test_stored_terminal_rewards_are_corrected_when_the_penalty_is_detected():
     np.testing.assert_allclose(rewards.stored, 1.0)
 
 
-# --- Idle actions --------------------------------------------------------------------------------------
-
-
-def test_initial_w_of_idle_actions_is_lower():
-    assert idle_initial_value(100.0, 0.9, DELAY_STEPS, 0, 0) == 100.0
-    assert idle_initial_value(100.0, 0.9, DELAY_STEPS, 9, 0) == 100.0
-    assert idle_initial_value(100.0, 0.9, DELAY_STEPS, 9, 3) == pytest.approx(100 * 0.9 ** (DELAY_STEPS * 0.3))
-    assert idle_initial_value(100.0, 0.9, DELAY_STEPS, 9, 9) == pytest.approx(100 * 0.9 ** (DELAY_STEPS * 0.9))
-
-
-def test_initial_w_of_untried_actions_follows_the_idle_counts():
-    env = wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key="hash", reset_seed=0)
-    agent, loop = trained(env, steps=60, defer_idle_actions=True)
-    visits, w = agent.visits, agent.tables["visitation"]
-    moves = np.array([0, 1, 2])
-    visited, idle = loop.idle_actions.counts
-    assert (visited == (visits > 0).sum(axis=0)).all()
-    assert idle[[0, 1]].sum() == 0, "turning is never idle"
-    untried = np.flatnonzero(visits[loop.next_state] == 0)
-    assert len(untried)
-    for action in untried:
-        initial = agent.configured_explorer.initial
-        expected = idle_initial_value(initial, 0.99, DELAY_STEPS, visited[action], idle[action])
-        assert w[loop.next_state, action] == pytest.approx(expected)
-    assert visits[:, moves].sum() > visits[:, 3:].sum(), "actions with an effect are tried first"
-
-
-def test_every_action_is_tried_eventually():
-    agent, loop = trained(Corridor(), steps=200, defer_idle_actions=True)
-    assert (agent.visits[:5] > 0).all()
-    assert loop.idle_actions.counts.tolist() == [[5, 5, 5, 5], [1, 0, 5, 5]]
-
-
-def test_idle_actions_are_not_counted_once_the_environment_is_stochastic():
-    agent, loop = trained(Corridor(slip=0.5), steps=400, defer_idle_actions=True)
-    assert agent.is_stochastic
-    assert loop.idle_actions.counts[0].sum() < (agent.visits > 0).sum()
-
-
-def test_idle_actions_are_not_deferred_by_default():
-    assert trained(Corridor(), steps=20)[1].idle_actions is None
-
-
 @pytest.mark.parametrize("stop", [30, 150])
 def test_estimates_are_restored_from_checkpoints(stop, tmp_path):
-    whole, loop = trained(Corridor(), steps=400, defer_idle_actions=True)
-    changes = {"budget": 400, "defer_idle_actions": True}
-    wl.learn(Corridor(), steps=stop, seed=3, quiet=True, save=tmp_path / "agent.npz", **changes)
+    whole, loop = trained(Corridor(), steps=400)
+    wl.learn(Corridor(), steps=stop, seed=3, quiet=True, save=tmp_path / "agent.npz", budget=400)
     keep = KeepLoop()
     resumed = wl.learn(Corridor(), steps=400, quiet=True, resume=tmp_path / "agent.npz", callbacks=[keep])
     assert keep.loop.time_penalty == loop.time_penalty
-    assert np.array_equal(keep.loop.idle_actions.counts, loop.idle_actions.counts)
     for name, table in whole.tables.items():
         assert np.array_equal(table, resumed.tables[name]), name
 

@@ -7,7 +7,7 @@ import pytest
 import wanderlust as wl
 from wanderlust.experiments.comparison import Threshold, steps_to_solve
 from wanderlust.experiments.run import Run
-from wanderlust.training.outcomes import ObservedOutcomes
+from wanderlust.training.evaluation import ObservedDynamics
 
 
 class Corridor(gym.Env):
@@ -95,14 +95,14 @@ def test_an_environment_of_the_user_is_always_evaluated():
 def outcomes_of(env, steps=400):
     class Watch(wl.Callback):
         def __init__(self):
-            self.outcomes = ObservedOutcomes()
+            self.dynamics = ObservedDynamics()
 
         def on_step(self, loop):
-            self.outcomes.record(loop)
+            self.dynamics.record(loop)
 
     watch = Watch()
     wl.learn(env, "random", steps=steps, seed=0, callbacks=[watch], quiet=True)
-    return watch.outcomes
+    return watch.dynamics
 
 
 def test_what_training_shows_of_an_environment():

@@ -188,8 +188,8 @@ def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
         (("train", "MountainCar-v0", "--exact"), "MountainCar-v0 has no model"),
         (("compare", "CliffWalking-v1", "--exact", "--preset", "adapted"), "Did you mean 'adaptive'?"),
         (
-            ("compare", "Taxi-v4", "--exact", "--explorers", "vv-ucb", "--set", "defer_idle_actions=true"),
-            "defer_idle_actions works in training by steps only",
+            ("compare", "Taxi-v4", "--exact", "--explorers", "vv-ucb", "--set", "remove_time_penalty=true"),
+            "remove_time_penalty works in training by steps only",
         ),
         (("compare", "MountainCar-v0", "--exact", "--bins", "8"), "leave --bins out"),
         (("train", "Taxi-v4", "--exact", "--resume", "a.npz"), "no such file"),

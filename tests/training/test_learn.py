@@ -453,7 +453,6 @@ def test_environment_error_has_its_cause():
         ({"gamma": 0.9}, "unknown option 'gamma' of a run of explorer 'vv-ucb'. Did you mean 'discount'"),
         ({"preset": 2}, "unknown value of preset"),
         ({"remove_time_penalty": 2}, "remove_time_penalty must be"),
-        ({"defer_idle_actions": True, "explorer": "ucb1"}, "'ucb1' has none; use 'vv-ucb'"),
         ({"reward_range": (0, 1e101)}, "a reward of reward_range must be in"),
         ({"reward_range": 5}, "reward_range must be two numbers"),
         ({"explorer": 3}, "explorer"),

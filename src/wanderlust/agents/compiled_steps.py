@@ -18,7 +18,6 @@ from wanderlust.agents.simulation import greedy_return
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.learning import memory
 from wanderlust.learning.hooks import Hooks, begin_episode, choose_action, learn
-from wanderlust.learning.memory import defer_idle_actions
 from wanderlust.learning.spec import Floats, Ints, TableSpec
 from wanderlust.learning.state import NONE, TERMINAL, LearnerState
 from wanderlust.learning.update import replay_memory
@@ -126,16 +125,6 @@ def index_of(context: StepContext, state: int) -> int:
     if not memory.has_room(context.learner, context.spec):
         return TERMINAL
     return memory.index_of(state, context.state_index, context.learner)
-
-
-@entry
-def defer_idle(
-    context: StepContext, state: int, action: int, next_state: int, idle: bool, counts: Ints, delay: int
-) -> None:
-    """Lower W of untried actions that mostly change nothing; `next_state` is `NONE` after a termination."""
-    index = context.state_index[state]
-    next_index = TERMINAL if next_state == NONE else context.state_index[next_state]
-    defer_idle_actions(context.learner, context.spec, index, action, next_index, idle, counts, delay)
 
 
 @entry

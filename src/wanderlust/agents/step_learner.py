@@ -31,7 +31,7 @@ from wanderlust.core.errors import (
 from wanderlust.explorers.compiled import ExplorerHooks
 from wanderlust.explorers.registry import configured, explorer_name
 from wanderlust.learning.memory import reinitialise_untried, replace_terminal_rewards
-from wanderlust.learning.spec import NO_MEMORY, NO_SIGNAL, Floats, Ints
+from wanderlust.learning.spec import NO_MEMORY, NO_SIGNAL, Floats
 from wanderlust.learning.state import (
     COUNTERS,
     NONE,
@@ -221,17 +221,6 @@ class StepLearner:
         has_bonus = self.spec.bonus_signal != NO_SIGNAL and self.spec.memory != NO_MEMORY
         if has_bonus and self._configured != explorer_before:
             compiled_steps.refresh_all_signals(self._addresses.pointer)
-
-    def defer_idle_actions(
-        self, state: int, action: int, next_state: int | None, *, idle: bool, counts: Ints, delay: int
-    ) -> None:
-        """Lower W of untried actions that mostly change nothing; see `wanderlust.training.idle_actions`.
-
-        The arguments are the transition just observed: whether the action changed nothing, and None for the next state
-        if the episode terminated.
-        """
-        following = NONE if next_state is None else next_state
-        compiled_steps.defer_idle(self._addresses.pointer, state, action, following, idle, counts, delay)
 
     def replace_terminal_rewards(self, reward: float) -> None:
         """Go on as if every positive terminal reward had been this one."""

@@ -178,7 +178,7 @@ def _video_errors(environment: EnvironmentOptions) -> Iterator[None]:
 def _loggers(options: TrainOptions) -> list[Callback]:
     from rich.console import Console
 
-    from wanderlust.training.logs import CsvLog, ProgressBar, TensorBoard
+    from wanderlust.training.callbacks import CsvLog, ProgressBar, TensorBoard
 
     callbacks: list[Callback] = [] if options.quiet else [ProgressBar(Console(stderr=True))]
     if options.log is not None:

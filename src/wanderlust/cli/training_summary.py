@@ -11,10 +11,10 @@ import numpy as np
 from wanderlust.agents.agent import Agent
 from wanderlust.core.errors import counted
 from wanderlust.experiments.environment_run import evaluation_env
+from wanderlust.training.adaptive import TimePenalty
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.evaluation import evaluate
 from wanderlust.training.loop import TrainingLoop, call_environment
-from wanderlust.training.time_penalty import TimePenalty
 
 if TYPE_CHECKING:
     from wanderlust.cli.train import TrainOptions

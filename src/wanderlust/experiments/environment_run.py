@@ -54,7 +54,7 @@ def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: in
     eval_env = call_environment(env, lambda: evaluation_env(env, limit), lambda: "its copy for evaluation")
     # At least one evaluation: without any, the run has no return to report.
     evaluations = RunEvaluation(eval_env, min(every, length), run.episodes)
-    recorder = EpisodeRecorder(evaluations.evaluator.outcomes, should_stop, last_step=steps)
+    recorder = EpisodeRecorder(evaluations.evaluator.dynamics, should_stop, last_step=steps)
     try:
         overrides |= {"steps": length, "seed": run.seed, "preset": run.preset}
         agent = learn(env, run.explorer, callbacks=[evaluations, recorder], quiet=True, **overrides)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from wanderlust.experiments.run import RunCancelled
 from wanderlust.training.callbacks import Callback
+from wanderlust.training.evaluation import ObservedDynamics
 from wanderlust.training.loop import TrainingLoop
-from wanderlust.training.outcomes import ObservedOutcomes
 
 MAX_REWARDS = 50
 """Number of distinct rewards that are listed; sparse-reward environments have fewer."""
@@ -26,12 +26,12 @@ class EpisodeRecorder(Callback):
 
     def __init__(
         self,
-        outcomes: ObservedOutcomes,
+        dynamics: ObservedDynamics,
         should_stop: Callable[[], bool] = lambda: False,
         *,
         last_step: int | None = None,
     ) -> None:
-        self._outcomes = outcomes
+        self._dynamics = dynamics
         """Recorded by another callback."""
         self._should_stop = should_stop
         self._last_step = last_step
@@ -90,7 +90,7 @@ class EpisodeRecorder(Callback):
 
     def arrays(self, n_states: int) -> dict[str, NDArray[Any]]:
         """Return everything recorded, as fields of a `Result`."""
-        outcomes = self._outcomes
+        dynamics = self._dynamics
         first_visit = np.full(n_states, -1, np.int64)
         first_visit[list(self._first_visit)] = list(self._first_visit.values())
         rewards = [*self._rewards.values(), *([self._other_rewards] if self._other_rewards else [])]
@@ -105,6 +105,6 @@ class EpisodeRecorder(Callback):
             "rewards": np.array(rewards, np.float64).reshape(-1, 3),
             "reward_places": np.array(places, np.str_),
             "pairs": np.array(
-                [len(outcomes.repeated_pairs), len(outcomes.stochastic_pairs), len(outcomes.starts)], np.int64
+                [len(dynamics.repeated_pairs), len(dynamics.stochastic_pairs), len(dynamics.starts)], np.int64
             ),
         }

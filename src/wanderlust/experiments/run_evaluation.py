@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from wanderlust.environments.tabular import Tabular
 from wanderlust.training.callbacks import Callback
+from wanderlust.training.evaluation import RepeatedEvaluation
 from wanderlust.training.loop import TrainingLoop
-from wanderlust.training.repeated_evaluation import RepeatedEvaluation
 
 FINER = 10
 """Evaluations between two points of the curves, where one episode is enough."""
@@ -33,7 +33,7 @@ class RunEvaluation(Callback):
 
     def on_step(self, loop: TrainingLoop) -> None:
         """Evaluate if an evaluation is due."""
-        self.evaluator.outcomes.record(loop)
+        self.evaluator.dynamics.record(loop)
         mean: float | None = None
         if loop.step % self.every == 0:
             mean = float(self.evaluator.returns(loop.agent).mean())

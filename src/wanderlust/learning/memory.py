@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from wanderlust._numba.jit import as_int64, compiled, entry, formula, inlined
+from wanderlust._numba.jit import as_int64, compiled, entry, inlined
 from wanderlust.learning.hooks import Hooks, update_signals
-from wanderlust.learning.spec import FULL, NO_MEMORY, NO_SIGNAL, REWARD, WINDOW, Ints, TableSpec
+from wanderlust.learning.spec import FULL, NO_MEMORY, NO_SIGNAL, REWARD, WINDOW, TableSpec
 from wanderlust.learning.state import NONE, TERMINAL, LearnerState
 from wanderlust.learning.sweep import activate
-from wanderlust.learning.td import best_action_value
 
 
 @inlined
@@ -272,59 +271,3 @@ def replace_terminal_rewards(learner: LearnerState, spec: TableSpec, reward: flo
             if spec.n_own > 0:
                 learner.flags[spec.n_swept + 1, outcomes.state[outcome]] = 1
         outcome = outcomes.next_into[outcome]
-
-
-@entry
-def defer_idle_actions(
-    learner: LearnerState,
-    spec: TableSpec,
-    state: int,
-    action: int,
-    next_state: int,
-    idle: bool,
-    counts: Ints,
-    delay: int,
-) -> None:
-    """Lower W of the untried actions of two states by how often these actions changed nothing elsewhere.
-
-    `counts` are [first visits, idle first visits] by action. `next_state` may be `TERMINAL`.
-    """
-    if learner.visits[state * spec.n_actions + action] == 1:
-        counts[0, action] += 1
-        counts[1, action] += idle
-    lower_untried(state, counts, delay, learner, spec)
-    if next_state != TERMINAL and next_state != state:
-        lower_untried(next_state, counts, delay, learner, spec)
-
-
-@compiled
-def lower_untried(state: int, counts: Ints, delay: int, learner: LearnerState, spec: TableSpec) -> None:
-    """Set W of a state's untried actions to the initial value of `idle_initial_value`."""
-    table, first = spec.visitation, state * spec.n_actions
-    values, changed = learner.values[table], False
-    for action in range(spec.n_actions):
-        pair = first + action
-        if learner.visits[pair] == 0:
-            initial = idle_initial_value(
-                spec.initial[table], spec.discount[table], delay, counts[0, action], counts[1, action]
-            )
-            changed = changed or initial != values[pair]
-            values[pair] = learner.sweep_reward[table, pair] = initial
-    if not changed:
-        return
-    best = best_action_value(values, state, spec.n_actions, spec.minimise[table])
-    if best != learner.state_values[table, state]:
-        learner.state_values[table, state] = best
-        outcome = learner.first_into[state]
-        while outcome != NONE:
-            activate(learner.outcomes.state[outcome], table, learner)
-            outcome = learner.outcomes.next_into[outcome]
-
-
-@formula
-def idle_initial_value(initial: float, discount: float, delay: int, n: int, n_idle: int) -> float:
-    """Return γ_w^(k · share of idle visits) of the initial W, as if an idle action took k more steps.
-
-    One visit that was not idle is added, so that an action is not discarded after its first visit.
-    """
-    return initial * float(discount ** (delay * (n_idle / (n + 1.0))))

@@ -11,7 +11,7 @@ It starts as the preset `as_written`. Then:
 * With binned observations, once an action had two outcomes, the initial W makes an untried action precede the tried
   ones of its own state, as in ucb1 and vv-count. With the paper's bound it would justify any path to it, but paths
   through bins cannot be repeated.
-* A time penalty of terminal rewards is removed; see `wanderlust.training.time_penalty`.
+* A time penalty of terminal rewards is removed; see `TimePenalty`.
 
 docs/settings.md explains the rules, docs/adaptive-results.md has the measurements.
 """
@@ -51,6 +51,9 @@ N_STAGES = 100
 """The number of steps in which exploration decreases."""
 ADAPTED = ("kappa", "scale", "gamma_w", "initial")
 """The fields of explorers that may be adapted."""
+MIN_SAMPLES = 4
+"""Terminal rewards at different steps that are needed to detect a time penalty."""
+_RELATIVE_TOLERANCE = 1e-9
 
 
 def chosen_preset(env: Tabular, preset: str | None) -> str:
@@ -210,3 +213,48 @@ def local_initial_w(n_actions: int, gamma_w: float) -> float:
     It is the bound of UCB1 with κ the range of Q-values: (1 - γ_w) W = 1 + √(2 log(|A| - 1)).
     """
     return (1.0 + math.sqrt(2.0 * math.log(max(n_actions - 1, 1)))) / (1.0 - gamma_w)
+
+
+class TimePenalty(NamedTuple):
+    """An estimate of how much terminal rewards decrease per step of the episode.
+
+    MiniGrid gives a reward of 1 − 0.9 t/T for reaching the goal at step t of at most T. The state does not include t,
+    so the reward is not Markov: a goal state that was reached once, late, has a low value, and a longer path to a goal
+    that was reached early a higher one. The discount factor already prefers short paths. Once the observed terminal
+    rewards lie exactly on a decreasing line, the agent therefore learns from the rewards without the penalty.
+    """
+
+    samples: tuple[tuple[int, float], ...] = ()
+    """(step, terminal reward) at different steps, at most `MIN_SAMPLES`."""
+    per_step: float | None = None
+    """The decrease per step: 0 if there is no time penalty, None if there are too few samples."""
+
+    @property
+    def detected(self) -> bool:
+        """Whether there is a time penalty."""
+        return bool(self.per_step)
+
+    def describe(self) -> str:
+        """Return a sentence about a detected time penalty."""
+        return f"terminal rewards decrease by {self.per_step:g} per step; this time penalty is removed for learning"
+
+    def updated(self, step: int, reward: float) -> TimePenalty:
+        """Return the estimate after one more positive terminal reward."""
+        if self.per_step is not None or any(step == earlier for earlier, _ in self.samples):
+            return self
+        samples = (*self.samples, (step, reward))
+        if len(samples) < MIN_SAMPLES:
+            return TimePenalty(samples)
+        (step_0, reward_0), *others = samples
+        slopes = [(reward_0 - reward) / (step - step_0) for step, reward in others]
+        is_line = all(math.isclose(slope, slopes[0], rel_tol=_RELATIVE_TOLERANCE, abs_tol=0.0) for slope in slopes)
+        return TimePenalty(samples, slopes[0] if is_line and slopes[0] > 0.0 else 0.0)
+
+    def without_penalty(self, step: int, reward: float) -> float:
+        """Return a terminal reward with the penalty of the episode's steps added back."""
+        if not self.per_step:
+            return reward
+        step_0, reward_0 = self.samples[0]
+        corrected, first_corrected = reward + self.per_step * step, reward_0 + self.per_step * step_0
+        # Rounding errors must not make equally good terminal rewards differ.
+        return first_corrected if math.isclose(corrected, first_corrected, rel_tol=_RELATIVE_TOLERANCE) else corrected

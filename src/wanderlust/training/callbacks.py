@@ -1,12 +1,28 @@
-"""Callbacks of `learn`."""
+"""Callbacks of `learn`: checkpoints, a progress bar, a CSV file of episodes, TensorBoard."""
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import io
+import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from wanderlust.core.errors import check_integer
-from wanderlust.core.files import check_path, check_writable
+import numpy as np
+
+from wanderlust.core.errors import BadFile, MissingPackage, check_flag, check_integer, counted
+from wanderlust.core.files import atomic_write, cannot_write, check_path, check_writable
 from wanderlust.training.loop import TrainingLoop
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+LINES_WITHOUT_TERMINAL = 10
+COLUMNS = ("step", "episode", "return", "length", "states", "evaluation")
+"""The columns of `CsvLog`."""
 
 
 class Callback:
@@ -64,3 +80,219 @@ class Checkpoint(Callback):
 
     def _path_at(self, step: int) -> Path:
         return Path(self.path.replace("{step}", str(step)))
+
+
+class ProgressBar(Callback):
+    """Shows a progress bar on standard error; if that is not a terminal, prints ten lines in total."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True) if console is None else console
+        self._bar: Progress | None = None
+        self._task: Any = None
+        self._next_line = 0
+
+    def on_start(self, loop: TrainingLoop) -> None:
+        """Start the bar."""
+        interval = max(loop.steps // LINES_WITHOUT_TERMINAL, 1)
+        self._next_line = (loop.step // interval + 1) * interval
+        if self._console.is_terminal:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._bar = Progress(
+                TextColumn(f"{loop.env.name}, {loop.agent.explorer}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.description}"),
+                console=self._console,
+            )
+            self._task = self._bar.add_task("", total=loop.steps, completed=loop.step)
+            self._bar.start()
+
+    def on_step(self, loop: TrainingLoop) -> None:
+        """Update the bar, or print a line after every tenth of the steps."""
+        if self._bar is not None:
+            # Every 16 steps only, to keep the cost low: rich redraws at most ten times a second.
+            if loop.step % 16 == 0 or loop.step == loop.steps:
+                self._bar.update(self._task, completed=loop.step, description=_summary(loop))
+        elif loop.step >= self._next_line:
+            self._next_line += max(loop.steps // LINES_WITHOUT_TERMINAL, 1)
+            line = f"{loop.env.name}, {loop.agent.explorer}: {loop.step:,} of {counted(loop.steps, 'step')}"
+            self._console.print(f"{line}, {_summary(loop)}", highlight=False, soft_wrap=True)
+
+    def on_end(self, loop: TrainingLoop) -> None:
+        """Stop the bar."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+def _summary(loop: TrainingLoop) -> str:
+    text = f"{counted(loop.episode, 'episode')}, {counted(loop.agent.discovered, 'state')}"
+    if loop.recent_returns:
+        text += f", return while exploring {np.mean(loop.recent_returns):.4g}"
+    if "evaluation" in loop.metrics:
+        text += f", greedy return {loop.metrics['evaluation']:.4g}"
+    return text
+
+
+class CsvLog(Callback):
+    """Writes a row for every episode: step, episode, return, length, discovered states, latest evaluation.
+
+    Rows are written at once, so that none is lost if the process is killed. If training is resumed, the log continues
+    after the checkpoint's step. The log of another training is not overwritten unless `overwrite` is True.
+    """
+
+    def __init__(self, path: str | Path, *, overwrite: bool = False) -> None:
+        self.path = check_path("path", path)
+        self.overwrite = check_flag("overwrite", overwrite)
+        self._file: io.FileIO | None = None
+        self._episode = 0
+        """The latest episode that has a row."""
+
+    def on_start(self, loop: TrainingLoop) -> None:
+        """Open the file; if training is resumed, keep the rows up to the checkpoint."""
+        check_writable(self.path)
+        earlier = self._rows_until(loop)
+        self._episode = loop.episode
+        try:
+            if earlier:
+                with atomic_write(self.path.resolve()) as file:
+                    file.write(_as_csv([COLUMNS, *earlier]))
+            else:
+                self.path.write_bytes(_as_csv([COLUMNS]))
+            self._file = io.FileIO(self.path, "a")
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+
+    def on_episode_end(self, loop: TrainingLoop) -> None:
+        """Write the episode's row."""
+        evaluation = loop.metrics.get("evaluation", "")
+        row = [loop.step, loop.episode, loop.episode_return, loop.episode_steps, loop.agent.discovered, evaluation]
+        self._append(_as_csv([row]))
+        self._episode = loop.episode
+
+    def on_end(self, loop: TrainingLoop) -> None:
+        """Write a row that is still missing because something failed after the episode, and close the file."""
+        if self._file is None:
+            return
+        try:
+            if loop.between_steps and loop.episode > self._episode:
+                self.on_episode_end(loop)
+        finally:
+            self._file.close()
+            self._file = None
+
+    def _append(self, row: bytes) -> None:
+        """Write a whole row or, if the disk is full, nothing."""
+        assert self._file is not None
+        size = os.fstat(self._file.fileno()).st_size
+        try:
+            while row:
+                row = row[self._file.write(row) :]
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.truncate(size)
+            raise cannot_write(self.path, error) from error
+
+    def _rows_until(self, loop: TrainingLoop) -> list[list[str]]:
+        """Return the rows of this training up to the current step."""
+        rows = self._complete_rows()
+        earlier = [row for row in rows if int(row[0]) <= loop.step]
+        is_of_this_training = loop.step > 0 and _agrees(earlier, rows[len(earlier) :], loop)
+        if rows and not is_of_this_training and not self.overwrite:
+            raise BadFile(
+                f"{self.path}: the log of another training, so it will not be overwritten; choose another path, or "
+                f"replace it with CsvLog({str(self.path)!r}, overwrite=True), on the command line with --overwrite-log."
+            )
+        return earlier if is_of_this_training else []
+
+    def _complete_rows(self) -> list[list[str]]:
+        """Return the rows of an existing log, except for a part of a row at the end, as left by a killed process."""
+        if not self.path.is_file():
+            return []
+        try:
+            contents = self.path.read_bytes()
+            header, *rows = csv.reader(contents[: contents.rfind(b"\n") + 1].decode().splitlines())
+            if tuple(header) == COLUMNS:
+                return [_checked_row(row) for row in rows]
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        except (ValueError, csv.Error):
+            pass
+        if _as_csv([COLUMNS]).startswith(contents):  # Empty, or killed within the header.
+            return []
+        raise BadFile(f"{self.path}: not a file written by CsvLog, so it will not be overwritten; choose another path.")
+
+
+def _as_csv(rows: Iterable[Iterable[Any]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
+
+
+def _checked_row(row: list[str]) -> list[str]:
+    """Return a row, or raise `ValueError` unless it has the columns of `CsvLog`."""
+    *counts, total, length, states, evaluation = row
+    for number in (*counts, length, states):
+        int(number)
+    float(total), float(evaluation or 0)
+    if len(row) != len(COLUMNS):
+        raise ValueError(row)
+    return row
+
+
+def _agrees(earlier: list[list[str]], later: list[list[str]], loop: TrainingLoop) -> bool:
+    """Return whether rows up to the current step, and those after it, can be those of this training."""
+    returns = list(loop.recent_returns)
+    last_end = loop.step - (0 if loop.episode_over else loop.episode_steps)
+    for step, episode, total, *_ in earlier:
+        age = loop.episode - int(episode)
+        if age < 0 or (age < len(returns) and float(total) != returns[-1 - age]):
+            return False
+        if age == 0 and int(step) != last_end:
+            return False
+    if not later:
+        return True  # The log may have ended before the checkpoint.
+    latest = int(earlier[-1][1]) if earlier else int(later[0][1]) - 1
+    return latest == loop.episode
+
+
+class TensorBoard(Callback):
+    """Writes the values of `CsvLog` as TensorBoard events into a folder; needs the package tensorboard."""
+
+    def __init__(self, folder: str | Path) -> None:
+        try:
+            from tensorboard.summary import Writer
+        except ImportError as error:
+            raise MissingPackage(
+                "TensorBoard needs the package tensorboard: pip install 'wanderlust[tensorboard]'. "
+                "CsvLog writes the same values without it."
+            ) from error
+        self.folder = check_path("folder", folder, folder=True)
+        self._make_writer = Writer
+        self._writer: Any = None
+
+    def on_start(self, loop: TrainingLoop) -> None:
+        """Open an event file; TensorBoard combines all event files of a folder."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._writer = self._make_writer(str(self.folder))
+
+    def on_episode_end(self, loop: TrainingLoop) -> None:
+        """Write the episode's values."""
+        for tag, value in (
+            ("episode/return", loop.episode_return),
+            ("episode/length", loop.episode_steps),
+            ("exploration/states", loop.agent.discovered),
+        ):
+            self._writer.add_scalar(tag, value, loop.step)
+        if "evaluation" in loop.metrics:
+            self._writer.add_scalar("evaluation/return", loop.metrics["evaluation"], loop.step)
+
+    def on_end(self, loop: TrainingLoop) -> None:
+        """Close the file."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None

@@ -1,4 +1,4 @@
-"""Evaluation of the greedy policy, after or during training."""
+"""Evaluation of the greedy policy: once, and repeatedly during training."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import MAX_EPISODES
-from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_integer
+from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_integer, check_number
 from wanderlust.environments.make import make_environment
 from wanderlust.environments.tabular import Tabular, remake_environment, tabular
-from wanderlust.training.loop import call_environment, checked_reward
+from wanderlust.learning.spec import TARGET
+from wanderlust.training.callbacks import Callback
+from wanderlust.training.loop import TrainingLoop, call_environment, checked_reward
 
 MAX_EPISODE_STEPS = 10_000
+MIN_REPEATS, MIN_EPISODES = 30, 2
+"""The repeated visits of pairs, and the episodes, from which an environment can be called deterministic."""
 
 
 def evaluate(
@@ -121,3 +125,236 @@ def _greedy_action(agent: Agent, state: int, random: np.random.Generator) -> tup
     values = agent.action_values(state)
     best = np.flatnonzero(values == values.max())
     return (int(best[0]), False) if len(best) == 1 else (int(random.choice(best)), True)
+
+
+class ObservedDynamics:
+    """The outcomes of all state-action pairs that training has taken, and the first states of its episodes."""
+
+    def __init__(self) -> None:
+        self.repeated_pairs: set[tuple[int, int]] = set()
+        """The pairs that were taken more than once."""
+        self.stochastic_pairs: set[tuple[int, int]] = set()
+        """Those of them that had different next states or rewards."""
+        self.repeats = 0
+        """The number of times that a pair was taken again."""
+        self.starts: set[int] = set()
+        """The first states of episodes."""
+        self.episodes = 0
+        """The number of episodes that have begun."""
+        self.shortest_truncation: int | None = None
+        """The length of the shortest truncated episode."""
+        self._first_outcome: dict[tuple[int, int], tuple[int, float, bool, int]] = {}
+        self._has_random_outcomes = False
+
+    def record(self, loop: TrainingLoop) -> None:
+        """Record the latest transition."""
+        if loop.episode_steps == 1:
+            self.episodes += 1
+            self.starts.add(loop.state)
+        if loop.truncated:
+            self.shortest_truncation = min(loop.episode_steps, self.shortest_truncation or loop.episode_steps)
+        pair = (loop.state, loop.action)
+        # The next state has no effect after termination.
+        next_state = -1 if loop.terminated else loop.next_state
+        first = self._first_outcome.get(pair)
+        if first is None:
+            self._first_outcome[pair] = (next_state, loop.reward, loop.terminated, loop.episode_steps)
+            return
+        self.repeats += 1
+        self.repeated_pairs.add(pair)
+        if first[:3] != (next_state, loop.reward, loop.terminated):
+            self.stochastic_pairs.add(pair)
+            self._has_random_outcomes |= self._is_random(first, next_state, loop)
+
+    @staticmethod
+    def _is_random(first: tuple[int, float, bool, int], next_state: int, loop: TrainingLoop) -> bool:
+        """Return whether two outcomes differ, other than in a terminal reward that depends on the time (MiniGrid)."""
+        if first[:1] + first[2:3] != (next_state, loop.terminated):
+            return True
+        return not loop.terminated or first[3] == loop.episode_steps
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether everything observed so far, and that is enough, had one start and one outcome per pair."""
+        is_enough = self.episodes >= MIN_EPISODES and self.repeats >= MIN_REPEATS
+        return is_enough and not self._has_random_outcomes and len(self.starts) == 1
+
+
+class RepeatedEvaluation:
+    """Evaluates the greedy policy in a copy of the training environment, without the steps whose result is known.
+
+    Evaluations are often more expensive than the training between them: a policy that does not reach the goal runs
+    until the time limit, in each of several episodes. Three of these costs are avoided.
+
+    * A greedy policy that has not changed has the same returns: every evaluation uses the same seed.
+    * If training has shown one start state and one outcome per action (see `dynamics`), and no action of an episode was
+      drawn from several greedy ones, all episodes are the same.
+    * In such an episode a state that repeats is repeated until the time limit.
+    """
+
+    def __init__(self, env: Tabular, episodes: int, seed: int) -> None:
+        self.env = env
+        self.dynamics = ObservedDynamics()
+        self._episodes, self._seed = episodes, seed
+        self._latest: tuple[bytes, bool, NDArray[np.float64]] | None = None
+        """The policy evaluated last, whether the environment appeared deterministic, and the returns."""
+        self._tied: bytes | None = None
+        """The latest policy with a tie whose first episode was not better than the best policy."""
+
+    def improved_return(self, agent: Agent, best: float) -> float | None:
+        """Return the mean return of the policy if it is larger than `best`, else None.
+
+        It is None as well if the policy has not changed, or if several episodes would be needed to know more.
+        """
+        if not self.dynamics.is_deterministic or (policy := _greedy_policy(agent)) in (self._tied, self._policy):
+            return None
+        random = np.random.default_rng(self._seed)
+        episode = run_episode(agent, self.env, 1, self._seed, random, self._remaining_return)
+        mean = episode.total
+        if not episode.had_tie:
+            self._latest = policy, True, np.full(self._episodes, mean)
+        elif mean > best:
+            mean = float(self.returns(agent).mean())
+        else:
+            self._tied = policy
+        return mean if mean > best else None
+
+    @property
+    def _policy(self) -> bytes | None:
+        return None if self._latest is None else self._latest[0]
+
+    def returns(self, agent: Agent) -> NDArray[np.float64]:
+        """Return the undiscounted returns of the episodes, as `wanderlust.evaluate` does."""
+        policy, is_deterministic = _greedy_policy(agent), self.dynamics.is_deterministic
+        # What was taken for deterministic may have turned out not to be.
+        if self._latest is not None and self._latest[0] == policy and self._latest[1] <= is_deterministic:
+            return self._latest[2].copy()
+        random = np.random.default_rng(self._seed)
+        is_same = is_deterministic or self.env.reset_seed is not None
+        shortcut = self._remaining_return if is_deterministic else None
+        returns = np.zeros(self._episodes)
+        for i in range(self._episodes):
+            episode = run_episode(agent, self.env, i + 1, self._seed if i == 0 else None, random, shortcut)
+            returns[i] = episode.total
+            if is_same and not episode.had_tie:
+                returns[i:] = episode.total
+                break
+        self._latest = policy, is_deterministic, returns
+        return returns.copy()
+
+    def _remaining_return(self, step: int, cycle: list[float]) -> float | None:
+        """Return the return from a step on if these rewards repeat until the time limit; None if that is unknown."""
+        if not any(cycle):
+            return 0.0
+        horizon, shortest = self.env.horizon, self.dynamics.shortest_truncation
+        if horizon is None or (shortest is not None and shortest < horizon):
+            return None  # The environment has a limit of its own.
+        n_steps = min(horizon, MAX_EPISODE_STEPS) - (step - 1)
+        whole, part = divmod(n_steps, len(cycle))
+        return whole * sum(cycle) + sum(cycle[:part])
+
+
+def _greedy_policy(agent: Agent) -> bytes:
+    """Return the greedy actions of all states as bits; states whose actions are all tied count as unknown."""
+    learner, n_actions = agent.learner, agent.n_actions
+    first, last = n_actions, n_actions * (1 + int(learner.counters.n_states))
+    values = learner.values[TARGET, first:last].reshape(-1, n_actions)
+    best = values == values.max(axis=1, keepdims=True)
+    best[best.all(axis=1)] = False
+    return np.packbits(best).tobytes().rstrip(b"\0")
+
+
+class Evaluation(NamedTuple):
+    """The returns of the greedy policy after a training step."""
+
+    step: int
+    returns: NDArray[np.float64]
+
+    @property
+    def mean(self) -> float:
+        """The mean return."""
+        return float(self.returns.mean())
+
+
+class EvaluateEvery(Callback):
+    """Evaluates the greedy policy every `steps` steps in a separate environment; `history` has all results.
+
+    Without `env`, that is a copy of the training environment. Then a policy that has not changed is not evaluated
+    again, and one episode is enough if training has shown one start state and one outcome per action.
+    """
+
+    def __init__(self, steps: int, *, episodes: int = 10, env: Env[Any, Any] | None = None, seed: int = 0) -> None:
+        self.every = check_integer("steps", steps, low=1)
+        self.episodes = check_integer("episodes", episodes, low=1, high=MAX_EPISODES)
+        self.seed = check_integer("seed", seed, low=0)
+        self.history: list[Evaluation] = []
+        self.evaluator: RepeatedEvaluation | None = None
+        self._user_env = env
+        self._env: Tabular | None = None
+
+    def on_start(self, loop: TrainingLoop) -> None:
+        """Create the evaluation environment, a copy of the training environment."""
+        self._env = call_environment(loop.env, lambda: loop.env.copy(self._user_env), lambda: "its copy for evaluation")
+        if self._user_env is None:
+            self.evaluator = RepeatedEvaluation(self._env, self.episodes, self.seed)
+
+    def on_step(self, loop: TrainingLoop) -> bool | None:
+        """Evaluate every `every` steps."""
+        if self.evaluator is not None:
+            self.evaluator.dynamics.record(loop)
+        return None if loop.step % self.every else self._evaluate(loop)
+
+    def _evaluate(self, loop: TrainingLoop) -> bool | None:
+        assert self._env is not None
+        if self.evaluator is not None:
+            returns = self.evaluator.returns(loop.agent)
+        else:
+            returns = evaluate(loop.agent, self._env, episodes=self.episodes, seed=self.seed)
+        evaluation = Evaluation(loop.step, returns)
+        self.history.append(evaluation)
+        loop.metrics["evaluation"] = evaluation.mean
+        return self.on_evaluation(evaluation)
+
+    def on_end(self, loop: TrainingLoop) -> None:
+        """Close the evaluation environment."""
+        if self._env is not None and self._user_env is None:
+            call_environment(self._env, self._env.close, lambda: "close after evaluation")
+
+    def on_evaluation(self, evaluation: Evaluation) -> bool | None:
+        """Called after every evaluation; return False to stop training."""
+        return None
+
+
+class StopWhenSolved(EvaluateEvery):
+    """Stops training once the greedy policy's mean return reaches a threshold, by default the environment's."""
+
+    def __init__(
+        self,
+        threshold: float | None = None,
+        *,
+        every: int = 1_000,
+        episodes: int = 20,
+        env: Env[Any, Any] | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(every, episodes=episodes, env=env, seed=seed)
+        self.threshold = None if threshold is None else check_number("threshold", threshold)
+        self.solved_at: int | None = None
+
+    def on_start(self, loop: TrainingLoop) -> None:
+        """Use the environment's threshold if none is given."""
+        super().on_start(loop)
+        if self.threshold is None:
+            spec = loop.env.env.spec
+            if spec is None or spec.reward_threshold is None:
+                name = loop.env.name
+                raise InvalidSetting(f"{name} has no reward threshold; give StopWhenSolved(threshold).")
+            self.threshold = float(spec.reward_threshold)
+
+    def on_evaluation(self, evaluation: Evaluation) -> bool | None:
+        """Stop training at the threshold."""
+        assert self.threshold is not None
+        if evaluation.mean < self.threshold:
+            return None
+        self.solved_at = evaluation.step
+        return False

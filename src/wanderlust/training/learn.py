@@ -6,16 +6,19 @@ agent = wl.learn("FrozenLake-v1", "vv-ucb", steps=50_000, seed=0, callbacks=[wl.
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, Self
 
 from gymnasium import Env
 
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.settings import ADAPTIVE, LEARN_OPTIONS, MAX_STEPS
+from wanderlust.agents.settings import ADAPTIVE, MAX_STEPS
 from wanderlust.core.errors import (
     EnvironmentFailed,
     InvalidSetting,
@@ -29,14 +32,13 @@ from wanderlust.core.files import check_path
 from wanderlust.environments.model import description_of
 from wanderlust.environments.tabular import ENCODER_OPTIONS, Tabular, saved_environment, tabular
 from wanderlust.training import checkpoints
-from wanderlust.training.adaptive import adapt, adapted_fields, chosen_preset, settings_for
+from wanderlust.training.adaptive import TimePenalty, adapt, adapted_fields, chosen_preset, settings_for
 from wanderlust.training.callbacks import Callback, Checkpoint
-from wanderlust.training.idle_actions import IdleActions
-from wanderlust.training.interruption import DeferredSignals
 from wanderlust.training.loop import MAX_REWARD, TrainingLoop
-from wanderlust.training.time_penalty import TimePenalty
 
 NO_REWARDS = (0.0, 0.0)
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""The signals that ask a process to stop; Windows has no SIGHUP."""
 
 
 def learn(
@@ -64,9 +66,8 @@ def learn(
 
     `preset` is "as_written" (the paper's text), "as_published_code" (the authors' code) or "adaptive", which starts as
     the paper's text and adapts to the task (docs/settings.md). The default is "adaptive", in built-in worlds
-    "as_written". Two more options have names: `remove_time_penalty`, by default True with "adaptive" and False
-    otherwise, learns from terminal rewards without the part that decreases with the steps of the episode;
-    `defer_idle_actions`, by default False, tries actions last that mostly leave the state unchanged.
+    "as_written". One more option has a name: `remove_time_penalty`, by default True with "adaptive" and False
+    otherwise, learns from terminal rewards without the part that decreases with the steps of the episode.
 
     Schedules (ε, and with "adaptive" the weight and the reach of exploration) are functions of `budget`, a number of
     steps; it is `steps` if not given. `save` writes a checkpoint at the end, also after an error; so does the callback
@@ -168,7 +169,8 @@ def new_loop(
     """Return the loop of a new training; raise an error if a setting or an option is invalid."""
     explorer = "vv-ucb" if explorer is None else explorer
     preset = chosen_preset(env, preset)
-    removes_penalty, defers_idle_actions, changes = _named_options(preset, changes)
+    changes = dict(changes)
+    removes_penalty = check_flag("remove_time_penalty", changes.pop("remove_time_penalty", preset == ADAPTIVE))
     settings, options = settings_for(env, explorer, preset, steps, changes)
     for reward in settings.problem(env.n_actions, NO_REWARDS if reward_range is None else reward_range).reward_range:
         check_number("a reward of reward_range", reward, low=-MAX_REWARD, high=MAX_REWARD)
@@ -188,20 +190,7 @@ def new_loop(
     adapt(agent, loop.task_estimate, loop.adapted or (), binned=env.is_binned)
     if removes_penalty:
         loop.time_penalty = TimePenalty()
-    if defers_idle_actions:
-        if extra.visitation is None or extra.visitation.minimise:
-            raise InvalidSetting(
-                f"defer_idle_actions lowers the initial W, but explorer {agent.explorer!r} has none; use 'vv-ucb'."
-            )
-        loop.idle_actions = IdleActions(env.n_actions)
     return loop
-
-
-def _named_options(preset: str, changes: Mapping[str, Any]) -> tuple[bool, bool, dict[str, Any]]:
-    """Return the values of `LEARN_OPTIONS`, and the other changes."""
-    others = {name: value for name, value in changes.items() if name not in LEARN_OPTIONS}
-    removes = check_flag("remove_time_penalty", changes.get("remove_time_penalty", preset == ADAPTIVE))
-    return removes, check_flag("defer_idle_actions", changes.get("defer_idle_actions", False)), others
 
 
 def _extend_budget(loop: TrainingLoop, budget: int | None, *, quiet: bool) -> None:
@@ -296,3 +285,58 @@ def _reward_range_notice(loop: TrainingLoop) -> str:
         f"observed rewards from {low:g} to {high:g}; exploration was scaled to this range. "
         f"reward_range=({low:g}, {high:g}) would use it from the first step."
     )
+
+
+class DeferredSignals:
+    """A context in which the process's own handlers of `SIGNALS` run only when `deliver` is called.
+
+    Usually that is Ctrl-C, which raises `KeyboardInterrupt`. A signal without a Python handler, such as SIGTERM unless
+    the program handles it, keeps its effect. A second signal is handled at once, since an environment may block. Python
+    handles signals in the main thread only, so in other threads nothing changes.
+    """
+
+    def __init__(self) -> None:
+        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self._waiting: int | None = None
+        """The signal that was received and not delivered yet."""
+        self._has_raised = False
+        """Whether a handler has raised an exception; from then on, signals are handled at once."""
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            try:
+                for number in SIGNALS:
+                    handler = signal.getsignal(number)
+                    if callable(handler):
+                        self._handlers[number] = handler
+                        signal.signal(number, self._receive)
+            except BaseException:  # An interrupt in between.
+                self._restore()
+                raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._restore()
+        self.deliver()
+
+    def deliver(self) -> None:
+        """Call the handler of a signal that was received; it raises an exception, as a rule."""
+        if self._waiting is not None and not self._has_raised:
+            self._call_handler(self._waiting, sys._getframe())
+            self._waiting = None
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self._waiting is None:
+            self._waiting = number
+        else:
+            self._call_handler(number, frame)
+
+    def _call_handler(self, number: int, frame: FrameType | None) -> None:
+        before, self._has_raised = self._has_raised, True
+        self._handlers[number](number, frame)
+        self._has_raised = before
+
+    def _restore(self) -> None:
+        for number, handler in self._handlers.items():
+            if signal.getsignal(number) == self._receive:  # Otherwise, a callback has set another handler.
+                signal.signal(number, handler)

@@ -14,9 +14,7 @@ from wanderlust.agents.agent import Agent
 from wanderlust.agents.history import Curves
 from wanderlust.core.errors import EnvironmentFailed, InvalidObservation, WanderlustError, check_flag
 from wanderlust.environments.tabular import Tabular
-from wanderlust.training.adaptive import Discovery, TaskEstimate, adapt, estimate_task, next_estimate
-from wanderlust.training.idle_actions import IdleActions
-from wanderlust.training.time_penalty import TimePenalty
+from wanderlust.training.adaptive import Discovery, TaskEstimate, TimePenalty, adapt, estimate_task, next_estimate
 
 RECENT_EPISODES = 100
 MAX_REWARD = 1e100
@@ -48,8 +46,6 @@ class TrainingLoop:
         """What was discovered so far; pairs are counted if `adapted` is not empty."""
         self.time_penalty: TimePenalty | None = None
         """The estimated time penalty of terminal rewards; None if it is not estimated."""
-        self.idle_actions: IdleActions | None = None
-        """The statistics of idle actions; None if they are not treated differently."""
         self.episode = 0
         """The number of finished episodes."""
         self.episode_return, self.episode_steps = 0.0, 0
@@ -111,8 +107,6 @@ class TrainingLoop:
         learning_reward = self._without_time_penalty(reward) if terminated and reward > 0.0 else reward
         self._adapt(learning_reward)
         agent.observe(state, action, learning_reward, next_state, terminated, truncated)
-        if self.idle_actions is not None and not agent.is_stochastic:
-            self.idle_actions.update(agent, state, action, None if terminated else next_state, reward)
         self.state, self.action, self.reward, self.next_state = state, action, reward, next_state
         self.terminated, self.truncated, self.info = terminated, truncated, info
         self.episode_actions.append(action)

@@ -5,8 +5,7 @@ It has the presets of `learn`, and is much faster (docs/gymnasium.md has numbers
 * The random numbers of the environment are those of `train`.
 * The reward range is that of the model from the first step on, as if it had been given to `learn`.
 * `adaptive` changes the explorer between two steps; `learn` changes it after the action of the next step is chosen.
-* There is no `remove_time_penalty`, since the rewards of a model do not depend on the step of the episode, and no
-  `defer_idle_actions`.
+* There is no `remove_time_penalty`, since the rewards of a model do not depend on the step of the episode.
 
 So in a deterministic environment with one start both give the same tables, bit for bit, if `learn` gets the range of
 rewards.
