@@ -161,7 +161,8 @@ NOTES |= _FIELD
 
 def names() -> tuple[str, ...]:
     """Return the explorers of the package, those of the paper first, in the order of its tables."""
-    return (*EXPLORERS, *_FIELD)
+    ours = [name for name in wl.explorer_names() if explorer_class(name).__module__.startswith("wanderlust.")]
+    return (*EXPLORERS, *(name for name in ours if name not in EXPLORERS))
 
 
 def summary(name: str) -> str:
@@ -202,10 +203,11 @@ The first nine explorers are those of the paper; the others are from the papers 
 
 
 def _page(name: str) -> str:
-    cls, note = explorer_class(name), NOTES[name]
+    cls = explorer_class(name)
     class_name = f"{cls.__module__}.{cls.__name__}"
-    if name in _FIELD:
+    if name not in EXPLORERS:
         return _field_page(name, class_name)
+    note = NOTES[name]
     used = item_links([item for item in explorer_items(name) if item.kind in ("Figure", "Table")])
     algorithms = ", ".join(item_link(item) for item in explorer_items(name) if item.kind == "Algorithm")
     return f"""\
@@ -264,25 +266,21 @@ wanderlust train prison --explorer {name} --steps 1000
 
 
 def _field_page(name: str, class_name: str) -> str:
-    """Return the page of an explorer that is not in the paper."""
-    cls, note = explorer_class(name), NOTES[name]
+    """Return the page of an explorer that is not in the paper; one without a note has all in its docstring."""
+    cls, note = explorer_class(name), NOTES.get(name)
+    source = f"{note.source}. Where it differs from this source: [deviations](../deviations.md). " if note else ""
+    use = f"## When to use it\n\n{note.use}\n\n" if note else ""
     rules = [(method, inspect.getdoc(getattr(cls, method))) for method in _RULES if method in vars(cls)]
     return f"""\
 {_head(name)}
 
 ## Source
 
-{note.source}. Where it differs from this source: [deviations](../deviations.md). File:
-{source_link(cls.__module__)}, class
-{source_link(class_name)}.
+{source}File: {source_link(cls.__module__)}, class {source_link(class_name)}.
 
 {_rule_table(rules)}
 
-## When to use it
-
-{note.use}
-
-## Options
+{use}## Options
 
 {_options(name)}
 """

@@ -41,9 +41,11 @@ def rows(page, heading):
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
 
 
-def test_readme_lists_every_explorer():
+def test_readme_lists_the_explorers_in_their_order():
+    """Every one that has a note in the documentation; `wanderlust explorers`, which it names, lists all."""
     explorers = [name for row in rows(ROOT / "README.md", "Explorers") for name in re.findall(r"`(.+?)`", row[0])]
-    assert explorers == list(explorer_pages.names())
+    assert sorted(explorers) == sorted(explorer_pages.NOTES)
+    assert [name for name in explorers if name in explorer_pages.EXPLORERS] == list(explorer_pages.EXPLORERS)
 
 
 def test_readme_is_short():
@@ -117,7 +119,8 @@ def test_cited_explorers_are_in_the_paper_map():
 
 def test_every_explorer_and_world_has_a_page():
     built_in = [name for name in wl.explorer_names() if explorer_class(name).__module__.startswith("wanderlust.")]
-    assert sorted(explorer_pages.names()) == sorted(explorer_pages.NOTES) == sorted(built_in)
+    assert sorted(explorer_pages.names()) == sorted(built_in)
+    assert explorer_pages.NOTES.keys() <= set(built_in)
     # Other tests of the same process may have registered worlds.
     assert tuple(world_pages.FACTORIES) == tuple(name for name in wl.world_names() if name in WORLDS) == WORLDS
     for name in explorer_pages.names():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import pkgutil
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -18,7 +20,8 @@ ADJUSTABLE_FIELDS = ("kappa", "scale", "initial")
 
 _EXPLORERS: dict[str, type] = {}
 _PAPER_MODULES = ("visitation", "ensembles", "counts", "dithering")
-_PACKAGE_MODULES = (*_PAPER_MODULES, "optimism", "planners", "posterior")
+_SHARED_MODULES = ("choice", "compiled", "formulas", "protocol", "registry")
+"""The modules of this package without explorers; every other one is imported when explorers are listed."""
 
 
 def register_explorer(name: str) -> Callable[[C], C]:
@@ -33,11 +36,20 @@ def register_explorer(name: str) -> Callable[[C], C]:
 
 def explorer_names() -> list[str]:
     """Return the registered names, the paper's new explorers first."""
-    for module in _PACKAGE_MODULES:
-        importlib.import_module(f"wanderlust.explorers.{module}")
-    modules = [f"wanderlust.explorers.{module}" for module in _PACKAGE_MODULES]
+    modules = _explorer_modules()
+    for module in modules:
+        importlib.import_module(module)
     rank = {module: i for i, module in enumerate(modules)}
     return sorted(_EXPLORERS, key=lambda name: rank.get(_EXPLORERS[name].__module__, len(modules)))
+
+
+@functools.cache
+def _explorer_modules() -> tuple[str, ...]:
+    """Return the modules of this package that register explorers, those of the paper first."""
+    package = __name__.rpartition(".")[0]
+    found = sorted(module.name for module in pkgutil.iter_modules(importlib.import_module(package).__path__))
+    others = [name for name in found if name not in _SHARED_MODULES and name not in _PAPER_MODULES]
+    return tuple(f"{package}.{name}" for name in (*_PAPER_MODULES, *others))
 
 
 def explorer_class(which: str | type) -> type:

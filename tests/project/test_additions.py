@@ -1,0 +1,81 @@
+"""A new explorer or world is one new module: everything else that lists them follows, here in a copy of the package."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+EXPLORER = '''
+"""An explorer of its own."""
+
+from typing import Annotated, NamedTuple
+
+from wanderlust.core.errors import check_number
+from wanderlust.explorers.registry import register_explorer
+
+
+@register_explorer("fading")
+class Fading(NamedTuple):
+    """Q plus a bonus h / (h + n) (Doe 2030)."""
+
+    half_life: float
+
+    @classmethod
+    def configure(cls, problem, *, half_life: Annotated[float, "h, the visits that halve the bonus."] = 10.0):
+        return cls(check_number("half_life", half_life, low=0, open_low=True))
+
+    def score(self, view, scores):
+        """Q + h / (h + n)."""
+        for action in range(view.n_actions):
+            scores[action] = view.q(action) + self.half_life / (self.half_life + view.n(action))
+'''
+CHECKS = '''
+import sys
+import gymnasium
+import wanderlust as wl
+from wanderlust.cli.main import main
+
+sys.path.insert(0, "docs/site")
+import assemble
+
+pages = assemble.generated_pages()
+
+
+def printed(*words):
+    from contextlib import redirect_stdout
+    from io import StringIO
+    sys.argv = ["wanderlust", *words]
+    with redirect_stdout(StringIO()) as out:
+        main()
+    return out.getvalue()
+
+
+assert "fading" in wl.explorer_names()
+assert [option.name for option in wl.explorer_options("fading")] == ["half_life"]
+wl.check_explorer("fading", steps=30)
+assert "fading" in printed("explorers")
+assert "h, the visits that halve the bonus." in pages["explorers/fading"]
+assert "Q plus a bonus" in pages["explorers/index"]
+'''
+
+
+def test_an_explorer_and_a_world_are_one_module_each(tmp_path: Path) -> None:
+    for folder in ("src", "docs", "benchmarks"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.png"))
+    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+        shutil.copy(ROOT / page, tmp_path)
+    (tmp_path / "src" / "wanderlust" / "explorers" / "fading.py").write_text(EXPLORER, encoding="utf-8")
+    # Plain Python: the changed sources would all be compiled again.
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src"), "NUMBA_DISABLE_JIT": "1", "PYTHONUTF8": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", CHECKS], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
