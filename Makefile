@@ -6,6 +6,7 @@
 #   make check         lint, types, the fast tests: under 90 seconds once everything is compiled
 #   make test-oldest   the tests of the core with the oldest supported versions of the dependencies
 #   make fuzz          the tests that try random inputs, with FUZZ_EXAMPLES new ones each where `make test` has 25
+#   make bench         speed as ratios to reference implementations; BENCH_OPTIONS=--quick takes a minute
 #   make docs          the documentation, in build/docs; fails on any warning or broken internal link
 #   make clean         remove the environments and everything that was built
 PYTHON ?= python3
@@ -20,7 +21,7 @@ PARALLEL = -n $(WORKERS) --dist worksteal
 INSTALL = -m pip install --quiet --no-compile
 FUZZ_EXAMPLES ?= 250
 
-.PHONY: demo test test-all coverage check test-oldest fuzz docs clean
+.PHONY: demo test test-all coverage check test-oldest fuzz bench docs clean
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
@@ -45,6 +46,9 @@ test-oldest: $(OLDEST)/ready
 fuzz: $(VENV)/ready-for-tests
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest $(PARALLEL) -m "hypothesis or fuzz" --hypothesis-profile=fuzz \
 	    --hypothesis-show-statistics
+
+bench: $(VENV)/ready
+	$(BIN)/python benchmarks/bench.py $(BENCH_OPTIONS)
 
 docs: $(DOCS)/ready
 	$(DOCS)/bin/python docs/site/assemble.py build/docs-source

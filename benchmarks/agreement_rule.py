@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.paper import recap
-from wanderlust.experiments.paper.registry import StudySelection
-from wanderlust.experiments.reports.recap_cells import PAPER_SEEDS, Cell
-from wanderlust.experiments.reports.recap_report import MAX_ROUNDING, MAX_STANDARD_ERRORS, compare
 from wanderlust.experiments.statistics import Percent, paper_percent
-from wanderlust.experiments.summary_file import RunSource, source_in
+from wanderlust_paper.registry import StudySelection
+from wanderlust_paper.reports.recap_cells import PAPER_SEEDS, Cell
+from wanderlust_paper.reports.recap_report import MAX_ROUNDING, MAX_STANDARD_ERRORS, compare
+from wanderlust_paper.studies import recap
+from wanderlust_paper.summary_file import RunSource, source_in
 
 DRAWS = 400
 

@@ -20,11 +20,11 @@ from typing import Any
 
 from rich.console import Console
 
-from wanderlust.experiments.paper.registry import study_names
-from wanderlust.experiments.paper.reproduce import REQUEST_FILE, Destination, studies_in, summarise_runs, write_reports
-from wanderlust.experiments.reports.claims import VERDICTS
-from wanderlust.experiments.reports.recap_tables import world_title
-from wanderlust.experiments.summary_file import FILE, Summary
+from wanderlust_paper.claims.claims import VERDICTS
+from wanderlust_paper.registry import study_names
+from wanderlust_paper.reports.recap_tables import world_title
+from wanderlust_paper.reproduce import REQUEST_FILE, studies_in, summarise_runs, write_reports
+from wanderlust_paper.summary_file import FILE, Summary
 
 PROJECT = Path(__file__).parents[1]
 DESTINATION = PROJECT / "docs" / "results"
@@ -50,7 +50,7 @@ def main() -> None:
         if not any(selection.quick for selection in request.selections):
             (DESTINATION / request.folder.name).mkdir()
             shutil.copy(request.folder / REQUEST_FILE, DESTINATION / request.folder.name)
-    write_reports(DESTINATION, Console(), quiet=True, destination=Destination(DESTINATION, formats=("png",)))
+    write_reports(DESTINATION, Console(), quiet=True, formats=("png",))
     for name in LARGE_FILES:
         for file in DESTINATION.glob(f"*/{name}"):
             file.unlink()

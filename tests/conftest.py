@@ -9,9 +9,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import wanderlust as wl
-from wanderlust.experiments.paper.registry import EXPLORERS as PAPER_EXPLORERS
 
 EXPLORERS = tuple(wl.explorer_names())
+PAPER_EXPLORERS = (
+    "vv-ucb", "vv-count", "random-prior", "bootstrapped", "ucb1", "bonus", "epsilon-greedy", "random", "thompson",
+)  # fmt: skip
 ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
 PLANNERS = ("r-max", "ucbvi", "vv-plan", "rlsvi", "psrl", "goal-directed")
 """Explorers that need a full memory."""

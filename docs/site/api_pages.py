@@ -9,41 +9,43 @@ from paper_map import SOURCES, definitions, module_name
 
 import wanderlust as wl
 
-_ORDER = ("core", "worlds", "environments", "learning", "explorers", "agents", "training", "experiments", "bench")
+_ORDER = ("core", "worlds", "environments", "learning", "explorers", "agents", "training", "experiments")
 """Each package imports only from those above it; packages that are not listed follow."""
-_PARTS = ("experiments.paper", "experiments.reports")
+_PARTS = ("experiments.report",)
 """Packages inside others with a page of their own."""
-
-
-_LEFT_OUT = ("wanderlust.bench.peer_script",)
-"""A script for the environment of other libraries, which need not be installed."""
+_PAPER = "wanderlust_paper"
 
 
 @functools.cache
 def packages() -> dict[str, str]:
     """Return package -> the first line of its docstring. Compilation, `_numba`, is private."""
     known = definitions()
-    names = {file.parent.name for file in SOURCES.glob("*/__init__.py") if not file.parent.name.startswith("_")}
-    order = [*_ORDER, *sorted(names - {*_ORDER, "cli"}), "cli"]
+    folders = {file.parent.name for file in SOURCES.glob("wanderlust/*/__init__.py")}
+    order = [*_ORDER, *sorted(name for name in folders - {*_ORDER, "cli"} if not name.startswith("_")), "cli"]
     found = [each for name in order for each in (name, *(part for part in _PARTS if part.startswith(f"{name}.")))]
-    return {name: known[f"wanderlust.{name}"][2].partition("\n")[0] for name in found}
+    every = [*(f"wanderlust.{name}" for name in found), _PAPER]
+    return {name: known[name][2].partition("\n")[0] for name in every}
 
 
 def modules() -> dict[str, list[str]]:
     """Return package -> its modules, each in the most specific package."""
     found: dict[str, list[str]] = {package: [] for package in packages()}
     for name, (file, line, _) in definitions().items():
-        if line == 1 and name == module_name(file) and name not in _LEFT_OUT:
-            fitting = [each for each in packages() if f"{name}.".startswith(f"wanderlust.{each}.")]
+        if line == 1 and name == module_name(file):
+            fitting = [each for each in packages() if f"{name}.".startswith(f"{each}.")]
             if fitting:
                 found[max(fitting, key=len)].append(name)
-    found["agents"].append("wanderlust.checks")
+    found["wanderlust.agents"].append("wanderlust.checks")
     return found
 
 
 def pages() -> dict[str, str]:
     """Return the text of every page by its path without suffix."""
-    return {"api/index": _index(), **{f"api/{package}": _page(package) for package in packages()}}
+    return {"api/index": _index(), **{f"api/{_file(package)}": _page(package) for package in packages()}}
+
+
+def _file(package: str) -> str:
+    return package.removeprefix("wanderlust.")
 
 
 def _index() -> str:
@@ -53,7 +55,7 @@ def _index() -> str:
         line = (inspect.getdoc(value) or "").partition("\n")[0]
         where = value.__name__ if inspect.ismodule(value) else f"{value.__module__}.{name}"
         rows.append(f"| {{py:obj}}`wl.{name} <{where}>` | {line.replace('|', chr(92) + '|')} |")
-    rows_of_packages = "\n".join(f"| [`wanderlust.{name}`]({name}.md) | {text} |" for name, text in packages().items())
+    rows_of_packages = "\n".join(f"| [`{name}`]({_file(name)}.md) | {text} |" for name, text in packages().items())
     return f"""\
 (api)=
 # API reference
@@ -77,15 +79,15 @@ Each package imports only from those above it.
 ```{{toctree}}
 :hidden:
 
-{chr(10).join(packages())}
+{chr(10).join(map(_file, packages()))}
 ```
 """
 
 
 def _page(package: str) -> str:
-    parts = [f"# wanderlust.{package}\n"]
+    parts = [f"# {package}\n"]
     for module in modules()[package]:
-        title = "" if module == f"wanderlust.{package}" else f"## {module.removeprefix(f'wanderlust.{package}.')}\n\n"
+        title = "" if module == package else f"## {module.removeprefix(f'{package}.')}\n\n"
         parts.append(
             f"{title}```{{eval-rst}}\n.. automodule:: {module}\n   :members:\n   :ignore-module-all:\n```\n"
         )

@@ -123,7 +123,7 @@ def main() -> None:
 
 def _is_outdated(picture: Path) -> bool:
     """Return whether a picture is missing or older than the code."""
-    sources = [*paper_map.SOURCES.rglob("*.py"), *Path(__file__).parent.glob("*.py")]
+    sources = [*paper_map.source_files(), *Path(__file__).parent.glob("*.py")]
     return not picture.exists() or picture.stat().st_mtime < max(file.stat().st_mtime for file in sources)
 
 

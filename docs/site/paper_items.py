@@ -49,18 +49,18 @@ def _world(number: int, title: str, section: str, world: str, factory: str) -> I
 
 def _curves(kind: str, number: int, title: str, section: str, world: str) -> Item:
     command = f"wanderlust reproduce recap --worlds {world}"
-    return Item(kind, number, title, section, command, (world,), ALL, ("experiments.paper.recap.runs",))
+    return Item(kind, number, title, section, command, (world,), ALL, ("wanderlust_paper.studies.recap.runs",))
 
 
-_TOY_EXAMPLE = ("experiments.paper.toy_example.report",)
-_GAMMA_W = ("experiments.paper.gamma_w.runs", "experiments.paper.gamma_w.report")
-_CHAIN = ("experiments.paper.chain.runs", "experiments.paper.chain.report")
+_TOY_EXAMPLE = ("wanderlust_paper.studies.toy_example.report",)
+_GAMMA_W = ("wanderlust_paper.studies.gamma_w.runs", "wanderlust_paper.studies.gamma_w.report")
+_CHAIN = ("wanderlust_paper.studies.chain.runs", "wanderlust_paper.studies.chain.report")
 
 FIGURES = (
     Item(
         "Figure", 1, "a chain in which ε-greedy exploration takes exponentially many attempts", "1",
         "wanderlust reproduce environments", ("deep-sea",), ("epsilon-greedy", *VV),
-        ("experiments.paper.example_worlds.problem_chain", "experiments.paper.example_worlds.attempts"),
+        ("wanderlust_paper.studies.example_worlds.problem_chain", "wanderlust_paper.studies.example_worlds.attempts"),
     ),
     Item(
         "Figure", 2, "the toy example", "3.1", "wanderlust worlds --draw toy-example", ("toy-example",),
@@ -77,7 +77,7 @@ FIGURES = (
     Item(
         "Figure", 5, "a chain with uniform counts and unequal pseudocounts", "3.3",
         "wanderlust reproduce environments", ("toy-example",), ("vv-count",),
-        ("experiments.paper.example_worlds.uniform_count_chain", "explorers.formulas.untried_pseudocount_ucb",
+        ("wanderlust_paper.studies.example_worlds.uniform_count_chain", "explorers.formulas.untried_pseudocount_ucb",
          "explorers.formulas.pseudocount"),
     ),
     Item(
@@ -98,13 +98,16 @@ FIGURES = (
     _curves("Figure", 18, "results in the wall gridworld", "4.1.4", "wall"),
     Item(
         "Figure", 19, "visit counts at the end of learning", "4.2.1",
-        functions=("experiments.paper.visit_maps.runs", "experiments.paper.visit_maps.report"),
+        functions=("wanderlust_paper.studies.visit_maps.runs", "wanderlust_paper.studies.visit_maps.report"),
     ),
     Item("Figure", 20, "performance for different γ_w", "4.2.2", functions=_GAMMA_W),
     Item("Figure", 21, "visit counts for different γ_w", "4.2.2", functions=_GAMMA_W),
     Item(
         "Figure", 22, "steps to learn against the depth of the deep sea", "4.2.3",
-        functions=("experiments.paper.deep_sea_scaling.runs", "experiments.paper.deep_sea_scaling.steps_to_learn"),
+        functions=(
+            "wanderlust_paper.studies.deep_sea_scaling.runs",
+            "wanderlust_paper.studies.deep_sea_scaling.steps_to_learn",
+        ),
     ),
     Item("Figure", 23, "visit counts in the chain over time", "4.2.4", functions=_CHAIN),
     _world(24, "the ergodic chain", "4.2.4", "chain", "chain.chain"),
@@ -115,18 +118,18 @@ FIGURES = (
     ),
     Item(
         "Figure", 27, "gridworlds with stochastic transitions", "4.2.5",
-        functions=("experiments.paper.stochastic.runs", "worlds.slips.apply_slips"),
+        functions=("wanderlust_paper.studies.stochastic.runs", "worlds.slips.apply_slips"),
     ),
     Item(
         "Figure", 28, "learning with and without replay memory", "A.5",
-        functions=("experiments.paper.memory.runs", "learning.update.learn_with_limited_memory"),
+        functions=("wanderlust_paper.studies.memory.runs", "learning.update.learn_with_limited_memory"),
     ),
 )
 
 TABLES = (
     Item(
         "Table", 1, "recap of all worlds, zero initialization, short horizon", "4.1", "wanderlust reproduce recap",
-        functions=("experiments.paper.recap.runs", "experiments.reports.recap_report.make_report"),
+        functions=("wanderlust_paper.studies.recap.runs", "wanderlust_paper.reports.recap_report.make_report"),
     ),
     Item(
         "Table", 2, "horizons of the worlds", "A.4", "wanderlust worlds",

@@ -17,9 +17,10 @@ from pathlib import Path
 from paper_items import ALGORITHMS, EQUATIONS, FIGURES, TABLES, Item
 
 import wanderlust
-from wanderlust.experiments.paper.registry import Study, StudySelection, find_study, study_names
+from wanderlust_paper.registry import Study, StudySelection, find_study, study_names
 
-SOURCES = Path(wanderlust.__file__).parent
+SOURCES = Path(wanderlust.__file__).parents[1]
+PACKAGES = ("wanderlust", "wanderlust_paper")
 KINDS = {"Figure": FIGURES, "Table": TABLES, "Equation": EQUATIONS, "Algorithm": ALGORITHMS}
 _PREFIXES = {"Fig": "Figure", "Tab": "Table", "Eq.": "Equation", "Alg": "Algorithm"}
 _NUMBERS = r"\d+(?:(?:, | and | or | to |–)\d+)*"
@@ -48,9 +49,14 @@ def cited_items(text: str) -> Iterator[tuple[str, int]]:
                 yield _PREFIXES[prefix[:3]], number
 
 
+def source_files() -> list[Path]:
+    """Return the source files of the library and of the paper."""
+    return [file for package in PACKAGES for file in sorted((SOURCES / package).rglob("*.py"))]
+
+
 def module_name(file: Path) -> str:
     """Return the module of a source file of the package."""
-    parts = ("wanderlust", *file.relative_to(SOURCES).with_suffix("").parts)
+    parts = file.relative_to(SOURCES).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -58,7 +64,7 @@ def module_name(file: Path) -> str:
 def definitions() -> dict[str, tuple[Path, int, str]]:
     """Return full name -> (file, line, docstring) of every module, class, function and method of the package."""
     found = {}
-    for file in sorted(SOURCES.rglob("*.py")):
+    for file in source_files():
         module, tree = module_name(file), ast.parse(file.read_text(encoding="utf-8"))
         found[module] = (file, 1, ast.get_docstring(tree) or "")
         for node in tree.body:
@@ -73,10 +79,10 @@ def definitions() -> dict[str, tuple[Path, int, str]]:
 
 @functools.cache
 def citations() -> dict[tuple[str, int], list[str]]:
-    """Return item -> the objects whose docstrings cite it. The index of the experiments and benchmarks are left out."""
+    """Return item -> the objects whose docstrings cite it. The index of the experiments is left out."""
     cited = defaultdict(list)
     for name, (_, _, text) in definitions().items():
-        if name != "wanderlust.experiments.paper" and not name.startswith("wanderlust.bench"):
+        if name != "wanderlust_paper.studies":
             for item in dict.fromkeys(cited_items(text)):
                 cited[item].append(name)
     return dict(cited)
@@ -90,7 +96,7 @@ def studies() -> dict[tuple[str, int], Study]:
 
 def study_module(study: Study) -> str:
     """Return the module of a study."""
-    return f"wanderlust.experiments.paper.{study.id.replace('-', '_')}"
+    return f"wanderlust_paper.studies.{study.id.replace('-', '_')}"
 
 
 @functools.cache
@@ -104,7 +110,7 @@ def _entry(item: Item) -> Entry:
     key = (item.kind, item.number)
     study = studies().get(key)
     worlds, explorers = _runs_of(study.id) if study else ((), ())
-    functions = [f"wanderlust.{name}" for name in item.functions]
+    functions = [name if name.startswith("wanderlust_paper.") else f"wanderlust.{name}" for name in item.functions]
     functions += [name for name in citations().get(key, ()) if name not in functions]
     return Entry(
         item,

@@ -4,7 +4,6 @@ import io
 import os
 import re
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -106,20 +105,6 @@ def test_output_files_that_cannot_be_written(tmp_path):
     with pytest.raises(BadFile, match=r"/dev/full: cannot be written \(No space left on device\)"):
         write_file(Path("/dev/full"), "x")
     check_writable(tmp_path / "new" / "folder" / "file")
-
-
-def test_bench_checks_its_files_first(run, tmp_path):
-    start = time.monotonic()
-    for arguments, reason in (
-        (("--plot", "growth.xyz"), "--plot must be a .png, .svg, .pdf file, got 'growth.xyz'"),
-        (("--json", "x" * 300), "File name too long"),
-        (("--markdown", tmp_path), "it is a folder"),
-        (("--peers-python", "no\0where"), "there is no program"),
-    ):
-        code, _, err = run("bench", "--quick", *arguments)
-        assert code == 2
-        assert reason in err
-    assert time.monotonic() - start < 20
 
 
 def test_environment_options(tmp_path):

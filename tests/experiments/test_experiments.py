@@ -23,28 +23,28 @@ from wanderlust.core.errors import BadFile, UnknownName, WanderlustError
 from wanderlust.experiments.execute import estimate
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.paper import recap
-from wanderlust.experiments.paper.alternative_settings import ALTERNATIVE_SETTINGS
-from wanderlust.experiments.paper.chain_results import exploration
-from wanderlust.experiments.paper.recap_claims import check_claims
-from wanderlust.experiments.paper.registry import EXPLORERS, StudySelection, find_study, study_names
-from wanderlust.experiments.paper.reproduce import (
+from wanderlust.experiments.run import Result, Run
+from wanderlust.experiments.statistics import paper_percent
+from wanderlust.experiments.store import Store, StoredRun
+from wanderlust_paper.claims.recap_claims import check_claims
+from wanderlust_paper.registry import EXPLORERS, StudySelection, find_study, study_names
+from wanderlust_paper.reports import scorecard, scorecard_html
+from wanderlust_paper.reports.headline import headline, is_informative
+from wanderlust_paper.reports.known_differences import impossible_interval
+from wanderlust_paper.reports.recap_cells import AlternativeSetting, Cell, as_json, from_json
+from wanderlust_paper.reports.recap_report import RecapRuns, make_rows, paper_cells
+from wanderlust_paper.reports.recap_samples import Samples
+from wanderlust_paper.reproduce import (
     reproduce,
     show_report,
     studies_in,
     summarise_runs,
     write_scorecard,
 )
-from wanderlust.experiments.reports import scorecard, scorecard_html
-from wanderlust.experiments.reports.headline import headline, is_informative
-from wanderlust.experiments.reports.known_differences import impossible_interval
-from wanderlust.experiments.reports.recap_cells import AlternativeSetting, Cell, as_json, from_json
-from wanderlust.experiments.reports.recap_report import RecapRuns, make_rows, paper_cells
-from wanderlust.experiments.reports.recap_samples import Samples
-from wanderlust.experiments.run import Result, Run
-from wanderlust.experiments.statistics import paper_percent
-from wanderlust.experiments.store import Store, StoredRun
-from wanderlust.experiments.summary_file import FILE, Summary, write_summary
+from wanderlust_paper.studies import recap
+from wanderlust_paper.studies.alternative_settings import ALTERNATIVE_SETTINGS
+from wanderlust_paper.studies.chain_results import exploration
+from wanderlust_paper.summary_file import FILE, Summary, write_summary
 
 pytestmark = pytest.mark.slow
 
@@ -612,7 +612,7 @@ def test_without_pyarrow_the_error_names_the_package(prison, monkeypatch, tmp_pa
 def test_a_failing_run_is_listed_with_its_command_and_the_exit_code_is_1(tmp_path):
     # A horizon of -1 makes every second run fail.
     script = (
-        "import sys; from wanderlust.experiments.paper import recap\n"
+        "import sys; from wanderlust_paper.studies import recap\n"
         "recap.runs.__globals__['_horizons_of'] = lambda world: (11, -1)\n"
         "from wanderlust.cli.main import main\n"
         "sys.argv[1:] = 'reproduce recap --worlds toy --explorers random --seeds 1 --out bad'.split()\n"

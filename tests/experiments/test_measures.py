@@ -11,13 +11,13 @@ from rich.console import Console
 import wanderlust as wl
 from wanderlust.core.errors import InvalidSetting, UnknownName
 from wanderlust.core.planning import optimal_values, policy_value, policy_values, uniform_over_ties
-from wanderlust.experiments.paper import deep_sea_ensembles
-from wanderlust.experiments.paper.example_worlds import attempts
-from wanderlust.experiments.paper.registry import StudySelection, find_study
-from wanderlust.experiments.paper.reproduce import reproduce
 from wanderlust.experiments.result import evenness
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store, read
+from wanderlust_paper.registry import StudySelection, find_study
+from wanderlust_paper.reproduce import reproduce
+from wanderlust_paper.studies import deep_sea_ensembles
+from wanderlust_paper.studies.example_worlds import attempts
 
 pytestmark = pytest.mark.slow
 
@@ -119,7 +119,7 @@ def run_study(study, selection, folder):
 
 
 def test_the_deep_sea_scaling_study(tmp_path, monkeypatch):
-    monkeypatch.setattr("wanderlust.experiments.paper.deep_sea_scaling.QUICK_DEPTHS", (4, 6, 8, 10))
+    monkeypatch.setattr("wanderlust_paper.studies.deep_sea_scaling.QUICK_DEPTHS", (4, 6, 8, 10))
     selection = StudySelection(explorers=("vv-ucb", "vv-count"), seeds=2, quick=True)
     assert "16 of 16" not in (printed := run_study("deep-sea-scaling", selection, tmp_path))
     assert printed.count("8 of 8") == 2
@@ -139,7 +139,7 @@ def test_without_runs_there_are_no_claims():
 
 
 def test_the_chain_study(tmp_path, monkeypatch):
-    monkeypatch.setattr("wanderlust.experiments.paper.chain.QUICK_LENGTHS", (5, 7, 27))
+    monkeypatch.setattr("wanderlust_paper.studies.chain.QUICK_LENGTHS", (5, 7, 27))
     run_study("chain", StudySelection(seeds=1, quick=True), tmp_path)
     folder = tmp_path / "chain-quick"
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))

@@ -8,9 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wanderlust.core.errors import WanderlustError
-from wanderlust.experiments.reports import claim_rules, recap_report
-from wanderlust.experiments.reports.claims import as_json, as_markdown, check_reason, from_json, summary
-from wanderlust.experiments.reports.feasibility import largest_interval, smallest_interval
 from wanderlust.experiments.statistics import (
     Interval,
     Percent,
@@ -21,6 +18,10 @@ from wanderlust.experiments.statistics import (
     standard_error_of_difference,
     wilson_interval,
 )
+from wanderlust_paper.claims import claim_rules
+from wanderlust_paper.claims.claims import as_json, as_markdown, check_reason, from_json, summary
+from wanderlust_paper.reports import recap_report
+from wanderlust_paper.reports.feasibility import largest_interval, smallest_interval
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 

@@ -21,17 +21,18 @@ from wanderlust.experiments import stored_run
 from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.tasks import Task, execute
-from wanderlust.experiments.paper import registry
-from wanderlust.experiments.paper.recap import STUDY as RECAP
-from wanderlust.experiments.paper.registry import StudySelection
 from wanderlust.experiments.report.comparison import LearningCurves, comparison_figure
 from wanderlust.experiments.report.files import as_files
 from wanderlust.experiments.report.text_tables import fit_to_width
-from wanderlust.experiments.reports import claims, recap_cells, recap_tables, scorecard, scorecard_html
-from wanderlust.experiments.reports.recap_cells import Cell, Numbers, Row
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.statistics import Percent
 from wanderlust.experiments.store import Store
+from wanderlust_paper import registry
+from wanderlust_paper.claims import claims
+from wanderlust_paper.registry import StudySelection
+from wanderlust_paper.reports import recap_cells, recap_tables, scorecard, scorecard_html
+from wanderlust_paper.reports.recap_cells import Cell, Numbers, Row
+from wanderlust_paper.studies.recap import STUDY as RECAP
 
 pytestmark = pytest.mark.slow
 
@@ -318,8 +319,8 @@ ADD_SELECTIONS = """
 import dataclasses, io, sys
 from pathlib import Path
 from rich.console import Console
-from wanderlust.experiments.paper.registry import StudySelection, find_study
-from wanderlust.experiments.paper.reproduce import reproduce
+from wanderlust_paper.registry import StudySelection, find_study
+from wanderlust_paper.reproduce import reproduce
 from wanderlust.experiments.report.report import Report
 
 # The study without its runs: only the selections are of interest.

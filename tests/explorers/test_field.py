@@ -14,11 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 import wanderlust as wl
-from conftest import PLANNERS
+from conftest import PAPER_EXPLORERS, PLANNERS
 from wanderlust.checks import _InPython
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.core.planning import optimal_values
-from wanderlust.experiments.paper.registry import EXPLORERS as PAPER_EXPLORERS
 from wanderlust.explorers.choice import standard_gamma, standard_normal
 from wanderlust.explorers.formulas import annealed_rate
 from wanderlust.explorers.planners import GOAL

@@ -15,9 +15,6 @@ from hypothesis import strategies as st
 
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values
-from wanderlust.experiments.paper.deep_sea_ensembles import PRIOR_WEIGHTS, predicted_share
-from wanderlust.experiments.paper.toy_example import EPISODES, converge, observe_all, observe_episode, scores
-from wanderlust.experiments.reports.recap_cells import PAPER_SEEDS
 from wanderlust.explorers.formulas import (
     long_term_ucb,
     long_term_ucb_bound,
@@ -26,6 +23,9 @@ from wanderlust.explorers.formulas import (
     untried_pseudocount_ucb,
     untried_ucb,
 )
+from wanderlust_paper.reports.recap_cells import PAPER_SEEDS
+from wanderlust_paper.studies.deep_sea_ensembles import PRIOR_WEIGHTS, predicted_share
+from wanderlust_paper.studies.toy_example import EPISODES, converge, observe_all, observe_episode, scores
 
 pytestmark = pytest.mark.slow
 

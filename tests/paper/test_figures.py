@@ -22,19 +22,19 @@ from rich.console import Console
 import wanderlust as wl
 from wanderlust.cli.worlds import worlds
 from wanderlust.core.errors import InvalidSetting, UnknownName
-from wanderlust.experiments.paper.count_maps import cell_marks
-from wanderlust.experiments.paper.registry import EXPLORERS, StudySelection, find_study
-from wanderlust.experiments.paper.reproduce import report_note, reproduce, show_report, studies_in, write_scorecard
 from wanderlust.experiments.report.curves import curves_figure, mean_curves
 from wanderlust.experiments.report.files import FORMATS, as_files
 from wanderlust.experiments.report.style import explorer_styles, sequential_styles
-from wanderlust.experiments.reports.figures.action_values import ValuePanel, action_values_figure
-from wanderlust.experiments.reports.figures.chain import CountsOverTime, ErrorsOverTime, counts_figure, msve_figure
-from wanderlust.experiments.reports.figures.maps import CountMap, maps_figure
-from wanderlust.experiments.reports.figures.scaling import SampleComplexity, epsilon_figure, scaling_figure
 from wanderlust.experiments.statistics import power_law
 from wanderlust.experiments.store import Store
 from wanderlust.worlds.action_values import best_actions
+from wanderlust_paper.figures.action_values import ValuePanel, action_values_figure
+from wanderlust_paper.figures.chain_figures import CountsOverTime, ErrorsOverTime, counts_figure, msve_figure
+from wanderlust_paper.figures.maps import CountMap, maps_figure
+from wanderlust_paper.figures.scaling import SampleComplexity, epsilon_figure, scaling_figure
+from wanderlust_paper.registry import EXPLORERS, StudySelection, find_study
+from wanderlust_paper.reproduce import report_note, reproduce, show_report, studies_in, write_scorecard
+from wanderlust_paper.studies.count_maps import cell_marks
 
 pytestmark = pytest.mark.slow
 
@@ -233,9 +233,9 @@ def test_colours_are_distinguishable_with_colour_vision_deficiency(vision):
 
 def test_matplotlib_is_not_imported_before_a_figure_is_drawn():
     script = (
-        "import sys, wanderlust.experiments.paper.reproduce\n"
-        "from wanderlust.experiments.paper.registry import StudySelection, find_study, study_names\n"
-        "from wanderlust.experiments.reports.figures import action_values, chain, scaling\n"
+        "import sys, wanderlust_paper.reproduce\n"
+        "from wanderlust_paper.registry import StudySelection, find_study, study_names\n"
+        "from wanderlust_paper.figures import action_values, chain_figures, scaling\n"
         "for name in study_names():\n"
         "    study = find_study(name)\n"
         "    study.report(study.runs(StudySelection(quick=True)), iter(()), '')\n"

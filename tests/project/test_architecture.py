@@ -34,7 +34,6 @@ LAYERS = (
     "training",
     "experiments",
     "exams",
-    "bench",
     "studio",
     "cli",
 )
@@ -87,10 +86,9 @@ def test_core_imports_nothing() -> None:
             assert {layer_of(module) for module in imports_of(file)} <= {None, "core"}, file
 
 
-def test_reports_do_not_know_the_experiments() -> None:
-    """Experiments of the paper import reports, not the other way round."""
-    for file in (SOURCES / "experiments" / "reports").rglob("*.py"):
-        assert not [module for module in imports_of(file) if module.startswith("wanderlust.experiments.paper")], file
+def test_the_library_does_not_import_the_paper() -> None:
+    for _, file in source_files():
+        assert not [module for module in imports_of(file) if module.startswith("wanderlust_paper")], file
 
 
 def test_only_one_package_knows_numba() -> None:
@@ -138,7 +136,7 @@ NEEDED_BY = {"experiments": ("exams",)}
 """What cannot work without a package: an exam needs runs."""
 
 
-@pytest.mark.parametrize("deleted", ["cli", "experiments", "exams", "bench", "training", "studio"])
+@pytest.mark.parametrize("deleted", ["cli", "experiments", "exams", "training", "studio"])
 def test_a_package_can_be_deleted(deleted: str, tmp_path: Path) -> None:
     """The packages that are optional, deleted one at a time: everything else still works."""
     copy = tmp_path / "wanderlust"

@@ -41,7 +41,7 @@ NOT_RUN = {
     ".venv/bin/pip install": "as `pip install`",
     "python3 -m venv": "`make` creates a virtual environment before every test",
     "make": "its targets run these tests; test_site.py checks that they exist",
-    "wanderlust bench": "it takes a minute; test_bench.py runs it with small sizes",
+    "python benchmarks/bench.py": "it takes a minute; test_bench.py runs it with small sizes",
     "python benchmarks/keep_results.py": "it replaces docs/results by those of a full run, which takes hours",
     **dict.fromkeys(REPRODUCE, "they take seconds, and run on one page: docs/reproducing.md"),
     "python benchmarks/leaderboard.py": "it examines all explorers, which takes hours; test_exam.py runs a small part",

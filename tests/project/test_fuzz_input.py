@@ -470,7 +470,7 @@ def test_worlds_with_odd_parts(name, value):
 
 # --- Command lines ---------------------------------------------------------------------------------
 
-COMMANDS = ["explain", "watch", "worlds", "explorers", "bench", "train", "compare", "diagnose", "reproduce", "report"]
+COMMANDS = ["explain", "watch", "worlds", "explorers", "train", "compare", "diagnose", "reproduce", "report"]
 COMMANDS += ["export", "run", "nonsense", ""]
 ARGUMENTS = [
     "toy", "prison", "my[/b].txt", "map.txt", "map.toml", "agent.npz", "foreign.npz", "empty.npz", "folder",
@@ -495,11 +495,10 @@ PREFIXES = [
     ["train", "toy", "--steps", "3", "--quiet", "--set"],
     ["train", "map.txt", "--steps", "3", "--quiet", "--bounds"],
     ["train", "--steps", "3", "--quiet"],
-    ["bench", "--plot", "growth.xyz"],
     ["worlds"],
     ["explorers"],
 ]
-"""Beginnings of command lines that do little work. Those of `bench` have an invalid file name and stop before it."""
+"""Beginnings of command lines that do little work."""
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,8 @@
 """The entry point: finds and runs a command, and turns errors and signals into messages and exit codes.
 
 A command is a function in a module of the same name: its parameters are the arguments, its docstring is the help text.
-The module is imported when the command is called. Other packages add commands as entry points of `ENTRY_POINTS`.
+The module is imported when the command is called. Other packages add commands as entry points; see
+`wanderlust.core.extensions`.
 """
 
 from __future__ import annotations
@@ -24,9 +25,8 @@ from typing import Any
 
 COMMANDS = (
     "train", "evaluate", "compare", "diagnose", "explain", "watch", "studio", "worlds", "explorers", "exam",
-    "reproduce", "sweep", "status", "results", "report", "export", "run", "bench",
+    "sweep", "status", "results", "report", "export", "run",
 )  # fmt: skip
-ENTRY_POINTS = "wanderlust.commands"
 _READING_COMMANDS = ("report", "export", "results", "status")
 """Commands that read untrusted files and execute no user-defined code."""
 _TERMINATION_SIGNALS = ("SIGTERM", "SIGHUP")
@@ -104,10 +104,11 @@ def _command(name: str) -> Callable[..., Any]:
 
 def commands() -> dict[str, str]:
     """Return the module:function of every command; those of other packages follow those of this one."""
-    from importlib.metadata import entry_points
+    from wanderlust.core.extensions import COMMANDS as GROUP
+    from wanderlust.core.extensions import extensions
 
     own = {name: f"wanderlust.cli.{name}:{name}" for name in COMMANDS}
-    return own | {each.name: each.value for each in entry_points(group=ENTRY_POINTS) if each.name not in own}
+    return own | {each.name: each.value for each in extensions(GROUP) if each.name not in own}
 
 
 def _overview() -> str:

@@ -50,9 +50,9 @@ def report(
     from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
     from wanderlust.exams.selection import exams_in
     from wanderlust.experiments.comparison import read_comparison
-    from wanderlust.experiments.paper.reproduce import REQUEST_FILE, Destination, write_reports
     from wanderlust.experiments.report.files import FORMATS
     from wanderlust.experiments.report.sweep_report import show_sweep_report, sweeps_in
+    from wanderlust.experiments.report_kinds import report_kinds
     from wanderlust.experiments.store import Store
 
     chosen = tuple(dict.fromkeys(check_choice("format", each, FORMATS) for each in formats or FORMATS))
@@ -64,12 +64,12 @@ def report(
         return
     try:
         sweeps, exams = list(sweeps_in(folder)), list(exams_in(folder))
-        has_studies = any(folder.glob(f"*/{REQUEST_FILE}"))
+        kinds = [kind for kind in report_kinds() if any(folder.glob(f"*/{kind.REQUEST_FILE}"))]
     except OSError as error:
         raise BadFile(f"{folder}: cannot be read ({error.strerror or error}).") from error
     others = [*([counted(len(sweeps), "sweep")] if sweeps else []), *([counted(len(exams), "exam")] if exams else [])]
     left_out = " and ".join(others)
-    if has_options and others and not has_studies:
+    if has_options and others and not kinds:
         raise InvalidSetting(f"{folder}: has {left_out} and no experiment of the paper; {_OPTIONS}.")
     console = new_console()
     for place, sweep in [] if has_options else sweeps:
@@ -78,8 +78,13 @@ def report(
         _report_exam(exam, Store(folder))
     if has_options and others and not quiet:
         console.print(f"{left_out} left out: {_OPTIONS}.", markup=False, highlight=False, soft_wrap=True)
-    if has_studies or not others:
-        write_reports(folder, console, quiet=quiet, destination=Destination(out or folder, chosen))
+    if not kinds and not others:
+        raise BadFile(
+            f"{folder}: there is no experiment, sweep, exam or comparison in this folder. `wanderlust reproduce list` "
+            "names the experiments; `wanderlust compare` has a folder for each environment."
+        )
+    for kind in kinds:
+        kind.write_reports(folder, console, quiet=quiet, out=out, formats=chosen)
 
 
 def _report_exam(exam: StoredExam, store: Store) -> None:

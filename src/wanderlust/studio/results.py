@@ -10,15 +10,13 @@ import base64
 import functools
 import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer, shown
 from wanderlust.core.files import read_text_file
-from wanderlust.experiments.paper.registry import from_json
-from wanderlust.experiments.paper.reproduce import REQUEST_FILE
 from wanderlust.experiments.report.sweep_report import sweep_report
+from wanderlust.experiments.report_kinds import ReportKind, report_kinds
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.status import keys_of
 from wanderlust.experiments.store import Store
@@ -103,9 +101,12 @@ def _collections(folder: Path, stored: Groups) -> tuple[list[_Collection], list[
     """Return the folder itself, its studies and its sweeps, and what could not be read."""
     found = [_Collection("folder", "all runs", list(range(len(stored.groups))), _reports(folder, "scorecard*.md"), [])]
     problems: list[str] = []
-    files = {_study: sorted(folder.glob(f"*/{REQUEST_FILE}")), _sweep: sorted(folder.glob(f"{SWEEPS}/*/{SWEEP_FILE}"))}
-    for read, paths in files.items():
-        for path in paths[:_MAX_COLLECTIONS]:
+    kinds: list[tuple[Callable[[Path, Path, Groups], _Collection], str]] = [
+        *((functools.partial(_study, kind), f"*/{kind.REQUEST_FILE}") for kind in report_kinds()),
+        (_sweep, f"{SWEEPS}/*/{SWEEP_FILE}"),
+    ]
+    for read, pattern in kinds:
+        for path in sorted(folder.glob(pattern))[:_MAX_COLLECTIONS]:
             # A file that cannot be read is a problem to show; the others are shown nevertheless.
             try:
                 found.append(read(path, folder, stored))
@@ -114,10 +115,9 @@ def _collections(folder: Path, stored: Groups) -> tuple[list[_Collection], list[
     return found, problems
 
 
-def _study(path: Path, folder: Path, stored: Groups) -> _Collection:
+def _study(kind: ReportKind, path: Path, folder: Path, stored: Groups) -> _Collection:
     place = path.parent
-    study, selections = from_json(read_text_file(path, max_bytes=_MAX_REPORT), str(path))
-    runs = (run for selection in selections for run in study.runs(replace(selection, seeds=1)))
+    runs = kind.first_runs(read_text_file(path, max_bytes=_MAX_REPORT), str(path))
     return _Collection("study", place.name, _numbers(runs, stored), _reports(place), _figures(place))
 
 

@@ -1,0 +1,65 @@
+"""Measure the speed of wanderlust: python benchmarks/bench.py, or `make bench`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from speed import measures
+from speed import report as bench_report
+from tyro.conf import arg
+
+from wanderlust.cli.printing import new_console
+from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError
+from wanderlust.core.files import check_writable, shown_path, write_file
+
+_PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def bench(
+    *,
+    quick: Annotated[bool, arg(help="Fewer repeats and smaller sizes; takes about a minute.")] = False,
+    json: Annotated[Path | None, arg(metavar="FILE", help="Also write machine and results as JSON.")] = None,
+    markdown: Annotated[Path | None, arg(metavar="FILE", help="Also write the table as Markdown.")] = None,
+    plot: Annotated[Path | None, arg(metavar="FILE", help="Also plot time per step against problem size.")] = None,
+    peers_python: Annotated[
+        str | None,
+        arg(metavar="PYTHON", help="Python with mushroom-rl and table-rl, if this one does not have them."),
+    ] = None,
+) -> None:
+    """Measure the speed of wanderlust on this machine, relative to reference implementations.
+
+    Example: python benchmarks/bench.py --quick
+    """
+    # Check before the measurements, which take minutes.
+    for file in (json, markdown, plot):
+        if file is not None:
+            check_writable(file)
+    if plot is not None and plot.suffix.lower() not in _PLOT_SUFFIXES:
+        raise InvalidSetting(f"--plot must be a {', '.join(_PLOT_SUFFIXES)} file, got {shown_path(plot)!r}.")
+    if peers_python is not None and shutil.which(peers_python) is None:
+        raise InvalidSetting(f"--peers-python: there is no program {peers_python!r}; give a Python, such as python3.")
+
+    console = new_console(markup=True)
+    results = bench_report.collect(measures.all_lines(quick, peers_python), console)
+    console.print(bench_report.table(results))
+    for file, text in ((json, bench_report.as_json(results, quick)), (markdown, bench_report.as_markdown(results))):
+        if file is not None:
+            write_file(file, f"{text}\n")
+            console.print(f"written to {file}", markup=False, soft_wrap=True)
+    if plot is not None:
+        try:
+            bench_report.plot_growth(results, plot)
+        except OSError as error:
+            raise BadFile(f"{shown_path(plot)}: the plot cannot be written ({error.strerror or error}).") from error
+        console.print(f"plot written to {plot}", markup=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    try:
+        tyro.cli(bench, config=(tyro.conf.FlagCreatePairsOff,))
+    except WanderlustError as error:
+        sys.exit(f"bench: {error}")

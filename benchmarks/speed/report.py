@@ -1,0 +1,145 @@
+"""The benchmark's results as a table, as JSON, and as a plot of time against size."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from speed.result import Result, Skipped
+from wanderlust._numba.jit import numba_version
+from wanderlust.version import __version__
+
+
+def machine() -> dict[str, Any]:
+    """Return the hardware and software versions."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba_version(),
+        "wanderlust": __version__,
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def collect(lines: Iterable[Result | Skipped], console: Console) -> list[Result | Skipped]:
+    """Run the measurements and print each when it is done, since some take a minute."""
+    results: list[Result | Skipped] = []
+    with console.status("measuring ...") as status:
+        for line in lines:
+            results.append(line)
+            mark = "skipped" if isinstance(line, Skipped) else "met" if line.met else "missed"
+            console.print(f"  {mark:>7}  {line.name}")
+            status.update(f"measuring ... ({len(results)} done)")
+    return results
+
+
+def table(lines: list[Result | Skipped]) -> Table:
+    """Return the table: measurement, ours, reference, ratio, target, met."""
+    caption = "Ratios are measured within this run; times depend on the machine."
+    rich_table = Table(title="wanderlust bench", caption=caption)
+    rich_table.add_column("measurement", overflow="fold")
+    for column in ("ours", "reference", "ratio", "target"):
+        rich_table.add_column(column, justify="right", no_wrap=True)
+    rich_table.add_column("met")
+    colours = {"yes": "green", "no": "red"}
+    for line in lines:
+        *numbers, met = _cells(line)
+        note = line.reason if isinstance(line, Skipped) else line.note
+        name = f"{line.name}\n[dim]{note}[/dim]" if note else line.name
+        rich_table.add_row(name, *numbers, f"[{colours[met]}]{met}[/]" if met in colours else met)
+    return rich_table
+
+
+def as_markdown(lines: list[Result | Skipped]) -> str:
+    """Return the same table as Markdown."""
+    rows = ["| measurement | ours | reference | ratio | target | met |", "|---|---:|---:|---:|---:|---|"]
+    for line in lines:
+        note = line.reason if isinstance(line, Skipped) else line.note
+        name = f"{line.name} ({note})" if note else line.name
+        rows.append(f"| {' | '.join([name, *_cells(line)])} |")
+    return "\n".join(rows)
+
+
+def _cells(line: Result | Skipped) -> list[str]:
+    """Return the other cells of a line: ours, reference, ratio, target, met."""
+    if isinstance(line, Skipped):
+        return ["", "", "", "", "skipped"]
+    sign = "≥" if line.sense == "at least" else "≤"
+    ours, met = f"{line.ours:.3g} {line.unit}", "yes" if line.met else "no"
+    if line.reference is None:
+        return [ours, "", "", f"{sign} {line.target:g} {line.unit}", met]
+    return [ours, f"{line.reference:.3g} {line.unit}", f"{line.ratio:.3g}×", f"{sign} {line.target:g}×", met]
+
+
+def as_json(lines: list[Result | Skipped], quick: bool) -> str:
+    """Return the machine and the results as JSON."""
+    results = [
+        {
+            "name": line.name,
+            "ours": line.ours,
+            "reference": line.reference,
+            "ratio": line.ratio,
+            "target": line.target,
+            "sense": line.sense,
+            "unit": line.unit,
+            "note": line.note,
+            "met": line.met,
+            "points": line.points,
+        }
+        for line in lines
+        if isinstance(line, Result)
+    ]
+    skipped = [{"name": line.name, "reason": line.reason} for line in lines if isinstance(line, Skipped)]
+    document = {"machine": machine(), "quick": quick, "results": results, "skipped": skipped}
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def plot_growth(lines: list[Result | Skipped], file: Path) -> None:
+    """Plot time against size for the results with several sizes, on logarithmic axes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from matplotlib.ticker import NullFormatter
+
+    with_points = [line for line in lines if isinstance(line, Result) and line.points]
+    figure, axes = pyplot.subplots(1, len(with_points), figsize=(4.8 * len(with_points), 3.6), squeeze=False)
+    labels = (("gridworld, ε-greedy with converged Q", "cells"), ("deep sea, vv-ucb", "visited pairs"))
+    for axis, line, (title, size) in zip(axes[0], with_points, labels, strict=True):
+        x, y = zip(*line.points, strict=True)
+        axis.loglog(x, y, "o-", color="#0072b2")
+        # Limits and labels at powers of ten only: the slope is what matters.
+        axis.set(xlabel=size, ylabel="ns per step", xlim=_decades(x), ylim=_decades(y))
+        axis.xaxis.set_minor_formatter(NullFormatter())
+        axis.yaxis.set_minor_formatter(NullFormatter())
+        axis.set_title(title, fontsize=10)
+        axis.grid(alpha=0.3, which="both")
+    figure.tight_layout()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=120)
+    pyplot.close(figure)
+
+
+def _decades(values: tuple[float, ...]) -> tuple[float, float]:
+    """Return the powers of ten below and above some numbers."""
+    return 10.0 ** math.floor(math.log10(min(values))), 10.0 ** math.ceil(math.log10(max(values) * 1.01))

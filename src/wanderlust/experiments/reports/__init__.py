@@ -1,1 +1,0 @@
-"""Reports of stored runs: statistics, tables, figures, and the scorecard that compares them with the paper."""

@@ -1,0 +1,115 @@
+"""The statements of Sections 3.2 and 3.3 about the W-functions in general, checked with the agents themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from itertools import product
+
+import numpy as np
+
+from wanderlust.agents.agent import Agent
+from wanderlust.core.mdp import FloatArray
+from wanderlust.explorers.formulas import long_term_ucb, long_term_ucb_bound, ucb, untried_pseudocount_ucb
+from wanderlust_paper.claims.claim_rules import fact
+from wanderlust_paper.claims.claims import Claim
+
+AfterVisits = Callable[[str, float, int, Collection[tuple[int, int]]], Agent]
+"""Returns the converged agent of an explorer with a γ_w, after so many visits of every pair of the toy example, except
+some."""
+N_STATES, N_ACTIONS = 9, 4
+_GAMMAS = (0.0, 0.5, 0.9, 0.99)
+_TIMES = 3
+_ROUNDING = 1e-6
+_SIZES, _BOUND_GAMMAS = range(2, 13), (0.0, 0.3, 0.9, 0.99, 0.999)
+
+
+def check_claims(after_visits: AfterVisits, scores: Callable[[Agent, int], FloatArray]) -> list[Claim]:
+    """Check all statements; `scores` returns the values that an agent maximises in a state."""
+    return [*_identical_visits(after_visits), *_gamma_w_0(after_visits, scores), *_uneven(after_visits), *_bounds()]
+
+
+def _identical_visits(after_visits: AfterVisits) -> list[Claim]:
+    expected = {"vv-ucb": ucb(_TIMES, N_ACTIONS * _TIMES, 0.0), "vv-count": float(_TIMES)}
+    names = {"vv-ucb": "the discounted immediate UCB (Eq. 13)", "vv-count": "the discounted cumulative count (Eq. 18)"}
+    claims = []
+    for explorer, immediate in expected.items():
+        errors = []
+        for gamma_w in _GAMMAS:
+            w = after_visits(explorer, gamma_w, _TIMES, ()).tables["visitation"]
+            errors.append(float(np.abs((1.0 - gamma_w) * w / immediate - 1.0).max()))
+        claims.append(
+            fact(
+                "3.2",
+                f"with identical visits of all pairs, the W of {explorer} is {names[explorer]}",
+                f"largest relative difference in the toy example, γ_w = 0 to 0.99: {max(errors):.1g}",
+                tolerance="rounding errors",
+                holds=max(errors) < _ROUNDING,
+            )
+        )
+    return claims
+
+
+def _gamma_w_0(after_visits: AfterVisits, scores: Callable[[Agent, int], FloatArray]) -> list[Claim]:
+    """Check that γ_w = 0 gives UCB1: its policy, and for vv-count the same values."""
+    skip = ((0, 0), (1, 2), (5, 3))
+    agents = {name: after_visits(name, 0.0, 2, skip) for name in ("ucb1", "vv-ucb", "vv-count")}
+    values = {name: np.stack([scores(agent, s) for s in range(N_STATES)]) for name, agent in agents.items()}
+    best = {name: [set(np.flatnonzero(row >= row.max() - 1e-7)) for row in x] for name, x in values.items()}
+    same = {name: sum(a == b for a, b in zip(best[name], best["ucb1"], strict=True)) for name in ("vv-ucb", "vv-count")}
+    error = float(np.abs(values["vv-count"] / values["ucb1"] - 1.0).max())
+    return [
+        fact(
+            "3.2",
+            f"with γ_w = 0 the policy of {name} is equivalent to UCB1",
+            f"the same best actions in {count} of {N_STATES} cells of the toy example"
+            + (f"; largest relative difference of the values: {error:.1g}" if name == "vv-count" else ""),
+            holds=count == N_STATES and (name == "vv-ucb" or error < _ROUNDING),
+        )
+        for name, count in same.items()
+    ]
+
+
+def _uneven(after_visits: AfterVisits) -> list[Claim]:
+    gamma_w = 0.9
+    w = after_visits("vv-count", gamma_w, 1, ((0, 0),)).tables["visitation"]
+    counts = np.delete((1.0 - gamma_w) * w.ravel(), 0)
+    return [
+        fact(
+            "3.3",
+            "uniform counts do not imply uniform pseudocounts (Eq. 26); the smallest is 1 − γ_w, the highest is 1",
+            f"toy example with one pair not visited, γ_w = {gamma_w}: from {counts.min():.3g} to {counts.max():.3g}",
+            tolerance="not uniform, and inside the bounds",
+            holds=counts.min() < counts.max() and counts.min() >= 0.1 - _ROUNDING and counts.max() <= 1.0 + _ROUNDING,
+        )
+    ]
+
+
+def _bounds() -> list[Claim]:
+    """Check both bounds for many numbers of actions and discounts, with Q as far against the action as possible."""
+    cases = list(product(_SIZES, _BOUND_GAMMAS))
+    preferred, defined = 0, 0
+    for size, gamma_w in cases:
+        w = long_term_ucb_bound(size, 1.0, gamma_w) * (1.0 + 1e-9)
+        target = (2.0 * np.log(size - 1)) ** 0.5 + gamma_w * w
+        preferred += long_term_ucb(w, gamma_w) > 1.0 + long_term_ucb(float(target), gamma_w)
+        smallest = 1.0 - gamma_w
+        visited = ucb(smallest, smallest + size - 2, 1.0)
+        defined += untried_pseudocount_ucb(size, 1.0, gamma_w, plus=1.0) >= (1.0 + visited) * (1.0 - 1e-12)
+    actions = f"{_SIZES[0]} to {_SIZES[-1]} actions, γ_w = {_BOUND_GAMMAS[0]:g} to {_BOUND_GAMMAS[-1]:g}"
+    return [
+        fact(
+            "3.3",
+            "initializing W as in Eq. 24 guarantees that an action that was not executed yet is selected",
+            f"in {preferred} of {len(cases)} worst cases: {actions}",
+            holds=preferred == len(cases),
+        ),
+        fact(
+            "3.3",
+            "replacing U by the bound of Eq. 27 guarantees the same for W as a count",
+            f"with +1 inside the logarithm, as the text says, in {defined} of {len(cases)} worst cases: {actions}; the "
+            "equation as printed is undefined for two actions",
+            tolerance="in all cases, as printed; in all cases with +1",
+            holds=False,
+            partly=defined == len(cases),
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""Tables of the paper beside ours, and the scorecard of all results."""

@@ -1,0 +1,233 @@
+"""Run a study in a folder, and write its report from the stored runs.
+
+A folder contains `runs/`, shared by all studies, one folder per study with the request (`study.json`), tables and
+figures, and the scorecard of all studies. A study can be run in parts: its report covers all selections requested in
+the folder so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.text import Text
+
+from wanderlust.core.errors import BadFile
+from wanderlust.core.files import cannot_write, write_file
+from wanderlust.experiments.execute.driver import RunSummary, run_all
+from wanderlust.experiments.execute.progress import Progress
+from wanderlust.experiments.file_lock import locked
+from wanderlust.experiments.report.files import FORMATS, as_files
+from wanderlust.experiments.report.text_tables import fit_to_width, printable
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.store import Store, StoredRun
+from wanderlust_paper import registry
+from wanderlust_paper.claims import claims
+from wanderlust_paper.claims.claims import Claim
+from wanderlust_paper.registry import Study, StudySelection, study_names
+from wanderlust_paper.reports import recap_cells, scorecard, scorecard_html
+from wanderlust_paper.summary_file import RunSource, source_in, write_summary
+
+REQUEST_FILE, LOCK_FILE, CLAIMS_FILE = "study.json", ".lock", "claims.json"
+
+
+class StudyRequest(NamedTuple):
+    """A study and the selections requested in its folder."""
+
+    study: Study
+    selections: list[StudySelection]
+    folder: Path
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of the report folder; see `StudySelection.suffix`."""
+        return self.selections[-1].suffix
+
+    @property
+    def runs(self) -> list[Run]:
+        """The distinct runs of all selections."""
+        return list(dict.fromkeys(run for selection in self.selections for run in self.study.runs(selection)))
+
+
+class Execution(NamedTuple):
+    """Where and how the runs of a study are executed; see `run_all`."""
+
+    jobs: int | None = None
+    on: str = "local"
+    time_limit: float | None = None
+
+
+def reproduce(
+    study: Study,
+    selection: StudySelection,
+    out: Path,
+    *,
+    jobs: int | None = None,
+    execution: Execution | None = None,
+    quiet: bool,
+    console: Console,
+) -> RunSummary:
+    """Execute the runs of a study that are not stored in the folder, then write its report."""
+    runs = study.runs(selection)
+    store = Store(out)
+    store.prepare()
+    folder = out / f"{study.id}{selection.suffix}"
+    _add_selection(study, selection, folder)
+    execution = execution or Execution(jobs)
+    summary = run_all(runs, store, **execution._asdict(), name=folder.name, progress=Progress(quiet=quiet))
+    # Read again: another process may have added a selection.
+    show_report(StudyRequest(study, _read_request(folder).selections, folder), store, console, quiet=quiet)
+    return summary
+
+
+def _add_selection(study: Study, selection: StudySelection, folder: Path) -> None:
+    """Add a selection to the request of a study; several processes can do so at the same time."""
+    file = folder / REQUEST_FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / LOCK_FILE):
+            before = _read_request(folder).selections if file.exists() else []
+            selections = [*(each for each in before if each != selection), selection]
+            write_file(file, registry.to_json(study, selections).encode())
+    except OSError as error:
+        raise cannot_write(file, error) from error
+
+
+def show_report(
+    request: StudyRequest,
+    source: RunSource,
+    console: Console,
+    *,
+    quiet: bool = False,
+    out: Path | None = None,
+    formats: tuple[str, ...] = FORMATS,
+) -> None:
+    """Build the report of a study from stored runs; print it and write its files, by default next to its request."""
+    problems: list[str] = []
+    runs = request.runs
+    report = request.study.report(runs, source.load_many(runs, problems), report_note(request))
+    if not quiet:
+        for problem in problems:
+            console.print(printable(problem), markup=False, highlight=False, soft_wrap=True)
+        for renderable in report.renderables:
+            console.print(fit_to_width(renderable, console.width))
+    folder = (out or request.folder.parent) / request.folder.name
+    files = {**report.files, **({CLAIMS_FILE: claims.as_json(report.claims)} if report.claims else {})}
+    if folder != request.folder:
+        files[REQUEST_FILE] = registry.to_json(request.study, request.selections)
+    for name, text in files.items():
+        write_file(folder / name, text.encode())
+    for name, draw in report.figures.items():
+        for form, contents in as_files(draw, formats).items():
+            write_file(folder / f"{name}.{form}", contents)
+    if not quiet:
+        suffixes = ",".join(formats)
+        figures = [f"{name}.{{{suffixes}}}" if "," in suffixes else f"{name}.{suffixes}" for name in report.figures]
+        names = ", ".join([*files, *figures])
+        console.print(f"written to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)
+
+
+def write_reports(
+    folder: Path,
+    console: Console,
+    *,
+    quiet: bool = False,
+    out: Path | None = None,
+    formats: tuple[str, ...] = FORMATS,
+) -> None:
+    """Write the reports of all studies of a folder, and their scorecards, without executing any run."""
+    source, suffixes = source_in(folder), []
+    for request in studies_in(folder):
+        if not quiet:
+            title = f"{request.study.reference}. {request.study.description}"
+            name = Text(printable(request.folder.name), "bold")
+            console.print(Text.assemble(name, f": {title}"), soft_wrap=True)
+        show_report(request, source, console, quiet=quiet, out=out, formats=formats)
+        suffixes.append(request.suffix)
+    for suffix in dict.fromkeys(suffixes):
+        write_scorecard(out or folder, suffix, console, quiet=quiet)
+
+
+def write_scorecard(out: Path, suffix: str, console: Console, *, quiet: bool = False) -> None:
+    """Write the scorecard of all studies with this suffix in a folder, from the files of their reports."""
+    cells_file = out / f"recap{suffix}" / "cells.json"
+    all_claims: list[Claim] = []
+    for name in study_names():
+        file = out / f"{name}{suffix}" / CLAIMS_FILE
+        if file.exists():
+            all_claims += claims.from_json(_read_text(file), str(file))
+    all_claims = claims.in_order(all_claims)
+    rows, note = recap_cells.from_json(_read_text(cells_file), str(cells_file)) if cells_file.exists() else ([], "")
+    if not rows and not all_claims:
+        return
+    files = {
+        "md": scorecard.as_markdown(rows, all_claims, note),
+        "html": scorecard_html.as_html(rows, all_claims, note),
+        "json": scorecard.as_json(rows, all_claims, note),
+    }
+    for form, text in files.items():
+        write_file(out / f"scorecard{suffix}.{form}", text.encode())
+    if not quiet:
+        text = f"{scorecard.summary(rows, note) if rows else ''} {claims.summary(all_claims) if all_claims else ''}"
+        console.print(text.strip(), markup=False, highlight=False, soft_wrap=True)
+        written = f"written to {out}: scorecard{suffix}.{{{','.join(files)}}}"
+        console.print(written, markup=False, highlight=False, soft_wrap=True)
+
+
+def first_runs(text: str, where: str) -> Iterator[Run]:
+    """Yield the runs of a request with the first seed; `where` names the file in errors."""
+    study, selections = registry.from_json(text, where)
+    for selection in selections:
+        yield from study.runs(replace(selection, seeds=1))
+
+
+def summarise_runs(folder: Path, path: Path) -> int:
+    """Write the runs of all studies of a folder, except the quick ones, to a summary file; return their number."""
+    source, problems = Store(folder), list[str]()
+
+    def stored() -> Iterator[StoredRun]:
+        written: set[Run] = set()
+        for request in studies_in(folder):
+            runs = [] if any(each.quick for each in request.selections) else request.runs
+            for run, result, metadata in source.load_many((run for run in runs if run not in written), problems):
+                written.add(run)
+                yield StoredRun(run, request.study.summarise(run, result), metadata)
+
+    count = write_summary(stored(), path)
+    if problems:
+        raise BadFile(f"{folder}: {len(problems)} runs cannot be read, the first one: {problems[0]}")
+    return count
+
+
+def report_note(request: StudyRequest) -> str:
+    """Return the note for all tables and figures: whether the study is reduced, and its preset."""
+    notes = []
+    if request.runs and any(selection.quick for selection in request.selections):
+        notes.append(f"QUICK, not the paper's size: {request.study.quick_changes}.")
+    if any(selection.preset != "as_published_code" for selection in request.selections):
+        notes.append("Preset as_written: follows the paper's text where it differs from the released code.")
+    return " ".join(notes)
+
+
+def studies_in(out: Path) -> Iterator[StudyRequest]:
+    """Yield the request of each study in a folder."""
+    try:
+        folders = sorted(file.parent for file in out.glob(f"*/{REQUEST_FILE}"))
+    except OSError as error:
+        raise BadFile(f"{out}: cannot be read ({error.strerror or error}).") from error
+    yield from map(_read_request, folders)
+
+
+def _read_request(folder: Path) -> StudyRequest:
+    file = folder / REQUEST_FILE
+    return StudyRequest(*registry.from_json(_read_text(file), str(file)), folder)
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(f"{file}: cannot be read ({error}).") from error
