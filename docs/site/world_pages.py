@@ -8,23 +8,10 @@ from paper_map import entries, item_link, item_links, source_link, world_items
 
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values, reachable_states
-from wanderlust.environments.registration import environment_id
-from wanderlust.worlds.registry import world_meaning, world_options
+from wanderlust.environments.registration import WORLDS, environment_id
+from wanderlust.worlds.registry import world_factory, world_meaning, world_options
 
 CAPTIONS = {"deep-sea": "The picture has depth 10."}
-FACTORIES = {
-    "toy-example": "gridworlds.toy_example",
-    "toy": "gridworlds.toy",
-    "prison": "gridworlds.prison",
-    "wall": "gridworlds.wall",
-    "deep-gridworld": "gridworlds.deep_gridworld",
-    "taxi": "taxi.taxi",
-    "deep-sea": "deep_sea.deep_sea",
-    "chain": "chain.chain",
-    "noisy-toy": "slips.noisy_toy",
-    "noisy-prison": "slips.noisy_prison",
-    "noisy-deep-gridworld": "slips.noisy_deep_gridworld",
-}
 
 
 def pages() -> dict[str, str]:
@@ -61,7 +48,8 @@ bars prisons, blue ones puddles, and dark ones walls.
 
 def _page(name: str) -> str:
     world = wl.make_world(name)
-    factory = f"wanderlust.worlds.{FACTORIES[name]}"
+    function = world_factory(name)
+    factory = f"{function.__module__}.{function.__name__}"
     shown = [entry.item for entry in entries() if factory in entry.functions and entry.item.kind == "Figure"]
     figure = f" Shown in {', '.join(map(item_link, shown))}." if shown else ""
     rows = "\n".join(
@@ -101,10 +89,12 @@ wanderlust watch {name}
 
 Source: {source_link(factory)}.
 
-## In the paper
+{_in_the_paper(name)}"""
 
-{item_links(world_items(name))}.
-"""
+
+def _in_the_paper(name: str) -> str:
+    links = item_links(world_items(name))
+    return f"## In the paper\n\n{links}.\n" if links else ""
 
 
 def _facts(name: str, world: Any) -> str:
@@ -119,8 +109,9 @@ def _facts(name: str, world: Any) -> str:
         "horizon (short, long)": f"{defaults.horizon:,}, {defaults.long_horizon or '–'}",
         "training steps": f"{defaults.budget:,}",
         "discount γ": defaults.discount,
-        "Gymnasium id": f"`{environment_id(name)}`",
     }
+    if name in WORLDS:
+        facts["Gymnasium id"] = f"`{environment_id(name)}`"
     return "| | |\n|---|---|\n" + "\n".join(f"| {name} | {value} |" for name, value in facts.items())
 
 

@@ -37,6 +37,23 @@ class Fading(NamedTuple):
         for action in range(view.n_actions):
             scores[action] = view.q(action) + self.half_life / (self.half_life + view.n(action))
 '''
+WORLD = '''
+"""A world of its own."""
+
+from typing import Annotated
+
+from wanderlust.worlds.base import World
+from wanderlust.worlds.grid import grid_world
+from wanderlust.worlds.registry import register_world
+
+
+def corridor(*, cells: Annotated[int, "number of cells"] = 5) -> World:
+    """Return a corridor with a treasure at its end."""
+    return grid_world("S" + "." * (cells - 2) + "A\\n\\nA = treasure 1\\n")
+
+
+register_world("corridor", corridor)
+'''
 CHECKS = '''
 import sys
 import gymnasium
@@ -64,6 +81,13 @@ wl.check_explorer("fading", steps=30)
 assert "fading" in printed("explorers")
 assert "h, the visits that halve the bonus." in pages["explorers/fading"]
 assert "Q plus a bonus" in pages["explorers/index"]
+
+assert "corridor" in wl.world_names()
+wl.check_world(wl.make_world("corridor", cells=7))
+assert wl.train("corridor", "fading", steps=50, seed=1).discovered[-1] == 5
+assert "corridor" in printed("worlds")
+assert "number of cells" in pages["worlds/corridor"]
+assert "A corridor with a treasure at its end." in pages["worlds/index"]
 '''
 
 
@@ -73,6 +97,7 @@ def test_an_explorer_and_a_world_are_one_module_each(tmp_path: Path) -> None:
     for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
         shutil.copy(ROOT / page, tmp_path)
     (tmp_path / "src" / "wanderlust" / "explorers" / "fading.py").write_text(EXPLORER, encoding="utf-8")
+    (tmp_path / "src" / "wanderlust" / "worlds" / "corridor.py").write_text(WORLD, encoding="utf-8")
     # Plain Python: the changed sources would all be compiled again.
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src"), "NUMBA_DISABLE_JIT": "1", "PYTHONUTF8": "1"}
     done = subprocess.run(

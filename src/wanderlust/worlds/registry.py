@@ -6,8 +6,11 @@ A factory is a function with keyword options that returns a `World`. Annotate ea
 
 from __future__ import annotations
 
+import functools
+import importlib
 import inspect
 import os
+import pkgutil
 import re
 import warnings
 from collections.abc import Callable
@@ -59,6 +62,11 @@ _FACTORIES: dict[str, WorldFactory] = {
     "noisy-prison": noisy_prison,
     "noisy-deep-gridworld": noisy_deep_gridworld,
 }
+_SHARED_MODULES = (
+    "action_values", "base", "check", "drawing", "exam_families", "exam_suite", "graph_pictures", "grid", "maps",
+    "pictures", "registry", "svg",
+)  # fmt: skip
+"""The modules of this package without worlds; every other one is imported when worlds are listed."""
 _EXAM = {name: exam_factory(name) for name in exam_names()}
 """The worlds of the exam, which `world_names` does not list."""
 
@@ -83,17 +91,27 @@ _SLIPS = WorldOption(
 
 def world_names() -> tuple[str, ...]:
     """Return the registered names, the paper's worlds first."""
+    _import_world_modules()
     return tuple(_FACTORIES)
+
+
+@functools.cache
+def _import_world_modules() -> None:
+    """Import the modules of this package that register worlds."""
+    package = __name__.rpartition(".")[0]
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        if module.name not in _SHARED_MODULES:
+            importlib.import_module(f"{package}.{module.name}")
 
 
 def world_options(name: str) -> tuple[WorldOption, ...]:
     """Return the options of a registered world; "map" stands for a text map."""
-    return (*_factory_options(_factory(name) if name != "map" else grid_world), _SLIPS)
+    return (*_factory_options(world_factory(name) if name != "map" else grid_world), _SLIPS)
 
 
 def world_meaning(name: str) -> str:
     """Return a one-line description of a registered world."""
-    lines = (inspect.getdoc(_factory(name)) or "").splitlines()
+    lines = (inspect.getdoc(world_factory(name)) or "").splitlines()
     line = lines[0].removeprefix("Return ") if lines else ""
     return line[:1].upper() + line[1:]
 
@@ -132,7 +150,7 @@ def make_world(name_or_map: str | Path, **options: Any) -> World:
     elif name.endswith(MAP_SUFFIXES):
         world = _from_file(check_path("the map", name_or_map), options)
     else:
-        factory = _factory(name)
+        factory = world_factory(name)
         check_options(f"world {name!r}", options, (option.name for option in world_options(name)))
         made = factory(**options)
         if not isinstance(made, World):
@@ -180,7 +198,9 @@ def _from_file(path: Path, options: dict[str, Any]) -> World:
         raise InvalidMap(f"{shown_path(path)}: {error}") from None
 
 
-def _factory(name: str) -> WorldFactory:
+def world_factory(name: str) -> WorldFactory:
+    """Return the function that makes a registered world."""
+    _import_world_modules()
     factory = _FACTORIES.get(name) or _EXAM.get(name)
     if factory is None:
         if _GYMNASIUM_ID.search(name):
