@@ -204,7 +204,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/adaptive"), help="folder of the runs")
     parser.add_argument("--markdown", type=Path, help="also write the page to this file")
     arguments = parser.parse_args()
-    from wanderlust.cli.arguments import read_options
+    from wanderlust.cli.options import read_options
 
     tasks = SETS[arguments.set]
     tasks = {name: tasks[name] for name in arguments.only or tasks}

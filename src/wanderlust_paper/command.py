@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.arguments import Jobs, On, TimeLimit
+from wanderlust.cli.options import Jobs, On, TimeLimit
 
 if TYPE_CHECKING:
     from rich.console import Console

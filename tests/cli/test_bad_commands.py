@@ -13,8 +13,8 @@ from rich.console import Console
 import wanderlust as wl
 from wanderlust.cli import main as cli
 from wanderlust.cli import watch
-from wanderlust.cli.environment_options import EnvironmentOptions
 from wanderlust.cli.live_view.player import Player
+from wanderlust.cli.options import EnvironmentOptions
 from wanderlust.core.errors import BadFile
 from wanderlust.core.files import check_writable, write_file
 

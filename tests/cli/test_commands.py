@@ -15,8 +15,8 @@ from PIL import Image
 
 import wanderlust as wl
 from wanderlust.cli import main as cli
-from wanderlust.cli.arguments import format_options, read_options
-from wanderlust.cli.diagnosis_report import report_sections
+from wanderlust.cli.diagnose import report_sections
+from wanderlust.cli.options import format_options, read_options
 from wanderlust.core.planning import optimal_episode_return
 from wanderlust.environments.bins_advice import Dimension, bins_options, bins_sentences, suggested_bins
 from wanderlust.experiments.comparison import median, solved_threshold
@@ -765,9 +765,10 @@ def test_result_of_a_run_in_an_environment(run_cli):
     slippery = Run(**{**run.description, "world_options": {"is_slippery": True}}).train()
     assert slippery.pairs[1] > 0
     assert run_cli("run", run.json, "--out", "stored")[0] == 0
-    assert run_cli("export", "stored", "--format", "json")[0] == 0
-    (entry,) = json.loads(Path("stored/runs.json").read_text())
-    assert entry["success_percent"] is None
+    assert run_cli("results", "stored", "--columns", "all", "--to", "runs.json", "--curves")[0] == 0
+    (entry,) = json.loads(Path("runs.json").read_text())
+    assert entry["success"] is None
+    assert entry["curve_returns"] == result.returns.tolist()
     assert entry["states_reachable"] is None
     assert entry["states_discovered"] == result.n_discovered
     assert entry["kind"] == "environment"

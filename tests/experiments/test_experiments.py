@@ -577,11 +577,11 @@ def test_the_commands(tmp_path):
     assert "\n8 runs executed" in wanderlust(*arguments, "--out", "here", cwd=tmp_path)
     assert "\n0 runs executed" in wanderlust(*arguments, "--out", "here", cwd=tmp_path)
     assert "cells agree with the paper" in wanderlust("report", "here", cwd=tmp_path)
-    assert "8 runs written" in wanderlust("export", "here", cwd=tmp_path)
-    with (tmp_path / "here" / "runs.csv").open(encoding="utf-8", newline="") as file:
-        assert [float(row["success_percent"]) for row in csv.DictReader(file)] == pytest.approx([100.0] * 8)
-    wanderlust("export", "here", "--format", "json", "--to", "all.json", cwd=tmp_path)
-    assert len(json.loads((tmp_path / "all.json").read_text())[0]["returns"]) == 19
+    assert "8 runs written" in wanderlust("results", "here", "--to", "all.csv", cwd=tmp_path)
+    with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
+        assert [float(row["success"]) for row in csv.DictReader(file)] == pytest.approx([100.0] * 8)
+    wanderlust("results", "here", "--curves", "--to", "all.json", cwd=tmp_path)
+    assert len(json.loads((tmp_path / "all.json").read_text())[0]["curve_returns"]) == 19
     run = Run(world="prison", explorer="vv-ucb", seed=1)
     assert "23 of 23 states" in wanderlust("run", run.json, cwd=tmp_path)
     assert "Did you mean 'recap'" in wanderlust("reproduce", "recpa", cwd=tmp_path, code=2)
@@ -592,11 +592,12 @@ def test_parquet_contains_every_run(prison):
     from pyarrow import parquet
 
     folder, _ = prison
-    assert "32 runs written" in wanderlust("export", ".", "--format", "parquet", cwd=folder)
+    words = ("results", ".", "--columns", "all", "--curves", "--to", "runs.parquet")
+    assert "32 runs written" in wanderlust(*words, cwd=folder)
     table = parquet.read_table(folder / "runs.parquet").to_pydict()
     stored = {run.key: result for run, result in stored_results(folder).items()}
     assert sorted(table["key"]) == sorted(stored)
-    for key, returns in zip(table["key"], table["returns"], strict=True):
+    for key, returns in zip(table["key"], table["curve_returns"], strict=True):
         assert returns == stored[key].returns.tolist()
 
 
@@ -605,8 +606,8 @@ def test_without_pyarrow_the_error_names_the_package(prison, monkeypatch, tmp_pa
     # Comes first in the path, and cannot be imported.
     (tmp_path / "pyarrow.py").write_text("raise ImportError('not here')")
     monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", f"{tmp_path}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}")
-    message = wanderlust("export", ".", "--format", "parquet", cwd=folder, code=2)
-    assert "pip install 'wanderlust[parquet]'" in message
+    message = wanderlust("results", ".", "--to", "runs.parquet", cwd=folder, code=2)
+    assert "'wanderlust[dataframes]'" in message
 
 
 def test_a_failing_run_is_listed_with_its_command_and_the_exit_code_is_1(tmp_path):

@@ -102,10 +102,10 @@ def test_reading_results_imports_nothing(store, result, tmp_path):
     (tmp_path / "payload_package").mkdir()
     for name in ("__init__.py", "sub.py"):
         (tmp_path / "payload_package" / name).write_text(PAYLOAD)
-    assert f"{len(PAYLOAD_RUNS)} runs written" in wanderlust("export", "results", cwd=tmp_path)
-    assert "payload:X" in (store.folder / "runs.csv").read_text()
-    wanderlust("export", "results", "--format", "json", cwd=tmp_path)
-    exported = json.loads((store.folder / "runs.json").read_text())
+    assert f"{len(PAYLOAD_RUNS)} runs written" in wanderlust("results", "results", "--to", "runs.csv", cwd=tmp_path)
+    assert "payload:X" in (tmp_path / "runs.csv").read_text()
+    wanderlust("results", "results", "--columns", "all", "--curves", "--to", "runs.json", cwd=tmp_path)
+    exported = json.loads((tmp_path / "runs.json").read_text())
     assert {each["key"] for each in exported} == {run.key for run in PAYLOAD_RUNS}
     assert "another key" in wanderlust("report", "results", cwd=tmp_path)
     assert list(tmp_path.rglob("executed")) == []
@@ -528,11 +528,10 @@ COMPARE = ("compare", "FrozenLake-v1", "--steps", 60, "--seeds", 1, "--explorers
         ("run", RUN.json, "--out", "/proc/nothing"),
         ("run", RUN.json, "--out", "file"),
         ("run", '{"world":"toy","explorer":"random","settings":{"evaluate_every":"x"}}'),
-        ("export", LONG),
-        ("export", "file"),
-        ("export", "results", "--to", LONG),
-        ("export", "results", "--to", "/dev/full"),
-        ("export", "results", "--to", "missing/runs.parquet", "--format", "parquet"),
+        ("results", LONG, "--to", "runs.csv"),
+        ("results", "file", "--to", "runs.csv"),
+        ("results", "results", "--to", f"{LONG}.csv"),
+        ("results", "results", "--to", "file/runs.parquet"),
         ("report", LONG),
         ("report", "file"),
         ("reproduce", "gamma-w", "--quick", "--out", LONG),
@@ -560,7 +559,7 @@ def test_paths_that_cannot_be_used(arguments, command, store, tmp_path, result):
 def test_paths_with_spaces_and_other_scripts(command, tmp_path):
     folder = tmp_path / "a b ü" / "日本 (1)"
     assert command("run", RUN.json, "--out", folder)[0] == 0
-    assert command("export", folder, "--format", "parquet", "--to", tmp_path / "ü $x [red].parquet")[0] == 0
+    assert command("results", folder, "--to", tmp_path / "ü $x [red].parquet")[0] == 0
     code, printed = command(*COMPARE, "--out", folder, "--plot", folder / "[b].png")
     assert (code, str(folder) in printed) == (0, True)
     assert (folder / "[b].png").exists()
@@ -572,7 +571,7 @@ from wanderlust.cli.main import main
 import pyarrow.parquet
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
-sys.argv = ["wanderlust", "export", "results", "--format", "parquet", "--to", "before.parquet"]
+sys.argv = ["wanderlust", "results", "results", "--to", "before.parquet"]
 main()
 """
 

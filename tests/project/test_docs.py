@@ -35,7 +35,7 @@ TEXTS = {
 }
 
 REPRODUCTION = "docs/reproducing.md"
-REPRODUCE = ("wanderlust reproduce recap", "wanderlust report", "wanderlust export results/")
+REPRODUCE = ("wanderlust reproduce recap", "wanderlust report", "wanderlust results results/")
 NOT_RUN = {
     "pip install": "it changes the Python that runs the tests; `make` installs the package before every test",
     ".venv/bin/pip install": "as `pip install`",
@@ -71,7 +71,7 @@ SHORT = {
 
 FOLDERS = ("explorers/", "worlds/")
 """Folders with many short pages of the same form."""
-READERS = ("report", "export", "evaluate", "explain")
+READERS = ("report", "results", "evaluate", "explain")
 FINISHED = []
 """The shortened commands that were run."""
 COPIES = ("contributing", "guide/own-explorer")

@@ -471,7 +471,7 @@ def test_worlds_with_odd_parts(name, value):
 # --- Command lines ---------------------------------------------------------------------------------
 
 COMMANDS = ["explain", "watch", "worlds", "explorers", "train", "compare", "diagnose", "reproduce", "report"]
-COMMANDS += ["export", "run", "nonsense", ""]
+COMMANDS += ["results", "run", "nonsense", ""]
 ARGUMENTS = [
     "toy", "prison", "my[/b].txt", "map.txt", "map.toml", "agent.npz", "foreign.npz", "empty.npz", "folder",
     "pipe", "--help",

@@ -8,33 +8,39 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated
 
+import numpy as np
+from rich.table import Table
 from tyro.conf import arg
 
-from wanderlust.cli.arguments import Exact, RunsOptions
-from wanderlust.cli.environment_options import EnvironmentArgument
+from wanderlust.cli.options import LOCAL, EnvironmentArgument, Exact, Execution, RunsOptions
+from wanderlust.cli.printing import new_console, print_table
+from wanderlust.cli.runs import execute_runs, plan_exact_runs, plan_runs, version_note
 from wanderlust.core.errors import InvalidSetting, check_number, counted
+from wanderlust.core.files import check_writable, write_file
 from wanderlust.experiments.comparison import (
     Comparison,
+    ExplorerRow,
     Threshold,
-    first_reward,
-    first_termination,
+    explorer_row,
     format_steps,
-    median,
     solved_threshold,
     steps_to_solve,
     time_penalties,
     time_penalty_sentence,
 )
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from wanderlust.experiments.result import Result
-    from wanderlust.experiments.statistics import Interval
+from wanderlust.experiments.report.comparison import LearningCurves, comparison_figure
+from wanderlust.experiments.report.files import FORMATS, as_files
+from wanderlust.experiments.report.text_tables import as_csv, printable
+from wanderlust.experiments.result import Result
+from wanderlust.experiments.run_evaluation import fine_interval
 
 TABLE_FILE = "comparison.csv"
+_EXACT_NOTE = (
+    "Exact: trained on the environment's model, with its range of rewards. Returns are exact expected values of the "
+    "greedy policy; stored runs are used while the model is the same."
+)
 
 
 @dataclass(frozen=True)
@@ -60,22 +66,9 @@ class CompareOptions(RunsOptions):
     exact: Exact = False
 
 
-class ExplorerRow(NamedTuple):
-    """The results of one explorer: medians over seeds; infinity for events that never occurred."""
-
-    explorer: str
-    seeds: int
-    solved: Interval
-    """Fraction of the seeds."""
-    steps_to_solve: float
-    first_reward: float
-    first_termination: float
-    states: float
-    returns: tuple[float, float]
-    """Last evaluation: mean over seeds and its ±."""
-
-
-def compare(options: Annotated[CompareOptions, arg(name="")], environment: EnvironmentArgument) -> None:
+def compare(
+    options: Annotated[CompareOptions, arg(name="")], environment: EnvironmentArgument, execution: Execution = LOCAL
+) -> None:
     """Train several explorers in one environment, with several seeds each, and compare how soon they solve it.
 
     If interrupted, the same command continues: runs that are stored in the folder are not repeated.
@@ -86,9 +79,6 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
 
     Example: wanderlust compare prison --explorers vv-ucb ucb1 mine:Fading --steps 2000 --jobs 2
     """
-    from wanderlust.cli.exact import plan_exact_runs
-    from wanderlust.cli.runs import execute_runs, plan_runs
-
     if options.solved_at is not None:
         check_number("solved_at", options.solved_at)
     if options.plot is not None:
@@ -102,7 +92,7 @@ def compare(options: Annotated[CompareOptions, arg(name="")], environment: Envir
     env.close()
     folder = options.out or Path("results") / f"compare-{environment.file_name}"
     request = Comparison(environment.command_line, threshold, runs)
-    all_results, failures = execute_runs(runs, folder, options)
+    all_results, failures = execute_runs(runs, folder, execution)
     request.save(folder)
     completed = {explorer: results for explorer, results in all_results.items() if results}
     if completed:
@@ -114,23 +104,17 @@ def show_comparison(
     request: Comparison, completed: dict[str, list[Result]], folder: Path, plot: Path | None = None
 ) -> None:
     """Print the table with its notes; write it to the folder, and the plot if a file is given."""
-    from wanderlust.cli.exact import EXACT_NOTE
-    from wanderlust.cli.printing import new_console
-    from wanderlust.cli.runs import version_note
-    from wanderlust.core.files import write_file
-    from wanderlust.experiments.report.text_tables import fit_to_width, printable
-
     threshold = request.threshold
     console = new_console(120, highlight=False)
-    rows = [_explorer_row(explorer, results, threshold) for explorer, results in completed.items()]
+    rows = [explorer_row(explorer, results, threshold) for explorer, results in completed.items()]
     preset, exact = request.runs[0].preset, request.runs[0].kind == "model"
     title = printable(f"{request.title}, {counted(request.steps, 'step')}, preset {preset}")
-    console.print(fit_to_width(_table(title, rows, threshold, request.steps), console.width))
+    print_table(_table(title, rows, threshold, request.steps), console)
     interval = int(next(iter(completed.values()))[0].steps[0])
     notes = _notes(rows, threshold, interval, exact=exact)
     all_results = [result for results in completed.values() for result in results]
     notes.append(time_penalty_sentence(time_penalties(all_results), len(all_results)))
-    notes.append(EXACT_NOTE if exact else version_note(request.runs[0]))
+    notes.append(_EXACT_NOTE if exact else version_note(request.runs[0]))
     for note in filter(None, notes):
         console.print(printable(note), soft_wrap=True)
     write_file(folder / TABLE_FILE, _csv_table(rows, preset))
@@ -141,30 +125,10 @@ def show_comparison(
 
 
 def _check_plot(plot: Path) -> None:
-    from wanderlust.core.files import check_writable
-    from wanderlust.experiments.report.files import FORMATS
-
     if plot.suffix[1:].lower() not in FORMATS:
         suffixes = ", ".join(f".{suffix}" for suffix in FORMATS)
         raise InvalidSetting(f"--plot must end in one of {suffixes}, got {str(plot)!r}.")
     check_writable(plot)
-
-
-def _explorer_row(explorer: str, results: Sequence[Result], threshold: Threshold) -> ExplorerRow:
-    from wanderlust.experiments.statistics import paper_percent, wilson_interval
-
-    times = [steps_to_solve(result, threshold) for result in results]
-    last = paper_percent([result.returns[-1] for result in results])
-    return ExplorerRow(
-        explorer=explorer,
-        seeds=len(results),
-        solved=wilson_interval(sum(map(math.isfinite, times)), len(times)),
-        steps_to_solve=median(times),
-        first_reward=median([first_reward(result) for result in results]),
-        first_termination=median([first_termination(result) for result in results]),
-        states=median([result.n_discovered for result in results]),
-        returns=(last.mean, last.ci),
-    )
 
 
 def _any_reward(rows: Sequence[ExplorerRow]) -> bool:
@@ -172,10 +136,6 @@ def _any_reward(rows: Sequence[ExplorerRow]) -> bool:
 
 
 def _table(title: str, rows: Sequence[ExplorerRow], threshold: Threshold, budget: int) -> Table:
-    from rich.table import Table
-
-    from wanderlust.experiments.report.text_tables import printable
-
     first_event = "first reward" if _any_reward(rows) else "first termination"
     headings = ["explorer", "seeds", first_event, "states", "return"]
     if threshold.value is not None:
@@ -202,8 +162,6 @@ def _shown_steps(row: ExplorerRow, rows: Sequence[ExplorerRow], threshold: Thres
 
 
 def _notes(rows: Sequence[ExplorerRow], threshold: Threshold, interval: int, *, exact: bool) -> list[str]:
-    from wanderlust.experiments.run_evaluation import fine_interval
-
     fine = interval if exact else fine_interval(interval)
     finer = f", every {fine:,} where one episode is enough" if fine < interval else ""
     advice = " Set it with --solved-at RETURN." if threshold.value is None else ""
@@ -232,8 +190,6 @@ def _notes(rows: Sequence[ExplorerRow], threshold: Threshold, interval: int, *, 
 
 
 def _csv_table(rows: Sequence[ExplorerRow], preset: str) -> str:
-    from wanderlust.experiments.report.text_tables import as_csv
-
     headings = ["explorer", "seeds", "solved_share", "solved_low", "solved_high", "steps_to_solve", "first_reward"]
     headings += ["first_termination", "states", "return_mean", "return_ci95", "preset"]
     lines = []
@@ -247,12 +203,6 @@ def _csv_table(rows: Sequence[ExplorerRow], preset: str) -> str:
 def _write_plot(
     plot: Path, title: str, preset: str, completed: dict[str, list[Result]], threshold: Threshold
 ) -> None:
-    import numpy as np
-
-    from wanderlust.core.files import write_file
-    from wanderlust.experiments.report.comparison import LearningCurves, comparison_figure
-    from wanderlust.experiments.report.files import as_files
-
     curves = {}
     for explorer, results in completed.items():
         steps = results[0].steps

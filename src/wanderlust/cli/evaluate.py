@@ -5,7 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from tyro.conf import Positional, arg
+
+from wanderlust.agents.agent import Agent
+from wanderlust.agents.settings import PRESETS
+from wanderlust.cli.options import read_options
+from wanderlust.core.errors import InvalidSetting, check_choice, counted
+from wanderlust.environments.make import make_environment
+from wanderlust.environments.tabular import load_function, remake_environment
+from wanderlust.explorers.registry import explorer_class
+from wanderlust.training.evaluation import evaluate as evaluate_agent
+from wanderlust.training.evaluation import evaluation_env
+from wanderlust.training.video import check_video_file, record_video, rendering_env
 
 
 def evaluate(
@@ -35,19 +47,6 @@ def evaluate(
 
     Example: wanderlust evaluate agent.npz --episodes 100 --video run.gif
     """
-    import numpy as np
-
-    from wanderlust.agents.agent import Agent
-    from wanderlust.agents.settings import PRESETS
-    from wanderlust.cli.arguments import read_options
-    from wanderlust.core.errors import InvalidSetting, check_choice, counted
-    from wanderlust.environments.make import make_environment
-    from wanderlust.environments.tabular import load_function, remake_environment
-    from wanderlust.explorers.registry import explorer_class
-    from wanderlust.training.evaluation import evaluate as evaluate_agent
-    from wanderlust.training.evaluation import evaluation_env
-    from wanderlust.training.video import check_video_file, record_video, rendering_env
-
     if env and environment is None:
         raise InvalidSetting("--env needs ENVIRONMENT: the options in the file belong to the environment in the file.")
     if video is not None:

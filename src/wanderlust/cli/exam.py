@@ -6,19 +6,19 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.arguments import ExecutionOptions, read_options, read_settings
+from wanderlust.cli.options import LOCAL, Execution, read_options, read_settings
+from wanderlust.cli.printing import new_console, print_summary
 from wanderlust.core.errors import InvalidSetting
-
-if TYPE_CHECKING:
-    from wanderlust.exams.card import Card
-    from wanderlust.exams.exam import Exam
-    from wanderlust.exams.selection import ExamSelection
-
-_LOCAL = ExecutionOptions()
+from wanderlust.exams.card import Card
+from wanderlust.exams.exam import take
+from wanderlust.exams.formats import WRITTEN, print_card, print_leaderboard, write_cards
+from wanderlust.exams.leaderboard import kept_leaderboard
+from wanderlust.exams.selection import check_not_fixed, exam_folder, select
+from wanderlust.experiments.execute.driver import check_place
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def exam(
     ] = (),
     *,
     options: Annotated[ExamOptions, arg(name="")] = _WHOLE,
-    execution: Annotated[ExecutionOptions, arg(name="")] = _LOCAL,
+    execution: Execution = LOCAL,
     out: Annotated[Path, arg(metavar="FOLDER", help="Folder for runs and report cards.")] = Path("results"),
     leaderboard: Annotated[
         bool, arg(help="Print the kept results of all explorers of the package; no run is executed.")
@@ -73,9 +73,6 @@ def exam(
 
     Example: wanderlust exam --leaderboard
     """
-    from wanderlust.exams.selection import select
-    from wanderlust.experiments.execute.driver import check_place
-
     if leaderboard:
         if explorers or options != _WHOLE:
             raise InvalidSetting("--leaderboard prints kept results; leave the explorers and the other options out.")
@@ -94,54 +91,28 @@ def exam(
         held_out=not options.development,
         options=_read_settings(options.set, names),
     )
-    result = _take(selection, out, execution)
-    _show(result, out, quiet=execution.quiet)
+    result = take(selection, out, quiet=execution.quiet, **execution.place)
+    print_summary(result.summary, quiet=execution.quiet)
+    if not execution.quiet:
+        print()
+    show_card(result.card, exam_folder(out, result.selection))
     sys.exit(int(bool(result.failures)))
 
 
 def _read_settings(settings: tuple[str, ...], names: list[str]) -> dict[str, dict[str, Any]]:
     """Parse --set; a setting that belongs to the worlds is refused with the same sentence as in Python."""
-    from wanderlust.exams.selection import check_not_fixed
-
     check_not_fixed(read_options(settings))
     return read_settings(settings, names)
 
 
-def _take(selection: ExamSelection, out: Path, execution: ExecutionOptions) -> Exam:
-    from wanderlust.exams.exam import take
-
-    return take(
-        selection, out, on=execution.on, jobs=execution.jobs, time_limit=execution.time_limit,
-        ship_package=execution.ship_package, quiet=execution.quiet,
-    )  # fmt: skip
-
-
-def _show(result: Exam, out: Path, *, quiet: bool) -> None:
-    """Print what was executed, and the card."""
-    from wanderlust.cli.printing import print_summary
-    from wanderlust.exams.selection import exam_folder
-
-    print_summary(result.summary, quiet=quiet)
-    if not quiet:
-        print()
-    show_card(result.card, exam_folder(out, result.selection))
-
-
 def show_card(card: Card, folder: Path) -> None:
     """Print a report card, and write it to the folder of its exam."""
-    from wanderlust.cli.printing import new_console
-    from wanderlust.exams.formats import WRITTEN, print_card, write_cards
-
     print_card(card, new_console(120, highlight=False))
     write_cards(card, folder)
     print(f"\nwritten to {shlex.quote(str(folder))}: {', '.join(f'card{suffix}' for suffix in WRITTEN)}")
 
 
 def _print_leaderboard() -> None:
-    from wanderlust.cli.printing import new_console
-    from wanderlust.exams.formats import print_leaderboard
-    from wanderlust.exams.leaderboard import kept_leaderboard
-
     board = kept_leaderboard()
     if board is None:
         raise InvalidSetting("this version of wanderlust has no leaderboard of its suite of worlds.")

@@ -6,22 +6,20 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from rich.table import Table
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.arguments import read_value
+from wanderlust.agents.agent import Agent
+from wanderlust.agents.explanation import Explanation
+from wanderlust.cli.options import read_value
+from wanderlust.cli.printing import new_console, print_table
 from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, counted, shown
 from wanderlust.core.files import check_regular_file, finite_values, shown_path
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    from wanderlust.agents.agent import Agent
-    from wanderlust.agents.explanation import Explanation
-
-_WIDTH_WITHOUT_TERMINAL, _ANY_WIDTH = 100, 10_000
+from wanderlust.environments.keys import BINS, CONTENT, DISCRETE, FUNCTION
+from wanderlust.environments.tabular import load_function
+from wanderlust.explorers.registry import explorer_class
 
 
 def explain(
@@ -52,10 +50,6 @@ def explain(
 
     Example: wanderlust explain car.npz --state=-0.5,0.01
     """
-    from wanderlust.agents.agent import Agent
-    from wanderlust.environments.tabular import load_function
-    from wanderlust.explorers.registry import explorer_class
-
     if (state is None) == (index is None):
         raise InvalidSetting("give the state either as --state OBSERVATION or as --index N.")
     check_regular_file(file)
@@ -74,8 +68,6 @@ def explain(
 
 def _index_of(agent: Agent, observation: Any) -> int:
     """Return the index of the state that has an observation."""
-    from wanderlust.environments.keys import BINS, CONTENT, DISCRETE, FUNCTION
-
     encoding = agent.encoding
     if encoding is None:
         if not isinstance(observation, int):
@@ -126,17 +118,12 @@ def _summary(explanation: Explanation) -> str:
 
 
 def _print_table(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH_WITHOUT_TERMINAL)
+    console = new_console(100, highlight=False)
     where = "" if environment is None else f" in {environment['name']}"
-    console.print(f"{agent.explorer}{where}, after {counted(agent.steps, 'step')}", markup=False)
+    console.print(f"{agent.explorer}{where}, after {counted(agent.steps, 'step')}")
     described = "" if agent.encoding is None else f": {agent.encoding.describe(explanation.state)}"
     is_own = agent.encoding is None or key == explanation.state
-    console.print(f"state {explanation.state if is_own else f'index {explanation.state}{described}'}", markup=False)
+    console.print(f"state {explanation.state if is_own else f'index {explanation.state}{described}'}")
     table = Table()
     for heading in ("action", "visits", "Q", "W", "κU", "score", "choice"):
         table.add_column(heading, justify="right" if heading != "choice" else "left")
@@ -150,22 +137,8 @@ def _print_table(agent: Agent, explanation: Explanation, environment: Mapping[st
             f"{each.score:.6g}",
             f"<- {explanation.reason}" if each.chosen else "",
         )
-    needed = console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum
-    if needed <= console.width:
-        console.print(table)
-    else:
-        _print_list(table, console)
-    console.print(_summary(explanation), markup=False)
-
-
-def _print_list(table: Table, console: Console) -> None:
-    """Print one value per line: rich leaves out columns that a narrow terminal has no room for."""
-    for cells in zip(*(column.cells for column in table.columns), strict=True):
-        console.print()
-        for column, cell in zip(table.columns, cells, strict=True):
-            if cell:
-                console.print(f"{column.header} {cell}", markup=False, soft_wrap=True)
-    console.print()
+    print_table(table, console)
+    console.print(_summary(explanation))
 
 
 def _print_json(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:

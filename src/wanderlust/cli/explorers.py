@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from wanderlust.cli.printing import print_listing
+from wanderlust.explorers.registry import explorer_class, explorer_names, explorer_options
+
 
 def explorers() -> None:
     """List the explorers with their options, default values and descriptions.
 
     Example: wanderlust explorers
     """
-    from wanderlust.cli.printing import print_listing
-    from wanderlust.explorers.registry import explorer_class, explorer_names, explorer_options
-
     entries = []
     for name in explorer_names():
         options = [(f"{option.name}={option.default}", option.text) for option in explorer_options(name)]

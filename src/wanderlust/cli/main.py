@@ -25,9 +25,9 @@ from typing import Any
 
 COMMANDS = (
     "train", "evaluate", "compare", "diagnose", "explain", "watch", "studio", "worlds", "explorers", "exam",
-    "sweep", "status", "results", "report", "export", "run",
+    "sweep", "status", "results", "report", "run",
 )  # fmt: skip
-_READING_COMMANDS = ("report", "export", "results", "status")
+_READING_COMMANDS = ("report", "results", "status")
 """Commands that read untrusted files and execute no user-defined code."""
 _TERMINATION_SIGNALS = ("SIGTERM", "SIGHUP")
 

@@ -1,14 +1,19 @@
-"""Printing to the terminal: consoles, listings of entries with their options, and what was executed."""
+"""Printing to the terminal: consoles, tables, notes, listings of entries, and what was executed."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.table import Table
 
-if TYPE_CHECKING:
+from wanderlust.core.errors import counted
+from wanderlust.experiments.execute.estimate import format_duration
+from wanderlust.experiments.report.text_tables import fit_to_width, printable
+
+if TYPE_CHECKING:  # It would make `wanderlust status` slower.
     from wanderlust.experiments.execute.driver import RunSummary
 
 
@@ -19,6 +24,17 @@ def new_console(width: int = 150, *, highlight: bool = True, markup: bool = Fals
     """
     size = None if sys.stdout.isatty() else width
     return Console(highlight=highlight, markup=markup, emoji=markup, width=size)
+
+
+def print_table(table: Table, console: Console) -> None:
+    """Print a table; in a narrow terminal, its rows as lists."""
+    console.print(fit_to_width(table, console.width))
+
+
+def print_problems(problems: Iterable[str]) -> None:
+    """Print sentences on files that cannot be used to the standard error."""
+    for problem in problems:
+        print(printable(problem), file=sys.stderr)
 
 
 def print_listing(entries: Sequence[tuple[str, str, list[tuple[str, str]]]]) -> None:
@@ -33,9 +49,16 @@ def print_listing(entries: Sequence[tuple[str, str, list[tuple[str, str]]]]) -> 
 
 def print_summary(summary: RunSummary, *, quiet: bool) -> None:
     """Print the failures of executed runs, and how many runs were executed, unless `quiet`."""
-    from wanderlust.core.errors import counted
-    from wanderlust.experiments.execute import estimate
+    print_failures(summary, quiet=quiet)
+    if not quiet:
+        print(
+            f"{counted(summary.executed, 'run')} executed in {format_duration(summary.seconds)}, "
+            f"{summary.stored:,} already stored, {len(summary.failures):,} failed"
+        )
 
+
+def print_failures(summary: RunSummary, *, quiet: bool) -> None:
+    """Print the failures of executed runs to the standard error."""
     traces = set()
     for failure in summary.failures:
         # A mistake in an explorer often gives every run the same traceback.
@@ -43,8 +66,3 @@ def print_summary(summary: RunSummary, *, quiet: bool) -> None:
         traces.add(trace)
         # Without --quiet, the progress display has printed the failure already.
         print(f"failed: {failure}\n{trace}" if quiet else trace, end="", file=sys.stderr)
-    if not quiet:
-        print(
-            f"{counted(summary.executed, 'run')} executed in {estimate.format_duration(summary.seconds)}, "
-            f"{summary.stored:,} already stored, {len(summary.failures):,} failed"
-        )

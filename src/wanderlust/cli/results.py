@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import sys
+import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from rich.table import Table
 from tyro.conf import Positional, arg
 
-from wanderlust.core.errors import InvalidSetting
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from wanderlust.cli.printing import new_console, print_problems, print_table
+from wanderlust.core.errors import InvalidSetting, counted, unknown_name
+from wanderlust.core.files import check_writable, write_file
+from wanderlust.experiments.report.text_tables import as_csv, printable
+from wanderlust.experiments.results import CURVE_PREFIX, CURVES, as_parquet, plain_rows, same_columns
+from wanderlust.experiments.store import Store, StoredRun
+from wanderlust.experiments.summary import columns as flat_columns
+from wanderlust.experiments.summary import summarise
+from wanderlust.experiments.where import condition
 
 _HIDDEN = (
     "key", "kind", "optimal_return", "states_reachable", "seconds", "finished", "wanderlust", "numpy", "numba",
@@ -37,24 +44,28 @@ def results(
     to: Annotated[
         Path | None, arg(metavar="FILE", help="Write all rows to a .csv, .json or .parquet file instead.")
     ] = None,
+    curves: Annotated[
+        bool, arg(help="With --to: also the learning curves, as columns curve_steps, curve_returns, curve_discovered.")
+    ] = False,
 ) -> None:
     """Print the stored runs as a table: one row per run, its options and its measurements.
 
     Example: wanderlust results results/ --where 'world=="prison" and kappa>1' --columns kappa success steps_to_learn
-    """
-    from wanderlust.cli.printing import new_console
-    from wanderlust.core.errors import counted
-    from wanderlust.experiments.report.text_tables import fit_to_width, printable
-    from wanderlust.experiments.results import same_columns
-    from wanderlust.experiments.store import Store
-    from wanderlust.experiments.summary import columns as flat_columns
 
+    Example: wanderlust results results/ --to runs.parquet --curves
+    """
     if to is not None and to.suffix.lower() not in _SUFFIXES:
         raise InvalidSetting(f"--to must end with {', '.join(_SUFFIXES)}, got {str(to)!r}.")
+    if curves and to is None:
+        raise InvalidSetting("--curves is for a file: add --to FILE, such as --to runs.parquet.")
     problems: list[str] = []
-    rows = same_columns([flat_columns(line) for line in Store(folder).lines(problems)])
-    for problem in problems:
-        print(printable(problem), file=sys.stderr)
+    store = Store(folder)
+    rows = same_columns(
+        [_with_curves(stored) for stored in store.load_all(problems)]
+        if curves
+        else [flat_columns(line) for line in store.lines(problems)]
+    )
+    print_problems(problems)
     selected, names = _selected(rows, where, columns, sort)
     if to is not None:
         _write(selected, names, to)
@@ -62,18 +73,20 @@ def results(
     console = new_console()
     shown = selected[:limit] if limit > 0 else selected
     if shown:
-        console.print(fit_to_width(_table(shown, names), console.width))
+        print_table(_table(shown, names), console)
     count = f"{len(selected):,} of {counted(len(rows), 'stored run')}"
     print(count if len(shown) == len(selected) else f"{count}; {len(shown):,} shown, --limit 0 shows all")
+
+
+def _with_curves(stored: StoredRun) -> dict[str, Any]:
+    curves = {f"{CURVE_PREFIX}{name}": getattr(stored.result, name).tolist() for name in CURVES}
+    return flat_columns(summarise(stored)) | curves
 
 
 def _selected(
     rows: Sequence[dict[str, Any]], where: str, columns: tuple[str, ...], sort: str
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the rows that fulfil the condition, sorted, and the names of the columns to show."""
-    from wanderlust.core.errors import unknown_name
-    from wanderlust.experiments.where import condition
-
     every = list(rows[0]) if rows else []
     fulfilled = condition(where, every) if where and rows else lambda _: True
     selected = [row for row in rows if fulfilled(row)]
@@ -107,11 +120,7 @@ def _rank(value: Any) -> tuple[int, float, str]:
     return (0, 0.0, "") if value is None else (2, 0.0, str(value))
 
 
-def _table(rows: Sequence[dict[str, Any]], names: list[str]) -> Any:
-    from rich.table import Table
-
-    from wanderlust.experiments.report.text_tables import printable
-
+def _table(rows: Sequence[dict[str, Any]], names: list[str]) -> Table:
     table = Table()
     for name in names:
         is_number = any(isinstance(row[name], int | float) for row in rows)
@@ -130,13 +139,6 @@ def _cell(value: Any) -> str:
 
 
 def _write(rows: Sequence[dict[str, Any]], names: list[str], to: Path) -> None:
-    import json
-
-    from wanderlust.core.errors import counted
-    from wanderlust.core.files import check_writable, write_file
-    from wanderlust.experiments.report.text_tables import as_csv
-    from wanderlust.experiments.results import as_parquet, plain_rows
-
     check_writable(to)
     chosen = [{name: row[name] for name in names} for row in rows]
     if to.suffix.lower() == ".csv":

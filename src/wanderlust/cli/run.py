@@ -9,6 +9,8 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from wanderlust.core.errors import WanderlustError, counted
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.store import Store
 
 
 def run(
@@ -22,9 +24,6 @@ def run(
 
     Example: wanderlust run '{"world":"prison","explorer":"vv-ucb","seed":1}'
     """
-    from wanderlust.experiments.run import Run
-    from wanderlust.experiments.store import Store
-
     selected = Run.from_json(description)
     store = None if out is None else Store(out)
     if store is not None:

@@ -2,69 +2,112 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from wanderlust.agents.settings import MAX_STEPS
-from wanderlust.cli.arguments import REWARD_RANGE, RunsOptions, read_settings
-from wanderlust.cli.environment_options import EnvironmentOptions
+from wanderlust.cli.options import REWARD_RANGE, EnvironmentOptions, ExecutionOptions, RunsOptions, read_settings
+from wanderlust.cli.printing import print_failures, print_problems
 from wanderlust.core.errors import InvalidSetting, check_integer
 from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.report.text_tables import printable
+from wanderlust.experiments.model_run import model_world_of
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 from wanderlust.training.adaptive import chosen_preset
 from wanderlust.training.learn import new_loop
+from wanderlust.training.model_training import ModelTraining
 
 Results = dict[str, list[Result]]
 """Explorer name to the results of its seeds."""
 
 
 def plan_runs(
-    environment: EnvironmentOptions,
-    env: Tabular,
-    options: RunsOptions,
-    *,
-    episodes: int = 10,
-    evaluate_every: int | None = None,
+    environment: EnvironmentOptions, env: Tabular, options: RunsOptions, *, episodes: int, evaluate_every: int | None
 ) -> list[Run]:
     """Return one run per explorer and seed; raise an error if any of them is invalid.
 
     `evaluate_every` is a default that --set may override.
     """
-    check_integer("seeds", options.seeds, low=1)
-    check_integer("steps", options.steps, low=1, high=MAX_STEPS)
     check_integer("episodes", episodes, low=1)
-    names = list(dict.fromkeys(options.explorers))
-    if not names:
-        raise InvalidSetting("give at least one explorer, such as --explorers vv-ucb; see `wanderlust explorers`.")
-    parsed = read_settings(options.settings, names)
-    defaults = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
     preset = chosen_preset(env, options.preset)
-    for explorer in names:
-        _check_settings(env, explorer, preset, options.steps, parsed[explorer])
-    return [
-        Run(
+    runs = []
+    for explorer, settings in _settings_of_explorers(options).items():
+        changes = dict(settings)
+        reward_range = changes.pop(REWARD_RANGE, (0.0, 1.0))
+        new_loop(env, explorer, options.steps, 0, reward_range, preset, changes)  # Raises errors of invalid settings.
+        first = Run(
             kind="environment",
             world=environment.name,
             world_options=environment.env_options,
             encoder_options=environment.encoder_options,
             explorer=explorer,
             preset=preset,
-            seed=seed,
-            settings={**defaults, **parsed[explorer], "steps": options.steps},
+            settings=_with_defaults(settings, options, evaluate_every),
             episodes=episodes,
             env_version=options.env_version,
         )
-        for explorer in names
-        for seed in range(options.seeds)
-    ]
+        runs += [replace(first, seed=seed) for seed in range(options.seeds)]
+    return runs
+
+
+def plan_exact_runs(environment: EnvironmentOptions, options: RunsOptions, evaluate_every: int | None) -> list[Run]:
+    """Return runs on the environment's model; raise an error if it has none or a run is invalid."""
+    check_exact(environment)
+    if options.env_version:
+        raise InvalidSetting("--env-version is not used with --exact: a hash of the model identifies it; leave it out.")
+    runs = []
+    for explorer, settings in _settings_of_explorers(options).items():
+        first = Run.of_model(
+            environment.name,
+            explorer=explorer,
+            preset=options.preset or "",
+            world_options=environment.env_options,
+            settings=_with_defaults(without_reward_range(settings), options, evaluate_every),
+        )
+        # Raises an error for invalid settings.
+        ModelTraining(
+            model_world_of(first),
+            explorer,
+            preset=first.preset,
+            seed=0,
+            undiscounted_returns=True,
+            changes=first.overrides,
+        )
+        runs += [replace(first, seed=seed) for seed in range(options.seeds)]
+    return runs
+
+
+def check_exact(environment: EnvironmentOptions) -> None:
+    """Raise an error if options of the state encoding are given, which --exact does not use."""
+    if environment.encoder_options:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in environment.encoder_options)
+        raise InvalidSetting(f"--exact uses the states and actions of the environment's model; leave {names} out.")
+
+
+def without_reward_range(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings; raise an error if they have a reward range, which --exact does not use."""
+    if REWARD_RANGE in settings:
+        raise InvalidSetting(f"{REWARD_RANGE} cannot be set with --exact: the model contains all rewards.")
+    return settings
+
+
+def _settings_of_explorers(options: RunsOptions) -> dict[str, dict[str, Any]]:
+    check_integer("seeds", options.seeds, low=1)
+    check_integer("steps", options.steps, low=1, high=MAX_STEPS)
+    if not options.explorers:
+        raise InvalidSetting("give at least one explorer, such as --explorers vv-ucb; see `wanderlust explorers`.")
+    return read_settings(options.settings, list(dict.fromkeys(options.explorers)))
+
+
+def _with_defaults(settings: dict[str, Any], options: RunsOptions, evaluate_every: int | None) -> dict[str, Any]:
+    defaults = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
+    return {**defaults, **settings, "steps": options.steps}
 
 
 def version_note(run: Run) -> str:
@@ -81,25 +124,12 @@ def version_note(run: Run) -> str:
     return f"Stored runs are used until the code of {' or '.join(modules)} changes: a hash of {count} identifies it."
 
 
-def _check_settings(env: Tabular, explorer: str, preset: str, steps: int, settings: dict[str, Any]) -> None:
-    """Create an agent, which raises an error for invalid settings."""
-    changes = dict(settings)
-    reward_range = changes.pop(REWARD_RANGE, (0.0, 1.0))
-    new_loop(env, explorer, steps, 0, reward_range, preset, changes)
-
-
-def execute_runs(runs: Sequence[Run], folder: Path, options: RunsOptions) -> tuple[Results, int]:
+def execute_runs(runs: Sequence[Run], folder: Path, execution: ExecutionOptions) -> tuple[Results, int]:
     """Execute the runs that are not stored yet; return the results per explorer and the number of failed runs."""
     store = Store(folder)
-    outcome = run_all(
-        runs, store, jobs=options.jobs, on=options.on, time_limit=options.time_limit, name=folder.name,
-        progress=Progress(quiet=options.quiet),
-    )  # fmt: skip
-    for failure in outcome.failures:
-        # Without --quiet, the progress display has printed the failure already.
-        message = f"failed: {failure}\n" if options.quiet else ""
-        print(f"{message}{failure.trace}", end="", file=sys.stderr)
-    return stored_results(runs, store), len(outcome.failures)
+    summary = run_all(runs, store, name=folder.name, progress=Progress(quiet=execution.quiet), **execution.place)
+    print_failures(summary, quiet=execution.quiet)
+    return stored_results(runs, store), len(summary.failures)
 
 
 def stored_results(runs: Sequence[Run], store: Store) -> Results:
@@ -110,6 +140,5 @@ def stored_results(runs: Sequence[Run], store: Store) -> Results:
         result = stored.result
         # Empty arrays are not stored, so an empty table of episodes has to get its four columns back.
         results[stored.run.explorer].append(result._replace(episodes=result.episodes.reshape(-1, 4)))
-    for problem in problems:
-        print(printable(problem), file=sys.stderr)
+    print_problems(problems)
     return results

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 from tyro.conf import Positional, arg
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from wanderlust.experiments.status import Status
+from wanderlust.cli.printing import new_console, print_problems
+from wanderlust.core.errors import BadFile, counted
+from wanderlust.experiments import status as status_files
+from wanderlust.experiments.execute.estimate import format_duration
+from wanderlust.experiments.report.text_tables import fit_to_width, printable
+from wanderlust.experiments.store import PACKS, RUNS, Store
 
 _SHOWN_FAILURES = 10
 
@@ -21,7 +27,7 @@ _SHOWN_FAILURES = 10
 def status(
     folder: Annotated[Positional[Path], arg(metavar="FOLDER", help="Folder with the stored runs.")],
     *,
-    watch: Annotated[bool, arg(help="Repeat every two seconds until everything has ended.")] = False,
+    watch: Annotated[bool, arg(help="Repeat until everything has ended.")] = False,
     failures: Annotated[bool, arg(help="List all failed runs, with the commands that repeat them.")] = False,
 ) -> None:
     """Show how far the sweeps and experiments of a folder are: done, running, failed, rate, time left.
@@ -30,53 +36,35 @@ def status(
 
     Example: wanderlust status results/ --watch
     """
-    from rich.live import Live
-
-    from wanderlust.cli.printing import new_console
-
     console = new_console()
-    if watch and console.is_terminal:
-        with Live(console=console, auto_refresh=False) as live:
-            while True:
-                renderable, active = _overview(folder, console.width)
-                live.update(renderable, refresh=True)
-                if not active:
-                    break
-                time.sleep(2.0)
-    else:
-        renderable, active = _overview(folder, console.width)
-        console.print(renderable, highlight=False)
-        while watch and active:
-            time.sleep(30.0)
+    is_live = watch and console.is_terminal
+    with Live(console=console, auto_refresh=False) if is_live else contextlib.nullcontext() as live:
+        while True:
             renderable, active = _overview(folder, console.width)
-            console.print(renderable, highlight=False)
+            if live is None:
+                console.print(renderable, highlight=False)
+            else:
+                live.update(renderable, refresh=True)
+            if not (watch and active):
+                break
+            time.sleep(2.0 if is_live else 30.0)
     _print_failures(folder, everything=failures)
 
 
 def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
     """Return what to print, and whether any driver is active."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    from wanderlust.core.errors import BadFile, counted
-    from wanderlust.experiments.report.text_tables import fit_to_width, printable
-    from wanderlust.experiments.status import read_all
-    from wanderlust.experiments.store import PACKS, RUNS, Store
-
     store, problems = Store(folder), list[str]()
     if not (folder / RUNS).is_dir() and not (folder / PACKS).is_dir():
         raise BadFile(f"{folder}: there are no results in this folder (it has no folder {RUNS!r}).")
     stored = store.stored_keys(problems)
-    found = list(read_all(store, problems, stored))
+    found = list(status_files.read_all(store, problems, stored))
     table = Table()
     for heading in ("name", "runs", "done", "running", "failed", "rate", "time left"):
         is_text = heading == "name"
         table.add_column(heading, justify="left" if is_text else "right", no_wrap=not is_text)
     for each in found:
         table.add_row(*_cells(each))
-    for problem in problems:
-        print(printable(problem), file=sys.stderr)
+    print_problems(problems)
     # Below the table: a terminal of 80 columns has no place for it in a column.
     drivers = [Text(f"{printable(each.name)}: {printable(each.driver)}") for each in found]
     total = Text(f"{counted(len(stored), 'run')} stored in {printable(str(folder))}")
@@ -84,10 +72,7 @@ def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
     return Group(*shown), any(each.active for each in found)
 
 
-def _cells(each: Status) -> list[str]:
-    from wanderlust.experiments.execute.estimate import format_duration
-    from wanderlust.experiments.report.text_tables import printable
-
+def _cells(each: status_files.Status) -> list[str]:
     rate = f"{each.rate:,.1f}/s" if each.rate >= 1 else f"{60 * each.rate:.1f}/min" if each.rate else ""
     left = "" if each.seconds_left is None else format_duration(each.seconds_left)
     percent = f"{each.done:,} ({100 * each.done / max(each.total, 1):.0f} %)"
@@ -97,12 +82,7 @@ def _cells(each: Status) -> list[str]:
 
 def _print_failures(folder: Path, *, everything: bool) -> None:
     """Print the failed runs that have not been executed since."""
-    from wanderlust.core.errors import counted
-    from wanderlust.experiments.report.text_tables import printable
-    from wanderlust.experiments.status import failures
-    from wanderlust.experiments.store import Store
-
-    found = [failure for each in failures(folder).values() for failure in each]
+    found = [failure for each in status_files.failures(folder).values() for failure in each]
     stored = Store(folder).stored_keys() if found else set()
     missing = [failure for failure in found if failure["key"].encode() not in stored]
     shown = missing if everything else missing[:_SHOWN_FAILURES]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
 from wanderlust.core.errors import BadFile, InvalidSetting, MissingPackage, check_integer
-
-if TYPE_CHECKING:
-    from wanderlust.studio.setup import Setup
+from wanderlust.core.files import check_writable, read_text_file, write_file
+from wanderlust.studio import limits
+from wanderlust.studio.export import export_page
+from wanderlust.studio.setup import Setup, read_setup
+from wanderlust.worlds import world_names
+from wanderlust.worlds.maps import parse_toml, read_map_file
 
 DEFAULT_WORLD = "prison"
 DEFAULT_LANES = ("vv-ucb",)
@@ -57,24 +61,21 @@ def studio(
         _write_export(setup, export)
         return
     try:
-        from wanderlust.studio.server import Studio, is_loopback
+        from wanderlust.studio import server
         from wanderlust.studio.services import Services
     except ImportError as error:
         raise MissingPackage(
             f'the studio needs another package ({error}); install it with: pip install "wanderlust[studio]"'
         ) from error
-    if not is_loopback(host):
+    if not server.is_loopback(host):
         print("Other machines can reach this address. Share the URL, with its token, only with people you trust.")
     extra = tuple(name for name in explorers if ":" in name)
     services = Services(store=store, extra_explorers=extra, opening=setup.description)
-    _serve(Studio(services, host=host), port, open_browser=not no_browser)
+    _serve(server, server.Studio(services, host=host), port, open_browser=not no_browser)
 
 
 def _read_what(what: str, explorers: tuple[str, ...], seed: int) -> tuple[Setup, Path | None]:
     """Return the setup to open, and the folder of results if one was given."""
-    from wanderlust.studio.setup import read_setup
-    from wanderlust.worlds import world_names
-
     extra = tuple(name for name in explorers if ":" in name)
     given: dict[str, Any] = {"seed": seed, "lanes": [{"explorer": name} for name in explorers]}
     path = Path(what)
@@ -91,10 +92,6 @@ def _read_what(what: str, explorers: tuple[str, ...], seed: int) -> tuple[Setup,
 
 def _from_file(path: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Return the plain setup of a setup file (TOML with lanes), or of a map file."""
-    from wanderlust.core.files import read_text_file
-    from wanderlust.studio import limits
-    from wanderlust.worlds.maps import parse_toml, read_map_file
-
     if path.suffix == ".toml":
         table = parse_toml(read_text_file(path, max_bytes=limits.MAX_MESSAGE))
         if "lanes" in table:
@@ -103,40 +100,31 @@ def _from_file(path: Path, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_export(setup: Setup, path: Path) -> None:
-    from wanderlust.core.files import check_writable, write_file
-    from wanderlust.studio.export import export_page
-
     check_writable(path)
     text = export_page(setup)
     write_file(path, text)
     print(f"written to {path} ({len(text.encode()) / 1e6:.1f} MB); open it in any browser.")
 
 
-def _serve(studio: Any, port: int | None, *, open_browser: bool) -> None:
-    import webbrowser
-
-    from wanderlust.studio.server import listen, make_server
-
+def _serve(server: Any, studio: Any, port: int | None, *, open_browser: bool) -> None:
     if port is not None:
         check_integer("--port", port, low=0, high=65535)
-        listener = listen(studio.host, port)
+        listener = server.listen(studio.host, port)
     else:
-        listener = _listen_on_free_port(studio.host)
+        listener = _listen_on_free_port(server, studio.host)
     studio.port = listener.getsockname()[1]
     print(f"wanderlust studio: {studio.url}", flush=True)
     print("Stop with Ctrl-C.", flush=True)
     if open_browser:
         webbrowser.open(studio.url)
-    make_server(studio).run(sockets=[listener])
+    server.make_server(studio).run(sockets=[listener])
 
 
-def _listen_on_free_port(host: str) -> Any:
+def _listen_on_free_port(server: Any, host: str) -> Any:
     """Return a listener on the usual port, so that links stay valid, or on one of the next ones."""
-    from wanderlust.studio.server import listen
-
     for port in range(DEFAULT_PORT, DEFAULT_PORT + _FREE_PORTS):
         try:
-            return listen(host, port)
+            return server.listen(host, port)
         except InvalidSetting:
             continue
-    return listen(host, 0)
+    return server.listen(host, 0)

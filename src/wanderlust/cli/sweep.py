@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.arguments import ExecutionOptions, read_options, read_value
-from wanderlust.core.errors import InvalidSetting
-
-if TYPE_CHECKING:
-    from wanderlust.experiments.sweep import Sweep
+from wanderlust.cli.options import LOCAL, Execution, ExecutionOptions, read_options, read_value
+from wanderlust.cli.printing import print_problems, print_summary
+from wanderlust.core.errors import InvalidSetting, counted
+from wanderlust.experiments.execute import estimate
+from wanderlust.experiments.execute.driver import RunSummary, check_place, missing_runs
+from wanderlust.experiments.execute.progress import Progress
+from wanderlust.experiments.report.sweep_groups import swept_fields
+from wanderlust.experiments.report.text_tables import printable
+from wanderlust.experiments.store import Store
+from wanderlust.experiments.summary import fields_of
+from wanderlust.experiments.sweep import Sweep
 
 _MAX_SHOWN = 12
 _LISTS = "NAME=VALUE[,VALUE] ..."
@@ -57,7 +64,7 @@ class SweepOptions:
     name: Annotated[str, arg(metavar="TEXT", help="Name in `status` and `report`; a hash if not given.")] = ""
 
 
-_NO_OPTIONS, _LOCAL = SweepOptions(), ExecutionOptions()
+_NO_OPTIONS = SweepOptions()
 
 
 def sweep(
@@ -67,7 +74,7 @@ def sweep(
     ] = None,
     *,
     description: Annotated[SweepOptions, arg(name="")] = _NO_OPTIONS,
-    execution: Annotated[ExecutionOptions, arg(name="")] = _LOCAL,
+    execution: Execution = LOCAL,
     out: Annotated[Path, arg(metavar="FOLDER", help="Folder for runs and reports.")] = Path("results"),
     dry_run: Annotated[bool, arg(help="Only print what would run: how many, how long, what is stored.")] = False,
 ) -> None:
@@ -79,10 +86,6 @@ def sweep(
 
     Example: wanderlust sweep sweep.toml --on ray --dry-run
     """
-    from wanderlust.experiments.execute.driver import check_place
-    from wanderlust.experiments.execute.progress import Progress
-    from wanderlust.experiments.sweep import Sweep
-
     check_place(execution.on)
     if file is not None and description != _NO_OPTIONS:
         raise InvalidSetting("give the sweep as a file or as options such as --world, not both.")
@@ -90,22 +93,15 @@ def sweep(
     if dry_run:
         _print_plan(described, out, execution)
         return
-    results = described.run(
-        out,
-        on=execution.on,
-        jobs=execution.jobs,
-        time_limit=execution.time_limit,
-        ship_package=execution.ship_package,
-        progress=Progress(quiet=execution.quiet),
-    )
-    _print_outcome(described, out, results.summary, quiet=execution.quiet)
+    results = described.run(out, progress=Progress(quiet=execution.quiet), **execution.place)
+    print_summary(results.summary, quiet=execution.quiet)
+    if not execution.quiet:
+        print(f"tables and plots: wanderlust report {shlex.quote(str(out))}")
     sys.exit(int(bool(results.failures)))
 
 
 def from_options(options: SweepOptions) -> Sweep:
     """Return the sweep of command-line options."""
-    from wanderlust.experiments.sweep import Sweep
-
     shared = _tables(options.env, "depth=10,20")
     tables: dict[str, Any] = {
         "worlds": dict.fromkeys(options.world, shared) if shared else list(options.world),
@@ -151,16 +147,6 @@ def _one(values: list[Any]) -> Any:
 
 
 def _print_plan(described: Sweep, out: Path, execution: ExecutionOptions) -> None:
-    import os
-
-    from wanderlust.core.errors import counted
-    from wanderlust.experiments.execute import estimate
-    from wanderlust.experiments.execute.driver import RunSummary, missing_runs
-    from wanderlust.experiments.report.sweep_groups import swept_fields
-    from wanderlust.experiments.report.text_tables import printable
-    from wanderlust.experiments.store import Store
-    from wanderlust.experiments.summary import fields_of
-
     described.check_environments()
     runs, summary = described.runs, RunSummary()
     missing = missing_runs(runs, Store(out), summary, repair=False)
@@ -175,13 +161,5 @@ def _print_plan(described: Sweep, out: Path, execution: ExecutionOptions) -> Non
     print(f"to execute  {len(missing):,}")
     duration = estimate.format_duration(estimate.total_seconds(missing, jobs))
     print(f"time        about {duration} here with {counted(jobs, 'job')}, without compilation")
-    for problem in summary.problems:
-        print(printable(problem), file=sys.stderr)
+    print_problems(summary.problems)
 
-
-def _print_outcome(described: Sweep, out: Path, summary: Any, *, quiet: bool) -> None:
-    from wanderlust.cli.printing import print_summary
-
-    print_summary(summary, quiet=quiet)
-    if not quiet:
-        print(f"tables and plots: wanderlust report {shlex.quote(str(out))}")

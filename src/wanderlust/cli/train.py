@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
+from rich.console import Console
 from tyro.conf import arg
 
-from wanderlust.cli.arguments import DEFAULT_EXPLORER, Exact, Preset, Quiet, Settings, read_options, read_settings
-from wanderlust.cli.environment_options import EnvironmentArgument, EnvironmentOptions
+from wanderlust.agents.agent import Agent
+from wanderlust.cli.options import (
+    DEFAULT_EXPLORER,
+    EnvironmentArgument,
+    EnvironmentOptions,
+    Exact,
+    Preset,
+    Quiet,
+    Settings,
+    read_options,
+    read_settings,
+)
+from wanderlust.cli.runs import check_exact, without_reward_range
+from wanderlust.cli.training_file import TrainingFile
 from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, WanderlustError, check_integer, counted
-
-if TYPE_CHECKING:
-    from wanderlust.cli.training_file import TrainingFile
-    from wanderlust.environments.tabular import Tabular
-    from wanderlust.training.callbacks import Callback
-
+from wanderlust.core.files import check_writable
+from wanderlust.core.planning import optimal_episode_return
+from wanderlust.environments.model import world_from_gym
+from wanderlust.environments.tabular import Tabular, saved_environment
+from wanderlust.experiments.environment_run import evaluation_env
+from wanderlust.explorers.registry import explorer_class
+from wanderlust.training.adaptive import TimePenalty, chosen_preset
+from wanderlust.training.callbacks import Callback, CsvLog, ProgressBar, TensorBoard
+from wanderlust.training.evaluation import evaluate
+from wanderlust.training.learn import learn
+from wanderlust.training.loop import TrainingLoop, call_environment
+from wanderlust.training.model_training import ModelTraining
+from wanderlust.training.video import check_video, record_video, rendering_env
 
 _NEW_EPISODE = "\nIf the environment then fails at the same step, add --new-episode."
 
@@ -83,16 +106,17 @@ def train(options: Annotated[TrainOptions, arg(name="")], environment: Environme
 
     Example: wanderlust train MiniGrid-DoorKey-6x6-v0 --key hash --reset-seed 0 --explorer vv-count
     """
-    from wanderlust.cli.exact import train_exactly
-    from wanderlust.cli.training_file import TrainingFile
-
-    if options.exact:
-        _check_files(environment, options)
-        train_exactly(environment, options, _settings(options))
-        return
     _check_files(environment, options)
+    if options.exact:
+        _train_exactly(environment, options)
+        return
     env = environment.make()
-    file = TrainingFile(environment, options)
+    file = TrainingFile(
+        options.save,
+        options.checkpoint_every,
+        unfinished=f"{environment.file_name}-unfinished",
+        command=lambda path: _resume_command(environment, options, path),
+    )
     try:
         _train(env, environment, options, file)
     except WanderlustError as error:
@@ -114,12 +138,7 @@ def train(options: Annotated[TrainOptions, arg(name="")], environment: Environme
 
 def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions, file: TrainingFile) -> None:
     """Train, print the summary and record the video."""
-    from wanderlust.cli.training_summary import TrainingStatistics, print_summary
-    from wanderlust.training.learn import learn
-    from wanderlust.training.loop import call_environment
-    from wanderlust.training.video import record_video, rendering_env
-
-    statistics = TrainingStatistics()
+    statistics = _Statistics()
     agent = learn(
         env,
         _explorer(options),
@@ -132,20 +151,56 @@ def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions,
         quiet=True,
         **_settings(options),
     )
-    print_summary(agent, statistics, options, saved=file.saved_path)
+    _print_summary(agent, statistics, options, saved=file.saved_path)
+    _record_video(agent, env, environment, options)
+    call_environment(env, env.close, lambda: "close")
+
+
+def _train_exactly(environment: EnvironmentOptions, options: TrainOptions) -> None:
+    """Train on the model of an environment, print a summary, and save the agent."""
+    check_exact(environment)
+    for name in ("resume", "checkpoint_every", "log", "tensorboard"):
+        if getattr(options, name) is not None:
+            raise InvalidSetting(f"--{name.replace('_', '-')} is not possible with --exact, which trains in one go.")
+    world = world_from_gym(environment.name, **environment.env_options)
+    env = environment.make()
+    steps = check_integer("steps", options.steps, low=1)
+    training = ModelTraining(
+        world,
+        options.explorer or DEFAULT_EXPLORER,
+        preset=chosen_preset(env, options.preset),
+        seed=options.seed or 0,
+        undiscounted_returns=True,
+        changes={"budget": steps, "evaluate_every": steps, **without_reward_range(_settings(options)), "steps": steps},
+    )
+    training.advance(steps)
+    agent = training.agent
+    agent.encoding, agent.environment = env.encoding, saved_environment(env)
+    low, high = agent.reward_range
+    optimal = optimal_episode_return(world.mdp, agent.settings.horizon)
+    best = "" if optimal is None else f"; optimal is {optimal:.6g}"
+    print(f"trained    {env.name} with {agent.explorer}, {agent.steps:,} steps on its model, preset {agent.preset}")
+    print(f"states     {agent.discovered:,} acted in, {agent.n_states:,} in the model")
+    print(f"rewards    {low:g} to {high:g} per step; {_first_events(*training.run.first_events)}")
+    print(f"greedy     expected return of an episode {training.run.history().returns[-1]:.6g}{best}")
+    if options.save is not None:
+        agent.save(options.save)
+        print(f"saved      {options.save}; inspect with `wanderlust explain`")
+    _record_video(agent, env, environment, options)
+    env.close()
+
+
+def _record_video(agent: Agent, env: Tabular, environment: EnvironmentOptions, options: TrainOptions) -> None:
+    """Record a video, if --video is given."""
     if options.video is not None:
         with _video_errors(environment):
             rendering = env.copy(rendering_env(environment.name, environment.env_options))
             frames = record_video(agent, rendering, options.video, seed=options.seed or 0)
         print(f"video      {options.video}, {counted(frames, 'frame')} of one episode")
-    call_environment(env, env.close, lambda: "close")
 
 
 def _check_files(environment: EnvironmentOptions, options: TrainOptions) -> None:
     """Check all files before the training, so that no training is lost."""
-    from wanderlust.core.files import check_writable
-    from wanderlust.training.video import check_video
-
     check_integer("episodes", options.episodes, low=1)
     if options.new_episode and options.resume is None:
         raise InvalidSetting("--new-episode needs --resume FILE.")
@@ -176,10 +231,6 @@ def _video_errors(environment: EnvironmentOptions) -> Iterator[None]:
 
 
 def _loggers(options: TrainOptions) -> list[Callback]:
-    from rich.console import Console
-
-    from wanderlust.training.callbacks import CsvLog, ProgressBar, TensorBoard
-
     callbacks: list[Callback] = [] if options.quiet else [ProgressBar(Console(stderr=True))]
     if options.log is not None:
         callbacks.append(CsvLog(options.log, overwrite=options.overwrite_log))
@@ -190,8 +241,6 @@ def _loggers(options: TrainOptions) -> list[Callback]:
 
 def _explorer(options: TrainOptions) -> Any:
     """Return the explorer to train with; None if the checkpoint stores it."""
-    from wanderlust.explorers.registry import explorer_class
-
     if options.resume is None:
         return options.explorer or DEFAULT_EXPLORER
     if options.explorer is None:
@@ -220,3 +269,80 @@ def _settings(options: TrainOptions) -> dict[str, Any]:
         return given
     explorer = options.explorer or DEFAULT_EXPLORER
     return read_settings(options.settings, [explorer])[explorer]
+
+
+def _resume_command(environment: EnvironmentOptions, options: TrainOptions, path: str) -> str:
+    """Return the command that continues the training from a file."""
+    words = ["--steps", str(options.steps), "--resume", path, "--save", path]
+    if options.explorer is not None and ":" in options.explorer:
+        words += ["--explorer", options.explorer]
+    for name in ("checkpoint_every", "log", "tensorboard", "video"):
+        value = getattr(options, name)
+        words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
+    return f"wanderlust train {environment.command_line} {shlex.join(words)}"
+
+
+class _Statistics(Callback):
+    """Records the first positive reward, the first termination, the number of episodes and the time penalty."""
+
+    def __init__(self) -> None:
+        self.episodes = 0
+        self.recent_returns: list[float] = []
+        self.first_reward: int | None = None
+        self.first_termination: int | None = None
+        self.time_penalty = TimePenalty()
+
+    def on_step(self, loop: TrainingLoop) -> None:
+        """Record the first positive reward and the first termination."""
+        if self.first_reward is None and loop.reward > 0:
+            self.first_reward = loop.step
+        if self.first_termination is None and loop.terminated:
+            self.first_termination = loop.step
+
+    def on_end(self, loop: TrainingLoop) -> None:
+        """Record the number of episodes and the time penalty."""
+        self.episodes = loop.episode
+        self.recent_returns = list(loop.recent_returns)
+        self.time_penalty = loop.time_penalty or self.time_penalty
+
+
+def _print_summary(agent: Agent, statistics: _Statistics, options: TrainOptions, *, saved: Path | None) -> None:
+    """Evaluate the greedy policy and print the summary."""
+    env = agent.env
+    low, high = agent.reward_range
+    eval_env = call_environment(env, lambda: evaluation_env(env), lambda: "its copy for evaluation")
+    returns = evaluate(agent, eval_env, episodes=options.episodes)
+    spread = f", from {returns.min():.6g} to {returns.max():.6g}" if np.ptp(returns) else ""
+    n_episodes = counted(statistics.episodes, "episode")
+    print(f"trained    {env.name} with {agent.explorer}, {counted(agent.steps, 'step')}, {n_episodes}")
+    print(f"preset     {agent.preset}")
+    if agent.steps > agent.settings.budget:
+        budget = counted(agent.settings.budget, "step")
+        print(f"budget     {budget}; later steps explored as at its end (--set budget={agent.steps} extends it)")
+    known = "encountered (with terminal states)" if env.fixed_n_states is None else "in the observation space"
+    print(f"states     {agent.discovered:,} acted in, {env.n_states:,} {known}")
+    since = "" if options.resume is None else " since resuming"
+    first = _first_events(statistics.first_reward, statistics.first_termination, since)
+    print(f"rewards    {low:g} to {high:g} per step; {first}")
+    if statistics.time_penalty.detected:
+        print(f"penalty    {statistics.time_penalty.describe()}")
+    if statistics.recent_returns:
+        latest = f"mean of the last {counted(len(statistics.recent_returns), 'training episode')}"
+        print(f"exploring  return {np.mean(statistics.recent_returns):.6g}, {latest}")
+    mean = f"mean of {counted(len(returns), 'evaluation episode')}{spread}"
+    print(f"greedy     return {returns.mean():.6g}, {mean}")
+    if saved is not None:
+        print(f"saved      {saved}; continue with --resume, inspect with `wanderlust explain`")
+    for label, path in (("log", options.log), ("events", options.tensorboard)):
+        if path is not None:
+            print(f"{label:<10} {path}")
+    sys.stdout.flush()
+    call_environment(env, eval_env.close, lambda: "close after evaluation")
+
+
+def _first_events(first_reward: int | None, first_termination: int | None, since: str = "") -> str:
+    if first_reward is not None:
+        return f"first positive reward{since} at step {first_reward:,}"
+    if first_termination is not None:
+        return f"no positive reward{since}; first terminated episode at step {first_termination:,}"
+    return f"no positive reward and no terminated episode{since}"

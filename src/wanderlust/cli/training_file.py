@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import itertools
-import shlex
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from wanderlust.cli.environment_options import EnvironmentOptions
 from wanderlust.core.errors import WanderlustError, counted
 from wanderlust.core.files import cannot_write
 from wanderlust.training.callbacks import Checkpoint
 from wanderlust.training.loop import TrainingLoop
 
-if TYPE_CHECKING:
-    from wanderlust.cli.train import TrainOptions
-
 
 class TrainingFile(Checkpoint):
     """Saves to the file of --save, at the end and every --checkpoint-every steps.
 
-    Without --save, the file is a new one, named after the environment. It is written at these steps and if training
-    ends early.
+    Without --save, the file is a new one with the name `unfinished`. It is written at these steps and if training ends
+    early. `command` returns the command that continues the training from a file.
     """
 
-    def __init__(self, environment: EnvironmentOptions, options: TrainOptions) -> None:
-        super().__init__(options.save or f"{environment.file_name}-unfinished.npz", options.checkpoint_every)
-        self._environment, self._options = environment, options
-        self._has_name = options.save is not None
+    def __init__(self, save: Path | None, every: int | None, *, unfinished: str, command: Callable[[str], str]) -> None:
+        super().__init__(save or f"{unfinished}.npz", every)
+        self._unfinished, self._command = unfinished, command
+        self._has_name = save is not None
         self._loop: TrainingLoop | None = None
 
     def on_start(self, loop: TrainingLoop) -> None:
@@ -51,7 +46,7 @@ class TrainingFile(Checkpoint):
         if self._has_name:
             super().save(loop)
             return
-        self.path = str(_new_file(f"{self._environment.file_name}-unfinished"))
+        self.path = str(_new_file(self._unfinished))
         try:
             super().save(loop)
         except BaseException:
@@ -83,7 +78,7 @@ class TrainingFile(Checkpoint):
             return " Nothing could be saved, since the agent was interrupted while it learned from a step."
         is_latest = self.saved_at == loop.step
         agent = "The agent trained so far" if is_latest else f"The agent after {counted(self.saved_at, 'step')}"
-        return f" {agent} is saved in {self.path}; continue with --resume {self.path}: {self._command()}"
+        return f" {agent} is saved in {self.path}; continue with --resume {self.path}: {self._command(self.path)}"
 
     def _save_anywhere(self, loop: TrainingLoop) -> None:
         """Save to the file of --save or, if that fails, to a new file."""
@@ -94,17 +89,6 @@ class TrainingFile(Checkpoint):
                 raise
             self._has_name = False
             self.save(loop)
-
-    def _command(self) -> str:
-        """Return the command that continues the training."""
-        options = self._options
-        words = ["--steps", str(options.steps), "--resume", self.path, "--save", self.path]
-        if options.explorer is not None and ":" in options.explorer:
-            words += ["--explorer", options.explorer]
-        for name in ("checkpoint_every", "log", "tensorboard", "video"):
-            value = getattr(options, name)
-            words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
-        return f"wanderlust train {self._environment.command_line} {shlex.join(words)}"
 
 
 def _new_file(name: str) -> Path:

@@ -6,19 +6,20 @@ import contextlib
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from rich.console import Console
+from rich.live import Live
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.arguments import DEFAULT_EXPLORER, Settings, read_options, read_settings
+from wanderlust.cli.live_view.frame import FrameRenderer
+from wanderlust.cli.live_view.gif import write_gif
+from wanderlust.cli.live_view.keys import key_reader
+from wanderlust.cli.live_view.player import KEYS, Player
+from wanderlust.cli.live_view.run import WatchedRun, make_watched_world
+from wanderlust.cli.options import DEFAULT_EXPLORER, Settings, read_options, read_settings
 from wanderlust.core.errors import InvalidSetting, check_number, counted
-from wanderlust.core.files import shown_path
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from wanderlust.cli.live_view.frame import FrameRenderer
-    from wanderlust.cli.live_view.run import WatchedRun
+from wanderlust.core.files import check_writable, shown_path
 
 DEFAULT_SECONDS = 60
 """The duration of a run without --speed."""
@@ -81,12 +82,6 @@ def show_run(
     console: Console | None = None,
 ) -> None:
     """Run and show the frames: live on a terminal, in a GIF, or a few of them as plain text."""
-    from rich.console import Console
-
-    from wanderlust.cli.live_view.frame import FrameRenderer
-    from wanderlust.cli.live_view.run import WatchedRun, make_watched_world
-    from wanderlust.core.files import check_writable
-
     changes = read_settings(settings, [explorer])[explorer]
     changes |= {} if steps is None else {"steps": steps}
     if speed is not None:
@@ -101,8 +96,6 @@ def show_run(
     run.prepare()
     renderer = FrameRenderer(run, f"{world.name}, {explorer}, seed {seed}")
     if gif is not None:
-        from wanderlust.cli.live_view.gif import write_gif
-
         console.print(f"{gif}: {counted(write_gif(run, renderer, gif), 'frame')}", highlight=False, soft_wrap=True)
     elif console.is_terminal:
         _show_live(run, renderer, console, speed or run.length / DEFAULT_SECONDS)
@@ -111,11 +104,6 @@ def show_run(
 
 
 def _show_live(run: WatchedRun, renderer: FrameRenderer, console: Console, speed: float) -> None:
-    from rich.live import Live
-
-    from wanderlust.cli.live_view.keys import key_reader
-    from wanderlust.cli.live_view.player import KEYS, Player
-
     player = Player(run, speed)
     with (
         contextlib.suppress(KeyboardInterrupt),

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from rich.table import Table
 from tyro.conf import arg
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from wanderlust.core.hardness import Hardness
-    from wanderlust.worlds import World
+from wanderlust.cli.options import read_options
+from wanderlust.cli.printing import new_console, print_listing, print_table
+from wanderlust.core.errors import InvalidSetting, check_choice
+from wanderlust.core.files import check_writable, shown_path, write_file
+from wanderlust.core.hardness import Hardness, short_number
+from wanderlust.environments.registration import environment_id
+from wanderlust.worlds import World, make_world, world_names, world_options
+from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, exam_world
+from wanderlust.worlds.registry import world_meaning
 
 PICTURE_FORMATS = ("png", "svg", "pdf")
 
@@ -45,21 +51,12 @@ def worlds(
     if draw is not None:
         _draw(draw, env, out)
         return
-    from wanderlust.cli.printing import new_console, print_listing
-    from wanderlust.core.errors import InvalidSetting
-    from wanderlust.environments.registration import environment_id
-    from wanderlust.worlds import world_names, world_options
-    from wanderlust.worlds.registry import world_meaning
-
     if env or out:
         raise InvalidSetting("--env and --out are for a picture: name a world with --draw, such as --draw prison.")
     if exam and not hardness:
         raise InvalidSetting("--exam is for the measures of the exam's worlds: add --hardness.")
     if hardness:
-        from wanderlust.experiments.report.text_tables import fit_to_width
-
-        console = new_console(120, highlight=False)
-        console.print(fit_to_width(_hardness_table(exam=exam), console.width))
+        print_table(_hardness_table(exam=exam), new_console(120, highlight=False))
         return
     entries = []
     for name in world_names():
@@ -70,13 +67,6 @@ def worlds(
 
 def _draw(name: str, env: tuple[str, ...], out: Path | None) -> None:
     """Write the picture of a world."""
-    import io
-
-    from wanderlust.cli.arguments import read_options
-    from wanderlust.core.errors import check_choice
-    from wanderlust.core.files import check_writable, shown_path, write_file
-    from wanderlust.worlds import make_world
-
     world = make_world(name, **read_options(env, "depth=10"))
     path = Path(f"{Path(name).stem}.png") if out is None else out
     form = check_choice("the suffix of the picture file", path.suffix.removeprefix(".").lower(), PICTURE_FORMATS)
@@ -89,10 +79,6 @@ def _draw(name: str, env: tuple[str, ...], out: Path | None) -> None:
 
 def _hardness_table(*, exam: bool = False) -> Table:
     """Return the measures of every built-in world, one row each; with `exam`, of the held-out worlds of the exam."""
-    from rich.table import Table
-
-    from wanderlust.worlds import make_world, world_names
-
     table = Table()
     for heading in (
         "world",
@@ -112,16 +98,12 @@ def _hardness_table(*, exam: bool = False) -> Table:
 
 
 def _exam_worlds() -> Iterator[tuple[str, World]]:
-    from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, exam_world
-
     for family in FAMILIES:
         for level in LEVELS:
             yield f"{family} {level}", exam_world(family, level=level, held_out=True)
 
 
 def _hardness_cells(found: Hardness) -> list[str]:
-    from wanderlust.core.hardness import short_number
-
     share = found.random_share
     return [
         f"{found.n_states:,}",

@@ -22,6 +22,7 @@ from wanderlust.environments.model import world_from_gym
 from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run
+from wanderlust.experiments.statistics import Interval, paper_percent, wilson_interval
 
 COMPARISON_FILE = "comparison.json"
 _MAX_BYTES = 100_000_000
@@ -133,6 +134,37 @@ def median(values: Sequence[float]) -> float:
     """Return the median; the mean of a number and infinity is infinity."""
     ordered = sorted(values)
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
+class ExplorerRow(NamedTuple):
+    """The results of one explorer: medians over seeds; infinity for events that never occurred."""
+
+    explorer: str
+    seeds: int
+    solved: Interval
+    """Fraction of the seeds."""
+    steps_to_solve: float
+    first_reward: float
+    first_termination: float
+    states: float
+    returns: tuple[float, float]
+    """Last evaluation: mean over seeds and its ±."""
+
+
+def explorer_row(explorer: str, results: Sequence[Result], threshold: Threshold) -> ExplorerRow:
+    """Return the results of one explorer."""
+    times = [steps_to_solve(result, threshold) for result in results]
+    last = paper_percent([result.returns[-1] for result in results])
+    return ExplorerRow(
+        explorer=explorer,
+        seeds=len(results),
+        solved=wilson_interval(sum(map(math.isfinite, times)), len(times)),
+        steps_to_solve=median(times),
+        first_reward=median([first_reward(result) for result in results]),
+        first_termination=median([first_termination(result) for result in results]),
+        states=median([result.n_discovered for result in results]),
+        returns=(last.mean, last.ci),
+    )
 
 
 def format_steps(steps: float, budget: int) -> str:

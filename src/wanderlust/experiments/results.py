@@ -15,7 +15,7 @@ from wanderlust.experiments.store import Store, StoredRun
 from wanderlust.experiments.summary import Line, columns, summarise
 
 CURVES = ("steps", "returns", "discovered")
-_PREFIX = "curve_"
+CURVE_PREFIX = "curve_"
 """Of the columns of curves: `steps` is also the name of a setting."""
 
 
@@ -50,7 +50,7 @@ class Results:
         for stored in self:
             row = columns(summarise(stored))
             if curves:
-                row |= {f"{_PREFIX}{name}": getattr(stored.result, name) for name in CURVES}
+                row |= {f"{CURVE_PREFIX}{name}": getattr(stored.result, name) for name in CURVES}
             rows.append(row)
         return same_columns(rows)
 
@@ -98,7 +98,8 @@ def plain_rows(rows: Iterable[Line]) -> list[Line]:
     """Return rows whose values fit into typed columns: arrays as lists, and mixed columns and tables as text."""
     listed = [{name: value.tolist() if hasattr(value, "tolist") else value for name, value in row.items()}
               for row in rows]  # fmt: skip
-    mixed = {name for name in (listed[0] if listed else ()) if not name.startswith(_PREFIX) and _is_mixed(listed, name)}
+    names = [name for name in (listed[0] if listed else ()) if not name.startswith(CURVE_PREFIX)]
+    mixed = {name for name in names if _is_mixed(listed, name)}
     return [{name: _as_text(value) if name in mixed else value for name, value in row.items()} for row in listed]
 
 

@@ -1,29 +1,164 @@
-"""The command-line options that select an environment and its state encoding."""
+"""The arguments that several commands share: environment, settings, explorers and execution of runs."""
 
 from __future__ import annotations
 
+import ast
+import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from gymnasium import Env
+from gymnasium.spaces import Box
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.arguments import format_options, read_options
-from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_number, shown
+from wanderlust.agents.settings import LEARN_OPTIONS, SETTING_NAMES
+from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_number, shown, unknown_name
 from wanderlust.core.files import check_path
+from wanderlust.environments.bins_advice import RANDOM_STEPS, bins_options
+from wanderlust.environments.make import make_environment
 from wanderlust.environments.registration import GRID_ID
+from wanderlust.environments.tabular import Tabular, tabular_from_options
+from wanderlust.explorers.registry import explorer_options
+from wanderlust.worlds.maps import MAP_SUFFIXES, read_map_file
 
-if TYPE_CHECKING:
-    from gymnasium import Env
+DEFAULT_EXPLORER = "vv-ucb"
+DEFAULT_EXPLORERS = ("epsilon-greedy", "ucb1", "bonus", "vv-ucb", "vv-count")
+REWARD_RANGE = "reward_range"
+"""A parameter of `learn`, not of `Settings`: the smallest and the largest reward."""
 
-    from wanderlust.environments.tabular import Tabular
-
-MAP_SUFFIXES = (".txt", ".toml")
 _MAX_NAME, _MAX_DIGITS = 80, 9
 _OPTIONS_HINT = "As options: --bins 8, --bounds 1=-3,3, --action-bins 5, --key hash."
+
+Settings = Annotated[
+    tuple[str, ...],
+    arg(
+        name="set",
+        metavar="NAME=VALUE ...",
+        help="Settings, such as discount=0.995 learning_rate=0.1 reward_range=[0,1], and options of the explorers.",
+    ),
+]
+Explorers = Annotated[
+    tuple[str, ...],
+    arg(metavar="NAME ...", help="Explorers; `wanderlust explorers` lists them. A user-defined one is module:Class."),
+]
+Steps = Annotated[int, arg(metavar="N", help="Number of training steps of each run.")]
+Seeds = Annotated[int, arg(metavar="N", help="Number of seeds per explorer: 0 to N-1.")]
+Exact = Annotated[
+    bool,
+    arg(
+        help="Train on the environment's model (env.unwrapped.P, built-in worlds) in the compiled loop, many times "
+        "faster than by its steps, with exact expected returns."
+    ),
+]
+Preset = Annotated[
+    str | None,
+    arg(
+        metavar="NAME",
+        help="as_written (the paper's text), as_published_code (the authors' code) or adaptive (adapts to the task). "
+        "The default is adaptive, in built-in worlds as_written.",
+    ),
+]
+Quiet = Annotated[bool, arg(help="Print results and errors only.")]
+
+
+On = Annotated[
+    str,
+    arg(
+        metavar="PLACE",
+        help="Where runs are executed: local (this machine), ray (the cluster of RAY_ADDRESS, or a new one here), or "
+        "ray://HOST:PORT.",
+    ),
+]
+Jobs = Annotated[int | None, arg(metavar="N", help="Number of parallel runs; the number of cores if not given.")]
+TimeLimit = Annotated[
+    float | None, arg(metavar="SECONDS", help="A run that takes longer fails; its worker process is ended.")
+]
+ShipPackage = Annotated[bool, arg(help="Send this version of the package to the workers of a Ray cluster.")]
+
+
+@dataclass(frozen=True)
+class ExecutionOptions:
+    """Where and how runs are executed."""
+
+    on: On = "local"
+    jobs: Jobs = None
+    time_limit: TimeLimit = None
+    ship_package: ShipPackage = False
+    quiet: Quiet = False
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The arguments of `run_all`."""
+        return {name: value for name, value in vars(self).items() if name != "quiet"}
+
+
+Execution = Annotated[ExecutionOptions, arg(name="")]
+LOCAL = ExecutionOptions()
+
+
+@dataclass(frozen=True)
+class RunsOptions:
+    """The options of commands that run several explorers with several seeds."""
+
+    explorers: Explorers = DEFAULT_EXPLORERS
+    seeds: Seeds = 10
+    steps: Steps = 20_000
+    preset: Preset = None
+    settings: Settings = ()
+    env_version: Annotated[
+        str,
+        arg(
+            metavar="TEXT",
+            help="Version of a user-defined environment: stored runs of other versions are not used. By default, "
+            "stored runs are used until a file of its code changes.",
+        ),
+    ] = ""
+
+
+def read_options(options: Iterable[str], example: str = "kappa=0.1") -> dict[str, Any]:
+    """Parse options written as name=value; a value that is neither JSON nor a Python literal is a string."""
+    parsed: dict[str, Any] = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        if not (name and equals):
+            raise InvalidSetting(f"an option must be written as name=value, such as {example}, got {option!r}.")
+        if name in parsed:
+            raise InvalidSetting(f"option {name!r} is given twice, as {parsed[name]!r} and as {value!r}.")
+        parsed[name] = read_value(value)
+    return parsed
+
+
+def read_value(text: str) -> Any:
+    """Parse a number, list, table, true, false or null; return any other text unchanged."""
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return parse(text)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+    return text
+
+
+def format_options(options: dict[str, Any]) -> list[str]:
+    """Return options as name=value, the inverse of `read_options`."""
+    return [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in options.items()]
+
+
+def read_settings(settings: Iterable[str], explorers: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Parse --set; return the settings of each explorer, without the options that only other explorers have."""
+    parsed = read_options(settings)
+    if "steps" in parsed:
+        raise InvalidSetting(f"give the number of steps as --steps {parsed['steps']}, not with --set.")
+    shared = {*SETTING_NAMES, *LEARN_OPTIONS, REWARD_RANGE} - {"steps"}
+    known = {name: shared | {option.name for option in explorer_options(name)} for name in explorers}
+    for setting in parsed:
+        if not any(setting in names for names in known.values()):
+            every = shared.union(*known.values())
+            raise unknown_name("setting or option", setting, every, of=" or ".join(explorers))
+    return {name: {setting: value for setting, value in parsed.items() if setting in known[name]} for name in explorers}
 
 
 @dataclass(frozen=True)
@@ -90,9 +225,6 @@ class EnvironmentOptions:
 
     def make(self) -> Tabular:
         """Return a new environment with discrete states and actions."""
-        from wanderlust.environments.make import make_environment
-        from wanderlust.environments.tabular import tabular_from_options
-
         env = make_environment(self.name, **self.env_options)
         try:
             return tabular_from_options(env, self.encoder_options)
@@ -102,10 +234,6 @@ class EnvironmentOptions:
 
     def _bins_advice(self, env: Env[Any, Any]) -> str:
         """Return options for continuous observations, from the ranges that are observed; otherwise all options."""
-        from gymnasium.spaces import Box
-
-        from wanderlust.environments.bins_advice import RANDOM_STEPS, bins_options
-
         needs_action_bins = isinstance(env.action_space, Box) and self.action_bins is None
         options = None if self.key is not None or needs_action_bins else bins_options(env)
         if options is None:
@@ -157,8 +285,6 @@ def _read_bounds(bounds: tuple[str, ...] | None) -> Mapping[str, list[float]] | 
 
 
 def _map_text(path: Path) -> str:
-    from wanderlust.worlds.maps import read_map_file
-
     text = read_map_file(check_path("the map", path))
     # A text without a newline would be taken for a path.
     return text if path.suffix == ".toml" else text.rstrip("\n") + "\n"
