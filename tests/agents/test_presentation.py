@@ -47,12 +47,8 @@ def test_texts_are_a_few_lines(agent, record):
 
 
 def test_pictures_in_notebooks(agent, record):
-    for each in (agent, record, agent.history):
+    for each in (agent, record, agent.history, wl.make_world("prison"), wl.make_world("chain", length=60)):
         assert 'src="data:image/png;base64,' in each._repr_html_()
-    html = wl.make_world("prison")._repr_html_()
-    assert html.count("<rect") == 25
-    assert ">5</text>" in html
-    assert wl.make_world("chain")._repr_html_().count("<rect") == 27
     assert "<img" not in wl.Agent("ucb1", n_actions=2, reward_range=(0, 1))._repr_html_()
 
 

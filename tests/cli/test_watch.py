@@ -19,7 +19,7 @@ from rich.console import Console, ConsoleDimensions
 
 import wanderlust as wl
 from wanderlust.agents.explanation import explain
-from wanderlust.cli.live_view.canvas import EXPLORATION, cell_colours, draw_map, fit_size
+from wanderlust.cli.live_view.canvas import EXPLORATION, cell_colors, draw_map, fit_size
 from wanderlust.cli.live_view.frame import FrameRenderer
 from wanderlust.cli.live_view.keys import split_keys
 from wanderlust.cli.live_view.player import Player
@@ -205,7 +205,7 @@ def test_every_frame_fits_the_terminal(world, size):
 
 def test_colours_of_cells():
     intensity = np.array([[0.0, 1.0], [np.nan, 0.5]])
-    colours = cell_colours(intensity, np.array([[False, False], [False, False]]), ("#000000", "#ffffff"))
+    colours = cell_colors(intensity, np.array([[False, False], [False, False]]), ("#000000", "#ffffff"))
     assert colours[0].tolist() == [[0, 0, 0], [255, 255, 255]]
     assert colours[1, 1].tolist() == [128, 128, 128]
     assert colours[1, 0].tolist() not in ([0, 0, 0], [255, 255, 255])
@@ -214,7 +214,7 @@ def test_colours_of_cells():
 def test_half_blocks_show_all_kinds_of_cells():
     layout = display_layout(wl.make_world("wall"))
     is_wall = layout.kind[0] == CellKind.WALL
-    colours = cell_colours(np.zeros((50, 50)), is_wall, EXPLORATION)
+    colours = cell_colors(np.zeros((50, 50)), is_wall, EXPLORATION)
     lines = draw_map(layout, 1224, colours, fit_size(50, 50, 25, 13))
     assert len(lines) == 13
     assert all(len(line) == 25 for line in lines)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.environments.rendering import MAX_GRID_SIZE, MIN_WIDTH, Renderer
 from wanderlust.environments.world_env import WorldEnv
 from wanderlust.worlds import CellKind, World
-from wanderlust.worlds.drawing import MAX_ROW_LENGTH, by_cell, display_layout, letters, text_map
+from wanderlust.worlds.drawing import MAX_ROW_LENGTH, by_cell, describe_layer, display_layout, text_map
+from wanderlust.worlds.raster import MAX_GRID_SIZE, MIN_WIDTH, Renderer
 
 pytestmark = pytest.mark.filterwarnings("ignore:world .* cannot be reached")  # C in the map below.
 
@@ -103,9 +103,10 @@ def test_termination_is_shown_in_the_state_acted_in():
 def test_more_values_than_letters():
     values = "".join(chr(ord("α") + i) for i in range(30) if chr(ord("α") + i).isalpha())
     legend = "\n".join(f"{letter} = treasure {i}" for i, letter in enumerate(values))
-    drawn, meanings = letters(display_layout(wl.make_world(f"S{values}\n\n{legend}\n")), 0)
-    assert meanings["$"] == "treasure"
-    assert "".join(drawn[0]).count("$") == len(values) - 24
+    drawn = describe_layer(display_layout(wl.make_world(f"S{values}\n\n{legend}\n")), 0)
+    assert drawn.meanings["$"] == "treasure"
+    assert "".join(drawn.letter[0]).count("$") == len(values) - 24
+    assert drawn.label[0].tolist() == ["S", *map(str, range(len(values)))]
 
 
 # --- Images ----------------------------------------------------------------------------------------

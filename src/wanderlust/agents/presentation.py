@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wanderlust.core.errors import InvalidSetting, MissingPackage, check_choice, counted
-from wanderlust.core.figures import figure_html, text_html
 from wanderlust.core.mdp import FloatArray
 from wanderlust.worlds import World, as_world
 from wanderlust.worlds.action_values import action_values_figure
 from wanderlust.worlds.base import Layout
+from wanderlust.worlds.pictures import figure_html, text_html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from wanderlust.core.errors import InvalidMap, InvalidObservation, InvalidSetting, check_choice
 from wanderlust.environments.registration import GRID_ID, WORLD_HORIZON
-from wanderlust.environments.rendering import Renderer
 from wanderlust.worlds import Layout, World, make_world
 from wanderlust.worlds.drawing import display_layout, text_map
+from wanderlust.worlds.raster import Renderer
 
 Transitions = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 

@@ -1,4 +1,4 @@
-"""Action values on a map: a coloured triangle for each action of a cell, and arrows for the best actions.
+"""Action values on a map: a colored triangle for each action of a cell, and arrows for the best actions.
 
     figure = action_values_figure("W", values, world.layout, world.action_names)
 
@@ -15,7 +15,9 @@ import numpy as np
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import BoolArray, FloatArray
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Layout
+from wanderlust.worlds.drawing import describe_layer, is_dark
 from wanderlust.worlds.grid import MOVES
+from wanderlust.worlds.pictures import draw_cells
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,9 +26,9 @@ if TYPE_CHECKING:
 
 GREY = "#6e6e6e"
 LIGHT_GREY = "#b8b8b8"
-"""The colour of walls, and of actions without a value."""
+"""The color of walls, and of actions without a value."""
 UNVISITED = "#f1f1f1"
-"""The colour of cells without any value."""
+"""The color of cells without any value."""
 CELL_WIDTH = 0.72
 """In inches; labels are not readable in smaller cells."""
 MAX_PANELS = 12
@@ -40,7 +42,7 @@ _LARGE, _TINY = 100.0, 0.005
 """Labels have no decimals from `_LARGE`, and are in scientific notation below `_TINY`."""
 _ARROW = {"arrowstyle": "-|>", "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 7}
 _VISITS_POWER = 0.35
-"""The exponent of the colour scale of visit counts, of which most are small."""
+"""The exponent of the color scale of visit counts, of which most are small."""
 
 Move = tuple[int, int]
 
@@ -105,7 +107,7 @@ def action_values_figure(
         else:
             axes.set_axis_off()
     if len(np.unique(values[~np.isnan(values)])) > 1:
-        add_colour_bar(scale, grid.tolist(), counts=counts)
+        add_color_bar(scale, grid.tolist(), counts=counts)
     return figure
 
 
@@ -121,12 +123,14 @@ def draw_action_values(
     counts: bool = False,
     labels: bool = True,
 ) -> ScalarMappable:
-    """Draw the values [state, action] of the states of one layer; return the colour scale, that of all layers."""
+    """Draw the values [state, action] of the states of one layer; return the color scale, that of all layers."""
     from matplotlib.collections import PolyCollection
+    from matplotlib.colors import to_rgb
 
-    scale = _colour_scale(values, counts=counts)
+    scale = _color_scale(values, counts=counts)
     best = best_actions(-values if minimise else values) if arrows else np.zeros(values.shape, dtype=np.bool_)
-    triangles, colours = [], []
+    triangles, colors = [], []
+    style: dict[str, Any]
     for state in np.flatnonzero(layout.layer == layer):
         row, column = int(layout.row[state]), int(layout.column[state])
         if layout.kind[layer, row, column] == CellKind.WALL or np.isnan(values[state]).all():
@@ -136,29 +140,33 @@ def draw_action_values(
                 continue
             down, right = move
             value = float(values[state, action])
-            colour = LIGHT_GREY if np.isnan(value) else scale.to_rgba(value)
+            color = LIGHT_GREY if np.isnan(value) else scale.to_rgba(value)
             edge = [(column + 0.5 * (right + s * down), row + 0.5 * (down + s * right)) for s in (-1, 1)]
             triangles.append([(column, row), *edge])
-            colours.append(colour)
-            text_colour = "white" if _is_dark(colour) else "black"
+            colors.append(color)
+            style = {"color": "white" if is_dark(255 * np.array(to_rgb(color))) else "black"}
             if labels and not np.isnan(value):
-                text = format_value(value, counts=counts)
-                position = column + 0.42 * right, row + 0.42 * down
-                _draw_label(axes, text, *position, text_colour, horizontal=right == 0)
+                x, y, text = column + 0.42 * right, row + 0.42 * down, format_value(value, counts=counts)
+                style |= {"fontsize": 5.5, "ha": "center", "va": "center", "rotation": 90 if right else 0}
+                axes.text(x, y, text, zorder=5, **style)
             if best[state, action]:
-                _draw_arrow(axes, row, column, down, right, text_colour)
+                end, start = ((column + r * right, row + r * down) for r in (0.34, 0.1))
+                axes.annotate("", end, start, arrowprops={"color": style["color"], **_ARROW}, zorder=4)
     line = 0.7 if labels else 0.2
-    axes.add_collection(PolyCollection(triangles, facecolors=colours, edgecolors="white", linewidths=line))
-    _draw_cells(axes, layout, layer, line)
-    axes.set(xlim=(-0.52, layout.columns - 0.48), ylim=(layout.rows - 0.48, -0.52), aspect="equal")
-    axes.set(xticks=[], yticks=[])
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
+    axes.add_collection(PolyCollection(triangles, facecolors=colors, edgecolors="white", linewidths=line))
+    walls = np.where(layout.kind[layer] == CellKind.WALL, LIGHT_GREY, UNVISITED)
+    draw_cells(axes, walls, edge="none", line=0.0, zorder=0.5)
+    draw_cells(axes, np.full(walls.shape, "none"), edge=GREY, line=line, zorder=3)
+    symbols = describe_layer(layout, layer).label
+    box = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": GREY, "linewidth": 0.6}
+    style = {"fontsize": 5.5, "fontweight": "bold", "ha": "center", "va": "center"}
+    for row, column in np.argwhere(symbols != ""):
+        axes.text(column, row, symbols[row, column], bbox=box, zorder=6, **style)
     return scale
 
 
-def _colour_scale(values: FloatArray, *, counts: bool) -> ScalarMappable:
-    """Return the colours of all values, from the smallest to the largest one."""
+def _color_scale(values: FloatArray, *, counts: bool) -> ScalarMappable:
+    """Return the colors of all values, from the smallest to the largest one."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize, PowerNorm
@@ -167,12 +175,12 @@ def _colour_scale(values: FloatArray, *, counts: bool) -> ScalarMappable:
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     high = high if high > low else low + 1.0
     norm = PowerNorm(_VISITS_POWER, low, high) if counts else Normalize(low, high)
-    # Without the darkest colours, on which labels are hard to read.
+    # Without the darkest colors, on which labels are hard to read.
     return ScalarMappable(norm, ListedColormap(colormaps["YlGnBu"](np.linspace(0.0, 0.85, 256))))
 
 
-def add_colour_bar(scale: ScalarMappable, axes: Axes | Sequence[Axes], *, counts: bool = False) -> None:
-    """Draw a colour bar below the axes, with the smallest and the largest value."""
+def add_color_bar(scale: ScalarMappable, axes: Axes | Sequence[Axes], *, counts: bool = False) -> None:
+    """Draw a color bar below the axes, with the smallest and the largest value."""
     several = [axes] if not isinstance(axes, Sequence) else axes
     bar = several[0].figure.colorbar(
         scale, ax=several, orientation="horizontal", pad=0.02, aspect=22, shrink=1.0 / min(len(several), 4)
@@ -184,55 +192,8 @@ def add_colour_bar(scale: ScalarMappable, axes: Axes | Sequence[Axes], *, counts
     bar.outline.set_linewidth(0.4)
 
 
-def _draw_cells(axes: Axes, layout: Layout, layer: int, line: float) -> None:
-    """Draw the outlines of the cells, the walls, and the symbols of starts, prisons and rewards."""
-    from matplotlib.collections import PolyCollection
-
-    corners = ((-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5))
-    cells = [(row, column) for row in range(layout.rows) for column in range(layout.columns)]
-    squares = [[(column + x, row + y) for x, y in corners] for row, column in cells]
-    is_wall = [layout.kind[layer, row, column] == CellKind.WALL for row, column in cells]
-    faces = [LIGHT_GREY if wall else UNVISITED for wall in is_wall]
-    axes.add_collection(PolyCollection(squares, facecolors=faces, zorder=0.5))
-    axes.add_collection(PolyCollection(squares, facecolors="none", edgecolors=GREY, linewidths=line, zorder=3))
-    for row, column in cells:
-        if symbol := cell_symbol(layout, layer, row, column):
-            box = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": GREY, "linewidth": 0.6}
-            style: dict[str, Any] = {"fontsize": 5.5, "fontweight": "bold", "ha": "center", "va": "center"}
-            axes.text(column, row, symbol, bbox=box, zorder=6, **style)
-
-
-def cell_symbol(layout: Layout, layer: int, row: int, column: int) -> str:
-    """Return the letter of a start or prison cell, the reward of a cell that has one, "" for any other."""
-    kind, value = CellKind(layout.kind[layer, row, column]), float(layout.value[layer, row, column])
-    if kind in (CellKind.START, CellKind.PRISON):
-        return kind.name[0]
-    return f"{value:g}" if kind in (CellKind.TREASURE, CellKind.PENALTY, CellKind.REWARD, CellKind.PUDDLE) else ""
-
-
-def _is_dark(colour: Any) -> bool:
-    from matplotlib.colors import to_rgb
-
-    return float(np.dot(to_rgb(colour), (0.299, 0.587, 0.114))) < 0.5
-
-
-def _draw_label(axes: Axes, text: str, x: float, y: float, colour: str, *, horizontal: bool) -> None:
-    style: dict[str, Any] = {"color": colour, "fontsize": 5.5, "ha": "center", "va": "center", "zorder": 5}
-    axes.text(x, y, text, rotation=0 if horizontal else 90, **style)
-
-
 def format_value(value: float, *, counts: bool = False) -> str:
     """Return a number with two decimals, without them if it is large or a count, in scientific notation if tiny."""
     if counts or abs(value) >= _LARGE:
         return f"{value:,.0f}"
     return f"{value:.0e}" if 0 < abs(value) < _TINY else f"{round(value, 2) + 0.0:g}"
-
-
-def _draw_arrow(axes: Axes, row: int, column: int, down: int, right: int, colour: str) -> None:
-    axes.annotate(
-        "",
-        (column + 0.34 * right, row + 0.34 * down),
-        (column + 0.1 * right, row + 0.1 * down),
-        arrowprops={"color": colour, **_ARROW},
-        zorder=4,
-    )

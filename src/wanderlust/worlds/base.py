@@ -202,7 +202,7 @@ class World:
         return f"<World {self.name}: {self.n_states:,} states, {self.n_actions} actions>"
 
     def _repr_html_(self) -> str:
-        from wanderlust.worlds.svg import world_html
+        from wanderlust.worlds.pictures import world_html
 
         return world_html(self)
 

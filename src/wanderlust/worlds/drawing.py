@@ -1,10 +1,14 @@
-"""Text maps of worlds, and values of states aggregated per cell."""
+"""What every drawing of a grid shows, and the drawing as text.
+
+`describe_layer` gives the letter, color and label of each cell of a layer. Text has its letters, the figures of
+`wanderlust.worlds.pictures` and the images of `wanderlust.worlds.raster` have its colors and labels.
+"""
 
 from __future__ import annotations
 
 import math
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +22,17 @@ AGENT = "@"
 MAX_TEXT_ROWS, MAX_TEXT_COLUMNS = 30, 80
 """The largest map in the text of a world."""
 
+COLORS = {
+    CellKind.FLOOR: "#faf8f3",
+    CellKind.WALL: "#3d4657",
+    CellKind.START: "#d9ecd6",
+    CellKind.PRISON: "#d5d0dc",
+    CellKind.TREASURE: "#f6cf57",
+    CellKind.PENALTY: "#e0716a",
+    CellKind.REWARD: "#b5dfa8",
+    CellKind.PUDDLE: "#cfe3ef",
+    CellKind.PASSENGER: "#c9b8fb",
+}
 _LETTERS = {CellKind.FLOOR: ".", CellKind.WALL: "#", CellKind.START: "S", CellKind.PRISON: "P"}
 _FREE_LETTERS = "".join(letter for letter in ascii_uppercase if letter not in _LETTERS.values())
 _FALLBACK = {CellKind.TREASURE: "$", CellKind.PENALTY: "!", CellKind.REWARD: "+", CellKind.PUDDLE: "~"}
@@ -34,10 +49,9 @@ def world_text(world: World) -> str:
     ]
     layout = world.layout
     if layout is not None and layout.rows <= MAX_TEXT_ROWS and layout.columns <= MAX_TEXT_COLUMNS:
-        drawn, meanings = letters(layout, 0)
-        lines += ["", *("".join(row) for row in drawn)]
-        legend = [f"{letter} = {meaning}" for letter, meaning in meanings.items()]
-        lines += ["", ", ".join(legend)] if legend else []
+        drawn = describe_layer(layout, 0)
+        lines += ["", *("".join(row) for row in drawn.letter)]
+        lines += ["", ", ".join(drawn.legend)] if drawn.meanings else []
     return "\n".join(lines)
 
 
@@ -66,27 +80,49 @@ def _wrapped_layout(kind: NDArray[np.uint8], value: NDArray[np.float64], max_col
     return Layout(rows=rows, columns=columns, row=row, column=column, layer=layer, kind=kinds, value=values)
 
 
-def letters(layout: Layout, layer: int) -> tuple[NDArray[np.str_], dict[str, str]]:
-    """Return a letter for each cell of a layer, and the meanings of the letters that are not built in."""
+class DrawnLayer(NamedTuple):
+    """The contents of the cells of one layer, all [row, column]."""
+
+    letter: NDArray[np.str_]
+    """One letter, as in a text map."""
+    color: NDArray[np.str_]
+    """The color of the kind of cell, as "#rrggbb"."""
+    label: NDArray[np.str_]
+    """The letter of a start or prison, the number of a passenger, the reward of a cell that has one; else empty."""
+    meanings: dict[str, str]
+    """The meanings of the letters that are not built in."""
+
+    @property
+    def legend(self) -> list[str]:
+        """The meanings as lines of a text map."""
+        return [f"{letter} = {meaning}" for letter, meaning in self.meanings.items()]
+
+
+def describe_layer(layout: Layout, layer: int) -> DrawnLayer:
+    """Return what a drawing shows in each cell of a layer."""
     kinds, values = layout.kind[layer], layout.value[layer]
-    drawn = np.empty(kinds.shape, dtype="U1")
+    letter, label = np.full(kinds.shape, "", dtype="U1"), np.full(kinds.shape, "", dtype="U16")
     meanings: dict[str, str] = {}
     upper, lower = iter(_FREE_LETTERS), iter(ascii_lowercase)
     for kind in (CellKind(int(code)) for code in np.unique(kinds)):
         of_kind = kinds == kind
         if kind is CellKind.PASSENGER:
-            drawn[of_kind] = [str(number) for number in passenger_numbers(layout)[of_kind]]
+            letter[of_kind] = label[of_kind] = [str(number) for number in _passenger_numbers(layout)[of_kind]]
         elif kind in _LETTERS:
-            drawn[of_kind] = _LETTERS[kind]
+            letter[of_kind] = _LETTERS[kind]
+            label[of_kind] = "" if kind in (CellKind.FLOOR, CellKind.WALL) else _LETTERS[kind]
         else:
             for value in np.unique(values[of_kind]):
-                letter = next(lower if kind is CellKind.PUDDLE else upper, _FALLBACK[kind])
-                drawn[of_kind & (values == value)] = letter
-                meanings[letter] = f"{kind.name.lower()} {value:g}" if letter != _FALLBACK[kind] else kind.name.lower()
-    return drawn, meanings
+                cells = of_kind & (values == value)
+                letter[cells] = name = next(lower if kind is CellKind.PUDDLE else upper, _FALLBACK[kind])
+                label[cells] = f"{value:,g}"
+                meanings[name] = f"{kind.name.lower()} {value:g}" if name != _FALLBACK[kind] else kind.name.lower()
+    escapes = (kinds == CellKind.PRISON) & (values > 0)
+    label[escapes] = [f"P {value:g}" for value in values[escapes]]
+    return DrawnLayer(letter, np.array([COLORS[kind] for kind in CellKind])[kinds], label, meanings)
 
 
-def passenger_numbers(layout: Layout) -> NDArray[np.int64]:
+def _passenger_numbers(layout: Layout) -> NDArray[np.int64]:
     """Return [row, column]: the number of the passenger in the cell, counted row by row from 1, or 0."""
     has_passenger = (layout.kind == CellKind.PASSENGER).any(axis=0)
     return np.where(has_passenger, np.cumsum(has_passenger).reshape(has_passenger.shape), 0)
@@ -94,11 +130,10 @@ def passenger_numbers(layout: Layout) -> NDArray[np.int64]:
 
 def text_map(layout: Layout, state: int) -> str:
     """Return the text map of a state's layer with the agent in that state, and a legend."""
-    drawn, meanings = letters(layout, int(layout.layer[state]))
-    drawn[layout.row[state], layout.column[state]] = AGENT
-    lines = ["".join(row) for row in drawn]
-    legend = [f"{letter} = {meaning}" for letter, meaning in meanings.items()]
-    return "\n".join([*lines, "", *legend, ""]) if legend else "\n".join([*lines, ""])
+    drawn = describe_layer(layout, int(layout.layer[state]))
+    drawn.letter[layout.row[state], layout.column[state]] = AGENT
+    lines = ["".join(row) for row in drawn.letter]
+    return "\n".join([*lines, "", *drawn.legend, ""] if drawn.meanings else [*lines, ""])
 
 
 def by_cell(layout: Layout, values: NDArray[np.float64], *, largest: bool) -> NDArray[np.float64]:
@@ -128,3 +163,13 @@ def logarithmic(counts: NDArray[Any]) -> NDArray[np.float64]:
     """Return log(1 + counts), divided by its maximum if that is greater than 1."""
     largest = float(np.nanmax(counts)) if np.isfinite(counts).any() else 0.0
     return np.asarray(np.log1p(counts) / max(float(np.log1p(largest)), 1.0))
+
+
+def rgb(color: str) -> tuple[int, int, int]:
+    """Return the red, green and blue of a color "#rrggbb", from 0 to 255."""
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+
+
+def is_dark(colors: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return which colors [..., (red, green, blue)] need light text on them."""
+    return np.asarray(colors @ np.array([0.299, 0.587, 0.114]) < 120)

@@ -63,8 +63,8 @@ _FACTORIES: dict[str, WorldFactory] = {
     "noisy-deep-gridworld": noisy_deep_gridworld,
 }
 _SHARED_MODULES = (
-    "action_values", "base", "check", "drawing", "exam_families", "exam_suite", "graph_pictures", "grid", "maps",
-    "pictures", "registry", "svg",
+    "action_values", "base", "check", "drawing", "exam_families", "exam_suite", "grid", "maps", "pictures", "raster",
+    "registry",
 )  # fmt: skip
 """The modules of this package without worlds; every other one is imported when worlds are listed."""
 _EXAM = {name: exam_factory(name) for name in exam_names()}

@@ -11,7 +11,7 @@ import numpy as np
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.report.style import add_legend, new_figure, styled
-from wanderlust.worlds.action_values import CELL_WIDTH, add_colour_bar, draw_action_values
+from wanderlust.worlds.action_values import CELL_WIDTH, add_color_bar, draw_action_values
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Layout
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def action_values_figure(
     grid = figure.subplots(len(rows), columns, squeeze=False)
     for axes, (name, panels) in zip(grid, rows.items(), strict=True):
         for each, panel in zip(axes, panels, strict=False):
-            add_colour_bar(draw_action_values(each, panel.values, layout, arrows=panel.arrows), each)
+            add_color_bar(draw_action_values(each, panel.values, layout, arrows=panel.arrows), each)
             each.set_title(panel.title)
         for each in axes[len(panels) :]:
             each.set_axis_off()

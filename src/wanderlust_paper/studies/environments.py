@@ -16,7 +16,7 @@ from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table,
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds import World, make_world
-from wanderlust.worlds.graph_pictures import draw_graph
+from wanderlust.worlds.pictures import draw_graph
 from wanderlust_paper.claims.environment_claims import check_claims, optimal_steps
 from wanderlust_paper.registry import Study, StudySelection
 from wanderlust_paper.studies.example_worlds import STATES, problem_chain, uniform_count_chain
@@ -92,7 +92,7 @@ def draw_uniform_count_chain() -> Figure:
     """Draw the states of Figure 5 with the transitions of its two episodes."""
     world, executed = uniform_count_chain()
     title = "The chain with uniform counts\nepisodes A, D, E (blue) and A, C, D, D, C, B, B, B (red)"
-    return draw_graph(world, title=title, names=STATES, colours=executed, only_coloured=True)
+    return draw_graph(world, title=title, names=STATES, colors=executed, only_colored=True)
 
 
 STUDY = Study(

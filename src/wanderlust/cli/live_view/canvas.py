@@ -12,9 +12,9 @@ from rich.style import Style
 from rich.text import Text
 
 from wanderlust.worlds.base import CellKind, Layout
-from wanderlust.worlds.drawing import AGENT, letters
+from wanderlust.worlds.drawing import AGENT, describe_layer, is_dark, rgb
 
-Colours = NDArray[np.uint8]
+Colors = NDArray[np.uint8]
 """[row, column, (red, green, blue)]"""
 
 MAX_SCALE = 3
@@ -25,7 +25,7 @@ EXPLORATION = ("#271a33", "#7c2d6b", "#dd6a3f", "#fbe38e")
 _UNKNOWN = "#12161d"
 _WALL = "#565c68"
 _AGENT = "#ff3d8b"
-_KIND_COLOURS = {CellKind.TREASURE: "#43d675", CellKind.REWARD: "#43d675", CellKind.PENALTY: "#ff5d5d"}
+_KIND_COLORS = {CellKind.TREASURE: "#43d675", CellKind.REWARD: "#43d675", CellKind.PENALTY: "#ff5d5d"}
 
 
 class CellSize(NamedTuple):
@@ -49,28 +49,28 @@ def fit_size(rows: int, columns: int, width: int, height: int) -> CellSize:
     return CellSize(0, max(-(-columns // max(width, 1)), -(-rows // max(2 * height, 1)), 1))
 
 
-def cell_colours(intensity: NDArray[np.float64], is_wall: NDArray[np.bool_], palette: Sequence[str]) -> Colours:
-    """Return the colour of each cell, interpolated from the first colour at intensity 0 to the last at 1."""
-    stops = np.array([_rgb(colour) for colour in palette], dtype=np.float64)
+def cell_colors(intensity: NDArray[np.float64], is_wall: NDArray[np.bool_], palette: Sequence[str]) -> Colors:
+    """Return the color of each cell, interpolated from the first color at intensity 0 to the last at 1."""
+    stops = np.array([rgb(color) for color in palette], dtype=np.float64)
     known = ~np.isnan(intensity)
     position = np.where(known, intensity, 0.0).clip(0, 1) * (len(palette) - 1)
     mixed = np.stack([np.interp(position, np.arange(len(palette)), channel) for channel in stops.T], axis=-1)
-    mixed[~known] = _rgb(_UNKNOWN)
-    mixed[is_wall] = _rgb(_WALL)
+    mixed[~known] = rgb(_UNKNOWN)
+    mixed[is_wall] = rgb(_WALL)
     return mixed.round().astype(np.uint8)
 
 
-def draw_map(layout: Layout, state: int, colours: Colours, size: CellSize) -> list[Text]:
-    """Return the lines of a map: coloured cells with their contents and the agent."""
+def draw_map(layout: Layout, state: int, colors: Colors, size: CellSize) -> list[Text]:
+    """Return the lines of a map: colored cells with their contents and the agent."""
     if size.scale:
-        return _draw_cells(layout, state, colours, size.scale)
-    return _draw_half_blocks(layout, state, colours, size.pooled)
+        return _draw_cells(layout, state, colors, size.scale)
+    return _draw_half_blocks(layout, state, colors, size.pooled)
 
 
-def _draw_cells(layout: Layout, state: int, colours: Colours, scale: int) -> list[Text]:
+def _draw_cells(layout: Layout, state: int, colors: Colors, scale: int) -> list[Text]:
     """Return cells of 2 `scale` characters by `scale` lines, each with its letter in the middle."""
     layer = int(layout.layer[state])
-    drawn = letters(layout, layer)[0]
+    drawn = describe_layer(layout, layer).letter
     drawn[np.isin(layout.kind[layer], (CellKind.FLOOR, CellKind.WALL))] = " "
     drawn[layout.row[state], layout.column[state]] = AGENT
     lines = []
@@ -80,30 +80,29 @@ def _draw_cells(layout: Layout, state: int, colours: Colours, scale: int) -> lis
             for column in range(layout.columns):
                 letter = str(drawn[row, column]) if line == scale // 2 else " "
                 is_agent = (row, column) == (layout.row[state], layout.column[state])
-                text.append(letter.center(2 * scale), _style(colours[row, column], is_agent=is_agent))
+                text.append(letter.center(2 * scale), _style(colors[row, column], is_agent=is_agent))
             lines.append(text)
     return lines
 
 
-def _style(colour: NDArray[np.uint8], *, is_agent: bool) -> Style:
+def _style(color: NDArray[np.uint8], *, is_agent: bool) -> Style:
     if is_agent:
         return Style(color="white", bgcolor=_AGENT, bold=True)
-    red, green, blue = (int(part) for part in colour)
-    is_dark = 0.299 * red + 0.587 * green + 0.114 * blue < 120
-    return Style(color="white" if is_dark else "black", bgcolor=Color.from_rgb(red, green, blue), bold=True)
+    red, green, blue = (int(part) for part in color)
+    return Style(color="white" if is_dark(color) else "black", bgcolor=Color.from_rgb(red, green, blue), bold=True)
 
 
-def _draw_half_blocks(layout: Layout, state: int, colours: Colours, pooled: int) -> list[Text]:
+def _draw_half_blocks(layout: Layout, state: int, colors: Colors, pooled: int) -> list[Text]:
     """Return half blocks; a block of several cells shows the agent, else a reward, a wall or the brightest cell."""
-    marked = colours.copy()
-    priority = colours.astype(np.int64).sum(axis=2)
+    marked = colors.copy()
+    priority = colors.astype(np.int64).sum(axis=2)
     kinds = layout.kind[int(layout.layer[state])]
     priority[kinds == CellKind.WALL] = 900
-    for kind, colour in _KIND_COLOURS.items():
-        marked[kinds == kind] = _rgb(colour)
+    for kind, color in _KIND_COLORS.items():
+        marked[kinds == kind] = rgb(color)
         priority[kinds == kind] = 1_000
     agent = int(layout.row[state]), int(layout.column[state])
-    marked[agent], priority[agent] = _rgb(_AGENT), 2_000
+    marked[agent], priority[agent] = rgb(_AGENT), 2_000
     blocks = _pool(marked, priority, pooled)
     lines = []
     for upper in range(0, len(blocks), 2):
@@ -117,7 +116,7 @@ def _draw_half_blocks(layout: Layout, state: int, colours: Colours, pooled: int)
     return lines
 
 
-def _pool(colours: Colours, priority: NDArray[np.int64], pooled: int) -> Colours:
+def _pool(colors: Colors, priority: NDArray[np.int64], pooled: int) -> Colors:
     """Return one cell for each square of `pooled` x `pooled` cells: the one with the highest priority."""
     rows, columns = (-(-length // pooled) for length in priority.shape)
     best = np.full((rows, columns), -1)
@@ -127,10 +126,6 @@ def _pool(colours: Colours, priority: NDArray[np.int64], pooled: int) -> Colours
             part = priority[row::pooled, column::pooled]
             region = slice(part.shape[0]), slice(part.shape[1])
             better = part > best[region]
-            chosen[region][better] = colours[row::pooled, column::pooled][better]
+            chosen[region][better] = colors[row::pooled, column::pooled][better]
             best[region][better] = part[better]
     return chosen
-
-
-def _rgb(colour: str) -> tuple[int, int, int]:
-    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

@@ -13,7 +13,7 @@ from wanderlust.cli.live_view import canvas
 from wanderlust.cli.live_view.run import Snapshot, WatchedRun
 from wanderlust.core.mdp import FloatArray
 from wanderlust.worlds.base import CellKind
-from wanderlust.worlds.drawing import by_cell, display_layout, letters, logarithmic, shaded, text_map
+from wanderlust.worlds.drawing import by_cell, describe_layer, display_layout, logarithmic, shaded, text_map
 
 _GAP = 3
 _OTHER_LINES = 3
@@ -40,7 +40,7 @@ class FrameRenderer:
     def frame(
         self, size: ConsoleDimensions, snapshot: Snapshot | None = None, more_status: Sequence[str] = ()
     ) -> RenderableType:
-        """Return a frame, by default the current one, in colour, with cells as large as the terminal allows."""
+        """Return a frame, by default the current one, in color, with cells as large as the terminal allows."""
         layout = self.layout
         snapshot = self.run.snapshot() if snapshot is None else snapshot
         status, legend = _wrap([*snapshot.status, *more_status], size.width), _wrap(self._legend(snapshot), size.width)
@@ -56,7 +56,7 @@ class FrameRenderer:
         return Group(Text(self.heading(snapshot), style="bold", no_wrap=True), *lines, Text(), *map(Text, below))
 
     def plain_text(self) -> str:
-        """Return the current frame as text without colours."""
+        """Return the current frame as text without colors."""
         snapshot = self.run.snapshot()
         visits, values = self.heatmaps(snapshot)
         columns = self._letters(snapshot), shaded(visits.intensity, width=1), shaded(values.intensity, width=1)
@@ -77,7 +77,7 @@ class FrameRenderer:
         return f"{self.title} ({layer})" if layer else self.title
 
     def _legend(self, snapshot: Snapshot) -> list[str]:
-        meanings = letters(self.layout, int(self.layout.layer[snapshot.state]))[1]
+        meanings = describe_layer(self.layout, int(self.layout.layer[snapshot.state])).meanings
         return [f"{letter} {meaning}" for letter, meaning in meanings.items()]
 
     def _letters(self, snapshot: Snapshot) -> list[str]:
@@ -95,8 +95,8 @@ class FrameRenderer:
 
     def _draw(self, heatmap: Heatmap, snapshot: Snapshot, size: canvas.CellSize) -> list[Text]:
         is_wall = self.layout.kind[self.layout.layer[snapshot.state]] == CellKind.WALL
-        colours = canvas.cell_colours(heatmap.intensity, is_wall, heatmap.palette)
-        return [Text(heatmap.heading, no_wrap=True), *canvas.draw_map(self.layout, snapshot.state, colours, size)]
+        colors = canvas.cell_colors(heatmap.intensity, is_wall, heatmap.palette)
+        return [Text(heatmap.heading, no_wrap=True), *canvas.draw_map(self.layout, snapshot.state, colors, size)]
 
 
 def _wrap(phrases: list[str], width: int) -> list[str]:
