@@ -105,7 +105,7 @@ class Task:
         }
         if self.is_minigrid:
             return Run(kind="environment", episodes=1, env_version="1", **fields)
-        return Run.of_model(measure="values", **fields)
+        return Run.of_model(measure="discounted-returns", **fields)
 
     @functools.cached_property
     def bounds(self) -> tuple[float, float]:

@@ -114,7 +114,7 @@ FIGURES = (
     Item("Figure", 25, "sample complexity against the length of the chain", "4.2.4", functions=_CHAIN),
     Item(
         "Figure", 26, "sample complexity against ε, and the value error over time", "4.2.4",
-        functions=(*_CHAIN, "experiments.value_measures.value_measures"),
+        functions=(*_CHAIN, "experiments.world_run.value_measures"),
     ),
     Item(
         "Figure", 27, "gridworlds with stochastic transitions", "4.2.5",
@@ -244,7 +244,7 @@ EQUATIONS = (
     _equation(30, "mean squared value error", "4.2.4",
               r"MSVE = \frac{1}{N} \sum_{i=1}^{N} \left(V^*(s_i) - V^{\pi_t}(s_i)\right)^2",
               ("vv-ucb", "vv-count", "ucb1", "bonus", "thompson", "epsilon-greedy"),
-              "experiments.value_measures.value_measures", command="wanderlust reproduce chain"),
+              "experiments.world_run.value_measures", command="wanderlust reproduce chain"),
     _equation(31, "random policy", "A.1", r"\beta(s_t) \sim unif\{A\}", ("random",),
               "explorers.dithering.Random.choose"),
     _equation(32, "ε-greedy policy", "A.1",

@@ -20,7 +20,7 @@ from wanderlust.core.files import cannot_write, write_file
 from wanderlust.experiments.execute.driver import RunSummary, run_all
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.file_lock import locked
-from wanderlust.experiments.report.files import FORMATS, as_files
+from wanderlust.experiments.report.style import FORMATS, as_files
 from wanderlust.experiments.report.text_tables import fit_to_width, printable
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store, StoredRun

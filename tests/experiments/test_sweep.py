@@ -21,14 +21,14 @@ from wanderlust.cli.sweep import SweepOptions, from_options, read_values
 from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments import status
 from wanderlust.experiments.execute.driver import run_all
-from wanderlust.experiments.report.files import as_files
+from wanderlust.experiments.report.style import as_files
 from wanderlust.experiments.report.sweep_figure import _limits
-from wanderlust.experiments.report.sweep_groups import SUCCESS, Setting
 from wanderlust.experiments.report.sweep_report import sweep_report
+from wanderlust.experiments.report.sweep_settings import SUCCESS, Setting
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep_values import values_of
-from wanderlust.experiments.where import condition
+from wanderlust.experiments.table import condition
 
 pytestmark = pytest.mark.slow
 

@@ -21,8 +21,8 @@ from wanderlust.experiments import stored_run
 from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.tasks import Task, execute
-from wanderlust.experiments.report.comparison import LearningCurves, comparison_figure
-from wanderlust.experiments.report.files import as_files
+from wanderlust.experiments.report.curves import LearningCurves, comparison_figure
+from wanderlust.experiments.report.style import as_files
 from wanderlust.experiments.report.text_tables import fit_to_width
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.statistics import Percent

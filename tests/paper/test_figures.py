@@ -23,8 +23,7 @@ import wanderlust as wl
 from wanderlust.cli.worlds import worlds
 from wanderlust.core.errors import InvalidSetting, UnknownName
 from wanderlust.experiments.report.curves import curves_figure, mean_curves
-from wanderlust.experiments.report.files import FORMATS, as_files
-from wanderlust.experiments.report.style import explorer_styles, sequential_styles
+from wanderlust.experiments.report.style import FORMATS, as_files, explorer_styles, sequential_styles
 from wanderlust.experiments.statistics import power_law
 from wanderlust.experiments.store import Store
 from wanderlust.worlds.action_values import best_actions

@@ -336,7 +336,7 @@ def test_preset_of_runs():
 
 
 def test_runs_in_a_model_have_exact_returns_and_the_presets():
-    lake = {"world": "FrozenLake-v1", "explorer": "ucb1", "measure": "values"}
+    lake = {"world": "FrozenLake-v1", "explorer": "ucb1", "measure": "discounted-returns"}
     lake["settings"] = {"steps": 6_000, "evaluate_every": 300}
     written, adaptive = (Run.of_model(**lake, preset=preset).train() for preset in ("as_written", "adaptive"))
     assert written.optimal_return == pytest.approx(0.542, abs=1e-3)

@@ -76,9 +76,9 @@ def test_a_run_is_stored_under_a_key_of_the_model(tmp_path: Path) -> None:
         wl.Run(world="FrozenLake-v1", kind="model", explorer="ucb1")
     with pytest.raises(InvalidSetting, match="model cannot be set with kind='world'"):
         wl.Run(world="toy", explorer="ucb1", model="abc")
-    with pytest.raises(InvalidSetting, match="measure cannot be set with kind='environment'"):
+    with pytest.raises(UnknownName, match="measure with kind='environment' 'values'"):
         wl.Run(world="FrozenLake-v1", kind="environment", explorer="ucb1", measure="values")
-    with pytest.raises(UnknownName, match="unknown value of measure on a model 'exam'"):
+    with pytest.raises(UnknownName, match="measure with kind='model' 'exam'"):
         replace(lake, measure="exam")
 
 

@@ -30,11 +30,11 @@ from wanderlust.experiments.comparison import (
     time_penalties,
     time_penalty_sentence,
 )
-from wanderlust.experiments.report.comparison import LearningCurves, comparison_figure
-from wanderlust.experiments.report.files import FORMATS, as_files
+from wanderlust.experiments.environment_run import fine_interval
+from wanderlust.experiments.report.curves import LearningCurves, comparison_figure
+from wanderlust.experiments.report.style import FORMATS, as_files
 from wanderlust.experiments.report.text_tables import as_csv, printable
 from wanderlust.experiments.result import Result
-from wanderlust.experiments.run_evaluation import fine_interval
 
 TABLE_FILE = "comparison.csv"
 _EXACT_NOTE = (

@@ -18,7 +18,6 @@ from wanderlust.exams.exam import take
 from wanderlust.exams.formats import WRITTEN, print_card, print_leaderboard, write_cards
 from wanderlust.exams.leaderboard import kept_leaderboard
 from wanderlust.exams.selection import check_not_fixed, exam_folder, select
-from wanderlust.experiments.execute.driver import check_place
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,6 @@ def exam(
         return
     if not explorers:
         raise InvalidSetting("give at least one explorer, such as `wanderlust exam vv-ucb`, or --leaderboard.")
-    check_place(execution.on)
     names = list(dict.fromkeys(explorers))
     selection = select(
         names,

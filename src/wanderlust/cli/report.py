@@ -50,7 +50,7 @@ def report(
     from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
     from wanderlust.exams.selection import exams_in
     from wanderlust.experiments.comparison import read_comparison
-    from wanderlust.experiments.report.files import FORMATS
+    from wanderlust.experiments.report.style import FORMATS
     from wanderlust.experiments.report.sweep_report import show_sweep_report, sweeps_in
     from wanderlust.experiments.report_kinds import report_kinds
     from wanderlust.experiments.store import Store

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,20 +11,16 @@ from tyro.conf import Positional, arg
 
 from wanderlust.cli.printing import new_console, print_problems, print_table
 from wanderlust.core.errors import InvalidSetting, counted, unknown_name
-from wanderlust.core.files import check_writable, write_file
-from wanderlust.experiments.report.text_tables import as_csv, printable
-from wanderlust.experiments.results import CURVE_PREFIX, CURVES, as_parquet, plain_rows, same_columns
-from wanderlust.experiments.store import Store, StoredRun
-from wanderlust.experiments.summary import columns as flat_columns
-from wanderlust.experiments.summary import summarise
-from wanderlust.experiments.where import condition
+from wanderlust.experiments.report.text_tables import printable
+from wanderlust.experiments.results import check_table_file, write_rows
+from wanderlust.experiments.store import Store
+from wanderlust.experiments.table import condition, row_of, row_of_line, same_columns
 
 _HIDDEN = (
     "key", "kind", "optimal_return", "states_reachable", "seconds", "finished", "wanderlust", "numpy", "numba",
     "machine",
 )  # fmt: skip
 """Columns that are not shown unless asked for."""
-_SUFFIXES = (".csv", ".parquet", ".json")
 
 
 def results(
@@ -54,21 +49,21 @@ def results(
 
     Example: wanderlust results results/ --to runs.parquet --curves
     """
-    if to is not None and to.suffix.lower() not in _SUFFIXES:
-        raise InvalidSetting(f"--to must end with {', '.join(_SUFFIXES)}, got {str(to)!r}.")
-    if curves and to is None:
+    if to is not None:
+        check_table_file(to)
+    elif curves:
         raise InvalidSetting("--curves is for a file: add --to FILE, such as --to runs.parquet.")
     problems: list[str] = []
     store = Store(folder)
-    rows = same_columns(
-        [_with_curves(stored) for stored in store.load_all(problems)]
-        if curves
-        else [flat_columns(line) for line in store.lines(problems)]
-    )
+    if curves:
+        rows = same_columns([row_of(stored, curves=True) for stored in store.load_all(problems)])
+    else:
+        rows = same_columns([row_of_line(line) for line in store.lines(problems)])
     print_problems(problems)
     selected, names = _selected(rows, where, columns, sort)
     if to is not None:
-        _write(selected, names, to)
+        write_rows(to, [{name: row[name] for name in names} for row in selected])
+        print(f"{counted(len(selected), 'run')} written to {to}")
         return
     console = new_console()
     shown = selected[:limit] if limit > 0 else selected
@@ -76,11 +71,6 @@ def results(
         print_table(_table(shown, names), console)
     count = f"{len(selected):,} of {counted(len(rows), 'stored run')}"
     print(count if len(shown) == len(selected) else f"{count}; {len(shown):,} shown, --limit 0 shows all")
-
-
-def _with_curves(stored: StoredRun) -> dict[str, Any]:
-    curves = {f"{CURVE_PREFIX}{name}": getattr(stored.result, name).tolist() for name in CURVES}
-    return flat_columns(summarise(stored)) | curves
 
 
 def _selected(
@@ -136,16 +126,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     return str(value)
-
-
-def _write(rows: Sequence[dict[str, Any]], names: list[str], to: Path) -> None:
-    check_writable(to)
-    chosen = [{name: row[name] for name in names} for row in rows]
-    if to.suffix.lower() == ".csv":
-        contents = as_csv(names, [list(row.values()) for row in plain_rows(chosen)]).encode()
-    elif to.suffix.lower() == ".json":
-        contents = json.dumps(chosen, indent=1).encode()
-    else:
-        contents = as_parquet(chosen)
-    write_file(to, contents)
-    print(f"{counted(len(chosen), 'run')} written to {to}")

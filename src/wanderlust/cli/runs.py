@@ -15,10 +15,10 @@ from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.model_run import model_world_of
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
+from wanderlust.experiments.world_run import model_world_of
 from wanderlust.training.adaptive import chosen_preset
 from wanderlust.training.learn import new_loop
 from wanderlust.training.model_training import ModelTraining

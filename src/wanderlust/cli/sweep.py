@@ -15,13 +15,12 @@ from wanderlust.cli.options import LOCAL, Execution, ExecutionOptions, read_opti
 from wanderlust.cli.printing import print_problems, print_summary
 from wanderlust.core.errors import InvalidSetting, counted
 from wanderlust.experiments.execute import estimate
-from wanderlust.experiments.execute.driver import RunSummary, check_place, missing_runs
+from wanderlust.experiments.execute.driver import RunSummary, missing_runs
 from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.report.sweep_groups import swept_fields
 from wanderlust.experiments.report.text_tables import printable
 from wanderlust.experiments.store import Store
-from wanderlust.experiments.summary import fields_of
 from wanderlust.experiments.sweep import Sweep
+from wanderlust.experiments.table import fields_of, swept_fields
 
 _MAX_SHOWN = 12
 _LISTS = "NAME=VALUE[,VALUE] ..."
@@ -86,7 +85,6 @@ def sweep(
 
     Example: wanderlust sweep sweep.toml --on ray --dry-run
     """
-    check_place(execution.on)
     if file is not None and description != _NO_OPTIONS:
         raise InvalidSetting("give the sweep as a file or as options such as --world, not both.")
     described = Sweep.from_file(file) if file is not None else from_options(description)

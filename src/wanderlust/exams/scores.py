@@ -27,9 +27,10 @@ from wanderlust.exams.selection import ExamSelection, Place, StoredExam
 from wanderlust.experiments import status
 from wanderlust.experiments.exact_returns import N_LOOKS
 from wanderlust.experiments.result import Result
-from wanderlust.experiments.run import Run, optimum_and_reachable
+from wanderlust.experiments.run import Run
 from wanderlust.experiments.statistics import Interval
 from wanderlust.experiments.store import Store, StoredRun
+from wanderlust.experiments.world_run import optimum_and_reachable
 from wanderlust.worlds.exam_suite import PREFIX, exam_world
 
 PASSING_SCORE, PASSING_SHARE = 0.95, 0.8

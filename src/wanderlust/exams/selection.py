@@ -15,8 +15,7 @@ import msgspec
 from wanderlust.core.errors import BadFile, InvalidExplorer, InvalidSetting, check_choice, check_integer, shown
 from wanderlust.core.files import finite_values, read_text_file, shown_path, write_json
 from wanderlust.experiments.code_version import source_files
-from wanderlust.experiments.plain_options import plain_options
-from wanderlust.experiments.run import Run
+from wanderlust.experiments.run import Run, plain_options
 from wanderlust.experiments.status import file_name
 from wanderlust.explorers.registry import explorer_class, explorer_module, explorer_name
 from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, PREFIX, VERSION

@@ -22,7 +22,7 @@ from wanderlust.core.mdp import estimated_mdp
 from wanderlust.environments.model import world_from_gym
 from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.comparison import first_reward, first_termination, median, time_penalties
-from wanderlust.experiments.episode_recorder import MAX_OUTCOMES
+from wanderlust.experiments.environment_run import MAX_OUTCOMES
 from wanderlust.experiments.result import Result
 
 Results = Mapping[str, Sequence[Result]]

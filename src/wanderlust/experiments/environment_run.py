@@ -1,4 +1,4 @@
-"""A run in a Gymnasium environment: `learn` with an `EpisodeRecorder`.
+"""A run in a Gymnasium environment: `learn` with callbacks that evaluate the greedy policy and record the episodes.
 
 The result depends only on the run's fields: the seed determines all randomness of the agent and of the environment,
 and the greedy policy is evaluated in a copy of the environment.
@@ -6,43 +6,44 @@ and the greedy policy is evaluated in a copy of the environment.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from gymnasium.wrappers import TimeLimit
+from numpy.typing import NDArray
 
+from wanderlust.agents.settings import MAX_STEPS
 from wanderlust.core.errors import InvalidSetting, check_integer
+from wanderlust.environments.make import copy_environment
+from wanderlust.environments.tabular import Tabular, tabular_by_name
+from wanderlust.experiments.result import Result
+from wanderlust.experiments.run import DEFAULT_EVALUATIONS, Run, RunCancelled
+from wanderlust.training.callbacks import Callback
+from wanderlust.training.evaluation import ObservedDynamics, RepeatedEvaluation
+from wanderlust.training.learn import learn
+from wanderlust.training.loop import TrainingLoop, call_environment
 
-if TYPE_CHECKING:
-    from wanderlust.environments.tabular import Tabular
-    from wanderlust.experiments.result import Result
-    from wanderlust.experiments.run import Run
-
-DEFAULT_EVALUATIONS = 25
-"""Number of evaluations of the greedy policy, unless `evaluate_every` is set."""
 MAX_EVALUATION_STEPS = 1_000
 """Steps after which an evaluation episode without a time limit is truncated, unless `horizon` is set."""
+FINER = 10
+"""Evaluations between two points of the curves, where one episode is enough."""
+MAX_REWARDS = 50
+"""Number of distinct rewards that are listed; sparse-reward environments have fewer."""
+MAX_OUTCOMES = 20_000
+"""Number of distinct outcomes up to which they are stored: enough for environments whose hardness can be estimated."""
+_CHECK_EVERY = 256
+"""Steps between two checks for cancellation."""
 
 
 def evaluation_env(env: Tabular, limit: int = MAX_EVALUATION_STEPS) -> Tabular:
     """Return a copy of an environment for evaluation, with a time limit, since a policy may loop indefinitely."""
-    from gymnasium.wrappers import TimeLimit
-
-    from wanderlust.environments.make import copy_environment
-
     return env.copy() if env.horizon is not None else env.copy(TimeLimit(copy_environment(env.env), limit))
 
 
 def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: int | None = None) -> Result:
     """Execute a run in an environment; `steps` truncates it, for a test."""
-    from wanderlust.agents.settings import MAX_STEPS
-    from wanderlust.environments.tabular import tabular_by_name
-    from wanderlust.experiments.episode_recorder import EpisodeRecorder
-    from wanderlust.experiments.result import Result
-    from wanderlust.experiments.run_evaluation import RunEvaluation
-    from wanderlust.training.learn import learn
-    from wanderlust.training.loop import call_environment
-
     overrides = run.overrides
     if "steps" not in overrides:
         raise InvalidSetting("a run in an environment needs the setting 'steps', its number of steps.")
@@ -77,3 +78,130 @@ def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: in
         improvements=evaluations.improvements,
         **recorded,
     )
+
+
+def fine_interval(every: int) -> int:
+    """Return the number of steps between two evaluations where one episode is enough."""
+    return max(every // FINER, 1)
+
+
+class RunEvaluation(Callback):
+    """Evaluates the greedy policy every `every` steps, and more often while the environment appears deterministic."""
+
+    def __init__(self, env: Tabular, every: int, episodes: int) -> None:
+        self.every, self.finer = every, fine_interval(every)
+        self.evaluator = RepeatedEvaluation(env, episodes, seed=0)
+        self.steps: list[int] = []
+        self.returns: list[float] = []
+        self._improvements: list[tuple[int, float]] = []
+
+    def on_step(self, loop: TrainingLoop) -> None:
+        """Evaluate if an evaluation is due."""
+        self.evaluator.dynamics.record(loop)
+        mean: float | None = None
+        if loop.step % self.every == 0:
+            mean = float(self.evaluator.returns(loop.agent).mean())
+            self.steps.append(loop.step)
+            self.returns.append(mean)
+        elif loop.step % self.finer == 0:
+            mean = self.evaluator.improved_return(loop.agent, self._best)
+        if mean is not None and mean > self._best:
+            self._improvements.append((loop.step, mean))
+
+    @property
+    def _best(self) -> float:
+        return self._improvements[-1][1] if self._improvements else -math.inf
+
+    @property
+    def improvements(self) -> NDArray[np.float64]:
+        """[improvement, (step, mean return)]: the evaluations with a larger return than all before."""
+        return np.array(self._improvements, np.float64).reshape(-1, 2)
+
+
+class EpisodeRecorder(Callback):
+    """Records every step; raises `RunCancelled` once `should_stop()` is true, and ends training after `last_step`."""
+
+    def __init__(
+        self,
+        dynamics: ObservedDynamics,
+        should_stop: Callable[[], bool] = lambda: False,
+        *,
+        last_step: int | None = None,
+    ) -> None:
+        self._dynamics = dynamics
+        """Recorded by another callback."""
+        self._should_stop = should_stop
+        self._last_step = last_step
+        self._episodes: list[tuple[int, int, float, bool]] = []
+        self._rewards: dict[float, list[float]] = {}
+        self._reward_places: list[str] = []
+        self._other_rewards: list[float] = []
+        self._first_visit: dict[int, int] = {}
+        self._counts: dict[tuple[int, int, int], list[float]] = {}
+        """[state, action, next state]: count and sum of rewards."""
+        self._starts: dict[int, int] = {}
+        self._time_penalty: list[float] = []
+
+    def on_step(self, loop: TrainingLoop) -> bool | None:
+        """Record the reward and the first visit."""
+        if loop.step % _CHECK_EVERY == 0 and self._should_stop():
+            raise RunCancelled
+        self._first_visit.setdefault(loop.state, loop.step - 1)
+        self._record_reward(loop)
+        self._record_outcome(loop)
+        return False if loop.step == self._last_step else None
+
+    def _record_outcome(self, loop: TrainingLoop) -> None:
+        if loop.episode_steps == 1:
+            self._starts[loop.state] = self._starts.get(loop.state, 0) + 1
+        outcome = loop.state, loop.action, -1 if loop.terminated else loop.next_state
+        row = self._counts.get(outcome)
+        if row is not None:
+            row[0] += 1
+            row[1] += loop.reward
+        elif len(self._counts) <= MAX_OUTCOMES:
+            self._counts[outcome] = [1, loop.reward]
+
+    def on_episode_end(self, loop: TrainingLoop) -> None:
+        """Record the episode."""
+        self._episodes.append((loop.step, loop.episode_steps, loop.episode_return, loop.terminated))
+
+    def on_end(self, loop: TrainingLoop) -> None:
+        """Record the time penalty, if there is one."""
+        if loop.time_penalty is not None and loop.time_penalty.per_step:
+            self._time_penalty = [loop.time_penalty.per_step]
+
+    def _record_reward(self, loop: TrainingLoop) -> None:
+        row = self._rewards.get(loop.reward)
+        if row is not None:
+            row[1] += 1
+        elif len(self._rewards) < MAX_REWARDS:
+            self._rewards[loop.reward] = [loop.reward, 1, loop.step]
+            names = loop.agent.action_names
+            action = f"{loop.action} ({names[loop.action]})" if names else str(loop.action)
+            self._reward_places.append(f"action {action} in state {loop.env.describe(loop.state)}")
+        elif self._other_rewards:
+            self._other_rewards[1] += 1
+        else:
+            self._other_rewards = [np.nan, 1, loop.step]
+
+    def arrays(self, n_states: int) -> dict[str, NDArray[Any]]:
+        """Return everything recorded, as fields of a `Result`."""
+        dynamics = self._dynamics
+        first_visit = np.full(n_states, -1, np.int64)
+        first_visit[list(self._first_visit)] = list(self._first_visit.values())
+        rewards = [*self._rewards.values(), *([self._other_rewards] if self._other_rewards else [])]
+        places = [*self._reward_places, *(["many"] if self._other_rewards else [])]
+        counts = [] if len(self._counts) > MAX_OUTCOMES else self._counts.items()
+        return {
+            "outcomes": np.array([(*o, n, total / n) for o, (n, total) in counts], np.float64).reshape(-1, 5),
+            "starts": np.array(list(self._starts.items()), np.float64).reshape(-1, 2),
+            "time_penalty": np.array(self._time_penalty, np.float64),
+            "first_visit": first_visit,
+            "episodes": np.array(self._episodes, np.float64).reshape(-1, 4),
+            "rewards": np.array(rewards, np.float64).reshape(-1, 3),
+            "reward_places": np.array(places, np.str_),
+            "pairs": np.array(
+                [len(dynamics.repeated_pairs), len(dynamics.stochastic_pairs), len(dynamics.starts)], np.int64
+            ),
+        }

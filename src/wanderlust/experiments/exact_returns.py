@@ -65,7 +65,8 @@ def take_exam(
     run: Run, world: World, options: Mapping[str, Any], should_stop: Callable[[], bool], steps: int | None
 ) -> Result:
     """Train from look to look and return the measurements; `steps` truncates it, for a test."""
-    from wanderlust.experiments.run import RunCancelled, optimum_and_reachable
+    from wanderlust.experiments.run import RunCancelled
+    from wanderlust.experiments.world_run import optimum_and_reachable
 
     # The session's own evaluations are not used.
     settings = {**options, "evaluate_every": world.defaults.budget}

@@ -9,7 +9,7 @@ from pathlib import Path
 from wanderlust.core.errors import BadFile
 from wanderlust.experiments.packs import SUFFIX, Pack, Sealed, read_pack
 from wanderlust.experiments.stored_run import StoredRun, read_contents
-from wanderlust.experiments.summary import Line
+from wanderlust.experiments.table import Line
 
 _SETTLED_NANOSECONDS = 2 * 10**9
 

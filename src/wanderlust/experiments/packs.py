@@ -3,7 +3,7 @@
 A pack is a zip file without compression. Its members are the archives of the runs, byte for byte as they are stored
 one by one, named KEY.npz, so any zip program can take them out. Two more members are archives as well: `index.npz`
 has the key, place, size and CRC of every run, and `lines.npz` has one line of JSON per run (see
-`wanderlust.experiments.summary`). The comment at the end of the file tells where these two are, so that the keys of
+`wanderlust.experiments.table`). The comment at the end of the file tells where these two are, so that the keys of
 two thousand runs are read with two small reads.
 
 A pack is written once, atomically, and never changed. Readers need no lock, on any file system.
@@ -31,7 +31,7 @@ from wanderlust.core.archives import archive_bytes, is_intact, read_archive_byte
 from wanderlust.core.errors import BadFile
 from wanderlust.core.files import atomic_write, open_regular
 from wanderlust.experiments.run import ALGORITHM_VERSION
-from wanderlust.experiments.summary import Line
+from wanderlust.experiments.table import Line
 
 FORMAT = 1
 SUFFIX = ".zip"

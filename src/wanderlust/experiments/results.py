@@ -1,4 +1,4 @@
-"""Results of many runs as tables: one row per run, for pandas, Polars and Arrow."""
+"""Results of many runs as tables for pandas, Polars and Arrow, and as files; one row per run."""
 
 from __future__ import annotations
 
@@ -6,26 +6,29 @@ import importlib
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from wanderlust.core.errors import MissingPackage, counted
-from wanderlust.experiments.execute.driver import Failure, RunSummary
+from wanderlust.core.errors import InvalidSetting, MissingPackage, counted
+from wanderlust.core.files import check_writable, write_file
+from wanderlust.experiments.report.text_tables import as_csv
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store, StoredRun
-from wanderlust.experiments.summary import Line, columns, summarise
+from wanderlust.experiments.table import CURVE_PREFIX, Row, row_of, same_columns
 
-CURVES = ("steps", "returns", "discovered")
-CURVE_PREFIX = "curve_"
-"""Of the columns of curves: `steps` is also the name of a setting."""
+if TYPE_CHECKING:
+    from wanderlust.experiments.execute.driver import Failure, RunSummary
+
+SUFFIXES = (".csv", ".json", ".parquet")
 
 
 class Results:
     """The stored results of some runs of a store, in the order of the runs."""
 
-    def __init__(self, store: Store, runs: Sequence[Run], summary: RunSummary | None = None) -> None:
+    def __init__(self, store: Store, runs: Sequence[Run], summary: RunSummary) -> None:
         self.store = store
         self.runs = runs
-        self.summary = summary or RunSummary()
+        self.summary = summary
         self.problems: list[str] = []
         """One sentence for each stored file that cannot be read."""
 
@@ -44,15 +47,9 @@ class Results:
         stored = self.store.stored_keys()
         return sum(run.key.encode() in stored for run in self.runs)
 
-    def rows(self, *, curves: bool = True) -> list[Line]:
-        """Return one flat table per run: fields, options, measurements, and the learning curves as arrays."""
-        rows = []
-        for stored in self:
-            row = columns(summarise(stored))
-            if curves:
-                row |= {f"{CURVE_PREFIX}{name}": getattr(stored.result, name) for name in CURVES}
-            rows.append(row)
-        return same_columns(rows)
+    def rows(self, *, curves: bool = True) -> list[Row]:
+        """Return one flat row per run: fields, options, measurements, and the learning curves as arrays."""
+        return same_columns([row_of(stored, curves=curves) for stored in self])
 
     def to_pandas(self, *, curves: bool = True) -> Any:
         """Return a pandas DataFrame with one row per run; the curves are arrays."""
@@ -64,46 +61,47 @@ class Results:
 
     def to_arrow(self, *, curves: bool = True) -> Any:
         """Return an Arrow table with one row per run; the curves are lists."""
-        return as_arrow(self.rows(curves=curves))
+        return import_package("pyarrow").Table.from_pylist(plain_rows(self.rows(curves=curves)))
 
 
-def as_arrow(rows: Iterable[Line]) -> Any:
-    """Return rows as an Arrow table."""
-    return import_package("pyarrow").Table.from_pylist(plain_rows(rows))
+def check_table_file(path: Path) -> None:
+    """Raise an error unless a table can be written to this file."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidSetting(f"a table is written to a file with the suffix {', '.join(SUFFIXES)}, got {str(path)!r}.")
+    check_writable(path)
 
 
-def as_parquet(rows: Iterable[Line]) -> bytes:
-    """Return rows as the contents of a Parquet file."""
-    table = as_arrow(rows)
-    buffer = io.BytesIO()
-    import_package("pyarrow.parquet").write_table(table, buffer)
-    return buffer.getvalue()
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows with the same columns to a CSV, JSON or Parquet file."""
+    check_table_file(path)
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        cells = [[_as_text(value) if isinstance(value, list) else value for value in row.values()]
+                 for row in plain_rows(rows)]  # fmt: skip
+        write_file(path, as_csv(list(rows[0]) if rows else [], cells))
+    elif suffix == ".json":
+        write_file(path, json.dumps([_with_lists(row) for row in rows], indent=1))
+    else:
+        table = import_package("pyarrow").Table.from_pylist(plain_rows(rows))
+        # Given a path, pyarrow would delete the file there if writing fails.
+        buffer = io.BytesIO()
+        import_package("pyarrow.parquet").write_table(table, buffer)
+        write_file(path, buffer.getvalue())
 
 
-def same_columns(rows: Sequence[Line]) -> list[Line]:
-    """Return rows that all have the columns of all rows, None where a row has no value; options before measures."""
-    order: dict[str, None] = {}
-    late: dict[str, None] = {}
-    for row in rows:
-        names = list(row)
-        # Each row has its own options between the fields and the measurements.
-        cut = names.index("success") if "success" in row else len(names)
-        order |= dict.fromkeys(names[:cut])
-        late |= dict.fromkeys(names[cut:])
-    every = [*order, *(name for name in late if name not in order)]
-    return [{name: row.get(name) for name in every} for row in rows]
-
-
-def plain_rows(rows: Iterable[Line]) -> list[Line]:
+def plain_rows(rows: Iterable[Row]) -> list[Row]:
     """Return rows whose values fit into typed columns: arrays as lists, and mixed columns and tables as text."""
-    listed = [{name: value.tolist() if hasattr(value, "tolist") else value for name, value in row.items()}
-              for row in rows]  # fmt: skip
+    listed = [_with_lists(row) for row in rows]
     names = [name for name in (listed[0] if listed else ()) if not name.startswith(CURVE_PREFIX)]
     mixed = {name for name in names if _is_mixed(listed, name)}
     return [{name: _as_text(value) if name in mixed else value for name, value in row.items()} for row in listed]
 
 
-def _is_mixed(rows: Sequence[Line], name: str) -> bool:
+def _with_lists(row: Row) -> Row:
+    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in row.items()}
+
+
+def _is_mixed(rows: Sequence[Row], name: str) -> bool:
     kinds = {type(row[name]) for row in rows if row[name] is not None}
     return bool(kinds & {list, dict}) or len(kinds - {int, float}) > (0 if kinds & {int, float} else 1)
 

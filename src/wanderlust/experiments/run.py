@@ -1,12 +1,12 @@
 """A run: one training with one seed, the unit of every experiment.
 
 A `Run` holds everything that determines the result: world, explorer, their options, settings, preset and seed. The
-same run gives the same result, bit for bit, on every machine. A run is serialised as one line of JSON; a hash of that
+same run gives the same result, bit for bit, on every machine. A run is serialized as one line of JSON; a hash of that
 line, its `key`, names the file of its result.
 
 By default a run trains in a built-in world, in one compiled loop. With `kind="environment"` it trains in any Gymnasium
 environment; see `wanderlust.experiments.environment_run`. With `kind="model"` it trains in the compiled loop on the
-environment's transition table; see `wanderlust.experiments.model_run`.
+environment's transition table; see `wanderlust.experiments.world_run`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from wanderlust.core.errors import InvalidSetting, check_choice, check_integer, check_options
 from wanderlust.experiments.code_version import source_hash
-from wanderlust.experiments.plain_options import Options, plain_options
 from wanderlust.experiments.result import Result as Result
 
 ALGORITHM_VERSION = 2
@@ -35,12 +35,18 @@ ADAPTIVE_VERSION = 7
 with `kind="model"` and the preset 'adaptive'."""
 
 UNTIL = ("budget", "positive-return")
-MEASURES = ("returns", "values", "exam")
+MEASURES = {
+    "world": ("returns", "values", "exam"),
+    "environment": ("returns",),
+    "model": ("returns", "discounted-returns"),
+}
+"""What runs of each kind can measure."""
 KINDS = ("world", "environment", "model")
 
+DEFAULT_EVALUATIONS = 25
+"""Number of evaluations of the greedy policy in an environment or on its model, unless `evaluate_every` is set."""
 _KEY_LENGTH = 24
-_STEPS_PER_CHUNK = 10_000
-"""Steps between two checks for cancellation: about one second for the slowest explorers."""
+Options = Mapping[str, Any]
 
 
 class RunCancelled(Exception):
@@ -66,8 +72,9 @@ class Run:
     until: str = "budget"
     """When the run ends: 'budget', or 'positive-return': after the first evaluation with a return above zero."""
     measure: str = "returns"
-    """'returns'; 'values': in a stochastic world also V^π of the greedy policy after every step, on a model discounted
-    returns; 'exam': exact returns at a few steps of a world, see `wanderlust.experiments.exact_returns`."""
+    """'returns'. 'values': in a stochastic world also V^π of the greedy policy after every step. 'discounted-returns':
+    on a model, instead of undiscounted ones. 'exam': exact returns at a few steps of a world, see
+    `wanderlust.experiments.exact_returns`."""
     kind: str = "world"
     """What `world` names: a built-in 'world', a Gymnasium or user-defined 'environment', or such an environment whose
     'model', its transition table, is used instead of its steps."""
@@ -96,7 +103,7 @@ class Run:
         check_choice("kind", self.kind, KINDS)
         object.__setattr__(self, "preset", self._checked_preset())
         check_choice("until", self.until, UNTIL)
-        check_choice("measure", self.measure, MEASURES)
+        check_choice(f"measure with kind={self.kind!r}", self.measure, MEASURES[self.kind])
         check_integer("episodes", self.episodes, low=1, high=MAX_EPISODES)
         for name in ("world_options", "explorer_options", "settings", "encoder_options"):
             object.__setattr__(self, name, plain_options(name, getattr(self, name)))
@@ -109,7 +116,7 @@ class Run:
     @classmethod
     def of_model(cls, world: str, **others: Any) -> Run:
         """Return a run on the transition table of an environment; the parameters are the fields of a run."""
-        from wanderlust.experiments.model_run import hash_of_model
+        from wanderlust.experiments.world_run import hash_of_model
 
         run = cls(world=world, kind="model", model="not computed yet", **others)
         return replace(run, model=hash_of_model(run))
@@ -194,8 +201,7 @@ class Run:
     def key_with(self, code: tuple[str, ...]) -> str:
         """Return the key for the given hashes of code, as a stored result contains them."""
         adapts = self.kind == "environment" or (self.kind == "model" and self.preset == "adaptive")
-        # Part of the hash of every stored run: this word cannot change.
-        environment = (f"practice {ADAPTIVE_VERSION}", *code[1:]) if adapts else ()
+        environment = (f"adaptive {ADAPTIVE_VERSION}", *code[1:]) if adapts else ()
         parts = (self.json, str(ALGORITHM_VERSION), code[0], *environment)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_KEY_LENGTH]
 
@@ -211,48 +217,12 @@ class Run:
 
             return train_in_environment(self, should_stop, steps=steps)
         if self.kind == "model":
-            from wanderlust.experiments.model_run import train_on_model
+            from wanderlust.experiments.world_run import train_on_model
 
             return train_on_model(self, should_stop, steps=steps)
-        from wanderlust.agents.session import Session
-        from wanderlust.agents.settings import Settings
-        from wanderlust.experiments.value_measures import value_measures
-        from wanderlust.worlds import make_world
+        from wanderlust.experiments.world_run import train_in_world
 
-        world, options = make_world(self.world, **self.world_options), self.overrides
-        if self.measure == "exam":
-            from wanderlust.experiments.exact_returns import take_exam
-
-            return take_exam(self, world, options, should_stop, steps)
-        every = check_integer("evaluate_every", options.get("evaluate_every", Settings.evaluate_every), low=1)
-        by_step = self.measure == "values"
-        if by_step:
-            options["evaluate_every"] = 1
-        session = Session(world, self.explorer, seed=self.seed, preset=self.preset, keep_trajectory=by_step, **options)
-        if self.measure == "values" or self.until != "budget":
-            self._check_world(deterministic=bool(world.mdp.deterministic))
-        end = session.settings.run_length if steps is None else min(steps, session.settings.run_length)
-        chunk = every if self.until == "positive-return" else _STEPS_PER_CHUNK
-        while session.step < end:
-            if should_stop():
-                raise RunCancelled
-            session.advance(min(session.step + chunk, end))
-            evaluated = session.step // every
-            if self.until == "positive-return" and evaluated and session.run_state.returns[evaluated - 1] > 0.0:
-                break
-        record = session.record()
-        optimal_return, n_reachable = optimum_and_reachable(self, session.settings.discount)
-        evaluations = slice(every - 1, None, every) if by_step else slice(None)
-        return Result(
-            steps=record.steps[evaluations],
-            returns=record.returns[evaluations],
-            discovered=record.discovered[evaluations],
-            visits=record.visits,
-            first_visit=record.first_visit,
-            optimal_return=np.float64(optimal_return) + np.zeros(()),
-            reachable=np.zeros((), np.int64) + n_reachable,
-            **(value_measures(record, world.mdp) if by_step else {}),
-        )
+        return train_in_world(self, should_stop, steps=steps)
 
     @property
     def overrides(self) -> dict[str, Any]:
@@ -267,34 +237,40 @@ class Run:
         """Reject fields that a run of this kind would ignore."""
         unused = {
             "world": ("encoder_options", "episodes", "env_version", "model"),
-            "environment": ("until", "model", "measure"),
+            "environment": ("until", "model"),
             "model": ("encoder_options", "episodes", "env_version", "until"),
         }
-        if self.kind == "model":
-            if not self.model:
-                raise InvalidSetting("a run with kind='model' needs a hash of the model: create it with Run.of_model.")
-            check_choice("measure on a model", self.measure, ("returns", "values"))
+        if self.kind == "model" and not self.model:
+            raise InvalidSetting("a run with kind='model' needs a hash of the model: create it with Run.of_model.")
         for name in unused[self.kind]:
             if name in self.description:
                 raise InvalidSetting(f"{name} cannot be set with kind={self.kind!r}, got {getattr(self, name)!r}.")
 
-    def _check_world(self, *, deterministic: bool) -> None:
-        if self.measure == "values" and deterministic:
-            raise InvalidSetting(f"measure='values' is for stochastic worlds; {self.world!r} is deterministic.")
-        if self.until != "budget" and not deterministic:
-            raise InvalidSetting(f"until={self.until!r} is for deterministic worlds; {self.world!r} is stochastic.")
+
+def plain_options(name: str, given: Any) -> Options:
+    """Return options as JSON reads them back, so that a run equals its copy read from a file."""
+    if not isinstance(given, Mapping):
+        raise InvalidSetting(f"{name} must be a table of names and values, got {given!r}.")
+    try:
+        plain = json.loads(json.dumps(dict(given), default=_plain_value, allow_nan=False), parse_int=_plain_integer)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidSetting(
+            f"{name} must contain numbers, strings, lists or tables of these, got {given!r} ({error})."
+        ) from None
+    return MappingProxyType(plain)
 
 
-def optimum_and_reachable(run: Run, discount: float) -> tuple[float, int]:
-    """Return the optimal return from the start of a run's world, and the number of its reachable states."""
-    return _optimum_and_reachable(run.world, json.dumps(dict(run.world_options)), discount)
+def _plain_integer(text: str) -> int:
+    if abs(number := int(text)) >= 2**63:
+        raise ValueError("an integer has more than 64 bits")
+    return number
 
 
-@functools.lru_cache(maxsize=256)
-def _optimum_and_reachable(world: str, options: str, discount: float) -> tuple[float, int]:
-    """Return the optimal return from the start, and the number of reachable states."""
-    from wanderlust.core.planning import optimal_values, reachable_states
-    from wanderlust.worlds import make_world
-
-    mdp = make_world(world, **json.loads(options)).mdp
-    return float(mdp.start @ optimal_values(mdp, discount).v), int(reachable_states(mdp).sum())
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "__dataclass_fields__"):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

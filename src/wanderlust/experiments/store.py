@@ -26,7 +26,7 @@ from wanderlust.experiments.stored_run import Damaged as Damaged
 from wanderlust.experiments.stored_run import StoredRun as StoredRun
 from wanderlust.experiments.stored_run import archive_of, read_contents, read_metadata
 from wanderlust.experiments.stored_run import read as read
-from wanderlust.experiments.summary import Line, summarise
+from wanderlust.experiments.table import Line, line_of
 
 RUNS, PACKS = "runs", "packs"
 PACK_RUNS = 2000
@@ -122,7 +122,7 @@ class Store:
         seen: set[str] = set()
         for stored in _read_usable(files, problems):
             seen.add(stored.metadata["key"])
-            yield summarise(stored)
+            yield line_of(stored)
         self._packs.refresh(problems)
         for line in self._packs.lines(problems):
             if line["key"] not in seen:
@@ -221,7 +221,7 @@ class Store:
             key = stored.metadata["key"]
             if key not in seen:
                 seen.add(key)
-                yield Sealed(key, contents, summarise(stored))
+                yield Sealed(key, contents, line_of(stored))
         for pack in small:
             try:
                 for entry in self._packs.entries(pack):

@@ -21,7 +21,7 @@ from wanderlust.core.archives import archive_bytes, is_intact, read_archive, rea
 from wanderlust.core.errors import BadFile, WanderlustError
 from wanderlust.experiments.packs import Sealed
 from wanderlust.experiments.run import ALGORITHM_VERSION, Result, Run
-from wanderlust.experiments.summary import summarise
+from wanderlust.experiments.table import line_of
 from wanderlust.version import __version__
 
 FORMAT = 1
@@ -67,7 +67,7 @@ class StoredRun(NamedTuple):
 def seal(run: Run, result: Result, seconds: float) -> Sealed:
     """Return a finished run as it is stored."""
     metadata, contents = archive_of(run, result, seconds)
-    return Sealed(run.key, contents, summarise(StoredRun(run, result, {**metadata, "key": run.key})))
+    return Sealed(run.key, contents, line_of(StoredRun(run, result, {**metadata, "key": run.key})))
 
 
 def archive_of(run: Run, result: Result, seconds: float) -> tuple[dict[str, Any], bytes]:

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer, check_options, shown
 from wanderlust.core.files import check_path
-from wanderlust.experiments.plain_options import plain_options
-from wanderlust.experiments.run import Run
+from wanderlust.experiments.run import Run, plain_options
 from wanderlust.experiments.sweep_points import Axes, Point, PointReader, check_values
 from wanderlust.experiments.sweep_values import (
     InvalidSweep,
@@ -39,6 +38,7 @@ from wanderlust.experiments.sweep_values import (
 )
 
 if TYPE_CHECKING:
+    from wanderlust.experiments.execute.execution import Execution
     from wanderlust.experiments.execute.progress import Progress
     from wanderlust.experiments.results import Results
 
@@ -221,18 +221,16 @@ class Sweep:
     def run(
         self,
         folder: str | Path = "results",
+        execution: Execution | None = None,
         *,
-        on: str = "local",
-        jobs: int | None = None,
-        time_limit: float | None = None,
-        ship_package: bool = False,
         quiet: bool = False,
         progress: Progress | None = None,
+        **options: Any,
     ) -> Results:
-        """Execute the runs that are not stored in a folder; return the results of all.
+        """Execute the runs that are not stored in a folder; return the results of all, and the failures.
 
-        `on` is 'local', 'ray' or 'ray://host:port'. A run that takes longer than `time_limit` seconds fails; the
-        failures are in the results. After an interrupt, the same call continues.
+        `options` are fields of `Execution`: `on`, `jobs`, `time_limit`, `ship_package`. After an interrupt, the same
+        call continues.
         """
         from wanderlust.experiments.execute.driver import run_all
         from wanderlust.experiments.execute.progress import Progress as NewProgress
@@ -244,10 +242,8 @@ class Sweep:
         self.check_environments()
         store.prepare()
         save_sweep(self, store.folder)
-        summary = run_all(
-            runs, store, jobs=jobs, on=on, time_limit=time_limit, ship_package=ship_package, name=self.name,
-            progress=progress or NewProgress(quiet=quiet),
-        )  # fmt: skip
+        progress = progress or NewProgress(quiet=quiet)
+        summary = run_all(runs, store, execution, name=self.name, progress=progress, **options)
         return Results(store, runs, summary)
 
 

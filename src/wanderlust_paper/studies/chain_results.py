@@ -13,7 +13,7 @@ from wanderlust.experiments.report.curves import thinned
 from wanderlust.experiments.result import evenness
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust.experiments.value_measures import THRESHOLDS
+from wanderlust.experiments.world_run import THRESHOLDS
 from wanderlust_paper.figures.chain_figures import CountsOverTime, ErrorsOverTime
 from wanderlust_paper.figures.scaling import SampleComplexity
 from wanderlust_paper.reports.complexity import build_complexity

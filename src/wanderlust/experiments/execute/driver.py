@@ -18,13 +18,15 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from wanderlust.core.errors import InvalidSetting, check_integer, check_number, counted
+from wanderlust.core.errors import counted
 from wanderlust.experiments.execute import estimate
 from wanderlust.experiments.execute.batches import Batches
+from wanderlust.experiments.execute.execution import LOCAL, Execution
 from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.execute.tasks import Executor, Outcome, Task, failed
+from wanderlust.experiments.execute.tasks import Executor, Task, TaskResult, failed
 from wanderlust.experiments.run import KINDS, Run
 from wanderlust.experiments.status import StatusFile
 from wanderlust.experiments.store import Store
@@ -34,7 +36,6 @@ MIN_SECONDS_FOR_PROCESSES = 20.0
 """Estimated seconds of work from which processes are used instead of threads."""
 MAX_TRIES = 3
 """How often a run is executed that was lost with its worker."""
-LOCAL, RAY = "local", "ray"
 _POLL_SECONDS = 0.5
 
 
@@ -67,43 +68,27 @@ class RunSummary:
 def run_all(
     runs: Iterable[Run],
     store: Store,
+    execution: Execution | None = None,
     *,
-    jobs: int | None = None,
     progress: Progress | None = None,
-    on: str = LOCAL,
-    time_limit: float | None = None,
-    ship_package: bool = False,
     name: str = "",
+    **options: Any,
 ) -> RunSummary:
     """Execute the runs that are not in the store, the longest first.
 
-    `on` is 'local', 'ray' or the address of a Ray cluster, 'ray://host:10001'; see `wanderlust.experiments.execute`.
-    A run that takes longer than `time_limit` seconds fails. With `ship_package`, Ray sends this version of the package
-    to its workers. With a `name`, `wanderlust status` shows the progress.
+    `options` are fields of `Execution`: `on`, `jobs`, `time_limit`, `ship_package`. With a `name`, `wanderlust status`
+    shows the progress.
 
     On an interrupt it waits a few seconds for the active runs to stop, then raises `KeyboardInterrupt`, and on SIGTERM
     `SystemExit`. `CannotWrite` stops it as well. In all cases every finished run is in the store.
     """
-    check_place(on)
-    if jobs is not None:
-        jobs = check_integer("jobs", jobs, low=1)
-    if time_limit is not None:
-        time_limit = check_number("time_limit", time_limit, low=0, open_low=True)
-    driver = _Driver(store, progress or Progress(quiet=True), on, jobs, time_limit, ship_package)
+    driver = _Driver(store, progress or Progress(quiet=True), replace(execution or Execution(), **options))
     start = time.perf_counter()
     store.prepare()
     with _exit_on_sigterm(driver.progress):
         driver.run(runs, name)
     driver.summary.seconds = time.perf_counter() - start
     return driver.summary
-
-
-def check_place(on: str) -> None:
-    """Raise `InvalidSetting` unless `on` names a place where runs can be executed."""
-    if on not in (LOCAL, RAY) and not on.startswith("ray://"):
-        raise InvalidSetting(
-            f"runs are executed on 'local', this machine, on 'ray', or on 'ray://HOST:PORT', got {on!r}."
-        )
 
 
 def missing_runs(runs: Iterable[Run], store: Store, summary: RunSummary, *, repair: bool = True) -> list[Run]:
@@ -134,11 +119,8 @@ def _is_stored(run: Run, store: Store, summary: RunSummary, *, repair: bool) -> 
 class _Driver:
     """Executes runs; only its thread stores results, updates the summary and prints."""
 
-    def __init__(
-        self, store: Store, progress: Progress, on: str, jobs: int | None, time_limit: float | None, ship: bool
-    ) -> None:
-        self.store, self.progress, self.summary = store, progress, RunSummary()
-        self._on, self._jobs, self._time_limit, self._ship_package = on, jobs, time_limit, ship
+    def __init__(self, store: Store, progress: Progress, execution: Execution) -> None:
+        self.store, self.progress, self.execution, self.summary = store, progress, execution, RunSummary()
         self._status: StatusFile | None = None
         self._unusable: set[str] = set()
         """Keys of missing runs for which there is a file of another kind, or a damaged one."""
@@ -149,11 +131,11 @@ class _Driver:
         self._unusable = {run.key for run in missing if self.store.has(run.key)}
         for problem in self.summary.problems:
             self.progress.message(problem)
-        self._status = StatusFile(self.store, name, [run.key for run in runs], self._on)
+        self._status = StatusFile(self.store, name, [run.key for run in runs], self.execution.on)
         self._report("running", force=True)
         state = "interrupted"
         try:
-            if self._on == LOCAL:
+            if self.execution.on == LOCAL:
                 self._run_locally(missing)
             elif missing:
                 self._execute(missing, self._ray_executor())
@@ -167,8 +149,8 @@ class _Driver:
             self._report(state, force=True)
 
     def _run_locally(self, missing: list[Run]) -> None:
-        jobs = self._jobs or os.cpu_count() or 1
-        if self._time_limit is None:
+        jobs = self.execution.jobs or os.cpu_count() or 1
+        if self.execution.time_limit is None:
             missing = self._compile_explorers(missing)
         # Each kind of run has an executor of its own, so both are shown as one.
         with self.progress.track(missing, jobs, stored=self.summary.stored):
@@ -183,17 +165,14 @@ class _Driver:
         jobs = min(jobs, len(runs))
         holds_gil = runs[0].kind == "environment"
         is_long = holds_gil and jobs > 1 and sum(map(estimate.seconds, runs)) > MIN_SECONDS_FOR_PROCESSES
-        if self._time_limit is not None or is_long:
-            return ProcessExecutor(jobs, self._time_limit)
+        if self.execution.time_limit is not None or is_long:
+            return ProcessExecutor(jobs, self.execution.time_limit)
         return ThreadExecutor(jobs)
 
     def _ray_executor(self) -> Executor:
         from wanderlust.experiments.execute.ray_cluster import RayExecutor
 
-        return RayExecutor(
-            self._on, jobs=self._jobs, time_limit=self._time_limit, ship_package=self._ship_package,
-            message=self.progress.message,
-        )  # fmt: skip
+        return RayExecutor(self.execution, message=self.progress.message)
 
     def _compile_explorers(self, runs: list[Run]) -> list[Run]:
         """Compile each explorer by one step of one of its runs; return the runs that did not fail.
@@ -247,8 +226,8 @@ class _Driver:
                 return remaining
         return []
 
-    def _handle(self, outcomes: Sequence[Outcome], batches: Batches) -> None:
-        # First what cannot be had again: the results.
+    def _handle(self, outcomes: Sequence[TaskResult], batches: Batches) -> None:
+        # Results are stored first: they are lost if anything else fails.
         self._add(outcomes)
         for outcome in outcomes:
             run = outcome.task.run
@@ -261,12 +240,12 @@ class _Driver:
                 self._fail(outcome._replace(error=f"{error}{tries}"))
             self.progress.run_finished(run, is_failed=outcome.sealed is None)
 
-    def _add(self, outcomes: Sequence[Outcome]) -> None:
+    def _add(self, outcomes: Sequence[TaskResult]) -> None:
         results = [outcome.sealed for outcome in outcomes if outcome.sealed is not None]
         self.store.add(results)
         self.summary.executed += len(results)
 
-    def _fail(self, outcome: Outcome) -> None:
+    def _fail(self, outcome: TaskResult) -> None:
         failure = Failure(outcome.task.run, outcome.error, outcome.trace)
         self.summary.failures.append(failure)
         self.progress.message(f"failed: {failure}")

@@ -21,8 +21,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from wanderlust.experiments.execute.tasks import Outcome, Task, execute, failed
-from wanderlust.experiments.execute.warm_up import SECONDS_TO_COMPILE, compile_once
+from wanderlust.experiments.execute.tasks import SECONDS_TO_COMPILE, Task, TaskResult, compile_once, execute, failed
 
 _SECONDS_TO_STOP = 5.0
 """How long `close` waits for the runs to stop before it kills the workers."""
@@ -53,7 +52,7 @@ class ProcessExecutor:
             self._workers.append(idle)
         idle.start(batch)
 
-    def collect(self, timeout: float) -> list[Outcome]:
+    def collect(self, timeout: float) -> list[TaskResult]:
         """Return outcomes that arrived since the last call; wait at most `timeout` seconds for the first."""
         busy = [worker for worker in self._workers if worker.busy]
         if not busy:
@@ -66,10 +65,10 @@ class ProcessExecutor:
         self._workers = [worker for worker in self._workers if not worker.ended]
         return outcomes
 
-    def close(self) -> list[Outcome]:
+    def close(self) -> list[TaskResult]:
         """Cancel everything; return the results that arrived meanwhile."""
         self._stop.set()
-        outcomes: list[Outcome] = []
+        outcomes: list[TaskResult] = []
         deadline = time.monotonic() + _SECONDS_TO_STOP
         while any(worker.busy for worker in self._workers) and time.monotonic() < deadline:
             outcomes += self.collect(0.1)
@@ -108,9 +107,9 @@ class _Worker:
         with contextlib.suppress(OSError):  # The worker has ended; `outcomes` finds out.
             self.connection.send([tuple(task) for task in batch])
 
-    def outcomes(self, time_limit: float | None) -> list[Outcome]:
+    def outcomes(self, time_limit: float | None) -> list[TaskResult]:
         """Return what has arrived; if the worker has ended or the current run takes too long, also that."""
-        arrived: list[Outcome] = []
+        arrived: list[TaskResult] = []
         try:
             while self._batch and self.connection.poll():
                 arrived += self._receive()
@@ -123,16 +122,16 @@ class _Worker:
             return [*arrived, *self._lost(f"the run took longer than the time limit of {time_limit:g} s.")]
         return arrived
 
-    def _receive(self) -> list[Outcome]:
+    def _receive(self) -> list[TaskResult]:
         message = self.connection.recv()
         self.started = time.monotonic()
         self._compiled = message is None
         if message is None:  # Everything is imported and compiled; the run starts.
             return []
         sealed, seconds, error, trace = message
-        return [Outcome(self._batch.popleft(), sealed, seconds, error, trace)]
+        return [TaskResult(self._batch.popleft(), sealed, seconds, error, trace)]
 
-    def _lost(self, reason: str) -> list[Outcome]:
+    def _lost(self, reason: str) -> list[TaskResult]:
         """Return the outcomes of a worker that has ended: its current run is lost, the others were not started."""
         self.process.join()
         current, *others = self._batch
@@ -140,8 +139,8 @@ class _Worker:
         self.ended = True
         self.connection.close()
         how = reason or f"the worker process {exit_reason(self.process.exitcode)}."
-        first = Outcome(current, error=how, lost=not reason)
-        return [first, *(Outcome(task, lost=True) for task in others)]
+        first = TaskResult(current, error=how, lost=not reason)
+        return [first, *(TaskResult(task, lost=True) for task in others)]
 
     def end(self) -> None:
         """End the process."""
@@ -187,7 +186,7 @@ def _serve(connection: Connection, stop: Any) -> None:
             connection.send(tuple(_execute(Task(run, code), connection, stop))[1:5])
 
 
-def _execute(task: Task, connection: Connection, stop: Any) -> Outcome:
+def _execute(task: Task, connection: Connection, stop: Any) -> TaskResult:
     try:
         compile_once(task.run)
     except Exception as error:

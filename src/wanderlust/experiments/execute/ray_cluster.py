@@ -8,17 +8,25 @@ batches.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import functools
 import importlib
 import os
+import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from wanderlust._numba.cache import source_hash
+from wanderlust._numba.jit import numba_version
 from wanderlust.core.errors import MissingPackage, WanderlustError
-from wanderlust.experiments.execute.ray_worker import versions
-from wanderlust.experiments.execute.tasks import Outcome, Task
+from wanderlust.experiments.execute.execution import Execution
+from wanderlust.experiments.execute.tasks import SECONDS_TO_COMPILE, Task, TaskResult, compile_once, execute, failed
+from wanderlust.experiments.run import ADAPTIVE_VERSION, ALGORITHM_VERSION, Run
+from wanderlust.version import __version__
 
 ADDRESS = "RAY_ADDRESS"
 BATCH_SECONDS = 0.5
@@ -42,27 +50,20 @@ class _Pending(NamedTuple):
 class RayExecutor:
     """Executes batches as tasks of a Ray cluster."""
 
-    def __init__(
-        self,
-        on: str,
-        *,
-        jobs: int | None,
-        time_limit: float | None,
-        ship_package: bool,
-        message: Callable[[str], None],
-    ) -> None:
+    def __init__(self, execution: Execution, *, message: Callable[[str], None]) -> None:
         self._ray = _import_ray()
-        self._jobs, self._time_limit, self._message = jobs, time_limit, message
+        self._jobs, self._time_limit, self._message = execution.jobs, execution.time_limit, message
         self._owned = not self._ray.is_initialized()
         if self._owned:
-            self._connect(on, ship_package)
-        elif ship_package:
+            self._connect(execution)
+        elif execution.ship_package:
             # Ray sends local folders only when a connection is made.
             raise WanderlustError(
                 "this program is connected to Ray already; to send the package, connect with "
                 f"ray.init(runtime_env={{'py_modules': [{str(_PACKAGE)!r}]}})."
             )
-        self.name = self._describe(on)
+        address = _address(execution.on)
+        self.name = f"Ray at {address}" if address else "Ray"
         self.batch_seconds = BATCH_SECONDS
         self.slots = 1
         self._refused: dict[str, str] = {}
@@ -92,7 +93,7 @@ class RayExecutor:
             reference = execute.remote(self._expected, tasks, self._time_limit)
         self._pending[reference] = _Pending(batch, time.monotonic())
 
-    def collect(self, timeout: float) -> list[Outcome]:
+    def collect(self, timeout: float) -> list[TaskResult]:
         """Return outcomes that arrived since the last call; wait at most `timeout` seconds for the first."""
         if not self._pending:
             time.sleep(timeout)  # There is no worker at the moment.
@@ -110,9 +111,9 @@ class RayExecutor:
         """The number of batches that have not been collected."""
         return len(self._pending)
 
-    def close(self) -> list[Outcome]:
+    def close(self) -> list[TaskResult]:
         """Cancel everything; return the results that arrived meanwhile."""
-        outcomes: list[Outcome] = []
+        outcomes: list[TaskResult] = []
         with contextlib.suppress(Exception):
             outcomes = self.collect(0.0) if self._pending else []
             for reference in self._pending:
@@ -124,12 +125,12 @@ class RayExecutor:
             _print_messages_of_ray(on=True)
         return outcomes
 
-    def _connect(self, on: str, ship_package: bool) -> None:
-        address = on if on.startswith("ray://") else os.environ.get(ADDRESS) or None
+    def _connect(self, execution: Execution) -> None:
+        address = _address(execution.on)
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if address is None:
             options |= {"include_dashboard": False, "num_cpus": self._jobs}
-        if ship_package:
+        if execution.ship_package:
             options["runtime_env"] = {"py_modules": [str(_PACKAGE)]}
         # Otherwise Ray announces a change of its defaults on every start.
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -144,10 +145,6 @@ class RayExecutor:
                 f"Ray cannot be reached at {where} ({type(error).__name__}: {_first_line(error)}).{token}"
             ) from error
         _print_messages_of_ray(on=False)
-
-    def _describe(self, on: str) -> str:
-        address = on if on.startswith("ray://") else os.environ.get(ADDRESS)
-        return f"Ray at {address}" if address else "Ray"
 
     def _count(self, *, force: bool = False) -> None:
         """Count the CPUs of the nodes that have not refused."""
@@ -172,7 +169,7 @@ class RayExecutor:
         elif time.monotonic() - self._last_worker > _SECONDS_WITHOUT_WORKERS:
             raise WanderlustError(f"{self.name}: there is no node with a CPU. Finished runs are stored; repeat later.")
 
-    def _outcomes(self, reference: Any) -> list[Outcome]:
+    def _outcomes(self, reference: Any) -> list[TaskResult]:
         """Return the outcomes of a finished batch."""
         batch, submitted = self._pending.pop(reference)
         try:
@@ -181,10 +178,10 @@ class RayExecutor:
             return self._lost(batch, time.monotonic() - submitted, error)
         if kind == "refused":
             self._refuse(*reply)
-            return [Outcome(task, lost=True) for task in batch]
-        return [Outcome(task, *parts) for task, parts in zip(batch, reply[0], strict=True)]
+            return [TaskResult(task, lost=True) for task in batch]
+        return [TaskResult(task, *parts) for task, parts in zip(batch, reply[0], strict=True)]
 
-    def _lost(self, batch: Sequence[Task], seconds: float, error: Exception) -> list[Outcome]:
+    def _lost(self, batch: Sequence[Task], seconds: float, error: Exception) -> list[TaskResult]:
         """Return the outcomes of a batch whose worker ended; it does not tell which run it was at."""
         errors = self._ray.exceptions
         is_late = self._time_limit is not None and seconds >= self._time_limit
@@ -192,7 +189,7 @@ class RayExecutor:
             # Ray does not tell the exit code, and the start of a worker counts here as well.
             limit = f"the run took longer than the time limit of {self._time_limit:g} s"
             reason = f"{limit}, or its worker process ended unexpectedly."
-            return [Outcome(batch[0], error=reason)]
+            return [TaskResult(batch[0], error=reason)]
         if isinstance(error, errors.NodeDiedError | errors.ObjectLostError):
             reason = ""  # Not the fault of a run.
         elif isinstance(error, errors.OutOfMemoryError):
@@ -201,7 +198,7 @@ class RayExecutor:
             reason = f"the worker failed: {_first_line(error.cause or error)}"
         else:
             reason = f"the worker process ended unexpectedly ({type(error).__name__})."
-        return [Outcome(task, error=reason, lost=True) for task in batch]
+        return [TaskResult(task, error=reason, lost=True) for task in batch]
 
     def _refuse(self, node: str, sentence: str) -> None:
         if node not in self._refused:
@@ -229,6 +226,11 @@ class RayExecutor:
             ) from error
 
 
+def _address(on: str) -> str | None:
+    """Return the address of the cluster; None to start one here."""
+    return on if on.startswith("ray://") else os.environ.get(ADDRESS) or None
+
+
 def _remote_function() -> Callable[..., Any]:
     def execute_batch(expected: Any, tasks: Any, time_limit: Any) -> Any:
         # Sent to workers as code, not by its name, which a worker with another version may not have.
@@ -236,15 +238,13 @@ def _remote_function() -> Callable[..., Any]:
 
         node = ray.get_runtime_context().get_node_id()
         try:
-            from wanderlust.experiments.execute import ray_worker
+            from wanderlust.experiments.execute import ray_cluster
 
-            if different := ray_worker.differences(expected):
+            if different := ray_cluster.differences(expected):
                 return "refused", node, different
         except (ImportError, AttributeError, KeyError) as error:
-            import socket
-
             return "refused", node, f"{socket.gethostname()} has no usable wanderlust ({error})"
-        return "done", ray_worker.execute_batch(tasks, time_limit)
+        return "done", ray_cluster.execute_batch(tasks, time_limit)
 
     return execute_batch
 
@@ -270,3 +270,57 @@ def _first_line(error: object) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     # After a colon, the reason is at the end of a traceback.
     return (f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and len(lines) > 1 else lines[0])[:300]
+
+
+# --- In a worker -----------------------------------------------------------------------------------------
+
+
+def versions() -> dict[str, str]:
+    """Return what must be the same on all workers, so that the results are the same bit for bit."""
+    return {
+        "wanderlust": __version__,
+        "algorithm version": f"{ALGORITHM_VERSION}.{ADAPTIVE_VERSION}",
+        "compiled sources": source_hash()[:12],
+        "numba": numba_version(),
+        "NumPy": np.__version__,
+    }
+
+
+def differences(expected: dict[str, str]) -> str:
+    """Return which versions differ here from the driver's, or ""."""
+    found = versions()
+    other = [f"{name} {found[name]} (the driver has {version})" for name, version in expected.items()
+             if found[name] != version]  # fmt: skip
+    return f"{socket.gethostname()} has {', '.join(other)}" if other else ""
+
+
+def execute_batch(tasks: list[tuple[str, tuple[str, ...]]], time_limit: float | None) -> list[tuple[Any, ...]]:
+    """Execute runs one after the other; return the parts of their outcomes (see `TaskResult`), without the tasks."""
+    return [_execute(Task(Run.from_json(text), tuple(code)), time_limit) for text, code in tasks]
+
+
+def _execute(task: Task, time_limit: float | None) -> tuple[Any, ...]:
+    try:
+        with _end_process_after(None if time_limit is None else time_limit + SECONDS_TO_COMPILE):
+            compile_once(task.run)
+    except Exception as error:
+        outcome = failed(task, error)
+    else:
+        with _end_process_after(time_limit):
+            outcome = execute(task)
+    return tuple(outcome)[1:5]
+
+
+@contextlib.contextmanager
+def _end_process_after(seconds: float | None) -> Iterator[None]:
+    """End this process if the block takes longer, even if it never returns to the interpreter."""
+    if seconds is None:
+        yield
+        return
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        # Unlike a timer in Python, this needs neither the GIL nor a free thread.
+        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()

@@ -2,16 +2,25 @@
 
 The driver (`wanderlust.experiments.execute.driver`) gives batches of runs to an executor and collects their outcomes.
 Workers do not write to the store: they return the archive of each result, and the driver stores it.
+
+The workers of a node share its cache of compiled code (see `wanderlust._numba.cache`). So that they do not all compile
+the same functions at the same time, the first one compiles while it holds a lock; a small file in the cache then tells
+the others that they only need to load.
 """
 
 from __future__ import annotations
 
+import hashlib
+import socket
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from wanderlust._numba.cache import cache_folder, source_hash
+from wanderlust._numba.jit import numba_version
 from wanderlust.core.errors import WanderlustError
+from wanderlust.experiments.file_lock import locked
 from wanderlust.experiments.packs import Sealed
 from wanderlust.experiments.run import Run, RunCancelled
 from wanderlust.experiments.stored_run import seal
@@ -29,8 +38,8 @@ class Task(NamedTuple):
     code: tuple[str, ...]
 
 
-class Outcome(NamedTuple):
-    """What became of a task: a result, an error, or nothing because its worker was lost."""
+class TaskResult(NamedTuple):
+    """What a task ended with: a result, an error, or nothing because its worker was lost."""
 
     task: Task
     sealed: Sealed | None = None
@@ -59,14 +68,14 @@ class Executor(Protocol):
     def submit(self, batch: Sequence[Task]) -> None:
         """Start to execute runs, one after the other."""
 
-    def collect(self, timeout: float) -> list[Outcome]:
+    def collect(self, timeout: float) -> list[TaskResult]:
         """Return outcomes that arrived since the last call; wait at most `timeout` seconds for the first."""
 
-    def close(self) -> list[Outcome]:
+    def close(self) -> list[TaskResult]:
         """Cancel everything; return the results that arrived meanwhile."""
 
 
-def execute(task: Task, should_stop: Callable[[], bool] = lambda: False) -> Outcome:
+def execute(task: Task, should_stop: Callable[[], bool] = lambda: False) -> TaskResult:
     """Execute one run; every error becomes an outcome."""
     run, code = task
     start = time.perf_counter()
@@ -75,18 +84,46 @@ def execute(task: Task, should_stop: Callable[[], bool] = lambda: False) -> Outc
         seconds = time.perf_counter() - start
         # A worker reads the hash of the code itself: other code would have another key.
         if run.code != code:
-            return Outcome(task, error=OTHER_CODE)
-        return Outcome(task, seal(run, result, seconds), seconds)
+            return TaskResult(task, error=OTHER_CODE)
+        return TaskResult(task, seal(run, result, seconds), seconds)
     except RunCancelled:
-        return Outcome(task)
+        return TaskResult(task)
     except Exception as error:
         return failed(task, error)
 
 
-def failed(task: Task, error: Exception) -> Outcome:
+def failed(task: Task, error: Exception) -> TaskResult:
     """Return the outcome of a run that raised an error."""
     expected = isinstance(error, WanderlustError)
     message = str(error) if expected else f"{type(error).__name__}: {error}"
     if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
         message, expected = f"the run needs more memory than there is ({type(error).__name__}: {error}).", True
-    return Outcome(task, error=message, trace="" if expected else "".join(traceback.format_exception(error)))
+    return TaskResult(task, error=message, trace="" if expected else "".join(traceback.format_exception(error)))
+
+
+SECONDS_TO_COMPILE = 300.0
+"""More than any explorer needs, also if other workers of the node compile before it."""
+_PREFIX, _LOCK = "compiled-on-", "compile.lock"
+_compiled: set[tuple[str, str]] = set()
+"""The explorers and kinds of runs that this process has compiled or loaded."""
+
+
+def compile_once(run: Run) -> None:
+    """Compile the explorer of a run, unless this process has done so; errors are raised.
+
+    One step in a built-in world compiles it, so that the code of a user's environment does not delay this.
+    """
+    what = run.explorer, run.kind
+    if what in _compiled:
+        return
+    run = Run(world="toy", explorer=run.explorer, kind=run.kind, settings={"steps": 1})
+    folder = cache_folder()
+    parts = (socket.gethostname(), *what, *run.code, source_hash(), numba_version())
+    marker = folder and folder / f"{_PREFIX}{hashlib.sha256(repr(parts).encode()).hexdigest()[:24]}"
+    if folder is None or marker is None or marker.exists():
+        run.train()
+    else:
+        with locked(folder / _LOCK):
+            run.train()
+            marker.touch()
+    _compiled.add(what)

@@ -9,7 +9,7 @@ import queue
 import threading
 from collections.abc import Sequence
 
-from wanderlust.experiments.execute.tasks import Outcome, Task, execute
+from wanderlust.experiments.execute.tasks import Task, TaskResult, execute
 
 
 class ThreadExecutor:
@@ -22,7 +22,7 @@ class ThreadExecutor:
         self.slots = jobs
         self._stop = threading.Event()
         self._tasks: queue.SimpleQueue[Sequence[Task]] = queue.SimpleQueue()
-        self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+        self._outcomes: queue.SimpleQueue[TaskResult] = queue.SimpleQueue()
         self._unfinished = 0
         self._threads: list[threading.Thread] = []
 
@@ -38,9 +38,9 @@ class ThreadExecutor:
             self._threads.append(threading.Thread(target=self._work, name=f"run-{len(self._threads)}", daemon=True))
             self._threads[-1].start()
 
-    def collect(self, timeout: float) -> list[Outcome]:
+    def collect(self, timeout: float) -> list[TaskResult]:
         """Return outcomes that arrived since the last call; wait at most `timeout` seconds for the first."""
-        outcomes: list[Outcome] = []
+        outcomes: list[TaskResult] = []
         try:
             outcomes.append(self._outcomes.get(timeout=timeout))
             while True:
@@ -50,7 +50,7 @@ class ThreadExecutor:
         self._unfinished -= len(outcomes)
         return outcomes
 
-    def close(self) -> list[Outcome]:
+    def close(self) -> list[TaskResult]:
         """Cancel everything; return the results that arrived meanwhile."""
         self._stop.set()
         for _ in self._threads:
@@ -65,4 +65,4 @@ class ThreadExecutor:
     def _work(self) -> None:
         while batch := self._tasks.get():
             for task in batch:
-                self._outcomes.put(Outcome(task) if self._stop.is_set() else execute(task, self._stop.is_set))
+                self._outcomes.put(TaskResult(task) if self._stop.is_set() else execute(task, self._stop.is_set))

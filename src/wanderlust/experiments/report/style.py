@@ -1,4 +1,4 @@
-"""The style of figures: one colour, marker and line style per explorer in all figures, fonts and sizes.
+"""The style of figures, and figures as files: one color, marker and line style per explorer in all figures.
 
 The colours are adapted from the palette of Okabe and Ito, plus a brown and a grey, and are distinguishable with colour
 vision deficiency. Line styles show families: solid for vv, dashed for ensembles, dash-dotted for immediate counts,
@@ -8,8 +8,10 @@ dotted for dithering.
 from __future__ import annotations
 
 import functools
+import io
 import itertools
 import math
+import re
 import textwrap
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -65,6 +67,15 @@ GREY = "#6e6e6e"
 LIGHT_GREY = "#b8b8b8"
 """The colour of cells that cannot be reached."""
 
+FORMATS = ("png", "svg", "pdf")
+_OMITTED_METADATA = {
+    "png": ("Software",),
+    "svg": ("Date", "Creator"),
+    "pdf": ("CreationDate", "Creator", "Producer"),
+}
+"""Fields in which matplotlib would write its version and the date."""
+_PATH, _DECIMALS = re.compile(rb' d="[^"]*"'), re.compile(rb"(\.\d\d)\d+")
+"""A path in an SVG file, and coordinates with more than two decimals, which are not visible."""
 _MARKERS_PER_LINE = 5
 _CHARS_PER_INCH, _SMALL_CHARS_PER_INCH = 17.0, 19.0
 """Approximate number of characters per inch in a legend, and in a note."""
@@ -212,3 +223,23 @@ def draw_curve(
 def mark_empty(axes: Axes) -> None:
     """Write "no runs" into an empty panel."""
     axes.text(0.5, 0.5, "no runs", transform=axes.transAxes, ha="center", va="center", color=GREY)
+
+
+@styled
+def as_files(draw: Callable[[], Figure], formats: Sequence[str] = FORMATS) -> dict[str, bytes]:
+    """Draw a figure once; return it in each format.
+
+    The same figure gives the same bytes, without dates or random identifiers.
+    """
+    figure = draw()
+    # Compute the layout once, not for each format: it takes longer than drawing.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    files = {}
+    for form in formats:
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=form, metadata=dict.fromkeys(_OMITTED_METADATA[form]))
+        files[form] = buffer.getvalue()
+    if "svg" in files:
+        files["svg"] = _PATH.sub(lambda path: _DECIMALS.sub(rb"\1", path[0]), files["svg"])
+    return files

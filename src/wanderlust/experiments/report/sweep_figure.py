@@ -21,16 +21,16 @@ from wanderlust.experiments.report.style import (
     sequential_styles,
     styled,
 )
-from wanderlust.experiments.report.sweep_groups import (
+from wanderlust.experiments.report.sweep_settings import (
     EXPLORER,
     PROBLEM,
     SUCCESS,
     TITLES,
     Setting,
     best_settings,
-    format_value,
     numeric_fields,
 )
+from wanderlust.experiments.table import format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,7 @@ def _styles(labels: Sequence[str], settings: Sequence[Setting]) -> dict[str, Sty
 
 def _lines(title: str, settings: Sequence[Setting], x_name: str) -> Figure:
     problems = list(dict.fromkeys(each.fields[PROBLEM] for each in settings))
-    labels = list(dict.fromkeys(each.label([PROBLEM, x_name]) for each in settings))
+    labels = list(dict.fromkeys(each.text([PROBLEM, x_name]) for each in settings))
     styles = _styles(labels, settings)
     figure, panels, note = _panels(title, problems, 2.9)
     handles: dict[str, object] = {}
@@ -89,7 +89,7 @@ def _lines(title: str, settings: Sequence[Setting], x_name: str) -> Figure:
     for problem, axes in panels.items():
         for rank, label in enumerate(labels):
             line = [each for each in settings
-                    if each.fields[PROBLEM] == problem and each.label([PROBLEM, x_name]) == label]  # fmt: skip
+                    if each.fields[PROBLEM] == problem and each.text([PROBLEM, x_name]) == label]  # fmt: skip
             if line:
                 handles[literal_label(label or x_name)] = _line(axes, line, x_name, styles[label], rank, is_log)
         axes.set_title(literal_label(problem))
@@ -107,7 +107,7 @@ def _line(axes: Axes, line: list[Setting], x_name: str, style: Style, rank: int,
     if not placed:
         return _level(axes, line[0], style)
     x = np.array([each.fields[x_name] for each in placed], float)
-    intervals = np.array([each.interval if np.isfinite(each.values).all() else (np.nan,) * 3 for each in placed])
+    intervals = np.array([each.mean for each in placed])
     for value, each in zip(x, placed, strict=True):
         # The points of a setting are next to each other, those of the next line further right.
         shift = 0.005 * (np.arange(len(each.values)) % 4) + 0.025 * (rank % 4) + 0.015
@@ -121,7 +121,7 @@ def _line(axes: Axes, line: list[Setting], x_name: str, style: Style, rank: int,
 def _level(axes: Axes, setting: Setting, style: Style) -> object:
     """Draw runs that do not have the swept option: the same result for every value of it; seeds at the left edge."""
     if np.isfinite(setting.values).all():
-        mean, low, high = setting.interval
+        mean, low, high = setting.mean
         axes.axhspan(low, high, color=style.colour, alpha=0.12, linewidth=0, zorder=1)
     else:
         mean = math.nan
@@ -157,7 +157,7 @@ def _heat_maps(title: str, settings: Sequence[Setting], x_name: str, y_name: str
     groups: dict[str, list[Setting]] = {}
     for each in settings:
         if each.fields[x_name] is not None and each.fields[y_name] is not None:
-            groups.setdefault(each.label([x_name, y_name]), []).append(each)
+            groups.setdefault(each.text([x_name, y_name]), []).append(each)
     best = {id(setting) for setting, _ in best_settings(settings).values()}
     figure, panels, note = _panels(title, list(groups) or [""], 2.8)
     limits = _limits([each for group in groups.values() for each in group])
@@ -204,8 +204,8 @@ def _best_notes(settings: Sequence[Setting]) -> list[str]:
         return []
     digits = "z.1f" if settings[0].measure == SUCCESS else "z.3g"
     return [
-        f"Best in {problem}: {each.label(each.problem_fields)}: {each.interval.estimate:{digits}} "
-        f"[{each.interval.low:{digits}}, {each.interval.high:{digits}}]."
+        f"Best in {problem}: {each.text(each.problem_fields)}: {each.mean.estimate:{digits}} "
+        f"[{each.mean.low:{digits}}, {each.mean.high:{digits}}]."
         for problem, (each, _) in best.items()
     ]
 
@@ -252,18 +252,18 @@ def _heat_map(
 
 def _points(title: str, settings: Sequence[Setting]) -> Figure:
     problems = list(dict.fromkeys(each.fields[PROBLEM] for each in settings))
-    labels = list(dict.fromkeys(each.label([PROBLEM]) for each in settings))
+    labels = list(dict.fromkeys(each.text([PROBLEM]) for each in settings))
     styles = _styles(labels, settings)
     figure, panels, note = _panels(title, problems, 1.2 + 0.25 * len(labels))
     for problem, axes in panels.items():
         for each in settings:
             if each.fields[PROBLEM] != problem:
                 continue
-            label = each.label([PROBLEM])
+            label = each.text([PROBLEM])
             row, style = len(labels) - 1 - labels.index(label), styles[label]
             axes.plot(each.values, np.full(len(each.values), row), ".", color=style.colour, alpha=0.35, zorder=1)
             if np.isfinite(each.values).all():
-                mean, low, high = each.interval
+                mean, low, high = each.mean
                 axes.plot([low, high], [row, row], color=style.colour, linewidth=3, alpha=0.5, zorder=2)
                 axes.plot(mean, row, marker=style.marker, color=style.colour, markeredgecolor=GREY, zorder=3)
         axes.set_yticks(range(len(labels)), [literal_label(label) for label in reversed(labels)])

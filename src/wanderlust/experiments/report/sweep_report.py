@@ -14,17 +14,16 @@ from rich.text import Text
 
 from wanderlust.core.errors import BadFile, counted
 from wanderlust.core.files import write_file
-from wanderlust.experiments.report.files import FORMATS, as_files
 from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.style import FORMATS, as_files
 from wanderlust.experiments.report.sweep_figure import sweep_figure
-from wanderlust.experiments.report.sweep_groups import (
+from wanderlust.experiments.report.sweep_settings import (
     SEED,
     SUCCESS,
     TITLES,
     Setting,
     best_settings,
     by_problem,
-    format_value,
     settings_of,
 )
 from wanderlust.experiments.report.text_tables import (
@@ -39,7 +38,9 @@ from wanderlust.experiments.status import keys_of
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep import Sweep, read_json
 from wanderlust.experiments.sweep_file import SWEEP_FILE, SWEEPS
+from wanderlust.experiments.table import format_value
 
+DISCOVERY = "discovery"
 MAX_PRINTED = 40
 """Number of rows of the table that are printed, the best ones of each world; the files have all."""
 _LEGEND = (
@@ -126,8 +127,8 @@ def _row(setting: Setting, heads: Sequence[str]) -> list[str]:
     cells += [str(len(setting.values)), _interval_text(setting)]
     if "learnt (%)" in heads:
         if setting.measure == SUCCESS:
-            learnt, step = setting.learnt, setting.median_step
-            cells.append(f"{np.nanmean(setting.discovery):.1f}")
+            learnt, step = setting.learnt(), setting.median_step()
+            cells.append(f"{np.nanmean(setting.column(DISCOVERY)):.1f}")
             cells.append(f"{100 * learnt.estimate:.0f} [{100 * learnt.low:.0f}, {100 * learnt.high:.0f}]")
             cells.append(f"{step:,.0f}" if math.isfinite(step) else "–")
         else:
@@ -138,7 +139,7 @@ def _row(setting: Setting, heads: Sequence[str]) -> list[str]:
 def _interval_text(setting: Setting) -> str:
     if not np.isfinite(setting.values).all():
         return "–"
-    mean, low, high = setting.interval
+    mean, low, high = setting.mean
     digits = "z.1f" if setting.measure == SUCCESS else "z.4g"  # z: no sign for a zero.
     return f"{mean:{digits}}" if len(setting.values) == 1 else f"{mean:{digits}} [{low:{digits}}, {high:{digits}}]"
 
@@ -147,7 +148,7 @@ def _top(settings: Sequence[Setting]) -> set[int]:
     """Return the ids of the settings to print: all, or the best ones of each world."""
     if len(settings) <= MAX_PRINTED:
         return {id(each) for each in settings}
-    ranked = sorted(settings, key=lambda each: (-float(np.nan_to_num(each.values.mean())), each.median_step))
+    ranked = sorted(settings, key=lambda each: (-float(np.nan_to_num(each.values.mean())), each.median_step()))
     problems = by_problem(ranked)
     places = max(MAX_PRINTED // len(problems), 1)
     return {id(each) for group in problems.values() for each in group[:places]}
@@ -164,7 +165,7 @@ def _best_lines(settings: Sequence[Setting]) -> list[str]:
                 lines.append(f"best in {printable(problem)}: none; {equal}.")
             continue
         best, n_others = found[problem]
-        label = best.label(without=best.problem_fields)
+        label = best.text(without=best.problem_fields)
         verb = "has" if n_others == 1 else "have"
         others = f"{counted(n_others, 'other setting')} {verb} a mean inside this interval"
         note = f"; {others}" if n_others else ""
@@ -191,16 +192,16 @@ def _csv(settings: Sequence[Setting]) -> tuple[list[str], list[list[object]]]:
     ]
     rows = []
     for each in settings:
-        mean, low, high = each.interval if np.isfinite(each.values).all() else (math.nan,) * 3
-        numbers = [mean, low, high, float(each.discovery.mean()), each.learnt.estimate, each.median_step]
+        discovery = float(each.column(DISCOVERY).mean())
+        numbers = [*each.mean, discovery, each.learnt().estimate, each.median_step()]
         cells = ["" if not math.isfinite(number) else f"{number:.6g}" for number in numbers]
         rows.append([*_plain(each), len(each.values), each.measure, *cells])
     return heads, rows
 
 
 def _seeds_csv(settings: Sequence[Setting]) -> tuple[list[str], list[list[object]]]:
-    rows = [[*_plain(each), seed, each.measure, f"{value:.6g}"]
-            for each in settings for seed, value in zip(each.seeds, each.values, strict=True)]  # fmt: skip
+    rows = [[*_plain(each), row[SEED], each.measure, f"{value:.6g}"]
+            for each in settings for row, value in zip(each.rows, each.values, strict=True)]  # fmt: skip
     return [*settings[0].fields, SEED, "measure", "value"], rows
 
 

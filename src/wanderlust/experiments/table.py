@@ -1,0 +1,289 @@
+"""The table of runs: one row per run, one grouping, and the statistics of a group.
+
+A row has the fields of a run, each option and setting under its own name, and the run's measurements, without arrays.
+`group` puts together the rows that agree in some columns, or in all fields but the seed; a `Group` has the mean of any
+column with its interval over the seeds:
+
+    rows = [row_of(stored) for stored in store.load_all(problems)]
+    for group in group_rows(rows, by=("world", "explorer")).values():
+        print(*group.label, len(group), group.interval("success"))
+
+Packs contain the line of every run (see `line_of`), so tables of thousands of runs do not read every result.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wanderlust.core.errors import InvalidSetting, UnknownName, shown, unknown_name
+from wanderlust.core.files import finite
+from wanderlust.core.mdp import FloatArray
+from wanderlust.experiments.result import OPTIMAL_SUCCESS, step_learnt
+from wanderlust.experiments.statistics import Interval, Percent, bootstrap_interval, paper_percent, wilson_interval
+
+if TYPE_CHECKING:
+    from wanderlust.experiments.stored_run import StoredRun
+
+__all__ = [
+    "CURVES",
+    "Group",
+    "Line",
+    "Row",
+    "condition",
+    "fields_of",
+    "format_value",
+    "group_rows",
+    "line_of",
+    "row_of",
+    "row_of_line",
+    "same_columns",
+    "swept_fields",
+]
+
+Line = dict[str, Any]
+"""The key of a run, its description, and its measurements."""
+Row = dict[str, Any]
+"""The same as flat columns; None where a run does not have a value."""
+Label = tuple[Any, ...]
+MEASURES = (
+    "success",
+    "discovery",
+    "final_return",
+    "optimal_return",
+    "states_discovered",
+    "states_reachable",
+    "steps_to_learn",
+    "first_reward",
+)
+CURVES = ("steps", "returns", "discovered")
+"""The arrays of a result that are learning curves. Their columns have a prefix: `steps` is also a setting."""
+CURVE_PREFIX = "curve_"
+_EXECUTION = ("seconds", "finished", "wanderlust", "numpy", "numba", "machine")
+_ALWAYS: Row = {"kind": "world", "world": "", "explorer": "", "seed": 0}
+"""Fields that every row has, with their defaults."""
+_SOMETIMES = ("preset", "until", "measure", "episodes", "env_version")
+
+# --- Rows ------------------------------------------------------------------------------------------------
+
+
+def line_of(stored: StoredRun) -> Line:
+    """Return the line of a stored run: its key, its description, and its measurements."""
+    run, result, metadata = stored
+    measured = {
+        "success": result.success,
+        "discovery": result.discovery,
+        "final_return": float(result.returns[-1]) if len(result.returns) else math.nan,
+        "optimal_return": float(result.optimal_return),
+        "states_discovered": result.n_discovered,
+        "states_reachable": int(result.reachable) or math.nan,
+        "steps_to_learn": step_learnt(result.percent_curves) if run.kind == "world" else math.nan,
+        "first_reward": _first_reward(result.rewards),
+    }
+    return {
+        "key": metadata["key"],
+        "run": run.description,
+        **{name: finite(value) for name, value in measured.items()},
+        **{name: metadata.get(name) for name in _EXECUTION},
+    }
+
+
+def row_of(stored: StoredRun, *, curves: bool = False) -> Row:
+    """Return the row of a stored run; with `curves`, the learning curves are columns of arrays."""
+    row = row_of_line(line_of(stored))
+    return row | {f"{CURVE_PREFIX}{name}": getattr(stored.result, name) for name in CURVES} if curves else row
+
+
+def row_of_line(line: Line) -> Row:
+    """Return a line as flat columns."""
+    return {"key": line["key"], **fields_of(line["run"]), **{name: line.get(name) for name in (*MEASURES, *_EXECUTION)}}
+
+
+def fields_of(description: Mapping[str, Any]) -> Row:
+    """Return the fields of a run, given as `Run.description`, with every option and setting under its own name.
+
+    The replay memory is the column `memory`. An option that has the name of another column gets the prefix `option_`.
+    """
+    flat: Row = {name: description.get(name, default) for name, default in _ALWAYS.items()}
+    flat |= {name: description[name] for name in _SOMETIMES if name in description}
+    taken = {*_ALWAYS, *_SOMETIMES, *MEASURES, *_EXECUTION, "key", "memory"}
+    for table in ("settings", "explorer_options", "world_options", "encoder_options"):
+        options = description.get(table, {})
+        for name, value in options.items() if isinstance(options, Mapping) else ():
+            if table == "settings" and name == "replay":
+                flat["memory"] = value
+            else:
+                flat[f"option_{name}" if name in taken else name] = value
+                taken.add(name)
+    return flat
+
+
+def _first_reward(rewards: Any) -> float:
+    """Return the step of the first positive reward of a run in an environment; NaN if there was none."""
+    return float(min(rewards[rewards[:, 0] > 0, 2], default=math.nan)) if rewards.ndim == 2 else math.nan
+
+
+def same_columns(rows: Sequence[Row]) -> list[Row]:
+    """Return rows that all have the columns of all rows, None where a row has no value; options before measures."""
+    order: dict[str, None] = {}
+    late: dict[str, None] = {}
+    for row in rows:
+        names = list(row)
+        # Each row has its own options between the fields and the measurements.
+        cut = names.index("success") if "success" in row else len(names)
+        order |= dict.fromkeys(names[:cut])
+        late |= dict.fromkeys(names[cut:])
+    every = [*order, *(name for name in late if name not in order)]
+    return [{name: row.get(name) for name in every} for row in rows]
+
+
+# --- Groups ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that agree in some columns; by default, runs that differ only in their seed."""
+
+    fields: dict[str, Any]
+    """The columns in which they agree."""
+    rows: list[Row]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def label(self) -> Label:
+        """The values in which the rows agree."""
+        return tuple(self.fields.values())
+
+    def column(self, name: str) -> FloatArray:
+        """Return the numbers of a column, one per run; NaN where a run has none."""
+        return np.array([math.nan if row.get(name) is None else float(row[name]) for row in self.rows])
+
+    def interval(self, name: str) -> Interval:
+        """Return the mean of a column with its bootstrap interval; NaN if a run does not have it."""
+        values = self.column(name)
+        return bootstrap_interval(values) if np.isfinite(values).all() else Interval(math.nan, math.nan, math.nan)
+
+    def percent(self, name: str) -> Percent:
+        """Return the mean of a column with its ± = 2 σ/√n, as the paper's tables have it."""
+        return paper_percent(self.column(name))
+
+    def learnt(self, threshold: float = OPTIMAL_SUCCESS) -> Interval:
+        """Return the share of runs that ended with at least this success, in percent, with its Wilson interval."""
+        return wilson_interval(int((self.column("success") >= threshold).sum()), len(self))
+
+    def median_step(self) -> float:
+        """Return the median step from which a run had an optimal policy; infinite if most runs never did."""
+        steps, is_optimal = self.column("steps_to_learn"), self.column("success") >= OPTIMAL_SUCCESS
+        return float(np.median(np.where(is_optimal & np.isfinite(steps), steps, math.inf)))
+
+    def text(self, without: Iterable[str] = ()) -> str:
+        """Return the columns in which the rows agree as text: the values of names, and name=value for all others."""
+        left_out = {*without}
+        parts = {name: format_value(value) for name, value in self.fields.items()
+                 if name not in left_out and value is not None}  # fmt: skip
+        return ", ".join(text if name in ("world", "explorer") else f"{name}={text}" for name, text in parts.items())
+
+
+def group_rows(
+    rows: Iterable[Row], by: Sequence[str] | Callable[[Row], Mapping[str, Any]] | None = None
+) -> dict[Label, Group]:
+    """Return the groups of rows by their labels, in the order of the first row of each.
+
+    `by` names the columns in which the rows of a group agree, or returns such columns for a row. By default these are
+    all columns of the first rows before the measurements, but the key and the seed.
+    """
+    groups: dict[Label, Group] = {}
+    for row in rows:
+        if callable(by):
+            fields = dict(by(row))
+        else:
+            fields = {name: row.get(name) for name in (_fields_but_seed(row) if by is None else by)}
+        key = tuple(_hashable(value) for value in (fields.items() if by is None else fields.values()))
+        groups.setdefault(key, Group(fields, [])).rows.append(row)
+    return groups
+
+
+def _fields_but_seed(row: Row) -> list[str]:
+    measured = {"key", "seed", *MEASURES, *_EXECUTION}
+    return [name for name in row if name not in measured and not name.startswith(CURVE_PREFIX)]
+
+
+def _hashable(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        return json.dumps(value, sort_keys=True)
+    return value
+
+
+def swept_fields(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    """Return the fields that differ between runs, given by `fields_of`, with their values in this order."""
+    names = dict.fromkeys(name for row in rows for name in row if name != "kind")
+    found = {name: distinct(row.get(name) for row in rows) for name in names}
+    if "map" in found and len(distinct([row.get("world"), row.get("map")] for row in rows)) == len(found["world"]):
+        del found["map"]  # The name of the map's file is enough.
+    return {name: values for name, values in found.items() if len(values) > 1 or name in ("world", "explorer")}
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Return the distinct values in their order; they may be lists and tables."""
+    return list({json.dumps(value, sort_keys=True): value for value in values}.values())
+
+
+def format_value(value: Any) -> str:
+    """Return the value of a field as text."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+# --- Conditions ------------------------------------------------------------------------------------------
+
+_ALLOWED = (
+    ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.Compare, ast.Eq, ast.NotEq,
+    ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.Is, ast.IsNot, ast.Name, ast.Load, ast.Constant,
+    ast.Tuple, ast.List, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div,
+)  # fmt: skip
+_MAX_LENGTH = 10_000
+_EXAMPLE = "'world == \"prison\" and kappa > 1'"
+
+
+def condition(text: str, columns: Collection[str]) -> Callable[[Mapping[str, Any]], bool]:
+    """Return a function that tells whether a row fulfills a condition, such as `world == "prison" and kappa > 1`.
+
+    A condition is a Python expression of column names, numbers, texts, comparisons, `in`, `and`, `or`, `not` and
+    arithmetic. Anything else is refused before it is evaluated. A comparison with a missing value is false.
+    """
+    if len(text) > _MAX_LENGTH:
+        raise InvalidSetting(f"the condition is too long: {len(text):,} characters.")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else error
+        raise InvalidSetting(f"the condition {shown(text)} is not valid ({reason}); an example: {_EXAMPLE}.") from None
+    for node in ast.walk(tree):
+        if not isinstance(node, _ALLOWED):
+            raise InvalidSetting(
+                f"the condition {shown(text)} contains {type(node).__name__.lower()}, which is not allowed; it may "
+                f"contain columns, numbers, texts, comparisons, in, and, or, not, + - * /. An example: {_EXAMPLE}."
+            )
+        if isinstance(node, ast.Name) and node.id not in columns:
+            raise UnknownName(f"{unknown_name('column', node.id, columns)} A text is in quotes: {_EXAMPLE}.")
+    # Safe: only the kinds of nodes above are left, none of which can call or look up anything but a column.
+    code = compile(tree, "<condition>", "eval")
+
+    def is_fulfilled(row: Mapping[str, Any]) -> bool:
+        try:
+            return bool(eval(code, {"__builtins__": {}}, dict.fromkeys(columns) | dict(row)))
+        except (TypeError, ZeroDivisionError, OverflowError):
+            return False  # A row without the option that is compared.
+
+    return is_fulfilled
