@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from wanderlust.studio.connection import Services
 from wanderlust.studio.server import Studio, listen, make_server
-from wanderlust.studio.services import Services
 from wanderlust.studio.setup import read_setup
 
 ONE_LANE = {"world": "prison", "seed": 1, "lanes": [{"explorer": "vv-ucb"}]}

@@ -12,11 +12,12 @@ import pytest
 
 import wanderlust as wl
 from wanderlust.core.errors import WanderlustError
+from wanderlust.core.schema import checked
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep import Sweep
-from wanderlust.studio.results import browse
+from wanderlust.studio.results import Chosen, browse
 from wanderlust.studio.setup import read_setup
 from wanderlust.studio.stored_groups import setup_of
 from wanderlust.studio.workbench import Workbench
@@ -58,7 +59,7 @@ def test_results_are_grouped_by_all_but_the_seed(store: Path) -> None:
     ]  # fmt: skip
     assert all(group["canOpen"] for group in listed["groups"])
     assert len(listed["problems"]) == 2, "a damaged run, and a study that is not JSON"
-    group = browse(store, {"group": 4})["group"]
+    group = browse(store, Chosen(group=4))["group"]
     assert [run["seed"] for run in group["runs"]] == [0, 1, 2]
     expected = wl.train("toy", "vv-ucb", seed=2, budget=200)
     assert group["runs"][2]["return"] == pytest.approx(expected.returns[-1], rel=1e-5)
@@ -73,17 +74,17 @@ def test_studies_and_sweeps_have_their_runs_tables_and_figures(store: Path) -> N
     assert (study["kind"], study["name"], study["reports"]) == ("study", "recap-quick", ["tables.md"])
     assert study["figures"] == ["curves", "forged"]
     assert (sweep["kind"], sweep["name"], sweep["groups"]) == ("sweep", "mine", [4])
-    assert browse(store, {"collection": 0, "report": 0})["report"]["text"] == "# Scorecard\n"
-    assert "| toy | vv-ucb |" in browse(store, {"collection": 2, "report": 0})["report"]["text"]
-    assert base64.b64decode(browse(store, {"collection": 1, "figure": 0})["figure"]["png"]) == SMALLEST_PNG
+    assert browse(store, Chosen(collection=0, report=0))["report"]["text"] == "# Scorecard\n"
+    assert "| toy | vv-ucb |" in browse(store, Chosen(collection=2, report=0))["report"]["text"]
+    assert base64.b64decode(browse(store, Chosen(collection=1, figure=0))["figure"]["png"]) == SMALLEST_PNG
     with pytest.raises(WanderlustError, match="not a PNG"):
-        browse(store, {"collection": 1, "figure": 1})
+        browse(store, Chosen(collection=1, figure=1))
 
 
 @pytest.mark.parametrize(("group", "note"), [(1, "the measure 'exam'"), (3, "")])
 def test_a_lane_repeats_a_stored_run(store: Path, group: int, note: str) -> None:
     """Also one of the exam, and one with the settings of the released code, which is a step shorter."""
-    shown = browse(store, {"group": group})["group"]
+    shown = browse(store, Chosen(group=group))["group"]
     assert note in shown["note"]
     bench = Workbench(read_setup(shown["runs"][0]["setup"]))
     while not bench.finished:
@@ -105,7 +106,7 @@ def test_a_run_that_a_lane_cannot_repeat_says_why() -> None:
 )  # fmt: skip
 def test_results_are_chosen_by_number_only(store: Path, chosen: dict[str, Any]) -> None:
     with pytest.raises(WanderlustError):
-        browse(store, chosen)
+        browse(store, checked("a choice", chosen, Chosen))
 
 
 def test_an_empty_folder_has_no_results(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from studio_server import ONE_LANE, RunningStudio, running_studio, wait_until
 from wanderlust.studio import limits
-from wanderlust.studio.frames import step_of
-from wanderlust.studio.history import History
+from wanderlust.studio.frames import History, step_of
 
 pytestmark = pytest.mark.slow
 

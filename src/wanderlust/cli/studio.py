@@ -62,7 +62,7 @@ def studio(
         return
     try:
         from wanderlust.studio import server
-        from wanderlust.studio.services import Services
+        from wanderlust.studio.connection import Services
     except ImportError as error:
         raise MissingPackage(
             f'the studio needs another package ({error}); install it with: pip install "wanderlust[studio]"'

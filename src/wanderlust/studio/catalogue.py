@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from wanderlust.agents.settings import WORLD_PRESETS
-from wanderlust.core.errors import InvalidMap
 from wanderlust.core.files import finite
 from wanderlust.core.planning import optimal_values, reachable_states
 from wanderlust.explorers.registry import explorer_class, explorer_names, explorer_options
 from wanderlust.studio import limits
 from wanderlust.studio.gallery import GALLERY
+from wanderlust.studio.setup import check_map_size
 from wanderlust.version import __version__
 from wanderlust.worlds import World, world_names, world_options
 from wanderlust.worlds.base import CellKind, Layout
@@ -138,7 +138,6 @@ def checked_world(make: functools.partial[World]) -> tuple[World, list[str]]:
         warnings.simplefilter("always")
         world = make()
     layout = world.layout
-    if layout is not None and "map" in world.options and max(layout.rows, layout.columns) > limits.MAX_SIDE:
-        side = limits.MAX_SIDE
-        raise InvalidMap(f"a map can have {side} rows and {side} columns, got {layout.rows} and {layout.columns}.")
+    if layout is not None and "map" in world.options:
+        check_map_size(layout.rows, layout.columns)
     return world, [str(warning.message) for warning in caught]

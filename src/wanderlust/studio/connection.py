@@ -2,6 +2,7 @@
 
 Everything of one page happens in one task, so nothing needs a lock. Computation runs in a thread pool that all pages
 share, in slices of a few hundredths of a second, so that every page gets its turn and messages never wait for long.
+The classes below `Message` are the schema that every message is checked by.
 """
 
 from __future__ import annotations
@@ -14,17 +15,21 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
 
+import msgspec
+from msgspec import Meta
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from wanderlust.core.errors import InvalidSetting, WanderlustError, check_choice, check_integer, check_number
+from wanderlust.core.errors import InvalidSetting, WanderlustError
+from wanderlust.core.schema import invalid
 from wanderlust.studio import limits
+from wanderlust.studio.catalogue import catalogue, checked_world, describe_world
 from wanderlust.studio.frames import step_of
-from wanderlust.studio.inbox import QUEUE, PageClosed, as_object, read_messages
-from wanderlust.studio.lane import EVENTS
-from wanderlust.studio.services import Services
-from wanderlust.studio.setup import read_setup
+from wanderlust.studio.results import Chosen, browse
+from wanderlust.studio.setup import LaneSetup, Setup, checked_setup
 from wanderlust.studio.workbench import Replayer, Workbench
 
 T = TypeVar("T")
@@ -32,13 +37,178 @@ _LOG = logging.getLogger("wanderlust.studio")
 
 SLICE = 0.03
 """Seconds of computation between two looks at the messages."""
+QUEUE = 64
+"""Messages that wait; reading stops while there are more."""
 _FRAME_SECONDS = 1 / 60
 _FAST_FRAME_SECONDS = 1 / 8
 """Between frames of a run that goes as fast as possible, so that most of the time is left for it."""
 _MAX_UNSEEN = 4
 """Frames on their way to the page; further ones wait until the page has shown these."""
-_MAX_SPEED = 1_000_000
-_MESSAGES = ("open", "play", "pause", "speed", "step", "event", "seek", "ack", "check", "export", "results")
+
+
+# --- Messages of a page ------------------------------------------------------------------------------------------
+
+_Step = Annotated[int, Meta(ge=0, le=limits.MAX_STEPS)]
+_Count = Annotated[int, Meta(ge=1, le=limits.MAX_STEPS)]
+_Speed = Annotated[float, Meta(ge=0, le=1_000_000)]
+
+
+class Message(msgspec.Struct, kw_only=True, tag_field="type", tag=str.lower):
+    """A message; its type is the name of its class, and its answer has the same number."""
+
+    id: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+
+
+class Open(Message):
+    """Open a setup, run it to a step, and play on or not."""
+
+    setup: Setup
+    step: _Step = 0
+    playing: bool = False
+    speed: _Speed | None = None
+
+
+class Play(Message):
+    """Run on, with a number of steps per second; 0 for as fast as possible."""
+
+    speed: _Speed | None = None
+
+
+class Pause(Message):
+    """Stop."""
+
+
+class Speed(Message):
+    """Run on with another speed."""
+
+    speed: _Speed
+
+
+class Step(Message):
+    """Do some steps, then stop."""
+
+    count: _Count = 1
+
+
+class Event(Message):
+    """Run to the next event of a kind."""
+
+    kind: Literal["any", "reward", "state", "policy"] = "any"
+
+
+class Seek(Message):
+    """Show an earlier step."""
+
+    step: _Step
+
+
+class Ack(Message):
+    """Some frames were shown."""
+
+    count: _Count = 1
+
+
+class Question(Message):
+    """A message with an answer of its own, which needs no lanes."""
+
+    def answer(self, services: Services) -> dict[str, Any]:
+        """Return the answer, or raise an error that the page shows."""
+        raise NotImplementedError
+
+
+class Check(Question):
+    """Describe a world that is being painted, or say what is wrong with its map."""
+
+    world: str
+    world_options: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    def answer(self, services: Services) -> dict[str, Any]:  # noqa: D102
+        setup = checked_setup(Setup(self.world, (LaneSetup("random"),), self.world_options))
+        world, warnings = checked_world(functools.partial(setup.make_world))
+        return {"world": describe_world(world), "warnings": warnings}
+
+
+class Export(Question):
+    """Return a self-contained page that shows the recorded run of a setup."""
+
+    setup: Setup
+
+    def answer(self, services: Services) -> dict[str, Any]:  # noqa: D102
+        from wanderlust.studio.export import export_page
+
+        setup = checked_setup(self.setup, services.extra_explorers)
+        return {"html": export_page(setup), "name": f"{setup.world}.html"}
+
+
+class Results(Question):
+    """Return the groups of runs of the store, or what is chosen of them."""
+
+    group: Chosen | None = None
+
+    def answer(self, services: Services) -> dict[str, Any]:  # noqa: D102
+        if services.store is None:
+            raise InvalidSetting("no results were given; start the studio as `wanderlust studio results/`.")
+        return browse(services.store, self.group)
+
+
+class _Unchecked(msgspec.Struct):
+    """The number and the type of a message that is not valid."""
+
+    type: Any = None
+    id: Any = None
+
+
+_MESSAGES = msgspec.json.Decoder(Open | Play | Pause | Speed | Step | Event | Seek | Ack | Check | Export | Results)
+
+
+@dataclass(frozen=True)
+class Services:
+    """What all pages of a server share; paths come from the command line, never from a page."""
+
+    store: Path | None = None
+    """The folder of results to browse."""
+    extra_explorers: tuple[str, ...] = ()
+    """`module:Class` names that the user gave on the command line."""
+    opening: dict[str, Any] = field(default_factory=dict)
+    """The setup that a new page opens."""
+
+    def catalogue(self) -> dict[str, Any]:
+        """Return what a page needs at its start."""
+        return {
+            **catalogue(self.extra_explorers),
+            "opening": self.opening,
+            "store": None if self.store is None else self.store.name or str(self.store),
+        }
+
+
+class PageClosed(Exception):
+    """The page was closed."""
+
+
+async def read_messages(socket: WebSocket, messages: asyncio.Queue[Any]) -> None:
+    """Put every message into the queue as text, or as an error if it is too long or one of too many.
+
+    At the end, `PageClosed`.
+    """
+    started, count = time.monotonic(), 0
+    while True:
+        message = await socket.receive()
+        if message["type"] == "websocket.disconnect":
+            await messages.put(PageClosed())
+            return
+        text = message.get("text")
+        now = time.monotonic()
+        if now - started >= 1:
+            started, count = now, 0
+        count += 1
+        if count > limits.MESSAGES_PER_SECOND:
+            if count == limits.MESSAGES_PER_SECOND + 1:
+                await messages.put(InvalidSetting("too many messages in one second: some were ignored."))
+        elif text is None or len(text) > limits.MAX_MESSAGE:
+            size = f"{limits.MAX_MESSAGE:,} characters"
+            await messages.put(InvalidSetting(f"a message must be text of at most {size}."))
+        else:
+            await messages.put(text)
 
 
 class Connection:
@@ -111,49 +281,50 @@ class Connection:
         if isinstance(message, WanderlustError):
             await self._send_error(message)
             return
-        request: Any = None
         try:
-            request = as_object(json.loads(message))
-            kind = check_choice("type", request.get("type"), _MESSAGES)
-            await getattr(self, f"_on_{kind}")(request)
-        except WanderlustError as error:
-            await self._send_error(error, request)
+            request = _MESSAGES.decode(message)
+            if isinstance(request, Question):
+                answer = await self._compute(functools.partial(request.answer, self._services))
+                await self._send({"type": "answer", "id": request.id, **answer})
+            else:
+                await getattr(self, f"_on_{type(request).__name__.lower()}")(request)
         except (WebSocketDisconnect, PageClosed):
             raise
-        except (json.JSONDecodeError, UnicodeError, RecursionError) as error:
-            await self._send_error(InvalidSetting(f"a message must be JSON ({error})."), request)
+        except WanderlustError as error:
+            await self._send_error(error, message)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            await self._send_error(invalid("a message", error), message)
         except Exception as error:
             # A message must never end the connection, whatever it contains.
             _LOG.exception("a message of a page failed")
-            await self._send_error(InvalidSetting(f"the server failed ({type(error).__name__}: {error})."), request)
+            await self._send_error(InvalidSetting(f"the server failed ({type(error).__name__}: {error})."), message)
 
-    async def _on_open(self, request: dict[str, Any]) -> None:
-        setup = read_setup(request.get("setup"), self._services.extra_explorers)
-        step = check_integer("step", request.get("step", 0), low=0, high=limits.MAX_STEPS)
+    async def _on_open(self, request: Open) -> None:
+        setup = checked_setup(request.setup, self._services.extra_explorers)
         # The old lanes are freed before the new ones are made.
         self.bench = self._replayer = self._seek = self._event = None
         self._playing, self._catch_up = False, 0
         bench = await self._compute(functools.partial(Workbench, setup))
         self._replayer = Replayer(bench.world, bench.runs)
-        self.bench, self._catch_up = bench, min(step, bench.length)
-        self._playing = request.get("playing") is True
-        self._set_speed(request)
+        self.bench, self._catch_up = bench, min(request.step, bench.length)
+        self._playing = request.playing
+        self._set_speed(request.speed)
         self._unseen = 0
         description = await self._compute(bench.description)
-        await self._send({"type": "opened", "id": request.get("id"), **description})
+        await self._send({"type": "opened", "id": request.id, **description})
         # A run that is repeated up to a step is shown when it is there; its first step would only flicker.
         if not self._catch_up:
             await self._show(bench)
 
-    async def _on_play(self, request: dict[str, Any]) -> None:
+    async def _on_play(self, request: Play) -> None:
         # A run that has ended meanwhile does not play: the page would wait for its next frame.
         self._playing = self.bench is None or not self.bench.finished
         self._seek = self._event = None
-        self._set_speed(request)
+        self._set_speed(request.speed)
         if self.bench is not None:
             await self._show(self.bench)
 
-    async def _on_pause(self, request: dict[str, Any]) -> None:
+    async def _on_pause(self, request: Pause) -> None:
         bench = self.bench
         is_busy = bench is not None and (self._event is not None or bench.step < self._catch_up)
         was_running = self._playing or is_busy
@@ -162,23 +333,22 @@ class Connection:
         if bench is not None and was_running:
             await self._show(bench)
 
-    async def _on_speed(self, request: dict[str, Any]) -> None:
-        self._set_speed(request)
+    async def _on_speed(self, request: Speed) -> None:
+        self._set_speed(request.speed)
 
-    async def _on_step(self, request: dict[str, Any]) -> None:
-        count = check_integer("count", request.get("count", 1), low=1, high=limits.MAX_STEPS)
+    async def _on_step(self, request: Step) -> None:
         self._playing, self._seek, self._event = False, None, None
         if self.bench is not None:
-            self._catch_up = min(max(self.bench.step, self._catch_up) + count, self.bench.length)
+            self._catch_up = min(max(self.bench.step, self._catch_up) + request.count, self.bench.length)
             if self.bench.finished:
                 await self._show(self.bench)
 
-    async def _on_event(self, request: dict[str, Any]) -> None:
-        self._event = check_choice("event", request.get("kind", "any"), ("any", *EVENTS))
+    async def _on_event(self, request: Event) -> None:
+        self._event = request.kind
         self._playing, self._seek = False, None
 
-    async def _on_seek(self, request: dict[str, Any]) -> None:
-        self._seek = check_integer("step", request.get("step"), low=0, high=limits.MAX_STEPS)
+    async def _on_seek(self, request: Seek) -> None:
+        self._seek = request.step
         self._playing, self._event, self._catch_up = False, None, 0
         bench = self.bench
         frames = bench.frames_at(self._seek) if bench is not None else None
@@ -192,26 +362,12 @@ class Connection:
             # A step that has to be computed follows; until then the nearest one is shown.
             await self._send_frames(bench, frames, exact=exact)
 
-    async def _on_ack(self, request: dict[str, Any]) -> None:
+    async def _on_ack(self, request: Ack) -> None:
         # One drawing shows the latest of the frames that came since the last one.
-        count = check_integer("count", request.get("count", 1), low=1, high=limits.MAX_STEPS)
-        self._unseen = max(self._unseen - count, 0)
+        self._unseen = max(self._unseen - request.count, 0)
 
-    async def _on_check(self, request: dict[str, Any]) -> None:
-        await self._answer(request, self._services.check_world)
-
-    async def _on_export(self, request: dict[str, Any]) -> None:
-        await self._answer(request, self._services.export)
-
-    async def _on_results(self, request: dict[str, Any]) -> None:
-        await self._answer(request, self._services.results)
-
-    async def _answer(self, request: dict[str, Any], service: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        answer = await self._compute(functools.partial(service, request))
-        await self._send({"type": "answer", "id": request.get("id"), **answer})
-
-    def _set_speed(self, request: dict[str, Any]) -> None:
-        self._speed = check_number("speed", request.get("speed", self._speed), low=0, high=_MAX_SPEED)
+    def _set_speed(self, speed: float | None) -> None:
+        self._speed = self._speed if speed is None else speed
         self._restart_clock()
 
     def _restart_clock(self) -> None:
@@ -300,12 +456,14 @@ class Connection:
     async def _send(self, message: dict[str, Any]) -> None:
         await self._socket.send_text(json.dumps(message, separators=(",", ":"), allow_nan=False))
 
-    async def _send_error(self, error: WanderlustError, request: Any = None) -> None:
-        about = request if isinstance(request, dict) else {}
-        kind, number = about.get("type"), about.get("id")
+    async def _send_error(self, error: WanderlustError, message: str = "") -> None:
+        """Tell the page what is wrong, and with which of its messages."""
+        about = _Unchecked()
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
+            about = msgspec.json.decode(message, type=_Unchecked)
         await self._send({
             "type": "error",
             "message": str(error),
-            "about": kind if isinstance(kind, str) and len(kind) < 20 else None,
-            "id": number if isinstance(number, int) else None,
+            "about": about.type if isinstance(about.type, str) and len(about.type) < 20 else None,
+            "id": about.id if isinstance(about.id, int) else None,
         })  # fmt: skip

@@ -5,28 +5,31 @@ The run is a `Session`, so that its numbers are those of `train` with the same s
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wanderlust.agents.explanation import all_scores, explain
 from wanderlust.agents.session import Session
 from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidSetting, check_integer
+from wanderlust.core.files import finite
 from wanderlust.core.mdp import FloatArray
-from wanderlust.core.planning import expected_reward
+from wanderlust.core.planning import expected_reward, policy_values
 from wanderlust.experiments.run import Run
 from wanderlust.explorers.formulas import decayed_epsilon
 from wanderlust.learning.spec import NO_SIGNAL
 from wanderlust.learning.state import TERMINAL, by_state, tables_by_state
 from wanderlust.studio import limits
-from wanderlust.studio.curves import Curves
-from wanderlust.studio.frames import Frame, best_actions, encode
-from wanderlust.studio.history import History
+from wanderlust.studio.frames import Frame, History, best_actions, encode
 from wanderlust.worlds import World
 
+_MAX_SOLVED_STATES = 2500
+"""Larger stochastic worlds show no curve of returns: solving their policies takes too long."""
 EVENTS = ("reward", "state", "policy")
 """A positive reward received in a state for the first time, a state discovered, a change of the greedy policy."""
 
@@ -178,3 +181,94 @@ def check_size(run: Run, world: World) -> None:
         raise InvalidSetting(f"heads={heads} is too large for {world.n_states:,} states; use fewer heads.")
     if settings.replay.memory == "window" and 20 * settings.horizon > limits.MAX_TABLE_VALUES:
         raise InvalidSetting(f"horizon={settings.horizon:,} is too large for replay 'window'; use a shorter one.")
+
+
+# --- Curves ---------------------------------------------------------------------------------------------------------
+
+
+class Curves:
+    """States discovered, return of the greedy policy, and entropy of the visits, against steps.
+
+    Points at multiples of `every` steps, computed from the trajectory of the run.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        length = session.settings.run_length
+        self.every = max(-(-length // limits.SERIES_POINTS), 1)
+        self._visits = np.zeros(session.world.n_states, np.int64)
+        self._sum = 0.0
+        """Σ n log n over states, from which the entropy follows."""
+        self._entropy: list[float] = []
+        self._discovered: list[int] = []
+        self._counted = 0
+        self._solved: dict[bytes, float] = {}
+
+    def points(self, first: int = 0) -> list[list[float | None]]:
+        """Return [states discovered, return, entropy] of every point from the given index on."""
+        self._update()
+        return [
+            [self._discovered[i], _plain(self._return_at((i + 1) * self.every)), round(self._entropy[i], 5)]
+            for i in range(first, len(self._entropy))
+        ]
+
+    def _update(self) -> None:
+        """Count the steps since the last call, in whole points."""
+        session = self._session
+        n_points = (session.step - self._counted) // self.every
+        if n_points == 0:
+            return
+        counted = self._counted + n_points * self.every
+        states = session.run_state.states[self._counted : counted]
+        before = self._visits_before(states)
+        at = np.arange(self._counted + self.every, counted + 1, self.every)
+        sums = self._sum + np.cumsum(_n_log_n(before + 1) - _n_log_n(before))[self.every - 1 :: self.every]
+        known = self._discovered[-1] if self._discovered else 0
+        self._discovered += (known + np.cumsum(before == 0)[self.every - 1 :: self.every]).tolist()
+        self._entropy += np.maximum(np.log(at) - sums / at, 0.0).tolist()
+        self._sum, self._counted = float(sums[-1]), counted
+
+    def _visits_before(self, states: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return for every step how often its state was visited before, and add the steps to the visits."""
+        order = np.argsort(states, kind="stable")
+        ordered = states[order]
+        is_first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+        positions = np.arange(len(states))
+        first = np.maximum.accumulate(np.where(is_first, positions, 0))
+        before = np.empty(len(states), np.int64)
+        before[order] = self._visits[ordered] + positions - first
+        self._visits += np.bincount(states, minlength=len(self._visits))
+        return before
+
+    def _return_at(self, step: int) -> float:
+        session = self._session
+        evaluation = step // session.settings.evaluate_every - 1
+        if evaluation < 0:
+            return math.nan
+        run = session.run_state
+        if not len(run.greedy):
+            return float(run.returns[evaluation])
+        if session.world.n_states > _MAX_SOLVED_STATES:
+            return math.nan
+        return self._solved_return(run.greedy[evaluation])
+
+    def _solved_return(self, bits: NDArray[np.uint64]) -> float:
+        key = bits.tobytes()
+        if key not in self._solved:
+            if len(self._solved) >= limits.SERIES_POINTS:
+                self._solved.clear()
+            mdp = self._session.world.mdp
+            chosen = (bits[:, None] >> np.arange(mdp.n_actions, dtype=np.uint64)) & np.uint64(1)
+            policy = chosen / chosen.sum(axis=1, keepdims=True)
+            values = policy_values(mdp, [policy], self._session.settings.discount)
+            self._solved[key] = float(values[0] @ mdp.start)
+        return self._solved[key]
+
+
+def _n_log_n(counts: NDArray[np.int64]) -> FloatArray:
+    result: Any = counts * np.log(np.maximum(counts, 1))
+    return np.asarray(result)
+
+
+def _plain(value: float) -> float | None:
+    return finite(float(f"{value:.7g}"))

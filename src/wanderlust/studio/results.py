@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer, shown
+from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer
 from wanderlust.core.files import read_text_file
+from wanderlust.core.schema import Strict
 from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.report_kinds import ReportKind, report_kinds
 from wanderlust.experiments.run import Run
@@ -57,22 +58,26 @@ class _Collection(NamedTuple):
     figures: list[Path]
 
 
-def browse(folder: Path, chosen: Any = None) -> dict[str, Any]:
-    """Return all groups of a store, its studies and sweeps; or what `chosen` names.
+class Chosen(Strict, frozen=True):
+    """What a page chooses, by numbers: a group, or a report or a figure of a collection."""
 
-    `chosen` is {"group": i}, or {"collection": c, "report": i}, or {"collection": c, "figure": i}.
-    """
+    group: int | None = None
+    collection: int | None = None
+    report: int | None = None
+    figure: int | None = None
+
+
+def browse(folder: Path, chosen: Chosen | None = None) -> dict[str, Any]:
+    """Return all groups of a store, its studies and sweeps; or what is chosen."""
     stored = read_groups(folder, version_of(folder))
-    if chosen is not None and not isinstance(chosen, dict):
-        raise InvalidSetting(f"results are chosen by their numbers, got {shown(chosen)}.")
-    if chosen and "group" in chosen:
-        return {"group": curves(_picked("group", chosen["group"], stored.groups))}
+    if chosen is not None and chosen.group is not None:
+        return {"group": curves(_picked("group", chosen.group, stored.groups))}
     collections, problems = _collections(folder, stored)
     if chosen is not None:
-        collection = _picked("collection", chosen.get("collection"), collections)
-        if "figure" in chosen:
-            return {"figure": _figure(_picked("figure", chosen["figure"], collection.figures))}
-        report = _picked("report", chosen.get("report"), collection.reports)
+        collection = _picked("collection", chosen.collection, collections)
+        if chosen.figure is not None:
+            return {"figure": _figure(_picked("figure", chosen.figure, collection.figures))}
+        report = _picked("report", chosen.report, collection.reports)
         return {"report": {"name": report.name, "text": report.read()}}
     return {
         "groups": [summary(group) for group in stored.groups],

@@ -28,8 +28,7 @@ from starlette.websockets import WebSocket
 
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.studio import limits
-from wanderlust.studio.connection import Connection
-from wanderlust.studio.services import Services
+from wanderlust.studio.connection import Connection, Services
 
 STATIC = Path(__file__).parent / "static"
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")

@@ -1,67 +1,103 @@
-"""A setup: one world, one seed and one to three explorers. It is what a page sends, a link carries and a file holds."""
+"""A setup: one world, one seed and one to three explorers; and the texts that repeat it.
+
+It is what a page sends, a link carries and a file holds. Its classes are the schema by which every setup is checked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from wanderlust.agents.settings import AS_WRITTEN, WORLD_PRESETS
-from wanderlust.core.errors import (
-    InvalidMap,
-    InvalidSetting,
-    check_choice,
-    check_integer,
-    check_number,
-    check_options,
-    shown,
-    unknown_name,
-)
+from wanderlust.core.errors import InvalidMap, InvalidSetting, check_choice, check_options, shown, unknown_name
+from wanderlust.core.schema import Strict, checked
 from wanderlust.experiments.run import Run
 from wanderlust.explorers.registry import explorer_names, explorer_options
 from wanderlust.studio import limits
 from wanderlust.worlds import World, make_world, world_names, world_options
 from wanderlust.worlds.exam_suite import exam_names
 
-PAINTED = "painted"
-"""The name of a world that is given by a map without a name."""
-LANE_SETTINGS = (
-    "initial", "replay", "learning_rate", "gamma_w", "epsilon_start", "epsilon_end", "sweeps", "evaluated",
-    "evaluation_horizon",
-)  # fmt: skip
-SHARED_SETTINGS = ("discount", "horizon", "budget", "steps")
-_STEP_SETTINGS = ("horizon", "budget", "steps", "evaluation_horizon")
-_REPLAY = ("full", "none", "window")
-_MAX_SWEEPS = 10
-_MAX_OPTION_TEXT = 40
+Number = Annotated[int, Meta(ge=-(2**53), le=2**53)] | Annotated[float, Meta(ge=-1e300, le=1e300)]
+Value = bool | Number | Annotated[str, Meta(max_length=40)] | None
+"""What is valid for the name of an option or a setting is checked where it is used."""
+Steps = Annotated[int, Meta(ge=1, le=limits.MAX_STEPS)]
+Batch = Annotated[int, Meta(ge=1, le=limits.MAX_BATCH)]
+Memory = Literal["full", "none", "window"]
+_Probability = Annotated[float, Meta(ge=0, le=1)]
+_WORLD_OPTIONS: dict[str, Any] = {
+    "map": Annotated[str, Meta(max_length=limits.MAX_MAP_TEXT)],
+    "slips": tuple[_Probability, _Probability, _Probability],
+    "depth": Annotated[int, Meta(ge=2, le=limits.MAX_DEPTH)],
+    "length": Annotated[int, Meta(ge=2, le=limits.MAX_STATES)],
+    "horizon": Steps,
+    "long_horizon": Steps,
+    "budget": Steps,
+}
+_EXPLORER_OPTIONS: dict[str, Any] = {"heads": Annotated[int, Meta(ge=1, le=limits.MAX_HEADS)], "batch": Batch}
 _MAX_NAME = 60
 
 
-@dataclass(frozen=True)
-class Setup:
-    """A checked setup; `runs` are what its lanes execute."""
+class ReplaySetup(Strict, frozen=True):
+    """A memory with a window, and the size of its minibatches."""
 
-    world: str
-    world_options: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 1
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of all lanes: discount, horizon, budget and steps."""
-    lanes: tuple[Mapping[str, Any], ...] = ()
-    """Of each lane the `explorer`, its `preset`, its `options` and its `settings`."""
+    memory: Memory = "full"
+    capacity: Annotated[int, Meta(ge=1, le=limits.MAX_CAPACITY)] | None = None
+    batch: Batch | None = None
+
+
+class LaneSettings(Strict, frozen=True):
+    """Settings of one lane."""
+
+    initial: Value = None
+    replay: Memory | ReplaySetup | None = None
+    learning_rate: Value = None
+    gamma_w: Value = None
+    epsilon_start: Value = None
+    epsilon_end: Value = None
+    sweeps: Annotated[int, Meta(ge=1, le=10)] | None = None
+    evaluated: Value = None
+    evaluation_horizon: Steps | None = None
+
+
+class SharedSettings(Strict, frozen=True):
+    """Settings of all lanes."""
+
+    discount: Value = None
+    horizon: Steps | None = None
+    budget: Steps | None = None
+    steps: Steps | None = None
+
+
+class LaneSetup(Strict, frozen=True):
+    """An explorer, its preset, its options and its settings."""
+
+    explorer: str
+    preset: str = AS_WRITTEN
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    settings: LaneSettings = LaneSettings()
+
+
+class Setup(Strict, frozen=True):
+    """A setup; `checked_setup` checks the names in it, and `runs` are what its lanes execute."""
+
+    world: Annotated[str, Meta(max_length=_MAX_NAME)]
+    lanes: Annotated[tuple[LaneSetup, ...], Meta(min_length=1, max_length=limits.MAX_LANES)]
+    world_options: dict[str, Any] = msgspec.field(default_factory=dict)
+    seed: Annotated[int, Meta(ge=0, le=limits.MAX_SEED)] = 1
+    settings: SharedSettings = SharedSettings()
 
     @property
     def description(self) -> dict[str, Any]:
         """The setup as plain values: JSON of a link, and the TOML file. What has its default is left out."""
-        plain: dict[str, Any] = {"world": self.world}
-        for name in ("world_options", "settings"):
-            if getattr(self, name):
-                plain[name] = dict(getattr(self, name))
-        plain["seed"] = self.seed
-        plain["lanes"] = [
-            {name: value for name, value in lane.items() if value and (name, value) != ("preset", AS_WRITTEN)}
-            for lane in self.lanes
-        ]
-        return plain
+        plain = msgspec.to_builtins(self)
+        lanes = [{name: value for name, value in lane.items() if value != {}} for lane in plain["lanes"]]
+        order = ("world", "world_options", "settings")
+        return {name: plain[name] for name in order if plain.get(name)} | {"seed": self.seed, "lanes": lanes}
 
     def make_world(self) -> World:
         """Return the world of the setup."""
@@ -73,8 +109,8 @@ class Setup:
         All lanes have the same length, although runs of one preset are a step shorter. In a large stochastic world
         the greedy policy is evaluated less often.
         """
-        shared = dict(self.settings)
-        if len({lane["preset"] for lane in self.lanes}) > 1:
+        shared = msgspec.to_builtins(self.settings)
+        if len({lane.preset for lane in self.lanes}) > 1:
             shared.setdefault("steps", shared.get("budget", world.defaults.budget))
         budget = int(shared.get("budget", world.defaults.budget))
         if not world.mdp.deterministic:
@@ -86,10 +122,10 @@ class Setup:
             Run(
                 world=self.world,
                 world_options=self.world_options,
-                explorer=lane["explorer"],
-                explorer_options=lane["options"],
-                settings=shared | lane["settings"],
-                preset=lane["preset"],
+                explorer=lane.explorer,
+                explorer_options=lane.options,
+                settings=shared | msgspec.to_builtins(lane.settings),
+                preset=lane.preset,
                 seed=self.seed,
             )
             for lane in self.lanes
@@ -97,132 +133,129 @@ class Setup:
 
 
 def read_setup(given: Any, extra_explorers: tuple[str, ...] = ()) -> Setup:
-    """Return the setup of plain values, or raise an error that names the wrong part.
+    """Return the setup of plain values, or raise an error that names the wrong part."""
+    return checked_setup(checked("a setup", given, Setup), extra_explorers)
+
+
+def checked_setup(setup: Setup, extra_explorers: tuple[str, ...] = ()) -> Setup:
+    """Return a setup whose names are known and whose options are within the limits.
 
     Worlds and explorers are registered names; nothing is imported. `extra_explorers` are other names that the user gave
     on the command line.
     """
-    table = _table("a setup", given)
-    check_options("a setup", table, ("world", "world_options", "seed", "settings", "lanes"))
-    lanes = table.get("lanes")
-    if not isinstance(lanes, list | tuple) or not 1 <= len(lanes) <= limits.MAX_LANES:
-        raise InvalidSetting(f"a setup needs 1 to {limits.MAX_LANES} lanes, got {shown(lanes)}.")
-    name, options = _read_world(table)
-    return Setup(
-        world=name,
-        world_options=options,
-        seed=check_integer("seed", table.get("seed", 1), low=0, high=limits.MAX_SEED),
-        settings=_read_settings("the settings", table.get("settings", {}), SHARED_SETTINGS),
-        lanes=tuple(_read_lane(i, lane, extra_explorers) for i, lane in enumerate(lanes, start=1)),
-    )
-
-
-def _table(what: str, given: Any) -> dict[str, Any]:
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise InvalidSetting(f"{what} must be a table of names and values, got {shown(given)}.")
-    return dict(given)
-
-
-def _read_world(table: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    name = table.get("world")
-    if not isinstance(name, str) or len(name) > _MAX_NAME:
-        raise InvalidSetting(f"world must be a name of at most {_MAX_NAME} characters, got {shown(name)}.")
-    given = _table("world_options", table.get("world_options", {}))
-    is_map, is_built_in = "map" in given, name in world_names() or name in exam_names()
+    name, options = setup.world, setup.world_options
+    is_map, is_built_in = "map" in options, name in world_names() or name in exam_names()
     if not is_map and not is_built_in:
         raise unknown_name("world", name, world_names())
     if is_map and (is_built_in or name.endswith((".txt", ".toml")) or "\n" in name or not name.strip()):
         raise InvalidSetting(f"a painted world needs a name of its own in one line, got {shown(name)}.")
-    known = [option.name for option in world_options("map" if is_map else name)]
-    check_options(f"world {name!r}", given, known)
-    return name, {option: _read_world_option(option, value) for option, value in given.items()}
+    check_options(f"world {name!r}", options, [option.name for option in world_options("map" if is_map else name)])
+    options = {option: checked(option, value, _WORLD_OPTIONS.get(option, Value)) for option, value in options.items()}
+    if is_map:
+        block = [line.strip() for line in options["map"].strip("\n").split("\n\n")[0].splitlines()]
+        check_map_size(len(block), max((len(line) for line in block), default=0))
+    lanes = tuple(_checked_lane(lane, (*explorer_names(), *extra_explorers)) for lane in setup.lanes)
+    return msgspec.structs.replace(setup, world_options=msgspec.to_builtins(options), lanes=lanes)
 
 
-def _read_world_option(option: str, value: Any) -> Any:
-    if option == "map":
-        return _read_map_text(value)
-    if option == "slips":
-        if not isinstance(value, list | tuple) or len(value) != 3:
-            raise InvalidSetting(f"slips must be three probabilities (success, random, stay), got {shown(value)}.")
-        return [check_number("slips", each, low=0, high=1) for each in value]
-    if option == "depth":
-        return check_integer(option, value, low=2, high=limits.MAX_DEPTH)
-    if option == "length":
-        return check_integer(option, value, low=2, high=limits.MAX_STATES)
-    if option in ("horizon", "long_horizon", "budget"):
-        return check_integer(option, value, low=1, high=limits.MAX_STEPS)
-    return _read_value(option, value)
+def check_map_size(rows: int, columns: int) -> None:
+    """Raise `InvalidMap` if a map is too large for the page."""
+    side = limits.MAX_SIDE
+    if max(rows, columns) > side:
+        raise InvalidMap(f"a map can have {side} rows and {side} columns, got {rows} and {columns}.")
 
 
-def _read_map_text(text: Any) -> str:
-    if not isinstance(text, str) or len(text) > limits.MAX_MAP_TEXT:
-        size = f"{len(text):,} characters" if isinstance(text, str) else shown(text)
-        raise InvalidMap(f"a map must be text of at most {limits.MAX_MAP_TEXT:,} characters, got {size}.")
-    block = [line.strip() for line in text.strip("\n").split("\n\n")[0].splitlines()]
-    columns = max((len(line) for line in block), default=0)
-    if len(block) > limits.MAX_SIDE or columns > limits.MAX_SIDE:
-        side = limits.MAX_SIDE
-        raise InvalidMap(f"a map can have {side} rows and {side} columns, got {len(block)} and {columns}.")
-    return text
-
-
-def _read_value(name: str, value: Any) -> Any:
-    """Return a plain number, flag or short text; what is valid for the name is checked where it is used."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        if len(value) > _MAX_OPTION_TEXT:
-            raise InvalidSetting(f"{name} must have at most {_MAX_OPTION_TEXT} characters, got {shown(value)}.")
-        return value
-    return value if isinstance(value, int) and abs(value) < 2**53 else check_number(name, value)
-
-
-def _read_settings(what: str, given: Any, known: tuple[str, ...]) -> dict[str, Any]:
-    table = _table(what, given)
-    check_options(what, table, known)
-    settings: dict[str, Any] = {}
-    for name, value in table.items():
-        if name in _STEP_SETTINGS:
-            settings[name] = check_integer(name, value, low=1, high=limits.MAX_STEPS)
-        elif name == "sweeps":
-            settings[name] = check_integer(name, value, low=1, high=_MAX_SWEEPS)
-        elif name == "replay":
-            settings[name] = _read_replay(value)
-        else:
-            settings[name] = _read_value(name, value)
-    return settings
-
-
-def _read_replay(value: Any) -> Any:
-    """Return the name of a memory, or the table of a window with its capacity and the size of its minibatches."""
-    if not isinstance(value, Mapping):
-        return check_choice("replay", value, _REPLAY)
-    check_options("replay", value, ("memory", "capacity", "batch"))
-    table: dict[str, Any] = {"memory": check_choice("replay", value.get("memory", "full"), _REPLAY)}
-    bounds = {"capacity": limits.MAX_CAPACITY, "batch": limits.MAX_BATCH}
-    for name, high in bounds.items():
-        if value.get(name) is not None:
-            table[name] = check_integer(f"replay {name}", value[name], low=1, high=high)
-    return table
-
-
-def _read_lane(number: int, given: Any, extra_explorers: tuple[str, ...]) -> dict[str, Any]:
-    lane = _table(f"lane {number}", given)
-    check_options(f"lane {number}", lane, ("explorer", "preset", "options", "settings"))
-    explorer = lane.get("explorer")
-    known = (*explorer_names(), *extra_explorers)
-    if not isinstance(explorer, str) or explorer not in known:
-        raise unknown_name("explorer", explorer, known)
-    options = _table(f"the options of lane {number}", lane.get("options", {}))
-    check_options(f"explorer {explorer!r}", options, [option.name for option in explorer_options(explorer)])
-    checked = {name: _read_value(name, value) for name, value in options.items() if value is not None}
-    if "heads" in checked:
-        checked["heads"] = check_integer("heads", checked["heads"], low=1, high=limits.MAX_HEADS)
-    if "batch" in checked:
-        checked["batch"] = check_integer("batch", checked["batch"], low=1, high=limits.MAX_BATCH)
-    return {
-        "explorer": explorer,
-        "preset": check_choice("preset", lane.get("preset", AS_WRITTEN), WORLD_PRESETS),
-        "options": checked,
-        "settings": _read_settings(f"the settings of lane {number}", lane.get("settings", {}), LANE_SETTINGS),
+def _checked_lane(lane: LaneSetup, known: Sequence[str]) -> LaneSetup:
+    if lane.explorer not in known:
+        raise unknown_name("explorer", lane.explorer, known)
+    check_choice("preset", lane.preset, WORLD_PRESETS)
+    check_options(f"explorer {lane.explorer!r}", lane.options, [each.name for each in explorer_options(lane.explorer)])
+    options = {
+        name: checked(name, value, _EXPLORER_OPTIONS.get(name, Value))
+        for name, value in lane.options.items()
+        if value is not None
     }
+    return msgspec.structs.replace(lane, options=options)
+
+
+# --- Texts that repeat a setup -----------------------------------------------------------------------------------
+
+
+def snippets(setup: Setup, runs: Sequence[Run]) -> dict[str, str]:
+    """Return the setup as Python, as commands, and as TOML."""
+    return {"python": as_python(runs), "command": as_command(setup, runs), "toml": as_toml(setup)}
+
+
+def as_python(runs: Sequence[Run]) -> str:
+    """Return a script that trains the explorers of all lanes; its numbers are those that the studio shows."""
+    first = runs[0]
+    options = dict(first.world_options)
+    lines = ["import wanderlust as wl", ""]
+    if "map" in options:
+        lines += [f'MAP = """\\\n{_in_quotes(options.pop("map"))}"""', ""]
+        arguments = [repr(first.world), "map=MAP"]
+    else:
+        arguments = [repr(first.world)]
+    lines.append(f"world = wl.make_world({', '.join([*arguments, *_keywords(options)])})")
+    lines.append("runs = [")
+    for run in runs:
+        preset = {} if run.preset == AS_WRITTEN else {"preset": run.preset}
+        values = {**preset, **run.settings, **run.explorer_options}
+        changes = ", ".join(f"{name!r}: {value!r}" for name, value in values.items())
+        lines.append(f"    ({run.explorer!r}, {{{changes}}}),")
+    lines += [
+        "]",
+        "for explorer, changes in runs:",
+        f"    record = wl.train(world, explorer, seed={first.seed}, **changes)",
+        '    print(f"{explorer}: return {record.returns[-1]:.4g}, {record.discovered[-1]} states discovered")',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _in_quotes(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return escaped if escaped.endswith("\n") else f"{escaped}\n"
+
+
+def _keywords(options: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={value!r}" for name, value in options.items()]
+
+
+def as_command(setup: Setup, runs: Sequence[Run]) -> str:
+    """Return the commands that execute the run of every lane and print its result."""
+    lines = [run.command for run in runs]
+    plain = setup.description
+    if plain.keys() == {"world", "seed", "lanes"} and not any(len(lane) > 1 for lane in plain["lanes"]):
+        names = " ".join(shlex.quote(run.explorer) for run in runs)
+        lines.insert(0, f"wanderlust studio {setup.world} --explorers {names} --seed {setup.seed}")
+    return "\n".join(lines) + "\n"
+
+
+def as_toml(setup: Setup) -> str:
+    """Return the file that `wanderlust studio FILE.toml` opens."""
+    description = setup.description
+    lines = [f"world = {_toml_value(description['world'])}", f"seed = {description['seed']}"]
+    for name in ("world_options", "settings"):
+        if name in description:
+            lines += ["", f"[{name}]", *_toml_lines(description[name])]
+    for lane in description["lanes"]:
+        lines += ["", "[[lanes]]", f"explorer = {_toml_value(lane['explorer'])}"]
+        if "preset" in lane:
+            lines.append(f"preset = {_toml_value(lane['preset'])}")
+        for name in ("options", "settings"):
+            if name in lane:
+                lines.append(f"{name} = {_toml_value(lane[name])}")
+    return "\n".join(lines) + "\n"
+
+
+def _toml_lines(table: Mapping[str, Any]) -> list[str]:
+    return [f"{name} = {_toml_value(value)}" for name, value in table.items()]
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(_toml_lines(value))} }}"
+    if isinstance(value, str) and "\n" in value and "'''" not in value and value.isascii():
+        return f"'''\n{value}'''"
+    # JSON's texts, numbers and lists are TOML's as well; a number such as 1e-08 needs no change.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

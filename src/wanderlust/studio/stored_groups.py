@@ -19,7 +19,7 @@ from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import PACKS, RUNS, Store
 from wanderlust.studio import limits
-from wanderlust.studio.setup import LANE_SETTINGS, SHARED_SETTINGS, read_setup
+from wanderlust.studio.setup import LaneSettings, SharedSettings, read_setup
 
 _MAX_POINTS = 200
 _MAX_SEEDS = 200
@@ -151,21 +151,21 @@ def setup_of(run: Run) -> Opened:
     """Return the setup that shows a stored run in a lane, and in what they differ."""
     if run.kind != "world":
         return Opened(None, "The studio shows runs in built-in and painted worlds; this one is in an environment.")
-    known = (*SHARED_SETTINGS, *LANE_SETTINGS)
-    unknown = [name for name in run.settings if name not in known and name not in _NOT_SHOWN]
+    shared, own = SharedSettings.__struct_fields__, LaneSettings.__struct_fields__
+    unknown = [name for name in run.settings if name not in (*shared, *own, *_NOT_SHOWN)]
     if unknown:
         return Opened(None, f"A lane does not have the setting {unknown[0]}.")
     lane = {
         "explorer": run.explorer,
         "preset": run.preset,
         "options": dict(run.explorer_options),
-        "settings": {name: value for name, value in run.settings.items() if name in LANE_SETTINGS},
+        "settings": {name: value for name, value in run.settings.items() if name in own},
     }
     given = {
         "world": run.world,
         "world_options": dict(run.world_options),
         "seed": run.seed,
-        "settings": {name: value for name, value in run.settings.items() if name in SHARED_SETTINGS},
+        "settings": {name: value for name, value in run.settings.items() if name in shared},
         "lanes": [lane],
     }
     try:

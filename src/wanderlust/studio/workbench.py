@@ -13,8 +13,7 @@ from wanderlust.explorers.registry import explorer_class
 from wanderlust.studio.catalogue import checked_world, describe_world
 from wanderlust.studio.frames import step_of
 from wanderlust.studio.lane import Lane
-from wanderlust.studio.setup import Setup
-from wanderlust.studio.snippets import snippets
+from wanderlust.studio.setup import Setup, snippets
 from wanderlust.worlds import World
 
 _FIRST_CHUNK = 8
