@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from wanderlust.environments.registration import register_with_gymnasium
+from wanderlust.environments.registration import register_environments
 from wanderlust.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ def __getattr__(name: str) -> Any:
     module = importlib.import_module(f"wanderlust.{_MODULES[name]}")
     value = getattr(module, name) if hasattr(module, name) else importlib.import_module(f"{module.__name__}.{name}")
     globals()[name] = value
+    register_environments()  # Gymnasium may have been imported meanwhile.
     return value
 
 
@@ -137,4 +138,4 @@ def __dir__() -> list[str]:
     return __all__
 
 
-register_with_gymnasium()
+register_environments()

@@ -20,11 +20,13 @@ from wanderlust.core.errors import (
     WanderlustError,
     unknown_name,
 )
-from wanderlust.environments.registration import EXAM_WORLDS, WORLDS, environment_id
+from wanderlust.environments.registration import EXAM_WORLDS, WORLDS, environment_id, register_environments
 from wanderlust.worlds import World
 
 PACKAGES = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "ALE": "ale_py", "highway": "highway_env"}
 """The packages that register environments when imported, by the prefix of the environments' names."""
+
+register_environments()
 
 
 def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, Any]:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from wanderlust.agents import file
 from wanderlust.agents.agent import Agent
@@ -27,25 +27,83 @@ from wanderlust.training.loop import TrainingLoop
 
 _LOOP, _ACTIONS = "loop", "episode_actions"
 _OTHER_RANDOMNESS = "since not all of its randomness comes from env.unwrapped.np_random"
+# Bit generators of NumPy that use a number of their state as an index without checking it, and its valid values.
+_POSITIONS = {"MT19937": (("state", "pos"), 624), "Philox": (("buffer_pos",), 4)}
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class InvalidField(ValueError):
+    """A field of a checkpoint that is missing or wrong."""
+
+
+class SavedLoop(msgspec.Struct, frozen=True):
+    """The fields of a training loop in a checkpoint; see `TrainingLoop`."""
+
+    environment: dict[str, Any]
+    episode_start: dict[str, Any] | None
+    episode_over: bool
+    next_state: Count
+    episode: Count
+    episode_return: float
+    episode_steps: Count
+    recent_returns: list[float]
+    estimates_reward_range: bool
+    adapted: tuple[str, ...] | None
+    task_estimate: TaskEstimate
+    discovery: Discovery
+    time_penalty: TimePenalty | None
+    metrics: dict[str, Any]
+
+    @classmethod
+    def of_file(cls, stored: Mapping[str, Any], agent: Agent) -> SavedLoop:
+        """Return the loop that was stored with an agent, or raise `InvalidField`."""
+        try:
+            saved = msgspec.convert(stored, cls)
+        except msgspec.ValidationError as error:
+            raise InvalidField(f"{_LOOP}: {error}") from error
+        for name, is_valid in saved._checks(agent).items():
+            if not is_valid:
+                raise InvalidField(f"the field {name} is not valid: {str(getattr(saved, name))[:80]}")
+        return saved
+
+    def _checks(self, agent: Agent) -> dict[str, bool]:
+        """Return for each field whether its value can be used; the types are right already."""
+        start, task, found = self.episode_start, self.task_estimate, self.discovery
+        penalty = self.time_penalty or TimePenalty()
+        steps = {step for step, _ in penalty.samples}
+        is_complete = len(steps) == MIN_SAMPLES
+        per_step = penalty.per_step if is_complete else 0.0
+        explorer = agent.configured_explorer
+        names = adapted_fields(type(explorer), explorer.extra_tables())
+        return {
+            "episode_start": start is None or _is_start(start),
+            "episode_return": _are_finite(self.episode_return),
+            "recent_returns": _are_finite(*self.recent_returns),
+            "adapted": set(self.adapted or ()) <= set(names),
+            "task_estimate": _are_finite(*task.reward_range)
+            and task.reward_range[0] <= task.reward_range[1]
+            and 0 <= task.stage <= N_STAGES,
+            "discovery": _are_finite(*found)
+            and found.low <= found.high
+            and min(found.size, found.pairs, found.rewards_at, found.states_at) >= 0,
+            "time_penalty": len(steps) == len(penalty.samples) <= MIN_SAMPLES
+            and _are_finite(*(number for sample in penalty.samples for number in sample))
+            and min(steps, default=0) >= 0
+            and is_complete == (penalty.per_step is not None)
+            and per_step is not None
+            and 0.0 <= per_step <= sys.float_info.max,
+            "metrics": isinstance(self.metrics.get("evaluation", 0.0), int | float),
+        }
 
 
 def save(loop: TrainingLoop, path: Path) -> None:
     """Write a checkpoint; `Agent.load` reads the agent alone from it."""
-    about = {
+    about = {name: getattr(loop, name) for name in SavedLoop.__struct_fields__ if name != "environment"} | {
         "environment": environment_identity(loop.env),
         "episode_start": _to_json(loop.episode_start),
-        "episode_over": loop.episode_over,
         "next_state": int(loop.next_state),
-        "episode": loop.episode,
-        "episode_return": loop.episode_return,
-        "episode_steps": loop.episode_steps,
         "recent_returns": list(loop.recent_returns),
-        "estimates_reward_range": loop.estimates_reward_range,
-        "adapted": None if loop.adapted is None else list(loop.adapted),
-        "task_estimate": list(loop.task_estimate),
-        "discovery": list(loop.discovery),
-        "time_penalty": None if loop.time_penalty is None else list(loop.time_penalty),
-        "metrics": loop.metrics,
     }
     arrays = {_ACTIONS: np.array(loop.episode_actions, np.int32)}
     file.save(loop.agent, path, more_arrays=arrays, more_about={_LOOP: about})
@@ -65,10 +123,10 @@ def load(
             f"{path}: not a checkpoint; this file holds an agent only. `learn(..., save=path)` writes checkpoints."
         )
     try:
-        saved = read_loop(about[_LOOP], agent)
+        saved = SavedLoop.of_file(about[_LOOP], agent)
         _check_identity(env, saved.environment, path)
         _share_encoding(env, agent, path)
-        actions = _checked_arrays(arrays, agent, env)
+        actions = _episode_actions(arrays, agent, env)
         loop = _restored(env, agent, saved, steps)
         seed = _new_seed(agent) if new_episode else None
         if not new_episode and (reason := _replay_episode(loop, saved, actions)) is not None:
@@ -85,16 +143,17 @@ def _new_seed(agent: Agent) -> int:
     return int(np.random.SeedSequence([agent.seed, agent.steps]).generate_state(1)[0])
 
 
-def _checked_arrays(arrays: Mapping[str, Any], agent: Agent, env: Tabular) -> list[int]:
-    """Return the actions of the episode, which must fit the agent."""
-    if _ACTIONS not in arrays:
-        raise InvalidField(f"{_ACTIONS} missing")
+def _episode_actions(arrays: Mapping[str, Any], agent: Agent, env: Tabular) -> list[int]:
+    """Return the actions of the episode; agent and environment must have the same sizes."""
     if (agent.n_actions, agent.n_states) != (env.n_actions, env.fixed_n_states):
         raise InvalidField(
             f"n_actions is {agent.n_actions} and n_states {agent.n_states}; they must be {env.n_actions} and "
             f"{env.fixed_n_states}"
         )
-    return checked_actions(arrays[_ACTIONS], env.n_actions)
+    actions = arrays.get(_ACTIONS, np.zeros((0, 0)))
+    if actions.dtype != np.int32 or actions.ndim != 1 or not np.isin(actions, range(env.n_actions)).all():
+        raise InvalidField(f"{_ACTIONS} must be int32 with one dimension, from 0 to {env.n_actions - 1}")
+    return [int(action) for action in actions]
 
 
 def _share_encoding(env: Tabular, agent: Agent, path: Path) -> None:
@@ -202,73 +261,6 @@ def _to_json(value: Any) -> Any:
 _POSITIONS = {"MT19937": (("state", "pos"), 624), "Philox": (("buffer_pos",), 4)}
 
 
-class InvalidField(ValueError):
-    """A field of a checkpoint that is missing or wrong; the message says what is right."""
-
-
-class SavedLoop(NamedTuple):
-    """The fields of a training loop; see `TrainingLoop`."""
-
-    environment: Mapping[str, Any]
-    episode_start: Mapping[str, Any] | None
-    episode_over: bool
-    next_state: int
-    episode: int
-    episode_return: float
-    episode_steps: int
-    recent_returns: list[float]
-    estimates_reward_range: bool
-    adapted: list[str] | None
-    task_estimate: TaskEstimate
-    discovery: Discovery
-    time_penalty: TimePenalty | None
-    metrics: dict[str, float]
-
-
-def read_loop(saved: Mapping[str, Any], agent: Agent) -> SavedLoop:
-    """Return the fields of a saved loop, or raise `InvalidField`."""
-    whole, number = (_is_whole, "a whole number, at least 0"), (_is_finite, "a finite number")
-    flag, mapping = (_is_flag, "true or false"), (_is_mapping, "an object")
-    explorer = agent.configured_explorer
-    names = adapted_fields(type(explorer), explorer.extra_tables())
-    rules: dict[str, tuple[Callable[[Any], bool], str]] = {
-        "environment": mapping,
-        "episode_start": (_is_start, "null, or an object with a seed or a random_state"),
-        "episode_over": flag,
-        "next_state": whole,
-        "episode": whole,
-        "episode_return": number,
-        "episode_steps": whole,
-        "recent_returns": (lambda value: _is_list_of(value, _is_finite), "a list of finite numbers"),
-        "estimates_reward_range": flag,
-        "adapted": (
-            lambda value: value is None or _is_list_of(value, names.__contains__),
-            f"null, or a list of names from {names}",
-        ),
-        "task_estimate": (_is_task, f"[[lowest, highest reward], true or false, stage from 0 to {N_STAGES}]"),
-        "discovery": (_is_discovery, f"[{', '.join(Discovery._fields)}]"),
-        "time_penalty": (_is_penalty, f"null, or up to {MIN_SAMPLES} [step, reward] and the decrease per step"),
-        "metrics": (_is_metrics, "an object whose `evaluation` is a number"),
-    }
-    for name, (is_valid, right) in rules.items():
-        if name not in saved:
-            raise InvalidField(f"the field {name} is missing; it must be {right}")
-        if not is_valid(saved[name]):
-            raise InvalidField(f"the field {name} is {_short(saved[name])}; it must be {right}")
-    return SavedLoop(**{name: _CONVERSIONS.get(name, lambda value: value)(saved[name]) for name in rules})
-
-
-def checked_actions(actions: NDArray[Any], n_actions: int) -> list[int]:
-    """Return the actions of an episode as integers."""
-    if actions.dtype != np.int32 or actions.ndim != 1:
-        raise InvalidField(f"episode_actions is {actions.dtype} {actions.shape}; it must be int32 with one dimension")
-    if len(actions) and not 0 <= actions.min() <= actions.max() < n_actions:
-        found = f"{actions.min()} to {actions.max()}"
-        raise InvalidField(f"episode_actions is from {found}; valid are 0 to {n_actions - 1}")
-    listed: list[int] = actions.tolist()
-    return listed
-
-
 def set_random_state(generator: np.random.Generator, state: Mapping[str, Any]) -> bool:
     """Set the state of a random number generator; return False if the state is that of another kind of generator."""
     bits = generator.bit_generator
@@ -292,81 +284,11 @@ def _check_position(name: str, state: Mapping[str, Any]) -> None:
         raise InvalidField(f"{'.'.join(path)} is {place!r}; valid are 0 to {last}")
 
 
-def _time_penalty(value: Any) -> TimePenalty | None:
-    return None if value is None else TimePenalty(tuple((step, float(reward)) for step, reward in value[0]), value[1])
+def _is_start(start: Mapping[str, Any]) -> bool:
+    seed = start.get("seed")
+    return isinstance(start.get("random_state"), dict) if seed is None else type(seed) is int and seed >= 0
 
 
-_CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
-    "task_estimate": lambda value: TaskEstimate(tuple(value[0]), value[1], value[2]),
-    "discovery": lambda value: Discovery(*value),
-    "time_penalty": _time_penalty,
-}
-
-
-def _is_whole(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**63
-
-
-def _is_finite(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max
-
-
-def _is_flag(value: Any) -> bool:
-    return type(value) is bool
-
-
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _is_list_of(value: Any, is_valid: Callable[[Any], bool], length: int | None = None) -> bool:
-    return isinstance(value, list) and length in (None, len(value)) and all(is_valid(part) for part in value)
-
-
-def _is_metrics(value: Any) -> bool:
-    return _is_mapping(value) and type(value.get("evaluation", 0.0)) in (int, float)
-
-
-def _is_start(value: Any) -> bool:
-    if value is None:
-        return True
-    if not _is_mapping(value):
-        return False
-    seed = value.get("seed")
-    return type(seed) is int and seed >= 0 if seed is not None else _is_mapping(value.get("random_state"))
-
-
-def _is_task(value: Any) -> bool:
-    if not (isinstance(value, list) and len(value) == 3 and _is_list_of(value[0], _is_finite, 2)):
-        return False
-    (low, high), is_stochastic, stage = value
-    return low <= high and _is_flag(is_stochastic) and _is_whole(stage) and stage <= N_STAGES
-
-
-def _is_discovery(value: Any) -> bool:
-    if not _is_list_of(value, _is_finite, len(Discovery._fields)):
-        return False
-    found = Discovery(*value)
-    counts = (found.pairs, found.rewards_at, found.states_at)
-    return found.low <= found.high and found.size >= 0 and all(map(_is_whole, counts))
-
-
-def _is_penalty(value: Any) -> bool:
-    if value is None:
-        return True
-    if not (isinstance(value, list) and len(value) == 2 and _is_list_of(value[0], _is_sample)):
-        return False
-    samples, per_step = value
-    if len({step for step, _ in samples}) != len(samples) or len(samples) > MIN_SAMPLES:
-        return False
-    is_complete = len(samples) == MIN_SAMPLES
-    return _is_finite(per_step) and per_step >= 0 if is_complete else per_step is None
-
-
-def _is_sample(value: Any) -> bool:
-    return _is_list_of(value, _is_finite, 2) and _is_whole(value[0])
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+def _are_finite(*numbers: float) -> bool:
+    # Integers of any size, for which math.isfinite may raise an error.
+    return all(abs(number) <= sys.float_info.max for number in numbers)
