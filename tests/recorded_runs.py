@@ -203,7 +203,7 @@ class Follower:
         if "mb_mask_packed" in data:
             next_index = TERMINAL if done else agent.index_of(next_state)
             transition = (agent.index_of(state), action, reward, next_index, self._masks[t])
-            while not _learn_batches(agent._hooks.pointer, by_pointer(agent.learner), self._spec, *transition):
+            while not _learn_batches(agent.hooks.pointer, by_pointer(agent.learner), self._spec, *transition):
                 agent._enlarge()
             return
         if "upd_head" in data:

@@ -43,7 +43,7 @@ def against_numpy(quick: bool) -> Results:
     wall, steps = make_world("wall"), 100_000
     transitions = full_memory(wall)
     for explorer, versions in (("vv-ucb", ((Transcription, 250), (Tuned, 12))), ("vv-count", ((Tuned, 10),))):
-        configured = Session(wall, explorer).configured_explorer
+        configured = Session(wall, explorer).agent.configured_explorer
         # The whole run, although its first steps are faster, because the memory is not full yet.
         ours = time_per_step(wall, explorer, steps=steps, repeats=1 if quick else 3)
         for version, target in versions:

@@ -59,8 +59,8 @@ def growth(quick: bool) -> Results:
         session = Session(make_world("deep-sea", depth=depth), "vv-ucb", seed=1, steps=first_steps + repeats * steps)
         session.advance(first_steps)
         t = shortest_times(repeats, partial(_advance, session, steps))[0] / steps
-        n_pairs = int(session.learner.counters.n_states) * session.spec.n_actions
-        size = n_bytes(trimmed(session.learner, session.spec))
+        n_pairs = int(session.agent.learner.counters.n_states) * session.agent.spec.n_actions
+        size = n_bytes(trimmed(session.agent.learner, session.agent.spec))
         points.append((float(n_pairs), NANO * t))
         times_per_pair.append(NANO * t / n_pairs)
         notes.append(f"N={depth}: {n_pairs:,} pairs, {MICRO * t:.1f} µs, {size / 2**20:.1f} MiB")

@@ -35,7 +35,7 @@ def sweep_against_stream(quick: bool) -> Results:
     """Compare one dense sweep of W over all of `wall` with streaming the same arrays once."""
     session = Session("wall", "vv-ucb", seed=1)
     session.advance(60_000)
-    learner, spec, n = session.learner, session.spec, 500
+    learner, spec, n = session.agent.learner, session.agent.spec, 500
     n_pairs = int(learner.counters.n_states + 1) * spec.n_actions
     table = spec.visitation
     values, reward = learner.values[table, :n_pairs].copy(), learner.sweep_reward[table, :n_pairs].copy()
@@ -63,7 +63,7 @@ def active_against_dense(quick: bool) -> Results:
     # Without work lists, every step would be a dense sweep over all discovered states.
     session = Session(wall, "vv-ucb", seed=1)
     session.advance(60_000)
-    learner_pointer, spec_pointer = by_pointer(session.learner), by_pointer(session.spec)
+    learner_pointer, spec_pointer = by_pointer(session.agent.learner), by_pointer(session.agent.spec)
     _repeat_sweep(0, learner_pointer, spec_pointer, 1)
     # Both take hundredths of a second, so with many repeats both find moments without other load.
     ours, dense = shortest_times(
@@ -99,8 +99,8 @@ def deep_sea(quick: bool) -> Results:
     )
     session = Session(world, "vv-ucb", seed=1)
     session.advance(60_000)
-    learner_pointer, spec_pointer = by_pointer(session.learner), by_pointer(session.spec)
-    vectorised = shortest_times(10, lambda: _repeat_sweep(session.spec.visitation, learner_pointer, spec_pointer, n))[0]
+    learner_pointer, spec_pointer, visitation = *session.agent.pointers[1:], session.agent.spec.visitation
+    vectorised = shortest_times(10, lambda: _repeat_sweep(visitation, learner_pointer, spec_pointer, n))[0]
     yield speedup(
         f"deep-sea 50, vv-ucb, {steps:,} steps, against plain sweeps of all three tables",
         MICRO * ours / steps,
@@ -122,9 +122,9 @@ def minibatches(quick: bool) -> Results:
     n_stored, batch, n = 500_000, 1024, 100
     session = Session("wall", "bootstrapped", seed=1)
     session.advance(500)
-    learner = session.learner._replace(transitions=np.arange(n_stored, dtype=np.uint32))
+    learner = session.agent.learner._replace(transitions=np.arange(n_stored, dtype=np.uint32))
     learner.counters.n_stored = n_stored
-    learner_pointer, spec_pointer = by_pointer(learner), by_pointer(session.spec)
+    learner_pointer, spec_pointer = by_pointer(learner), by_pointer(session.agent.spec)
     _repeat_draw(learner_pointer, spec_pointer, 1)
     generator = np.random.default_rng(0)
     ours, numpy = shortest_times(

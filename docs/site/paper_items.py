@@ -263,7 +263,7 @@ def _algorithm(number: int, title: str, section: str, explorers: tuple[str, ...]
     return Item("Algorithm", number, title, section, _train(explorers[0]), (), explorers, functions)
 
 
-_LOOP = ("agents.fused.run_until", "learning.update.learn_by_sweeps")
+_LOOP = ("agents.loop.run_until", "learning.update.learn_by_sweeps")
 
 ALGORITHMS = (
     _algorithm(1, "tabular Q-learning with replay memory", "A.1", ("epsilon-greedy", "random", "ucb1"), *_LOOP,
@@ -271,8 +271,8 @@ ALGORITHMS = (
     _algorithm(2, "Q-learning with augmented reward", "A.2", ("bonus",), *_LOOP, "explorers.counts.Bonus"),
     _algorithm(3, "Q-learning with visitation value (UCB)", "A.3", ("vv-ucb",), *_LOOP, *_W_TARGET[:1]),
     _algorithm(4, "Q-learning with visitation value (count)", "A.3", ("vv-count",), *_LOOP, *_W_TARGET[:1]),
-    _algorithm(5, "bootstrapped Q-learning", "A.4", ENSEMBLES, "agents.fused.run_until",
+    _algorithm(5, "bootstrapped Q-learning", "A.4", ENSEMBLES, "agents.loop.run_until",
                "learning.update.learn_with_heads", "learning.replay.replay_heads"),
     Item("Algorithm", 6, "classic Q-learning, without memory", "A.5", "wanderlust reproduce memory", (),
-         (*VV, "epsilon-greedy"), ("learning.update.update_from_transition", "agents.fused.run_until")),
+         (*VV, "epsilon-greedy"), ("learning.update.update_from_transition", "agents.loop.run_until")),
 )

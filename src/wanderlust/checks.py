@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.fused import action_dtype
+from wanderlust.agents.loop import action_dtype
 from wanderlust.agents.session import train
 from wanderlust.agents.settings import Replay, make_spec, resolve
 from wanderlust.core.errors import InvalidExplorer, WanderlustError

@@ -40,7 +40,7 @@ from my_explorer import Mine
 print(wl.train("toy", Mine, steps=50, keep_trajectory=True).actions.tolist())
 """
 SIMULATE = """
-from wanderlust.agents.simulation import Simulator
+from wanderlust.agents.loop import Simulator
 from wanderlust.learning.random_streams import new_streams
 from wanderlust.worlds import make_world
 simulator = Simulator(make_world("noisy-toy").mdp, new_streams(1))

@@ -18,7 +18,7 @@ from PIL import Image
 from rich.console import Console, ConsoleDimensions
 
 import wanderlust as wl
-from wanderlust.agents.explanation import explain
+from wanderlust.agents.presentation import explain
 from wanderlust.cli.live_view.canvas import EXPLORATION, cell_colors, draw_map, fit_size
 from wanderlust.cli.live_view.frame import FrameRenderer
 from wanderlust.cli.live_view.keys import split_keys
@@ -112,7 +112,7 @@ def test_exploration_values():
     session, values = run.session, run.snapshot().exploration_values
     for state in np.flatnonzero(~np.isnan(values)):
         index = int(session.run_state.state_index[state])
-        explained = explain(session.hooks, index, int(state), session.learner, session.spec).actions
+        explained = explain(session.agent.hooks, index, int(state), session.agent.learner, session.agent.spec).actions
         assert values[state] == max(reason.score for reason in explained)
 
 

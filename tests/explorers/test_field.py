@@ -141,7 +141,7 @@ def test_successor_functions_of_goals(world: str) -> None:
     planned = np.zeros(learnt.shape)
     for goal in range(n_states * n_actions):
         state, action = divmod(goal, n_actions)
-        agent.learner.notes[GOAL] = agent._state_index[state] * n_actions + action
+        agent.learner.notes[GOAL] = agent.state_index[state] * n_actions + action
         agent.learner.values[agent.spec.own] = agent.learner.state_values[agent.spec.own] = 0.0
         planned[:, :, goal] = replanned(agent, "goal-directed")
     assert np.all(planned.reshape(n_states * n_actions, -1).diagonal() == 1.0)
@@ -174,11 +174,11 @@ def test_plans_in_models_that_were_drawn(explorer: str) -> None:
     agent = agent_of_episodes(explorer, horizon, n_states, n_actions)
     outcomes, scale = agent.learner.outcomes, 0.95 ** -np.arange(horizon)[:, None, None]
     state_of = np.zeros(horizon * n_states + 1, np.int64)
-    state_of[agent._state_index[: horizon * n_states]] = np.arange(horizon * n_states)
+    state_of[agent.state_index[: horizon * n_states]] = np.arange(horizon * n_states)
     k = np.arange(int(agent.learner.counters.n_outcomes))
     h, s = np.divmod(state_of[outcomes.pair[k] // n_actions], n_states)
     a, s_next = outcomes.pair[k] % n_actions, state_of[outcomes.next_state[k]] % n_states
-    pair = agent._state_index[: horizon * n_states, None] * n_actions + np.arange(n_actions)
+    pair = agent.state_index[: horizon * n_states, None] * n_actions + np.arange(n_actions)
     for i in range(n):
         probability = np.where(outcomes.next_state[k] == TERMINAL, 1.0, shares[i, s, a, s_next])
         if explorer == "psrl":

@@ -72,7 +72,7 @@ def test_wall_through_both_kinds_of_sweep() -> None:
     dense_steps = 0
     for step in range(0, 4001, 100):
         session.advance(step)
-        dense_steps += int(session.learner.sweep_mode["dense_left"].any())
+        dense_steps += int(session.agent.learner.sweep_mode["dense_left"].any())
     assert 0 < dense_steps < 41, "the run should meet active and dense sweeps"
     plain = wl.train("wall", "vv-ucb", seed=2, steps=4000, plain_sweeps=True)
     fast = session.record()
@@ -123,9 +123,9 @@ def test_tables_begin_with_a_line_of_the_cache_however_often_they_grow() -> None
 def test_growing_tables_change_nothing(explorer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = wl.make_world("deep-sea", depth=14)
     at_once = wl.train(world, explorer, seed=3, steps=1_500, keep_trajectory=True)
-    monkeypatch.setattr("wanderlust.agents.session.INITIALISED_STATES", 4)
+    monkeypatch.setattr("wanderlust.agents.agent.INITIALISED_STATES", 4)
     session = wl.Session(world, explorer, seed=3, steps=1_500, keep_trajectory=True)
-    before = int(session.learner.counters.n_initialised)
+    before = int(session.agent.learner.counters.n_initialised)
     session.advance()
-    assert session.learner.counters.n_initialised > before
+    assert session.agent.learner.counters.n_initialised > before
     assert_same(at_once, session.record())

@@ -18,7 +18,7 @@ import pytest
 
 import wanderlust as wl
 from conftest import PLANNERS, SMALL_WORLDS, every_explorer
-from wanderlust.agents.explanation import explain
+from wanderlust.agents.presentation import explain
 from wanderlust.core.errors import WanderlustError
 from wanderlust.core.planning import optimal_values
 from wanderlust.studio import limits
@@ -108,7 +108,7 @@ def test_a_frame_has_the_values_of_the_explanation(explorer: str) -> None:
     assert len(visited) == lane.discovered
     for state in visited:
         index = int(session.run_state.state_index[state])
-        why = explain(session.hooks, index, int(state), session.learner, session.spec)
+        why = explain(session.agent.hooks, index, int(state), session.agent.learner, session.agent.spec)
         table = frame.get("behaviour", frame["q"])[state]
         if explorer != "thompson":  # It draws other heads for the explanation.
             assert [np.float32(a.score) for a in why.actions] == frame["score"][state].tolist()
@@ -239,7 +239,7 @@ def test_copied_texts_repeat_the_run(setup: Setup, tmp_path: Path) -> None:
     for lane, line in zip(bench.lanes, done.stdout.splitlines(), strict=True):
         record = lane.session.record()
         discovered = f"{record.discovered[-1]} states discovered"
-        assert line == f"{lane.session.explorer}: return {record.returns[-1]:.4g}, {discovered}"
+        assert line == f"{lane.session.agent.explorer}: return {record.returns[-1]:.4g}, {discovered}"
     for run in bench.runs:
         assert run.command in texts["command"]
 

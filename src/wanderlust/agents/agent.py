@@ -1,47 +1,109 @@
-"""An agent that is driven step by step, in any environment whose states are integers.
+"""An agent: the one holder of an explorer, its tables and its settings.
 
     agent = Agent("vv-ucb", n_actions=4, reward_range=(0, 1), seed=1)
     action = agent.act(state)
     agent.observe(state, action, reward, next_state, terminated, truncated)
 
-It uses the same functions as `train`: with the same seed and world, both give the same results, bit for bit.
+It is driven step by step as above, in any environment whose states are integers, or by the compiled loop of a
+`Session`. Both use the same functions: with the same seed and world, both give the same results, bit for bit.
 """
 
 from __future__ import annotations
 
+import copy
+import functools
+import operator
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import Env
+from numpy.typing import NDArray
 
 from wanderlust._numba.jit import by_pointer
-from wanderlust.agents import file, presentation
-from wanderlust.agents.compiled_steps import rollout_return
-from wanderlust.agents.explanation import Explanation, explain
+from wanderlust.agents import file, presentation, stepwise
 from wanderlust.agents.history import Curves, History
-from wanderlust.agents.settings import Settings, resolve, split_changes
-from wanderlust.agents.simulation import Simulator, start_distribution
-from wanderlust.agents.step_learner import StepLearner
-from wanderlust.core.errors import InvalidWorld, check_flag, shown
+from wanderlust.agents.loop import Simulator, rollout_return, start_distribution
+from wanderlust.agents.presentation import Explanation
+from wanderlust.agents.settings import (
+    MAX_ACTIONS,
+    MAX_VALUE,
+    Settings,
+    make_spec,
+    resolve,
+    split_changes,
+    sufficient_memory,
+)
+from wanderlust.core.errors import (
+    MAX_PAIRS,
+    InvalidExplorer,
+    InvalidObservation,
+    InvalidSetting,
+    InvalidWorld,
+    check_flag,
+    check_integer,
+    check_number,
+    check_pairs,
+    plain_value,
+    shown,
+)
 from wanderlust.core.files import check_path
 from wanderlust.environments.encoding import Encoding
-from wanderlust.learning.spec import TARGET, Floats
-from wanderlust.learning.state import TERMINAL
+from wanderlust.explorers.compiled import ExplorerHooks
+from wanderlust.explorers.registry import configured, explorer_name
+from wanderlust.learning.memory import reinitialise_untried, replace_terminal_rewards
+from wanderlust.learning.spec import NO_MEMORY, NO_SIGNAL, TARGET, Floats
+from wanderlust.learning.state import (
+    COUNTERS,
+    FIRST_STATES,
+    INITIALISED_STATES,
+    NONE,
+    TERMINAL,
+    InitialValues,
+    LearnerState,
+    by_state,
+    copied,
+    enlarged,
+    new_learner,
+    tables_by_state,
+)
 from wanderlust.worlds import World, as_world, check_world
 from wanderlust.worlds.base import Layout
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MAX_STATES = 200_000_000
+_ADDRESSES = ("_counters", "_step", "hooks", "pointers")
+_STEP, _N_STOCHASTIC, _N_DISCOVERED = map(list(COUNTERS.fields or ()).index, ("step", "n_stochastic", "n_discovered"))
 
-class Agent(StepLearner):
+
+class Agent:
     """Q-learning with an explorer: chooses actions, learns from transitions, explains its choices.
 
     States are integers from 0; without `n_states` there may be any number of them. `changes` are settings (see
     `Settings`), such as `discount`, and options of the explorer. `settings` gives all settings at once.
     """
+
+    env: Any = None
+    """The environment in which `learn` trained this agent; None if it was not trained by `learn`, or was loaded."""
+    environment: dict[str, Any] | None = None
+    """The name and the options of that environment, which are saved with the agent."""
+    encoding: Encoding | None = None
+    """How observations and actions of that environment are encoded; None if states and actions are integers."""
+    preset: str | None = None
+    """The preset with which `learn` trained this agent; None if it was not trained by `learn`."""
+    curves: Curves | None = None
+    """The curves of its training, which `history` returns as arrays."""
+    layout: Layout | None = None
+    """The map of that environment or world, for `plot`; None if there is none."""
+    action_names: tuple[str, ...] | None = None
+    """The names of the actions, if they are known."""
+    learner: LearnerState
+    """Everything that the agent has learnt and remembers."""
+    state_index: stepwise.StateIndex
+    """[state]: its index in the learner; `TERMINAL` if it was not visited yet."""
 
     def __init__(
         self,
@@ -56,32 +118,31 @@ class Agent(StepLearner):
         fields: Mapping[str, float] | None = None,
         **changes: Any,
     ) -> None:
-        settings, options = split_changes(explorer, changes, settings)
-        super().__init__(
-            explorer,
-            n_actions=n_actions,
-            reward_range=reward_range,
-            n_states=n_states,
-            seed=seed,
-            settings=settings,
-            learns_q=learns_q,
-            options=options,
-            fields=fields,
-        )
-        self.env: Any = None
-        """The environment in which `learn` trained this agent; None if it was not trained by `learn`, or was loaded."""
-        self.environment: dict[str, Any] | None = None
-        """The name and the options of that environment, which are saved with the agent."""
-        self.encoding: Encoding | None = None
-        """How observations and actions of that environment are encoded; None if states and actions are integers."""
-        self.preset: str | None = None
-        """The preset with which `learn` trained this agent; None if it was not trained by `learn`."""
-        self.curves: Curves | None = None
-        """The curves of its training, which `history` returns as arrays."""
-        self.layout: Layout | None = None
-        """The map of that environment or world, for `plot`; None if there is none."""
-        self.action_names: tuple[str, ...] | None = None
-        """The names of the actions, if they are known."""
+        self.settings, options = split_changes(explorer, changes, settings)
+        self.n_actions = check_integer("n_actions", n_actions, low=1, high=MAX_ACTIONS)
+        self.n_states = None if n_states is None else check_integer("n_states", n_states, low=1, high=MAX_STATES)
+        check_pairs("the agent", self.n_states or 1, self.n_actions)
+        self._max_states = min(MAX_STATES, MAX_PAIRS // self.n_actions)
+        self.seed = check_integer("seed", seed, low=0)
+        self.options = {name: plain_value(value) for name, value in options.items()}
+        """The explorer's options."""
+        self.fields = dict(fields or {})
+        """Fields of the explorer that replace what follows from its options; see `wanderlust.training.adaptive`."""
+        problem = self.settings.problem(self.n_actions, reward_range)
+        self.reward_range = problem.reward_range
+        self.configured_explorer = configured(explorer, problem, self.options, self.fields)
+        """The explorer with its fields, such as κ and γ_w."""
+        self.explorer = explorer_name(type(self.configured_explorer))
+        learns_q = check_flag("learns_q", learns_q)
+        self.spec, noise = make_spec(self.configured_explorer, problem, self.settings, learns_q=learns_q)
+        self._initial_values = InitialValues(self.spec, noise, self.seed)
+        # Room for all states, unless there are so many that most of them may never be visited.
+        states = max(min(self.n_states or 0, INITIALISED_STATES), FIRST_STATES)
+        with sufficient_memory(self.spec):
+            learner = new_learner(self.spec, self._initial_values, self.seed, states=states)
+            state_index: stepwise.StateIndex = np.zeros(self.n_states or FIRST_STATES, np.int32)
+        self.connect(learner, state_index)
+        stepwise.begin_first_episode(*self.pointers)
 
     @classmethod
     def for_world(
@@ -103,9 +164,145 @@ class Agent(StepLearner):
         return agent
 
     @property
+    def steps(self) -> int:
+        """The number of transitions observed."""
+        return self._counters[_STEP]
+
+    @property
+    def is_stochastic(self) -> bool:
+        """Whether some action was observed to have several outcomes."""
+        return self._counters[_N_STOCHASTIC] > 0
+
+    @property
+    def discovered(self) -> int:
+        """The number of distinct states in which an action was taken."""
+        return self._counters[_N_DISCOVERED]
+
+    @property
+    def visits(self) -> NDArray[np.int64]:
+        """n(s, a), the visit counts: [state, action]."""
+        counts: NDArray[np.int64] = by_state(self.learner.visits, self.state_index, self.spec)
+        return counts
+
+    @property
+    def tables(self) -> dict[str, Floats]:
+        """The learnt tables by name, [state, action]; 'heads' is [head, state, action]."""
+        return tables_by_state(self.learner, self.state_index, self.spec)
+
+    @property
     def history(self) -> History | None:
         """How the training by `learn` or `train` went, in the fields of a `Record`; None for other agents."""
         return None if self.curves is None else self.curves.history(self.visits)
+
+    def act(self, state: int) -> int:
+        """Return the action that the explorer takes in a state."""
+        if type(state) is not int or not 0 <= state < self._n_indexed:
+            state = self._checked_state(state, "state")
+        step = self._step
+        action: int = stepwise.call_choose(step.choose, step.context, state)
+        if action == NONE:
+            self.enlarge()
+            step = self._step
+            action = stepwise.call_choose(step.choose, step.context, state)
+        if not 0 <= action < self.n_actions:
+            raise self.invalid_choice(action)
+        return action
+
+    def observe(
+        self,
+        state: int,
+        action: int,
+        reward: float,
+        next_state: int,
+        terminated: bool,
+        truncated: bool = False,
+    ) -> None:
+        """Learn from one transition.
+
+        After `terminated` there is no next state. After `truncated` the episode ends, but the value of the next state
+        still counts.
+        """
+        # The type checks come first, because calls of functions are what takes time here.
+        if terminated is not False and terminated is not True:
+            terminated = check_flag("terminated", terminated)
+        if truncated is not False and truncated is not True:
+            truncated = check_flag("truncated", truncated)
+        if type(state) is not int or not 0 <= state < self._n_indexed:
+            state = self._checked_state(state, "state")
+        if terminated:
+            next_state = state
+        elif type(next_state) is not int or not 0 <= next_state < self._n_indexed:
+            next_state = self._checked_state(next_state, "next_state")
+        if type(action) is not int or not 0 <= action < self.n_actions:
+            action = self.checked_action(action)
+        if type(reward) is not float or not -MAX_VALUE <= reward <= MAX_VALUE:
+            reward = check_number("reward", reward, low=-MAX_VALUE, high=MAX_VALUE)
+        end = (stepwise.TERMINATES if terminated else 0) + (stepwise.TRUNCATES if truncated else 0)
+        transition = state, action, reward, next_state, end
+        step = self._step
+        while not stepwise.call_learn_from(step.learn_from, step.context, *transition):
+            self.enlarge()
+            step = self._step
+
+    def replay(self, times: int = 1) -> None:
+        """Learn from the replay memory without a new transition: `times` sweeps over a full memory.
+
+        With a window it is `times` minibatches. Visit counts do not change.
+        """
+        times = check_integer("times", times, low=0)
+        if self.spec.memory == NO_MEMORY:
+            raise InvalidSetting(
+                "replay needs a memory, but this agent has replay='none'; use replay='full' or replay='window'."
+            )
+        if self.steps:
+            stepwise.replay(*self.pointers[1:], times)
+
+    def undo_choice(self) -> None:
+        """Forget the latest `act` if nothing was observed since: the next one draws the same random numbers."""
+        before = self._step.values
+        if before.chosen_at[0] == self.steps:
+            self.learner.streams[:], self.learner.notes[:] = before.streams_before, before.notes_before
+
+    def adapt(
+        self,
+        reward_range: tuple[float, float] | None = None,
+        *,
+        fields: Mapping[str, float] | None = None,
+        **options: Any,
+    ) -> None:
+        """Go on with another range of rewards, or with other options or fields of the explorer.
+
+        κ and all bounds follow. Learnt values stay; pairs never tried get the new initial values.
+        """
+        problem = self.settings.problem(self.n_actions, self.reward_range if reward_range is None else reward_range)
+        before, explorer_before = self.spec, self.configured_explorer
+        new_fields = self.fields if fields is None else dict(fields)
+        new_options = self.options | {name: plain_value(value) for name, value in options.items()}
+        self.configured_explorer = configured(type(self.configured_explorer), problem, new_options, new_fields)
+        self.options, self.fields = new_options, new_fields
+        self.spec, _ = make_spec(self.configured_explorer, problem, self.settings, learns_q=before.learns_q)
+        self.reward_range = problem.reward_range
+        self._initial_values.spec = self.spec
+        reinitialise_untried(self.learner, self.spec, before)
+        self._connect_explorer(self.pointers[1])
+        if (self.spec.discount != before.discount).any():
+            stepwise.refresh_signals(*self.pointers, terminal_only=True)
+        has_bonus = self.spec.bonus_signal != NO_SIGNAL and self.spec.memory != NO_MEMORY
+        if has_bonus and self.configured_explorer != explorer_before:
+            stepwise.refresh_signals(*self.pointers, terminal_only=False)
+
+    def replace_terminal_rewards(self, reward: float) -> None:
+        """Go on as if every positive terminal reward had been this one."""
+        replace_terminal_rewards(*self.pointers[1:], check_number("reward", reward))
+
+    def index_of(self, state: int) -> int:
+        """Return the index of a state in the learner's arrays; a new state gets the next one."""
+        state = self._checked_state(state, "state")
+        index = int(stepwise.index_of(self._step.pointer, state))
+        if index == TERMINAL:
+            self.enlarge()
+            index = int(stepwise.index_of(self._step.pointer, state))
+        return index
 
     def predict(
         self,
@@ -139,7 +336,7 @@ class Agent(StepLearner):
         return self._has_visited(self.encoding.keys.find(self.encoding.key(observation, info, env)))
 
     def _has_visited(self, state: int) -> bool:
-        return state < len(self._state_index) and bool(self._state_index[state] != TERMINAL)
+        return state < len(self.state_index) and bool(self.state_index[state] != TERMINAL)
 
     def greedy_action(self, state: int) -> int:
         """Return the greedy action of the target policy; of several, the first."""
@@ -148,14 +345,18 @@ class Agent(StepLearner):
     def action_values(self, state: int) -> Floats:
         """Return the target table's Q-values of a state."""
         known = self._checked_state(state, "state")  # This may extend the index.
-        first = self._state_index[known] * self.n_actions
+        first = self.state_index[known] * self.n_actions
         return self.learner.values[TARGET, first : first + self.n_actions].copy()
+
+    def scores(self) -> Floats:
+        """Return the explorer's score of every action in every state, [state, action]; the agent is not changed."""
+        return presentation.all_scores(self.hooks, self.learner, self.spec)[self.state_index]
 
     def explain(self, state: int) -> Explanation:
         """Return the explorer's choice in a state and its reasons; the agent is not changed."""
         known = self._checked_state(state, "state")
-        index = int(self._state_index[known])
-        return explain(self._hooks, index, known, self.learner, self.spec, self.action_names or ())
+        index = int(self.state_index[known])
+        return presentation.explain(self.hooks, index, known, self.learner, self.spec, self.action_names or ())
 
     def plot(self, what: str = "W", *, world: World | str | None = None) -> Figure:
         """Return a matplotlib figure of "W", "Q", "behaviour" (its Q-table) or "visits" on the map of the world.
@@ -182,12 +383,12 @@ class Agent(StepLearner):
             what = shown(world.name if isinstance(world, World) else world)
             raise InvalidWorld(f"evaluate needs a deterministic World with {self.n_actions} actions, got {what}.")
         starts, probabilities = start_distribution(world.mdp)
-        state_index = np.zeros(max(len(self._state_index), world.n_states), np.int32)
-        state_index[: len(self._state_index)] = self._state_index
+        state_index = np.zeros(max(len(self.state_index), world.n_states), np.int32)
+        state_index[: len(self.state_index)] = self.state_index
         horizon, discount = self.settings.rollout_length, self.settings.discount
         mdp = by_pointer(world.mdp)
         return float(
-            rollout_return(self._learner, self._spec, mdp, starts, probabilities, state_index, horizon, discount)
+            rollout_return(*self.pointers[1:], mdp, starts, probabilities, state_index, horizon, discount)
         )
 
     def simulate(self, world: World | str) -> Simulator:
@@ -202,3 +403,89 @@ class Agent(StepLearner):
     def load(cls, path: str | Path, *, explorer: type | None = None, key: Callable[..., Any] | None = None) -> Agent:
         """Read an agent from a file. Files contain no code: a user-defined explorer class or key function is given."""
         return file.load_all(cls, check_path("path", path), explorer, key)[0]
+
+    def copy(self) -> Agent:
+        """Return an agent that goes on exactly like this one, with arrays of its own; `env` is not copied."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__getstate__(), env=None, _initial_values=copy.deepcopy(self._initial_values))
+        other.connect(copied(self.learner, self.spec), self.state_index.copy())
+        return other
+
+    def restore(self, learner: LearnerState, state_index: stepwise.StateIndex) -> None:
+        """Give a new agent the arrays of a saved one with the same settings; it goes on exactly like that one."""
+        n_further = learner.state_capacity - int(self.learner.counters.n_initialised)
+        if n_further > 0:  # The initial values of further states are drawn from there on.
+            self._initial_values.draw(n_further)
+        self.connect(learner, state_index)
+
+    def checked_action(self, action: Any) -> int:
+        """Return the index of an action, or raise `InvalidObservation`."""
+        try:
+            number = operator.index(action)
+        except TypeError:
+            number = NONE
+        if not 0 <= number < self.n_actions:
+            valid = f"from 0 to {self.n_actions - 1}"
+            raise InvalidObservation(f"action must be a whole number {valid}, got {shown(action)}.")
+        return number
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the addresses that compiled code uses, for `copy` and `pickle`."""
+        return {name: value for name, value in self.__dict__.items() if name not in _ADDRESSES}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.connect(self.learner, self.state_index)
+
+    def connect(self, learner: LearnerState, state_index: stepwise.StateIndex) -> None:
+        """Let compiled code use these arrays."""
+        self.learner, self.state_index = learner, state_index
+        self._n_indexed = len(state_index)
+        counters: Any = np.frombuffer(learner.counters, np.int64)
+        self._counters = memoryview(counters)  # NumPy takes a microsecond to read a field of the record.
+        self._connect_explorer(by_pointer(learner))
+
+    def _connect_explorer(self, learner: LearnerState) -> None:
+        """Let compiled code use the explorer and the spec as they are now."""
+        spec = by_pointer(self.spec)
+        self.hooks = ExplorerHooks(self.configured_explorer, learner, spec, self.spec)
+        """The explorer's compiled functions."""
+        self.pointers = self.hooks.pointer, learner, spec
+        """Hooks, learner and spec, as compiled functions take them."""
+        self.__dict__.pop("_step", None)
+
+    @functools.cached_property
+    def _step(self) -> stepwise.StepFunctions:
+        """What `act` and `observe` call; a run in the compiled loop never needs it."""
+        before = self.learner.streams.copy(), self.learner.notes.copy(), np.full(1, NONE, np.int64)
+        return stepwise.StepFunctions(stepwise.StepContext(*self.pointers, self.state_index, *before))
+
+    def enlarge(self) -> None:
+        """Make room for more states and transitions."""
+        with sufficient_memory(self.spec):
+            learner = enlarged(self.learner, self.spec, self._initial_values)
+        self.connect(learner, self.state_index)
+
+    def invalid_choice(self, action: int) -> InvalidExplorer:
+        """Return the error of an explorer that chose an action that does not exist."""
+        valid = f"0 to {self.n_actions - 1} (step {self.steps})"
+        return InvalidExplorer(f"explorer {self.explorer!r} chose action {action}; valid are {valid}.")
+
+    def _checked_state(self, state: Any, name: str) -> int:
+        try:
+            number = operator.index(state)
+        except TypeError:
+            number = NONE
+        if number < 0 or (self.n_states is not None and number >= self.n_states):
+            limit = "at least 0" if self.n_states is None else f"from 0 to {self.n_states - 1}"
+            raise InvalidObservation(f"{name} must be a whole number {limit}, got {shown(state)}.")
+        if number >= self._max_states:
+            raise InvalidObservation(
+                f"{name} must be below {self._max_states:,}, got {shown(state)}; use consecutive states from 0."
+            )
+        if number >= self._n_indexed:
+            with sufficient_memory(self.spec):
+                more = np.zeros(max(self._n_indexed, number + 1), np.int32)
+                state_index = np.concatenate([self.state_index, more])
+            self.connect(self.learner, state_index)
+        return number

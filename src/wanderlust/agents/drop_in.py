@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.explanation import Explanation
+from wanderlust.agents.presentation import Explanation
 from wanderlust.agents.settings import Settings
 from wanderlust.core.errors import InvalidExplorer, InvalidObservation, shown
 from wanderlust.learning.spec import TARGET, Floats

@@ -313,7 +313,7 @@ def save(
 
     `more_arrays` and `more_about` are saved with it; `load_all` returns them.
     """
-    arrays = {**(more_arrays or {}), **_flattened(trimmed(agent.learner, agent.spec)), _STATE_INDEX: agent._state_index}
+    arrays = {**(more_arrays or {}), **_flattened(trimmed(agent.learner, agent.spec)), _STATE_INDEX: agent.state_index}
     about = {
         **(more_about or {}),
         "format": FORMAT,
@@ -367,7 +367,7 @@ def load_all(
     agent.encoding = _read_encoding(about, arrays, agent, path, key)
     if isinstance(about.get(_HISTORY), Mapping):
         try:
-            agent.curves = Curves.from_file(about[_HISTORY], arrays, len(agent._state_index), agent.steps)
+            agent.curves = Curves.from_file(about[_HISTORY], arrays, len(agent.state_index), agent.steps)
         except BadFile as error:
             raise BadFile(f"{path}: {error}") from error
     environment = about.get("environment")
@@ -394,7 +394,7 @@ def _read_encoding(
         raise BadFile(f"{path}: {error}") from error
     if encoding.actions.n != agent.n_actions:
         raise BadFile(f"{path}: its encoding has {encoding.actions.n} actions, but the agent has {agent.n_actions}.")
-    visited = np.flatnonzero(agent._state_index)
+    visited = np.flatnonzero(agent.state_index)
     needed = int(visited[-1]) + 1 if len(visited) else 0
     if len(encoding.keys) < needed:
         raise BadFile(f"{path}: {_KEYS} has {len(encoding.keys):,} keys; the agent needs {needed:,}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -10,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.agents import presentation
-from wanderlust.core.errors import BadFile
+from wanderlust.core.errors import BadFile, MissingPackage, counted
 from wanderlust.core.mdp import FloatArray
+from wanderlust.worlds.pictures import figure_html, text_html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,20 +48,53 @@ class History:
 
     def plot(self) -> Figure:
         """Return a matplotlib figure of the curves: the returns, and the states discovered."""
-        return presentation.plot_history(self, "")
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
+
+        figure = Figure(figsize=(7.0, 2.8), layout="constrained")
+        figure.suptitle(self._title(), fontsize=10, fontweight="bold")
+        curves = {self._returns_title(): self.returns, "states discovered": self.discovered}
+        for axes, (name, values) in zip(figure.subplots(1, 2), curves.items(), strict=True):
+            axes.plot(self.steps, values, color="#0072b2")
+            axes.set_title(name, fontsize=9)
+            axes.set_xlabel("step")
+            axes.xaxis.set_major_locator(MaxNLocator(4))
+            axes.xaxis.set_major_formatter("{x:,.0f}")
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.grid(color="#e4e4e4", linewidth=0.5)
+        return figure
+
+    def _title(self) -> str:
+        return ""
+
+    def _returns_title(self) -> str:
+        return f"return of {'the ' if self.returns_of == GREEDY_POLICY else ''}{self.returns_of}"
 
     def to_pandas(self) -> Any:
         """Return the curves as a pandas DataFrame with the columns step, return and discovered."""
-        return presentation.history_frame(self)
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise MissingPackage("to_pandas needs the package pandas: pip install pandas.") from error
+        return pandas.DataFrame({"step": self.steps, "return": self.returns, "discovered": self.discovered})
 
     def __str__(self) -> str:
-        return presentation.history_text(self)
+        n_states, n_actions = int((self.first_visit >= 0).sum()), self.visits.shape[1]
+        steps = counted(int(self.visits.sum()), "step")
+        lines = [f"History: {steps}, {counted(n_states, 'state')} visited, {counted(n_actions, 'action')}"]
+        if np.isfinite(self.returns).any():
+            best = int(np.nanargmax(self.returns))
+            lines.append(
+                f"{self._returns_title()} {self.returns[-1]:.6g} at step {self.steps[-1]:,}, at most "
+                f"{self.returns[best]:.6g} (first at step {self.steps[best]:,}), {counted(len(self.steps), 'point')}"
+            )
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"<{str(self).splitlines()[0]}>"
 
     def _repr_html_(self) -> str:
-        return presentation.history_html(self)
+        return figure_html(self.plot(), str(self)) if len(self.steps) else text_html(str(self))
 
 
 class Curves:

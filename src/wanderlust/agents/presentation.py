@@ -1,14 +1,21 @@
-"""Agents and records as text, figures and tables, for terminals and notebooks."""
+"""What an agent shows: why it chooses an action (Q, visits, W and the exploration term), its summary, its maps."""
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wanderlust.core.errors import InvalidSetting, MissingPackage, check_choice, counted
+from wanderlust._numba.jit import by_pointer, entry
+from wanderlust._numba.pointers import call_none
+from wanderlust.core.errors import InvalidSetting, check_choice, counted
 from wanderlust.core.mdp import FloatArray
+from wanderlust.explorers.compiled import ExplorerHooks
+from wanderlust.learning.hooks import Hooks, choose_action
+from wanderlust.learning.spec import NO_SIGNAL, Floats, TableSpec
+from wanderlust.learning.state import TERMINAL, LearnerState
 from wanderlust.worlds import World, as_world
 from wanderlust.worlds.action_values import action_values_figure
 from wanderlust.worlds.base import Layout
@@ -18,8 +25,125 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from wanderlust.agents.agent import Agent
-    from wanderlust.agents.history import History
-    from wanderlust.agents.session import Record
+
+
+@dataclass(frozen=True)
+class ActionReason:
+    """The values of one action."""
+
+    action: int
+    name: str
+    """The name of the action, "" if it is unknown."""
+    q: float
+    """The behaviour's Q-value."""
+    visits: int
+    """n(s, a), its visit count."""
+    w: float | None
+    """W(s, a), if the explorer learns it."""
+    bonus: float
+    """The exploration term κ U that the explorer adds to Q."""
+    score: float
+    """Q plus the exploration term."""
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The action that an explorer chooses in a state, and the values of all actions."""
+
+    state: int
+    actions: tuple[ActionReason, ...]
+    chosen: int
+    reason: str
+    """'exploit': also the greedy action by Q. 'explore': the exploration term decided. 'tie': drawn at random from
+    several equal scores. 'random': not one of the largest scores, drawn at random."""
+
+    def __str__(self) -> str:
+        names = [f"{a.action} {a.name}".rstrip() for a in self.actions]
+        width = max(6, *map(len, names))
+        lines = [f"state {self.state}: action {names[self.chosen]} ({self.reason})", ""]
+        lines.append(f"{'action':>{width}} {'Q':>12} {'visits':>7} {'W':>12} {'bonus':>12} {'score':>12}")
+        for name, a in zip(names, self.actions, strict=True):
+            w = "-" if a.w is None else f"{a.w:.6g}"
+            mark = "  <-" if a.chosen else ""
+            lines.append(f"{name:>{width}} {a.q:>12.6g} {a.visits:>7} {w:>12} {a.bonus:>12.6g} {a.score:>12.6g}{mark}")
+        return "\n".join(lines)
+
+
+@entry
+def _choose(hooks: Hooks, learner: LearnerState, spec: TableSpec, state: int) -> int:
+    return choose_action(hooks, state, learner, spec)
+
+
+@entry
+def _write_scores(address: Any, explorer: Any, learner: LearnerState, spec: TableSpec, scores: Any) -> None:
+    """Write the scores of states, by their index: [state, action]."""
+    for state in range(len(scores)):
+        call_none(address, explorer, learner, spec, state, scores[state])
+
+
+def _scratch_copy(learner: LearnerState) -> LearnerState:
+    """Return the learner with copies of everything that choosing an action changes."""
+    return learner._replace(
+        notes=learner.notes.copy(), streams=learner.streams.copy(), scores=np.zeros_like(learner.scores)
+    )
+
+
+def all_scores(hooks: ExplorerHooks, learner: LearnerState, spec: TableSpec) -> Floats:
+    """Return the score of every action of every state, by the state's index; the learner is not changed."""
+    scores: Floats = np.zeros((len(learner.visits) // spec.n_actions, spec.n_actions))
+    _write_scores(hooks.score, hooks.explorer, by_pointer(_scratch_copy(learner)), by_pointer(spec), scores)
+    return scores
+
+
+def explain(
+    hooks: ExplorerHooks, index: int, state: int, learner: LearnerState, spec: TableSpec, names: Sequence[str] = ()
+) -> Explanation:
+    """Return the explanation for a state with the given index; the learner is not changed.
+
+    `names` are those of the actions, if they are known.
+    """
+    copy = _scratch_copy(learner)
+    if index == TERMINAL:
+        # Never visited: show its initial values, not the zeros of the terminal state.
+        copy = copy._replace(values=np.repeat(spec.initial, spec.n_actions).reshape(-1, spec.n_actions))
+    first, n_actions = index * spec.n_actions, spec.n_actions
+    pointers = by_pointer(copy), by_pointer(spec)
+    chosen = int(_choose(hooks.pointer, *pointers, index))
+    # After the choice: the scores of an ensemble are those of the head that the choice has drawn.
+    all_scores = np.zeros((index + 1, n_actions))
+    _write_scores(hooks.score, hooks.explorer, *pointers, all_scores)
+    scores = all_scores[index]
+    pairs = slice(first, first + n_actions)
+    # The heads of an ensemble explore by their differences; nothing is added to the Q-values of any one of them.
+    q = scores.copy() if spec.n_heads else copy.values[spec.behaviour, pairs]
+    best = np.flatnonzero(scores == scores.max())
+    if chosen not in best:
+        reason = "random"
+    elif len(best) > 1:
+        reason = "tie"
+    else:
+        reason = "exploit" if q[chosen] == q.max() else "explore"
+    w = copy.values[spec.visitation, pairs]
+    return Explanation(
+        state=state,
+        chosen=chosen,
+        reason=reason,
+        actions=tuple(
+            ActionReason(
+                action=a,
+                name=names[a] if names else "",
+                q=float(q[a]),
+                visits=int(copy.visits[first + a]),
+                w=float(w[a]) if spec.visitation_signal != NO_SIGNAL else None,
+                bonus=float(scores[a] - q[a]),
+                score=float(scores[a]),
+                chosen=a == chosen,
+            )
+            for a in range(n_actions)
+        ),
+    )
+
 
 PLOTS = {"Q": "target", "W": "visitation", "behaviour": "behaviour", "visits": "visits"}
 """What `Agent.plot` draws, and the name of its table."""
@@ -93,74 +217,3 @@ def _by_state(table: FloatArray, n_states: int) -> FloatArray:
     values = np.full((n_states, table.shape[1]), np.nan)
     values[: len(table)] = table[:n_states]
     return values
-
-
-def record_text(record: Record) -> str:
-    """Return a summary of a record in a few lines."""
-    n_states, n_actions = record.visits.shape
-    steps = counted(int(record.visits.sum()), "step")
-    lines = [f"Record: {record.explorer} in {record.world}, seed {record.seed}, {steps}"]
-    if len(record.returns):
-        best = int(np.argmax(record.returns))
-        lines.append(
-            f"greedy return {record.returns[-1]:.6g} at step {record.steps[-1]:,}, at most {record.returns[best]:.6g} "
-            f"(first at step {record.steps[best]:,}), {counted(len(record.steps), 'evaluation')}"
-        )
-    discovered = int((record.first_visit >= 0).sum())
-    lines.append(f"{discovered:,} of {n_states:,} states discovered, {counted(n_actions, 'action')}")
-    lines.append(f"tables {', '.join(record.tables)}; curves steps, returns, discovered")
-    return "\n".join(lines)
-
-
-def history_text(history: History) -> str:
-    """Return a summary of a history in a few lines."""
-    n_states, n_actions = int((history.first_visit >= 0).sum()), history.visits.shape[1]
-    steps = counted(int(history.visits.sum()), "step")
-    lines = [f"History: {steps}, {counted(n_states, 'state')} visited, {counted(n_actions, 'action')}"]
-    if np.isfinite(history.returns).any():
-        best = int(np.nanargmax(history.returns))
-        lines.append(
-            f"{_returns_title(history)} {history.returns[-1]:.6g} at step {history.steps[-1]:,}, at most "
-            f"{history.returns[best]:.6g} (first at step {history.steps[best]:,}), "
-            f"{counted(len(history.steps), 'point')}"
-        )
-    return "\n".join(lines)
-
-
-def _returns_title(history: History) -> str:
-    """Return what the returns of a history are, as a title."""
-    article = "the " if history.returns_of == "greedy policy" else ""
-    return f"return of {article}{history.returns_of}"
-
-
-def history_html(history: History) -> str:
-    """Return the summary and the curves."""
-    return figure_html(history.plot(), str(history)) if len(history.steps) else text_html(str(history))
-
-
-def plot_history(history: History, title: str) -> Figure:
-    """Draw the curves of a history: the returns, and the states discovered."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
-    figure = Figure(figsize=(7.0, 2.8), layout="constrained")
-    figure.suptitle(title, fontsize=10, fontweight="bold")
-    curves = {_returns_title(history): history.returns, "states discovered": history.discovered}
-    for axes, (name, values) in zip(figure.subplots(1, 2), curves.items(), strict=True):
-        axes.plot(history.steps, values, color="#0072b2")
-        axes.set_title(name, fontsize=9)
-        axes.set_xlabel("step")
-        axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(color="#e4e4e4", linewidth=0.5)
-    return figure
-
-
-def history_frame(history: History) -> Any:
-    """Return the curves of a history as a pandas DataFrame."""
-    try:
-        pandas = importlib.import_module("pandas")
-    except ImportError as error:
-        raise MissingPackage("to_pandas needs the package pandas: pip install pandas.") from error
-    return pandas.DataFrame({"step": history.steps, "return": history.returns, "discovered": history.discovered})

@@ -2,59 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import by_pointer
-from wanderlust.agents import presentation
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.fused import INVALID_ACTION, NO_ROOM, invalid_choice, new_run, run_until
 from wanderlust.agents.history import GREEDY_POLICY, GREEDY_POLICY_EPISODES, Curves, History
-from wanderlust.agents.settings import Settings, make_spec, resolve, sufficient_memory
-from wanderlust.core.errors import check_flag, check_integer, plain_value
+from wanderlust.agents.loop import INVALID_ACTION, new_run, run_until
+from wanderlust.agents.settings import Settings
+from wanderlust.core.errors import check_flag, check_integer, counted
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import episode_returns, policy_values
-from wanderlust.explorers.compiled import ExplorerHooks
-from wanderlust.explorers.registry import configured, explorer_name
-from wanderlust.learning.state import (
-    FIRST_STATES,
-    INITIALISED_STATES,
-    InitialValues,
-    LearnerState,
-    by_state,
-    copied,
-    enlarged,
-    new_learner,
-    tables_by_state,
-)
 from wanderlust.worlds import World, as_world
-from wanderlust.worlds.base import Layout
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-class AgentSnapshot(NamedTuple):
-    """The agent of a run at one step, as the arguments and the arrays that it is made of."""
-
-    explorer: type
-    arguments: Mapping[str, Any]
-    learner: LearnerState
-    state_index: NDArray[np.int32]
-    layout: Layout | None
-    action_names: tuple[str, ...]
-
-    def agent(self) -> Agent:
-        """Return an agent that uses these arrays."""
-        agent = Agent(self.explorer, **self.arguments)
-        agent.restore(self.learner, self.state_index)
-        agent.layout, agent.action_names = self.layout, self.action_names
-        return agent
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -84,22 +47,14 @@ class Record(History):
     events: tuple[int | None, int | None]
     """The steps that received the first positive reward and that first terminated an episode, counted from 1; None for
     never."""
-    snapshot: AgentSnapshot = field(repr=False, compare=False)
-    """What `agent` is made of."""
+    agent: Agent = field(repr=False, compare=False)
+    """The trained agent: it acts, explains, is saved, and goes on as if it had been driven step by step.
 
-    @functools.cached_property
-    def agent(self) -> Agent:
-        """The trained agent: it acts, explains, is saved, and goes on as if it had been driven step by step.
+    It has arrays of its own: when it learns, those of the record stay as they are.
+    """
 
-        It is made when it is first used. Later it learns on its own; the arrays of the record stay as they are.
-        """
-        agent = self.snapshot.agent()
-        agent.curves = Curves.of(self)
-        return agent
-
-    def plot(self) -> Figure:
-        """Return a matplotlib figure of the curves: the return of the greedy policy, and the states discovered."""
-        return presentation.plot_history(self, f"{self.explorer} in {self.world}, seed {self.seed}")
+    def _title(self) -> str:
+        return f"{self.explorer} in {self.world}, seed {self.seed}"
 
     def to_pandas(self) -> Any:
         """Return the curves as a pandas DataFrame with the columns step, return and discovered."""
@@ -108,11 +63,26 @@ class Record(History):
         return frame
 
     def __str__(self) -> str:
-        return presentation.record_text(self)
+        n_states, n_actions = self.visits.shape
+        steps = counted(int(self.visits.sum()), "step")
+        lines = [f"Record: {self.explorer} in {self.world}, seed {self.seed}, {steps}"]
+        if len(self.returns):
+            best = int(np.argmax(self.returns))
+            lines.append(
+                f"greedy return {self.returns[-1]:.6g} at step {self.steps[-1]:,}, at most {self.returns[best]:.6g} "
+                f"(first at step {self.steps[best]:,}), {counted(len(self.steps), 'evaluation')}"
+            )
+        discovered = int((self.first_visit >= 0).sum())
+        lines.append(f"{discovered:,} of {n_states:,} states discovered, {counted(n_actions, 'action')}")
+        lines.append(f"tables {', '.join(self.tables)}; curves steps, returns, discovered")
+        return "\n".join(lines)
 
 
 class Session:
-    """A run in progress: `advance` it by any number of steps, read the `record` so far, continue."""
+    """A run in progress: `advance` it by any number of steps, read the `record` so far, continue.
+
+    It is an agent, a world, and the run: the position in the world and what was recorded so far.
+    """
 
     def __init__(
         self,
@@ -127,97 +97,78 @@ class Session:
     ) -> None:
         """Prepare a run; the parameters are those of `train`."""
         self.world = as_world(world)
+        self.agent = Agent.for_world(self.world, explorer, seed=seed, preset=preset, **changes)
         self._undiscounted = check_flag("undiscounted_returns", undiscounted_returns)
-        self.seed = check_integer("seed", seed, low=0)
-        self.settings, options = resolve(self.world, explorer, preset, changes)
-        problem = self.settings.problem(self.world.n_actions, self.world.reward_range)
-        self._options = {name: plain_value(value) for name, value in options.items()}
-        self._configured = configured(explorer, problem, self._options)
-        self.explorer = explorer_name(type(self._configured))
-        self.spec, noise = make_spec(self._configured, problem, self.settings)
-        self._initial_values = InitialValues(self.spec, noise, self.seed)
-        # Room for the whole world, unless it is so large that most of it may never be visited; as much as agents have.
-        states = max(min(self.world.n_states, INITIALISED_STATES), FIRST_STATES)
-        with sufficient_memory(self.spec):
-            self.learner = new_learner(self.spec, self._initial_values, self.seed, states=states)
-        keep_trajectory = check_flag("keep_trajectory", keep_trajectory)
-        self.run_state = new_run(self.world.mdp, self.settings, keep_trajectory, self._undiscounted)
-        self._spec = by_pointer(self.spec)
+        self.run_state = new_run(
+            self.world.mdp,
+            self.agent.settings,
+            self.agent.state_index,
+            self.agent.simulate(self.world).reset(),
+            keep_trajectory=check_flag("keep_trajectory", keep_trajectory),
+            undiscounted_returns=self._undiscounted,
+        )
         self._run = by_pointer(self.run_state)
-        self._learner = by_pointer(self.learner)
-        self.hooks = ExplorerHooks(self._configured, self._learner, self._spec, self.spec)
 
     @property
-    def configured_explorer(self) -> Any:
-        """The explorer with its fields, such as κ and γ_w."""
-        return self._configured
+    def settings(self) -> Settings:
+        """The settings of the agent."""
+        return self.agent.settings
 
     @property
     def step(self) -> int:
         """The number of steps so far."""
-        return int(self.learner.counters.step)
+        return self.agent.steps
+
+    @property
+    def events(self) -> tuple[int | None, int | None]:
+        """The steps of the first positive reward and of the first termination, counted from 1; None for never."""
+        position = self.run_state.position
+        return int(position.first_reward) or None, int(position.first_termination) or None
 
     def advance(self, until: int | None = None) -> None:
         """Run up to the given step, or to the end; the results do not depend on where a run pauses."""
         end = self.settings.run_length
         until = end if until is None else check_integer("until", until, low=0, high=end)
-        while status := run_until(self.hooks.pointer, self._learner, self._spec, self._run, until):
+        while status := run_until(*self.agent.pointers, self._run, until):
             if status == INVALID_ACTION:
-                raise invalid_choice(self.explorer, self.spec.n_actions, self.run_state, self.step)
-            assert status == NO_ROOM
-            with sufficient_memory(self.spec):
-                self.learner = enlarged(self.learner, self.spec, self._initial_values)
-            self._learner = by_pointer(self.learner)
+                raise self.agent.invalid_choice(self.run_state.position.invalid_action)
+            self.agent.enlarge()
 
     def record(self) -> Record:
         """Return the results so far."""
-        n_evaluated = self.step // self.settings.evaluate_every
-        run = self.run_state
-        kept = min(self.step, len(run.actions))
+        agent, run, settings, mdp = self.agent.copy(), self.run_state, self.settings, self.world.mdp
+        n_evaluated = agent.steps // settings.evaluate_every
+        kept = min(agent.steps, len(run.actions))
         policies, policy_at = distinct_policies(run.greedy[:n_evaluated])
-        mdp, values = self.world.mdp, np.zeros(policies.shape)
-        returns = run.returns[:n_evaluated].copy()
+        values, returns = np.zeros(policies.shape), run.returns[:n_evaluated].copy()
         if len(run.greedy):
             solved = [action_probabilities(bits, mdp.n_actions) for bits in policies]
-            values = policy_values(mdp, solved, self.settings.discount)
-            by_policy = values @ mdp.start
-            if self._undiscounted:
-                by_policy = episode_returns(mdp, solved, self.settings.horizon)
+            values = policy_values(mdp, solved, settings.discount)
+            by_policy = episode_returns(mdp, solved, settings.horizon) if self._undiscounted else values @ mdp.start
             returns = by_policy[policy_at]
-        return Record(
+        record = Record(
             world=self.world.name,
-            explorer=self.explorer,
-            seed=self.seed,
-            settings=self.settings,
-            steps=self.settings.evaluate_every * np.arange(1, n_evaluated + 1),
+            explorer=agent.explorer,
+            seed=agent.seed,
+            settings=settings,
+            steps=settings.evaluate_every * np.arange(1, n_evaluated + 1),
             returns=returns,
             returns_of=GREEDY_POLICY_EPISODES if self._undiscounted else GREEDY_POLICY,
             discovered=run.discovered[:n_evaluated].copy(),
-            visits=by_state(self.learner.visits, run.state_index, self.spec),
+            visits=agent.visits,
             first_visit=run.first_visit.copy(),
-            tables=tables_by_state(self.learner, run.state_index, self.spec),
+            tables=agent.tables,
             policies=policies,
             policy_values=values,
             policy_at=policy_at,
             states=run.states[:kept].copy(),
             actions=run.actions[:kept].copy(),
             position=(int(run.position.state), int(run.position.episode_step)),
-            events=(int(run.position.first_reward) or None, int(run.position.first_termination) or None),
-            snapshot=self._snapshot(),
+            events=self.events,
+            agent=agent,
         )
-
-    def _snapshot(self) -> AgentSnapshot:
-        arguments = {
-            "n_actions": self.world.n_actions,
-            "n_states": self.world.n_states,
-            "reward_range": self.world.reward_range,
-            "seed": self.seed,
-            "settings": self.settings,
-            **self._options,
-        }
-        arrays = copied(self.learner, self.spec), self.run_state.state_index.copy()
-        world = self.world
-        return AgentSnapshot(type(self._configured), arguments, *arrays, world.layout, tuple(world.action_names))
+        agent.curves = self.agent.curves = Curves.of(record)
+        return record
 
 
 def train(

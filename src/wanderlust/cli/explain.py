@@ -12,7 +12,7 @@ from rich.table import Table
 from tyro.conf import Positional, arg
 
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.explanation import Explanation
+from wanderlust.agents.presentation import Explanation
 from wanderlust.cli.options import read_value
 from wanderlust.cli.printing import new_console, print_table
 from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, counted, shown

@@ -181,8 +181,8 @@ def _train_exactly(environment: EnvironmentOptions, options: TrainOptions) -> No
     best = "" if optimal is None else f"; optimal is {optimal:.6g}"
     print(f"trained    {env.name} with {agent.explorer}, {agent.steps:,} steps on its model, preset {agent.preset}")
     print(f"states     {agent.discovered:,} acted in, {agent.n_states:,} in the model")
-    print(f"rewards    {low:g} to {high:g} per step; {_first_events(*training.run.first_events)}")
-    print(f"greedy     expected return of an episode {training.run.history().returns[-1]:.6g}{best}")
+    print(f"rewards    {low:g} to {high:g} per step; {_first_events(*training.run.events)}")
+    print(f"greedy     expected return of an episode {training.run.record().returns[-1]:.6g}{best}")
     if options.save is not None:
         agent.save(options.save)
         print(f"saved      {options.save}; inspect with `wanderlust explain`")

@@ -21,8 +21,8 @@ from wanderlust.agents.session import Session
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import policy_value, uniform_over_ties
 from wanderlust.experiments.result import Result
-from wanderlust.learning.spec import FULL, REWARD, TARGET
-from wanderlust.learning.state import TERMINAL, by_state
+from wanderlust.learning.spec import FULL, REWARD
+from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import World
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def take_exam(
         if should_stop():
             raise RunCancelled
         session.advance(look)
-        q = by_state(session.learner.values[TARGET], session.run_state.state_index, session.spec)
+        q = session.agent.tables["target"]
         returns.append(exact_return(uniform_over_ties(q)))
         model = empirical_model(session)
         if model is None:
@@ -89,14 +89,14 @@ def take_exam(
         else:
             actions = best_actions(model, discount, actions)
             data_returns.append(exact_return(data_policy(session, actions)))
-        discovered.append(int(session.learner.counters.n_discovered))
+        discovered.append(session.agent.discovered)
     uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
     optimal_return, n_reachable = optimum_and_reachable(run, discount)
     return Result(
         steps=np.array(looks, np.int64),
         returns=np.array(returns),
         discovered=np.array(discovered, np.int64),
-        visits=by_state(session.learner.visits, session.run_state.state_index, session.spec),
+        visits=session.agent.visits,
         first_visit=session.run_state.first_visit.copy(),
         optimal_return=np.zeros(()) + optimal_return,
         reachable=np.zeros((), np.int64) + n_reachable,
@@ -118,8 +118,8 @@ class EmpiricalModel(NamedTuple):
 
 def empirical_model(session: Session) -> EmpiricalModel | None:
     """Return the model of a session's data; None unless it remembers all of them."""
-    learner, n_actions = session.learner, session.spec.n_actions
-    if session.spec.memory != FULL:
+    learner, n_actions = session.agent.learner, session.agent.spec.n_actions
+    if session.agent.spec.memory != FULL:
         return None
     n = int(learner.counters.n_outcomes)
     outcomes, n_pairs = learner.outcomes, (int(learner.counters.n_states) + 1) * n_actions
@@ -168,7 +168,7 @@ def data_policy(session: Session, actions: NDArray[np.int64]) -> FloatArray:
     """Return the policy of the actions [state of the learner] as probabilities [state of the world, action]."""
     world, index = session.world, session.run_state.state_index
     policy = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
-    visits = session.learner.visits.reshape(-1, world.n_actions)[index].sum(axis=1)
+    visits = session.agent.learner.visits.reshape(-1, world.n_actions)[index].sum(axis=1)
     known = np.flatnonzero((index != TERMINAL) & (visits > 0))
     policy[known] = np.eye(world.n_actions)[actions[index[known]]]
     return policy

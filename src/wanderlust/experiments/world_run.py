@@ -141,7 +141,7 @@ def train_on_model(run: Run, should_stop: Callable[[], bool], *, steps: int | No
         if should_stop():
             raise RunCancelled
         training.advance(min(agent.steps + _STEPS_PER_CHUNK, end))
-    history, settings = training.run.history(), agent.settings
+    history, settings = training.run.record(), agent.settings
     horizon_or_discount = settings.horizon if undiscounted else settings.discount
     optimal_return, n_reachable = optimum_and_reachable(run, horizon_or_discount)
     return Result(
@@ -152,7 +152,7 @@ def train_on_model(run: Run, should_stop: Callable[[], bool], *, steps: int | No
         first_visit=history.first_visit,
         optimal_return=np.full((), optimal_return),
         reachable=np.full((), n_reachable, np.int64),
-        events=np.array([math.inf if step is None else step for step in training.run.first_events], np.float64),
+        events=np.array([math.inf if step is None else step for step in training.run.events], np.float64),
     )
 
 

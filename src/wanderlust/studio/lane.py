@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.agents.explanation import all_scores, explain
 from wanderlust.agents.session import Session
 from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidSetting, check_integer
@@ -23,7 +22,7 @@ from wanderlust.core.planning import expected_reward, policy_values
 from wanderlust.experiments.run import Run
 from wanderlust.explorers.formulas import decayed_epsilon
 from wanderlust.learning.spec import NO_SIGNAL
-from wanderlust.learning.state import TERMINAL, by_state, tables_by_state
+from wanderlust.learning.state import TERMINAL
 from wanderlust.studio import limits
 from wanderlust.studio.frames import Frame, History, best_actions, encode
 from wanderlust.worlds import World
@@ -63,9 +62,7 @@ class Lane:
         """The step up to which rewards were looked for."""
         self.seconds_per_step = 0.0
         """As measured last; 0 before the first step."""
-        # Draws the first state, so that the agent has a position before the first step.
-        self.session.advance(0)
-        explanation = explain(self.session.hooks, TERMINAL, 0, self.session.learner, self.session.spec)
+        explanation = self.session.agent.explain(0)
         self._initial_scores = np.array([action.score for action in explanation.actions])
 
     @property
@@ -117,18 +114,15 @@ class Lane:
     @property
     def discovered(self) -> int:
         """The number of distinct states in which an action was taken."""
-        return int(self.session.learner.counters.n_discovered)
+        return self.session.agent.discovered
 
     def _tables(self) -> dict[str, FloatArray]:
-        session = self.session
-        return tables_by_state(session.learner, session.run_state.state_index, session.spec)
+        return self.session.agent.tables
 
     def scores(self) -> FloatArray:
         """Return the behaviour value of every state and action: [state, action]."""
-        session = self.session
-        index = session.run_state.state_index
-        by_index = all_scores(session.hooks, session.learner, session.spec)
-        return np.where((index == TERMINAL)[:, None], self._initial_scores, by_index[index])
+        agent = self.session.agent
+        return np.where((agent.state_index == TERMINAL)[:, None], self._initial_scores, agent.scores())
 
     def frame(self) -> bytes:
         """Return the current frame, and keep it in the history."""
@@ -139,7 +133,7 @@ class Lane:
 
     def make_frame(self) -> Frame:
         """Return what a page shows at the current step."""
-        session, run, spec, step = self.session, self.session.run_state, self.session.spec, self.step
+        session, run, spec, step = self.session, self.session.run_state, self.session.agent.spec, self.step
         tables, scores = self._tables(), self.scores()
         behaviour = scores if spec.n_heads else tables["behaviour"] if spec.behaviour else None
         return Frame(
@@ -149,7 +143,7 @@ class Lane:
             agent=int(run.position.state),
             discovered=self.discovered,
             randomness=self._randomness(),
-            visits=by_state(session.learner.visits, run.state_index, spec),
+            visits=session.agent.visits,
             q=tables["target"],
             behaviour=behaviour,
             w=tables["visitation"] if spec.visitation_signal != NO_SIGNAL else None,
@@ -159,8 +153,8 @@ class Lane:
 
     def _randomness(self) -> float:
         """Return the probability of a random action in the next step."""
-        explorer = self.session.configured_explorer
-        if self.session.explorer == "random":
+        explorer = self.session.agent.configured_explorer
+        if self.session.agent.explorer == "random":
             return 1.0
         if hasattr(explorer, "epsilon") and hasattr(explorer, "decay"):
             return float(decayed_epsilon(explorer.epsilon, explorer.decay, self.step))

@@ -105,9 +105,9 @@ class Workbench:
 
 def describe_lane(lane: Lane) -> dict[str, Any]:
     """Return the settings of a lane that a page shows, and the distance between the points of its curves."""
-    settings, explorer = lane.session.settings, lane.session.configured_explorer
+    settings, explorer = lane.session.settings, lane.session.agent.configured_explorer
     return {
-        "explorer": lane.session.explorer,
+        "explorer": lane.session.agent.explorer,
         "preset": lane.run.preset,
         "every": lane.curves.every,
         "length": lane.length,
@@ -130,14 +130,14 @@ def describe_lane(lane: Lane) -> dict[str, Any]:
 
 
 def _minimises(lane: Lane) -> bool:
-    visitation = lane.session.configured_explorer.extra_tables().visitation
+    visitation = lane.session.agent.configured_explorer.extra_tables().visitation
     return visitation is not None and bool(visitation.minimise)
 
 
 def _draws_action(lane: Lane) -> bool:
     """Return whether the explorer draws its action by a rule of its own: not greedy by score, and not ε-greedy."""
-    explorer = lane.session.configured_explorer
-    return has_own_choice(explorer_class(lane.session.explorer)) and not hasattr(explorer, "decay")
+    explorer = lane.session.agent.configured_explorer
+    return has_own_choice(explorer_class(lane.session.agent.explorer)) and not hasattr(explorer, "decay")
 
 
 def advance_together(lanes: Sequence[Lane], until: int, seconds: float) -> None:

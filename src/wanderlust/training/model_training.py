@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wanderlust.agents.agent import Agent
-from wanderlust.agents.compiled_run import CompiledRun
+from wanderlust.agents.session import Session
 from wanderlust.agents.settings import ADAPTIVE, AS_WRITTEN, LEARN_OPTIONS, PRESETS
 from wanderlust.core.errors import InvalidSetting, check_choice
 from wanderlust.training.adaptive import Discovery, TaskEstimate, adapt, adapted_fields, estimate_task, next_estimate
@@ -42,7 +41,10 @@ class ModelTraining:
                 raise InvalidSetting(f"{name} works in training by steps only; remove it, or train without --exact.")
         check_choice("preset", preset, PRESETS)
         given = AS_WRITTEN if preset == ADAPTIVE else preset
-        self.agent = agent = Agent.for_world(world, explorer, seed=seed, preset=given, **changes)
+        self.run = Session(
+            world, explorer, seed=seed, preset=given, undiscounted_returns=undiscounted_returns, **changes
+        )
+        self.agent = agent = self.run.agent
         agent.preset = preset
         extra = agent.configured_explorer.extra_tables()
         self._adapted = adapted_fields(explorer, extra, changes) if preset == ADAPTIVE else ()
@@ -50,9 +52,6 @@ class ModelTraining:
         self._task = TaskEstimate(agent.reward_range, is_stochastic=False, stage=0)
         if self._adapted:
             adapt(agent, self._task, self._adapted, binned=False)
-        self.run = CompiledRun(agent, world.mdp, undiscounted_returns=undiscounted_returns)
-        # The agent has begun its first episode already.
-        self.run.state.position.state = agent.simulate(world).reset()
 
     def advance(self, until: int) -> None:
         """Train up to a step."""
@@ -62,8 +61,10 @@ class ModelTraining:
                 self.run.advance(until)
                 continue
             self.run.advance(min(next_estimate(agent, self._discovery), until))
-            discovery = self._discovery.with_rewards(*self.run.rewards, first=True)
-            self._discovery = discovery.updated(agent, lambda: self.run.state.first_visit)
+            position = self.run.run_state.position
+            rewards = float(position.lowest_reward), float(position.highest_reward)
+            discovery = self._discovery.with_rewards(*rewards, first=True)
+            self._discovery = discovery.updated(agent, lambda: self.run.run_state.first_visit)
             task = estimate_task(agent, agent.reward_range, self._discovery)
             if task != self._task:
                 self._task = task

@@ -94,7 +94,7 @@ def initial_tables(run: Run) -> FloatArray:
     """Return [table, i, action]: the initial values of an ensemble for the i-th state that it visits, from 1."""
     world = make_world(run.world, **run.world_options)
     session = Session(world, run.explorer, seed=run.seed, preset=run.preset, **run.overrides)
-    heads = session.learner.values[session.spec.n_swept :]
+    heads = session.agent.learner.values[session.agent.spec.n_swept :]
     return np.asarray(heads.reshape(len(heads), -1, world.n_actions))
 
 

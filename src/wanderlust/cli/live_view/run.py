@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.agents.explanation import best_scores
 from wanderlust.agents.session import Record, Session
 from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidEnvironment
@@ -50,7 +49,7 @@ class WatchedRun:
         self.episode = 1
         self.first_reward: int | None = None
         """The step of the first positive reward."""
-        visitation = self.session.configured_explorer.extra_tables().visitation
+        visitation = self.session.agent.configured_explorer.extra_tables().visitation
         self.minimises = visitation is not None and visitation.minimise
         """Whether the explorer prefers small exploration values."""
         self.value_name = "largest score" if visitation is None else "smallest W" if self.minimises else "largest W"
@@ -84,9 +83,7 @@ class WatchedRun:
 
     def _visits(self, state: int) -> NDArray[np.int64]:
         """Return the visit count of each action in a state."""
-        n_actions = self.world.n_actions
-        first = int(self.session.run_state.state_index[state]) * n_actions
-        return np.asarray(self.session.learner.visits[first : first + n_actions])
+        return np.asarray(self.session.agent.visits[state])
 
     def snapshot(self) -> Snapshot:
         """Return the run at the current step."""
@@ -102,7 +99,7 @@ class WatchedRun:
         state_index = self.session.run_state.state_index
         w = record.tables.get("visitation")
         if w is None:
-            values = best_scores(self.session.hooks, self.session.learner, self.session.spec)[state_index]
+            values = self.session.agent.scores().max(axis=1)
         else:
             values = w.min(axis=1) if self.minimises else w.max(axis=1)
         return np.where(state_index == TERMINAL, np.nan, values)

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from wanderlust._numba.jit import JIT_ENABLED, by_pointer, compiled, entry
 from wanderlust._numba.pointers import address_of, call_int
-from wanderlust.agents.simulation import greedy_return
-from wanderlust.core.mdp import TabularMDP
 from wanderlust.learning import memory
 from wanderlust.learning.hooks import Hooks, begin_episode, choose_action, learn
 from wanderlust.learning.spec import Floats, Ints, TableSpec
@@ -24,8 +22,8 @@ from wanderlust.learning.update import replay_memory
 
 StateIndex = NDArray[np.int32]
 
-# How a transition ends the episode; a sum of these.
-CONTINUES, TERMINATES, TRUNCATES = 0, 1, 2
+# How a transition ends the episode: a sum of these, 0 if it does not.
+TERMINATES, TRUNCATES = 1, 2
 
 
 class StepContext(NamedTuple):
@@ -69,7 +67,7 @@ def learn_from(context: StepContext, state: int, action: int, reward: float, nex
     index = memory.index_of(state, state_index, learner)
     next_index = TERMINAL if end & TERMINATES else memory.index_of(next_state, state_index, learner)
     learn(hooks, index, action, reward, next_index, learner, spec)
-    if end != CONTINUES:
+    if end != 0:
         begin_episode(hooks, learner, spec)
     return 1
 
@@ -88,12 +86,13 @@ def call_learn_from(
     return call_int(function, context, state, action, reward, next_state, end)  # type: ignore[no-any-return]
 
 
-class StepAddresses:
+class StepFunctions:
     """The addresses that `call_choose` and `call_learn_from` take; it keeps the context in memory."""
 
-    __slots__ = ("choose", "context", "learn_from", "pointer")
+    __slots__ = ("choose", "context", "learn_from", "pointer", "values")
 
     def __init__(self, context: StepContext) -> None:
+        self.values = context
         self.pointer = by_pointer(context)
         """The context as other compiled functions take it."""
         self.context: Any = self.pointer.address if JIT_ENABLED else context  # type: ignore[attr-defined]
@@ -102,21 +101,18 @@ class StepAddresses:
 
 
 @entry
-def begin_first_episode(context: StepContext) -> None:
+def begin_first_episode(hooks: Hooks, learner: LearnerState, spec: TableSpec) -> None:
     """Tell the explorer that an episode begins."""
-    begin_episode(context.hooks, context.learner, context.spec)
+    begin_episode(hooks, learner, spec)
 
 
 @entry
-def refresh_terminal_signals(context: StepContext) -> None:
-    """Compute the signals of all terminal outcomes again."""
-    memory.refresh_terminal_signals(context.hooks, context.learner, context.spec)
-
-
-@entry
-def refresh_all_signals(context: StepContext) -> None:
-    """Compute the signals of all outcomes again."""
-    memory.refresh_all_signals(context.hooks, context.learner, context.spec)
+def refresh_signals(hooks: Hooks, learner: LearnerState, spec: TableSpec, terminal_only: bool) -> None:
+    """Compute the signals of all outcomes again, or of the terminal ones."""
+    if terminal_only:
+        memory.refresh_terminal_signals(hooks, learner, spec)
+    else:
+        memory.refresh_all_signals(hooks, learner, spec)
 
 
 @entry
@@ -128,21 +124,6 @@ def index_of(context: StepContext, state: int) -> int:
 
 
 @entry
-def replay(context: StepContext, times: int) -> None:
+def replay(learner: LearnerState, spec: TableSpec, times: int) -> None:
     """Replay the memory without a new transition."""
-    replay_memory(context.learner, context.spec, times)
-
-
-@entry
-def rollout_return(
-    learner: LearnerState,
-    spec: TableSpec,
-    mdp: TabularMDP,
-    starts: StateIndex,
-    probabilities: Floats,
-    state_index: StateIndex,
-    horizon: int,
-    discount: float,
-) -> float:
-    """Return the return of the greedy policy in a deterministic world."""
-    return greedy_return(mdp, starts, probabilities, state_index, horizon, discount, learner, spec)[0]
+    replay_memory(learner, spec, times)

@@ -1,0 +1,356 @@
+"""Acting in a tabular world: a whole run inside one compiled loop, one step, one greedy rollout.
+
+The loop: choose, step, learn, evaluate at intervals, start a new episode. It uses the same functions and the same
+random numbers as `Agent`, so that both give the same results, bit for bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wanderlust._numba.jit import as_int64, by_pointer, compiled, entry, inlined
+from wanderlust.agents.settings import Settings
+from wanderlust.core.errors import InvalidObservation, InvalidSetting
+from wanderlust.core.mdp import FloatArray, TabularMDP
+from wanderlust.explorers.choice import greedy_index
+from wanderlust.learning.hooks import Hooks, begin_episode, choose_action, learn
+from wanderlust.learning.memory import has_room, index_of
+from wanderlust.learning.random_streams import EVALUATION, WORLD, Streams, uniform
+from wanderlust.learning.spec import NO_MEMORY, Floats, TableSpec
+from wanderlust.learning.state import TERMINAL, LearnerState
+
+
+@inlined
+def draw_outcome(mdp: TabularMDP, state: int, action: int, streams: Streams, which: int) -> int:
+    """Draw the outcome of an action; a certain outcome uses no random number."""
+    n_outcomes = mdp.next_state.shape[2]
+    if n_outcomes == 1:
+        return 0
+    left = uniform(streams, which)
+    last = 0
+    for outcome in range(n_outcomes):
+        probability = mdp.probability[state, action, outcome]
+        if probability > 0.0:
+            last = outcome
+            if left < probability:
+                return outcome
+            left -= probability
+    return last
+
+
+@inlined
+def draw_start(starts: NDArray[np.int32], probabilities: Floats, streams: Streams, which: int) -> int:
+    """Draw the first state of an episode; a certain one uses no random number."""
+    if len(starts) == 1:
+        return starts[0]  # type: ignore[no-any-return]
+    left = uniform(streams, which)
+    for i in range(len(starts) - 1):
+        if left < probabilities[i]:
+            return starts[i]  # type: ignore[no-any-return]
+        left -= probabilities[i]
+    return starts[-1]  # type: ignore[no-any-return]
+
+
+def start_distribution(mdp: TabularMDP) -> tuple[NDArray[np.int32], Floats]:
+    """Return the possible first states of an episode and their probabilities."""
+    starts = np.flatnonzero(mdp.start).astype(np.int32)
+    return starts, mdp.start[starts]
+
+
+@compiled
+def greedy_return(
+    mdp: TabularMDP,
+    starts: NDArray[np.int32],
+    probabilities: Floats,
+    state_index: NDArray[np.int32],
+    horizon: int,
+    discount: float,
+    learner: LearnerState,
+    spec: TableSpec,
+) -> tuple[float, bool]:
+    """Roll out the greedy policy of the evaluated table from every start of a deterministic world.
+
+    Return the expected discounted return, and whether no tie was broken.
+    """
+    without_ties = True
+    expected = 0.0
+    values = learner.values[spec.evaluated]
+    for i in range(len(starts)):
+        state = starts[i]
+        total, weight = 0.0, 1.0
+        for _ in range(horizon):
+            before = learner.streams[EVALUATION]
+            action = greedy_index(
+                values, state_index[state] * spec.n_actions, spec.n_actions, learner.streams, as_int64(EVALUATION)
+            )
+            if learner.streams[EVALUATION] != before:
+                without_ties = False
+            total += weight * mdp.reward[state, action, 0]
+            weight *= discount
+            if mdp.terminal[state, action, 0]:
+                break
+            state = mdp.next_state[state, action, 0]
+        expected += probabilities[i] * total
+    return expected, without_ties
+
+
+@inlined
+def greedy_actions(index: int, learner: LearnerState, spec: TableSpec) -> np.uint64:
+    """Return the greedy actions of a state by the evaluated table, as bits."""
+    first = index * spec.n_actions
+    best = learner.values[spec.evaluated, first]
+    bits = np.uint64(1)
+    for action in range(1, spec.n_actions):
+        value = learner.values[spec.evaluated, first + action]
+        if value > best:
+            best = value
+            bits = np.uint64(0)
+        if value == best:
+            bits |= np.uint64(1) << np.uint64(action)
+    return bits
+
+
+@compiled
+def write_greedy_policy(
+    state_index: NDArray[np.int32], learner: LearnerState, spec: TableSpec, policy: Any
+) -> None:
+    """Write the greedy actions of every state of the world."""
+    for state in range(len(state_index)):
+        policy[state] = greedy_actions(state_index[state], learner, spec)
+
+
+@entry
+def _start(starts: NDArray[np.int32], probabilities: Floats, streams: Streams) -> int:
+    return draw_start(starts, probabilities, streams, WORLD)
+
+
+@entry
+def _step(mdp: TabularMDP, state: int, action: int, streams: Streams) -> int:
+    return draw_outcome(mdp, state, action, streams, WORLD)
+
+
+@entry
+def rollout_return(
+    learner: LearnerState,
+    spec: TableSpec,
+    mdp: TabularMDP,
+    starts: NDArray[np.int32],
+    probabilities: Floats,
+    state_index: NDArray[np.int32],
+    horizon: int,
+    discount: float,
+) -> float:
+    """Return the return of the greedy policy in a deterministic world."""
+    return greedy_return(mdp, starts, probabilities, state_index, horizon, discount, learner, spec)[0]
+
+
+class Simulator:
+    """A tabular world to act in step by step, with the random numbers of a fused run with the same seed."""
+
+    def __init__(self, mdp: TabularMDP, streams: Streams) -> None:
+        self.mdp = mdp
+        self.streams = streams
+        self._mdp = by_pointer(mdp)
+        self._starts, self._probabilities = start_distribution(mdp)
+
+    def reset(self) -> int:
+        """Return the first state of the next episode."""
+        if len(self._starts) == 1:
+            return int(self._starts[0])
+        return int(_start(self._starts, self._probabilities, self.streams))
+
+    def step(self, state: int, action: int) -> tuple[int, float, bool]:
+        """Return the next state, the reward, and whether the episode terminated."""
+        if not (0 <= state < self.mdp.n_states and 0 <= action < self.mdp.n_actions):
+            valid = f"state 0 to {self.mdp.n_states - 1}, action 0 to {self.mdp.n_actions - 1}"
+            raise InvalidObservation(f"there is no action {action!r} in state {state!r}; valid are {valid}.")
+        index = (state, action, _step(self._mdp, state, action, self.streams))
+        return int(self.mdp.next_state[index]), float(self.mdp.reward[index]), bool(self.mdp.terminal[index])
+
+
+# What `run_until` returns.
+DONE, NO_ROOM, INVALID_ACTION = 0, 1, 2
+
+MAX_ACTIONS_AS_BITS = 64
+MAX_POLICY_ENTRIES = 50_000_000
+
+POSITION = np.dtype(
+    (
+        np.record,
+        [
+            ("state", np.int64),  # the current state
+            ("episode_step", np.int64),
+            ("n_evaluations", np.int64),
+            ("without_ties", np.int64),  # whether the last evaluation broke no tie
+            ("invalid_action", np.int64),
+            ("first_reward", np.int64),  # the number of steps up to the first positive reward, or 0
+            ("first_termination", np.int64),  # the same for the first termination
+            ("lowest_reward", np.float64),  # of all steps so far
+            ("highest_reward", np.float64),
+        ],
+    )
+)
+
+
+class RunState(NamedTuple):
+    """The world of a run, the current position in it, and what has been recorded."""
+
+    mdp: TabularMDP
+    starts: NDArray[np.int32]
+    start_probabilities: FloatArray
+    state_index: NDArray[np.int32]
+    """[state]: its index in the learner; `TERMINAL` if it was not visited yet."""
+    position: Any
+    """A record of `POSITION`."""
+    returns: FloatArray
+    discovered: NDArray[np.int64]
+    greedy: NDArray[np.uint64]
+    """[evaluation, state]: the greedy actions as bits, in stochastic worlds."""
+    first_visit: NDArray[np.int64]
+    actions: NDArray[np.signedinteger[Any]]
+    states: NDArray[np.int32]
+    horizon: int
+    evaluation_horizon: int
+    evaluate_every: int
+    discount: float
+
+
+@compiled
+def _evaluate(run: RunState, learner: LearnerState, spec: TableSpec, last_state: int) -> None:
+    """Record the return of the greedy policy; in a stochastic world the policy itself, which is solved later."""
+    position, counters = run.position, learner.counters
+    i = position.n_evaluations
+    position.n_evaluations += 1
+    run.discovered[i] = counters.n_discovered
+    if len(run.greedy) > 0:
+        if i > 0 and run.evaluate_every == 1 and spec.memory == NO_MEMORY and spec.n_own == 0:
+            # Since the previous step, only the greedy actions of the state acted in can have changed.
+            # Trap: numba takes seconds to compile the copy of a whole row, for its error messages.
+            for state in range(len(run.state_index)):
+                run.greedy[i, state] = run.greedy[i - 1, state]
+            run.greedy[i, last_state] = greedy_actions(run.state_index[last_state], learner, spec)
+        else:
+            write_greedy_policy(run.state_index, learner, spec, run.greedy[i])
+        return
+    # The return of a policy without ties that has not changed is the same as before.
+    if i > 0 and counters.policy_changed == 0 and position.without_ties == 1:
+        run.returns[i] = run.returns[i - 1]
+        return
+    counters.policy_changed = 0
+    expected, without_ties = greedy_return(
+        run.mdp,
+        run.starts,
+        run.start_probabilities,
+        run.state_index,
+        run.evaluation_horizon,
+        run.discount,
+        learner,
+        spec,
+    )
+    run.returns[i] = expected
+    position.without_ties = 1 if without_ties else 0
+
+
+@entry
+def run_until(hooks: Hooks, learner: LearnerState, spec: TableSpec, run: RunState, until: int) -> int:
+    """Run up to step `until`, or until the arrays are full or the explorer chooses an invalid action."""
+    mdp, state_index, position, counters = run.mdp, run.state_index, run.position, learner.counters
+    state, t = position.state, position.episode_step
+    while counters.step < until:
+        if not has_room(learner, spec):
+            position.state, position.episode_step = state, t
+            return NO_ROOM
+        step = counters.step
+        index = index_of(state, state_index, learner)
+        action = choose_action(hooks, index, learner, spec)
+        if action < 0 or action >= spec.n_actions:
+            position.invalid_action = action
+            return INVALID_ACTION
+        outcome = draw_outcome(mdp, state, action, learner.streams, WORLD)
+        reward = mdp.reward[state, action, outcome]
+        terminated = mdp.terminal[state, action, outcome]
+        next_state = mdp.next_state[state, action, outcome]
+        next_index = TERMINAL if terminated else index_of(next_state, state_index, learner)
+        if run.first_visit[state] < 0:
+            run.first_visit[state] = step
+        if step < len(run.actions):
+            run.actions[step] = action
+            run.states[step] = state
+        learn(hooks, index, action, reward, next_index, learner, spec)
+        if reward < position.lowest_reward:
+            position.lowest_reward = reward
+        if reward > position.highest_reward:
+            position.highest_reward = reward
+        if reward > 0.0 and position.first_reward == 0:
+            position.first_reward = counters.step
+        if terminated and position.first_termination == 0:
+            position.first_termination = counters.step
+        if counters.step % run.evaluate_every == 0:
+            _evaluate(run, learner, spec, state)
+        t += 1
+        state = next_state
+        if terminated or t == run.horizon:
+            t = 0
+            state = draw_start(run.starts, run.start_probabilities, learner.streams, WORLD)
+            begin_episode(hooks, learner, spec)
+    position.state, position.episode_step = state, t
+    return DONE
+
+
+def action_dtype(n_actions: int) -> type[np.int16] | type[np.int32]:
+    """Return the type in which the actions of a trajectory are stored: int16, or int32 if there are too many."""
+    return np.int16 if n_actions - 1 <= np.iinfo(np.int16).max else np.int32
+
+
+def new_run(
+    mdp: TabularMDP,
+    settings: Settings,
+    state_index: NDArray[np.int32],
+    state: int,
+    *,
+    keep_trajectory: bool,
+    undiscounted_returns: bool,
+) -> RunState:
+    """Return a run that begins in a state, of an agent with these settings and this index of states."""
+    n_evaluations = settings.run_length // settings.evaluate_every
+    starts, probabilities = start_distribution(mdp)
+    stochastic = not mdp.deterministic
+    if stochastic and n_evaluations * mdp.n_states > MAX_POLICY_ENTRIES:
+        raise InvalidSetting(
+            f"evaluate_every={settings.evaluate_every} needs {n_evaluations} exact solutions of a stochastic world "
+            f"with {mdp.n_states} states; evaluate at most {MAX_POLICY_ENTRIES // mdp.n_states} times."
+        )
+    if stochastic and mdp.n_actions > MAX_ACTIONS_AS_BITS:
+        raise InvalidSetting(
+            f"a fused run of a stochastic world takes at most {MAX_ACTIONS_AS_BITS} actions, got {mdp.n_actions}; "
+            "use Agent."
+        )
+    kept = settings.run_length if keep_trajectory else 0
+    position = np.zeros(1, POSITION)[0]
+    position.state, position.lowest_reward, position.highest_reward = state, np.inf, -np.inf
+    try:
+        return RunState(
+            mdp=mdp,
+            starts=starts,
+            start_probabilities=probabilities,
+            state_index=state_index,
+            position=position,
+            returns=np.zeros(n_evaluations),
+            discovered=np.zeros(n_evaluations, np.int64),
+            greedy=np.zeros((n_evaluations if stochastic else 0, mdp.n_states), np.uint64),
+            first_visit=np.full(mdp.n_states, -1, np.int64),
+            actions=np.zeros(kept, action_dtype(mdp.n_actions)),
+            states=np.zeros(kept, np.int32),
+            horizon=settings.horizon,
+            evaluation_horizon=settings.horizon if undiscounted_returns else settings.rollout_length,
+            evaluate_every=settings.evaluate_every,
+            discount=1.0 if undiscounted_returns else settings.discount,
+        )
+    except MemoryError:
+        raise InvalidSetting(
+            f"the results of {settings.run_length:,} steps, evaluated every {settings.evaluate_every:,} steps, do "
+            "not fit into memory; reduce steps, increase evaluate_every, or set keep_trajectory=False."
+        ) from None
