@@ -133,7 +133,7 @@ def test_watch_at_extreme_speeds(monkeypatch, speed):
 
 
 def watched_run(world, settings):
-    from wanderlust.cli.live_view.run import WatchedRun
+    from wanderlust.cli.live_view.watched_run import WatchedRun
 
     run = WatchedRun(wl.make_world(world), "vv-ucb", **settings)
     run.prepare()
@@ -141,6 +141,6 @@ def watched_run(world, settings):
 
 
 def renderer_of(run):
-    from wanderlust.cli.live_view.frame import FrameRenderer
+    from wanderlust.cli.live_view.frames import FrameRenderer
 
     return FrameRenderer(run, "title")

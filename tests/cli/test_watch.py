@@ -19,11 +19,9 @@ from rich.console import Console, ConsoleDimensions
 
 import wanderlust as wl
 from wanderlust.agents.presentation import explain
-from wanderlust.cli.live_view.canvas import EXPLORATION, cell_colors, draw_map, fit_size
-from wanderlust.cli.live_view.frame import FrameRenderer
-from wanderlust.cli.live_view.keys import split_keys
-from wanderlust.cli.live_view.player import Player
-from wanderlust.cli.live_view.run import WatchedRun, make_watched_world
+from wanderlust.cli.live_view.frames import EXPLORATION, FrameRenderer, cell_colors, draw_map, fit_size
+from wanderlust.cli.live_view.player import Player, split_keys
+from wanderlust.cli.live_view.watched_run import WatchedRun, make_watched_world
 from wanderlust.cli.watch import show_run
 from wanderlust.worlds import CellKind
 from wanderlust.worlds.drawing import display_layout

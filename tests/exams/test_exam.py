@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.cli.live_view.run import WatchedRun, make_watched_world
+from wanderlust.cli.live_view.watched_run import WatchedRun, make_watched_world
 from wanderlust.core.errors import BadFile, InvalidExplorer, InvalidSetting, UnknownName
 from wanderlust.exams import leaderboard
 from wanderlust.exams.card import card_beside, make_card

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-if TYPE_CHECKING:
-    from wanderlust.exams.selection import StoredExam
-    from wanderlust.experiments.comparison import Comparison
-    from wanderlust.experiments.store import Store
+from wanderlust.cli.compare import show_comparison
+from wanderlust.cli.exam import show_card
+from wanderlust.cli.printing import new_console, print_problems
+from wanderlust.cli.runs import stored_results
+from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
+from wanderlust.exams.card import make_card
+from wanderlust.exams.scores import stored_scores
+from wanderlust.exams.selection import StoredExam, exams_in
+from wanderlust.experiments.comparison import Comparison, read_comparison
+from wanderlust.experiments.report.style import FORMATS
+from wanderlust.experiments.report.sweep_report import show_sweep_report, sweeps_in
+from wanderlust.experiments.report_kinds import report_kinds
+from wanderlust.experiments.store import Store
 
 _OPTIONS = "--out, --formats and --quiet are for the reports of `wanderlust reproduce`"
 
@@ -46,15 +54,6 @@ def report(
 
     Example: wanderlust report docs/results --out report/ --formats png
     """
-    from wanderlust.cli.printing import new_console
-    from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
-    from wanderlust.exams.selection import exams_in
-    from wanderlust.experiments.comparison import read_comparison
-    from wanderlust.experiments.report.style import FORMATS
-    from wanderlust.experiments.report.sweep_report import show_sweep_report, sweeps_in
-    from wanderlust.experiments.report_kinds import report_kinds
-    from wanderlust.experiments.store import Store
-
     chosen = tuple(dict.fromkeys(check_choice("format", each, FORMATS) for each in formats or FORMATS))
     has_options = out is not None or formats is not None or quiet
     if (request := read_comparison(folder)) is not None:
@@ -89,24 +88,13 @@ def report(
 
 def _report_exam(exam: StoredExam, store: Store) -> None:
     """Print the report card of an exam from its stored runs, and write its files."""
-    from wanderlust.cli.exam import show_card
-    from wanderlust.exams.card import make_card
-    from wanderlust.exams.scores import stored_scores
-    from wanderlust.experiments.report.text_tables import printable
-
     problems: list[str] = []
     scores = stored_scores(exam, store, problems)
-    for problem in problems:
-        print(printable(problem), file=sys.stderr)
+    print_problems(problems)
     show_card(make_card(exam.selection, tuple(scores)), exam.folder)
 
 
 def _report_comparison(request: Comparison, folder: Path) -> None:
-    from wanderlust.cli.compare import show_comparison
-    from wanderlust.cli.runs import stored_results
-    from wanderlust.core.errors import BadFile
-    from wanderlust.experiments.store import Store
-
     results = {explorer: found for explorer, found in stored_results(request.runs, Store(folder)).items() if found}
     if not results:
         raise BadFile(f"{folder}: none of the runs of this comparison is stored; repeat `wanderlust compare`.")

@@ -12,11 +12,9 @@ from rich.console import Console
 from rich.live import Live
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.live_view.frame import FrameRenderer
-from wanderlust.cli.live_view.gif import write_gif
-from wanderlust.cli.live_view.keys import key_reader
-from wanderlust.cli.live_view.player import KEYS, Player
-from wanderlust.cli.live_view.run import WatchedRun, make_watched_world
+from wanderlust.cli.live_view.frames import FrameRenderer, write_gif
+from wanderlust.cli.live_view.player import KEYS, Player, key_reader
+from wanderlust.cli.live_view.watched_run import WatchedRun, make_watched_world
 from wanderlust.cli.options import DEFAULT_EXPLORER, Settings, read_options, read_settings
 from wanderlust.core.errors import InvalidSetting, check_number, counted
 from wanderlust.core.files import check_writable, shown_path

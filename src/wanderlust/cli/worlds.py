@@ -11,7 +11,6 @@ from typing import Annotated
 from rich.table import Table
 from tyro.conf import arg
 
-from wanderlust.cli.options import read_options
 from wanderlust.cli.printing import new_console, print_listing, print_table
 from wanderlust.core.errors import InvalidSetting, check_choice
 from wanderlust.core.files import check_writable, shown_path, write_file
@@ -67,6 +66,8 @@ def worlds(
 
 def _draw(name: str, env: tuple[str, ...], out: Path | None) -> None:
     """Write the picture of a world."""
+    from wanderlust.cli.options import read_options  # Not at the top: it imports numba, which a list does not need.
+
     world = make_world(name, **read_options(env, "depth=10"))
     path = Path(f"{Path(name).stem}.png") if out is None else out
     form = check_choice("the suffix of the picture file", path.suffix.removeprefix(".").lower(), PICTURE_FORMATS)

@@ -1,12 +1,16 @@
-"""Playing a run: its speed, pauses, single steps, and frames that were already shown."""
+"""Playing a run: its speed, pauses, single steps, frames that were already shown, and the keys that control it."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
+import sys
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
 
-from wanderlust.cli.live_view.keys import LEFT, RIGHT
-from wanderlust.cli.live_view.run import Snapshot, WatchedRun
+from wanderlust.cli.live_view.watched_run import Snapshot, WatchedRun
 
 KEYS = ("space pause", "→ step", "← back", "+ - speed", "q quit")
 """What the keys do, in words."""
@@ -16,6 +20,11 @@ _MAX_HISTORY, _HISTORY_BYTES = 5_000, 64_000_000
 _BYTES_PER_STATE = 16
 _MIN_SPEED, _MAX_SPEED = 0.01, 1e6
 """The speeds that keys reach, in steps per second."""
+ReadKeys = Callable[[float], list[str]]
+"""Waits up to a number of seconds; returns the keys pressed."""
+
+LEFT, RIGHT = "left", "right"
+_SEQUENCES = {"\x1b[C": RIGHT, "\x1b[D": LEFT, "\x1bOC": RIGHT, "\x1bOD": LEFT}
 
 
 class Player:
@@ -78,3 +87,47 @@ class Player:
             self.run.advance()
             n_steps -= 1
         self._history.append(self.run.snapshot())
+
+
+@contextlib.contextmanager
+def key_reader() -> Iterator[ReadKeys | None]:
+    """Let keys be read one by one inside the context; yield None if the input is not a terminal."""
+    try:
+        import termios
+        import tty
+
+        descriptor = sys.stdin.fileno()
+        before = termios.tcgetattr(descriptor)
+    except (ImportError, OSError, ValueError, AttributeError):  # Windows, or an input that is closed or no terminal.
+        yield None
+        return
+    except Exception as error:
+        if type(error).__module__ != "termios":  # termios.error is no OSError.
+            raise
+        yield None
+        return
+    try:
+        tty.setcbreak(descriptor)
+        yield lambda seconds: _read(descriptor, seconds)
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def _read(descriptor: int, seconds: float) -> list[str]:
+    ready, _, _ = select.select([descriptor], [], [], max(seconds, 0.0))
+    if not ready:
+        return []
+    data = os.read(descriptor, 64)
+    if not data:  # The terminal was closed.
+        time.sleep(max(seconds, 0.0))
+    return split_keys(data.decode(errors="ignore"))
+
+
+def split_keys(text: str) -> list[str]:
+    """Return the keys in a text that a terminal sent; an arrow key is a sequence of three characters."""
+    keys = []
+    while text:
+        length = 3 if text[:3] in _SEQUENCES else 1
+        keys.append(_SEQUENCES.get(text[:length], text[0]))
+        text = text[length:]
+    return keys

@@ -1,0 +1,320 @@
+"""Frames of the live view: a map of the visits, a map of the exploration values, and the status of the run.
+
+In a terminal, cells have several characters if they fit, otherwise they are half blocks of one or more cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+from rich.color import Color
+from rich.console import ConsoleDimensions, Group, RenderableType
+from rich.style import Style
+from rich.text import Text
+
+from wanderlust.cli.live_view.watched_run import Snapshot, WatchedRun
+from wanderlust.core.files import cannot_write
+from wanderlust.core.mdp import FloatArray
+from wanderlust.worlds.base import CellKind, Layout
+from wanderlust.worlds.drawing import (
+    AGENT,
+    by_cell,
+    describe_layer,
+    display_layout,
+    is_dark,
+    logarithmic,
+    rgb,
+    shaded,
+    text_map,
+)
+from wanderlust.worlds.raster import Renderer
+
+Colors = NDArray[np.uint8]
+"""[row, column, (red, green, blue)]"""
+
+MAX_SCALE = 3
+"""Maximum number of lines per cell."""
+
+VISITS = ("#1b2330", "#2c5580", "#59a9c4", "#f1eecb")
+EXPLORATION = ("#271a33", "#7c2d6b", "#dd6a3f", "#fbe38e")
+_UNKNOWN = "#12161d"
+_WALL = "#565c68"
+_AGENT = "#ff3d8b"
+_KIND_COLORS = {CellKind.TREASURE: "#43d675", CellKind.REWARD: "#43d675", CellKind.PENALTY: "#ff5d5d"}
+_GAP = 3
+_OTHER_LINES = 3
+"""Title, headings and one blank line."""
+FRAMES = 100
+_FRAME_MS, _LAST_FRAME_MS = 80, 2_000
+_PANEL = 320
+"""The largest width and height of a map, in pixels."""
+_MARGIN, _LINE, _FONT = 16, 18, 13
+_TEXT, _BACKGROUND = "#2b2f38", "#ffffff"
+
+
+class Heatmap(NamedTuple):
+    """A map of values as intensities."""
+
+    heading: str
+    intensity: FloatArray
+    """[row, column]: from 0 to 1, NaN for cells without a value."""
+    palette: tuple[str, ...]
+
+
+class FrameRenderer:
+    """Renders the frames of one run."""
+
+    def __init__(self, run: WatchedRun, title: str) -> None:
+        self.run = run
+        self.title = title
+        self.layout = display_layout(run.world)
+
+    def frame(
+        self, size: ConsoleDimensions, snapshot: Snapshot | None = None, more_status: Sequence[str] = ()
+    ) -> RenderableType:
+        """Return a frame, by default the current one, in color, with cells as large as the terminal allows."""
+        layout = self.layout
+        snapshot = self.run.snapshot() if snapshot is None else snapshot
+        status, legend = _wrap([*snapshot.status, *more_status], size.width), _wrap(self._legend(snapshot), size.width)
+        height = size.height - _OTHER_LINES - len(status) - len(legend)
+        beside = fit_size(layout.rows, layout.columns, (size.width - _GAP) // 2, height)
+        stacked = fit_size(layout.rows, layout.columns, size.width, (height - 1) // 2)
+        is_beside = beside.lines_per_cell >= stacked.lines_per_cell
+        cell_size = beside if is_beside else stacked
+        maps = [self._draw(heatmap, snapshot, cell_size) for heatmap in self.heatmaps(snapshot)]
+        lines = _side_by_side(*maps) if is_beside else [*maps[0], *maps[1]]
+        # Half blocks show no letters, so they need no legend.
+        below = [*legend, *status] if cell_size.scale else status
+        return Group(Text(self.heading(snapshot), style="bold", no_wrap=True), *lines, Text(), *map(Text, below))
+
+    def plain_text(self) -> str:
+        """Return the current frame as text without colors."""
+        snapshot = self.run.snapshot()
+        visits, values = self.heatmaps(snapshot)
+        columns = self._letters(snapshot), shaded(visits.intensity, width=1), shaded(values.intensity, width=1)
+        return "\n".join(
+            [
+                self.heading(snapshot),
+                f"map, {visits.heading}, {values.heading}:",
+                *("  |  ".join(row) for row in zip(*columns, strict=True)),
+                ", ".join(self._legend(snapshot)),
+                *snapshot.status,
+                "",
+            ]
+        )
+
+    def heading(self, snapshot: Snapshot) -> str:
+        """Return the title, with the name of the agent's layer if it has one."""
+        layer = self.layout.layer_names[self.layout.layer[snapshot.state]]
+        return f"{self.title} ({layer})" if layer else self.title
+
+    def _legend(self, snapshot: Snapshot) -> list[str]:
+        meanings = describe_layer(self.layout, int(self.layout.layer[snapshot.state])).meanings
+        return [f"{letter} {meaning}" for letter, meaning in meanings.items()]
+
+    def _letters(self, snapshot: Snapshot) -> list[str]:
+        return text_map(self.layout, snapshot.state).splitlines()[: self.layout.rows]
+
+    def heatmaps(self, snapshot: Snapshot) -> tuple[Heatmap, Heatmap]:
+        """Return the map of the visits and that of the exploration values."""
+        visits = by_cell(self.layout, snapshot.visits.astype(np.float64), largest=False)
+        sign = -1.0 if self.run.minimises else 1.0
+        values = by_cell(self.layout, sign * snapshot.exploration_values, largest=True)
+        return (
+            Heatmap(f"visits up to {np.nanmax(visits):,.0f}", logarithmic(visits), VISITS),
+            Heatmap(f"{self.run.value_name} {_range(sign * values)}", _ranks(values), EXPLORATION),
+        )
+
+    def _draw(self, heatmap: Heatmap, snapshot: Snapshot, size: CellSize) -> list[Text]:
+        is_wall = self.layout.kind[self.layout.layer[snapshot.state]] == CellKind.WALL
+        colors = cell_colors(heatmap.intensity, is_wall, heatmap.palette)
+        return [Text(heatmap.heading, no_wrap=True), *draw_map(self.layout, snapshot.state, colors, size)]
+
+
+def _wrap(phrases: list[str], width: int) -> list[str]:
+    """Return lines with as many phrases as fit; no phrase is broken."""
+    lines: list[str] = []
+    for phrase in phrases:
+        longer = f"{lines[-1]}   {phrase}" if lines else ""
+        if lines and len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(phrase)
+    return lines
+
+
+def _side_by_side(left: list[Text], right: list[Text]) -> list[Text]:
+    width = max(len(line) for line in left)
+    lines = []
+    for left_line, right_line in zip(left, right, strict=True):
+        left_line.append(" " * (width - len(left_line) + _GAP))
+        left_line.append_text(right_line)
+        lines.append(left_line)
+    return lines
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """Return the rank of each value, scaled so that the largest has rank 1; ranks show order, not differences."""
+    known = ~np.isnan(values)
+    distinct, index = np.unique(values[known], return_inverse=True)
+    ranks = np.full(values.shape, np.nan)
+    ranks[known] = (index + 1) / len(distinct)
+    return ranks
+
+
+def _range(values: FloatArray) -> str:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return "unknown"
+    low, high = f"{known.min():.4g}", f"{known.max():.4g}"
+    return low if low == high else f"{low} to {high}"
+
+
+# --- Maps in a terminal -------------------------------------------------------------------------------
+
+
+class CellSize(NamedTuple):
+    """The size of cells: `scale` lines each; if that is 0, half a line for each square of `pooled` x `pooled` cells."""
+
+    scale: int
+    pooled: int
+
+    @property
+    def lines_per_cell(self) -> float:
+        """The height of one cell."""
+        return float(self.scale) if self.scale else 0.5 / self.pooled
+
+
+def fit_size(rows: int, columns: int, width: int, height: int) -> CellSize:
+    """Return the largest cell size at which a map fits into `width` characters and `height` lines."""
+    for scale in range(MAX_SCALE, 0, -1):
+        if 2 * scale * columns <= width and scale * rows <= height:
+            return CellSize(scale, 1)
+    # A line of half blocks shows two rows.
+    return CellSize(0, max(-(-columns // max(width, 1)), -(-rows // max(2 * height, 1)), 1))
+
+
+def cell_colors(intensity: NDArray[np.float64], is_wall: NDArray[np.bool_], palette: Sequence[str]) -> Colors:
+    """Return the color of each cell, interpolated from the first color at intensity 0 to the last at 1."""
+    stops = np.array([rgb(color) for color in palette], dtype=np.float64)
+    known = ~np.isnan(intensity)
+    position = np.where(known, intensity, 0.0).clip(0, 1) * (len(palette) - 1)
+    mixed = np.stack([np.interp(position, np.arange(len(palette)), channel) for channel in stops.T], axis=-1)
+    mixed[~known] = rgb(_UNKNOWN)
+    mixed[is_wall] = rgb(_WALL)
+    return mixed.round().astype(np.uint8)
+
+
+def draw_map(layout: Layout, state: int, colors: Colors, size: CellSize) -> list[Text]:
+    """Return the lines of a map: colored cells with their contents and the agent."""
+    if size.scale:
+        return _draw_cells(layout, state, colors, size.scale)
+    return _draw_half_blocks(layout, state, colors, size.pooled)
+
+
+def _draw_cells(layout: Layout, state: int, colors: Colors, scale: int) -> list[Text]:
+    """Return cells of 2 `scale` characters by `scale` lines, each with its letter in the middle."""
+    layer = int(layout.layer[state])
+    drawn = describe_layer(layout, layer).letter
+    drawn[np.isin(layout.kind[layer], (CellKind.FLOOR, CellKind.WALL))] = " "
+    drawn[layout.row[state], layout.column[state]] = AGENT
+    lines = []
+    for row in range(layout.rows):
+        for line in range(scale):
+            text = Text(no_wrap=True)
+            for column in range(layout.columns):
+                letter = str(drawn[row, column]) if line == scale // 2 else " "
+                is_agent = (row, column) == (layout.row[state], layout.column[state])
+                text.append(letter.center(2 * scale), _style(colors[row, column], is_agent=is_agent))
+            lines.append(text)
+    return lines
+
+
+def _style(color: NDArray[np.uint8], *, is_agent: bool) -> Style:
+    if is_agent:
+        return Style(color="white", bgcolor=_AGENT, bold=True)
+    red, green, blue = (int(part) for part in color)
+    return Style(color="white" if is_dark(color) else "black", bgcolor=Color.from_rgb(red, green, blue), bold=True)
+
+
+def _draw_half_blocks(layout: Layout, state: int, colors: Colors, pooled: int) -> list[Text]:
+    """Return half blocks; a block of several cells shows the agent, else a reward, a wall or the brightest cell."""
+    marked = colors.copy()
+    priority = colors.astype(np.int64).sum(axis=2)
+    kinds = layout.kind[int(layout.layer[state])]
+    priority[kinds == CellKind.WALL] = 900
+    for kind, color in _KIND_COLORS.items():
+        marked[kinds == kind] = rgb(color)
+        priority[kinds == kind] = 1_000
+    agent = int(layout.row[state]), int(layout.column[state])
+    marked[agent], priority[agent] = rgb(_AGENT), 2_000
+    blocks = _pool(marked, priority, pooled)
+    lines = []
+    for upper in range(0, len(blocks), 2):
+        text = Text(no_wrap=True)
+        for column in range(blocks.shape[1]):
+            below = blocks[upper + 1, column] if upper + 1 < len(blocks) else None
+            bgcolor = None if below is None else Color.from_rgb(*(int(part) for part in below))
+            above = Color.from_rgb(*(int(part) for part in blocks[upper, column]))
+            text.append("▀", Style(color=above, bgcolor=bgcolor))
+        lines.append(text)
+    return lines
+
+
+def _pool(colors: Colors, priority: NDArray[np.int64], pooled: int) -> Colors:
+    """Return one cell for each square of `pooled` x `pooled` cells: the one with the highest priority."""
+    rows, columns = (-(-length // pooled) for length in priority.shape)
+    best = np.full((rows, columns), -1)
+    chosen = np.zeros((rows, columns, 3), dtype=np.uint8)
+    for row in range(pooled):
+        for column in range(pooled):
+            part = priority[row::pooled, column::pooled]
+            region = slice(part.shape[0]), slice(part.shape[1])
+            better = part > best[region]
+            chosen[region][better] = colors[row::pooled, column::pooled][better]
+            best[region][better] = part[better]
+    return chosen
+
+
+# --- Animated GIF --------------------------------------------------------------------------------------
+
+
+def write_gif(run: WatchedRun, renderer: FrameRenderer, path: Path) -> int:
+    """Run to the end and write frames at regular steps; return their number."""
+    maps = Renderer(renderer.layout, _PANEL)
+    frames = [_image(renderer, maps, run.snapshot())]
+    n_frames = min(FRAMES, run.length)
+    for i in range(1, n_frames + 1):
+        while run.step < run.length * i // n_frames:
+            run.advance()
+        frames.append(_image(renderer, maps, run.snapshot()))
+    durations = [_FRAME_MS] * (len(frames) - 1) + [_LAST_FRAME_MS]
+    try:
+        frames[0].save(path, format="GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    return len(frames)
+
+
+def _image(renderer: FrameRenderer, maps: Renderer, snapshot: Snapshot) -> Image.Image:
+    """Return one frame: a title, two maps with headings, and the status."""
+    layout, cell = renderer.layout, maps.cell
+    width, height = max(layout.columns * cell, _PANEL * 3 // 4), layout.rows * cell
+    status = [", ".join(snapshot.status[:3]), ", ".join(snapshot.status[3:])]
+    image = Image.new("RGB", (2 * width + 3 * _MARGIN, height + (3 + len(status)) * _LINE + _MARGIN), _BACKGROUND)
+    draw, font = ImageDraw.Draw(image), ImageFont.load_default(_FONT)
+    draw.text((_MARGIN, _LINE // 2), renderer.heading(snapshot), fill=_TEXT, font=font)
+    for i, heatmap in enumerate(renderer.heatmaps(snapshot)):
+        left, top = _MARGIN + i * (width + _MARGIN), 2 * _LINE + _LINE // 2
+        draw.text((left, top - _LINE), heatmap.heading, fill=_TEXT, font=font)
+        is_wall = layout.kind[int(layout.layer[snapshot.state])] == CellKind.WALL
+        colors = cell_colors(heatmap.intensity, is_wall, heatmap.palette)
+        image.paste(maps.grid(snapshot.state, colors, lines=False), (left, top))
+    for i, line in enumerate(status):
+        draw.text((_MARGIN, 2 * _LINE + height + _MARGIN + i * _LINE), line, fill=_TEXT, font=font)
+    return image
