@@ -8,7 +8,6 @@ the folder so far.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -175,13 +174,6 @@ def write_scorecard(out: Path, suffix: str, console: Console, *, quiet: bool = F
         console.print(text.strip(), markup=False, highlight=False, soft_wrap=True)
         written = f"written to {out}: scorecard{suffix}.{{{','.join(files)}}}"
         console.print(written, markup=False, highlight=False, soft_wrap=True)
-
-
-def first_runs(text: str, where: str) -> Iterator[Run]:
-    """Yield the runs of a request with the first seed; `where` names the file in errors."""
-    study, selections = registry.from_json(text, where)
-    for selection in selections:
-        yield from study.runs(replace(selection, seeds=1))
 
 
 def summarise_runs(folder: Path, path: Path) -> int:

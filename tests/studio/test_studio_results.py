@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
-import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,10 @@ from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep import Sweep
-from wanderlust.studio.results import Chosen, browse
+from wanderlust.studio.results import Chosen, browse, setup_of
 from wanderlust.studio.setup import read_setup
-from wanderlust.studio.stored_groups import setup_of
 from wanderlust.studio.workbench import Workbench
 
-QUICK_RECAP = json.dumps({"study": "recap", "choices": [{"worlds": ["toy"], "explorers": ["random"], "quick": True}]})
 SMALLEST_PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -42,9 +40,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sweep = Sweep(name="mine", worlds=["toy"], explorers=["vv-ucb"], seeds=2, settings={"budget": [200]})
     sweep.run(folder, jobs=1, quiet=True)
     (folder / "runs" / "damaged.npz").write_bytes(b"nothing")
-    for name, text in {"recap-quick": QUICK_RECAP, "broken": "{"}.items():
-        (folder / name).mkdir()
-        (folder / name / "study.json").write_text(text, encoding="utf-8")
+    (folder / "recap-quick").mkdir()
+    (folder / "recap-quick" / "study.json").write_text("{}", encoding="utf-8")
     (folder / "recap-quick" / "tables.md").write_text("# Tables\n\n| a | b |\n|---|---|\n| 1 | 2 |\n", encoding="utf-8")
     (folder / "recap-quick" / "curves.png").write_bytes(SMALLEST_PNG)
     (folder / "recap-quick" / "forged.png").write_bytes(b"<html>")
@@ -58,7 +55,7 @@ def test_results_are_grouped_by_all_but_the_seed(store: Path) -> None:
         ("<img", "random", 1), ("exam", "vv-ucb", 1), ("toy", "random", 3), ("toy", "ucb1", 1), ("toy", "vv-ucb", 3),
     ]  # fmt: skip
     assert all(group["canOpen"] for group in listed["groups"])
-    assert len(listed["problems"]) == 2, "a damaged run, and a study that is not JSON"
+    assert len(listed["problems"]) == 1, "a damaged run"
     group = browse(store, Chosen(group=4))["group"]
     assert [run["seed"] for run in group["runs"]] == [0, 1, 2]
     expected = wl.train("toy", "vv-ucb", seed=2, budget=200)
@@ -94,9 +91,9 @@ def test_a_lane_repeats_a_stored_run(store: Path, group: int, note: str) -> None
 
 
 def test_a_run_that_a_lane_cannot_repeat_says_why() -> None:
-    opened = setup_of(Run(world="CliffWalking-v1", explorer="vv-ucb", kind="environment"))
-    assert opened.setup is None
-    assert "environment" in opened.note
+    setup, note = setup_of(Run(world="CliffWalking-v1", explorer="vv-ucb", kind="environment"))
+    assert setup is None
+    assert "environment" in note
 
 
 @pytest.mark.parametrize(
@@ -107,6 +104,25 @@ def test_a_run_that_a_lane_cannot_repeat_says_why() -> None:
 def test_results_are_chosen_by_number_only(store: Path, chosen: dict[str, Any]) -> None:
     with pytest.raises(WanderlustError):
         browse(store, checked("a choice", chosen, Chosen))
+
+
+def test_files_outside_of_the_folder_and_special_files_are_not_shown(store: Path, tmp_path: Path) -> None:
+    secret, place = tmp_path / "secret.md", store / "recap-quick"
+    secret.write_text("secret", encoding="utf-8")
+    (place / "link.md").symlink_to(secret)
+    (place / "link.png").symlink_to(secret)
+    (place / "inner.md").symlink_to(place / "tables.md")
+    os.mkfifo(place / "pipe.md")
+    try:
+        study = browse(store)["collections"][1]
+        assert study["reports"] == ["pipe.md", "inner.md", "tables.md"]
+        assert study["figures"] == ["curves", "forged"]
+        assert "# Tables" in browse(store, Chosen(collection=1, report=1))["report"]["text"]
+        with pytest.raises(WanderlustError, match="named pipe"):
+            browse(store, Chosen(collection=1, report=0))
+    finally:
+        for name in ("link.md", "link.png", "inner.md", "pipe.md"):
+            (place / name).unlink()
 
 
 def test_an_empty_folder_has_no_results(tmp_path: Path) -> None:

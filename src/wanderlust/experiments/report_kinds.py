@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol, cast
 
 from rich.console import Console
 
 from wanderlust.core.extensions import REPORTS, extensions
-from wanderlust.experiments.run import Run
 
 
 class ReportKind(Protocol):
@@ -22,9 +20,6 @@ class ReportKind(Protocol):
         self, folder: Path, console: Console, *, quiet: bool, out: Path | None, formats: tuple[str, ...]
     ) -> None:
         """Write the reports of all requests of a results folder, by default into it, without executing any run."""
-
-    def first_runs(self, text: str, where: str) -> Iterable[Run]:
-        """Return the runs with the first seed that a request asks for; `where` names the file in errors."""
 
 
 def report_kinds() -> list[ReportKind]:

@@ -1,7 +1,8 @@
 """Browsing a folder of results: the runs, and the studies and sweeps that they belong to, with tables and figures.
 
 Everything read from a store is data: names are shown as text, nothing is imported, and a page names groups, reports and
-figures by their number in the list, never by a path.
+figures by their number in the list, never by a path. A file is shown only if it is inside the folder, after all
+symbolic links.
 """
 
 from __future__ import annotations
@@ -9,37 +10,59 @@ from __future__ import annotations
 import base64
 import functools
 import itertools
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from wanderlust.agents.settings import AS_WRITTEN
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer
-from wanderlust.core.files import read_text_file
+from wanderlust.core.files import finite, open_regular, read_text_file
 from wanderlust.core.schema import Strict
 from wanderlust.experiments.report.sweep_report import sweep_report
-from wanderlust.experiments.report_kinds import ReportKind, report_kinds
+from wanderlust.experiments.report_kinds import report_kinds
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.status import keys_of
-from wanderlust.experiments.store import Store
+from wanderlust.experiments.store import PACKS, RUNS, Store
 from wanderlust.experiments.sweep import Sweep, read_json
 from wanderlust.experiments.sweep_file import SWEEP_FILE, SWEEPS
+from wanderlust.experiments.table import Group, Row, group_rows, row_of
 from wanderlust.studio import limits
-from wanderlust.studio.stored_groups import (
-    Groups,
-    Version,
-    curves,
-    group_key,
-    read_groups,
-    summary,
-    version_of,
-)
+from wanderlust.studio.setup import LaneSettings, SharedSettings, read_setup
 
 _MAX_REPORT = 400_000
 _MAX_FIGURE = 3_000_000
 _MAX_COLLECTIONS = 100
 _MAX_FILES = 100
 """Reports of a collection, and as many figures."""
+_MAX_POINTS = 200
+_MAX_SEEDS = 200
 _STORED_TABLE = "table of the stored runs"
+_NOT_SHOWN = ("evaluate_every", "plain_sweeps")
+"""Settings that do not change what an agent learns."""
+
+Version = tuple[int, ...]
+
+
+class Chosen(Strict, frozen=True):
+    """What a page chooses, by numbers: a group, or a report or a figure of a collection."""
+
+    group: int | None = None
+    collection: int | None = None
+    report: int | None = None
+    figure: int | None = None
+
+
+class _Stored(NamedTuple):
+    """The runs of a store in groups that differ only in their seed; a row has its run as the column `run`."""
+
+    groups: list[Group]
+    numbers: dict[str, int]
+    """Key of a stored run -> index in `groups`."""
+    problems: list[str]
+    left_out: int
 
 
 class _Report(NamedTuple):
@@ -58,20 +81,11 @@ class _Collection(NamedTuple):
     figures: list[Path]
 
 
-class Chosen(Strict, frozen=True):
-    """What a page chooses, by numbers: a group, or a report or a figure of a collection."""
-
-    group: int | None = None
-    collection: int | None = None
-    report: int | None = None
-    figure: int | None = None
-
-
 def browse(folder: Path, chosen: Chosen | None = None) -> dict[str, Any]:
     """Return all groups of a store, its studies and sweeps; or what is chosen."""
-    stored = read_groups(folder, version_of(folder))
+    stored = _read_groups(folder, _version_of(folder))
     if chosen is not None and chosen.group is not None:
-        return {"group": curves(_picked("group", chosen.group, stored.groups))}
+        return {"group": _curves(_picked("group", chosen.group, stored.groups))}
     collections, problems = _collections(folder, stored)
     if chosen is not None:
         collection = _picked("collection", chosen.collection, collections)
@@ -80,7 +94,7 @@ def browse(folder: Path, chosen: Chosen | None = None) -> dict[str, Any]:
         report = _picked("report", chosen.report, collection.reports)
         return {"report": {"name": report.name, "text": report.read()}}
     return {
-        "groups": [summary(group) for group in stored.groups],
+        "groups": [_summary(group) for group in stored.groups],
         "collections": [
             {
                 "kind": each.kind,
@@ -102,42 +116,159 @@ def _picked(what: str, number: Any, values: list[Any]) -> Any:
     return values[check_integer(what, number, low=0, high=len(values) - 1)]
 
 
-def _collections(folder: Path, stored: Groups) -> tuple[list[_Collection], list[str]]:
-    """Return the folder itself, its studies and its sweeps, and what could not be read."""
-    found = [_Collection("folder", "all runs", list(range(len(stored.groups))), _reports(folder, "scorecard*.md"), [])]
+# --- Groups of runs ----------------------------------------------------------------------------------------------
+
+
+def _version_of(folder: Path) -> Version:
+    """Return what changes when a run is added to a store."""
+    return tuple((folder / part).stat().st_mtime_ns if (folder / part).exists() else 0 for part in (RUNS, PACKS))
+
+
+@functools.lru_cache(maxsize=2)
+def _read_groups(folder: Path, version: Version) -> _Stored:
+    """Return the groups of a store, by world and explorer; `version` is that of `_version_of`."""
     problems: list[str] = []
-    kinds: list[tuple[Callable[[Path, Path, Groups], _Collection], str]] = [
-        *((functools.partial(_study, kind), f"*/{kind.REQUEST_FILE}") for kind in report_kinds()),
-        (_sweep, f"{SWEEPS}/*/{SWEEP_FILE}"),
-    ]
-    for read, pattern in kinds:
-        for path in sorted(folder.glob(pattern))[:_MAX_COLLECTIONS]:
-            # A file that cannot be read is a problem to show; the others are shown nevertheless.
-            try:
-                found.append(read(path, folder, stored))
-            except WanderlustError as error:
-                problems.append(str(error))
+    if not any(version):
+        return _Stored([], {}, problems, 0)
+    stored = Store(folder).load_all(problems)
+    rows = [row_of(each, curves=True) | {"run": each.run} for each in itertools.islice(stored, limits.MAX_STORED_RUNS)]
+    groups = sorted(group_rows(rows, by=_group_of).values(), key=lambda group: group.label)
+    numbers = {row["key"]: i for i, group in enumerate(groups) for row in group.rows}
+    return _Stored(groups, numbers, problems, left_out=sum(1 for _ in stored))
+
+
+def _group_of(row: Row) -> Row:
+    """Return the columns in which the runs of a group agree: all fields but the seed."""
+    fields = {name: value for name, value in row["run"].description.items() if name != "seed"}
+    return {"world": row["world"], "explorer": row["explorer"], "fields": json.dumps(fields, sort_keys=True)}
+
+
+def _summary(group: Group) -> dict[str, Any]:
+    """Return the row of a group in the list."""
+    run = group.rows[0]["run"]
+    changes = {**run.world_options, **run.settings, **run.explorer_options}
+    changes.pop("map", None)
+    if run.preset != AS_WRITTEN:
+        changes["preset"] = run.preset
+    if run.measure != "returns":
+        changes["measure"] = run.measure
+    return {
+        "world": run.world,
+        "explorer": run.explorer,
+        "changes": ", ".join(f"{name}={value}" for name, value in changes.items()),
+        "seeds": len(group),
+        "return": _mean(group, "final_return"),
+        "success": _mean(group, "success"),
+        "discovery": _mean(group, "discovery"),
+        "canOpen": setup_of(run)[0] is not None,
+    }
+
+
+def _curves(group: Group) -> dict[str, Any]:
+    """Return the mean curves of a group, with the smallest and largest value of any seed, and its runs."""
+    rows = sorted(group.rows, key=lambda row: row["run"].seed)[:_MAX_SEEDS]
+    length = min(len(row["curve_steps"]) for row in rows)
+    at = np.unique(np.linspace(0, max(length - 1, 0), min(length, _MAX_POINTS)).astype(np.int64))
+    lines = {}
+    for name in ("returns", "discovered"):
+        values = np.array([row[f"curve_{name}"][at] for row in rows], np.float64)
+        bounds = {"mean": values.mean(axis=0), "low": values.min(axis=0), "high": values.max(axis=0)}
+        lines[name] = {bound: [_plain(value) for value in line.tolist()] for bound, line in bounds.items()}
+    return {
+        "steps": rows[0]["curve_steps"][at].tolist(),
+        "curves": lines,
+        "optimum": _plain(rows[0]["optimal_return"]),
+        "reachable": rows[0]["states_reachable"],
+        "note": setup_of(rows[0]["run"])[1],
+        "runs": [
+            {
+                "seed": row["run"].seed,
+                "return": _plain(row["final_return"]),
+                "discovered": row["states_discovered"],
+                "setup": setup_of(row["run"])[0],
+            }
+            for row in rows
+        ],
+    }
+
+
+def _mean(group: Group, name: str) -> float | None:
+    known = [value for value in group.column(name).tolist() if np.isfinite(value)]
+    return _plain(sum(known) / len(known)) if known else None
+
+
+def _plain(value: float | None) -> float | None:
+    return None if value is None else finite(float(f"{value:.6g}"))
+
+
+def setup_of(run: Run) -> tuple[dict[str, Any] | None, str]:
+    """Return the setup that shows a stored run in a lane; and in what they differ, or why there is none."""
+    if run.kind != "world":
+        return None, "The studio shows runs in built-in and painted worlds; this one is in an environment."
+    shared, own = SharedSettings.__struct_fields__, LaneSettings.__struct_fields__
+    unknown = [name for name in run.settings if name not in (*shared, *own, *_NOT_SHOWN)]
+    if unknown:
+        return None, f"A lane does not have the setting {unknown[0]}."
+    lane = {
+        "explorer": run.explorer,
+        "preset": run.preset,
+        "options": dict(run.explorer_options),
+        "settings": {name: value for name, value in run.settings.items() if name in own},
+    }
+    given = {
+        "world": run.world,
+        "world_options": dict(run.world_options),
+        "seed": run.seed,
+        "settings": {name: value for name, value in run.settings.items() if name in shared},
+        "lanes": [lane],
+    }
+    notes = []
+    if run.until == "positive-return":
+        notes.append("The stored run ends with the first positive return; the lane goes on.")
+    if run.measure != "returns":
+        notes.append(f"The stored run has the measure {run.measure!r}; the lane takes the same steps.")
+    if any(name in run.settings for name in _NOT_SHOWN):
+        notes.append("The lane evaluates the greedy policy at other steps.")
+    try:
+        return read_setup(given).description, " ".join(notes)
+    except ValueError as error:
+        return None, f"The studio cannot show these runs: {error}"
+
+
+# --- Studies, sweeps and their files -----------------------------------------------------------------------------
+
+
+def _collections(folder: Path, stored: _Stored) -> tuple[list[_Collection], list[str]]:
+    """Return the folder itself, its studies and its sweeps, and what could not be read."""
+    everything = list(range(len(stored.groups)))
+    found = [_Collection("folder", "all runs", everything, _reports(folder, folder, "scorecard*.md"), [])]
+    problems: list[str] = []
+    for kind in report_kinds():
+        for path in sorted(folder.glob(f"*/{kind.REQUEST_FILE}"))[:_MAX_COLLECTIONS]:
+            place = path.parent
+            reports, figures = _reports(folder, place), _files(folder, place, "*.png")
+            found.append(_Collection("study", place.name, _groups_of(folder, place.name, stored), reports, figures))
+    for path in sorted(folder.glob(f"{SWEEPS}/*/{SWEEP_FILE}"))[:_MAX_COLLECTIONS]:
+        try:
+            sweep = read_json(path)
+        except WanderlustError as error:  # A problem to show; the others are shown nevertheless.
+            problems.append(str(error))
+            continue
+        table = _Report(_STORED_TABLE, functools.partial(_sweep_table, sweep, folder, _version_of(folder)))
+        figures = _files(folder, path.parent, "*.png")
+        found.append(_Collection("sweep", sweep.name, _groups_of(folder, sweep.name, stored), [table], figures))
     return found, problems
 
 
-def _study(kind: ReportKind, path: Path, folder: Path, stored: Groups) -> _Collection:
-    place = path.parent
-    runs = kind.first_runs(read_text_file(path, max_bytes=_MAX_REPORT), str(path))
-    return _Collection("study", place.name, _numbers(runs, stored), _reports(place), _figures(place))
+def _groups_of(folder: Path, name: str, stored: _Stored) -> list[int]:
+    """Return the groups with runs of an experiment.
 
-
-def _sweep(path: Path, folder: Path, stored: Groups) -> _Collection:
-    sweep = read_json(path)
-    table = _Report(_STORED_TABLE, functools.partial(_sweep_table, sweep, folder, version_of(folder)))
-    # The stored list of its runs: making them from the description could import explorers of the user.
-    numbers = {stored.numbers_of_runs[key] for key in keys_of(folder, sweep.name) if key in stored.numbers_of_runs}
-    return _Collection("sweep", sweep.name, sorted(numbers), [table], _figures(path.parent))
-
-
-def _numbers(runs: Iterable[Run], stored: Groups) -> list[int]:
-    """Return the groups of the runs; one seed of each is enough, since groups have all seeds."""
-    keys = (group_key(run) for run in itertools.islice(runs, limits.MAX_STORED_RUNS))
-    return sorted({stored.numbers[key] for key in keys if key in stored.numbers})
+    The list of its runs is stored: making them from its description could import explorers of the user.
+    """
+    try:
+        return sorted({stored.numbers[key] for key in keys_of(folder, name) if key in stored.numbers})
+    except BadFile:
+        return []
 
 
 @functools.lru_cache(maxsize=8)
@@ -147,27 +278,23 @@ def _sweep_table(sweep: Sweep, folder: Path, version: Version) -> str:
     return report.files.get("table.md", f"# Sweep {sweep.name}\n\nNone of its runs is stored.\n")
 
 
-def _reports(folder: Path, pattern: str = "*.md") -> list[_Report]:
-    files = sorted(folder.glob(pattern), key=lambda file: (len(file.name), file.name))[:_MAX_FILES]
-    return [_Report(file.name, functools.partial(_text, file)) for file in files]
+def _reports(folder: Path, place: Path, pattern: str = "*.md") -> list[_Report]:
+    files = sorted(_files(folder, place, pattern), key=lambda file: (len(file.name), file.name))
+    return [_Report(file.name, functools.partial(read_text_file, file, max_bytes=_MAX_REPORT)) for file in files]
 
 
-def _figures(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.png"))[:_MAX_FILES]
-
-
-def _text(path: Path) -> str:
-    try:
-        return read_text_file(path, max_bytes=_MAX_REPORT)
-    except BadFile as error:
-        raise InvalidSetting(str(error)) from None
+def _files(folder: Path, place: Path, pattern: str) -> list[Path]:
+    """Return files of a place in the results folder, without links that lead out of the folder."""
+    root = folder.resolve()
+    return [file for file in sorted(place.glob(pattern)) if file.resolve().is_relative_to(root)][:_MAX_FILES]
 
 
 def _figure(path: Path) -> dict[str, str]:
     try:
-        contents = path.read_bytes() if path.stat().st_size <= _MAX_FIGURE else b""
+        with open_regular(path) as file:
+            contents = file.read(_MAX_FIGURE + 1)
     except OSError as error:
         raise InvalidSetting(f"{path.name}: cannot be read ({error.strerror or error}).") from None
-    if not contents.startswith(b"\x89PNG"):
+    if not contents.startswith(b"\x89PNG") or len(contents) > _MAX_FIGURE:
         raise InvalidSetting(f"{path.name}: is not a PNG file of at most {_MAX_FIGURE // 1_000_000} MB.")
     return {"name": path.stem, "png": base64.b64encode(contents).decode()}
