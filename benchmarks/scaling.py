@@ -38,10 +38,10 @@ from wanderlust.experiments.execute.processes import ProcessExecutor
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.execute.ray_cluster import BATCH_SECONDS, RayExecutor
 from wanderlust.experiments.execute.threads import ThreadExecutor
-from wanderlust.experiments.packs import Sealed, write_pack
+from wanderlust.experiments.packs import write_pack
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import PACK_RUNS, PACKS, Store, read
-from wanderlust.experiments.stored_run import seal
+from wanderlust.experiments.store import PACK_RUNS, PACKS, Store
+from wanderlust.experiments.stored_run import Sealed, seal
 from wanderlust.experiments.sweep import Sweep
 
 TINY = {"world": "toy", "explorer": "ucb1", "settings": {"steps": 200}}
@@ -153,10 +153,10 @@ def measure_costs(folder: Path) -> Measured:
         }
     store = Store(folder)
     store.prepare()
-    path = store.save(run, run.train(), 0.0)
+    store.save(run, run.train(), 0.0)
     start = time.process_time()
     for _ in range(200):
-        read(path)
+        store.load(run)
     measured["read_cpu_ms"] = 1e3 * (time.process_time() - start) / 200
     tracemalloc.start()
     runs = Sweep(worlds="toy", explorers="ucb1", settings={"steps": 200}, seeds=10_000).runs

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from scaling_page import Measured
 
-from wanderlust.experiments.packs import Sealed
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
-from wanderlust.experiments.stored_run import seal
+from wanderlust.experiments.stored_run import Sealed, seal
 
 
 def measure_formats(folder: Path, count: int) -> Measured:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from wanderlust.core.errors import BadFile, WanderlustError
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import PACKS, RUNS, Store, StoredRun
+from wanderlust.experiments.store import PACKS, Store, StoredRun
 
 FILE = "runs.csv.gz"
 _METADATA = ("seconds", "finished", "wanderlust", "python", "numpy", "numba", "machine")
@@ -59,7 +59,7 @@ class RunSource(Protocol):
 def source_in(folder: Path) -> RunSource:
     """Return the runs of a results folder: its stored runs, or else its summary."""
     # Unlike Path.exists, this is false for names that the file system cannot have.
-    has_runs = any(os.path.exists(folder / each) for each in (RUNS, PACKS))
+    has_runs = os.path.exists(folder / PACKS)
     return Summary(folder / FILE) if os.path.exists(folder / FILE) and not has_runs else Store(folder)
 
 

@@ -13,7 +13,7 @@ from wanderlust.core.errors import InvalidSetting, UnknownName
 from wanderlust.core.planning import optimal_values, policy_value, policy_values, uniform_over_ties
 from wanderlust.experiments.result import evenness
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import Store, read
+from wanderlust.experiments.store import Store
 from wanderlust_paper.registry import StudySelection, find_study
 from wanderlust_paper.reproduce import reproduce
 from wanderlust_paper.studies import deep_sea_ensembles
@@ -77,7 +77,8 @@ def test_all_measures_are_stored_and_restored(tmp_path):
     store.prepare()
     for run in (CHAIN, Run(world="toy", explorer="random", settings={"budget": 100})):
         result = run.train()
-        stored = read(store.save(run, result, 1.0)).result
+        store.save(run, result, 1.0)
+        stored = store.load(run).result
         for a, b in zip(result, stored, strict=True):
             assert a.tobytes() == b.tobytes()
 

@@ -1,6 +1,6 @@
-"""Runs and their files: serialisation and keys of runs, atomic writes, damaged files."""
+"""Runs and their files: serialization and keys of runs, atomic writes, damaged files."""
 
-import json
+import io
 import os
 import pickle
 import subprocess
@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wanderlust.core.archives import archive_bytes
 from wanderlust.core.errors import BadFile, CannotWrite, InvalidSetting, UnknownName, WanderlustError
+from wanderlust.experiments import packs
 from wanderlust.experiments import store as store_module
-from wanderlust.experiments import stored_run
 from wanderlust.experiments.execute.driver import run_all
-from wanderlust.experiments.packs import read_pack
+from wanderlust.experiments.packs import read_pack, write_pack
 from wanderlust.experiments.run import Result, Run
-from wanderlust.experiments.store import Store, read
+from wanderlust.experiments.store import Store
 from wanderlust.experiments.stored_run import seal
 
 RUN = Run(world="toy", explorer="random", seed=3, settings={"budget": 200})
@@ -148,12 +149,12 @@ def test_load_returns_what_was_saved(store, result):
     assert same(stored.result, result)
     assert stored.metadata["seconds"] == 1.5
     assert {"wanderlust", "python", "numpy", "numba", "machine", "finished"} <= stored.metadata.keys()
-    assert [each.name for each in store.runs.iterdir()] == [path.name]
+    assert [each.name for each in store.packs.iterdir()] == [path.name]
     assert os.stat(path).st_mode & 0o444
 
 
 def test_the_chunk_size_does_not_change_the_result(result, monkeypatch):
-    monkeypatch.setattr("wanderlust.experiments.run._STEPS_PER_CHUNK", 7)
+    monkeypatch.setattr("wanderlust.experiments.world_run._STEPS_PER_CHUNK", 7)
     assert same(RUN.train(), result)
 
 
@@ -175,53 +176,77 @@ def empty(path):
     path.write_bytes(b"")
 
 
-def pickled(path):
-    np.savez(path, about=np.array([{"format": 1}], dtype=object))
+@pytest.mark.parametrize("damage", [cut, flip, overwrite, empty])
+@pytest.mark.parametrize("count", [1, 5])
+def test_the_runs_of_a_damaged_pack_are_repeated(store, damage, count):
+    runs = runs_of(count)
+    store.add(sealed(runs))
+    (pack,) = store.packs.glob("*.zip")
+    damage(pack)
+    problems = []
+    readable = list(Store(store.folder).load_all(problems))
+    assert len(readable) < count
+    assert pack.name in problems[0]
+    summary = run_all(runs, Store(store.folder), jobs=1)
+    assert (summary.executed, summary.stored, summary.failures) == (count - len(readable), len(readable), [])
+    assert pack.name in summary.problems[0]
+    assert {each.run for each in Store(store.folder).load_all([])} == set(runs)
 
 
-def another_run(path):
-    Store(path.parents[1]).save(other := Run(world="toy", explorer="random", settings={"budget": 50}), other.train(), 0)
-    os.replace(Store(path.parents[1]).path(other), path)
+def pickled(contents):
+    np.savez(file := io.BytesIO(), about=np.array([{"format": 1}], dtype=object))
+    return file.getvalue()
 
 
-@pytest.mark.parametrize("damage", [cut, flip, overwrite, empty, pickled, another_run])
-def test_a_damaged_file_is_renamed_and_its_run_repeated(store, result, damage):
-    path = store.save(RUN, result, 0.0)
-    good = Run(world="toy", explorer="random", seed=4, settings={"budget": 200})
-    damage(path)
-    with pytest.raises(BadFile, match=path.name):
-        read(path)
-    damaged = path.read_bytes()
+def another_run(contents):
+    other = Run(world="toy", explorer="random", settings={"budget": 50})
+    return seal(other, other.train(), 0.0).contents
+
+
+def another_kind(contents):
+    return archive_bytes({"format": 3, "explorer": "vv-ucb"}, {"q": np.zeros(3)})
+
+
+@pytest.mark.parametrize("forge", [pickled, another_run, another_kind, lambda _: b"a shopping list"])
+def test_an_archive_of_something_else_is_not_a_result(store, result, forge):
+    """The pack itself is intact."""
+    write_pack(store.packs, [(entry := seal(RUN, result, 0.0))._replace(contents=forge(entry.contents))])
     problems = []
     assert list(store.load_all(problems)) == []
-    assert len(problems) == 1
-    summary = run_all([RUN, good], store, jobs=1)
-    assert (summary.executed, summary.stored, summary.failures) == (2, 0, [])
-    assert path.name in summary.problems[0]
-    assert path.with_name(f"{path.name}.1.damaged").read_bytes() == damaged
-    assert same(store.load(RUN).result, result)
+    assert RUN.key in problems[0]
+    with pytest.raises(BadFile, match=RUN.key):
+        store.load(RUN)
 
 
-def test_files_of_other_versions_are_ignored(store, result, monkeypatch):
-    monkeypatch.setattr("wanderlust.experiments.run.ALGORITHM_VERSION", 0)
-    monkeypatch.setattr(stored_run, "ALGORITHM_VERSION", 0)
-    old = Run.from_json(RUN.json)
-    path = store.save(old, result, 0.0)
-    monkeypatch.undo()
+def test_packs_of_other_versions_are_ignored(store, result, monkeypatch):
+    with monkeypatch.context() as patch:
+        for module in ("run", "stored_run", "packs"):
+            patch.setattr(f"wanderlust.experiments.{module}.ALGORITHM_VERSION", 0)
+        old = Run.from_json(RUN.json)
+        path = store.save(old, result, 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(packs, "FORMAT", 1)
+        store.save(RUN, result, 0.0)
     before = path.read_bytes()
     fresh = Run.from_json(RUN.json)
     assert fresh.key != old.key
     summary = run_all([fresh], store, jobs=1)
-    assert (summary.executed, summary.problems) == (1, [])
+    assert (summary.executed, len(summary.problems)) == (1, 2)
     assert path.read_bytes() == before
     problems = []
     assert [each.run for each in store.load_all(problems)] == [fresh]
-    assert "ignored" in problems[0]
     assert "algorithm version 0" in problems[0]
+    assert "format 1" in problems[1]
+
+
+def test_results_of_the_earlier_format_are_named(tmp_path):
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(BadFile, match="'runs' has results of an earlier format"):
+        Store(tmp_path).load_all([])
 
 
 def test_unfinished_files_are_not_results_and_stale_ones_are_deleted(store):
-    fresh, stale = store.runs / ".a.1.partial", store.runs / ".b.2.partial"
+    fresh, stale = store.packs / ".a.1.partial", store.packs / ".b.2.partial"
     for file in (fresh, stale):
         file.write_bytes(b"half")
     os.utime(stale, (0, 0))
@@ -247,12 +272,12 @@ def test_a_file_with_the_name_of_the_folder_raises_a_clear_error(tmp_path):
     reason="no folder is read-only to this user; test_sweep.py has a read-only file system",
 )
 def test_a_read_only_folder_raises_a_clear_error(store):
-    store.runs.chmod(0o555)
+    store.packs.chmod(0o555)
     try:
         with pytest.raises(CannotWrite, match="cannot be written there"):
             run_all([RUN], store, jobs=1)
     finally:
-        store.runs.chmod(0o755)
+        store.packs.chmod(0o755)
 
 
 DISK_FULL = """
@@ -285,7 +310,7 @@ def test_a_full_disk_loses_nothing(tmp_path):
     assert "Finished runs are stored" in done.stderr
     store = Store(tmp_path)
     assert {each.run.seed for each in store.load_all([])} == {1, 2}
-    assert all(file.suffix == ".npz" for file in store.runs.iterdir())
+    assert all(file.suffix == ".zip" for file in store.packs.iterdir())
 
 
 def test_readers_and_writers_do_not_disturb_each_other(store, result):
@@ -305,13 +330,6 @@ def test_readers_and_writers_do_not_disturb_each_other(store, result):
     assert problems == []
 
 
-def test_every_file_contains_its_run(store, result):
-    path = store.save(RUN, result, 0.0)
-    with np.load(path, allow_pickle=False) as archive:
-        about = json.loads(str(archive["about"]))
-    assert Run(**about["run"]) == RUN
-
-
 # --- Packs -----------------------------------------------------------------------------------------------
 
 
@@ -328,22 +346,22 @@ def small_packs(monkeypatch):
     monkeypatch.setattr(store_module, "PACK_RUNS", 10)
 
 
-def files_in(store):
-    return len(list(store.runs.iterdir())), len(list((store.folder / "packs").glob("*.zip")))
+def packs_in(store):
+    return len(list(store.packs.glob("*.zip")))
 
 
 def test_results_that_arrive_together_are_one_pack(store):
     runs = runs_of(6)
     entries = sealed(runs)
     store.add(entries)
-    store.add(sealed(runs_of(1, first=6)))
-    assert files_in(store) == (1, 1)
+    assert packs_in(store) == 1
     for run, entry in zip(runs, entries, strict=True):
         assert same(store.load(run).result, run.train())
         assert store.load(run).metadata["seconds"] == 0.25
-        with zipfile.ZipFile(next((store.folder / "packs").glob("*.zip"))) as archive:
+        with zipfile.ZipFile(next(store.packs.glob("*.zip"))) as archive:
             assert archive.read(f"{run.key}.npz") == entry.contents
             assert archive.testzip() is None
+    store.add(sealed(runs_of(1, first=6)))
     assert len(list(store.load_all([]))) == len(store.stored_keys()) == 7
     lines = {line["key"]: line for line in store.lines([])}
     assert lines.keys() == {run.key for run in runs_of(7)}
@@ -352,20 +370,16 @@ def test_results_that_arrive_together_are_one_pack(store):
     assert (summary.stored, summary.executed) == (7, 1)
 
 
-def test_an_old_store_is_packed_when_it_is_written_to(store, small_packs):
+def test_runs_that_arrive_one_by_one_are_merged(store, monkeypatch):
+    monkeypatch.setattr(store_module, "MAX_SMALL_PACKS", 10)
     runs = runs_of(25)
-    for run in runs:
-        store.save(run, run.train(), 0.0)
-    before = {each.run.key: each for each in store.load_all([])}
-    summary = run_all(runs_of(26), Store(store.folder), jobs=1)
-    assert (summary.stored, summary.executed) == (25, 1)
-    assert files_in(store) == (0, 3)
+    entries = sealed(runs)
+    for entry in entries:
+        store.add([entry])
+    assert packs_in(store) < 10
     problems = []
-    after = {each.run.key: each for each in Store(store.folder).load_all(problems)}
+    assert {each.run for each in Store(store.folder).load_all(problems)} == set(runs)
     assert problems == []
-    assert len(after) == 26
-    assert all(same(after[key].result, each.result) for key, each in before.items())
-    assert all(after[key].metadata == each.metadata for key, each in before.items())
 
 
 def test_small_packs_are_merged_and_readers_follow(store, small_packs):
@@ -375,49 +389,32 @@ def test_small_packs_are_merged_and_readers_follow(store, small_packs):
     assert len(list(reader.load_all([]))) == 4
     store.add(sealed(runs[4:8]))
     store.add(sealed(runs[8:12]))
-    store.pack()
-    assert files_in(store) == (0, 1)
+    assert packs_in(store) == 1
     assert reader.load(runs[0]) is not None
     assert len(list(reader.load_all(problems := []))) == len(list(reader.lines(problems))) == 12
     assert problems == []
 
 
-def test_a_kill_between_packing_and_deleting_loses_and_repeats_nothing(store, small_packs, monkeypatch):
+def test_a_kill_between_merging_and_deleting_loses_and_repeats_nothing(store, small_packs, monkeypatch):
     runs = runs_of(12)
-    for run in runs:
-        store.save(run, run.train(), 0.0)
     with monkeypatch.context() as patch:
         patch.setattr("pathlib.Path.unlink", lambda *_, **__: None)
-        store.pack()
+        for i in range(0, 12, 4):
+            store.add(sealed(runs[i : i + 4]))
     # The same as after a kill: everything is there twice.
-    assert files_in(store) == (12, 2)
+    assert packs_in(store) == 4
     again = Store(store.folder)
     assert len(list(again.load_all([]))) == len(list(again.lines([]))) == len(again.stored_keys()) == 12
     assert run_all(runs, again, jobs=1).executed == 0
-    again.pack()
-    assert files_in(again)[0] == 0
+    again.merge()
     assert len(list(again.load_all([]))) == 12
-
-
-@pytest.mark.parametrize("damage", [cut, overwrite, empty])
-def test_the_runs_of_a_damaged_pack_are_repeated(store, damage):
-    runs = runs_of(5)
-    store.add(sealed(runs))
-    (pack,) = (store.folder / "packs").glob("*.zip")
-    damage(pack)
-    problems = []
-    assert list(Store(store.folder).load_all(problems)) == []
-    assert pack.name in problems[0]
-    summary = run_all(runs, Store(store.folder), jobs=1)
-    assert (summary.executed, summary.failures) == (5, [])
-    assert pack.name in summary.problems[0]
-    assert len(list(Store(store.folder).load_all([]))) == 5
+    assert packs_in(again) < 4
 
 
 def test_one_damaged_run_of_a_pack_is_repeated(store):
     runs = runs_of(5)
     store.add(sealed(runs))
-    (path,) = (store.folder / "packs").glob("*.zip")
+    (path,) = store.packs.glob("*.zip")
     pack = read_pack(path)
     row = pack.names().index(runs[2].key)
     contents = bytearray(path.read_bytes())
@@ -453,28 +450,25 @@ def test_reading_while_another_process_packs(store, small_packs):
     assert len(store.stored_keys()) == 60
 
 
-FULL_WHILE_PACKING = """
+FULL_WHILE_MERGING = """
 import resource, signal, sys
 from wanderlust.experiments import store as store_module
-from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-store_module.PACK_RUNS = 5
-store = Store(sys.argv[1])
-resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
-store.pack()
+store_module.PACK_RUNS = 12
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+Store(sys.argv[1]).merge()
 """
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the size of files as Linux does")
-def test_a_full_disk_while_packing_loses_nothing(store):
-    for run in runs_of(6):
-        store.save(run, run.train(), 0.0)
-    (store.folder / "packs").mkdir(exist_ok=True)
+def test_a_full_disk_while_merging_loses_nothing(store):
+    for i in range(0, 12, 3):
+        store.add(sealed(runs_of(3, first=i)))
     done = subprocess.run(
-        [sys.executable, "-c", FULL_WHILE_PACKING, str(store.folder)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", FULL_WHILE_MERGING, str(store.folder)], capture_output=True, text=True, check=False
     )
     assert "CannotWrite" in done.stderr
-    assert files_in(store) == (6, 0)
-    assert len(list(store.load_all([]))) == 6
+    assert packs_in(store) == 4
+    assert len(list(store.load_all([]))) == 12

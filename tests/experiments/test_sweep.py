@@ -345,7 +345,7 @@ def test_a_report_without_the_list_of_runs(tmp_path):
 
 def test_the_scale_of_a_heat_map_has_the_seeds_and_no_rounding_errors(tmp_path):
     def limits(*rows):
-        return _limits([Setting({}, (), [0] * len(row), np.array(row), np.array(row), np.array(row), SUCCESS)
+        return _limits([Setting({}, [{SUCCESS: value} for value in row])
                         for row in rows])  # fmt: skip
 
     assert limits([20.0, 60.0], [30.0, 40.0]) == (20.0, 60.0)

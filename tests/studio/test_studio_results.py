@@ -39,7 +39,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_all([*runs, hostile, exam, published], Store(folder), jobs=1)
     sweep = Sweep(name="mine", worlds=["toy"], explorers=["vv-ucb"], seeds=2, settings={"budget": [200]})
     sweep.run(folder, jobs=1, quiet=True)
-    (folder / "runs" / "damaged.npz").write_bytes(b"nothing")
+    (folder / "packs" / "damaged.zip").write_bytes(b"nothing")
     (folder / "recap-quick").mkdir()
     (folder / "recap-quick" / "study.json").write_text("{}", encoding="utf-8")
     (folder / "recap-quick" / "tables.md").write_text("# Tables\n\n| a | b |\n|---|---|\n| 1 | 2 |\n", encoding="utf-8")

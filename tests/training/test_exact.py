@@ -13,7 +13,6 @@ import wanderlust as wl
 from wanderlust.cli import main as cli
 from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, UnknownName
 from wanderlust.core.planning import discounted_return, episode_returns, optimal_episode_return
-from wanderlust.experiments.store import read
 from wanderlust.training.model_training import ModelTraining
 
 LAKE = {"is_slippery": False}
@@ -69,7 +68,7 @@ def test_a_run_is_stored_under_a_key_of_the_model(tmp_path: Path) -> None:
     store = wl.Store(tmp_path)
     assert wl.run_all([lake, slippery], store, jobs=1).executed == 2
     assert wl.run_all([lake, slippery], store, jobs=1).stored == 2
-    assert read(store.path(lake)).run == wl.Run.from_json(lake.json) == lake
+    assert store.load(lake).run == wl.Run.from_json(lake.json) == lake
     with pytest.raises(InvalidSetting, match="is no longer the one of this run"):
         replace(lake, model="f" * 24).train()
     with pytest.raises(InvalidSetting, match=r"create it with Run\.of_model"):
@@ -178,7 +177,7 @@ def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "preset as_written" in capsys.readouterr().out
     assert command(monkeypatch, tmp_path, *words, "--quiet", "--jobs", "1", "--evaluate-every", "50") == 0
     assert "The greedy policy is evaluated every 50 steps." in capsys.readouterr().out
-    assert len(list((tmp_path / "results" / "compare-CliffWalking-v1" / "runs").iterdir())) == 12
+    assert len(wl.Store(tmp_path / "results" / "compare-CliffWalking-v1").stored_keys()) == 12
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from rich.text import Text
 from tyro.conf import Positional, arg
 
 from wanderlust.cli.printing import new_console, print_problems
-from wanderlust.core.errors import BadFile, counted
+from wanderlust.core.errors import counted
 from wanderlust.experiments import status as status_files
 from wanderlust.experiments.execute.estimate import format_duration
 from wanderlust.experiments.report.text_tables import fit_to_width, printable
-from wanderlust.experiments.store import PACKS, RUNS, Store
+from wanderlust.experiments.store import Store
 
 _SHOWN_FAILURES = 10
 
@@ -54,8 +54,7 @@ def status(
 def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
     """Return what to print, and whether any driver is active."""
     store, problems = Store(folder), list[str]()
-    if not (folder / RUNS).is_dir() and not (folder / PACKS).is_dir():
-        raise BadFile(f"{folder}: there are no results in this folder (it has no folder {RUNS!r}).")
+    store.check_exists()
     stored = store.stored_keys(problems)
     found = list(status_files.read_all(store, problems, stored))
     table = Table()

@@ -147,7 +147,7 @@ def _one(values: list[Any]) -> Any:
 def _print_plan(described: Sweep, out: Path, execution: ExecutionOptions) -> None:
     described.check_environments()
     runs, summary = described.runs, RunSummary()
-    missing = missing_runs(runs, Store(out), summary, repair=False)
+    missing = missing_runs(runs, Store(out), summary)
     jobs = execution.jobs or os.cpu_count() or 1
     print(f"sweep       {printable(described.name)}")
     for name, values in swept_fields([fields_of(run.description) for run in runs]).items():

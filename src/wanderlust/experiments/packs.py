@@ -1,10 +1,10 @@
 """Packs: the results of many runs in one file, with an index.
 
-A pack is a zip file without compression. Its members are the archives of the runs, byte for byte as they are stored
-one by one, named KEY.npz, so any zip program can take them out. Two more members are archives as well: `index.npz`
-has the key, place, size and CRC of every run, and `lines.npz` has one line of JSON per run (see
-`wanderlust.experiments.table`). The comment at the end of the file tells where these two are, so that the keys of
-two thousand runs are read with two small reads.
+A pack is a zip file without compression. Its members are the archives of the runs (see
+`wanderlust.experiments.stored_run`), named KEY.npz, so any zip program can take them out. Two more members are archives
+as well: `index.npz` has the key, place, size and CRC of every run, and `lines.npz` has one line of JSON per run (see
+`wanderlust.experiments.table`). The comment at the end of the file tells where these two are, so that the keys of two
+thousand runs are read with two small reads.
 
 A pack is written once, atomically, and never changed. Readers need no lock, on any file system.
 """
@@ -22,7 +22,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,10 @@ from wanderlust.core.archives import archive_bytes, is_intact, read_archive_byte
 from wanderlust.core.errors import BadFile
 from wanderlust.core.files import atomic_write, open_regular
 from wanderlust.experiments.run import ALGORITHM_VERSION
+from wanderlust.experiments.stored_run import Sealed
 from wanderlust.experiments.table import Line
 
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".zip"
 INDEX, LINES = "index.npz", "lines.npz"
 KEY = re.compile(r"[0-9a-f]{24}")
@@ -42,14 +43,6 @@ _COMMENT_PATTERN = re.compile(rb"wanderlust pack (\d+) (\d{15}) (\d{15}) (\d{15}
 _COMMENT_BYTES = len(_COMMENT.format(FORMAT, 0, 0, 0, 0))
 _DATE = (1980, 1, 1, 0, 0, 0)
 """The date of all members: equal results make equal packs."""
-
-
-class Sealed(NamedTuple):
-    """A finished run as it travels and is stored: the bytes of its archive, and its line."""
-
-    key: str
-    contents: bytes
-    line: Line
 
 
 @dataclass(frozen=True)
@@ -110,7 +103,7 @@ def write_pack(folder: Path, entries: Iterable[Sealed]) -> Path:
             lines.append(json.dumps(entry.line, ensure_ascii=False).encode(errors="surrogatepass"))
         offsets, sizes, crcs = np.array(places, np.int64).reshape(-1, 3).T
         index = archive_bytes(
-            {"pack": FORMAT, "mathematics": ALGORITHM_VERSION},
+            {"pack": FORMAT, "algorithm": ALGORITHM_VERSION},
             {
                 "keys": np.array(keys, "S24"),
                 "offsets": offsets,
@@ -134,13 +127,18 @@ def read_pack(path: Path) -> Pack:
             found = _COMMENT_PATTERN.match(file.read(_COMMENT_BYTES))
             if found is None:
                 raise BadFile(f"{path}: damaged, or not a pack of runs.")
-            offset, size, *lines_place = map(int, found.groups()[1:])
+            form, offset, size, *lines_place = map(int, found.groups())
+            if form != FORMAT:
+                raise BadFile(f"{path}: ignored, a pack of format {form}; this version reads format {FORMAT}.")
             if offset + size > length or sum(lines_place) > length:
                 raise BadFile(f"{path}: damaged: its index is outside of the file.")
             file.seek(offset)
-            _, arrays = _intact(path, file.read(size))
+            metadata, arrays = _intact(path, file.read(size))
     except OSError as error:
         raise BadFile(f"{path}: cannot be read ({error.strerror or error}).") from error
+    if metadata.get("algorithm") != ALGORITHM_VERSION:
+        version = f"algorithm version {metadata.get('algorithm')}"
+        raise BadFile(f"{path}: ignored, a pack of {version}; this is algorithm version {ALGORITHM_VERSION}.")
     if arrays.keys() != _KINDS.keys() or any(
         array.dtype != np.dtype(_KINDS[name]) or array.shape != (arrays["keys"].size,) for name, array in arrays.items()
     ):

@@ -1,41 +1,41 @@
-"""Results on disk: one file per run while an experiment runs, then packs of two thousand runs.
+"""Results on disk: packs of finished runs, which several processes can add and read at the same time.
 
-The folder `runs` has one archive per run, named by the run's key and written atomically. Results that arrive together,
-and every two thousand single files, become one pack in the folder `packs`; see `wanderlust.experiments.packs`. A small
-store is therefore a folder of readable files, and a store of a million runs has about five hundred of them.
+Runs that arrive together are written as one pack (see `wanderlust.experiments.packs`), and are on disk before they are
+reported as finished. When there are many small packs, one process merges them into a large one, so a store of a million
+runs has about five hundred files. To join two stores, copy the packs of one into the other.
 
 Several processes can share a folder: at worst two of them execute the same run and write the same numbers. A run that
-is stored twice, because a process was killed between writing a pack and deleting its single files, is read once.
+is stored twice, because a process was killed between writing a merged pack and deleting the small ones, is read once.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from wanderlust.core.errors import BadFile, CannotWrite, shown
-from wanderlust.core.files import PARTIAL, atomic_write, partial_path
+from wanderlust.core.files import PARTIAL, partial_path
 from wanderlust.experiments.file_lock import locked_unless_held
-from wanderlust.experiments.pack_index import PackIndex
-from wanderlust.experiments.packs import KEY, Pack, Sealed, write_pack
+from wanderlust.experiments.packs import SUFFIX, Pack, read_pack, write_pack
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.stored_run import Damaged as Damaged
+from wanderlust.experiments.stored_run import Sealed, read_contents, seal
 from wanderlust.experiments.stored_run import StoredRun as StoredRun
-from wanderlust.experiments.stored_run import archive_of, read_contents, read_metadata
-from wanderlust.experiments.stored_run import read as read
-from wanderlust.experiments.table import Line, line_of
+from wanderlust.experiments.table import Line
 
-RUNS, PACKS = "runs", "packs"
+__all__ = ["PACKS", "Damaged", "Store", "StoredRun"]
+
+PACKS = "packs"
 PACK_RUNS = 2000
-"""Number of single files and runs in small packs from which a pack is written."""
-GROUP_RUNS = 4
-"""Number of results that arrive together from which they are written as a pack: one flush to disk instead of many."""
-_NPZ, _DAMAGED, _LOCK = ".npz", ".damaged", ".lock"
+"""Number of runs of a large pack; packs with less than half of it are merged."""
+MAX_SMALL_PACKS = 100
+"""Number of small packs from which they are merged."""
+_LOCK = ".lock"
 _STALE_SECONDS = 3600.0
 """Age from which an unfinished file is deleted: its process died, since writing a file takes milliseconds."""
+_SETTLED_NANOSECONDS = 2 * 10**9
 
 
 class Store:
@@ -43,238 +43,221 @@ class Store:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self.runs = self.folder / RUNS
-        self._packs = PackIndex(self.folder / PACKS)
-        self._since_packing = PACK_RUNS
-        """Results written since the single files were counted."""
+        self.packs = self.folder / PACKS
+        """The folder of the packs."""
+        self._packs: dict[str, Pack] = {}
+        self._unusable: dict[str, str] = {}
+        self._changed = -1
+        self._checked = -1.0
+        self._places: dict[str, tuple[Pack, int]] | None = None
 
     def prepare(self) -> None:
         """Create the folder, check that it is writable, and delete stale unfinished files."""
         try:
-            for folder in (self.runs, self._packs.folder):
-                folder.mkdir(parents=True, exist_ok=True)
-                trial = partial_path(folder / "trial")
-                trial.touch()
-                trial.unlink()
+            self.packs.mkdir(parents=True, exist_ok=True)
+            trial = partial_path(self.packs / "trial")
+            trial.touch()
+            trial.unlink()
         except OSError as error:
             raise self._cannot_write(error) from error
-        for folder in (self.runs, self._packs.folder):
-            for file in folder.glob(f".*{PARTIAL}"):
-                with contextlib.suppress(OSError):
-                    if time.time() - file.stat().st_mtime > _STALE_SECONDS:
-                        file.unlink()
+        for file in self.packs.glob(f".*{PARTIAL}"):
+            with contextlib.suppress(OSError):
+                if time.time() - file.stat().st_mtime > _STALE_SECONDS:
+                    file.unlink()
 
     # --- Reading -----------------------------------------------------------------------------------------
 
-    def load(self, run: Run, problems: list[str] | None = None) -> StoredRun | None:
-        """Return the stored result of a run, or None if there is none; raise `Damaged` if its file is damaged.
-
-        Files of other versions, of another kind, or that cannot be read are skipped, with a sentence in `problems`.
-        """
-        for path in self._names(run.key):
-            try:
-                return read(path)
-            except Damaged:
-                raise
-            except BadFile as error:
-                if problems is not None and not isinstance(error.__cause__, FileNotFoundError):
-                    problems.append(str(error))
-        return self._packs.load(run.key)
+    def load(self, run: Run) -> StoredRun | None:
+        """Return the stored result of a run, or None if there is none; raise `BadFile` if it cannot be read."""
+        return self._load(run.key)
 
     def load_many(self, runs: Iterable[Run], problems: list[str]) -> Iterator[StoredRun]:
-        """Yield the stored ones of `runs`; append a sentence to `problems` for each unusable file."""
-        for run in runs:
+        """Yield the stored ones of `runs`; append a sentence to `problems` for each that cannot be read."""
+        self.refresh(problems)
+        return self._load_keys((run.key for run in runs), problems)
+
+    def load_all(self, problems: list[str]) -> Iterator[StoredRun]:
+        """Yield every stored run; append a sentence to `problems` for each pack or run that cannot be read."""
+        self.check_exists()
+        self.refresh(problems)
+        return self._load_keys(sorted(self._index()), problems)
+
+    def _load_keys(self, keys: Iterable[str], problems: list[str]) -> Iterator[StoredRun]:
+        for key in keys:
             try:
-                stored = self.load(run, problems)
-            except Damaged as error:
+                stored = self._load(key)
+            except BadFile as error:
                 problems.append(str(error))
                 continue
             if stored is not None:
                 yield stored
 
-    def load_all(self, problems: list[str]) -> Iterator[StoredRun]:
-        """Yield every stored run; append a sentence to `problems` for each unusable file."""
-        return self._load_all(self._files(), problems)
-
-    def _load_all(self, files: list[Path], problems: list[str]) -> Iterator[StoredRun]:
-        seen: set[str] = set()
-        for stored in _read_usable(files, problems):
-            seen.add(stored.metadata["key"])
-            yield stored
-        # After the single files: what has been packed since they were listed is in a pack now.
-        self._packs.refresh(problems)
-        for key in self._packs.sorted_keys():
-            if key in seen:
-                continue
+    def _load(self, key: str) -> StoredRun | None:
+        for _ in range(3):
+            place = self._index().get(key)
+            if place is None:
+                before = self._packs
+                self.refresh()
+                place = self._index().get(key) if self._packs is not before else None
+            if place is None:
+                return None
+            pack, row = place
             try:
-                packed = self._packs.load(key)
-            except BadFile as error:
-                problems.append(str(error))
+                contents = pack.contents(row)
+            except FileNotFoundError:
+                self._changed = -1  # The pack was merged into a larger one.
+                self.refresh()
                 continue
-            if packed is not None:
-                yield packed
+            except OSError as error:
+                raise BadFile(f"{pack.path}: cannot be read ({error.strerror or error}).") from error
+            return read_contents(f"{pack.path} ({key})", key, contents)
+        raise BadFile(f"{self.packs}: the run {key} cannot be read: its pack is replaced again and again.")
 
     def lines(self, problems: list[str]) -> Iterator[Line]:
-        """Yield the line of every stored run (see `summary`); of packed runs, the arrays are not read."""
-        return self._lines(self._files(), problems)
+        """Yield the line of every stored run (see `wanderlust.experiments.table`); the results are not read."""
+        self.check_exists()
+        self.refresh(problems)
+        return self._lines(problems)
 
-    def _lines(self, files: list[Path], problems: list[str]) -> Iterator[Line]:
+    def _lines(self, problems: list[str]) -> Iterator[Line]:
         seen: set[str] = set()
-        for stored in _read_usable(files, problems):
-            seen.add(stored.metadata["key"])
-            yield line_of(stored)
-        self._packs.refresh(problems)
-        for line in self._packs.lines(problems):
-            if line["key"] not in seen:
-                seen.add(line["key"])
-                yield line
+        done: set[str] = set()
+        while todo := [pack for name, pack in reversed(self._packs.items()) if name not in done]:
+            for pack in todo:
+                done.add(pack.path.name)
+                try:
+                    lines = pack.lines()
+                except FileNotFoundError:
+                    # Merged since the last refresh: the next round reads the larger pack.
+                    self._changed = -1
+                    self.refresh(problems)
+                    continue
+                except (BadFile, OSError, ValueError, KeyError, TypeError) as error:
+                    problems.append(str(error))
+                    continue
+                yield from (line for line in lines if line["key"] not in seen)
+                seen |= {line["key"] for line in lines}
 
     def stored_keys(self, problems: list[str] | None = None) -> set[bytes]:
-        """Return the keys of all stored runs, from the names of files and the indices of packs."""
-        keys = {key.encode() for key in self.single_keys()}
-        self._packs.refresh(problems)
-        return keys.union(*(pack.keys.tolist() for pack in self._packs.packs))
+        """Return the keys of all stored runs, from the indices of the packs."""
+        self.refresh(problems)
+        return set().union(*(pack.keys.tolist() for pack in self._packs.values()))
 
-    def intact_packed_keys(self, keys: Iterable[str], problems: list[str]) -> set[str]:
-        """Return those of the keys that are in packs and whose bytes there are intact."""
-        self._packs.refresh(problems)
-        return self._packs.intact(keys, problems)
-
-    def single_keys(self) -> set[str]:
-        """Return the keys that single files are named by."""
-        try:
-            names = [name.partition(".")[0] for name in os.listdir(self.runs) if name.endswith(_NPZ)]
-        except OSError:
-            return set()
-        return {name for name in names if KEY.fullmatch(name)}
+    def intact_keys(self, keys: Iterable[str], problems: list[str]) -> set[str]:
+        """Return those of the keys whose runs are stored with intact bytes."""
+        self.refresh(problems)
+        index = self._index()
+        rows: dict[Path, tuple[Pack, list[int]]] = {}
+        for key in keys:
+            if key in index:
+                pack, row = index[key]
+                rows.setdefault(pack.path, (pack, []))[1].append(row)
+        intact: set[str] = set()
+        for pack, wanted in rows.values():
+            names = pack.names()
+            try:
+                damaged = set(pack.damaged_rows(wanted))
+            except OSError as error:
+                problems.append(f"{pack.path}: cannot be read ({error.strerror or error}).")
+                continue
+            intact |= {names[row] for row in wanted if row not in damaged}
+            problems += [f"{pack.path}: the run {names[row]} is damaged; it is executed again." for row in damaged]
+        return intact
 
     def has(self, key: str) -> bool:
-        """Return whether another process has stored a run meanwhile; its contents are not checked."""
-        return self._names(key)[0].is_file() or self._packs.has(key)
+        """Return whether a run is stored, as of a second ago; its contents are not checked."""
+        if time.monotonic() - self._checked > 1.0:
+            self.refresh()
+            self._checked = time.monotonic()
+        return key in self._index()
 
-    def _files(self) -> list[Path]:
-        """Return the single files; raise `BadFile` if there is no store."""
+    def check_exists(self) -> None:
+        """Raise `BadFile` if there is no store in this folder."""
         try:
-            if not self.runs.is_dir() and self._packs.folder.is_dir():
-                return []
-            files = sorted(self.runs.iterdir())
+            found = self.packs.stat()
         except FileNotFoundError:
-            raise BadFile(f"{self.folder}: there are no results in this folder (it has no folder {RUNS!r}).") from None
+            has_files = (self.folder / "runs").is_dir()
+            earlier = "; its folder 'runs' has results of an earlier format, which are not read" if has_files else ""
+            raise BadFile(
+                f"{self.folder}: there are no results in this folder (it has no folder {PACKS!r}{earlier})."
+            ) from None
         except OSError as error:
             raise BadFile(f"{self.folder}: results cannot be read there ({error.strerror or error}).") from error
         except ValueError as error:  # A name that the file system cannot have.
             raise BadFile(f"{shown(str(self.folder))}: not the name of a folder ({error}).") from error
-        return [file for file in files if file.suffix not in (PARTIAL, _DAMAGED)]
+        del found
+
+    # --- The packs ---------------------------------------------------------------------------------------
+
+    def refresh(self, problems: list[str] | None = None) -> None:
+        """Read the indices of new packs, and forget deleted ones; add a sentence to `problems` for unusable ones."""
+        try:
+            changed = self.packs.stat().st_mtime_ns
+            if changed != self._changed:
+                self._read({path.name: path for path in sorted(self.packs.glob(f"*{SUFFIX}"))})
+                # The clock of a file system is coarse: a folder that changed just now may change again unnoticed.
+                self._changed = changed if abs(time.time_ns() - changed) > _SETTLED_NANOSECONDS else -1
+        except (OSError, ValueError):
+            self._read({})
+        if problems is not None:
+            problems += [text for text in self._unusable.values() if text not in problems]
+
+    def _read(self, paths: dict[str, Path]) -> None:
+        unusable = {}
+        packs = {}
+        for name, path in paths.items():
+            try:
+                packs[name] = self._packs.get(name) or read_pack(path)
+            except BadFile as error:
+                if not isinstance(error.__cause__, FileNotFoundError):
+                    unusable[name] = str(error)
+        if self._places is not None:
+            # Only the changes: a store of a million runs gets a new pack every few seconds.
+            self._places |= _places(pack for name, pack in packs.items() if name not in self._packs)
+            for name, pack in self._packs.items():
+                if name not in packs:
+                    for key in pack.names():
+                        if self._places[key][0] is pack:
+                            del self._places[key]
+        self._packs, self._unusable = packs, unusable
+        self._checked = time.monotonic()
+
+    def _index(self) -> dict[str, tuple[Pack, int]]:
+        if self._places is None:
+            self._places = _places(self._packs.values())
+        return self._places
 
     # --- Writing -----------------------------------------------------------------------------------------
 
     def save(self, run: Run, result: Result, seconds: float) -> Path:
-        """Write a result atomically under its run's key; return the file."""
-        return self._write_file(run.key, archive_of(run, result, seconds)[1])
+        """Store the result of one run; return the file."""
+        return self._write([seal(run, result, seconds)])
 
     def add(self, results: Sequence[Sealed]) -> None:
         """Store results that arrived together; everything is on disk when this returns."""
-        if len(results) < GROUP_RUNS:
-            for result in results:
-                self._write_file(result.key, result.contents)
-        else:
-            self._write_pack(results)
-        self._since_packing += len(results)
-        if self._since_packing >= PACK_RUNS:
-            self.pack()
+        if results:
+            self._write(results)
+            self.merge()
 
-    def pack(self) -> None:
-        """Write single files and small packs to one pack, if there are enough of them."""
-        self._since_packing = 0
-        files = [path for path in self._files() if path.suffix == _NPZ and KEY.fullmatch(path.name.partition(".")[0])]
-        self._packs.refresh()
-        small = [pack for pack in self._packs.packs if 2 * len(pack) <= PACK_RUNS]
-        if len(files) + sum(map(len, small)) < PACK_RUNS:
+    def merge(self) -> None:
+        """Write small packs to one pack, if there are many of them."""
+        self.refresh()
+        small = [pack for pack in self._packs.values() if 2 * len(pack) <= PACK_RUNS]
+        if len(small) < MAX_SMALL_PACKS and sum(map(len, small)) < PACK_RUNS:
             return
-        with locked_unless_held(self._packs.folder / _LOCK) as free:
-            if not free:
-                return  # Another process does it.
-            try:
-                self._pack_files(files[:PACK_RUNS], small)
-                for i in range(PACK_RUNS, len(files), PACK_RUNS):
-                    self._pack_files(files[i : i + PACK_RUNS], [])
-            except OSError as error:
-                raise self._cannot_write(error) from error
+        with locked_unless_held(self.packs / _LOCK) as free:
+            if free:  # Otherwise another process does it.
+                replaced: list[Path] = []
+                self._write(_entries(small, replaced))
+                for path in replaced:
+                    path.unlink(missing_ok=True)
 
-    def _pack_files(self, files: list[Path], small: Sequence[Pack]) -> None:
-        """Write the runs of files and small packs to one pack, then delete these."""
-        replaced: list[Path] = []
-        write_pack(self._packs.folder, self._intact_entries(files, small, replaced))
-        for path in replaced:
-            path.unlink(missing_ok=True)
-
-    def _intact_entries(self, files: list[Path], small: Sequence[Pack], replaced: list[Path]) -> Iterator[Sealed]:
-        """Yield every run once; append the files that may be deleted to `replaced`. Damaged files stay as they are."""
-        seen: set[str] = set()
-        for file in files:
-            try:
-                contents = file.read_bytes()
-                stored = read_contents(str(file), file.name.partition(".")[0], contents)
-            except (OSError, BadFile):
-                continue  # Also gone meanwhile, or of another version.
-            replaced.append(file)
-            key = stored.metadata["key"]
-            if key not in seen:
-                seen.add(key)
-                yield Sealed(key, contents, line_of(stored))
-        for pack in small:
-            try:
-                for entry in self._packs.entries(pack):
-                    if entry.key not in seen:
-                        seen.add(entry.key)
-                        yield entry
-            except (OSError, BadFile):
-                continue
-            replaced.append(pack.path)
-
-    def _write_pack(self, results: Sequence[Sealed]) -> None:
+    def _write(self, results: Iterable[Sealed]) -> Path:
         try:
-            write_pack(self._packs.folder, results)
+            self.packs.mkdir(parents=True, exist_ok=True)
+            return write_pack(self.packs, results)
         except OSError as error:
             raise self._cannot_write(error) from error
-
-    def _write_file(self, key: str, contents: bytes) -> Path:
-        path = self._free_path(key)
-        try:
-            with atomic_write(path) as file:
-                file.write(contents)
-        except OSError as error:
-            raise self._cannot_write(error) from error
-        return path
-
-    def path(self, run: Run) -> Path:
-        """Return the file for a run's result: KEY.npz, or KEY.2.npz if a foreign file has that name."""
-        return self._free_path(run.key)
-
-    def _free_path(self, key: str) -> Path:
-        path = next((path for path in self._names(key) if not _is_foreign(path)), None)
-        if path is None:
-            raise CannotWrite(f"{self.runs}: all names for the run {key} are taken by files of other versions.")
-        return path
-
-    def move_damaged(self, run: Run) -> Path:
-        """Rename a damaged file, so that its run can be executed again; return the new path."""
-        path = self.path(run)
-        for number in range(1, 1000):
-            target = path.with_name(f"{path.name}.{number}{_DAMAGED}")
-            if not target.exists():
-                break
-        try:
-            os.replace(path, target)
-        except FileNotFoundError:
-            pass  # Another process moved it already.
-        except OSError as error:
-            raise self._cannot_write(error) from error
-        return target
-
-    def _names(self, key: str) -> tuple[Path, ...]:
-        """Return the names that a run's file can have, in the order in which they are used."""
-        return tuple(self.runs / f"{key}{suffix}{_NPZ}" for suffix in ("", ".2", ".3"))
 
     def _cannot_write(self, error: OSError) -> CannotWrite:
         return CannotWrite(
@@ -283,23 +266,24 @@ class Store:
         )
 
 
-def _is_foreign(path: Path) -> bool:
-    """Return whether a file exists that must not be replaced: of another version or kind, or unreadable."""
-    try:
-        read_metadata(path)
-    except Damaged:
-        return False
-    except BadFile as error:
-        return not isinstance(error.__cause__, FileNotFoundError)
-    return False
+def _places(packs: Iterable[Pack]) -> dict[str, tuple[Pack, int]]:
+    """Return key -> pack and row; of a run that is in two packs, the later one counts."""
+    return {key: (pack, row) for pack in packs for row, key in enumerate(pack.names())}
 
 
-def _read_usable(files: Iterable[Path], problems: list[str]) -> Iterator[StoredRun]:
-    for file in files:
+def _entries(packs: Sequence[Pack], replaced: list[Path]) -> Iterator[Sealed]:
+    """Yield every run of some packs once; append the packs to `replaced`. Damaged packs stay as they are."""
+    seen: set[str] = set()
+    for pack in reversed(packs):  # Of a run that is in two packs, the later one counts.
         try:
-            stored = read(file)
-        except BadFile as error:
-            if not isinstance(error.__cause__, FileNotFoundError):  # Packed since the files were listed.
-                problems.append(str(error))
-            continue
-        yield stored
+            lines = pack.lines()
+            if pack.damaged_rows(range(len(pack))):
+                continue
+            entries = [Sealed(key, pack.contents(row), line)
+                       for row, (key, line) in enumerate(zip(pack.names(), lines, strict=True))
+                       if key not in seen]  # fmt: skip
+        except (OSError, BadFile, ValueError, KeyError, TypeError):
+            continue  # Also merged by another process.
+        yield from entries
+        seen |= {*pack.names()}
+        replaced.append(pack.path)

@@ -25,7 +25,7 @@ from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.report_kinds import report_kinds
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.status import keys_of
-from wanderlust.experiments.store import PACKS, RUNS, Store
+from wanderlust.experiments.store import PACKS, Store
 from wanderlust.experiments.sweep import Sweep, read_json
 from wanderlust.experiments.sweep_file import SWEEP_FILE, SWEEPS
 from wanderlust.experiments.table import Group, Row, group_rows, row_of
@@ -121,7 +121,8 @@ def _picked(what: str, number: Any, values: list[Any]) -> Any:
 
 def _version_of(folder: Path) -> Version:
     """Return what changes when a run is added to a store."""
-    return tuple((folder / part).stat().st_mtime_ns if (folder / part).exists() else 0 for part in (RUNS, PACKS))
+    packs = folder / PACKS
+    return (packs.stat().st_mtime_ns if packs.exists() else 0,)
 
 
 @functools.lru_cache(maxsize=2)

@@ -30,7 +30,6 @@ from wanderlust.experiments.execute.tasks import Executor, Task, TaskResult, fai
 from wanderlust.experiments.run import KINDS, Run
 from wanderlust.experiments.status import StatusFile
 from wanderlust.experiments.store import Store
-from wanderlust.experiments.stored_run import Damaged
 
 MIN_SECONDS_FOR_PROCESSES = 20.0
 """Estimated seconds of work from which processes are used instead of threads."""
@@ -91,29 +90,13 @@ def run_all(
     return driver.summary
 
 
-def missing_runs(runs: Iterable[Run], store: Store, summary: RunSummary, *, repair: bool = True) -> list[Run]:
-    """Return the distinct runs that are not stored intact; with `repair`, rename damaged files."""
+def missing_runs(runs: Iterable[Run], store: Store, summary: RunSummary) -> list[Run]:
+    """Return the distinct runs that are not stored intact; count the others in the summary."""
     distinct = list(dict.fromkeys(runs))
-    single = store.single_keys()
-    packed = store.intact_packed_keys((run.key for run in distinct), summary.problems)
-    missing = []
-    for run in distinct:
-        is_stored = run.key in single and _is_stored(run, store, summary, repair=repair)
-        if is_stored or run.key in packed:
-            summary.stored += 1
-        else:
-            missing.append(run)
+    stored = store.intact_keys((run.key for run in distinct), summary.problems)
+    missing = [run for run in distinct if run.key not in stored]
+    summary.stored += len(distinct) - len(missing)
     return missing
-
-
-def _is_stored(run: Run, store: Store, summary: RunSummary, *, repair: bool) -> bool:
-    """Return whether a run's file is intact; leave files of other versions and kinds."""
-    try:
-        return store.load(run, summary.problems) is not None
-    except Damaged as error:
-        if repair:
-            summary.problems.append(f"{error} Moved to {store.move_damaged(run).name}; the run is executed again.")
-        return False
 
 
 class _Driver:
@@ -123,7 +106,7 @@ class _Driver:
         self.store, self.progress, self.execution, self.summary = store, progress, execution, RunSummary()
         self._status: StatusFile | None = None
         self._unusable: set[str] = set()
-        """Keys of missing runs for which there is a file of another kind, or a damaged one."""
+        """Keys of missing runs whose stored bytes are damaged."""
 
     def run(self, runs: Iterable[Run], name: str) -> None:
         runs = list(dict.fromkeys(runs))

@@ -21,9 +21,8 @@ from wanderlust._numba.cache import cache_folder, source_hash
 from wanderlust._numba.jit import numba_version
 from wanderlust.core.errors import WanderlustError
 from wanderlust.experiments.file_lock import locked
-from wanderlust.experiments.packs import Sealed
 from wanderlust.experiments.run import Run, RunCancelled
-from wanderlust.experiments.stored_run import seal
+from wanderlust.experiments.stored_run import Sealed, seal
 
 OTHER_CODE = (
     "the code of the explorer or the environment was edited during the run, or a worker has another version of it; "
