@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import wanderlust as wl
+from process_server import ProcessServer
 
 EXPLORERS = tuple(wl.explorer_names())
 PAPER_EXPLORERS = (
@@ -68,6 +69,14 @@ every_memory = pytest.mark.parametrize("memory", MEMORIES)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out combinations that `can_run` excludes."""
     items[:] = [item for item in items if can_run(**getattr(getattr(item, "callspec", None), "params", {}))]
+
+
+@pytest.fixture(scope="session")
+def processes():
+    """Start processes that need not import anything: they are forked from one that has."""
+    server = ProcessServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture

@@ -94,6 +94,13 @@ class ProcessServer:
         words = ["wanderlust", *map(str, words)]
         return self.start(folder, f"import sys; sys.argv = {words!r}\nimport wanderlust.cli.main as m; m.main()")
 
+    def run_script(self, file, folder):
+        """Run a script in a folder with warnings as errors; return its exit code, its output and its errors."""
+        code = "import runpy, warnings; warnings.simplefilter('error')\n"
+        code += f"import matplotlib; matplotlib.use('agg')\nrunpy.run_path({str(file)!r}, run_name='__main__')"
+        status = self.wait(self.start(folder, code))
+        return status, *((Path(folder) / name).read_text(encoding="utf-8") for name in ("out.txt", "err.txt"))
+
     def wait(self, process):
         """Return the exit code of a process, negative for a signal."""
         self._running.remove(process)

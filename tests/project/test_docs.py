@@ -5,17 +5,12 @@ checked, with the reason.
 """
 
 import importlib.util
-import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-import wanderlust as wl
-from process_server import ProcessServer
 
 pytestmark = pytest.mark.slow
 
@@ -108,51 +103,35 @@ def shortened(words):
     return words
 
 
-@pytest.fixture(scope="module")
-def server():
-    server = ProcessServer()
-    yield server
-    server.close()
-
-
 PYTHON_PAGES = [name for name, text in TEXTS.items() if python_blocks(text) and name not in COPIES]
 SINGLE_PAGES = [name for name in PYTHON_PAGES if not name.startswith(FOLDERS)]
 
 
 @pytest.mark.parametrize("name", SINGLE_PAGES)
-def test_examples_run(name, tmp_path):
+def test_examples_run(name, processes, tmp_path):
     """The blocks of a page run in order as one script."""
-    run_script("\n".join(python_blocks(TEXTS[name])), tmp_path)
+    run_script("\n".join(python_blocks(TEXTS[name])), processes, tmp_path)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_examples_of_generated_pages_run(folder, tmp_path):
+def test_examples_of_generated_pages_run(folder, processes, tmp_path):
     """The blocks of all explorers or all worlds run as one script."""
     pages = [name for name in TEXTS if name.startswith(folder) and not name.endswith("index")]
     assert set(pages) <= set(PYTHON_PAGES)
-    run_script("\n".join(block for name in pages for block in python_blocks(TEXTS[name])), tmp_path)
+    run_script("\n".join(block for name in pages for block in python_blocks(TEXTS[name])), processes, tmp_path)
 
 
-def run_script(code, tmp_path):
+def run_script(code, processes, tmp_path):
     """Run code as a script without warnings; it must print something."""
     script = tmp_path / "example.py"
     script.write_text(code, encoding="utf-8")
-    path = os.pathsep.join([str(Path(wl.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-W", "error", script.name],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1", "MPLBACKEND": "agg"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+    status, out, errors = processes.run_script(script, tmp_path)
+    assert status == 0, errors
+    assert out
 
 
 @pytest.mark.parametrize("name", [name for name, text in TEXTS.items() if commands(text) and name not in COPIES])
-def test_commands_run(name, server, tmp_path):
+def test_commands_run(name, processes, tmp_path):
     """The commands of a page run in order in one folder, each without an error and with output."""
     for module, code in user_modules().items():
         (tmp_path / f"{module}.py").write_text(code, encoding="utf-8")
@@ -163,7 +142,7 @@ def test_commands_run(name, server, tmp_path):
         program, *words = shlex.split(command)
         if is_run(command, name) and shortened(words) not in finished:
             assert program == "wanderlust", command
-            code = server.wait(server.start_command(tmp_path, *shortened(words)))
+            code = processes.wait(processes.start_command(tmp_path, *shortened(words)))
             assert code == 0, f"{command}: {(tmp_path / 'err.txt').read_text(encoding='utf-8')}"
             assert (tmp_path / "out.txt").stat().st_size > 0, command
             finished.append(shortened(words))

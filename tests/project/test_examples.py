@@ -1,14 +1,9 @@
 """Every example runs and prints the expected results."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-import wanderlust as wl
 
 pytestmark = pytest.mark.slow
 
@@ -28,21 +23,9 @@ def test_every_example_is_run():
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_example(name, tmp_path):
+def test_example(name, processes, tmp_path):
     file = FOLDER / f"{name}.py"
     assert len(file.read_text(encoding="utf-8").splitlines()) < 40
-    environment = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1]), "PYTHONUTF8": "1"}
-    if name == "own_explorer":
-        # A class defined in a script is compiled in every process; plain Python gives the same results faster here.
-        environment["NUMBA_DISABLE_JIT"] = "1"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(file)],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert re.search(EXAMPLES[name], done.stdout), done.stdout
+    status, out, errors = processes.run_script(file, tmp_path)
+    assert status == 0, errors
+    assert re.search(EXAMPLES[name], out), out
