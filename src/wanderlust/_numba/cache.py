@@ -31,7 +31,7 @@ CACHE_DIR = "WANDERLUST_CACHE_DIR"
 """The environment variable that names the cache folder."""
 
 _PACKAGE = Path(__file__).parents[1]
-_COMPILED_PACKAGES = ("_numba", "agents", "bench", "explorers", "learning")
+COMPILED_PACKAGES = ("_numba", "agents", "bench", "explorers", "learning")
 _SUFFIX = ".machinecode"
 _CHECKSUM_BYTES = hashlib.sha256().digest_size
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -41,7 +41,7 @@ _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 def source_hash() -> str:
     """Return a hash of every source file of the package that contains compiled functions."""
     digest = hashlib.sha256()
-    for package in _COMPILED_PACKAGES:
+    for package in COMPILED_PACKAGES:
         for file in sorted((_PACKAGE / package).rglob("*.py")):
             digest.update(f"{file.relative_to(_PACKAGE)}\n".encode())
             digest.update(file.read_bytes())
