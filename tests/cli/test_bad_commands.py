@@ -3,6 +3,8 @@
 import io
 import os
 import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -105,6 +107,33 @@ def test_output_files_that_cannot_be_written(tmp_path):
     with pytest.raises(BadFile, match=r"/dev/full: cannot be written \(No space left on device\)"):
         write_file(Path("/dev/full"), "x")
     check_writable(tmp_path / "new" / "folder" / "file")
+
+
+def test_a_misspelled_command_names_the_closest_one(run):
+    code, out, err = run("trian", "FrozenLake-v1")
+    assert (code, out) == (2, "")
+    assert "'trian'. Did you mean 'train'?" in err
+    assert run()[0] == 2, "without a command, the help is printed"
+
+
+def test_every_command_is_in_the_overview(run):
+    out = run("--help")[1]
+    assert "\x1b" not in out
+    for name in cli.commands():
+        assert re.search(rf"^  {name} +\S", out, flags=re.M), name
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_an_import_is_one_line(tmp_path, number):
+    """A module that the command imports sends the signal to its own process."""
+    (tmp_path / "tyro.py").write_text(f"import os\nos.kill(os.getpid(), {int(number)})\n")
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from wanderlust.cli.main import main; sys.argv = ['wanderlust', 'explorers']; main()"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(wl.__file__).parents[1]}"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + number, "", "wanderlust: interrupted.\n")
 
 
 def test_environment_options(tmp_path):

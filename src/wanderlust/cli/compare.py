@@ -14,7 +14,7 @@ import numpy as np
 from rich.table import Table
 from tyro.conf import arg
 
-from wanderlust.cli.options import LOCAL, EnvironmentArgument, Exact, Execution, RunsOptions
+from wanderlust.cli.options import LOCAL, EnvironmentArgument, Exact, ExecutionArgument, RunsOptions
 from wanderlust.cli.printing import new_console, print_table
 from wanderlust.cli.runs import execute_runs, plan_exact_runs, plan_runs, version_note
 from wanderlust.core.errors import InvalidSetting, check_number, counted
@@ -67,7 +67,9 @@ class CompareOptions(RunsOptions):
 
 
 def compare(
-    options: Annotated[CompareOptions, arg(name="")], environment: EnvironmentArgument, execution: Execution = LOCAL
+    options: Annotated[CompareOptions, arg(name="")],
+    environment: EnvironmentArgument,
+    execution: ExecutionArgument = LOCAL,
 ) -> None:
     """Train several explorers in one environment, with several seeds each, and compare how soon they solve it.
 

@@ -20,7 +20,7 @@ from wanderlust.cli.options import (
     LOCAL,
     EnvironmentArgument,
     EnvironmentOptions,
-    Execution,
+    ExecutionArgument,
     Explorers,
     RunsOptions,
     Seeds,
@@ -67,7 +67,9 @@ class DiagnoseOptions(RunsOptions):
 
 
 def diagnose(
-    options: Annotated[DiagnoseOptions, arg(name="")], environment: EnvironmentArgument, execution: Execution = LOCAL
+    options: Annotated[DiagnoseOptions, arg(name="")],
+    environment: EnvironmentArgument,
+    execution: ExecutionArgument = LOCAL,
 ) -> None:
     """Measure how hard an environment is to explore: reward sparsity, depth, distractors and stochasticity.
 

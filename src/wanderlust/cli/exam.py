@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.options import LOCAL, Execution, read_options, read_settings
+from wanderlust.cli.options import LOCAL, ExecutionArgument, read_options, read_settings
 from wanderlust.cli.printing import new_console, print_summary
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.exams.card import Card
@@ -52,7 +52,7 @@ def exam(
     ] = (),
     *,
     options: Annotated[ExamOptions, arg(name="")] = _WHOLE,
-    execution: Execution = LOCAL,
+    execution: ExecutionArgument = LOCAL,
     out: Annotated[Path, arg(metavar="FOLDER", help="Folder for runs and report cards.")] = Path("results"),
     leaderboard: Annotated[
         bool, arg(help="Print the kept results of all explorers of the package; no run is executed.")
@@ -89,7 +89,7 @@ def exam(
         held_out=not options.development,
         options=_read_settings(options.set, names),
     )
-    result = take(selection, out, quiet=execution.quiet, **execution.place)
+    result = take(selection, out, quiet=execution.quiet, execution=execution.checked)
     print_summary(result.summary, quiet=execution.quiet)
     if not execution.quiet:
         print()

@@ -34,7 +34,7 @@ def explain(
     ] = None,
     index: Annotated[
         int | None,
-        arg(metavar="N", help="Instead of --state: the index of the state, in the order in which states were met."),
+        arg(metavar="N", help="Instead of --state: the number of the state, in the order of first visits."),
     ] = None,
     explorer: Annotated[
         str | None, arg(metavar="module:Class", help="The agent's explorer, if it is user-defined.")

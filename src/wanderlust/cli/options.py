@@ -22,6 +22,7 @@ from wanderlust.environments.bins_advice import RANDOM_STEPS, bins_options
 from wanderlust.environments.make import make_environment
 from wanderlust.environments.registration import GRID_ID
 from wanderlust.environments.tabular import Tabular, tabular_from_options
+from wanderlust.experiments.execute.execution import Execution
 from wanderlust.explorers.registry import explorer_options
 from wanderlust.worlds.maps import MAP_SUFFIXES, read_map_file
 
@@ -91,12 +92,12 @@ class ExecutionOptions:
     quiet: Quiet = False
 
     @property
-    def place(self) -> dict[str, Any]:
-        """The arguments of `run_all`."""
-        return {name: value for name, value in vars(self).items() if name != "quiet"}
+    def checked(self) -> Execution:
+        """The options as `run_all` needs them; invalid ones raise an error."""
+        return Execution(on=self.on, jobs=self.jobs, time_limit=self.time_limit, ship_package=self.ship_package)
 
 
-Execution = Annotated[ExecutionOptions, arg(name="")]
+ExecutionArgument = Annotated[ExecutionOptions, arg(name="")]
 LOCAL = ExecutionOptions()
 
 

@@ -127,7 +127,8 @@ def version_note(run: Run) -> str:
 def execute_runs(runs: Sequence[Run], folder: Path, execution: ExecutionOptions) -> tuple[Results, int]:
     """Execute the runs that are not stored yet; return the results per explorer and the number of failed runs."""
     store = Store(folder)
-    summary = run_all(runs, store, name=folder.name, progress=Progress(quiet=execution.quiet), **execution.place)
+    progress = Progress(quiet=execution.quiet)
+    summary = run_all(runs, store, execution.checked, name=folder.name, progress=progress)
     print_failures(summary, quiet=execution.quiet)
     return stored_results(runs, store), len(summary.failures)
 

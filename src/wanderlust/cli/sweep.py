@@ -11,11 +11,12 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.options import LOCAL, Execution, ExecutionOptions, read_options, read_value
+from wanderlust.cli.options import LOCAL, ExecutionArgument, read_options, read_value
 from wanderlust.cli.printing import print_problems, print_summary
 from wanderlust.core.errors import InvalidSetting, counted
 from wanderlust.experiments.execute import estimate
 from wanderlust.experiments.execute.driver import RunSummary, missing_runs
+from wanderlust.experiments.execute.execution import Execution
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.report.text_tables import printable
 from wanderlust.experiments.store import Store
@@ -73,7 +74,7 @@ def sweep(
     ] = None,
     *,
     description: Annotated[SweepOptions, arg(name="")] = _NO_OPTIONS,
-    execution: Execution = LOCAL,
+    execution: ExecutionArgument = LOCAL,
     out: Annotated[Path, arg(metavar="FOLDER", help="Folder for runs and reports.")] = Path("results"),
     dry_run: Annotated[bool, arg(help="Only print what would run: how many, how long, what is stored.")] = False,
 ) -> None:
@@ -89,9 +90,9 @@ def sweep(
         raise InvalidSetting("give the sweep as a file or as options such as --world, not both.")
     described = Sweep.from_file(file) if file is not None else from_options(description)
     if dry_run:
-        _print_plan(described, out, execution)
+        _print_plan(described, out, execution.checked)
         return
-    results = described.run(out, progress=Progress(quiet=execution.quiet), **execution.place)
+    results = described.run(out, execution.checked, progress=Progress(quiet=execution.quiet))
     print_summary(results.summary, quiet=execution.quiet)
     if not execution.quiet:
         print(f"tables and plots: wanderlust report {shlex.quote(str(out))}")
@@ -144,7 +145,7 @@ def _one(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def _print_plan(described: Sweep, out: Path, execution: ExecutionOptions) -> None:
+def _print_plan(described: Sweep, out: Path, execution: Execution) -> None:
     described.check_environments()
     runs, summary = described.runs, RunSummary()
     missing = missing_runs(runs, Store(out), summary)
