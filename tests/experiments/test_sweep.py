@@ -27,7 +27,7 @@ from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.report.sweep_settings import SUCCESS, Setting
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
-from wanderlust.experiments.sweep_values import values_of
+from wanderlust.experiments.sweep_points import values_of
 from wanderlust.experiments.table import condition
 
 pytestmark = pytest.mark.slow

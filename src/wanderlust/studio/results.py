@@ -26,8 +26,7 @@ from wanderlust.experiments.report_kinds import report_kinds
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.status import keys_of
 from wanderlust.experiments.store import PACKS, Store
-from wanderlust.experiments.sweep import Sweep, read_json
-from wanderlust.experiments.sweep_file import SWEEP_FILE, SWEEPS
+from wanderlust.experiments.sweep import SWEEP_FILE, SWEEPS, Sweep, read_json
 from wanderlust.experiments.table import Group, Row, group_rows, row_of
 from wanderlust.studio import limits
 from wanderlust.studio.setup import LaneSettings, SharedSettings, read_setup

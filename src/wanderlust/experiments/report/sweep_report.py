@@ -36,8 +36,7 @@ from wanderlust.experiments.report.text_tables import (
 )
 from wanderlust.experiments.status import keys_of
 from wanderlust.experiments.store import Store
-from wanderlust.experiments.sweep import Sweep, read_json
-from wanderlust.experiments.sweep_file import SWEEP_FILE, SWEEPS
+from wanderlust.experiments.sweep import SWEEP_FILE, SWEEPS, Sweep, read_json
 from wanderlust.experiments.table import format_value
 
 DISCOVERY = "discovery"
