@@ -41,6 +41,11 @@ class RunningStudio:
         return self.studio.url
 
     @property
+    def cookie(self) -> dict[str, str]:
+        """The header of a page that has been visited with the token."""
+        return {"Cookie": f"{self.studio.cookie}={self.studio.token}"}
+
+    @property
     def socket_url(self) -> str:
         return f"ws://127.0.0.1:{self.studio.port}/socket"
 

@@ -141,7 +141,7 @@ def test_the_story_from_opening_to_the_copied_link(new_page: Callable[..., Any],
     page = new_page(permissions=["clipboard-read", "clipboard-write"])
     page.get_by_role("combobox", name="World").select_option(label="prison")
     button(page, "Add lane").click()
-    expect(lane(page, 2)).to_be_visible()
+    expect(lane(page, 2)).to_be_visible(timeout=60_000)
     button(page, "Add lane").click()
     expect(lane(page, 3)).to_be_visible()
     for number, explorer in enumerate(("epsilon-greedy", "ucb1", "vv-ucb"), start=1):
@@ -189,7 +189,11 @@ def test_the_story_from_opening_to_the_copied_link(new_page: Callable[..., Any],
     button(page, "Copy link").click()
     wait_for(page, "navigator.clipboard.readText().then((text) => text.startsWith('http://127.0.0.1'))")
     link = page.evaluate("navigator.clipboard.readText()")
-    colleague = new_page(url=link)
+    assert server.studio.token not in link
+    assert "token" not in page.url
+    colleague = new_page()
+    colleague.goto("about:blank")
+    colleague.goto(link)
     expect(lane(colleague, 3).get_by_role("combobox", name="Explorer")).to_have_value("vv-ucb")
     expect(status(colleague, "Step")).to_have_text("1000")
     expect(status(lane(colleague, 3), "States discovered")).to_have_text(str(int(without.discovered[-1])))

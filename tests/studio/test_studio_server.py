@@ -6,11 +6,13 @@ import gc
 import http.client
 import json
 import random
+import socket
 import string
 import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import settings
@@ -38,8 +40,9 @@ class Page:
     def __init__(self, server: RunningStudio) -> None:
         self._connected = ExitStack()
         self.socket: ClientConnection = self._connected.enter_context(
-            connect(server.socket_url, origin=server.origin, max_size=None, compression=None)  # type: ignore[arg-type]
-        )
+            connect(server.socket_url, origin=server.origin, max_size=None, compression=None,  # type: ignore[arg-type]
+                    additional_headers=server.cookie)
+        )  # fmt: skip
         self.frames: list[bytes] = []
 
     def send(self, type_: str, **fields: Any) -> None:
@@ -75,6 +78,7 @@ class Page:
 
 
 def get(server: RunningStudio, path: str = "/", **headers: str) -> tuple[int, str, dict[str, str]]:
+    headers = server.cookie | headers
     connection = http.client.HTTPConnection("127.0.0.1", server.studio.port, timeout=30)
     connection.request("GET", path, headers=headers)
     response = connection.getresponse()
@@ -120,21 +124,72 @@ def test_a_page_of_another_site_cannot_connect(server: RunningStudio, origin: st
         assert get(server, "/catalogue.json", Origin=given)[0] == 403
 
 
-def test_another_address_needs_the_token() -> None:
-    with running_studio(host="0.0.0.0") as server:
-        assert server.studio.token
-        assert server.studio.token in server.url
-        assert len(server.studio.token) >= 32
-        assert get(server)[0] == 403
-        assert get(server, "/?token=wrong")[0] == 403
-        assert get(server, "/catalogue.json")[0] == 403
-        assert get(server, f"/?token={server.studio.token}")[0] == 200
-        with pytest.raises(InvalidStatus, match="403"), connect(server.socket_url, origin=server.origin):  # type: ignore[arg-type]
-            pass
-        url = f"{server.socket_url}?token={server.studio.token}"
-        with connect(url, origin=server.origin) as socket:  # type: ignore[arg-type]
-            socket.send("{}")
-            assert "error" in str(socket.recv(timeout=30))
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "", "0.0.0.0"])
+def test_every_address_needs_the_token_and_the_printed_one_works(host: str) -> None:
+    with running_studio(host=host) as server:
+        token = server.studio.token
+        assert len(token) >= 32
+        printed = urlsplit(server.url)
+        connection = http.client.HTTPConnection(str(printed.hostname), printed.port or 0, timeout=30)
+
+        def answer(path: str, **headers: str) -> http.client.HTTPResponse:
+            connection.request("GET", path, headers=headers)
+            return connection.getresponse()
+
+        for path in ("/", "/?token=wrong", "/?token=", "/catalogue.json", "/?token=%ff"):
+            refused = answer(path)
+            assert refused.status == 403
+            assert token not in refused.read().decode()
+        first = answer(f"/?{printed.query}")
+        first.read()
+        assert (first.status, first.headers["Location"]) == (303, "/"), "the address is left without the token"
+        cookie = first.headers["Set-Cookie"]
+        assert "HttpOnly" in cookie
+        assert "samesite=lax" in cookie.lower()
+        second = answer("/catalogue.json", Cookie=cookie.split(";")[0])
+        assert second.status == 200
+        assert token not in second.read().decode(), "what a page exports cannot contain it"
+        connection.close()
+
+
+def test_a_socket_needs_the_token(server: RunningStudio) -> None:
+    with pytest.raises(InvalidStatus, match="403"), connect(server.socket_url, origin=server.origin):  # type: ignore[arg-type]
+        pass
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: "])
+def test_a_half_open_connection_is_closed(
+    server: RunningStudio, sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.2)
+    with socket.create_connection(("127.0.0.1", server.studio.port), timeout=30) as connection:
+        connection.sendall(sent)
+        assert connection.recv(100) == b""
+
+
+def with_kappa(explorer: str, kappa: float) -> str:
+    setup = {"world": "toy", "lanes": [{"explorer": explorer, "options": {"kappa": kappa}}]}
+    return json.dumps({"type": "open", "id": 5, "setup": setup})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"type": "seek", "id": 5, "step": ' + "9" * 5000 + "}",
+        '{"type": "check", "id": 5, "world": "\\ud800"}',
+        *(with_kappa(explorer, kappa) for explorer in ("ucb1", "vv-ucb") for kappa in (5e-324, 1e300)),
+    ],
+    ids=["digits", "surrogate", "ucb1-tiny", "ucb1-large", "vv-ucb-tiny", "vv-ucb-large"],
+)
+def test_numbers_and_texts_at_the_edge_are_answered(
+    server: RunningStudio, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Page(server) as page:
+        page.socket.send(text)
+        answer = page.receive("error", "opened")
+        assert "server failed" not in answer.get("message", "")
+        assert page.open()["type"] in ("opened", "error"), "the page goes on"
+    assert not caplog.records
 
 
 # ---------------------------------------------------------------------- the life of a page

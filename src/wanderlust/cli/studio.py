@@ -36,7 +36,7 @@ def studio(
         Path | None, arg(metavar="FILE", help="Write the recorded run as one HTML file instead, without a server.")
     ] = None,
     host: Annotated[
-        str, arg(metavar="ADDRESS", help="Address to listen on; other machines then need the token in the URL.")
+        str, arg(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all, so that others can open the page.")
     ] = "127.0.0.1",
     port: Annotated[
         int | None, arg(metavar="N", help=f"Port; the first free one from {DEFAULT_PORT} if not given.")

@@ -60,12 +60,17 @@ def encode(frame: Frame) -> bytes:
     parts = [
         header,
         frame.visits.astype("<u4").tobytes(),
-        *(table.astype("<f4").tobytes() for table in tables if table is not None),
+        *(_as_floats(table) for table in tables if table is not None),
         frame.trail.astype("<i4").tobytes(),
         best_actions(frame.q).tobytes(),
         best_actions(frame.score).tobytes(),
     ]
     return b"".join(parts)
+
+
+def _as_floats(table: FloatArray) -> bytes:
+    with np.errstate(over="ignore"):  # A value that float32 does not have is shown as infinite.
+        return table.astype("<f4").tobytes()
 
 
 def best_actions(table: FloatArray) -> NDArray[np.uint8]:

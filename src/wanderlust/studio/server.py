@@ -1,11 +1,14 @@
 """The web server of the studio: the page's files, and a WebSocket for each page.
 
 It answers only requests whose Host and Origin are its own, so that neither another web site nor a name that was pointed
-at this machine can talk to it. On any other address than the loopback it also needs the token from its URL.
+at this machine can talk to it. It also needs the token from its URL, since other users of this machine reach the
+loopback, too. The first visit stores the token as a cookie and leaves it out of the address, so that no copied link
+contains it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import json
@@ -20,7 +23,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,6 +34,7 @@ from wanderlust.studio import limits
 from wanderlust.studio.connection import Connection, Services
 
 STATIC = Path(__file__).parent / "static"
+EVERY_ADDRESS = ("", "0.0.0.0", "::")
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
@@ -53,39 +57,41 @@ class Studio:
     services: Services
     host: str = "127.0.0.1"
     port: int = 0
-    token: str | None = None
-    """Needed in the URL unless the host is the loopback."""
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    """Needed in the URL of the first visit, and then as a cookie."""
     pages: set[Connection] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        if self.token is None and not is_loopback(self.host):
-            self.token = secrets.token_urlsafe(24)
 
     @property
     def url(self) -> str:
         """The address to open in a browser."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+        host = own_address() if self.host in EVERY_ADDRESS else self.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/?token={self.token}"
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie; servers on other ports of the same host have their own."""
+        return f"wanderlust-studio-{self.port}"
 
     def allows(self, connection: HTTPConnection) -> str | None:
         """Return why a request is refused, or None."""
         host = connection.headers.get("host", "")
         name = host.rpartition(":")[0] if host.endswith(f":{self.port}") else host
-        if self.token is None and name not in LOOPBACK_NAMES:
+        if is_loopback(self.host) and name not in (*LOOPBACK_NAMES, self.host):
             return "This server answers only to its own address."
         origin = connection.headers.get("origin")
         needs_origin = connection.scope["type"] == "websocket"
         if (origin is not None or needs_origin) and origin != f"http://{host}":
             return "This server answers only its own pages."
-        given = connection.query_params.get("token", "")
-        if self.token is not None and not self._is_file(connection) and not _equal(given, self.token):
+        # The page's files are the same everywhere, and no secret.
+        is_file = str(connection.scope["path"]).startswith("/static/")
+        if not is_file and not self.has_token(connection):
             return "The token in the address is missing or wrong; use the address that the command printed."
         return None
 
-    @staticmethod
-    def _is_file(connection: HTTPConnection) -> bool:
-        """Return whether one of the page's files is asked for: they are the same everywhere, and no secret."""
-        return str(connection.scope["path"]).startswith("/static/")
+    def has_token(self, connection: HTTPConnection) -> bool:
+        """Return whether the token is in the URL or in the cookie; compared in constant time."""
+        given = (connection.query_params.get("token", ""), connection.cookies.get(self.cookie, ""))
+        return any(secrets.compare_digest(each.encode("utf-8", "replace"), self.token.encode()) for each in given)
 
 
 def is_loopback(host: str) -> bool:
@@ -98,8 +104,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _equal(given: str, expected: str) -> bool:
-    return secrets.compare_digest(given.encode("utf-8", "surrogateescape"), expected.encode())
+def own_address() -> str:
+    """Return an address at which this machine can be reached, for a server that listens on all of them."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # A documentation address: nothing is sent, only a route is looked up.
+        return str(probe.getsockname()[0])
+    return "127.0.0.1"
 
 
 def make_app(studio: Studio) -> ASGIApp:
@@ -112,6 +122,10 @@ def make_app(studio: Studio) -> ASGIApp:
         pool.shutdown(wait=False, cancel_futures=True)
 
     async def page(request: Request) -> Response:
+        if "token" in request.query_params:
+            visit = RedirectResponse("/", status_code=303)
+            visit.set_cookie(studio.cookie, studio.token, httponly=True, samesite="lax")
+            return visit
         text = (STATIC / "index.html").read_text(encoding="utf-8")
         return Response(text, media_type="text/html")
 
@@ -189,9 +203,26 @@ def listen(host: str, port: int) -> socket.socket:
 def make_server(studio: Studio) -> Any:
     """Return a uvicorn server for a studio; `run(sockets=[listen(...)])` starts it."""
     import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Impatient(H11Protocol):
+        """Closes a connection that has not sent a whole request for some time."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self.loop.call_later(limits.REQUEST_SECONDS, self._close_if_silent, None)
+
+        def _close_if_silent(self, last: Any) -> None:
+            if self.transport.is_closing() or self.transport.get_protocol() is not self:
+                return  # Closed already, or the WebSocket of a page, which has pings of its own.
+            if self.cycle is last and (last is None or last.response_complete):
+                self.transport.close()
+            else:
+                self.loop.call_later(limits.REQUEST_SECONDS, self._close_if_silent, self.cycle)
 
     config = uvicorn.Config(
         make_app(studio),
+        http=Impatient,
         log_level="error",
         access_log=False,
         server_header=False,

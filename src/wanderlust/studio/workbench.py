@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from wanderlust.core.files import finite_values
 from wanderlust.experiments.run import Run
 from wanderlust.explorers.protocol import has_own_choice
 from wanderlust.explorers.registry import explorer_class
@@ -124,7 +125,7 @@ def describe_lane(lane: Lane) -> dict[str, Any]:
         "fields": {
             "epsilon_start": settings.epsilon_start,
             "epsilon_end": settings.epsilon_end,
-            **{name: float(value) for name, value in explorer._asdict().items()},
+            **finite_values({name: float(value) for name, value in explorer._asdict().items()}),
         },
     }
 

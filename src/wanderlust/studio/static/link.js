@@ -23,13 +23,12 @@ export function readLink() {
   return match ? decodeLink(match[1]) : null;
 }
 
-// The address without the token, which is valid for this server only.
 export function makeLink(value) {
   return `${location.origin}${location.pathname}#s=${encodeLink(value)}`;
 }
 
 export function writeAddress(value) {
-  history.replaceState(null, "", `${location.pathname}${location.search}#s=${encodeLink(value)}`);
+  history.replaceState(null, "", `${location.pathname}#s=${encodeLink(value)}`);
 }
 
 // Storage may be forbidden; the page works without it.

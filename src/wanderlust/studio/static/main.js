@@ -311,7 +311,7 @@ class App {
 async function start() {
   const embedded = document.getElementById("recording");
   const recording = embedded ? JSON.parse(embedded.textContent) : null;
-  const catalogue = recording ? recording.catalogue : await (await fetch(`catalogue.json${location.search}`)).json();
+  const catalogue = recording ? recording.catalogue : await (await fetch("catalogue.json")).json();
   globalThis.studio = new App(catalogue, recording);
 }
 

@@ -24,8 +24,7 @@ export class LiveSource {
     const url = new URL("socket", location.href);
     url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     url.hash = "";
-    const token = new URLSearchParams(location.search).get("token");
-    url.search = token ? `?token=${encodeURIComponent(token)}` : "";
+    url.search = "";
     const socket = new WebSocket(url);
     socket.binaryType = "arraybuffer";
     this.socket = socket;
