@@ -40,6 +40,7 @@ GRID_ID = "wanderlust/Grid-v0"
 WORLD_HORIZON = sys.maxsize
 """A placeholder for `max_episode_steps` until the world has been made: see `apply_world_horizon`."""
 
+
 def is_built_in(name: str) -> bool:
     """Return whether a name is that of a built-in world, also as a Gymnasium id."""
     return name in WORLDS or name in EXAM_WORLDS or name.startswith("wanderlust/")

@@ -196,7 +196,6 @@ def tabular(
 ENCODER_OPTIONS = ("key", "bins", "bounds", "action_bins", "reset_seed")
 """The options of `wl.tabular`."""
 _INFO = "info:"
-_HASH = "hash"
 
 
 def tabular_by_name(name: str, options: Mapping[str, Any], encoder_options: Mapping[str, Any]) -> Tabular:
@@ -212,8 +211,9 @@ def tabular_from_options(env: Env[Any, Any], encoder_options: Mapping[str, Any])
     """
     check_options("wl.tabular", encoder_options, ENCODER_OPTIONS)
     options = dict(encoder_options)
-    if isinstance(options.get("key"), str):
-        options["key"] = _load_key(options["key"])
+    key = options.get("key")
+    if isinstance(key, str) and module_of(key) is not None:
+        options["key"] = load_function(key)
     if isinstance(options.get("bounds"), Mapping):
         options["bounds"] = dict(_bound(dimension, pair) for dimension, pair in options["bounds"].items())
     return Tabular(env, **options)
@@ -233,11 +233,6 @@ def module_of(name: str) -> str | None:
     """Return the module of a name 'module:attribute', or None for other names, including 'info:field'."""
     module, colon, _ = name.partition(":")
     return module if colon and f"{module}:" != _INFO else None
-
-
-def _load_key(key: str) -> Any:
-    """Return 'hash' and 'info:field' unchanged, and the function that 'module:function' names."""
-    return key if module_of(key) is None or key == _HASH else load_function(key)
 
 
 def load_function(name: str) -> Any:

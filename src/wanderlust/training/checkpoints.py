@@ -21,7 +21,7 @@ import numpy as np
 from wanderlust.agents import file
 from wanderlust.agents.agent import Agent
 from wanderlust.core.errors import BadFile
-from wanderlust.environments.tabular import Tabular
+from wanderlust.environments.tabular import Tabular, saved_environment
 from wanderlust.training.adaptive import MIN_SAMPLES, N_STAGES, Discovery, TaskEstimate, TimePenalty, adapted_fields
 from wanderlust.training.loop import TrainingLoop
 
@@ -40,7 +40,6 @@ class InvalidField(ValueError):
 class SavedLoop(msgspec.Struct, frozen=True):
     """The fields of a training loop in a checkpoint; see `TrainingLoop`."""
 
-    environment: dict[str, Any]
     episode_start: dict[str, Any] | None
     episode_over: bool
     next_state: Count
@@ -99,8 +98,7 @@ class SavedLoop(msgspec.Struct, frozen=True):
 
 def save(loop: TrainingLoop, path: Path) -> None:
     """Write a checkpoint; `Agent.load` reads the agent alone from it."""
-    about = {name: getattr(loop, name) for name in SavedLoop.__struct_fields__ if name != "environment"} | {
-        "environment": environment_identity(loop.env),
+    about = {name: getattr(loop, name) for name in SavedLoop.__struct_fields__} | {
         "episode_start": _to_json(loop.episode_start),
         "next_state": int(loop.next_state),
         "recent_returns": list(loop.recent_returns),
@@ -124,7 +122,7 @@ def load(
         )
     try:
         saved = SavedLoop.of_file(about[_LOOP], agent)
-        _check_identity(env, saved.environment, path)
+        _check_identity(env, agent.environment or {}, path)
         _share_encoding(env, agent, path)
         actions = _episode_actions(arrays, agent, env)
         loop = _restored(env, agent, saved, steps)
@@ -229,21 +227,10 @@ def _warn(env: Tabular, path: Path, reason: str) -> None:
     )
 
 
-def environment_identity(env: Tabular) -> dict[str, Any]:
-    """Return the properties of an environment that must be the same when training is resumed."""
-    spec = env.env.spec
-    options = {} if spec is None else {name: _as_text(value) for name, value in sorted(spec.kwargs.items())}
-    options.pop("render_mode", None)
-    return {"name": env.name, "options": options, "n_actions": env.n_actions, "reset_seed": env.reset_seed}
-
-
-def _as_text(value: Any) -> str:
-    return f"function {getattr(value, '__qualname__', type(value).__name__)}" if callable(value) else repr(value)
-
-
 def _check_identity(env: Tabular, saved: Mapping[str, Any], path: Path) -> None:
-    for name, value in environment_identity(env).items():
-        if saved.get(name) != value:
+    here = saved_environment(env)
+    for name in ("name", "options", "reset_seed"):
+        if saved.get(name) != (value := here[name]):
             raise BadFile(
                 f"{path}: saved in another environment: {name} is {saved.get(name)!r} in the file, {value!r} here. "
                 "Create the same environment, or train from the start without resume."
@@ -255,10 +242,6 @@ def _to_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _to_json(part) for name, part in value.items()}
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-
-
-# Bit generators of NumPy that use a number of their state as an index without checking it, and its valid values.
-_POSITIONS = {"MT19937": (("state", "pos"), 624), "Philox": (("buffer_pos",), 4)}
 
 
 def set_random_state(generator: np.random.Generator, state: Mapping[str, Any]) -> bool:

@@ -20,9 +20,7 @@ from gymnasium import Env
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import ADAPTIVE, MAX_STEPS
 from wanderlust.core.errors import (
-    EnvironmentFailed,
     InvalidSetting,
-    WanderlustError,
     check_flag,
     check_integer,
     check_number,
@@ -96,9 +94,11 @@ def learn(
         first_seed: int | None = loop.agent.seed
     else:
         budget = changes.pop("budget", None)
-        _reject_with_resume({"seed": seed, "reward_range": reward_range, "preset": preset, **changes})
+        _reject_with_resume(explorer, {"seed": seed, "reward_range": reward_range, "preset": preset, **changes})
         new_episode = check_flag("new_episode", new_episode)
-        loop, first_seed = _resumed_loop(tabular_env, check_path("resume", resume), explorer, steps, new_episode)
+        cls = explorer if isinstance(explorer, type) else None
+        path = check_path("resume", resume)
+        loop, first_seed = checkpoints.load(tabular_env, path, cls, steps=steps, new_episode=new_episode)
         _extend_budget(loop, budget, quiet=quiet)
     loop.agent.env, loop.agent.encoding = tabular_env, tabular_env.encoding
     loop.agent.environment = saved_environment(tabular_env)
@@ -141,20 +141,6 @@ def _add_agent(error: BaseException, loop: TrainingLoop) -> None:
             "It was interrupted while it learned from a step, so that it could not be saved for resuming; earlier "
             "checkpoints are unchanged."
         )
-
-
-def _resumed_loop(
-    env: Tabular, path: Path, explorer: str | type | None, steps: int, new_episode: bool
-) -> tuple[TrainingLoop, int | None]:
-    try:
-        cls = _class_with_resume(explorer, path)
-        return checkpoints.load(env, path, cls, steps=steps, new_episode=new_episode)
-    except WanderlustError:
-        raise
-    except Exception as error:
-        raise EnvironmentFailed(
-            f"{env.name} failed while the episode of {path} was replayed with {type(error).__name__}: {error}."
-        ) from error
 
 
 def new_loop(
@@ -250,16 +236,12 @@ def _overrides(callback: Callback, name: str) -> bool:
     return getattr(type(callback), name) is not getattr(Callback, name)
 
 
-def _class_with_resume(explorer: str | type | None, path: Path) -> type | None:
+def _reject_with_resume(explorer: str | type | None, arguments: Mapping[str, Any]) -> None:
     if isinstance(explorer, str):
         raise InvalidSetting(
-            f"resume={str(path)!r} uses the explorer of that file; remove {explorer!r} (only a user-defined explorer "
-            "must be given, as a class)."
+            f"resume uses the explorer of its file; remove {explorer!r} (only a user-defined explorer must be given, "
+            "as a class)."
         )
-    return explorer
-
-
-def _reject_with_resume(arguments: dict[str, Any]) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise InvalidSetting(f"resume uses the settings of its file; remove {name}={value!r}.")
