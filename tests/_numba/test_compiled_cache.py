@@ -7,14 +7,15 @@ import pwd
 import subprocess
 import sys
 import textwrap
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from wanderlust._numba import cache
-from wanderlust._numba.fingerprint import class_fingerprint
+from wanderlust._numba import cache, jit
 from wanderlust._numba.jit import JIT_ENABLED
+from wanderlust._numba.methods import class_fingerprint
 from wanderlust.core.errors import BadFile
 
 pytestmark = pytest.mark.slow
@@ -142,7 +143,7 @@ def test_fingerprint_covers_all_that_the_code_depends_on(monkeypatch: pytest.Mon
 
 @needs_jit
 @pytest.mark.parametrize("damage", ["empty", "truncated", "flipped", "foreign"])
-def test_damaged_files_are_compiled_anew(tmp_path: Path, compiled: Path, damage: str) -> None:
+def test_damaged_files_are_compiled_again(tmp_path: Path, compiled: Path, damage: str) -> None:
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o700)
     for file in files_of(compiled):
@@ -157,7 +158,7 @@ def test_damaged_files_are_compiled_anew(tmp_path: Path, compiled: Path, damage:
     expected, _ = run(SIMULATE, tmp_path, compiled)
     found, messages = run(SIMULATE, tmp_path, folder)
     assert found == expected
-    assert "damaged or foreign and is compiled anew" in messages
+    assert "damaged or foreign and is compiled again" in messages
     assert run(SIMULATE, tmp_path, folder) == (expected, "")
 
 
@@ -222,17 +223,16 @@ def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @needs_jit
-def test_plain_loads_give_the_same_bits(tmp_path: Path) -> None:
-    code = """
-        import hashlib, wanderlust as wl
-        digest = hashlib.sha256()
-        for world, explorer in (("wall", "vv-ucb"), ("deep-gridworld", "bootstrapped"), ("noisy-toy", "vv-count")):
-            for table in wl.train(world, explorer, steps=3000, seed=2).tables.values():
-                digest.update(table.tobytes())
-        print(digest.hexdigest())
-        """
-    digests = {run(code, tmp_path, None, WANDERLUST_PLAIN_LOADS=plain)[0] for plain in ("", "1")}
-    assert len(digests) == 1
+@pytest.mark.parametrize(("version", "warns"), [("0.59.1", True), ("0.60.0", False), ("0.68.1", False), ("1.0", True)])
+def test_an_untested_numba_gives_a_warning(monkeypatch: pytest.MonkeyPatch, version: str, warns: bool) -> None:
+    import numba
+
+    monkeypatch.setattr(numba, "__version__", version)
+    monkeypatch.setattr(numba.core.event, "register", lambda kind, listener: None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        jit._prepare_numba.__wrapped__()
+    assert [version in str(each.message) and "0.60 to 0.68" in str(each.message) for each in caught] == [True] * warns
 
 
 @needs_jit

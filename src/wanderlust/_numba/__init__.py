@@ -1,1 +1,1 @@
-"""Everything that knows numba and llvmlite: compilation, its cache, structs by pointer, scattered loads."""
+"""Everything that knows numba and llvmlite: compilation, its cache, methods, structs by pointer, calls by address."""

@@ -8,7 +8,7 @@ numba's own cache has three weaknesses that this one does not have.
 * Its files are pickles in whatever folder is configured. Loading a pickle can run code, so the folder must belong to
   the user and be closed to others. Any other folder is refused, and nothing is cached.
 * A damaged file gives wrong results or crashes. Here each file starts with its SHA-256 checksum; a file that does not
-  match is compiled anew and replaced.
+  match is compiled again and replaced.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def cache_folder() -> Path | None:
     except (OSError, BadFile) as error:
         reason = error if isinstance(error, BadFile) else f"{error.strerror or error}: {error.filename}"
         _say(
-            f"compiled code cannot be cached ({reason}). Every process compiles anew; set {CACHE_DIR} to a folder that "
-            "only you can write to."
+            f"compiled code cannot be cached ({reason}). Every process compiles again; set {CACHE_DIR} to a folder "
+            "that only you can write to."
         )
         return None
 
@@ -165,7 +165,7 @@ class SealedCache:
                 if contents is not None:
                     return CompileResult._rebuild(target, *loads(contents))
             except Exception as error:  # A file that numba cannot load is as good as none.
-                _say(f"a cached function is damaged or foreign and is compiled anew ({error})")
+                _say(f"a cached function is damaged or foreign and is compiled again ({error})")
         _announce_compilation()
         return None
 
@@ -202,5 +202,4 @@ def _versions() -> tuple[str, ...]:
     import numba
     import numpy
 
-    plain_loads = os.environ.get("WANDERLUST_PLAIN_LOADS", "")  # See `wanderlust._numba.loads`.
-    return sys.version, numba.__version__, llvmlite.__version__, numpy.__version__, plain_loads
+    return sys.version, numba.__version__, llvmlite.__version__, numpy.__version__

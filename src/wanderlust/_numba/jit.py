@@ -6,8 +6,9 @@ With `NUMBA_DISABLE_JIT=1` nothing is compiled, numba is not imported, and every
 from __future__ import annotations
 
 import functools
-import gc
 import os
+import re
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -21,6 +22,8 @@ C = TypeVar("C", bound=type)
 
 JIT_ENABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
+OLDEST_NUMBA, NEWEST_NUMBA = (0, 60), (0, 68)
+"""The releases that the tests run with."""
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
 # The wrappers with which Python calls a function take longer to compile than most functions.
 _INTERNAL: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -68,7 +71,7 @@ def njit(function: F, dependencies: str | None, **options: Any) -> F:
     """Compile with numba; the machine code is cached unless `dependencies`, which identifies it, is None."""
     import numba
 
-    _tune_compilation()
+    _prepare_numba()
     dispatcher: Any = numba.njit(**_OPTIONS, **options)(function)
     dispatcher._cache = SealedCache(function, dependencies)
     return dispatcher  # type: ignore[no-any-return]
@@ -80,45 +83,42 @@ def internal_njit(function: F, dependencies: str | None) -> F:
 
 
 @functools.cache
-def _tune_compilation() -> None:
-    """Set numba's process-wide options while one of our functions is compiled, and restore them afterwards.
+def _prepare_numba() -> None:
+    """Warn of a numba that the package was not tested with, and vectorize our functions while they are compiled.
 
-    * SLP vectorisation makes the dense sweep fast. numba turns it off by default.
-    * A called function becomes part of its caller and is optimised again with it, level by level. So functions between
-      the outermost one and those that call nothing are optimised lightly. Optimising the latter lightly, too, would
-      slow down the dense sweep.
-    * Garbage collection is paused: numba creates millions of objects that all live until compilation ends.
+    SLP vectorization makes the dense sweep half as long; numba has no option of a single function for it. So its
+    setting is changed while one of our functions is compiled, which no other thread does then, and restored after it.
     """
+    import numba
     from numba.core import config, event
 
-    class Tuning(event.Listener):
+    release = tuple(int(part) for part in re.findall(r"\d+", numba.__version__)[:2])
+    if not OLDEST_NUMBA <= release <= NEWEST_NUMBA:
+        oldest, newest = (".".join(map(str, each)) for each in (OLDEST_NUMBA, NEWEST_NUMBA))
+        warnings.warn(
+            f"numba {numba.__version__} is installed, but wanderlust is tested with numba {oldest} to {newest}. If "
+            f"something fails: pip install 'numba=={newest}.*', or set NUMBA_DISABLE_JIT=1 to compile nothing.",
+            stacklevel=2,
+        )
+
+    class Vectorized(event.Listener):
         def __init__(self) -> None:
             # numba compiles one function at a time, and within it the functions that it calls.
-            self.depth, self.before = 0, (config.OPT, config.SLP_VECTORIZE)
-            self.gc_was_enabled = gc.isenabled()
+            self.depth, self.before = 0, config.SLP_VECTORIZE
 
         def on_start(self, event: Any) -> None:
             if self.depth == 0:
                 if not isinstance(event.data["dispatcher"]._cache, SealedCache):
                     return
-                self.before = config.OPT, config.SLP_VECTORIZE
-                self.gc_was_enabled = gc.isenabled()
-                gc.disable()
+                self.before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
             self.depth += 1
-            config.OPT, config.SLP_VECTORIZE = self.before[0], 1
 
         def on_end(self, event: Any) -> None:
-            if self.depth == 0:
-                return
-            self.depth -= 1
-            if self.depth == 0:
-                config.OPT, config.SLP_VECTORIZE = self.before
-                if self.gc_was_enabled:
-                    gc.enable()
-            else:
-                config.OPT = self.before[0] if self.depth == 1 else 1
+            if self.depth == 1:
+                config.SLP_VECTORIZE = self.before
+            self.depth = max(self.depth - 1, 0)
 
-    event.register("numba:compile", Tuning())
+    event.register("numba:compile", Vectorized())
 
 
 @inlined

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wanderlust._numba.cache import source_hash
-from wanderlust._numba.fingerprint import class_fingerprint
 from wanderlust._numba.jit import JIT_ENABLED, by_pointer, internal_njit
+from wanderlust._numba.methods import class_fingerprint
 from wanderlust._numba.pointers import address_of
 from wanderlust.core.errors import InvalidExplorer
 from wanderlust.explorers.protocol import View, view_of

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import formula
-from wanderlust._numba.loads import HALF_WORD, LOW_HALF
 
 Streams = NDArray[np.uint64]
 
@@ -29,6 +28,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _SHIFT_30, _SHIFT_27, _SHIFT_31, _SHIFT_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _TO_UNIT = math.ldexp(1.0, -53)
 _TWO_TO_32 = np.uint64(2**32)
+HALF_WORD, LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
 
 
 def new_streams(seed: int) -> Streams:

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import compiled, inlined
-from wanderlust._numba.loads import HALF_WORD, LOW_HALF
 from wanderlust.learning.random_streams import (
+    HALF_WORD,
+    LOW_HALF,
     REPLAY,
     STRIDE,
     Streams,

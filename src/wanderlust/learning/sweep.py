@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import as_int64, compiled, inlined
-from wanderlust._numba.loads import first_index, load_two_indices, second_index
 from wanderlust.learning.spec import Floats, TableSpec
 from wanderlust.learning.state import NONE, LearnerState
 from wanderlust.learning.td import best_action_value, better, mean_td_target, td_step, td_target, td_update
@@ -262,12 +261,11 @@ def four_targets(
     a: int, rewards: Floats, next_state: NDArray[np.uint32], state_values: Floats, discount: float
 ) -> tuple[float, float, float, float]:
     """Return the TD targets of a pair and of the next three."""
-    next_ab, next_cd = load_two_indices(next_state, a), load_two_indices(next_state, a + 2)
     return (
-        td_target(rewards[a], discount, state_values[first_index(next_ab)]),
-        td_target(rewards[a + 1], discount, state_values[second_index(next_ab)]),
-        td_target(rewards[a + 2], discount, state_values[first_index(next_cd)]),
-        td_target(rewards[a + 3], discount, state_values[second_index(next_cd)]),
+        td_target(rewards[a], discount, state_values[next_state[a]]),
+        td_target(rewards[a + 1], discount, state_values[next_state[a + 1]]),
+        td_target(rewards[a + 2], discount, state_values[next_state[a + 2]]),
+        td_target(rewards[a + 3], discount, state_values[next_state[a + 3]]),
     )
 
 
