@@ -41,7 +41,7 @@ TRAINING = ("training",)
 WORLDS = ("worlds",)
 ENVIRONMENTS = ("environments",)
 AGENTS = ("agents",)
-EXAM = ("exam",)
+EXAM = ("exam", "exams")
 
 
 class Mutation(NamedTuple):
@@ -127,8 +127,10 @@ MUTATIONS = [
     Mutation(STORE, "return [row for row in rows if zlib.crc32(contents[starts[row] : ends[row]]) != crcs[row]]",
              "!=", "=="),
     Mutation(STORE, "if offset + size > length or sum(lines_place) > length:", "offset + size > length", "False"),
-    Mutation(STORE, "if self._since_packing >= PACK_RUNS:", ">=", ">= 100 *"),
-    Mutation(STORE, "replaced.append(file)", "append", "count"),
+    # Packing never begins. The first text is of a store with single files, the second of one with packs only.
+    Mutation(STORE, "if self._since_packing >= PACK_RUNS:", "self._since_packing >=", "-1 >="),
+    Mutation(STORE, "if len(small) < MAX_SMALL_PACKS and sum(map(len, small)) < PACK_RUNS:", "len(small) <", "0 <"),
+    Mutation(STORE, ("replaced.append(file)", "replaced.append(pack.path)"), "append", "count"),
     Mutation(STORE, "if time.time() - file.stat().st_mtime > _STALE_SECONDS:", ">", "<"),
     Mutation(SWEEP, 'tables["settings"][_REPLAY] = values["memory"]', '["memory"]', '["seed"]'),
     Mutation(SWEEP, "elif self._is_option(name):", "self._is_option(name)", "False"),
@@ -167,6 +169,8 @@ def tests_of(tree: Path, mutation: Mutation) -> list[str]:
         path = tree / "tests" / pattern
         files = sorted(path.rglob("test_*.py")) if path.is_dir() else sorted((tree / "tests").glob(pattern))
         found |= dict.fromkeys(str(file.relative_to(tree)) for file in files)
+    if not found:
+        raise ValueError(f"no tests are left of {mutation.tests}")
     return list(found)
 
 
