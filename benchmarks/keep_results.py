@@ -20,7 +20,7 @@ from typing import Any
 
 from rich.console import Console
 
-from wanderlust_paper.claims.claims import VERDICTS
+from wanderlust_paper.claims import VERDICTS
 from wanderlust_paper.registry import study_names
 from wanderlust_paper.reports.recap_tables import world_title
 from wanderlust_paper.reproduce import REQUEST_FILE, studies_in, summarise_runs, write_reports

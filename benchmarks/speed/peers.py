@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from speed import peer_script
-from speed.result import Skipped, speedup
-from speed.timing import MICRO, Results, time_per_step
+from speed.result import MICRO, Results, Skipped, speedup, time_per_step
 from wanderlust.worlds import World, make_world
 
 PEERS = ("mushroom-rl", "table-rl")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
+
+from wanderlust.agents.session import train
+from wanderlust.worlds import World
 
 
 @dataclass(frozen=True)
@@ -76,3 +80,18 @@ def _times(tasks: Iterable[Callable[[], object]]) -> list[float]:
         task()
         times.append(time.perf_counter() - begin)
     return times
+
+
+Results = Iterator[Result | Skipped]
+MICRO, NANO = 1e6, 1e9
+
+
+def run_task(world: World, explorer: str, *, steps: int, **changes: Any) -> Callable[[], object]:
+    """Return a function to be timed: a whole run with its set-up and evaluations. It is compiled before."""
+    train(world, explorer, seed=1, steps=200, **changes)
+    return lambda: train(world, explorer, seed=1, steps=steps, **changes)
+
+
+def time_per_step(world: World, explorer: str, *, steps: int, repeats: int = 3, **changes: Any) -> float:
+    """Return the time per step of a whole run with its set-up and evaluations."""
+    return shortest_times(repeats, run_task(world, explorer, steps=steps, **changes))[0] / steps

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from speed.result import relative_time, shortest_times, speedup
-from speed.timing import MICRO, Results, run_task
+from speed.result import MICRO, Results, relative_time, run_task, shortest_times, speedup
 from wanderlust._numba.jit import by_pointer, entry
 from wanderlust.agents.session import Session, train
 from wanderlust.learning.replay import shuffle_front

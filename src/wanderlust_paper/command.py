@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from rich.table import Table
+from rich.text import Text
 from tyro.conf import Positional, arg
 
 from wanderlust.cli.options import Jobs, On, TimeLimit
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from wanderlust_paper.registry import Study, StudySelection
-    from wanderlust_paper.reproduce import Execution
+from wanderlust.cli.printing import new_console, print_summary
+from wanderlust.experiments.execute import estimate
+from wanderlust.experiments.report.text_tables import fit_to_width
+from wanderlust_paper.registry import StudySelection, find_study, study_names
+from wanderlust_paper.reproduce import Execution, write_scorecard
+from wanderlust_paper.reproduce import reproduce as reproduce_study
 
 
 def reproduce(
@@ -44,31 +46,29 @@ def reproduce(
 
     Example: wanderlust reproduce recap --worlds prison taxi --seeds 5 --jobs 2 --out results/
     """
-    from wanderlust.cli.printing import new_console
-    from wanderlust_paper.registry import StudySelection, find_study, study_names
-    from wanderlust_paper.reproduce import Execution, write_scorecard
-
     if experiment == "list":
         _list_studies(jobs or os.cpu_count() or 1)
         return
+    execution = Execution(jobs, on, time_limit)
     selection = StudySelection(worlds, explorers, seeds, preset, quick)
     names = study_names() if experiment == "all" else (experiment,)
-    console, failures = new_console(), 0
+    console, failures, reports = new_console(), 0, {}
     for study in [find_study(name) for name in names]:
-        failures += _run_study(study, selection, out, Execution(jobs, on, time_limit), quiet, console)
-    write_scorecard(out, selection.suffix, console, quiet=quiet)
+        if not quiet:
+            title = Text.assemble((study.id, "bold"), f": {study.reference}. {study.description}")
+            console.print(title, highlight=False, soft_wrap=True)
+            if quick:
+                console.print(f"QUICK: {study.quick_changes}", highlight=False, soft_wrap=True)
+        summary, report = reproduce_study(study, selection, out, execution=execution, quiet=quiet, console=console)
+        print_summary(summary, quiet=quiet)
+        reports[f"{study.id}{selection.suffix}"] = report
+        failures += len(summary.failures)
+    write_scorecard(out, selection.suffix, reports, console, quiet=quiet)
     sys.exit(int(failures > 0))
 
 
 def _list_studies(jobs: int) -> None:
     """Print every experiment: name, place in the paper, number of runs, estimated time."""
-    from rich.table import Table
-
-    from wanderlust.cli.printing import new_console
-    from wanderlust.experiments.execute import estimate
-    from wanderlust.experiments.report.text_tables import fit_to_width
-    from wanderlust_paper.registry import StudySelection, find_study, study_names
-
     table = Table(caption=f"Rough times for {jobs} parallel runs, without compilation (one or two minutes, once).")
     for column in ("experiment", "in the paper", "description"):
         table.add_column(column, overflow="fold")
@@ -82,24 +82,3 @@ def _list_studies(jobs: int) -> None:
         table.add_row(*row)
     console = new_console()
     console.print(fit_to_width(table, console.width))
-
-
-def _run_study(
-    study: Study, selection: StudySelection, out: Path, execution: Execution, quiet: bool, console: Console
-) -> int:
-    """Run one experiment and print its report; return the number of failed runs."""
-    from rich.text import Text
-
-    from wanderlust.cli.printing import print_summary
-    from wanderlust_paper.reproduce import reproduce as reproduce_study
-
-    if not quiet:
-        title = Text.assemble((study.id, "bold"), f": {study.reference}. {study.description}")
-        console.print(title, highlight=False, soft_wrap=True)
-        if selection.quick:
-            console.print(f"QUICK: {study.quick_changes}", highlight=False, soft_wrap=True)
-    outcome = reproduce_study(
-        study, selection, out, execution=execution, quiet=quiet, console=console
-    )
-    print_summary(outcome, quiet=quiet)
-    return len(outcome.failures)

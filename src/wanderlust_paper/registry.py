@@ -9,16 +9,23 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.console import RenderableType
 
 from wanderlust.agents.settings import WORLD_PRESETS
 from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, check_flag, check_integer, unknown_name
-from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import StoredRun
+from wanderlust_paper.claims import Claim
+from wanderlust_paper.reports.recap_cells import Row
 from wanderlust_paper.summary_file import reduced
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EXPLORERS = (
     "vv-ucb",
@@ -85,6 +92,23 @@ class StudySelection:
     def select_seeds(self, full: int, quick: int) -> range:
         """Return the seeds, starting at 1 as in the paper."""
         return range(1, 1 + (self.seeds if self.seeds is not None else quick if self.quick else full))
+
+
+class Report(NamedTuple):
+    """The report of a study."""
+
+    renderables: list[RenderableType]
+    """For the terminal."""
+    files: Mapping[str, str]
+    """File name -> contents."""
+    figures: Mapping[str, Callable[[], Figure]] = MappingProxyType({})
+    """File name without suffix -> function that draws the figure."""
+    claims: Sequence[Claim] = ()
+    """Statements of the paper's text, checked."""
+    cells: Sequence[Row] = ()
+    """Cells of the recap tables."""
+    note: str = ""
+    """What is said below every table and figure."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ the folder so far.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,14 +23,14 @@ from wanderlust.experiments.report.style import FORMATS, as_files
 from wanderlust.experiments.report.text_tables import fit_to_width, printable
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store, StoredRun
-from wanderlust_paper import registry
-from wanderlust_paper.claims import claims
-from wanderlust_paper.claims.claims import Claim
-from wanderlust_paper.registry import Study, StudySelection, study_names
-from wanderlust_paper.reports import recap_cells, scorecard, scorecard_html
+from wanderlust_paper import claims, registry
+from wanderlust_paper.registry import Report, Study, StudySelection, study_names
+from wanderlust_paper.reports import scorecard, scorecard_html
 from wanderlust_paper.summary_file import RunSource, source_in, write_summary
 
 REQUEST_FILE, LOCK_FILE, CLAIMS_FILE = "study.json", ".lock", "claims.json"
+Reports = Mapping[str, Report]
+"""Reports by the name of their folder."""
 
 
 class StudyRequest(NamedTuple):
@@ -68,7 +68,7 @@ def reproduce(
     execution: Execution | None = None,
     quiet: bool,
     console: Console,
-) -> RunSummary:
+) -> tuple[RunSummary, Report]:
     """Execute the runs of a study that are not stored in the folder, then write its report."""
     runs = study.runs(selection)
     store = Store(out)
@@ -78,8 +78,7 @@ def reproduce(
     execution = execution or Execution(jobs)
     summary = run_all(runs, store, **execution._asdict(), name=folder.name, progress=Progress(quiet=quiet))
     # Read again: another process may have added a selection.
-    show_report(StudyRequest(study, _read_request(folder).selections, folder), store, console, quiet=quiet)
-    return summary
+    return summary, show_report(_read_request(folder), store, console, quiet=quiet)
 
 
 def _add_selection(study: Study, selection: StudySelection, folder: Path) -> None:
@@ -103,11 +102,10 @@ def show_report(
     quiet: bool = False,
     out: Path | None = None,
     formats: tuple[str, ...] = FORMATS,
-) -> None:
-    """Build the report of a study from stored runs; print it and write its files, by default next to its request."""
+) -> Report:
+    """Make the report of a study from stored runs; print it and write its files, by default next to its request."""
     problems: list[str] = []
-    runs = request.runs
-    report = request.study.report(runs, source.load_many(runs, problems), report_note(request))
+    report = _make_report(request, source, problems)
     if not quiet:
         for problem in problems:
             console.print(printable(problem), markup=False, highlight=False, soft_wrap=True)
@@ -127,6 +125,12 @@ def show_report(
         figures = [f"{name}.{{{suffixes}}}" if "," in suffixes else f"{name}.{suffixes}" for name in report.figures]
         names = ", ".join([*files, *figures])
         console.print(f"written to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)
+    return report
+
+
+def _make_report(request: StudyRequest, source: RunSource, problems: list[str]) -> Report:
+    runs = request.runs
+    return request.study.report(runs, source.load_many(runs, problems), report_note(request))
 
 
 def write_reports(
@@ -138,30 +142,38 @@ def write_reports(
     formats: tuple[str, ...] = FORMATS,
 ) -> None:
     """Write the reports of all studies of a folder, and their scorecards, without executing any run."""
-    source, suffixes = source_in(folder), []
+    source, reports = source_in(folder), {}
+    suffixes: dict[str, None] = {}
     for request in studies_in(folder):
         if not quiet:
             title = f"{request.study.reference}. {request.study.description}"
             name = Text(printable(request.folder.name), "bold")
             console.print(Text.assemble(name, f": {title}"), soft_wrap=True)
-        show_report(request, source, console, quiet=quiet, out=out, formats=formats)
-        suffixes.append(request.suffix)
-    for suffix in dict.fromkeys(suffixes):
-        write_scorecard(out or folder, suffix, console, quiet=quiet)
+        report = show_report(request, source, console, quiet=quiet, out=out, formats=formats)
+        reports[request.folder.name] = report
+        suffixes[request.suffix] = None
+    for suffix in suffixes:
+        write_scorecard(folder, suffix, reports, console, quiet=quiet, out=out)
 
 
-def write_scorecard(out: Path, suffix: str, console: Console, *, quiet: bool = False) -> None:
-    """Write the scorecard of all studies with this suffix in a folder, from the files of their reports."""
-    cells_file = out / f"recap{suffix}" / "cells.json"
-    all_claims: list[Claim] = []
-    for name in study_names():
-        file = out / f"{name}{suffix}" / CLAIMS_FILE
-        if file.exists():
-            all_claims += claims.from_json(_read_text(file), str(file))
-    all_claims = claims.in_order(all_claims)
-    rows, note = recap_cells.from_json(_read_text(cells_file), str(cells_file)) if cells_file.exists() else ([], "")
+def write_scorecard(
+    folder: Path, suffix: str, reports: Reports, console: Console, *, quiet: bool = False, out: Path | None = None
+) -> None:
+    """Write the scorecard of all studies of a folder with this suffix.
+
+    `reports` has the reports that were made before, by folder name; the others are made from the stored runs.
+    """
+    source, out = source_in(folder), out or folder
+    found = dict(reports)
+    for place in (folder / f"{name}{suffix}" for name in study_names()):
+        if place.name not in found and (place / REQUEST_FILE).exists():
+            found[place.name] = _make_report(_read_request(place), source, [])
+    chosen = [found[f"{name}{suffix}"] for name in study_names() if f"{name}{suffix}" in found]
+    all_claims = claims.in_order(claim for report in chosen for claim in report.claims)
+    rows = [row for report in chosen for row in report.cells]
     if not rows and not all_claims:
         return
+    note = "".join(report.note for report in chosen if report.cells)
     files = {
         "md": scorecard.as_markdown(rows, all_claims, note),
         "html": scorecard_html.as_html(rows, all_claims, note),

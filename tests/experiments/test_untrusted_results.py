@@ -23,14 +23,10 @@ from wanderlust.experiments.report.curves import LearningCurves, comparison_figu
 from wanderlust.experiments.report.style import as_files
 from wanderlust.experiments.report.text_tables import fit_to_width
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.statistics import Percent
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.stored_run import seal
 from wanderlust_paper import registry
-from wanderlust_paper.claims import claims
 from wanderlust_paper.registry import StudySelection
-from wanderlust_paper.reports import recap_cells, recap_tables, scorecard, scorecard_html
-from wanderlust_paper.reports.recap_cells import Cell, Numbers, Row
 from wanderlust_paper.studies.recap import STUDY as RECAP
 
 pytestmark = pytest.mark.slow
@@ -279,41 +275,6 @@ def test_workers_end_with_their_parent(how, tmp_path):
         assert (len(stored) >= 1, problems) == (True, [])
 
 
-ADD_SELECTIONS = """
-import dataclasses, io, sys
-from pathlib import Path
-from rich.console import Console
-from wanderlust_paper.registry import StudySelection, find_study
-from wanderlust_paper.reproduce import reproduce
-from wanderlust.experiments.report.report import Report
-
-# The study without its runs: only the selections are of interest.
-study = dataclasses.replace(find_study("memory"), runs=lambda _: [], report=lambda *_: Report([], {}))
-sys.stdin.readline()
-for i in range(20):
-    selection = StudySelection(seeds=1 + i + 100 * int(sys.argv[2]))
-    reproduce(study, selection, Path(sys.argv[1]), jobs=1, quiet=True, console=Console(file=io.StringIO()))
-"""
-
-
-def test_selections_of_concurrent_processes_are_all_kept(tmp_path):
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", ADD_SELECTIONS, str(tmp_path), str(i)], stdin=subprocess.PIPE, env=ENVIRONMENT
-        )
-        for i in range(3)
-    ]
-    for process in processes:
-        process.stdin.write(b"start\n")
-        process.stdin.close()
-    assert [process.wait(timeout=120) for process in processes] == [0, 0, 0]
-    _, selections = registry.from_json((tmp_path / "memory" / "study.json").read_text(), "here")
-    assert {each.seeds for each in selections} == {1 + i + 100 * k for i in range(20) for k in range(3)}
-
-
-# Names are text.
-
-
 @pytest.mark.parametrize("variables", [{}, {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}])
 def test_names_are_printed_as_they_are(tmp_path, variables):
     name = "my[/b] [red]:smile: $x_{$ <i>\n日本.txt"
@@ -345,29 +306,6 @@ def test_labels_of_figures_are_literal():
     (legend,) = figures[0].legends
     labels = [text.get_text().replace("\\$", "$").strip() for text in legend.get_texts()]
     assert labels == [HOSTILE.replace("\x1b", "\\x1b").replace("\n", "\\n"), *names[1:]]
-
-
-def hostile_row(verdict="differs"):
-    numbers = Numbers(Percent(1.0, 0.5), Percent(2.0, 0.5))
-    return Row(Cell(HOSTILE, "zero", "short", HOSTILE), 2, 2, numbers, numbers, (0.1, 0.1), None, None, verdict)
-
-
-def test_reports_escape_names():
-    claim = claims.Claim(HOSTILE, HOSTILE, "a | b", "reproduced")
-    page = scorecard_html.as_html([hostile_row()], [claim], HOSTILE)
-    assert "<i>" not in page
-    assert "&lt;i&gt;&amp;" in page
-    for text in (scorecard.as_markdown([hostile_row()], [claim], ""), recap_tables.as_markdown([hostile_row()], "")):
-        rows = [line for line in text.splitlines() if line.startswith("| ") and "a[/b]" in line]
-        assert rows
-        assert all("\x1b" not in line and "<i>" not in line for line in rows)
-    assert "a \\| b" in claims.as_markdown([claim])
-    latex = recap_tables.as_latex([hostile_row()], "")
-    assert "\\$x\\_\\{\\$ <i>\\&" in latex
-    console = Console(width=200, record=True, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    for table in recap_tables.rich_tables([hostile_row("agrees")], ""):
-        console.print(fit_to_width(table, 20), markup=False)
-    console.file.close()
 
 
 @pytest.mark.parametrize("width", [20, 60, 300])
@@ -413,28 +351,6 @@ def test_commands_print_all_cells_in_a_narrow_terminal(tmp_path):
     assert process.wait(timeout=60) == 0
     words = re.sub(r"\x1b\[[0-9;]*m", "", printed.decode()).split()
     assert {"random", "vv-ucb", "seeds:", "states:", "return:"} <= set(words)
-
-
-@pytest.mark.parametrize(
-    ("read", "text"),
-    [
-        (registry.from_json, '{"study": "recap", "choices": []}'),
-        (registry.from_json, '{"study": "recap", "choices": [{"worlds": 5}]}'),
-        (registry.from_json, '{"study": "recap", "choices": [{"explorers": ["a", ["b"]]}]}'),
-        (registry.from_json, '{"study": "recap", "choices": [{"quick": "yes"}]}'),
-        (registry.from_json, '{"study": ["recap"], "choices": [{}]}'),
-        (claims.from_json, '[{"place": "", "claim": "", "found": null, "verdict": "reproduced"}]'),
-        (claims.from_json, '[{"place": "", "claim": "", "found": "", "verdict": "<b>"}]'),
-        (recap_cells.from_json, '{"note": "", "cells": [5]}'),
-        (recap_cells.from_json, recap_cells.as_json([hostile_row()], "").replace('"differs"', '"<b>"')),
-        (recap_cells.from_json, recap_cells.as_json([hostile_row()], "").replace("0.5", '"0.5"x', 1)),
-        (recap_cells.from_json, recap_cells.as_json([hostile_row()], "").replace("0.5", "NaN", 1)),
-        (recap_cells.from_json, recap_cells.as_json([hostile_row()], "").replace('"ours": {', '"ours": null, "x": {')),
-    ],
-)
-def test_files_of_reports_are_checked(read, text):
-    with pytest.raises(BadFile, match="here"):
-        read(text, "here")
 
 
 def test_arrays_of_results_are_checked(store, result):
@@ -498,8 +414,6 @@ COMPARE = ("compare", "FrozenLake-v1", "--steps", 60, "--seeds", 1, "--explorers
         ("results", "results", "--to", "file/runs.parquet"),
         ("report", LONG),
         ("report", "file"),
-        ("reproduce", "gamma-w", "--quick", "--out", LONG),
-        ("reproduce", "gamma-w", "--quick", "--out", "file"),
         (*COMPARE, "--out", LONG),
         (*COMPARE, "--plot", f"{LONG}.png"),
         (*COMPARE, "--plot", "file/plot.png"),

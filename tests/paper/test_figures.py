@@ -27,13 +27,11 @@ from wanderlust.experiments.report.style import FORMATS, as_files, explorer_styl
 from wanderlust.experiments.statistics import power_law
 from wanderlust.experiments.store import Store
 from wanderlust.worlds.action_values import best_actions
-from wanderlust_paper.figures.action_values import ValuePanel, action_values_figure
 from wanderlust_paper.figures.chain_figures import CountsOverTime, ErrorsOverTime, counts_figure, msve_figure
-from wanderlust_paper.figures.maps import CountMap, maps_figure
+from wanderlust_paper.figures.maps import CountMap, ValuePanel, action_values_figure, cell_marks, maps_figure
 from wanderlust_paper.figures.scaling import SampleComplexity, epsilon_figure, scaling_figure
 from wanderlust_paper.registry import EXPLORERS, StudySelection, find_study
 from wanderlust_paper.reproduce import report_note, reproduce, show_report, studies_in, write_scorecard
-from wanderlust_paper.studies.count_maps import cell_marks
 
 pytestmark = pytest.mark.slow
 
@@ -104,7 +102,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     for name, selection in SELECTIONS.items():
         reproduce(find_study(name), selection, folder, jobs=1, quiet=True, console=Console(file=io.StringIO()))
-    write_scorecard(folder, "", Console(file=io.StringIO()))
+    write_scorecard(folder, "", {}, Console(file=io.StringIO()))
     return folder
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from speed.against_numpy import check_reference, full_memory
 from speed.measures import wall_like
-from speed.plain_numpy import Transcription, Tuned
+from speed.plain_numpy import Transcription, Tuned, check_reference, full_memory
 from speed.report import as_json, as_markdown, plot_growth, table
 from speed.result import Result, Skipped, absolute_time, relative_time, speedup
 from speed.sweeps import check_plain_sweeps, sweep_against_stream

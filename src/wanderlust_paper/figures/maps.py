@@ -1,4 +1,7 @@
-"""Maps of visit counts on a logarithmic colour scale (Figures 19 and 21)."""
+"""Maps of grids: visit counts on a logarithmic scale (Figures 19 and 21), and action values (Figures 3, 4 and 6).
+
+Action values are four coloured triangles per cell, and arrows for the best actions.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.core.mdp import BoolArray
+from wanderlust.core.errors import InvalidSetting
+from wanderlust.core.mdp import BoolArray, FloatArray
+from wanderlust.core.planning import reachable_states
 from wanderlust.experiments.report.style import GREY, LIGHT_GREY, add_legend, mark_empty, new_figure, styled
+from wanderlust.experiments.result import evenness
+from wanderlust.experiments.run import Result, Run
+from wanderlust.worlds import World, make_world
+from wanderlust.worlds.action_values import CELL_WIDTH, add_color_bar, draw_action_values
+from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,3 +120,91 @@ def _legend_handles(maps: Sequence[CountMap]) -> dict[str, Any]:
     if any(((each.counts == 0) & each.unreachable).any() for each in maps):
         handles["unreachable"] = Patch(facecolor=LIGHT_GREY, edgecolor=GREY, linewidth=0.6)
     return handles
+
+
+@dataclass(frozen=True)
+class ValuePanel:
+    """One panel of the figure."""
+
+    title: str
+    values: FloatArray
+    """[state, action], actions as in `GRID_ACTIONS`; NaN for no value."""
+    arrows: bool = True
+    """Whether arrows show the best actions."""
+
+
+@styled
+def action_values_figure(
+    title: str, rows: Mapping[str, Sequence[ValuePanel]], layout: Layout, *, note: str = ""
+) -> Figure:
+    """Draw panels side by side, in named rows; `layout` has the kinds of the cells."""
+    for panel in (panel for panels in rows.values() for panel in panels):
+        if panel.values.shape != (len(layout.row), len(GRID_ACTIONS)):
+            raise InvalidSetting(
+                f"the values of {panel.title!r} must have the shape [{len(layout.row)} states, {len(GRID_ACTIONS)} "
+                f"actions], got {panel.values.shape}."
+            )
+    columns = max(len(panels) for panels in rows.values())
+    width, height = CELL_WIDTH * layout.columns + 0.15, CELL_WIDTH * layout.rows + 0.35
+    figure = new_figure(title, max(width * columns + 0.3, 4.0), (height + 0.35) * len(rows) + 0.9)
+    grid = figure.subplots(len(rows), columns, squeeze=False)
+    for axes, (name, panels) in zip(grid, rows.items(), strict=True):
+        for each, panel in zip(axes, panels, strict=False):
+            add_color_bar(draw_action_values(each, panel.values, layout, arrows=panel.arrows), each)
+            each.set_title(panel.title)
+        for each in axes[len(panels) :]:
+            each.set_axis_off()
+        axes[0].set_ylabel(name, fontweight="bold")
+    add_legend(figure, _symbols(layout), note)
+    return figure
+
+
+def _symbols(layout: Layout) -> dict[str, Any]:
+    """Return the legend of the symbols that occur in a layout."""
+    from matplotlib.lines import Line2D
+
+    kinds = {CellKind(kind) for kind in np.unique(layout.kind)}
+    symbols = {f"${kind.name[0]}$": kind.name.lower() for kind in (CellKind.START, CellKind.PRISON) if kind in kinds}
+    if kinds & {CellKind.TREASURE, CellKind.PENALTY, CellKind.REWARD, CellKind.PUDDLE}:
+        symbols["$1$"] = "reward of an action in this cell"
+    style: dict[str, Any] = {"linestyle": "none", "color": "black", "markersize": 5}
+    return {name: Line2D([], [], marker=symbol, **style) for symbol, name in symbols.items()}
+
+
+Counts = NDArray[np.int64]
+
+
+def cell_counts(run: Run, visits: Counts) -> Counts:
+    """Return [row, column]: the visits of each cell, summed over its states and actions."""
+    layout = make_world(run.world, **run.world_options).layout
+    assert layout is not None
+    counts = np.zeros((layout.rows, layout.columns), np.int64)
+    np.add.at(counts, (layout.row, layout.column), visits.sum(axis=1))
+    return counts
+
+
+def count_map(run: Run, result: Result, title: str) -> CountMap:
+    """Return the count map of a run, with the evenness of the visits in its title."""
+    world = make_world(run.world, **run.world_options)
+    layout = world.layout
+    assert layout is not None
+    unreachable = np.ones((layout.rows, layout.columns), dtype=np.bool_)
+    reachable = reachable_states(world.mdp)
+    unreachable[layout.row[reachable], layout.column[reachable]] = False
+    percent = evenness(result.visits.sum(axis=1), int(result.reachable))
+    return CountMap(
+        f"{title}\nevenness {percent:.0f} %", cell_counts(run, result.visits), unreachable, cell_marks(world)
+    )
+
+
+def cell_marks(world: World) -> tuple[tuple[str, int, int], ...]:
+    """Return (kind, row, column) of the start, the treasures, the penalties and the prisons of a world."""
+    layout = world.layout
+    assert layout is not None
+    marks = {("start", int(layout.row[s]), int(layout.column[s])): None for s in np.flatnonzero(world.mdp.start > 0)}
+    for kind in (CellKind.TREASURE, CellKind.PENALTY, CellKind.PRISON):
+        for row, column in np.argwhere((layout.kind == kind).any(axis=0)):
+            # The last cell of the deep sea is a treasure or a bomb.
+            if kind is not CellKind.PENALTY or not (layout.kind[:, row, column] == CellKind.TREASURE).any():
+                marks[kind.name.lower(), int(row), int(column)] = None
+    return tuple(marks)

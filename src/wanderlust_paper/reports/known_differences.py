@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
-from wanderlust_paper.reports.feasibility import largest_interval, smallest_interval
 from wanderlust_paper.reports.recap_cells import PAPER_SEEDS, Cell, Numbers, Row
+
+
+def smallest_interval(mean: float, value: float, n: int) -> float:
+    """Return the smallest ± of `n` numbers with this mean, one of which is `value`."""
+    return 2.0 * abs(value - mean) / math.sqrt(n * (n - 1))
+
+
+def largest_interval(mean: float, upper: float, n: int) -> float:
+    """Return the largest ± of `n` numbers with this mean that do not exceed `upper`."""
+    return 2.0 * (upper - mean) * math.sqrt((n - 1) / n)
+
 
 _RANDOM_IN_TAXI = (
     "The paper's row has the same two ± as its row for the short horizon, and almost the same success. Our row for the "

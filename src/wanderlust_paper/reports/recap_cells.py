@@ -1,13 +1,11 @@
-"""The cells of the recap tables (Tables 3 to 8), our comparison with them, and its JSON format."""
+"""The cells of the recap tables (Tables 3 to 8), and our comparison with them."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from wanderlust.core.errors import BadFile, check_choice, check_flag, check_integer, check_number
 from wanderlust.experiments.statistics import Interval, Percent
 
 PAPER_SEEDS = 20
@@ -85,17 +83,8 @@ class Row(NamedTuple):
 
 
 def as_json(rows: Iterable[Row], note: str) -> str:
-    """Return the JSON text that `from_json` reads."""
+    """Return the rows as JSON."""
     return json.dumps({"note": note, "cells": [as_entry(row) for row in rows]}, indent=1, allow_nan=False) + "\n"
-
-
-def from_json(text: str, where: str) -> tuple[list[Row], str]:
-    """Return the rows written by `as_json`, and their note; `where` names the file in errors."""
-    try:
-        document = json.loads(text)
-        return [_from_entry(entry) for entry in document["cells"]], str(document["note"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BadFile(f"{where}: does not contain rows of the recap tables ({error!r}).") from error
 
 
 def as_entry(row: Row) -> dict[str, Any]:
@@ -135,45 +124,6 @@ def _released_entry(row: Row) -> dict[str, Any]:
 
 def _alternative_entry(row: Row) -> dict[str, Any]:
     return {"setting": row.setting, "of_text": row.follows_text, "with_the_usual_setting": _numbers(row.default)}
-
-
-def _from_entry(entry: dict[str, Any]) -> Row:
-    error = (math.nan, math.nan)
-    if entry["standard_error"]:
-        discovery, success = (check_number(name, entry["standard_error"][name]) for name in Numbers._fields)
-        error = (discovery, success)
-    row = Row(
-        cell=Cell(*(str(entry[name]) for name in Cell._fields)),
-        seeds=check_integer("seeds", entry["seeds"], low=0),
-        planned=check_integer("planned", entry["planned"], low=0),
-        ours=_numbers_from(entry["ours"]),
-        theirs=_numbers_from(entry["theirs"]),
-        error=error,
-        learnt=_interval_from(entry["learnt"]),
-        success_iqm=_interval_from(entry["success_iqm"]),
-        verdict=check_choice("verdict", entry["verdict"], VERDICTS),
-        setting=str(entry.get("setting", "")),
-        follows_text=check_flag("of_text", entry.get("of_text", False)),
-        default=_numbers_from(entry.get("with_the_usual_setting")),
-        plain=check_choice("verdict_with_20_seeds", entry.get("verdict_with_20_seeds", ""), ("", *VERDICTS)),
-        released=_numbers_from(entry.get("released")),
-        released_seeds=check_integer("released_seeds", entry.get("released_seeds", 0), low=0),
-        released_verdict=check_choice("released_verdict", entry.get("released_verdict", ""), ("", *VERDICTS)),
-    )
-    if row.verdict in ("agrees", "differs") and not (row.ours and row.theirs):
-        raise ValueError(f"{row.verdict!r} without the numbers that were compared")
-    return row
-
-
-def _interval_from(entry: dict[str, float] | None) -> Interval | None:
-    return Interval(*(check_number(name, entry[name]) for name in Interval._fields)) if entry else None
-
-
-def _numbers_from(entry: dict[str, dict[str, float]] | None) -> Numbers | None:
-    if entry is None:
-        return None
-    parts = [[check_number(name, entry[name][part]) for part in ("mean", "ci95")] for name in Numbers._fields]
-    return Numbers(*(Percent(*part) for part in parts))
 
 
 def _numbers(numbers: Numbers | None) -> dict[str, dict[str, float]] | None:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves
-from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.report.style import explorer_styles
 from wanderlust.experiments.report.text_tables import as_csv
 from wanderlust.experiments.result import OPTIMAL_SUCCESS
@@ -30,6 +29,7 @@ from wanderlust.experiments.statistics import (
     standard_error_of_difference,
     wilson_interval,
 )
+from wanderlust_paper.registry import Report
 from wanderlust_paper.reports import recap_cells, recap_tables, scorecard
 from wanderlust_paper.reports.recap_cells import PAPER_SEEDS, AlternativeSetting, Cell, Numbers, Row
 from wanderlust_paper.reports.recap_samples import Samples
@@ -142,6 +142,8 @@ def make_report(runs: RecapRuns) -> Report:
             "improvement.csv": runs.default.improvement_csv(),
             "cells.json": recap_cells.as_json(rows, note),
         },
+        cells=rows,
+        note=note,
         figures={
             f"curves-{world}": functools.partial(_draw_curves, runs, rows, world)
             for world in dict.fromkeys(cell.environment for cell in runs.default.curves)

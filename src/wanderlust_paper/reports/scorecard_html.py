@@ -8,13 +8,12 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from wanderlust.version import __version__
-from wanderlust_paper.claims import claims as claims_module
-from wanderlust_paper.claims.claims import NOT_REPRODUCED, PARTLY, REPRODUCED, Claim
-from wanderlust_paper.reports import headline as headline_module
+from wanderlust_paper import claims as claims_module
+from wanderlust_paper.claims import NOT_REPRODUCED, PARTLY, REPRODUCED, Claim
 from wanderlust_paper.reports import recap_tables
 from wanderlust_paper.reports.known_differences import explain_difference
 from wanderlust_paper.reports.recap_cells import Row
-from wanderlust_paper.reports.scorecard import RULE, summary
+from wanderlust_paper.reports.scorecard import LEGEND, RULE, TABLE_HEADS, as_table, headline, summary
 
 _SYMBOLS = {"agrees": "✓", "differs": "✗", "not compared": "·", "no runs": "·"}
 _CLASSES = {REPRODUCED: "agrees", PARTLY: "partly", NOT_REPRODUCED: "differs"}
@@ -101,14 +100,14 @@ def _with_code(text: str) -> str:
 
 def _headline_table(rows: list[Row]) -> list[str]:
     """Return the table of the numbers of cells that agree, by setting."""
-    counts = headline_module.headline(rows)
+    counts = headline(rows)
     if not counts:
         return []
-    parts = [f'<div class="wide"><table class="claims">{_head(headline_module.TABLE_HEADS)}<tbody>']
+    parts = [f'<div class="wide"><table class="claims">{_head(TABLE_HEADS)}<tbody>']
     parts += [
-        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in line)}</tr>" for line in headline_module.as_table(counts)
+        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in line)}</tr>" for line in as_table(counts)
     ]
-    legend = _with_code(headline_module.LEGEND.replace("*", ""))
+    legend = _with_code(LEGEND.replace("*", ""))
     return [*parts, "</tbody></table></div>", f'<p class="rule">{legend}</p>']
 
 

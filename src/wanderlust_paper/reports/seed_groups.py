@@ -1,17 +1,21 @@
-"""Groups of runs that differ only in their seed: a table with one row per group, and mean learning curves."""
+"""Groups of runs that differ only in their seed: a table with one row per group, and mean curves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.report.curves import Curves, mean_curves
-from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves
+from wanderlust.experiments.report.style import Style
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table, format_percent
 from wanderlust.experiments.result import OPTIMAL_SUCCESS, Result, evenness, step_learnt
+from wanderlust.experiments.run import Run
 from wanderlust.experiments.statistics import Interval, Percent, paper_percent, wilson_interval
+from wanderlust.experiments.store import StoredRun
+from wanderlust_paper.claims import Claim
+from wanderlust_paper.registry import Report
 from wanderlust_paper.reports.recap_tables import world_title
 
 Label = tuple[str, ...]
@@ -114,3 +118,34 @@ def mean_curves_by_column(groups: dict[Label, SeedGroup], line: Callable[[Label]
         if group.curves:
             columns.setdefault(world_title(label[0]), {})[line(label)] = mean_curves(group.curves)
     return columns
+
+
+def group_report(
+    title: str,
+    names: Label,
+    label: Callable[[Run], Label],
+    *,
+    line: Callable[[Label], str] | None = None,
+    styles: Callable[[], Mapping[str, Style]] = dict,
+    success_threshold: float = OPTIMAL_SUCCESS,
+    claims: Callable[[Mapping[Label, SeedGroup]], list[Claim]] = lambda groups: [],
+) -> Callable[[list[Run], Iterable[StoredRun], str], Report]:
+    """Return the report function of a study whose runs are grouped by `label`.
+
+    With `line`, which maps a label to its name in the legend, learning curves are drawn too: one column of panels for
+    each first element of the labels, and curves in the order of `styles`. A run has learnt when its success, in
+    percent, reaches `success_threshold`; `claims` checks the groups that have runs.
+    """
+
+    def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
+        groups = {label(run): SeedGroup(success_threshold) for run in requested}
+        for run, result, _ in stored:
+            groups[label(run)].add(result)
+        table = group_table(title, names, groups, note)
+        table = table._replace(claims=claims({name: group for name, group in groups.items() if group.curves}))
+        columns = mean_curves_by_column(groups, line) if line else {}
+        if not columns:
+            return table
+        return table._replace(figures={"curves": lambda: curves_figure(title, columns, styles(), note=note)})
+
+    return report

@@ -12,5 +12,5 @@
     stochastic           Section 4.2.5   Figure 27
     memory               Appendix A.5    Figure 28
 
-The statements of the text that an experiment checks are in `wanderlust_paper.claims`.
+A module named `..._claims` has the statements of the text that its experiment checks, if there are many.
 """

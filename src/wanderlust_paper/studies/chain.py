@@ -6,14 +6,12 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust_paper.claims.chain_claims import check_claims
 from wanderlust_paper.figures.chain_figures import counts_figure, msve_figure
-from wanderlust_paper.figures.scaling import epsilon_figure, scaling_figure
-from wanderlust_paper.registry import Study, StudySelection
-from wanderlust_paper.reports.complexity import complexity_report
+from wanderlust_paper.figures.scaling import complexity_report, epsilon_figure, scaling_figure
+from wanderlust_paper.registry import Report, Study, StudySelection
+from wanderlust_paper.studies.chain_claims import check_claims
 from wanderlust_paper.studies.chain_results import (
     EPSILONS,
     FIGURE_23_LENGTH,

@@ -15,8 +15,7 @@ from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.world_run import THRESHOLDS
 from wanderlust_paper.figures.chain_figures import CountsOverTime, ErrorsOverTime
-from wanderlust_paper.figures.scaling import SampleComplexity
-from wanderlust_paper.reports.complexity import build_complexity
+from wanderlust_paper.figures.scaling import SampleComplexity, build_complexity
 from wanderlust_paper.summary_file import reduced
 
 EPSILONS = (1e-5, 1e-11, 1e-22)

@@ -22,15 +22,13 @@ import numpy as np
 
 from wanderlust.agents.session import Session
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.statistics import Interval, wilson_interval
 from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds import World, make_world
-from wanderlust_paper.claims.claim_rules import never
-from wanderlust_paper.claims.claims import Claim, check_reason
-from wanderlust_paper.registry import Study, StudySelection
+from wanderlust_paper.claims import Claim, check_reason, never
+from wanderlust_paper.registry import Report, Study, StudySelection
 from wanderlust_paper.reports.recap_cells import PAPER_SEEDS
 from wanderlust_paper.summary_file import reduced
 

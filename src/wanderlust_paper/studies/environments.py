@@ -9,20 +9,248 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from wanderlust.core.planning import reachable_states
-from wanderlust.experiments.report.report import Report
+import numpy as np
+
+from wanderlust.agents.agent import Agent
+from wanderlust.core.planning import optimal_values, reachable_states
 from wanderlust.experiments.report.style import styled
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust.worlds import World, make_world
+from wanderlust.worlds import CellKind, World, make_world
 from wanderlust.worlds.pictures import draw_graph
-from wanderlust_paper.claims.environment_claims import check_claims, optimal_steps
-from wanderlust_paper.registry import Study, StudySelection
-from wanderlust_paper.studies.example_worlds import STATES, problem_chain, uniform_count_chain
+from wanderlust_paper.claims import ABOUT, Claim, fact
+from wanderlust_paper.registry import Report, Study, StudySelection
+from wanderlust_paper.studies.example_worlds import STATES, attempts, problem_chain, uniform_count_chain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+TABLE_2 = {"taxi": (29, 33, 66), "deep-gridworld": (11, 55, 110), "toy": (9, 11, 22), "prison": (9, 11, 22)}
+TABLE_2 |= {"wall": (135, 330, 660)}
+"""World -> steps of the optimal policy, short horizon, long horizon, as printed."""
+STOCHASTIC_HORIZONS = {"noisy-deep-gridworld": 55, "noisy-toy": 15, "noisy-prison": 25}
+_NOISE = 0.9
+_FIGURE_5_GAMMA_W, _FIGURE_5_PSEUDOCOUNTS = 0.9, (3.8, 4.52)
+_FIGURE_5_SWEEPS = 400
+"""Sweeps over the replay memory after which W has converged: each multiplies its error by γ_w."""
+
+
+def check_claims() -> list[Claim]:
+    """Check all statements."""
+    checks = (_problem_chain, _uniform_count_chain, _starts, _deep_sea, _steps, _horizons, _penalties, _wall, _noise)
+    return [claim for check in checks for claim in check()]
+
+
+def optimal_steps(world: World) -> int | None:
+    """Return the number of steps of the optimal policy until the episode terminates; None if it never does.
+
+    With several starts, the one with the highest value.
+    """
+    mdp = world.mdp
+    if not mdp.deterministic:
+        return None
+    optimal = optimal_values(mdp, world.defaults.discount)
+    state = int(np.where(mdp.start > 0, optimal.v, -np.inf).argmax())
+    for step in range(1, mdp.n_states + 1):
+        action = int(optimal.q[state].argmax())
+        if mdp.terminal[state, action, 0]:
+            return step
+        state = int(mdp.next_state[state, action, 0])
+    return None
+
+
+def _problem_chain() -> list[Claim]:
+    sizes = (4, 6, 8)
+    growth = (attempts(sizes[-1]) / attempts(sizes[0])) ** (1 / (sizes[-1] - sizes[0]))
+    text = ", ".join(f"{attempts(n):,.0f} for N = {n} (4^N = {4**n:,})" for n in sizes)
+    return [
+        fact(
+            "1",
+            "Figure 1: acting randomly takes on average 4^N attempts to find the rightmost reward",
+            f"exact: {text}; a factor of {growth:.2f} per cell, because an attempt may move left and return",
+            tolerance="a factor within 25 % of 4",
+            holds=abs(growth - 4.0) <= ABOUT * 4.0,
+        )
+    ]
+
+
+def _uniform_count_chain() -> list[Claim]:
+    _, executed = uniform_count_chain()
+    missing = [STATES[s] for s in range(4) for a in range(3) if (s, a) not in executed]
+    lowest, highest = pseudocounts()
+    numbers = " and ".join(f"{each:g}" for each in _FIGURE_5_PSEUDOCOUNTS)
+    return [
+        fact(
+            "3.3",
+            "Figure 5: after the two episodes all pairs were executed once, except “left” in A",
+            f"not executed: one action of {' and one of '.join(missing)}: the episodes visit C only twice",
+            holds=missing == ["A"],
+        ),
+        fact(
+            "3.3",
+            f"Figure 5: with γ_w = 0.9 the pseudocounts of A are {numbers}",
+            f"with all counts one, pseudocounts are {lowest:.2f} to {highest:.2f} here, and never above 1 by the "
+            "paper's own "
+            "bounds. 3.8 = 2 + 0.9 · 2 and 4.52 = 2 + 0.9 (1 + 0.9 · 2): values of W, not of (1 − γ_w) W, with "
+            "counts of 2",
+            holds=highest >= min(_FIGURE_5_PSEUDOCOUNTS),
+        ),
+    ]
+
+
+def pseudocounts() -> tuple[float, float]:
+    """Return the smallest and the largest pseudocount of the executed pairs of Figure 5."""
+    world, executed = uniform_count_chain()
+    agent = Agent(
+        "vv-count",
+        n_states=world.n_states,
+        n_actions=world.n_actions,
+        reward_range=(0.0, 1.0),
+        learning_rate=1.0,
+        gamma_w=_FIGURE_5_GAMMA_W,
+    )
+    for state, action in executed:
+        next_state, terminal = (int(x[state, action, 0]) for x in (world.mdp.next_state, world.mdp.terminal))
+        agent.observe(state, action, 0.0, next_state, bool(terminal))
+    agent.replay(_FIGURE_5_SWEEPS)
+    counts = [(1.0 - _FIGURE_5_GAMMA_W) * float(agent.tables["visitation"][pair]) for pair in executed]
+    return min(counts), max(counts)
+
+
+def _starts() -> list[Claim]:
+    random = [name for name in (*TABLE_2, "deep-sea", "chain") if (make_world(name).mdp.start > 0).sum() > 1]
+    return [
+        fact(
+            "4.1",
+            "in all environments the initial state is fixed",
+            f"not in {', '.join(random)}: the flag of the deep sea, which is part of the state, is drawn for each "
+            "episode",
+            holds=not random,
+        )
+    ]
+
+
+def _deep_sea() -> list[Claim]:
+    depths = (5, 10, 20)
+    reached = {}
+    for depth in depths:
+        world = make_world("deep-sea", depth=depth)
+        share = world.mdp.start.copy()
+        for _ in range(depth - 1):
+            following = np.zeros_like(share)
+            np.add.at(following, world.mdp.next_state[:, :, 0], 0.5 * share[:, None])
+            share = following
+        reached[depth] = float(share[-2:].sum())
+    world = make_world("deep-sea", depth=10)
+    optimal = optimal_values(world.mdp, world.defaults.discount)
+    diagonal = [11 * i * 2 + 1 for i in range(10)]
+    best = [
+        set(np.flatnonzero(np.isclose(optimal.q[s], optimal.q[s].max(), atol=1e-12)).tolist()) for s in (*diagonal, 0)
+    ]
+    text = ", ".join(f"{1 / share:,.0f} for N = {depth}" for depth, share in reached.items())
+    return [
+        fact(
+            "4.1.1",
+            "a random policy reaches the chest with probability (1/2)^N, so after 2^N episodes on average",
+            f"exact: {text}, 2^(N − 1) episodes: the ship starts in the first of the N rows",
+            tolerance="exact; within a factor of 2",
+            holds=all(np.isclose(share, 0.5**depth) for depth, share in reached.items()),
+            partly=all(0.5 <= share * 2**depth <= 2.0 for depth, share in reached.items()),
+        ),
+        fact(
+            "4.1.1",
+            "the optimal policy selects always “right” if there is the treasure, otherwise “left” at the initial state",
+            f"treasure: “right” in {sum(each == {1} for each in best[:-1])} of 10 diagonal cells; bomb: "
+            f"{'“left”' if best[-1] == {0} else 'another action'}",
+            tolerance="exact, except in the last cell, where both actions end the episode and “left” has no penalty",
+            holds=all(each == {1} for each in best[:9]) and best[-1] == {0},
+        ),
+    ]
+
+
+def _steps() -> list[Claim]:
+    claims = []
+    for name, (steps, *_) in TABLE_2.items():
+        ours = optimal_steps(make_world(name))
+        text = f"{name}: the optimal policy takes {steps} steps"
+        claims.append(fact("Table 2", text, f"{ours} steps", holds=ours == steps))
+    world = make_world("deep-gridworld")
+    optimal = optimal_values(world.mdp, world.defaults.discount)
+    state = int(world.mdp.start.argmax())
+    right = True
+    for _ in range(10):
+        right &= int(optimal.q[state].argmax()) == 1
+        state = int(world.mdp.next_state[state, 1, 0])
+    text = "deep gridworld: the optimal policy always goes “right”"
+    claims.append(fact("4.1.3", text, "it does" if right else "it does not", holds=right))
+    return claims
+
+
+def _horizons() -> list[Claim]:
+    ours = {name: (make_world(name).defaults.horizon, make_world(name).defaults.long_horizon) for name in TABLE_2}
+    right = sum(ours[name] == TABLE_2[name][1:] for name in TABLE_2)
+    noisy = sum(make_world(name).defaults.horizon == horizon for name, horizon in STOCHASTIC_HORIZONS.items())
+    return [
+        fact(
+            "Table 2",
+            "the horizons of the worlds",
+            f"{right} of {len(TABLE_2)} worlds have the short and the long horizon as printed, {noisy} of "
+            f"{len(STOCHASTIC_HORIZONS)} stochastic ones theirs",
+            holds=right == len(TABLE_2) and noisy == len(STOCHASTIC_HORIZONS),
+        )
+    ]
+
+
+def _penalties() -> list[Claim]:
+    worlds = {name: make_world(name) for name in ("toy", "prison", "wall")}
+    with_penalty = [name for name, world in worlds.items() if world.mdp.reward[world.mdp.start > 0].max() == -0.01]
+    return [
+        fact(
+            "4.1.4",
+            "in the gridworlds the agent gets a penalty of −0.01 at each step",
+            f"in {' and '.join(with_penalty)}; not in toy, as in the released code, whose numbers the tables have",
+            tolerance="in all three; in two",
+            holds=len(with_penalty) == len(worlds),
+            partly=len(with_penalty) == len(worlds) - 1,
+        )
+    ]
+
+
+def _wall() -> list[Claim]:
+    layout = make_world("wall").layout
+    assert layout is not None
+    kinds, values = layout.kind[0], layout.value[0]
+    rewards = np.argwhere(np.isin(kinds, (CellKind.TREASURE, CellKind.PENALTY)))
+    small = [cell for cell in rewards if abs(values[tuple(cell)]) < 100]
+    corner = {(0, 0): "upper left", (0, 49): "upper right", (49, 0): "lower left", (49, 49): "lower right"}
+    large = {
+        int(values[row, column]): corner[int(row), int(column)] for row, column in rewards if values[row, column] > 100
+    }
+    return [
+        fact("4.1.4", "wall: the first area has six small rewards", f"{len(small)}", holds=len(small) == 6),
+        fact(
+            "4.1.4",
+            "wall: the treasures of 500 and 10,000 are in the upper right and the lower right corner",
+            f"500: {large[500]}; 10,000: {large[10000]}: the map of the released code is that of the text, turned by "
+            "90°",
+            holds=large == {500: "upper right", 10000: "lower right"},
+        ),
+    ]
+
+
+def _noise() -> list[Claim]:
+    total = _NOISE + 2 * (1 - _NOISE / 2)
+    return [
+        fact(
+            "4.2.5",
+            "a transition succeeds with probability p, with 1 − p/2 the agent does not move, with 1 − p/2 it moves "
+            "to a random adjacent state; p = 0.9",
+            f"these sum to {total:g}; the released code has 0.9, 0.05 and 0.05",
+            holds=bool(np.isclose(total, 1.0)),
+        )
+    ]
+
 
 WORLDS = ("toy-example", "deep-sea", "taxi", "deep-gridworld", "toy", "prison", "wall", "chain")
 _PICTURES: dict[str, tuple[str, Callable[[], World]]] = {

@@ -6,22 +6,172 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from wanderlust.agents.settings import Settings
 from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves
-from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.report.style import Style, sequential_styles
 from wanderlust.experiments.run import Run
+from wanderlust.experiments.statistics import standard_error_of_difference
 from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds import make_world
-from wanderlust_paper.claims.gamma_w_claims import EXPLORERS, GAMMAS, LARGEST, REFERENCE, check_claims
-from wanderlust_paper.figures.maps import CountMap, maps_figure
-from wanderlust_paper.registry import Study, StudySelection
+from wanderlust_paper.claims import Claim, check_claim, check_reason, similar
+from wanderlust_paper.figures.maps import CountMap, count_map, maps_figure
+from wanderlust_paper.registry import Report, Study, StudySelection
 from wanderlust_paper.reports.seed_groups import Label, SeedGroup, group_table
-from wanderlust_paper.studies.count_maps import count_map
 from wanderlust_paper.summary_file import reduced
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+EXPLORERS = ("vv-ucb", "vv-count")
+GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.99999)
+LARGEST = GAMMAS[-1]
+REFERENCE = "ucb1"
+"""What vv with γ_w = 0 should be similar to. It uses κ of the text, as vv does, not κ of the released code."""
+_PLACE = "4.2.2"
+
+Groups = Mapping[Label, SeedGroup]
+
+
+def check_claims(groups: Groups) -> list[Claim]:
+    """Check every claim for which there are runs; labels are (explorer, γ_w, κ if it is not the default)."""
+    checks = (_zero_is_ucb1, _larger_is_better, _far_states, _both_are_similar, _larger_kappa)
+    return [claim for check in checks for claim in check(groups)]
+
+
+def _by_gamma(groups: Groups, explorer: str) -> list[SeedGroup]:
+    """Return the groups of all γ_w, in increasing order; none if one is missing."""
+    labels = [(explorer, f"{gamma:g}", "") for gamma in GAMMAS]
+    return [groups[label] for label in labels] if set(labels) <= set(groups) else []
+
+
+def _evenness(group: SeedGroup) -> float:
+    return float(np.mean(group.evenness))
+
+
+def _zero_is_ucb1(groups: Groups) -> list[Claim]:
+    """Check that vv with γ_w = 0 is similar to UCB1, by the means of discovery and success over the whole run."""
+    claims = []
+    reference = groups.get((REFERENCE, "–", ""))
+    for explorer in EXPLORERS:
+        group = groups.get((explorer, "0", ""))
+        if not (reference and group):
+            continue
+        vv, ucb1 = group.mean_curve(), reference.mean_curve()
+        seeds = len(group.curves), len(reference.curves)
+        z = [
+            abs(a.mean - b.mean) / max(standard_error_of_difference(a, b, seeds), 1e-9)
+            for a, b in zip(group.mean_percents(), reference.mean_percents(), strict=True)
+        ]
+        claims.append(
+            check_claim(
+                _PLACE,
+                f"with γ_w = 0, {explorer} behaves very similarly to UCB1",
+                f"means over the run: discovery {vv[0]:.1f} %, success {vv[1]:.1f} %; "
+                f"UCB1: {ucb1[0]:.1f} %, {ucb1[1]:.1f} %; differences of {z[0]:.1f} and {z[1]:.1f} standard errors",
+                tolerance="at most 1.96 standard errors; at most 2.58",
+                holds=max(z) <= 1.96,
+                partly=max(z) <= 2.58,
+            )
+        )
+    return claims
+
+
+def _larger_is_better(groups: Groups) -> list[Claim]:
+    """Check that a larger γ_w is better, by the rank correlation of γ_w with success and evenness."""
+    from scipy.stats import spearmanr
+
+    claims = []
+    for explorer in EXPLORERS:
+        by_gamma = _by_gamma(groups, explorer)
+        if not by_gamma:
+            continue
+        measures = {
+            "the higher γ_w, the faster the reward is discovered: success over the whole run": [
+                float(group.mean_curve()[1]) for group in by_gamma
+            ],
+            "the higher γ_w, the more uniform the counts: their entropy": list(map(_evenness, by_gamma)),
+        }
+        for claim, values in measures.items():
+            rank = float(spearmanr(GAMMAS, values).statistic)
+            claims.append(
+                check_claim(
+                    _PLACE,
+                    f"{explorer}: {claim}",
+                    f"rank correlation {rank:.2f}; {values[0]:.1f} % with γ_w = 0, {values[-2]:.1f} % with 0.99, "
+                    f"{values[-1]:.1f} % with 0.99999",
+                    tolerance="correlation ≥ 0.9, and the largest γ_w within 5 points of the best; correlation ≥ "
+                    "0.9 up to γ_w = 0.99",
+                    holds=rank >= 0.9 and values[-1] >= max(values) - 5.0,
+                    partly=float(spearmanr(GAMMAS[:-1], values[:-1]).statistic) >= 0.9,
+                )
+            )
+    return claims
+
+
+def _far_states(groups: Groups) -> list[Claim]:
+    """Check that with a small γ_w states far from the start are rarely discovered."""
+    parts, low = [], []
+    for explorer in EXPLORERS:
+        small, large = (groups.get((explorer, f"{gamma:g}", "")) for gamma in (0.0, 0.99))
+        if not (small and large):
+            return []
+        found = [float(np.mean([value >= 100.0 - 1e-9 for value in group.discovery])) for group in (small, large)]
+        parts.append(f"{explorer} {100 * found[0]:.0f} % of the seeds, {100 * found[1]:.0f} % with γ_w = 0.99")
+        low.append(found[0])
+    return [
+        check_claim(
+            _PLACE,
+            "with a small γ_w the agent rarely discovers the states far from the start",
+            f"all states are discovered with γ_w = 0 by {'; '.join(parts)}",
+            tolerance="by at most a quarter of the seeds; by at most half",
+            holds=max(low) <= 0.25,
+            partly=max(low) <= 0.5,
+        )
+    ]
+
+
+def _both_are_similar(groups: Groups) -> list[Claim]:
+    """Check that both W-functions give similar counts."""
+    both = [_by_gamma(groups, explorer) for explorer in EXPLORERS]
+    if not all(both):
+        return []
+    differences = [_evenness(a) - _evenness(b) for a, b in zip(*both, strict=True)]
+    worst = int(np.argmax(np.abs(differences)))
+    return [
+        similar(
+            _PLACE,
+            "the counts of W as a UCB are very similar to those of W as a count, for every γ_w",
+            differences,
+            f"largest difference of the evenness: {differences[worst]:+.1f} points, at γ_w = {GAMMAS[worst]:g}; "
+            f"{max(map(abs, differences[:-1])):.1f} points at most up to γ_w = 0.99",
+        )
+    ]
+
+
+def _larger_kappa(groups: Groups) -> list[Claim]:
+    """Show why vv-ucb is not uniform with γ_w = 0.99999: a larger κ makes it so."""
+    default = groups.get(("vv-ucb", f"{LARGEST:g}", ""))
+    larger = {label[2]: group for label, group in groups.items() if label[0] == "vv-ucb" and label[2]}
+    best = groups.get(("vv-ucb", "0.99", ""))
+    if not (default and larger and best):
+        return []
+    text = ", ".join(f"{_evenness(group):.1f} % with κ = {kappa}" for kappa, group in larger.items())
+    lowest = min(map(_evenness, larger.values()))
+    return [
+        check_reason(
+            _PLACE,
+            "vv-ucb with γ_w = 0.99999 is not uniform because the differences of W between actions, times κ(1 − "
+            "γ_w), are smaller than those of Q: the agent follows Q to the cell before the treasure",
+            f"evenness of vv-ucb: {_evenness(default):.1f} % with the default κ = 100, {text}; {_evenness(best):.1f} "
+            "% with γ_w = 0.99 and κ = 100",
+            tolerance="a larger κ makes the counts uniform: within 5 points of γ_w = 0.99; within 10",
+            holds=lowest >= _evenness(best) - 5.0,
+            partly=lowest >= _evenness(best) - 10.0,
+        )
+    ]
+
 
 WORLDS = ("toy",)
 FIGURE_21_GAMMAS = (0.0, 0.3, 0.7, 0.9, 0.99999)

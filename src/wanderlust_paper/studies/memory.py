@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 
 from wanderlust.experiments.report.style import Style, explorer_styles
 from wanderlust.experiments.run import Run
-from wanderlust_paper.claims.claim_rules import about, never, similar
-from wanderlust_paper.claims.claims import Claim, check_claim
+from wanderlust_paper.claims import Claim, about, check_claim, never, similar
 from wanderlust_paper.registry import Study, StudySelection
-from wanderlust_paper.reports.seed_groups import Label, SeedGroup
-from wanderlust_paper.studies.group_report import group_report
+from wanderlust_paper.reports.seed_groups import Label, SeedGroup, group_report
 from wanderlust_paper.summary_file import reduced
 
 WORLDS = ("toy", "prison")

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wanderlust.experiments.run import Run
-from wanderlust_paper.claims.claim_rules import never
-from wanderlust_paper.claims.claims import Claim, check_claim
+from wanderlust_paper.claims import Claim, check_claim, never
 from wanderlust_paper.registry import EXPLORERS, Study, StudySelection
-from wanderlust_paper.reports.seed_groups import Label, SeedGroup
-from wanderlust_paper.studies.group_report import group_report
+from wanderlust_paper.reports.seed_groups import Label, SeedGroup, group_report
 from wanderlust_paper.summary_file import reduced
 
 WORLDS = ("taxi",)

@@ -13,17 +13,15 @@ import numpy as np
 
 from wanderlust.agents.agent import Agent
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds import World, make_world
-from wanderlust_paper.claims import auxiliary_reward_claims, w_function_claims
-from wanderlust_paper.claims.claims import Claim
-from wanderlust_paper.claims.toy_example_claims import check_claims
-from wanderlust_paper.figures.action_values import ValuePanel, action_values_figure
-from wanderlust_paper.registry import Study, StudySelection
-from wanderlust_paper.studies.toy_example_values import DOWN, LEFT, RIGHT, START, UP, ToyValues
+from wanderlust_paper.claims import Claim
+from wanderlust_paper.figures.maps import ValuePanel, action_values_figure
+from wanderlust_paper.registry import Report, Study, StudySelection
+from wanderlust_paper.studies import w_function_claims
+from wanderlust_paper.studies.toy_example_claims import DOWN, LEFT, RIGHT, START, UP, ToyValues, check_claims
 
 EPISODES = (
     (LEFT, DOWN, LEFT, DOWN, DOWN),
@@ -133,7 +131,7 @@ def _auxiliary_reward_claims() -> list[Claim]:
         observe_episode(explored, world, actions)
     # The paper's κ: the largest difference of two values.
     kappa = world.r_max / (1.0 - DISCOUNT)
-    return auxiliary_reward_claims.check_claims(after_visits, converge(explored), world.mdp, kappa)
+    return w_function_claims.auxiliary_reward_claims(after_visits, converge(explored), world.mdp, kappa)
 
 
 def runs(selection: StudySelection) -> list[Run]:

@@ -3,21 +3,230 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wanderlust.experiments.report.report import Report
+from wanderlust.core.mdp import TabularMDP
+from wanderlust.core.planning import reachable_states
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
-from wanderlust.experiments.run import Run
+from wanderlust.experiments.result import evenness
+from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import StoredRun
+from wanderlust.worlds import make_world
 from wanderlust.worlds.drawing import logarithmic, shaded
-from wanderlust_paper.claims.visit_claims import EXPLORERS, Visits, check_claims, measure_visits
-from wanderlust_paper.figures.maps import CountMap, maps_figure
-from wanderlust_paper.registry import Study, StudySelection
+from wanderlust_paper.claims import SIMILAR, Claim, check_claim
+from wanderlust_paper.figures.maps import CountMap, Counts, cell_counts, count_map, maps_figure
+from wanderlust_paper.registry import Report, Study, StudySelection
 from wanderlust_paper.reports.recap_tables import world_title
-from wanderlust_paper.studies.count_maps import Counts, cell_counts, count_map
 from wanderlust_paper.summary_file import reduced
+
+EXPLORERS = ("vv-ucb", "vv-count", "random-prior", "bootstrapped", "ucb1", "bonus", "epsilon-greedy")
+"""Figure 19 has vv-ucb, a bootstrap, UCB1, the bonus and ε-greedy; the text discusses the bootstrap with a prior."""
+OTHERS = EXPLORERS[2:]
+BOOTSTRAPS = ("random-prior", "bootstrapped")
+_GRIDWORLDS = ("deep-gridworld", "prison", "wall")
+_PLACE = "4.2.1"
+
+
+class Visits(NamedTuple):
+    """Measures of the visit counts of one run."""
+
+    coverage: float
+    """Visited states in percent of the reachable ones."""
+    smallest: float
+    """The smallest count of a reachable state."""
+    evenness: float
+    """The entropy of the counts in percent of that of uniform counts."""
+    distance: float
+    """The rank correlation of the count of a state with its distance from the start."""
+    start: float
+    """The mean count of the start states divided by that of all reachable states."""
+
+
+def measure_visits(run: Run, result: Result) -> Visits:
+    """Return the measures of a run."""
+    from scipy.stats import spearmanr
+
+    mdp = make_world(run.world, **run.world_options).mdp
+    reachable = reachable_states(mdp)
+    counts = result.visits.sum(axis=1)[reachable]
+    steps = distances(mdp)[reachable]
+    correlation = float(spearmanr(steps, counts).statistic)
+    start = float(counts[steps == 0].mean() / counts.mean())
+    return Visits(result.discovery, float(counts.min()), evenness(counts, len(counts)), correlation, start)
+
+
+def distances(mdp: TabularMDP) -> NDArray[np.int64]:
+    """Return [state]: the number of steps of the shortest path from a start; -1 for unreachable states."""
+    steps = np.full(mdp.n_states, -1, np.int64)
+    queue = deque(np.flatnonzero(mdp.start > 0).tolist())
+    steps[list(queue)] = 0
+    while queue:
+        state = queue.popleft()
+        possible = (mdp.probability[state] > 0) & ~mdp.terminal[state]
+        for next_state in np.unique(mdp.next_state[state][possible]).tolist():
+            if steps[next_state] < 0:
+                steps[next_state] = steps[state] + 1
+                queue.append(next_state)
+    return steps
+
+
+def check_claims(visits: Mapping[tuple[str, str], Visits]) -> list[Claim]:
+    """Check the statements about the worlds that have all explorers."""
+    worlds = [
+        world
+        for world in dict.fromkeys(world for world, _ in visits)
+        if all((world, name) in visits for name in EXPLORERS)
+    ]
+    if not worlds:
+        return []
+    table = {world: {name: visits[world, name] for name in EXPLORERS} for world in worlds}
+    checks = (_coverage, _entropy, _vv_count, _start, _distance, _slow, _bootstraps)
+    return [claim for check in checks for claim in check(table)]
+
+
+Table = Mapping[str, Mapping[str, Visits]]
+
+
+def _coverage(table: Table) -> list[Claim]:
+    parts, only, most = [], 0, 0
+    for world, visits in table.items():
+        vv = visits["vv-ucb"]
+        best = max(OTHERS, key=lambda name: (visits[name].smallest, visits[name].coverage))
+        parts.append(
+            f"{world} {vv.coverage:.1f} % with counts from {vv.smallest:,.0f} (best other: {best}, "
+            f"{visits[best].coverage:.1f} %, from {visits[best].smallest:,.0f})"
+        )
+        only += vv.coverage >= 100.0 and all(visits[name].coverage < 100.0 for name in OTHERS)
+        most += vv.coverage >= 100.0 and vv.smallest >= max(visits[name].smallest for name in OTHERS)
+    return [
+        check_claim(
+            _PLACE,
+            "only vv uniformly explores all states",
+            f"coverage of vv-ucb, and its smallest count: {'; '.join(parts)}",
+            tolerance="only vv visits all states, in every world; it has the largest smallest count in every world",
+            holds=only == len(table),
+            partly=most == len(table),
+        )
+    ]
+
+
+def _entropy(table: Table) -> list[Claim]:
+    parts, first = [], 0
+    for world, visits in table.items():
+        second = max(OTHERS, key=lambda name: visits[name].evenness)
+        parts.append(f"{world} {visits['vv-ucb'].evenness:.1f} % ({second} {visits[second].evenness:.1f} %)")
+        first += visits["vv-ucb"].evenness > visits[second].evenness
+    return [
+        check_claim(
+            _PLACE,
+            "vv explores the environment as uniformly as possible",
+            f"entropy of the counts of vv-ucb in percent of the maximum, and of the best other: {'; '.join(parts)}; "
+            f"the highest in {first} of {len(table)} worlds",
+            tolerance="the highest in every world; in half of them",
+            holds=first == len(table),
+            partly=first >= len(table) / 2,
+        )
+    ]
+
+
+def _vv_count(table: Table) -> list[Claim]:
+    differences = {
+        world: (
+            visits["vv-count"].coverage - visits["vv-ucb"].coverage,
+            visits["vv-count"].evenness - visits["vv-ucb"].evenness,
+        )
+        for world, visits in table.items()
+    }
+    text = "; ".join(f"{world} {a:+.1f} and {b:+.1f}" for world, (a, b) in differences.items())
+    largest = [max(map(abs, pair)) for pair in differences.values()]
+    return [
+        check_claim(
+            _PLACE,
+            "the count-based W-function performs very similarly",
+            f"vv-count minus vv-ucb, coverage and evenness in points: {text}",
+            tolerance=f"differences ≤ {SIMILAR:g} points in every world; in half of them",
+            holds=max(largest) <= SIMILAR,
+            partly=sum(each <= SIMILAR for each in largest) >= len(largest) / 2,
+        )
+    ]
+
+
+def _start(table: Table) -> list[Claim]:
+    text = ", ".join(f"{world} {visits['vv-ucb'].start:.2g} times" for world, visits in table.items())
+    ratios = [visits["vv-ucb"].start for visits in table.values()]
+    return [
+        check_claim(
+            "3.4",
+            "the initial state has a higher visitation count",
+            f"count of the start divided by the mean of all reachable states, vv-ucb: {text}",
+            tolerance="above 1 in every world; in half of them",
+            holds=min(ratios) > 1.0,
+            partly=sum(ratio > 1.0 for ratio in ratios) >= len(ratios) / 2,
+        )
+    ]
+
+
+def _distance(table: Table) -> list[Claim]:
+    text = ", ".join(f"{world} {visits['vv-ucb'].distance:.2f}" for world, visits in table.items())
+    values = [visits["vv-ucb"].distance for visits in table.values()]
+    return [
+        check_claim(
+            _PLACE,
+            "the count of vv decreases with the distance from the initial state",
+            f"rank correlation of count and distance: {text}",
+            tolerance="at most −0.5 in every world; negative in every world",
+            holds=max(values) <= -0.5,
+            partly=max(values) < 0.0,
+        )
+    ]
+
+
+def _slow(table: Table) -> list[Claim]:
+    text = "; ".join(
+        f"{world} {visits['ucb1'].coverage:.1f} % (vv-ucb {visits['vv-ucb'].coverage:.1f} %)"
+        for world, visits in table.items()
+    )
+    return [
+        check_claim(
+            _PLACE,
+            "UCB1 explores very slowly",
+            f"coverage of UCB1: {text}",
+            tolerance="lower than vv-ucb's in every world; in half of them",
+            holds=all(visits["ucb1"].coverage < visits["vv-ucb"].coverage for visits in table.values()),
+            partly=sum(visits["ucb1"].coverage < visits["vv-ucb"].coverage for visits in table.values())
+            >= len(table) / 2,
+        )
+    ]
+
+
+def _bootstraps(table: Table) -> list[Claim]:
+    if "deep-sea" not in table or not set(_GRIDWORLDS) & set(table):
+        return []
+    grids = [world for world in _GRIDWORLDS if world in table]
+    parts = [
+        f"{name} {table['deep-sea'][name].coverage:.1f} % in the deep sea, "
+        + ", ".join(f"{table[world][name].coverage:.1f} % in {world}" for world in grids)
+        for name in BOOTSTRAPS
+    ]
+    deep = min(table["deep-sea"][name].coverage for name in BOOTSTRAPS)
+    others = max(table[world][name].coverage for world in grids for name in BOOTSTRAPS)
+    return [
+        check_claim(
+            _PLACE,
+            "the bootstraps perform very well on the deep sea, and barely explore the gridworlds",
+            f"coverage: {'; '.join(parts)}",
+            tolerance="at least 95 % in the deep sea and at most 80 % in every gridworld; more in the deep sea than "
+            "in any",
+            holds=deep >= 95.0 and others <= 80.0,
+            partly=deep > others,
+        )
+    ]
+
 
 WORLDS = ("deep-sea", "deep-gridworld", "prison", "wall")
 TITLE = "Visit counts at the end of learning"

@@ -22,4 +22,4 @@ class Report(NamedTuple):
     figures: Mapping[str, Callable[[], Figure]] = MappingProxyType({})
     """File name without suffix -> function that draws the figure."""
     claims: Sequence[Any] = ()
-    """Checked statements about the results; see `wanderlust_paper.claims.claims`."""
+    """Checked statements about the results; see `wanderlust_paper.claims`."""

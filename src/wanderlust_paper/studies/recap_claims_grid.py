@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wanderlust_paper.claims.claim_rules import larger, never, similar
-from wanderlust_paper.claims.claims import Claim, check_claim
-from wanderlust_paper.studies.recap_view import (
+from wanderlust_paper.claims import Claim, check_claim, larger, never, similar
+from wanderlust_paper.reports.recap_samples import (
     NEAR_OPTIMAL,
     OTHERS,
     VV_EXPLORERS,

@@ -6,19 +6,18 @@ import numpy as np
 
 from wanderlust.experiments.execute.estimate import ENSEMBLES
 from wanderlust.experiments.result import OPTIMAL_SUCCESS
-from wanderlust_paper.claims.claim_rules import at_least, larger, never, similar
-from wanderlust_paper.claims.claims import Claim, check_claim
-from wanderlust_paper.claims.recap_claims_grid import grid_claims
-from wanderlust_paper.reports.recap_samples import Samples
-from wanderlust_paper.studies.recap_view import (
+from wanderlust_paper.claims import Claim, at_least, check_claim, larger, never, similar
+from wanderlust_paper.reports.recap_samples import (
     NEAR_OPTIMAL,
     OTHERS,
     VV_EXPLORERS,
     Recap,
+    Samples,
     paper_runs,
     step_text,
     steps_text,
 )
+from wanderlust_paper.studies.recap_claims_grid import grid_claims
 
 _BOOTSTRAPS = ("random-prior", "bootstrapped")
 

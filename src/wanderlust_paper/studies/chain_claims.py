@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from wanderlust_paper.claims.claim_rules import EXPONENT, about, larger
-from wanderlust_paper.claims.claims import Claim, check_claim
+from wanderlust_paper.claims import EXPONENT, Claim, about, check_claim, larger
 from wanderlust_paper.figures.scaling import SampleComplexity
 from wanderlust_paper.studies.chain_results import (
     EPSILONS,

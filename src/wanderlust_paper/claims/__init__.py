@@ -1,1 +1,0 @@
-"""The statements of the paper's text, checked: one module per experiment, and the rules that all share."""

@@ -1,0 +1,504 @@
+"""The studies of the paper: their runs, reports, scorecard and commands."""
+
+import csv
+import gzip
+import html
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import wanderlust as wl
+from wanderlust.core.errors import BadFile, UnknownName, WanderlustError
+from wanderlust.experiments.execute import estimate
+from wanderlust.experiments.run import Result, Run
+from wanderlust.experiments.statistics import paper_percent
+from wanderlust.experiments.store import Store, StoredRun
+from wanderlust_paper.registry import EXPLORERS, StudySelection, find_study, study_names
+from wanderlust_paper.reports import scorecard, scorecard_html
+from wanderlust_paper.reports.known_differences import impossible_interval
+from wanderlust_paper.reports.recap_cells import AlternativeSetting, Cell
+from wanderlust_paper.reports.recap_report import RecapRuns, make_rows, paper_cells
+from wanderlust_paper.reports.recap_samples import Samples
+from wanderlust_paper.reports.scorecard import headline, is_informative
+from wanderlust_paper.reproduce import (
+    reproduce,
+    show_report,
+    studies_in,
+    summarise_runs,
+    write_scorecard,
+)
+from wanderlust_paper.studies import recap
+from wanderlust_paper.studies.chain_results import exploration
+from wanderlust_paper.studies.recap import ALTERNATIVE_SETTINGS
+from wanderlust_paper.studies.recap_claims import check_claims
+from wanderlust_paper.summary_file import FILE, Summary, write_summary
+
+pytestmark = pytest.mark.slow
+
+SOURCES = str(Path(wl.__file__).parents[1])
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join([SOURCES, os.environ.get("PYTHONPATH", "")]),
+    "PYTHONUTF8": "1",
+    "COLUMNS": "150",
+}
+RUN = Run(world="toy", explorer="random", seed=1, settings={"budget": 300})
+def wanderlust(*arguments, cwd, code=0):
+    done = subprocess.run(
+        [sys.executable, "-m", "wanderlust", *arguments],
+        cwd=cwd,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def stored_results(folder):
+    problems = []
+    results = {each.run: each.result for each in Store(folder).load_all(problems)}
+    assert problems == []
+    return results
+
+
+def assert_same(one, other):
+    assert one.keys() == other.keys()
+    for run, result in one.items():
+        for a, b in zip(result, other[run], strict=True):
+            assert a.dtype == b.dtype
+            assert a.tobytes() == b.tobytes()
+
+
+def test_the_longest_run_has_the_longest_estimate():
+    runs = recap.runs(StudySelection(seeds=1))
+    longest = max(runs, key=estimate.seconds)
+    assert (longest.world, longest.explorer in estimate.ENSEMBLES) == ("deep-sea", True)
+    assert estimate.format_duration(30) == "30 s"
+    assert estimate.format_duration(3600) == "60 min"
+    assert estimate.format_duration(36000) == "10.0 h"
+
+
+def test_the_recap_study_has_the_runs_of_the_paper():
+    runs = recap.runs(StudySelection(seeds=20))
+    second, released = runs[198 * 20 : 203 * 20], runs[203 * 20 :]
+    assert len(runs) == len(set(runs))
+    assert {recap.cell_of(run) for run in runs[: 198 * 20]} == set(paper_cells())
+    needed = {cell for cell, setting in ALTERNATIVE_SETTINGS.items() if setting.needs_runs}
+    assert {recap.cell_of(run) for run in second} == needed
+    assert {recap.cell_of(run) for run in released} == {cell for cell in paper_cells() if cell[0] == "deep-sea"}
+    assert {run.settings["budget"] for run in released} == {500_000}
+    assert len(released) == 12 * 20 + 6 * 5, "ensembles have fewer seeds"
+    assert {run.seed for run in runs} == set(range(1, 21))
+    assert {run.preset for run in runs[: 198 * 20]} == {"as_published_code"}
+    assert {run.preset for run in recap.runs(StudySelection(preset="as_written"))} == {"as_written"}
+    assert set(runs) <= set(recap.runs(StudySelection())), "there may be more seeds than in the paper, never fewer"
+
+
+def samples_of(cell, percent, *, seeds=20, success=0.59):
+    samples = Samples({cell: seeds})
+    for seed in range(1, seeds + 1):
+        samples.add(cell, seed, percent, success, np.array([[50.0], [percent], [success]]))
+    return samples
+
+
+@pytest.mark.parametrize(
+    ("default", "alternative", "expected"),
+    [(65.28, 100.0, ("agrees", "")), (63.0, 65.28, ("agrees", "longer")), (63.0, 60.0, ("differs", ""))],
+)
+def test_a_row_that_differs_is_compared_with_its_alternative_setting(default, alternative, expected):
+    cell = Cell("wall", "zero", "short", "random")
+    both = samples_of(cell, default), samples_of(cell, alternative)
+    row = make_rows(cell, RecapRuns(*both, {cell: AlternativeSetting("longer")}, Samples({})))
+    assert (row.verdict, row.setting) == expected
+    if row.setting:
+        assert row.ours.discovery.mean == pytest.approx(alternative)
+        assert row.default.discovery.mean == pytest.approx(default)
+        assert scorecard.summary([row], "").startswith("0 of 1 cells agree with the paper with the plain rule")
+        assert "; 1 more with settings inferred from its numbers" in scorecard.summary([row], "")
+        by_text = make_rows(
+            cell, RecapRuns(*both, {cell: AlternativeSetting("longer", preset="as_written")}, Samples({}))
+        )
+        assert by_text.follows_text
+        assert "| longer | 65.28 ± 0.00 | 63.00 ± 0.00 | 65.28 ± 0.45 |" in scorecard.as_markdown([row], [], "")
+        assert "agrees†" in scorecard_html.as_html([row], [], "")
+
+
+def test_each_inferred_setting_is_counted_apart():
+    """Two cells of the deep sea: one agrees with 100,000 steps only, one with more than 20 seeds only."""
+    random = Cell("deep-sea", "zero", "fixed", "random")
+    perfect = Cell("deep-sea", "zero", "fixed", "vv-ucb")
+    rows = []
+    for cell, numbers, more, released in ((random, 58.59, 58.59, 65.0), (perfect, 90.0, 100.0, 100.0)):
+        success = 0.0 if cell == random else numbers
+        samples = samples_of(cell, numbers, success=success)
+        for seed in range(21, 2001):
+            samples.add(cell, seed, more, 0.0 if cell == random else more, np.array([[50.0], [more], [0.0]]))
+        longer = samples_of(cell, released, success=0.0 if cell == random else released)
+        rows.append(make_rows(cell, RecapRuns(samples, Samples({}), {}, longer)))
+    counts = headline(rows)
+    assert counts.plain == (1, 2, 1, 1), "the cell with 100 ± 0 in both columns is not informative"
+    assert counts.more_seeds == (2, 2, 1, 1)
+    assert counts.inferred[0].without == (1, 2, 0, 1)
+    assert counts.inferred[0].with_it == (2, 2, 1, 1)
+    assert counts.nothing_inferred == (1, 2, 0, 1)
+    markdown = scorecard.as_markdown(rows, [], "")
+    assert "| plain: seeds 1 to 20, the released code, deep sea with 100,000 steps | 1 of 2 | 1 of 1 |" in markdown
+    assert "1 of 2 → 2 of 2" in markdown
+    assert "| zero init. | random | 58.59 ± 0.00 | 65.00 ± 0.00 | 58.59 ± 1.35 |" in markdown
+
+
+def test_the_informative_cells_of_the_paper():
+    rows = [make_rows(cell, RecapRuns(samples_of(cell, 0.0), Samples({}), {}, Samples({}))) for cell in paper_cells()]
+    assert sum(map(is_informative, rows)) == 79
+
+
+def test_discovery_of_one_cell_is_in_percent_of_all_open_states():
+    cell = Cell("taxi", "optimistic", "long", "thompson")
+    runs = recap.runs(StudySelection(worlds=("taxi",), explorers=("thompson",), seeds=2))
+    stored = [StoredRun(run, complete_result(252, 11.320789), {}) for run in runs if recap.cell_of(run) == cell]
+    report = recap.report(runs, stored, "")
+    row = next(row for row in report.cells if row.cell == cell)
+    assert row.verdict == "agrees"
+    assert row.default.discovery.mean == pytest.approx(100.0)
+    assert row.ours.discovery.mean == pytest.approx(95.4545, abs=1e-3)
+    figure = report.figures["curves-taxi"]()
+    assert figure.axes[3].get_lines()[0].get_ydata()[-1] == pytest.approx(95.4545, abs=1e-3), "as in the table"
+
+
+def complete_result(n_states, optimal_return):
+    """Return the result of a run with one evaluation, that found all states and an optimal policy."""
+    return Result(
+        steps=np.array([50]),
+        returns=np.array([optimal_return]),
+        discovered=np.array([n_states]),
+        visits=np.ones((n_states, 4), np.int64),
+        first_visit=np.zeros(n_states, np.int64),
+        optimal_return=np.array(optimal_return),
+        reachable=np.array(n_states),
+    )
+
+
+def test_a_cell_that_no_seeds_can_have():
+    """56.40 ± 3.12: one of 20 seeds at 100 has at least ± 4.47, none at most ± 0.94."""
+    assert "at least 4.47" in impossible_interval(56.40, 3.12)
+    assert "at most 0.94" in impossible_interval(56.40, 3.12)
+    for possible in ([56.88] * 20, [100.0, *[56.88] * 19], [0.0, *[56.88] * 19], [100.0, 0.0, *[56.88] * 18]):
+        assert impossible_interval(*paper_percent(possible)) == ""
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_every_study_can_be_restricted(name):
+    study = find_study(name)
+    full, quick = study.runs(StudySelection()), study.runs(StudySelection(quick=True))
+    assert len(full) == len({run.key for run in full})
+    assert estimate.total_seconds(quick, 2) <= min(estimate.total_seconds(full, 2), 600)
+    with pytest.raises(UnknownName):
+        study.runs(StudySelection(worlds=("atlantis",)))
+    if name in ("environments", "toy-example"):
+        assert full == [], "it needs no runs"
+        return
+    if name == "deep-sea-ensembles":
+        assert {run.explorer for run in full} == {"random-prior", "bootstrapped"}
+        return
+    one = study.runs(StudySelection(worlds=(full[0].world,), explorers=("vv-ucb",), seeds=2))
+    assert {(run.world, run.explorer) for run in one} == {(full[0].world, "vv-ucb")}
+    assert {run.seed for run in one} == {1, 2}
+
+
+def test_unknown_names_suggest_the_closest_one():
+    with pytest.raises(UnknownName, match="Did you mean 'recap'"):
+        find_study("recpa")
+    with pytest.raises(WanderlustError, match="seeds"):
+        StudySelection(seeds=0)
+
+
+def run_study(study, selection, folder):
+    text = io.StringIO()
+    console = Console(file=text, width=170)
+    summary, report = reproduce(find_study(study), selection, folder, jobs=2, quiet=False, console=console)
+    assert summary.failures == []
+    write_scorecard(folder, selection.suffix, {f"{study}{selection.suffix}": report}, console)
+    return text.getvalue()
+
+
+@pytest.fixture(scope="module")
+def prison(tmp_path_factory):
+    """The folder of a small part of the recap study, and the printed text."""
+    folder = tmp_path_factory.mktemp("prison")
+    selection = StudySelection(worlds=("prison",), explorers=("vv-ucb", "ucb1"), seeds=4)
+    return folder, run_study("recap", selection, folder)
+
+
+def test_the_recap_is_compared_with_the_paper(prison):
+    folder, printed = prison
+    assert "80.78 ± 2.56" in printed  # the paper's UCB1
+    assert "of 8 cells agree with the paper with the plain rule" in printed
+    assert "With 4 seeds" in printed
+    for name in ("tables.md", "tables.csv", "tables.tex", "curves.csv", "cells.json", "claims.json"):
+        assert (folder / "recap" / name).stat().st_size > 100
+    for form in ("md", "html", "json"):
+        assert (folder / f"scorecard.{form}").stat().st_size > 100
+    with (folder / "recap" / "tables.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 8
+    ours = [row for row in rows if row["algorithm"] == "vv-ucb"]
+    assert {(row["discovery_mean"], row["success_mean"]) for row in ours} == {("100.0000", "100.0000")}
+    latex = (folder / "recap" / "tables.tex").read_text(encoding="utf-8")
+    assert "Ours (UCB Reward) & $100.00 \\pm 0.00$ & $100.00 \\pm 0.00$" in latex
+    assert latex.count("\\begin{") == latex.count("\\end{")
+
+
+@pytest.mark.parametrize(("best_other", "verdict"), [(60.0, "reproduced"), (100.0, "partly")])
+def test_a_claim_about_all_algorithms_needs_runs_of_all(best_other, verdict):
+    def verdicts(explorers):
+        cells = {name: Cell("prison", "zero", "short", name) for name in explorers}
+        samples = Samples(dict.fromkeys(cells.values(), 1))
+        for name, cell in cells.items():
+            percent = 100.0 if name.startswith("vv") else best_other
+            samples.add(cell, 1, percent, percent, np.array([[50.0], [percent], [percent]]))
+        return [claim.verdict for claim in check_claims(samples) if claim.claim.startswith("only vv")]
+
+    assert verdicts(EXPLORERS) == [verdict]
+    assert verdicts(["vv-ucb", "vv-count", "ucb1"]) == []
+
+
+def test_the_scorecard_follows_from_the_runs(prison):
+    folder, _ = prison
+    card = json.loads((folder / "scorecard.json").read_text(encoding="utf-8"))
+    cells = card["cells"]
+    assert len(cells) == 8
+    stored = stored_results(folder)
+    for cell in cells:
+        key = tuple(cell[name] for name in ("environment", "initialization", "horizon", "algorithm"))
+        results = [result for run, result in stored.items() if recap.cell_of(run) == key]
+        assert cell["seeds"] == len(results) == 4
+        for name, values in {
+            "discovery": [100 * (result.first_visit >= 0).sum() / 23 for result in results],
+            "success": [100 * result.returns[-1] / 4.527241 for result in results],
+        }.items():
+            assert cell["ours"][name]["mean"] == pytest.approx(np.mean(values), abs=1e-3)
+            assert cell["ours"][name]["ci95"] == pytest.approx(2 * np.std(values) / 2, abs=1e-3)
+            difference = cell["ours"][name]["mean"] - cell["theirs"][name]["mean"]
+            assert cell["difference"][name] == pytest.approx(difference, abs=1e-3)
+        within = all(
+            abs(cell["difference"][name]) <= 2.58 * cell["standard_error"][name] + 0.5
+            for name in ("discovery", "success")
+        )
+        assert cell["verdict"] == ("agrees" if within else "differs")
+        assert bool(cell.get("why")) == (not within)
+    page = html.unescape((folder / "scorecard.html").read_text(encoding="utf-8"))
+    assert all(cell["why"] in page for cell in cells if "why" in cell)
+
+
+def test_a_report_is_rebuilt_from_stored_runs(prison):
+    folder, printed = prison
+    before = {file.name: file.read_bytes() for file in (folder / "recap").iterdir()}
+    text = io.StringIO()
+    for request in studies_in(folder):
+        show_report(request, Store(folder), Console(file=text, width=170))
+        write_scorecard(folder, request.suffix, {}, Console(file=text, width=170))
+    assert text.getvalue() == printed
+    assert {file.name: file.read_bytes() for file in (folder / "recap").iterdir()} == before
+
+
+def test_a_summary_gives_the_same_reports_as_the_runs(prison, tmp_path):
+    """One file instead of all runs: every table, figure and claim is the same, to the last byte."""
+    folder, _ = prison
+    kept = tmp_path / "kept"
+    (kept / "recap").mkdir(parents=True)
+    shutil.copy(folder / "recap" / "study.json", kept / "recap")
+    assert summarise_runs(folder, kept / FILE) == 32
+    first = (kept / FILE).read_bytes()
+    summarise_runs(folder, kept / FILE)
+    assert (kept / FILE).read_bytes() == first, "the same runs give the same file"
+    assert "8 cells agree" in wanderlust("report", "kept", "--out", "again", "--formats", "png", cwd=tmp_path)
+    again = {file.name: file.read_bytes() for file in (tmp_path / "again" / "recap").iterdir()}
+    before = {file.name: file.read_bytes() for file in (folder / "recap").iterdir() if file.name[0] != "."}
+    assert again == {name: contents for name, contents in before.items() if not name.endswith((".svg", ".pdf"))}
+    assert (tmp_path / "again" / "scorecard.md").read_bytes() == (folder / "scorecard.md").read_bytes()
+    assert not list((kept / "recap").glob("*.png"))
+
+
+def test_what_a_summary_keeps_of_a_run(tmp_path):
+    """The arrays that reports use are exact, those of the chain included."""
+    chain = Run(
+        world="chain",
+        world_options={"length": 27},
+        explorer="vv-count",
+        seed=2,
+        settings={"budget": 3000, "evaluate_every": 1000},
+        measure="values",
+    )
+    maps = Run(world="prison", explorer="vv-ucb", seed=1)
+    runs = {"chain": chain, "visit-maps": maps}
+    results = {name: run.train() for name, run in runs.items()}
+    stored = [StoredRun(run, find_study(name).summarise(run, results[name]), {}) for name, run in runs.items()]
+    write_summary(stored, tmp_path / FILE)
+    problems = []
+    read = {each.run: each.result for each in Summary(tmp_path / FILE).load_many([*runs.values(), RUN], problems)}
+    assert (problems, len(read)) == ([], 2)
+    for name in ("bad_steps", "ends_good", "first_visit"):
+        assert getattr(read[chain], name).tolist() == getattr(results["chain"], name).tolist()
+    assert exploration(read[chain]) == exploration(results["chain"])
+    for name in ("steps", "returns", "discovered"):
+        assert getattr(read[maps], name).tolist() == getattr(results["visit-maps"], name).tolist()
+    assert read[maps].visits.ravel().tolist() == results["visit-maps"].visits.sum(axis=1).tolist()
+    assert (read[maps].success, read[maps].discovery) == (results["visit-maps"].success, 100.0)
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [b"no gzip", gzip.compress(b"a,b\n1,2\n"), gzip.compress(b"\xff\xfe")],
+    # The bytes contain the time; workers must collect the same names.
+    ids=["not compressed", "another table", "not text"],
+)
+def test_a_damaged_summary_is_named_in_the_error(tmp_path, contents):
+    (tmp_path / FILE).write_bytes(contents)
+    with pytest.raises(BadFile, match=FILE):
+        Summary(tmp_path / FILE)
+
+
+def test_a_damaged_line_of_a_summary_is_reported(tmp_path):
+    result = find_study("recap").summarise(RUN, RUN.train())
+    write_summary([StoredRun(RUN, result, {})], tmp_path / FILE)
+    text = gzip.decompress((tmp_path / FILE).read_bytes()).decode()
+    for old, new in (("0.0*", "0.0*-"), ("50:50:", "50:x:"), ("0.0*", "0.0*99999999999")):
+        assert old in text
+        (tmp_path / FILE).write_bytes(gzip.compress(text.replace(old, new, 1).encode()))
+        problems = []
+        assert list(Summary(tmp_path / FILE).load_many([RUN], problems)) == []
+        assert "is damaged" in problems[0]
+
+
+def test_a_study_can_be_run_in_parts(tmp_path):
+    for world in ("toy", "prison"):
+        run_study("recap", StudySelection(worlds=(world,), explorers=("random",), seeds=2), tmp_path)
+    (request,) = studies_in(tmp_path)
+    assert {run.world for run in request.runs} == {"toy", "prison"}
+    incomplete = Store(tmp_path / "incomplete")
+    for stored in list(Store(tmp_path).load_many(request.runs, []))[1:]:
+        incomplete.save(stored.run, stored.result, 0.0)
+    text = io.StringIO()
+    show_report(request, incomplete, Console(file=text, width=170))
+    assert "1 of 2" in text.getvalue()
+
+
+def test_quick_results_are_marked_everywhere(tmp_path):
+    printed = run_study("recap", StudySelection(worlds=("deep-sea",), explorers=("random",), quick=True), tmp_path)
+    written = [*(tmp_path / "recap-quick").glob("tables.*"), *tmp_path.glob("scorecard-quick.*")]
+    files = {file.name: file.read_text(encoding="utf-8") for file in written}
+    assert len(files) == 6
+    for text in (printed, *files.values()):
+        assert "QUICK, not the paper's size" in re.sub(r"\s+", " ", html.unescape(text))
+    assert {cell["verdict"] for cell in json.loads(files["scorecard-quick.json"])["cells"]} == {"not compared"}
+
+
+@pytest.mark.parametrize(
+    ("study", "selection"),
+    [
+        ("gamma-w", StudySelection(seeds=2)),
+        ("memory", StudySelection(worlds=("toy",), explorers=("vv-ucb", "epsilon-greedy"), seeds=2)),
+        ("stochastic", StudySelection(worlds=("noisy-toy",), explorers=("vv-ucb", "ucb1"), seeds=2)),
+        ("visit-maps", StudySelection(worlds=("prison",), explorers=("vv-ucb", "ucb1"))),
+    ],
+)
+def test_studies_with_group_reports(study, selection, tmp_path):
+    printed = run_study(study, selection, tmp_path)
+    assert "100.00" in printed
+    (request,) = studies_in(tmp_path)
+    if study != "visit-maps":
+        assert "100.00 ± 0.00" in printed
+        with (request.folder / "curves.csv").open(encoding="utf-8", newline="") as file:
+            assert len(list(csv.DictReader(file))) >= 10
+    else:
+        with (request.folder / "counts.csv").open(encoding="utf-8", newline="") as file:
+            assert sum(int(row["visits"]) for row in csv.DictReader(file)) == 2 * 999
+        assert "█" in (request.folder / "maps.txt").read_text(encoding="utf-8")
+
+
+def test_the_commands(tmp_path):
+    listed = wanderlust("reproduce", "list", cwd=tmp_path)
+    assert all(name in listed for name in study_names())
+    arguments = ("reproduce", "recap", "--worlds", "prison", "--explorers", "vv-ucb", "--seeds", "2", "--jobs", "2")
+    assert "\n8 runs executed" in wanderlust(*arguments, "--out", "here", cwd=tmp_path)
+    assert "\n0 runs executed" in wanderlust(*arguments, "--out", "here", cwd=tmp_path)
+    assert "cells agree with the paper" in wanderlust("report", "here", cwd=tmp_path)
+    assert "8 runs written" in wanderlust("results", "here", "--to", "all.csv", cwd=tmp_path)
+    with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
+        assert [float(row["success"]) for row in csv.DictReader(file)] == pytest.approx([100.0] * 8)
+    wanderlust("results", "here", "--curves", "--to", "all.json", cwd=tmp_path)
+    assert len(json.loads((tmp_path / "all.json").read_text())[0]["curve_returns"]) == 19
+    run = Run(world="prison", explorer="vv-ucb", seed=1)
+    assert "23 of 23 states" in wanderlust("run", run.json, cwd=tmp_path)
+    assert "Did you mean 'recap'" in wanderlust("reproduce", "recpa", cwd=tmp_path, code=2)
+    assert "there is no experiment, sweep, exam or comparison" in wanderlust("report", "nowhere", cwd=tmp_path, code=2)
+
+
+def test_parquet_contains_every_run(prison):
+    from pyarrow import parquet
+
+    folder, _ = prison
+    words = ("results", ".", "--columns", "all", "--curves", "--to", "runs.parquet")
+    assert "32 runs written" in wanderlust(*words, cwd=folder)
+    table = parquet.read_table(folder / "runs.parquet").to_pydict()
+    stored = {run.key: result for run, result in stored_results(folder).items()}
+    assert sorted(table["key"]) == sorted(stored)
+    for key, returns in zip(table["key"], table["curve_returns"], strict=True):
+        assert returns == stored[key].returns.tolist()
+
+
+def test_without_pyarrow_the_error_names_the_package(prison, monkeypatch, tmp_path):
+    folder, _ = prison
+    # Comes first in the path, and cannot be imported.
+    (tmp_path / "pyarrow.py").write_text("raise ImportError('not here')")
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", f"{tmp_path}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}")
+    message = wanderlust("results", ".", "--to", "runs.parquet", cwd=folder, code=2)
+    assert "'wanderlust[dataframes]'" in message
+
+
+def test_a_failing_run_is_listed_with_its_command_and_the_exit_code_is_1(tmp_path):
+    # A horizon of -1 makes every second run fail.
+    script = (
+        "import sys; from wanderlust_paper.studies import recap\n"
+        "recap.runs.__globals__['_horizons_of'] = lambda world: (11, -1)\n"
+        "from wanderlust.cli.main import main\n"
+        "sys.argv[1:] = 'reproduce recap --worlds toy --explorers random --seeds 1 --out bad'.split()\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "2 runs executed" in done.stdout
+    assert "repeat: wanderlust run" in done.stderr
+
+
+def test_the_nine_explorers_are_registered():
+    assert set(EXPLORERS) <= set(wl.explorer_names())
+
+
+@pytest.mark.parametrize("out", ["x" * 300, "file"])
+def test_a_folder_that_cannot_be_used(out, tmp_path):
+    (tmp_path / "file").write_text("text")
+    printed = wanderlust("reproduce", "gamma-w", "--quick", "--out", out, cwd=tmp_path, code=2)
+    assert printed.splitlines()[-1].startswith("wanderlust: ")
+    assert (tmp_path / "file").read_text() == "text"
+
+
+def test_an_invalid_study_file_is_named_in_the_error(tmp_path):
+    (tmp_path / "recap").mkdir()
+    (tmp_path / "recap" / "study.json").write_text("{}")
+    with pytest.raises(BadFile, match=r"study\.json"):
+        list(studies_in(tmp_path))

@@ -1,0 +1,96 @@
+"""Files and names of the paper's studies that are damaged, hostile or written at the same time."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import wanderlust as wl
+from wanderlust.core.errors import BadFile
+from wanderlust.experiments.report.text_tables import fit_to_width
+from wanderlust.experiments.statistics import Percent
+from wanderlust_paper import claims, registry
+from wanderlust_paper.reports import recap_tables, scorecard, scorecard_html
+from wanderlust_paper.reports.recap_cells import Cell, Numbers, Row
+
+pytestmark = pytest.mark.slow
+
+SOURCES = str(Path(wl.__file__).parents[1])
+ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCES, "PYTHONUTF8": "1", "COLUMNS": "150"}
+HOSTILE = "a[/b] [red] $x_{$ <i>&\x1b[31m\nb"
+
+
+ADD_SELECTIONS = """
+import dataclasses, io, sys
+from pathlib import Path
+from rich.console import Console
+from wanderlust_paper.registry import StudySelection, find_study
+from wanderlust_paper.reproduce import reproduce
+from wanderlust_paper.registry import Report
+
+# The study without its runs: only the selections are of interest.
+study = dataclasses.replace(find_study("memory"), runs=lambda _: [], report=lambda *_: Report([], {}))
+sys.stdin.readline()
+for i in range(20):
+    selection = StudySelection(seeds=1 + i + 100 * int(sys.argv[2]))
+    reproduce(study, selection, Path(sys.argv[1]), jobs=1, quiet=True, console=Console(file=io.StringIO()))
+"""
+
+
+def test_selections_of_concurrent_processes_are_all_kept(tmp_path):
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", ADD_SELECTIONS, str(tmp_path), str(i)], stdin=subprocess.PIPE, env=ENVIRONMENT
+        )
+        for i in range(3)
+    ]
+    for process in processes:
+        process.stdin.write(b"start\n")
+        process.stdin.close()
+    assert [process.wait(timeout=120) for process in processes] == [0, 0, 0]
+    _, selections = registry.from_json((tmp_path / "memory" / "study.json").read_text(), "here")
+    assert {each.seeds for each in selections} == {1 + i + 100 * k for i in range(20) for k in range(3)}
+
+
+# Names are text.
+
+
+def hostile_row(verdict="differs"):
+    numbers = Numbers(Percent(1.0, 0.5), Percent(2.0, 0.5))
+    return Row(Cell(HOSTILE, "zero", "short", HOSTILE), 2, 2, numbers, numbers, (0.1, 0.1), None, None, verdict)
+
+
+def test_reports_escape_names():
+    claim = claims.Claim(HOSTILE, HOSTILE, "a | b", "reproduced")
+    page = scorecard_html.as_html([hostile_row()], [claim], HOSTILE)
+    assert "<i>" not in page
+    assert "&lt;i&gt;&amp;" in page
+    for text in (scorecard.as_markdown([hostile_row()], [claim], ""), recap_tables.as_markdown([hostile_row()], "")):
+        rows = [line for line in text.splitlines() if line.startswith("| ") and "a[/b]" in line]
+        assert rows
+        assert all("\x1b" not in line and "<i>" not in line for line in rows)
+    assert "a \\| b" in claims.as_markdown([claim])
+    latex = recap_tables.as_latex([hostile_row()], "")
+    assert "\\$x\\_\\{\\$ <i>\\&" in latex
+    console = Console(width=200, record=True, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    for table in recap_tables.rich_tables([hostile_row("agrees")], ""):
+        console.print(fit_to_width(table, 20), markup=False)
+    console.file.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"study": "recap", "choices": []}',
+        '{"study": "recap", "choices": [{"worlds": 5}]}',
+        '{"study": "recap", "choices": [{"explorers": ["a", ["b"]]}]}',
+        '{"study": "recap", "choices": [{"quick": "yes"}]}',
+        '{"study": ["recap"], "choices": [{}]}',
+    ],
+)
+def test_requests_are_checked(text):
+    with pytest.raises(BadFile, match="here"):
+        registry.from_json(text, "here")
