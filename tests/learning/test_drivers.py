@@ -296,8 +296,7 @@ def test_plain_python_equals_compiled() -> None:
     program = "import json, sys, test_drivers\nprint(json.dumps([test_drivers.run_hashes(), 'numba' in sys.modules]))"
     done = subprocess.run(
         [sys.executable, "-c", program],
-        cwd=Path(__file__).parents[1],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=True,
