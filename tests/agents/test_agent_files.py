@@ -24,6 +24,7 @@ from wanderlust.agents.settings import Replay
 from wanderlust.core.archives import read_archive, write_archive
 from wanderlust.core.errors import BadFile
 from wanderlust.explorers.registry import explorer_names
+from wanderlust.learning.spec import FULL, WINDOW
 from wanderlust.learning.state import COUNTERS, LearnerState, Outcomes
 
 pytestmark = pytest.mark.slow
@@ -37,6 +38,7 @@ CASES = {
     "window": ("vv-ucb", "window", True, {}),
     "ensemble with window": ("bootstrapped", "window", False, {"heads": 3}),
     "no memory": ("bonus", "none", True, {}),
+    "planner": ("r-max", "full", True, {}),
 }
 N_ACTIONS = 3
 
@@ -67,16 +69,26 @@ def trained(case, steps=200):
     return agent
 
 
+TEMPORARY = {"counters", "work", "flags", "sweep_mode", "scratch", "batch", "batch_counts", "batch_rates", "scores"}
+
+
 def identical(one, other):
-    for name in LearnerState._fields:
+    """Compare everything that a step reads; which states are active changes no result."""
+    sweeps = one.spec.memory == FULL or (one.spec.memory == WINDOW and one.spec.n_heads)
+    unread = set() if sweeps else {"sweep_reward", "sweep_next"}
+    for name in [name for name in LearnerState._fields if name not in TEMPORARY | unread]:
         a, b = getattr(one.learner, name), getattr(other.learner, name)
         for x, y in zip(a, b, strict=True) if isinstance(a, Outcomes) else [(a, b)]:
-            if name not in ("counters", "sweep_mode"):
-                n = min(x.shape[-1], y.shape[-1])  # Files have no reserved entries.
-                x, y = x[..., :n], y[..., :n]
-            if name != "counters":
-                np.testing.assert_array_equal(x, y, err_msg=name)
-    assert one.steps == other.steps
+            n = min(x.shape[-1], y.shape[-1])  # Files have no reserved entries.
+            if name == "stochastic_pairs":
+                n = one.learner.counters.n_stochastic
+            if x is one.learner.outcomes.weight:
+                # The weights of outcomes that a window has forgotten are not read.
+                kept = one.learner.stored[one.learner.outcomes.pair[:n]] > 0
+                x, y = x[:n][kept], y[:n][kept]
+            np.testing.assert_array_equal(x[..., :n], y[..., :n], err_msg=name)
+    for name in set(COUNTERS.names) - {"policy_changed", "n_initialised"}:
+        assert one.learner.counters[name] == other.learner.counters[name], name
 
 
 # --- Files of the library ------------------------------------------------------------------------------
@@ -121,7 +133,7 @@ def test_values_that_overflowed_cannot_be_loaded(tmp_path):
     agent.observe(0, 0, 1.0, 0, False)
     agent.learner.values[0, 3] = np.inf
     agent.save(tmp_path / "a.npz")
-    with pytest.raises(BadFile, match=r"a\.npz: values must be finite \(rewards near 1e308 overflow\) at 3;"):
+    with pytest.raises(BadFile, match=r"a\.npz: values must be from .* at 3;"):
         wl.Agent.load(tmp_path / "a.npz")
 
 
@@ -137,8 +149,8 @@ def test_a_large_file_is_checked_fast(tmp_path, monkeypatch):
         check(*arguments)
         seconds.append(time.perf_counter() - start)
 
-    check = file.check_arrays
-    monkeypatch.setattr(file, "check_arrays", timed)
+    check = file._check_arrays
+    monkeypatch.setattr(file, "_check_arrays", timed)
     wl.Agent.load(tmp_path / "a.npz")
     assert seconds[0] < 0.25
 
@@ -156,11 +168,9 @@ class Forgery(NamedTuple):
     """What the message must contain: the name of the array."""
 
 
-INDICES = [f"outcomes.{name}" for name in ("pair", "state", "next_state", "next_of_pair", "next_into")]
-INDICES += ["state_index", "first_outcome", "first_into", "sweep_next", "stochastic_pairs", "work", "flags", "slots"]
-INDICES += ["transitions", "batch", "converged", "stored", "visits"]
+INDICES = ["outcomes.pair", "outcomes.next_state", "state_index", "slots", "transitions", "converged", "visits"]
 ALL_FORGERIES = ("stochastic ensemble", "window", "no memory")
-FLOATS = ("values", "state_values", "sweep_reward", "outcomes.signals", "outcomes.weight", "outcomes.stored")
+FLOATS = ("values", "outcomes.signals", "outcomes.stored")
 
 
 def forgeries(case, about, arrays):
@@ -168,7 +178,13 @@ def forgeries(case, about, arrays):
     wrong_arrays = [*wrong_entries(case, arrays), *wrong_lists(arrays)]
     wrong_arrays += wrong_forms(arrays) if case in ALL_FORGERIES else []
     for name, array, what, *words in wrong_arrays:
-        yield Forgery(f"{case}, {name}: {what}", about, arrays | {name: array}, *(words or [name]))
+        if ("window" in case or case == "no memory") and (name, what) == ("visits", 10**6):
+            continue  # A window forgets: more visits than stored transitions are valid.
+        if "window" in case and name == "outcomes.pair" and " at " in str(what):
+            continue  # So are outcomes of another visited pair.
+        # Sizes follow from these two: the message may name another array that does not fit.
+        named = "no agent can continue" if name in ("visits", "outcomes.pair") else name
+        yield Forgery(f"{case}, {name}: {what}", about, arrays | {name: array}, *(words or [named]))
     if case not in ALL_FORGERIES:
         return
     for changes, words in wrong_descriptions(case, about):
@@ -185,13 +201,6 @@ def wrong_entries(case, arrays):
             limits = np.iinfo(array.dtype)
             for value in {limits.max, limits.min, max(limits.min, -2), min(limits.max, 10**6)} - {0, 1}:
                 yield name, with_entry(array, np.argmax(array), value), value  # An entry that is in use.
-    for i, name in enumerate(COUNTERS.names):
-        for value in (-1, -(2**63), 10**6, 2**62, 2**63 - 1):
-            # A million of these is possible, but not with the other arrays.
-            words = "" if value == 10**6 and name in ("step", "n_initialised") else f"counters.{name}"
-            yield "counters", with_entry(arrays["counters"], i, value), f"{name} {value}", words
-    for i, value in [(0, -1), (0, 10**6), (0, -(2**63)), (1, -1), (1, 2**62)]:
-        yield "sweep_mode", with_entry(arrays["sweep_mode"], i, value), f"{i} {value}"
     for name in FLOATS:
         for value in (np.nan, np.inf, -np.inf):
             if arrays[name].size:
@@ -199,20 +208,20 @@ def wrong_entries(case, arrays):
     if "ensemble" in case:
         for value in (-1.0, 3.0, 1e300, np.nan, 0.5):
             yield "notes", with_entry(arrays["notes"], 0, value), value
-    for name in ("batch_counts", "batch_rates", "scratch"):
-        if arrays[name].size:
-            yield name, with_entry(arrays[name], -1, 1), "not reset"
+    if arrays["planning_marks"].size:
+        for place, value in ((0, 1), (-1, 1), (1, 2), (1, 255)):
+            yield "planning_marks", with_entry(arrays["planning_marks"], place, value), f"{value} at {place}"
 
 
 def wrong_lists(arrays):
-    """Cycles and duplicates."""
-    for name in ("outcomes.next_of_pair", "outcomes.next_into"):
-        links = arrays[name]
-        for place in range(0, links.size, 11):
-            for other in {place, (place + 5) % links.size} - {links[place]}:
-                yield name, with_entry(links, place, other), f"{other} at {place}"
-    if arrays["sweep_mode"][0] > 1:
-        yield "work", with_entry(arrays["work"], 1, arrays["work"].flat[0]), "twice", "flags of table 0"
+    """Outcomes of other pairs, more visits than outcomes, and duplicates."""
+    for place in range(0, arrays["outcomes.pair"].size, 11):
+        pairs = arrays["outcomes.pair"]
+        other = pairs[(place + 5) % pairs.size]
+        if other != pairs[place]:
+            yield "outcomes.pair", with_entry(pairs, place, other), f"{other} at {place}", "outcomes"
+        stored = arrays["outcomes.stored"]
+        yield "outcomes.stored", with_entry(stored, place, stored[place] + 1), f"one more at {place}"
     yield "state_index", with_entry(arrays["state_index"], 1, arrays["state_index"][0]), "twice"
 
 
@@ -235,10 +244,10 @@ def wrong_descriptions(case, about):
     for n_actions in (1, 2, 4, 10**9, 2**70):
         yield {"n_actions": n_actions}, ""
     if "window" in case:
-        for change in ({"capacity": 10**12}, {"capacity": None}, {"batch": 10**12}, {"batch": 1}, {"memory": "full"}):
+        for change in ({"capacity": 10**12}, {"capacity": None}, {"batch": 10**12}, {"memory": "full"}):
             yield {"settings": settings | {"replay": settings["replay"] | change}}, ""
     for heads in (2, 10**9, 2**70) if "heads" in options else ():
-        yield {"options": options | {"heads": heads}}, "converged"
+        yield {"options": options | {"heads": heads}}, "values" if heads == 2 else "heads"
     for n_states in (5, 10**12):
         yield {"n_states": n_states}, "state_index"
     for name in ("explorer", "options", "settings", "n_actions", "reward_range", "seed", "learns_q"):
@@ -297,7 +306,7 @@ def in_another_process(task, *arguments):
 
 def test_forged_files_are_refused(tmp_path):
     lines = in_another_process("forgeries", tmp_path)
-    assert len(lines) > 3000
+    assert len(lines) > 1500
     wrong = []
     for (_, label, words), (_, outcome) in zip(lines[::2], lines[1::2], strict=True):
         if f"{tmp_path / 'forged.npz'}: " not in outcome or words not in outcome:

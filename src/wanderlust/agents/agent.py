@@ -411,10 +411,9 @@ class Agent:
         other.connect(copied(self.learner, self.spec), self.state_index.copy())
         return other
 
-    def restore(self, learner: LearnerState, state_index: stepwise.StateIndex) -> None:
-        """Give a new agent the arrays of a saved one with the same settings; it goes on exactly like that one."""
-        n_further = learner.state_capacity - int(self.learner.counters.n_initialised)
-        if n_further > 0:  # The initial values of further states are drawn from there on.
+    def restore(self, learner: LearnerState, state_index: stepwise.StateIndex, n_further: int) -> None:
+        """Give a new agent the arrays of a saved one, which has the initial values of `n_further` more states."""
+        if n_further > 0:  # The initial values of the next states are drawn from there on.
             self._initial_values.draw(n_further)
         self.connect(learner, state_index)
 

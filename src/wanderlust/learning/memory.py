@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wanderlust._numba.jit import as_int64, compiled, entry, inlined
 from wanderlust.learning.hooks import Hooks, update_signals
@@ -271,3 +272,51 @@ def replace_terminal_rewards(learner: LearnerState, spec: TableSpec, reward: flo
             if spec.n_own > 0:
                 learner.flags[spec.n_swept + 1, outcomes.state[outcome]] = 1
         outcome = outcomes.next_into[outcome]
+
+
+def rebuild(learner: LearnerState, spec: TableSpec) -> None:
+    """Compute all arrays that follow from the visits, the values and the outcomes; all states become active."""
+    outcomes, counters, n_actions = learner.outcomes, learner.counters, spec.n_actions
+    n_outcomes, n_states = int(counters.n_outcomes), int(counters.n_initialised)
+    n_pairs = n_states * n_actions
+    pair, following = outcomes.pair[:n_outcomes].astype(np.int64), outcomes.next_state[:n_outcomes]
+    outcomes.state[:n_outcomes] = pair // n_actions
+    # The outcomes of a pair are listed in the order of their appearance, those that lead into a state latest first.
+    learner.first_outcome[:n_pairs], outcomes.next_of_pair[:n_outcomes] = linked_lists(pair, n_pairs)
+    into, links = linked_lists(following[::-1], n_states)
+    learner.first_into[:n_states] = np.where(into == NONE, NONE, n_outcomes - 1 - into)
+    outcomes.next_into[:n_outcomes] = np.where(links == NONE, NONE, n_outcomes - 1 - links)[::-1]
+    stored = outcomes.stored[:n_outcomes]
+    if spec.memory == WINDOW:
+        learner.stored[:n_pairs] = np.bincount(pair, stored, minlength=n_pairs)
+    by_pair = learner.stored[pair]
+    outcomes.weight[:n_outcomes] = np.divide(stored, by_pair, out=np.zeros(n_outcomes), where=by_pair > 0)
+    # A pair is listed as stochastic when its second outcome appears.
+    is_second = np.zeros(n_outcomes, np.bool_)
+    first = learner.first_outcome[:n_pairs]
+    seconds = outcomes.next_of_pair[first[first != NONE]]
+    is_second[seconds[seconds != NONE]] = True
+    several = pair[is_second]
+    counters.n_stochastic = len(several)
+    learner.stochastic_pairs[: len(several)] = several
+    learner.flags[spec.n_swept, several // n_actions] = 1
+    is_single = learner.stored[:n_pairs] > 0
+    is_single[several] = False
+    single = np.flatnonzero(is_single & (first != NONE))
+    learner.sweep_next[single] = outcomes.next_state[first[single]]
+    learner.sweep_reward[:, :n_pairs] = learner.values[: spec.n_swept, :n_pairs]
+    for table in range(spec.n_swept):
+        learner.sweep_reward[table, single] = outcomes.signals[spec.signal[table], first[single]]
+        activate_all(table, learner)
+    best = learner.values[:, :n_pairs].reshape(-1, n_states, n_actions)
+    learner.state_values[:, :n_states] = np.where(spec.minimise[:, None], best.min(axis=2), best.max(axis=2))
+
+
+def linked_lists(owner: NDArray[Any], n_lists: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the first item of each list and the next item of each item, in ascending order; `NONE` ends a list."""
+    first, following = np.full(n_lists, NONE, np.int32), np.full(len(owner), NONE, np.int32)
+    order = np.argsort(owner, kind="stable").astype(np.int32)
+    begins = np.append(True, owner[order[1:]] != owner[order[:-1]])[: len(order)]
+    first[owner[order[begins]]] = order[begins]
+    following[order[:-1][~begins[1:]]] = order[1:][~begins[1:]]
+    return first, following
