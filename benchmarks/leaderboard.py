@@ -10,17 +10,26 @@ which `wanderlust exam --leaderboard`, the ranks on report cards and docs/leader
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import wanderlust as wl
 from wanderlust.exams import leaderboard
 from wanderlust.exams.formats import leaderboard_page
+from wanderlust.exams.scores import BOUNDS_FILE, computed_bounds
 from wanderlust.exams.selection import SEEDS
-from wanderlust.worlds.exam_suite import FAMILIES, LEVELS
+from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, VERSION
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "src" / "wanderlust" / "exams" / leaderboard.FILE
 PAGE = ROOT / "docs" / "leaderboard.md"
+
+
+def write_bounds(file: Path) -> None:
+    """Write the bounds of the returns in all held-out worlds, [family][level]."""
+    bounds = {family: [computed_bounds(family, level, held_out=True) for level in LEVELS] for family in FAMILIES}
+    lines = ",\n".join(f"{json.dumps(family)}: {json.dumps(each)}" for family, each in bounds.items())
+    file.write_text(f'{{"suite": {VERSION}, "bounds": {{\n{lines}}}}}\n', encoding="utf-8")
 
 
 def main() -> None:
@@ -47,6 +56,7 @@ def main() -> None:
         board = leaderboard.ranked(list(result.scores.values()), arguments.seeds)
         arguments.file.write_text(leaderboard.as_json(board), encoding="utf-8")
         print(f"written: {arguments.file}")
+        write_bounds(arguments.file.parent / BOUNDS_FILE)
     # From the file, whose numbers are rounded, so that the page and the command agree.
     board = leaderboard.from_json(arguments.file.read_text(encoding="utf-8"))
     arguments.docs.write_text(leaderboard_page(board), encoding="utf-8")

@@ -45,16 +45,16 @@ def frame_rate(browser: Any, server: int, address: str, seconds: float) -> list[
     parts = browser_processes()
     names = {"server": [server], "page": parts["renderer"], "graphics": parts["gpu-process"]}
 
-    def look() -> dict[str, float]:
+    def measured() -> dict[str, float]:
         shown = page.evaluate("[studio.framesDrawn, studio.viewed, performance.now()]")
         browser_time = {each["name"]: each["value"] for each in metrics.send("Performance.getMetrics")["metrics"]}
         processors = {name: sum(map(processor_seconds, each)) for name, each in names.items()}
         values = {"frames": shown[0], "steps": shown[1], "seconds": shown[2] / 1000, **processors}
         return values | {"script": browser_time["ScriptDuration"]}
 
-    before = look()
+    before = measured()
     time.sleep(seconds)
-    after = look()
+    after = measured()
     page.close()
     passed = {name: after[name] - before[name] for name in after}
     rate, steps = passed["frames"] / passed["seconds"], passed["steps"] / passed["seconds"]

@@ -18,10 +18,10 @@ from wanderlust.exams import leaderboard
 from wanderlust.exams.card import card_beside, make_card
 from wanderlust.exams.exam import Exam
 from wanderlust.exams.formats import FORMATS, card_text, leaderboard_page
-from wanderlust.exams.scores import Bounds, ExplorerScores, WorldScores, levels_text
+from wanderlust.exams.scores import Bounds, ExplorerScores, WorldScores, computed_bounds, levels_text, world_bounds
 from wanderlust.exams.scores import world_scores as scores_with_bounds
 from wanderlust.exams.selection import FIRST_SEED, SEEDS, ExamSelection, read_exam, save_exam, select
-from wanderlust.experiments.exact_returns import N_LOOKS
+from wanderlust.experiments.exact_returns import N_EVALUATIONS
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.store import Store
 from wanderlust.worlds.exam_suite import FAMILIES, LEVELS
@@ -84,28 +84,35 @@ def result(returns, data=None):
     curve = np.array(returns, np.float64)
     zeros = np.zeros(1, np.int64)
     return Result(
-        steps=np.arange(1, N_LOOKS + 1), returns=curve, discovered=np.ones(N_LOOKS, np.int64), visits=zeros[:, None],
-        first_visit=zeros, optimal_return=np.full((), 9.0), reachable=np.ones((), np.int64),
+        steps=np.arange(1, N_EVALUATIONS + 1), returns=curve, discovered=np.ones(N_EVALUATIONS, np.int64),
+        visits=zeros[:, None], first_visit=zeros, optimal_return=np.full((), 9.0), reachable=np.ones((), np.int64),
         data_returns=curve if data is None else np.array(data, np.float64), random_return=np.array([-9.0]),
     )  # fmt: skip
 
 
 def test_the_score_of_a_run_is_the_clipped_mean_over_the_looks():
     half = [0.0] * 3 + [2.0] * 3 + [4.0] * 6
-    scores = world_scores({1: result(half, data=[3.0] * N_LOOKS)})
+    scores = world_scores({1: result(half, data=[3.0] * N_EVALUATIONS)})
     assert scores.curve.tolist() == [0.0] * 3 + [0.5] * 3 + [1.0] * 6
     assert scores.scores.tolist() == [pytest.approx((3 * 0.5 + 6) / 12)]
     assert scores.data_scores.tolist() == [1.0]
 
 
 def test_a_failed_run_has_the_score_0_and_a_level_needs_80_percent_of_the_seeds():
-    good, bad = result([3.0] * N_LOOKS), result([1.0] * N_LOOKS)
+    good, bad = result([3.0] * N_EVALUATIONS), result([1.0] * N_EVALUATIONS)
     with_error = world_scores({0: good, 1: None})
     assert with_error.scores.tolist() == with_error.data_scores.tolist() == [1.0, 0.0]
-    assert world_scores({0: None}).curve.tolist() == [0.0] * N_LOOKS
+    assert world_scores({0: None}).curve.tolist() == [0.0] * N_EVALUATIONS
     assert world_scores(dict(enumerate([good] * 4 + [bad]))).passed
     assert not world_scores(dict(enumerate([good] * 3 + [None]))).passed
-    assert not world_scores({0: result([3.0] * (N_LOOKS - 1) + [2.8])}).passed, "the last look counts"
+    assert not world_scores({0: result([3.0] * (N_EVALUATIONS - 1) + [2.8])}).passed, "the last evaluation counts"
+
+
+def test_the_kept_bounds_are_those_of_the_worlds():
+    for family in FAMILIES:
+        computed = computed_bounds(family, 1, held_out=True)
+        assert world_bounds(family, 1, held_out=True) == pytest.approx(computed, rel=1e-9)
+    assert world_bounds("tv", 1, held_out=False) != world_bounds("tv", 1, held_out=True)
 
 
 def made_up(name, means, seeds=SEEDS, spread=0.0, **others):
@@ -116,7 +123,7 @@ def made_up(name, means, seeds=SEEDS, spread=0.0, **others):
         for j, level in enumerate(LEVELS):
             scores = np.clip(means[i] + noise[i, j], 0, 1)
             numbers = tuple(range(FIRST_SEED, FIRST_SEED + seeds))
-            worlds[family, level] = WorldScores(scores, scores, scores, np.full(N_LOOKS, means[i]), numbers)
+            worlds[family, level] = WorldScores(scores, scores, scores, np.full(N_EVALUATIONS, means[i]), numbers)
     return ExplorerScores(name, worlds, **others)
 
 
@@ -288,7 +295,8 @@ def test_a_failing_world_is_on_the_card_and_the_rest_goes_on(command, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    "forged", [{"returns": np.full(N_LOOKS, np.nan)}, {"returns": np.full(N_LOOKS, 1e6)}, {"data_returns": np.zeros(3)}]
+    "forged",
+    [{"returns": np.full(12, np.nan)}, {"returns": np.full(12, 1e6)}, {"data_returns": np.zeros(3)}],
 )
 def test_forged_runs_are_not_used_and_named(forged, command, tmp_path):
     exam = wl.exam("random", families="lock", levels=1, seeds=2, out=None, jobs=1, quiet=True)

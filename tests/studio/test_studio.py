@@ -22,13 +22,12 @@ from wanderlust.agents.presentation import explain
 from wanderlust.core.errors import WanderlustError
 from wanderlust.core.planning import optimal_values
 from wanderlust.studio import limits
-from wanderlust.studio.catalogue import catalogue, describe_world
+from wanderlust.studio.catalogue import catalogue, describe_world, gallery
 from wanderlust.studio.export import LARGE, SMALL, bundle, export_page, moments, pack
 from wanderlust.studio.frames import HEADER, History
-from wanderlust.studio.gallery import GALLERY
 from wanderlust.studio.lane import Lane
 from wanderlust.studio.setup import Setup, read_setup, snippets
-from wanderlust.studio.workbench import Replayer, Workbench
+from wanderlust.studio.workbench import Workbench
 
 pytestmark = pytest.mark.slow
 
@@ -174,12 +173,11 @@ def test_an_earlier_step_is_shown_exactly() -> None:
     for step in (17, 230, 1000):
         bench.advance(step, 60)
         seen[step] = bench.frames()
-    replayer = Replayer(bench.world, bench.runs)
-    for step in (230, 1000, 17):
-        frames = None
-        while frames is None:
-            frames = replayer.frames_at(step, 0.01)
-        assert frames == seen[step]
+    again = Workbench(bench.setup)
+    for step in seen:
+        while again.step < step:
+            again.advance(step, 0.01)
+        assert again.frames() == seen[step]
     assert bench.frames_at(230) == seen[230]
     assert bench.frames_at(500) == seen[230], "the latest before the step"
 
@@ -201,7 +199,7 @@ def test_the_lanes_of_a_workbench_stay_together() -> None:
 def test_a_setup_is_read_back_from_its_description_and_its_toml() -> None:
     given = {
         "world": "my world",
-        "world_options": {"map": GALLERY[0].map, "slips": [0.9, 0.05, 0.05]},
+        "world_options": {"map": gallery()[0]["map"], "slips": [0.9, 0.05, 0.05]},
         "seed": 7,
         "settings": {"budget": 500, "discount": 0.95},
         "lanes": [
@@ -289,10 +287,10 @@ def test_a_large_stochastic_world_is_evaluated_less_often() -> None:
     assert 300_000 // run.settings["evaluate_every"] * 3600 <= limits.MAX_POLICY_ENTRIES
 
 
-@pytest.mark.parametrize("world", GALLERY, ids=lambda world: world.name)
+@pytest.mark.parametrize("world", gallery(), ids=lambda world: world["name"])
 def test_a_teaching_world_teaches(world: Any) -> None:
     """W finds the optimum within the budget; ε-greedy discovers fewer states."""
-    made = wl.make_world(world.name, map=world.map)
+    made = wl.make_world(world["name"], map=world["map"])
     optimum = made.mdp.start @ optimal_values(made.mdp).v
     with_w, without = (wl.train(made, name, seed=1) for name in ("vv-ucb", "epsilon-greedy"))
     assert with_w.returns[-1] == pytest.approx(optimum, rel=0.01)
@@ -390,7 +388,7 @@ def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command_exports_a_map_file_and_a_setup_file(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").write_text(GALLERY[0].map.replace("3000", "300"), encoding="utf-8")
+    (tmp_path / "mine.txt").write_text(gallery()[0]["map"].replace("3000", "300"), encoding="utf-8")
     done = command("mine.txt", "--export", "a.html", "--explorers", "random", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "a.html" in done.stdout

@@ -11,7 +11,7 @@ from wanderlust.core.errors import counted
 from wanderlust.exams.leaderboard import Leaderboard, Standing, kept_leaderboard, standing
 from wanderlust.exams.scores import PASSING_SCORE, TIMED_WORLD, ExplorerScores, levels_text
 from wanderlust.exams.selection import ExamSelection, Place
-from wanderlust.experiments.exact_returns import N_LOOKS, look_fractions
+from wanderlust.experiments.exact_returns import N_EVALUATIONS, evaluation_fractions
 from wanderlust.experiments.run import Run
 from wanderlust.version import __version__
 from wanderlust.worlds.exam_suite import FAMILIES, VERSION
@@ -22,11 +22,11 @@ REFERENCES = ("vv-ucb", "epsilon-greedy", "random")
 MAX_OTHERS = 4
 """The maximum number of explorers beside one explorer, in its own table and plots."""
 RULE = (
-    f"The score of a run is the mean over {N_LOOKS} looks, from 1/16 of the budget to its end, of the policy's exact "
-    "return: 0 for a random policy, 1 for an optimal one. A family is the mean of its levels, the total the mean of "
-    f"the families. ✓ passed: at least {PASSING_SCORE:g} at the end in 80 % of the seeds. “By the data” is the score "
-    "of the policy that is best by the data that the explorer collected. Intervals: 95 %, bootstrap over worlds and "
-    f"seeds. The time per step is that of one run in {TIMED_WORLD}."
+    f"The score of a run is the mean over {N_EVALUATIONS} evaluations, from 1/16 of the budget to its end, of the "
+    "policy's exact return: 0 for a random policy, 1 for an optimal one. A family is the mean of its levels, the "
+    f"total the mean of the families. ✓ passed: at least {PASSING_SCORE:g} at the end in 80 % of the seeds. “By the "
+    "data” is the score of the policy that is best by the data that the explorer collected. Intervals: 95 %, bootstrap "
+    f"over worlds and seeds. The time per step is that of one run in {TIMED_WORLD}."
 )
 
 
@@ -53,7 +53,7 @@ def card_beside(selection: ExamSelection, explorers: Sequence[ExplorerScores], b
         "wanderlust": __version__,
         **selection.description,
         "first_seed": selection.seed_range[0],
-        "looks": [round(float(fraction), 4) for fraction in look_fractions()],
+        "evaluations": [round(float(fraction), 4) for fraction in evaluation_fractions()],
         "title": ", ".join(each.label for each in explorers),
         "extent": _extent(selection),
         "notes": _notes(selection, explorers, references, board, has_ranks=has_ranks),

@@ -20,7 +20,7 @@ from wanderlust.core.files import write_file
 from wanderlust.exams.card import Card, others, score_values
 from wanderlust.exams.leaderboard import COMMAND, Leaderboard
 from wanderlust.exams.scores import TIMED_WORLD
-from wanderlust.experiments.exact_returns import FIRST_LOOK, look_fractions
+from wanderlust.experiments.exact_returns import FIRST_EVALUATION, evaluation_fractions
 from wanderlust.experiments.report.text_tables import fit_to_width, markdown_cell, printable
 
 if TYPE_CHECKING:
@@ -85,14 +85,14 @@ def sparkline(curve: Sequence[float]) -> str:
 
 def axis_position(share: float) -> float:
     """Return the position of a share of the budget on a logarithmic axis, from 0 to 1."""
-    return float(1 - np.log(share) / np.log(FIRST_LOOK))
+    return float(1 - np.log(share) / np.log(FIRST_EVALUATION))
 
 
 def points(curve: Sequence[float], left: float, top: float, width: float, height: float) -> str:
     """Return a learning curve as the points of a line in SVG."""
     return " ".join(
         f"{left + width * axis_position(float(share)):.1f},{top + height * (1 - float(value)):.1f}"
-        for share, value in zip(look_fractions(), np.nan_to_num(curve), strict=True)
+        for share, value in zip(evaluation_fractions(), np.nan_to_num(curve), strict=True)
     )
 
 

@@ -1,7 +1,7 @@
 """Scores of the exam, from stored results.
 
-    score of a run   mean over the looks of clip((J − J_random) / (J* − J_random), 0, 1)
-    level passed     a last look of at least 0.95 in at least 80 % of the seeds
+    score of a run   mean over the evaluations of clip((J − J_random) / (J* − J_random), 0, 1)
+    level passed     a last evaluation of at least 0.95 in at least 80 % of the seeds
     family           mean over its levels; total: mean over the families
 
 J* and J_random, the returns of an optimal and of a random policy, are computed from the world, so a result that was
@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import math
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,16 +27,17 @@ from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import policy_value
 from wanderlust.exams.selection import ExamSelection, Place, StoredExam
 from wanderlust.experiments import status
-from wanderlust.experiments.exact_returns import N_LOOKS
+from wanderlust.experiments.exact_returns import N_EVALUATIONS
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.statistics import Interval
 from wanderlust.experiments.store import Store, StoredRun
 from wanderlust.experiments.world_run import optimum_and_reachable
-from wanderlust.worlds.exam_suite import PREFIX, exam_world
+from wanderlust.worlds.exam_suite import LEVELS, PREFIX, VERSION, exam_world
 
 PASSING_SCORE, PASSING_SHARE = 0.95, 0.8
 BOOTSTRAP_SAMPLES = 2_000
+BOUNDS_FILE = "bounds.json"
 TIMED_FAMILY, TIMED_LEVEL = "size", 2
 TIMED_WORLD = f"{TIMED_FAMILY}, level {TIMED_LEVEL}"
 """Where the time of a step is measured."""
@@ -49,14 +52,14 @@ class Bounds(NamedTuple):
     optimal: float
 
     def scores(self, returns: FloatArray) -> FloatArray:
-        """Return the score at each look: 0 for a random policy or a worse one, 1 for an optimal one."""
+        """Return the score at each evaluation: 0 for a random policy or a worse one, 1 for an optimal one."""
         return np.clip((returns - self.random) / (self.optimal - self.random), 0.0, 1.0)
 
     def problem(self, result: Result) -> str | None:
         """Return why a result, which may come from an untrusted file, is not one of the exam; None if it is."""
         curves = (result.steps, result.returns, result.data_returns)
-        if any(np.shape(each) != (N_LOOKS,) for each in curves):
-            return f"it has not {N_LOOKS} looks"
+        if any(np.shape(each) != (N_EVALUATIONS,) for each in curves):
+            return f"it has not {N_EVALUATIONS} evaluations"
         # Without all data in its memory, a run has no policy that is best by the data.
         has_data = not np.isnan(result.data_returns).all()
         returns = np.concatenate([result.returns, result.data_returns]) if has_data else result.returns
@@ -66,9 +69,22 @@ class Bounds(NamedTuple):
         return None
 
 
-@functools.cache
 def world_bounds(family: str, level: int, *, held_out: bool) -> Bounds:
-    """Return the bounds of the returns in a world of the exam."""
+    """Return the bounds of the returns in a world of the exam; those of the held-out worlds are kept in the package."""
+    kept = _kept_bounds().get(family) if held_out else None
+    return Bounds(*kept[level - LEVELS[0]]) if kept else computed_bounds(family, level, held_out=held_out)
+
+
+@functools.cache
+def _kept_bounds() -> dict[str, list[list[float]]]:
+    """Return the bounds that `benchmarks/leaderboard.py` has computed, [family][level]; to solve all takes seconds."""
+    kept = json.loads((files("wanderlust.exams") / BOUNDS_FILE).read_text(encoding="utf-8"))
+    return kept["bounds"] if kept["suite"] == VERSION else {}
+
+
+@functools.cache
+def computed_bounds(family: str, level: int, *, held_out: bool) -> Bounds:
+    """Return the bounds of the returns in a world of the exam, from its dynamics."""
     world = exam_world(family, level=level, held_out=held_out)
     mdp, discount = world.mdp, world.defaults.discount
     uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
@@ -85,9 +101,9 @@ class WorldScores:
     data_scores: FloatArray
     """[seed]: of the policy that is best by the data."""
     last: FloatArray
-    """[seed]: the target policy's score at the last look."""
+    """[seed]: the target policy's score at the last evaluation."""
     curve: FloatArray
-    """[look]: the mean over the seeds."""
+    """[evaluation]: the mean over the seeds."""
     seeds: tuple[int, ...]
 
     @property
@@ -100,10 +116,10 @@ def world_scores(results: Mapping[int, Result | None], bounds: Bounds) -> WorldS
     """Return the scores of one explorer in one world, from its results by seed; a failed run, None, has the score 0."""
     seeds = tuple(sorted(results))
     found = [results[seed] for seed in seeds]
-    none = np.zeros(N_LOOKS)
-    looks = np.stack([none if result is None else bounds.scores(result.returns) for result in found])
+    none = np.zeros(N_EVALUATIONS)
+    scores = np.stack([none if result is None else bounds.scores(result.returns) for result in found])
     data = np.stack([none if result is None else bounds.scores(result.data_returns) for result in found])
-    return WorldScores(looks.mean(axis=1), data.mean(axis=1), looks[:, -1], looks.mean(axis=0), seeds)
+    return WorldScores(scores.mean(axis=1), data.mean(axis=1), scores[:, -1], scores.mean(axis=0), seeds)
 
 
 def levels_text(levels: Iterable[int]) -> str:
@@ -158,14 +174,14 @@ class ExplorerScores:
         return float(np.mean([(level.data_scores if data else level.scores).mean() for level in levels]))
 
     def family_curve(self, family: str) -> FloatArray:
-        """Return the score at each look, the mean over the levels of a family."""
+        """Return the score at each evaluation, the mean over the levels of a family."""
         return np.asarray(np.mean([level.curve for level in self.levels_of(family).values()], axis=0))
 
     @property
     def curve(self) -> FloatArray:
-        """The score at each look, the mean over the families; NaN without results."""
+        """The score at each evaluation, the mean over the families; NaN without results."""
         curves = [self.family_curve(family) for family in self.families]
-        return np.mean(curves, axis=0) if curves else np.full(N_LOOKS, np.nan)
+        return np.mean(curves, axis=0) if curves else np.full(N_EVALUATIONS, np.nan)
 
     def total(self, *, data: bool = False) -> Interval:
         """Return the mean over the families with its 95 % interval; NaN without results.

@@ -28,25 +28,25 @@ from wanderlust.worlds import World
 if TYPE_CHECKING:
     from wanderlust.experiments.run import Run
 
-N_LOOKS = 12
-FIRST_LOOK = 1 / 16
-"""The first look, as a fraction of the budget."""
+N_EVALUATIONS = 12
+FIRST_EVALUATION = 1 / 16
+"""The first evaluation, as a fraction of the budget."""
 MAX_ITERATIONS = 100
 _TOLERANCE = 1e-10
 
 
-def look_fractions() -> FloatArray:
-    """Return the looks as fractions of the budget."""
-    return np.geomspace(FIRST_LOOK, 1.0, N_LOOKS)
+def evaluation_fractions() -> FloatArray:
+    """Return the evaluations as fractions of the budget."""
+    return np.geomspace(FIRST_EVALUATION, 1.0, N_EVALUATIONS)
 
 
-def look_steps(budget: int) -> list[int]:
+def evaluation_steps(budget: int) -> list[int]:
     """Return the steps after which the policies are evaluated."""
-    return sorted({max(1, round(float(fraction) * budget)) for fraction in look_fractions()})
+    return sorted({max(1, round(float(fraction) * budget)) for fraction in evaluation_fractions()})
 
 
 class ExactReturns:
-    """The exact returns of policies in a world; each policy is evaluated once, since many looks have the same one."""
+    """The exact returns of policies in a world; a policy that is evaluated several times is solved once."""
 
     def __init__(self, world: World, discount: float) -> None:
         self._world, self._discount = world, discount
@@ -64,7 +64,7 @@ class ExactReturns:
 def take_exam(
     run: Run, world: World, options: Mapping[str, Any], should_stop: Callable[[], bool], steps: int | None
 ) -> Result:
-    """Train from look to look and return the measurements; `steps` truncates it, for a test."""
+    """Train from evaluation to evaluation and return the measurements; `steps` truncates it, for a test."""
     from wanderlust.experiments.run import RunCancelled
     from wanderlust.experiments.world_run import optimum_and_reachable
 
@@ -72,15 +72,15 @@ def take_exam(
     settings = {**options, "evaluate_every": world.defaults.budget}
     session = Session(world, run.explorer, seed=run.seed, preset=run.preset, **settings)
     discount = session.settings.discount
-    looks = look_steps(session.settings.run_length)
-    looks = looks if steps is None else [min(steps, look) for look in looks[:1]]
+    evaluated = evaluation_steps(session.settings.run_length)
+    evaluated = evaluated if steps is None else [min(steps, evaluated[0])]
     exact_return = ExactReturns(world, discount)
     returns, data_returns, discovered = [], [], []
     actions = None
-    for look in looks:
+    for step in evaluated:
         if should_stop():
             raise RunCancelled
-        session.advance(look)
+        session.advance(step)
         q = session.agent.tables["target"]
         returns.append(exact_return(uniform_over_ties(q)))
         model = empirical_model(session)
@@ -93,7 +93,7 @@ def take_exam(
     uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
     optimal_return, n_reachable = optimum_and_reachable(run, discount)
     return Result(
-        steps=np.array(looks, np.int64),
+        steps=np.array(evaluated, np.int64),
         returns=np.array(returns),
         discovered=np.array(discovered, np.int64),
         visits=session.agent.visits,

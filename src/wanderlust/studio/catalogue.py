@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import re
 import threading
+import tomllib
 import typing
 import warnings
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,7 @@ from wanderlust.core.files import finite
 from wanderlust.core.planning import optimal_values, reachable_states
 from wanderlust.explorers.registry import explorer_class, explorer_names, explorer_options
 from wanderlust.studio import limits
-from wanderlust.studio.gallery import GALLERY
-from wanderlust.studio.setup import check_map_size
+from wanderlust.studio.setup import Setup, check_map_size
 from wanderlust.version import __version__
 from wanderlust.worlds import World, world_names, world_options
 from wanderlust.worlds.base import CellKind, Layout
@@ -34,13 +35,8 @@ def catalogue(extra_explorers: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the worlds, explorers, teaching worlds and limits that a page offers."""
     return {
         "version": __version__,
-        "worlds": [
-            {"name": name, "meaning": world_meaning(name), "options": _world_options(name)} for name in world_names()
-        ],
-        "gallery": [
-            {"name": world.name, "title": world.title, "explanation": world.explanation, "map": world.map}
-            for world in GALLERY
-        ],
+        "worlds": [_world(name) for name in world_names()],
+        "gallery": gallery(),
         "explorers": [_explorer(name) for name in dict.fromkeys((*explorer_names(), *extra_explorers))],
         "presets": list(WORLD_PRESETS),
         "limits": {
@@ -53,12 +49,21 @@ def catalogue(extra_explorers: tuple[str, ...] = ()) -> dict[str, Any]:
     }
 
 
-def _world_options(name: str) -> list[dict[str, Any]]:
-    return [
+@functools.cache
+def gallery() -> list[dict[str, str]]:
+    """Return the teaching worlds: a text map, and what a class can see in it."""
+    text = (files("wanderlust.studio") / "gallery.toml").read_text(encoding="utf-8")
+    worlds: list[dict[str, str]] = tomllib.loads(text)["worlds"]
+    return worlds
+
+
+def _world(name: str) -> dict[str, Any]:
+    options = [
         _option(option.name, option.default, option.meaning, typing.get_args(option.type))
         for option in world_options(name)
         if option.name not in _HIDDEN_WORLD_OPTIONS
     ]
+    return {"name": name, "meaning": world_meaning(name), "options": options}
 
 
 def _explorer(name: str) -> dict[str, Any]:
@@ -131,12 +136,12 @@ def _optimum(world: World) -> tuple[float, int]:
     return _SOLVED[key]
 
 
-def checked_world(make: functools.partial[World]) -> tuple[World, list[str]]:
-    """Return a world and the warnings of its map, such as a treasure that cannot be reached."""
+def checked_world(setup: Setup) -> tuple[World, list[str]]:
+    """Return the world of a setup and the warnings of its map, such as a treasure that cannot be reached."""
     # The filters of warnings are shared by all threads.
     with _WARNINGS, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        world = make()
+        world = setup.make_world()
     layout = world.layout
     if layout is not None and "map" in world.options:
         check_map_size(layout.rows, layout.columns)

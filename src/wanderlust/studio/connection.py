@@ -2,14 +2,12 @@
 
 Everything of one page happens in one task, so nothing needs a lock. Computation runs in a thread pool that all pages
 share, in slices of a few hundredths of a second, so that every page gets its turn and messages never wait for long.
-The classes below `Message` are the schema that every message is checked by.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import json
 import logging
 import time
@@ -17,10 +15,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Meta
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wanderlust.core.errors import InvalidSetting, WanderlustError
@@ -28,15 +25,32 @@ from wanderlust.core.schema import invalid
 from wanderlust.studio import limits
 from wanderlust.studio.catalogue import catalogue, checked_world, describe_world
 from wanderlust.studio.frames import step_of
-from wanderlust.studio.results import Chosen, browse
-from wanderlust.studio.setup import LaneSetup, Setup, checked_setup
-from wanderlust.studio.workbench import Replayer, Workbench
+from wanderlust.studio.results import browse
+from wanderlust.studio.setup import (
+    MESSAGES,
+    Ack,
+    Check,
+    Event,
+    Export,
+    LaneSetup,
+    Open,
+    Pause,
+    Play,
+    Results,
+    Seek,
+    Setup,
+    Speed,
+    Step,
+    Unchecked,
+    checked_setup,
+)
+from wanderlust.studio.workbench import Workbench
 
 T = TypeVar("T")
 _LOG = logging.getLogger("wanderlust.studio")
 
 SLICE = 0.03
-"""Seconds of computation between two looks at the messages."""
+"""Seconds of computation before messages are handled again."""
 QUEUE = 64
 """Messages that wait; reading stops while there are more."""
 _FRAME_SECONDS = 1 / 60
@@ -44,121 +58,6 @@ _FAST_FRAME_SECONDS = 1 / 8
 """Between frames of a run that goes as fast as possible, so that most of the time is left for it."""
 _MAX_UNSEEN = 4
 """Frames on their way to the page; further ones wait until the page has shown these."""
-
-
-# --- Messages of a page ------------------------------------------------------------------------------------------
-
-_Step = Annotated[int, Meta(ge=0, le=limits.MAX_STEPS)]
-_Count = Annotated[int, Meta(ge=1, le=limits.MAX_STEPS)]
-_Speed = Annotated[float, Meta(ge=0, le=1_000_000)]
-
-
-class Message(msgspec.Struct, kw_only=True, tag_field="type", tag=str.lower):
-    """A message; its type is the name of its class, and its answer has the same number."""
-
-    id: Annotated[int, Meta(ge=0, le=2**53)] | None = None
-
-
-class Open(Message):
-    """Open a setup, run it to a step, and play on or not."""
-
-    setup: Setup
-    step: _Step = 0
-    playing: bool = False
-    speed: _Speed | None = None
-
-
-class Play(Message):
-    """Run on, with a number of steps per second; 0 for as fast as possible."""
-
-    speed: _Speed | None = None
-
-
-class Pause(Message):
-    """Stop."""
-
-
-class Speed(Message):
-    """Run on with another speed."""
-
-    speed: _Speed
-
-
-class Step(Message):
-    """Do some steps, then stop."""
-
-    count: _Count = 1
-
-
-class Event(Message):
-    """Run to the next event of a kind."""
-
-    kind: Literal["any", "reward", "state", "policy"] = "any"
-
-
-class Seek(Message):
-    """Show an earlier step."""
-
-    step: _Step
-
-
-class Ack(Message):
-    """Some frames were shown."""
-
-    count: _Count = 1
-
-
-class Question(Message):
-    """A message with an answer of its own, which needs no lanes."""
-
-    def answer(self, services: Services) -> dict[str, Any]:
-        """Return the answer, or raise an error that the page shows."""
-        raise NotImplementedError
-
-
-class Check(Question):
-    """Describe a world that is being painted, or say what is wrong with its map."""
-
-    world: str
-    world_options: dict[str, Any] = msgspec.field(default_factory=dict)
-
-    def answer(self, services: Services) -> dict[str, Any]:  # noqa: D102
-        setup = checked_setup(Setup(self.world, (LaneSetup("random"),), self.world_options))
-        world, warnings = checked_world(functools.partial(setup.make_world))
-        return {"world": describe_world(world), "warnings": warnings}
-
-
-class Export(Question):
-    """Return a self-contained page that shows the recorded run of a setup."""
-
-    setup: Setup
-
-    def answer(self, services: Services) -> dict[str, Any]:  # noqa: D102
-        from wanderlust.studio.export import export_page
-
-        setup = checked_setup(self.setup, services.extra_explorers)
-        return {"html": export_page(setup), "name": f"{setup.world}.html"}
-
-
-class Results(Question):
-    """Return the groups of runs of the store, or what is chosen of them."""
-
-    group: Chosen | None = None
-
-    def answer(self, services: Services) -> dict[str, Any]:  # noqa: D102
-        if services.store is None:
-            raise InvalidSetting("no results were given; start the studio as `wanderlust studio results/`.")
-        return browse(services.store, self.group)
-
-
-class _Unchecked(msgspec.Struct):
-    """The number and the type of a message that is not valid."""
-
-    type: Any = None
-    id: Any = None
-
-
-_MESSAGES = msgspec.json.Decoder(Open | Play | Pause | Speed | Step | Event | Seek | Ack | Check | Export | Results)
 
 
 @dataclass(frozen=True)
@@ -179,6 +78,22 @@ class Services:
             "opening": self.opening,
             "store": None if self.store is None else self.store.name or str(self.store),
         }
+
+
+def answer(request: Check | Export | Results, services: Services) -> dict[str, Any]:
+    """Return the answer to a message that needs no lanes, or raise an error that the page shows."""
+    if isinstance(request, Check):
+        setup = checked_setup(Setup(request.world, (LaneSetup("random"),), request.world_options))
+        world, warnings = checked_world(setup)
+        return {"world": describe_world(world), "warnings": warnings}
+    if isinstance(request, Export):
+        from wanderlust.studio.export import export_page
+
+        setup = checked_setup(request.setup, services.extra_explorers)
+        return {"html": export_page(setup), "name": f"{setup.world}.html"}
+    if services.store is None:
+        raise InvalidSetting("no results were given; start the studio as `wanderlust studio results/`.")
+    return browse(services.store, request.group)
 
 
 class PageClosed(Exception):
@@ -218,7 +133,8 @@ class Connection:
         self._socket, self._pool, self._services = socket, pool, services
         self._messages: asyncio.Queue[Any] = asyncio.Queue(QUEUE)
         self.bench: Workbench | None = None
-        self._replayer: Replayer | None = None
+        self._replay_bench: Workbench | None = None
+        """The same lanes at an earlier step, executed again."""
         self._speed = 0.0
         """Steps per second; 0 for as fast as possible."""
         self._playing = False
@@ -247,7 +163,7 @@ class Connection:
             reader.cancel()
             with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect, PageClosed):
                 await reader
-            self.bench = self._replayer = None
+            self.bench = self._replay_bench = None
 
     async def _handle_messages(self, reader: asyncio.Task[None]) -> None:
         """Handle all messages that have come; without anything else to do, wait for one."""
@@ -282,10 +198,10 @@ class Connection:
             await self._send_error(message)
             return
         try:
-            request = _MESSAGES.decode(message)
-            if isinstance(request, Question):
-                answer = await self._compute(functools.partial(request.answer, self._services))
-                await self._send({"type": "answer", "id": request.id, **answer})
+            request = MESSAGES.decode(message)
+            if isinstance(request, Check | Export | Results):
+                values = await self._compute(answer, request, self._services)
+                await self._send({"type": "answer", "id": request.id, **values})
             else:
                 await getattr(self, f"_on_{type(request).__name__.lower()}")(request)
         except (WebSocketDisconnect, PageClosed):
@@ -302,10 +218,9 @@ class Connection:
     async def _on_open(self, request: Open) -> None:
         setup = checked_setup(request.setup, self._services.extra_explorers)
         # The old lanes are freed before the new ones are made.
-        self.bench = self._replayer = self._seek = self._event = None
+        self.bench = self._replay_bench = self._seek = self._event = None
         self._playing, self._catch_up = False, 0
-        bench = await self._compute(functools.partial(Workbench, setup))
-        self._replayer = Replayer(bench.world, bench.runs)
+        bench = await self._compute(Workbench, setup)
         self.bench, self._catch_up = bench, min(request.step, bench.length)
         self._playing = request.playing
         self._set_speed(request.speed)
@@ -388,14 +303,14 @@ class Connection:
         if self._seek is not None:
             await self._replay(bench, self._seek)
         elif bench.step < self._catch_up:
-            await self._compute(functools.partial(bench.advance, self._catch_up, SLICE))
+            await self._compute(bench.advance, self._catch_up, SLICE)
             if bench.step >= self._catch_up:
                 self._restart_clock()
                 await self._show(bench)
             else:
                 await self._show_if_due(bench)
         elif self._event is not None:
-            found = await self._compute(functools.partial(bench.advance_to_event, self._event, SLICE))
+            found = await self._compute(bench.advance_to_event, self._event, SLICE)
             if found is not None or bench.finished:
                 self._event = None
                 text = found or "The budget is used up; no such event happened."
@@ -411,7 +326,7 @@ class Connection:
         if self._speed:
             target = self._clock_step + int((time.monotonic() - self._clock) * self._speed + 1e-6)
         if target > bench.step:
-            await self._compute(functools.partial(bench.advance, target, SLICE))
+            await self._compute(bench.advance, target, SLICE)
             if self._speed and bench.step < target:
                 self._restart_clock()  # Slower than asked for: do not try to make up for it.
             if bench.finished:
@@ -424,11 +339,14 @@ class Connection:
             await asyncio.sleep(max(_FRAME_SECONDS - (time.monotonic() - started), 0))
 
     async def _replay(self, bench: Workbench, step: int) -> None:
-        assert self._replayer is not None
-        frames = await self._compute(functools.partial(self._replayer.frames_at, min(step, bench.step), SLICE))
-        if frames is not None:
+        """Execute the same lanes again up to an earlier step, and show it."""
+        again = self._replay_bench
+        if again is None or again.step > step:
+            again = self._replay_bench = await self._compute(Workbench, bench.setup)
+        await self._compute(again.advance, step, SLICE)
+        if again.step == step:
             self._seek = None
-            await self._send_frames(bench, frames, exact=True)
+            await self._send_frames(bench, await self._compute(again.frames), exact=True)
 
     async def _show_if_due(self, bench: Workbench) -> None:
         is_fast = self._speed == 0 or bench.step < self._catch_up
@@ -450,17 +368,17 @@ class Connection:
         state = {"type": "state", "shown": step_of(frames[0]), "exact": exact, "playing": self._playing, "busy": busy}
         await self._send(state | news)
 
-    async def _compute(self, function: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, function)
+    async def _compute(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
 
     async def _send(self, message: dict[str, Any]) -> None:
         await self._socket.send_text(json.dumps(message, separators=(",", ":"), allow_nan=False))
 
     async def _send_error(self, error: WanderlustError, message: str = "") -> None:
         """Tell the page what is wrong, and with which of its messages."""
-        about = _Unchecked()
+        about = Unchecked()
         with contextlib.suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
-            about = msgspec.json.decode(message, type=_Unchecked)
+            about = msgspec.json.decode(message, type=Unchecked)
         await self._send({
             "type": "error",
             "message": str(error),

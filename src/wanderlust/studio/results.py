@@ -20,7 +20,6 @@ import numpy as np
 from wanderlust.agents.settings import AS_WRITTEN
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer
 from wanderlust.core.files import finite, open_regular, read_text_file
-from wanderlust.core.schema import Strict
 from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.report_kinds import report_kinds
 from wanderlust.experiments.run import Run
@@ -29,7 +28,7 @@ from wanderlust.experiments.store import PACKS, Store
 from wanderlust.experiments.sweep import SWEEP_FILE, SWEEPS, Sweep, read_json
 from wanderlust.experiments.table import Group, Row, group_rows, row_of
 from wanderlust.studio import limits
-from wanderlust.studio.setup import LaneSettings, SharedSettings, read_setup
+from wanderlust.studio.setup import Chosen, LaneSettings, SharedSettings, read_setup
 
 _MAX_REPORT = 400_000
 _MAX_FIGURE = 3_000_000
@@ -43,15 +42,6 @@ _NOT_SHOWN = ("evaluate_every", "plain_sweeps")
 """Settings that do not change what an agent learns."""
 
 Version = tuple[int, ...]
-
-
-class Chosen(Strict, frozen=True):
-    """What a page chooses, by numbers: a group, or a report or a figure of a collection."""
-
-    group: int | None = None
-    collection: int | None = None
-    report: int | None = None
-    figure: int | None = None
 
 
 class _Stored(NamedTuple):

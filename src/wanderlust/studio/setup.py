@@ -1,6 +1,7 @@
-"""A setup: one world, one seed and one to three explorers; and the texts that repeat it.
+"""A setup: one world, one seed and one to three explorers; the messages of a page; the texts that repeat a setup.
 
-It is what a page sends, a link carries and a file holds. Its classes are the schema by which every setup is checked.
+A setup is what a page sends, a link carries and a file holds. The classes are the schema by which every setup and every
+message is checked.
 """
 
 from __future__ import annotations
@@ -176,6 +177,105 @@ def _checked_lane(lane: LaneSetup, known: Sequence[str]) -> LaneSetup:
         if value is not None
     }
     return msgspec.structs.replace(lane, options=options)
+
+
+# --- Messages of a page ------------------------------------------------------------------------------------------
+
+_Step = Annotated[int, Meta(ge=0, le=limits.MAX_STEPS)]
+_Speed = Annotated[float, Meta(ge=0, le=1_000_000)]
+
+
+class Message(msgspec.Struct, kw_only=True, tag_field="type", tag=str.lower):
+    """A message; its type is the name of its class, and its answer has the same number."""
+
+    id: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+
+
+class Open(Message):
+    """Open a setup, run it to a step, and play on or not."""
+
+    setup: Setup
+    step: _Step = 0
+    playing: bool = False
+    speed: _Speed | None = None
+
+
+class Play(Message):
+    """Run on, with a number of steps per second; 0 for as fast as possible."""
+
+    speed: _Speed | None = None
+
+
+class Pause(Message):
+    """Stop."""
+
+
+class Speed(Message):
+    """Run on with another speed."""
+
+    speed: _Speed
+
+
+class Step(Message):
+    """Do some steps, then stop."""
+
+    count: Steps = 1
+
+
+class Event(Message):
+    """Run to the next event of a kind."""
+
+    kind: Literal["any", "reward", "state", "policy"] = "any"
+
+
+class Seek(Message):
+    """Show an earlier step."""
+
+    step: _Step
+
+
+class Ack(Message):
+    """Some frames were shown."""
+
+    count: Steps = 1
+
+
+class Check(Message):
+    """Describe a world that is being painted, or say what is wrong with its map."""
+
+    world: str
+    world_options: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Export(Message):
+    """Return a self-contained page that shows the recorded run of a setup."""
+
+    setup: Setup
+
+
+class Chosen(Strict, frozen=True):
+    """What a page chooses of a folder of results, by numbers: a group, or a report or a figure of a collection."""
+
+    group: int | None = None
+    collection: int | None = None
+    report: int | None = None
+    figure: int | None = None
+
+
+class Results(Message):
+    """Return the groups of runs of the store, or what is chosen of them."""
+
+    group: Chosen | None = None
+
+
+MESSAGES = msgspec.json.Decoder(Open | Play | Pause | Speed | Step | Event | Seek | Ack | Check | Export | Results)
+
+
+class Unchecked(msgspec.Struct):
+    """The number and the type of a message that is not valid."""
+
+    type: Any = None
+    id: Any = None
 
 
 # --- Texts that repeat a setup -----------------------------------------------------------------------------------

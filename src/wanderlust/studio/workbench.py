@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from wanderlust.core.files import finite_values
@@ -15,7 +13,6 @@ from wanderlust.studio.catalogue import checked_world, describe_world
 from wanderlust.studio.frames import step_of
 from wanderlust.studio.lane import Lane
 from wanderlust.studio.setup import Setup, snippets
-from wanderlust.worlds import World
 
 _FIRST_CHUNK = 8
 _CHUNK_GROWTH = 8
@@ -26,7 +23,7 @@ class Workbench:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.world, self.warnings = checked_world(functools.partial(setup.make_world))
+        self.world, self.warnings = checked_world(setup)
         self.runs: tuple[Run, ...] = setup.runs(self.world)
         self.lanes = [Lane(run, self.world, index=i) for i, run in enumerate(self.runs)]
         self.length = max(lane.length for lane in self.lanes)
@@ -56,7 +53,15 @@ class Workbench:
 
     def advance(self, until: int, seconds: float) -> None:
         """Run all lanes towards a step for at most about the given time; all end at the same step."""
-        advance_together(self.lanes, min(until, self.length), seconds)
+        until, chunk = min(until, self.length), _FIRST_CHUNK
+        deadline = time.perf_counter() + seconds
+        while self.step < until and (left := deadline - time.perf_counter()) > 0:
+            # Measured with the last chunk: a few steps may have been faster than those that follow.
+            cost = sum(lane.seconds_per_step for lane in self.lanes)
+            chunk = max(min(int(left / cost), _CHUNK_GROWTH * chunk), 1) if cost else chunk
+            target = min(self.step + chunk, until)
+            for lane in self.lanes:
+                lane.advance(target)
 
     def advance_to_event(self, kind: str, seconds: float) -> str | None:
         """Run all lanes step by step until one has an event; return it in words, or None if the time is over."""
@@ -107,14 +112,16 @@ class Workbench:
 def describe_lane(lane: Lane) -> dict[str, Any]:
     """Return the settings of a lane that a page shows, and the distance between the points of its curves."""
     settings, explorer = lane.session.settings, lane.session.agent.configured_explorer
+    visitation = explorer.extra_tables().visitation
     return {
         "explorer": lane.session.agent.explorer,
         "preset": lane.run.preset,
         "every": lane.curves.every,
         "length": lane.length,
         "evaluateEvery": settings.evaluate_every,
-        "minimises": _minimises(lane),
-        "drawsAction": _draws_action(lane),
+        "minimises": visitation is not None and bool(visitation.minimise),
+        # By a rule of its own: not greedy by score, and not ε-greedy.
+        "drawsAction": has_own_choice(explorer_class(lane.session.agent.explorer)) and not hasattr(explorer, "decay"),
         "settings": {
             "initial": settings.initial,
             "replay": settings.replay.memory,
@@ -128,41 +135,3 @@ def describe_lane(lane: Lane) -> dict[str, Any]:
             **finite_values({name: float(value) for name, value in explorer._asdict().items()}),
         },
     }
-
-
-def _minimises(lane: Lane) -> bool:
-    visitation = lane.session.agent.configured_explorer.extra_tables().visitation
-    return visitation is not None and bool(visitation.minimise)
-
-
-def _draws_action(lane: Lane) -> bool:
-    """Return whether the explorer draws its action by a rule of its own: not greedy by score, and not ε-greedy."""
-    explorer = lane.session.agent.configured_explorer
-    return has_own_choice(explorer_class(lane.session.agent.explorer)) and not hasattr(explorer, "decay")
-
-
-def advance_together(lanes: Sequence[Lane], until: int, seconds: float) -> None:
-    """Run lanes that are at the same step towards another one; after about the given time they stop, together."""
-    deadline, chunk = time.perf_counter() + seconds, _FIRST_CHUNK
-    while lanes[0].step < until and (left := deadline - time.perf_counter()) > 0:
-        # Measured with the last chunk: a few steps may have been faster than those that follow.
-        cost = sum(lane.seconds_per_step for lane in lanes)
-        chunk = max(min(int(left / cost), _CHUNK_GROWTH * chunk), 1) if cost else chunk
-        target = min(lanes[0].step + chunk, until)
-        for lane in lanes:
-            lane.advance(target)
-
-
-class Replayer:
-    """Shows an earlier step exactly: the same runs are executed again, up to that step."""
-
-    def __init__(self, world: World, runs: tuple[Run, ...]) -> None:
-        self._world, self._runs = world, runs
-        self._lanes: list[Lane] = []
-
-    def frames_at(self, step: int, seconds: float) -> list[bytes] | None:
-        """Advance towards a step; return its frames, or None if the time is over: call it again."""
-        if not self._lanes or self._lanes[0].step > step:
-            self._lanes = [Lane(run, self._world, index=i) for i, run in enumerate(self._runs)]
-        advance_together(self._lanes, step, seconds)
-        return [lane.frame() for lane in self._lanes] if self._lanes[0].step == step else None

@@ -4,7 +4,7 @@ A family tests one thing, and its level makes that thing harder. The held-out wo
 numbers. Defaults of explorers may be chosen on the development worlds only; results are reported on the held-out ones.
 
 Budgets are such that an explorer that tries everything once in a good order needs about a sixth of them, so that the
-score, which looks at the policy from a sixteenth of the budget on, tells good explorers apart.
+score, which evaluates the policy from a sixteenth of the budget on, tells good explorers apart.
 
 The suite is frozen: `VERSION` changes whenever a world changes, and `fingerprint` identifies every world.
 """
