@@ -116,6 +116,19 @@ def test_a_misspelled_command_names_the_closest_one(run):
     assert run()[0] == 2, "without a command, the help is printed"
 
 
+@pytest.mark.parametrize("words", ["--hlep FrozenLake-v1", "FrozenLake-v1 --hlep", "FrozenLake-v1 --hlep=3"])
+def test_an_unknown_option_is_named(run, words):
+    code, out, err = run("train", *words.split())
+    assert (code, out) == (2, "")
+    assert "option '--hlep'. Did you mean '--help'?" in err
+
+
+def test_a_missing_argument_is_named(run):
+    code, out, err = run("train", "--steps", "5")
+    assert code == 2
+    assert "ENVIRONMENT" in out + err
+
+
 def test_every_command_is_in_the_overview(run):
     out = run("--help")[1]
     assert "\x1b" not in out

@@ -22,6 +22,7 @@ from wanderlust.experiments.packs import write_pack
 from wanderlust.experiments.report.curves import LearningCurves, comparison_figure
 from wanderlust.experiments.report.style import as_files
 from wanderlust.experiments.report.text_tables import fit_to_width
+from wanderlust.experiments.results import SUFFIXES
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.stored_run import seal
@@ -412,6 +413,7 @@ COMPARE = ("compare", "FrozenLake-v1", "--steps", 60, "--seeds", 1, "--explorers
         ("results", "file", "--to", "runs.csv"),
         ("results", "results", "--to", f"{LONG}.csv"),
         ("results", "results", "--to", "file/runs.parquet"),
+        *(("results", "results", "--to", f"full{suffix}") for suffix in SUFFIXES),
         ("report", LONG),
         ("report", "file"),
         (*COMPARE, "--out", LONG),
@@ -423,14 +425,18 @@ COMPARE = ("compare", "FrozenLake-v1", "--steps", 60, "--seeds", 1, "--explorers
     ],
 )
 def test_paths_that_cannot_be_used(arguments, command, store, tmp_path, result):
-    if "/dev/full" in arguments and not Path("/dev/full").is_char_device():
+    is_full = arguments[-1] == "/dev/full" or str(arguments[-1]).startswith("full.")
+    if is_full and not Path("/dev/full").is_char_device():
         pytest.skip("there is no /dev/full")
     store.save(RUN, result, 0.0)
+    for suffix in SUFFIXES:
+        (tmp_path / f"full{suffix}").symlink_to("/dev/full")
     (tmp_path / "file").write_text("text")
     code, printed = command(*arguments)
     assert code == 2, printed
     assert printed.splitlines()[-1].startswith("wanderlust: ")
     assert "Traceback" not in printed
+    assert ("cannot be written (No space left" in printed) == is_full
     assert (tmp_path / "file").read_text() == "text"
 
 

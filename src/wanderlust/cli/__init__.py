@@ -1,1 +1,6 @@
-"""The command line: one module per command, shared helpers, and `main`, which assembles the commands."""
+"""The command line: one module per command, imported when the command is called."""
+
+import sys
+
+HELP_ONLY = not {"-h", "--help"}.isdisjoint(sys.argv)
+"""Whether a help text is all that is printed. Commands then do not import the library, which takes seconds."""

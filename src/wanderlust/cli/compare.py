@@ -8,33 +8,37 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-from rich.table import Table
 from tyro.conf import arg
 
+from wanderlust.cli import HELP_ONLY
 from wanderlust.cli.options import LOCAL, EnvironmentArgument, Exact, ExecutionArgument, RunsOptions
-from wanderlust.cli.printing import new_console, print_table
-from wanderlust.cli.runs import execute_runs, plan_exact_runs, plan_runs, version_note
-from wanderlust.core.errors import InvalidSetting, check_number, counted
-from wanderlust.core.files import check_writable, write_file
-from wanderlust.experiments.comparison import (
-    Comparison,
-    ExplorerRow,
-    Threshold,
-    explorer_row,
-    format_steps,
-    solved_threshold,
-    steps_to_solve,
-    time_penalties,
-    time_penalty_sentence,
-)
-from wanderlust.experiments.environment_run import fine_interval
-from wanderlust.experiments.report.curves import LearningCurves, comparison_figure
-from wanderlust.experiments.report.style import FORMATS, as_files
-from wanderlust.experiments.report.text_tables import as_csv, printable
-from wanderlust.experiments.result import Result
+
+if TYPE_CHECKING or not HELP_ONLY:
+    import numpy as np
+    from rich.table import Table
+
+    from wanderlust.cli.printing import new_console, print_table
+    from wanderlust.cli.runs import execute_runs, plan_exact_runs, plan_runs, version_note
+    from wanderlust.core.errors import InvalidSetting, check_number, counted
+    from wanderlust.core.files import check_writable, write_file
+    from wanderlust.experiments.comparison import (
+        Comparison,
+        ExplorerRow,
+        Threshold,
+        explorer_row,
+        format_steps,
+        solved_threshold,
+        steps_to_solve,
+        time_penalties,
+        time_penalty_sentence,
+    )
+    from wanderlust.experiments.environment_run import fine_interval
+    from wanderlust.experiments.report.curves import LearningCurves, comparison_figure
+    from wanderlust.experiments.report.style import FORMATS, as_files
+    from wanderlust.experiments.report.text_tables import as_csv, printable
+    from wanderlust.experiments.result import Result
 
 TABLE_FILE = "comparison.csv"
 _EXACT_NOTE = (
@@ -202,9 +206,7 @@ def _csv_table(rows: Sequence[ExplorerRow], preset: str) -> str:
     return as_csv(headings, lines)
 
 
-def _write_plot(
-    plot: Path, title: str, preset: str, completed: dict[str, list[Result]], threshold: Threshold
-) -> None:
+def _write_plot(plot: Path, title: str, preset: str, completed: dict[str, list[Result]], threshold: Threshold) -> None:
     curves = {}
     for explorer, results in completed.items():
         steps = results[0].steps

@@ -9,12 +9,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
-from rich.table import Table
 from tyro.conf import arg
 
+from wanderlust.cli import HELP_ONLY
 from wanderlust.cli.options import (
     DEFAULT_EXPLORERS,
     LOCAL,
@@ -25,21 +24,26 @@ from wanderlust.cli.options import (
     RunsOptions,
     Seeds,
 )
-from wanderlust.cli.printing import new_console, print_table
-from wanderlust.cli.runs import execute_runs, plan_runs, version_note
-from wanderlust.core.errors import WanderlustError, counted
-from wanderlust.core.files import check_writable, finite_values, write_json
-from wanderlust.environments.bins_advice import bins_sentences
-from wanderlust.environments.tabular import Tabular
-from wanderlust.experiments.comparison import format_steps, time_penalty_sentence
-from wanderlust.experiments.diagnosis import (
-    Diagnosis,
-    ExplorerSummary,
-    diagnose_results,
-    estimated_hardness,
-    model_hardness,
-)
-from wanderlust.experiments.report.text_tables import printable
+
+if TYPE_CHECKING or not HELP_ONLY:
+    from rich.console import Console
+    from rich.table import Table
+
+    from wanderlust.cli.printing import new_console, print_table
+    from wanderlust.cli.runs import execute_runs, plan_runs, version_note
+    from wanderlust.core.errors import WanderlustError, counted
+    from wanderlust.core.files import check_writable, finite_values, write_json
+    from wanderlust.environments.bins_advice import bins_sentences
+    from wanderlust.environments.tabular import Tabular
+    from wanderlust.experiments.comparison import format_steps, time_penalty_sentence
+    from wanderlust.experiments.diagnosis import (
+        Diagnosis,
+        ExplorerSummary,
+        diagnose_results,
+        estimated_hardness,
+        model_hardness,
+    )
+    from wanderlust.experiments.report.text_tables import printable
 
 _DEFAULT_DISCOUNT = 0.99
 _EPISODES = 10

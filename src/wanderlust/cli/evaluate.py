@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 from tyro.conf import Positional, arg
 
-from wanderlust.agents.agent import Agent
-from wanderlust.agents.settings import PRESETS
+from wanderlust.cli import HELP_ONLY
 from wanderlust.cli.options import read_options
-from wanderlust.core.errors import InvalidSetting, check_choice, counted
-from wanderlust.environments.make import make_environment
-from wanderlust.environments.tabular import load_function, remake_environment
-from wanderlust.explorers.registry import explorer_class
-from wanderlust.training.evaluation import evaluate as evaluate_agent
-from wanderlust.training.evaluation import evaluation_env
-from wanderlust.training.video import check_video_file, record_video, rendering_env
+
+if TYPE_CHECKING or not HELP_ONLY:
+    import numpy as np
+
+    from wanderlust.agents.agent import Agent
+    from wanderlust.agents.settings import PRESETS
+    from wanderlust.core.errors import InvalidSetting, check_choice, counted
+    from wanderlust.environments.make import make_environment
+    from wanderlust.environments.tabular import load_function, remake_environment
+    from wanderlust.explorers.registry import explorer_class
+    from wanderlust.training.evaluation import evaluate as evaluate_agent
+    from wanderlust.training.evaluation import evaluation_env
+    from wanderlust.training.video import check_video_file, record_video, rendering_env
 
 
 def evaluate(

@@ -6,18 +6,21 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from wanderlust.cli import HELP_ONLY
 from wanderlust.cli.options import LOCAL, ExecutionArgument, read_options, read_settings
-from wanderlust.cli.printing import new_console, print_summary
-from wanderlust.core.errors import InvalidSetting
-from wanderlust.exams.card import Card
-from wanderlust.exams.exam import take
-from wanderlust.exams.formats import WRITTEN, print_card, print_leaderboard, write_cards
-from wanderlust.exams.leaderboard import kept_leaderboard
-from wanderlust.exams.selection import check_not_fixed, exam_folder, select
+
+if TYPE_CHECKING or not HELP_ONLY:
+    from wanderlust.cli.printing import new_console, print_summary
+    from wanderlust.core.errors import InvalidSetting
+    from wanderlust.exams.card import Card
+    from wanderlust.exams.exam import take
+    from wanderlust.exams.formats import WRITTEN, print_card, print_leaderboard, write_cards
+    from wanderlust.exams.leaderboard import kept_leaderboard
+    from wanderlust.exams.selection import check_not_fixed, exam_folder, select
 
 
 @dataclass(frozen=True)

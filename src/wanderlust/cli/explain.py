@@ -6,20 +6,24 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.table import Table
 from tyro.conf import Positional, arg
 
-from wanderlust.agents.agent import Agent
-from wanderlust.agents.presentation import Explanation
+from wanderlust.cli import HELP_ONLY
 from wanderlust.cli.options import read_value
-from wanderlust.cli.printing import new_console, print_table
-from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, counted, shown
-from wanderlust.core.files import check_regular_file, finite_values, shown_path
-from wanderlust.environments.keys import BINS, CONTENT, DISCRETE, FUNCTION
-from wanderlust.environments.tabular import load_function
-from wanderlust.explorers.registry import explorer_class
+
+if TYPE_CHECKING or not HELP_ONLY:
+    from rich.table import Table
+
+    from wanderlust.agents.agent import Agent
+    from wanderlust.agents.presentation import Explanation
+    from wanderlust.cli.printing import new_console, print_table
+    from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, counted, shown
+    from wanderlust.core.files import check_regular_file, finite_values, shown_path
+    from wanderlust.environments.keys import BINS, CONTENT, DISCRETE, FUNCTION
+    from wanderlust.environments.tabular import load_function
+    from wanderlust.explorers.registry import explorer_class
 
 
 def explain(

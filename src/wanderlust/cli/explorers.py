@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from wanderlust.cli.printing import print_listing
-from wanderlust.explorers.registry import explorer_class, explorer_names, explorer_options
+from typing import TYPE_CHECKING
+
+from wanderlust.cli import HELP_ONLY
+
+if TYPE_CHECKING or not HELP_ONLY:
+    from wanderlust.cli.printing import print_listing
+    from wanderlust.explorers.registry import explorer_class, explorer_names, explorer_options
 
 
 def explorers() -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import ast
 import contextlib
 import errno
+import functools
 import importlib
 import importlib.util
 import io
 import os
+import re
 import signal
 import sys
 import textwrap
@@ -84,10 +86,41 @@ def _run(words: list[str]) -> None:
         # User-defined module:name arguments are imported from the working directory, as with `python -m`.
         if not {"", os.getcwd()} & set(sys.path) and name not in _READING_COMMANDS:
             sys.path.append(os.getcwd())
-        command = _command(name)
-        import tyro
+        _parse(_command(name), name, words[1:])()
 
-        tyro.cli(command, prog=f"wanderlust {name}", args=words[1:], config=(tyro.conf.FlagCreatePairsOff,))
+
+def _parse(command: Callable[..., None], name: str, words: list[str]) -> Callable[[], None]:
+    """Return the call of a command with its arguments; invalid ones print a message and exit."""
+    import tyro
+
+    @functools.wraps(command)
+    def call(*arguments: Any, **options: Any) -> Callable[[], None]:
+        return functools.partial(command, *arguments, **options)
+
+    is_help = not {"-h", "--help"}.isdisjoint(words)
+    parse = functools.partial(tyro.cli, call, prog=f"wanderlust {name}", config=(tyro.conf.FlagCreatePairsOff,))
+    try:
+        parsed: Callable[[], None] = parse(args=words, console_outputs=is_help)
+    except SystemExit as stop:
+        if stop.code:
+            # tyro reports a missing argument first, even if an unknown option has taken its value.
+            _check_options(parse, words)
+            parse(args=words)
+        raise
+    return parsed
+
+
+def _check_options(parse: Callable[..., Any], words: list[str]) -> None:
+    """Raise an error if a word is an option that is not in the help text of a command."""
+    from wanderlust.core.errors import unknown_name
+
+    with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
+        parse(args=["--help"])
+    known = re.findall(r"^. (?:-h, )?(--[\w-]+)", text.getvalue(), re.MULTILINE)
+    for word in words:
+        option = word.partition("=")[0].replace("_", "-")
+        if re.fullmatch(r"--[a-zA-Z][\w-]*", option) and option not in known:
+            raise unknown_name("option", option, known)
 
 
 def _command(name: str) -> Callable[..., Any]:

@@ -9,22 +9,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from gymnasium import Env
-from gymnasium.spaces import Box
 from tyro.conf import Positional, arg
 
-from wanderlust.agents.settings import LEARN_OPTIONS, SETTING_NAMES
-from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_number, shown, unknown_name
-from wanderlust.core.files import check_path
-from wanderlust.environments.bins_advice import RANDOM_STEPS, bins_options
-from wanderlust.environments.make import make_environment
-from wanderlust.environments.registration import GRID_ID
-from wanderlust.environments.tabular import Tabular, tabular_from_options
-from wanderlust.experiments.execute.execution import Execution
-from wanderlust.explorers.registry import explorer_options
-from wanderlust.worlds.maps import MAP_SUFFIXES, read_map_file
+from wanderlust.cli import HELP_ONLY
+
+if TYPE_CHECKING or not HELP_ONLY:
+    from gymnasium import Env
+    from gymnasium.spaces import Box
+
+    from wanderlust.agents.settings import LEARN_OPTIONS, SETTING_NAMES
+    from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_number, shown, unknown_name
+    from wanderlust.core.files import check_path
+    from wanderlust.environments.bins_advice import RANDOM_STEPS, bins_options
+    from wanderlust.environments.make import make_environment
+    from wanderlust.environments.registration import GRID_ID
+    from wanderlust.environments.tabular import Tabular, tabular_from_options
+    from wanderlust.experiments.execute.execution import Execution
+    from wanderlust.explorers.registry import explorer_options
+    from wanderlust.worlds.maps import MAP_SUFFIXES, read_map_file
 
 DEFAULT_EXPLORER = "vv-ucb"
 DEFAULT_EXPLORERS = ("epsilon-greedy", "ucb1", "bonus", "vv-ucb", "vv-count")

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.table import Table
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.printing import new_console, print_problems, print_table
-from wanderlust.core.errors import InvalidSetting, counted, unknown_name
-from wanderlust.experiments.report.text_tables import printable
-from wanderlust.experiments.results import check_table_file, write_rows
-from wanderlust.experiments.store import Store
-from wanderlust.experiments.table import condition, row_of, row_of_line, same_columns
+from wanderlust.cli import HELP_ONLY
+
+if TYPE_CHECKING or not HELP_ONLY:
+    from rich.table import Table
+
+    from wanderlust.cli.printing import new_console, print_problems, print_table
+    from wanderlust.core.errors import InvalidSetting, counted, unknown_name
+    from wanderlust.experiments.report.text_tables import printable
+    from wanderlust.experiments.results import check_table_file, write_rows
+    from wanderlust.experiments.store import Store
+    from wanderlust.experiments.table import condition, row_of, row_of_line, same_columns
 
 _HIDDEN = (
     "key", "kind", "optimal_return", "states_reachable", "seconds", "finished", "wanderlust", "numpy", "numba",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.core.errors import WanderlustError, counted
-from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import Store
+from wanderlust.cli import HELP_ONLY
+
+if TYPE_CHECKING or not HELP_ONLY:
+    from wanderlust.core.errors import WanderlustError, counted
+    from wanderlust.experiments.run import Run
+    from wanderlust.experiments.store import Store
 
 
 def run(

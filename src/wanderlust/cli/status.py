@@ -6,20 +6,24 @@ import contextlib
 import shlex
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Group, RenderableType
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.printing import new_console, print_problems
-from wanderlust.core.errors import counted
-from wanderlust.experiments import status as status_files
-from wanderlust.experiments.execute.estimate import format_duration
-from wanderlust.experiments.report.text_tables import fit_to_width, printable
-from wanderlust.experiments.store import Store
+from wanderlust.cli import HELP_ONLY
+
+if TYPE_CHECKING or not HELP_ONLY:
+    from rich.console import Group, RenderableType
+    from rich.live import Live
+    from rich.table import Table
+    from rich.text import Text
+
+    from wanderlust.cli.printing import new_console, print_problems
+    from wanderlust.core.errors import counted
+    from wanderlust.experiments import status as status_files
+    from wanderlust.experiments.execute.estimate import format_duration
+    from wanderlust.experiments.report.text_tables import fit_to_width, printable
+    from wanderlust.experiments.store import Store
 
 _SHOWN_FAILURES = 10
 

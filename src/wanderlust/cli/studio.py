@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from wanderlust.core.errors import BadFile, InvalidSetting, MissingPackage, check_integer
-from wanderlust.core.files import check_writable, read_text_file, write_file
-from wanderlust.studio import limits
-from wanderlust.studio.export import export_page
-from wanderlust.studio.setup import Setup, read_setup
-from wanderlust.worlds import world_names
-from wanderlust.worlds.maps import parse_toml, read_map_file
+from wanderlust.cli import HELP_ONLY
+
+if TYPE_CHECKING or not HELP_ONLY:
+    from wanderlust.core.errors import BadFile, InvalidSetting, MissingPackage, check_integer
+    from wanderlust.core.files import check_writable, read_text_file, write_file
+    from wanderlust.studio import limits
+    from wanderlust.studio.export import export_page
+    from wanderlust.studio.setup import Setup, read_setup
+    from wanderlust.worlds import world_names
+    from wanderlust.worlds.maps import parse_toml, read_map_file
 
 DEFAULT_WORLD = "prison"
 DEFAULT_LANES = ("vv-ucb",)

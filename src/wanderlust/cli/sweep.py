@@ -7,21 +7,24 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from wanderlust.cli import HELP_ONLY
 from wanderlust.cli.options import LOCAL, ExecutionArgument, read_options, read_value
-from wanderlust.cli.printing import print_problems, print_summary
-from wanderlust.core.errors import InvalidSetting, counted
-from wanderlust.experiments.execute import estimate
-from wanderlust.experiments.execute.driver import RunSummary, missing_runs
-from wanderlust.experiments.execute.execution import Execution
-from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.report.text_tables import printable
-from wanderlust.experiments.store import Store
-from wanderlust.experiments.sweep import Sweep
-from wanderlust.experiments.table import fields_of, swept_fields
+
+if TYPE_CHECKING or not HELP_ONLY:
+    from wanderlust.cli.printing import print_problems, print_summary
+    from wanderlust.core.errors import InvalidSetting, counted
+    from wanderlust.experiments.execute import estimate
+    from wanderlust.experiments.execute.driver import RunSummary, missing_runs
+    from wanderlust.experiments.execute.execution import Execution
+    from wanderlust.experiments.execute.progress import Progress
+    from wanderlust.experiments.report.text_tables import printable
+    from wanderlust.experiments.store import Store
+    from wanderlust.experiments.sweep import Sweep
+    from wanderlust.experiments.table import fields_of, swept_fields
 
 _MAX_SHOWN = 12
 _LISTS = "NAME=VALUE[,VALUE] ..."
@@ -40,9 +43,7 @@ class SweepOptions:
         tuple[str, ...],
         arg(metavar=_LISTS, help="Options of the worlds and environments, such as depth=10,20 or map_name=4x4,8x8."),
     ] = ()
-    explorer: Annotated[
-        tuple[str, ...], arg(metavar="NAME ...", help="Explorers, also module:Class.")
-    ] = ()
+    explorer: Annotated[tuple[str, ...], arg(metavar="NAME ...", help="Explorers, also module:Class.")] = ()
     set: Annotated[
         tuple[str, ...],
         arg(metavar=_LISTS, help="Settings and options of the explorers, such as kappa=0.1,1,10 steps=2000."),
@@ -161,4 +162,3 @@ def _print_plan(described: Sweep, out: Path, execution: Execution) -> None:
     duration = estimate.format_duration(estimate.total_seconds(missing, jobs))
     print(f"time        about {duration} here with {counted(jobs, 'job')}, without compilation")
     print_problems(summary.problems)
-

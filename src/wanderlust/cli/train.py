@@ -8,13 +8,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-from rich.console import Console
 from tyro.conf import arg
 
-from wanderlust.agents.agent import Agent
+from wanderlust.cli import HELP_ONLY
 from wanderlust.cli.options import (
     DEFAULT_EXPLORER,
     EnvironmentArgument,
@@ -26,22 +24,35 @@ from wanderlust.cli.options import (
     read_options,
     read_settings,
 )
-from wanderlust.cli.runs import check_exact, without_reward_range
-from wanderlust.cli.training_file import TrainingFile
-from wanderlust.core.errors import BadFile, EnvironmentFailed, InvalidSetting, WanderlustError, check_integer, counted
-from wanderlust.core.files import check_writable
-from wanderlust.core.planning import optimal_episode_return
-from wanderlust.environments.model import world_from_gym
-from wanderlust.environments.tabular import Tabular, saved_environment
-from wanderlust.experiments.environment_run import evaluation_env
-from wanderlust.explorers.registry import explorer_class
-from wanderlust.training.adaptive import TimePenalty, chosen_preset
-from wanderlust.training.callbacks import Callback, CsvLog, ProgressBar, TensorBoard
-from wanderlust.training.evaluation import evaluate
-from wanderlust.training.learn import learn
-from wanderlust.training.loop import TrainingLoop, call_environment
-from wanderlust.training.model_training import ModelTraining
-from wanderlust.training.video import check_video, record_video, rendering_env
+
+if TYPE_CHECKING or not HELP_ONLY:
+    import numpy as np
+    from rich.console import Console
+
+    from wanderlust.agents.agent import Agent
+    from wanderlust.cli.runs import check_exact, without_reward_range
+    from wanderlust.cli.training_file import TrainingFile
+    from wanderlust.core.errors import (
+        BadFile,
+        EnvironmentFailed,
+        InvalidSetting,
+        WanderlustError,
+        check_integer,
+        counted,
+    )
+    from wanderlust.core.files import check_writable
+    from wanderlust.core.planning import optimal_episode_return
+    from wanderlust.environments.model import world_from_gym
+    from wanderlust.environments.tabular import Tabular, saved_environment
+    from wanderlust.experiments.environment_run import evaluation_env
+    from wanderlust.explorers.registry import explorer_class
+    from wanderlust.training.adaptive import chosen_preset
+    from wanderlust.training.callbacks import Callback, CsvLog, ProgressBar, TensorBoard
+    from wanderlust.training.evaluation import evaluate
+    from wanderlust.training.learn import learn
+    from wanderlust.training.loop import call_environment
+    from wanderlust.training.model_training import ModelTraining
+    from wanderlust.training.video import check_video, record_video, rendering_env
 
 _NEW_EPISODE = "\nIf the environment then fails at the same step, add --new-episode."
 
@@ -138,20 +149,19 @@ def train(options: Annotated[TrainOptions, arg(name="")], environment: Environme
 
 def _train(env: Tabular, environment: EnvironmentOptions, options: TrainOptions, file: TrainingFile) -> None:
     """Train, print the summary and record the video."""
-    statistics = _Statistics()
     agent = learn(
         env,
         _explorer(options),
         steps=options.steps,
         seed=options.seed,
-        callbacks=[statistics, *_loggers(options), file],
+        callbacks=[*_loggers(options), file],
         resume=options.resume,
         preset=options.preset,
         new_episode=options.new_episode,
         quiet=True,
         **_settings(options),
     )
-    _print_summary(agent, statistics, options, saved=file.saved_path)
+    _print_summary(agent, file, options)
     _record_video(agent, env, environment, options)
     call_environment(env, env.close, lambda: "close")
 
@@ -282,38 +292,15 @@ def _resume_command(environment: EnvironmentOptions, options: TrainOptions, path
     return f"wanderlust train {environment.command_line} {shlex.join(words)}"
 
 
-class _Statistics(Callback):
-    """Records the first positive reward, the first termination, the number of episodes and the time penalty."""
-
-    def __init__(self) -> None:
-        self.episodes = 0
-        self.recent_returns: list[float] = []
-        self.first_reward: int | None = None
-        self.first_termination: int | None = None
-        self.time_penalty = TimePenalty()
-
-    def on_step(self, loop: TrainingLoop) -> None:
-        """Record the first positive reward and the first termination."""
-        if self.first_reward is None and loop.reward > 0:
-            self.first_reward = loop.step
-        if self.first_termination is None and loop.terminated:
-            self.first_termination = loop.step
-
-    def on_end(self, loop: TrainingLoop) -> None:
-        """Record the number of episodes and the time penalty."""
-        self.episodes = loop.episode
-        self.recent_returns = list(loop.recent_returns)
-        self.time_penalty = loop.time_penalty or self.time_penalty
-
-
-def _print_summary(agent: Agent, statistics: _Statistics, options: TrainOptions, *, saved: Path | None) -> None:
+def _print_summary(agent: Agent, file: TrainingFile, options: TrainOptions) -> None:
     """Evaluate the greedy policy and print the summary."""
-    env = agent.env
+    env, loop = agent.env, file.loop
+    assert loop is not None
     low, high = agent.reward_range
     eval_env = call_environment(env, lambda: evaluation_env(env), lambda: "its copy for evaluation")
     returns = evaluate(agent, eval_env, episodes=options.episodes)
     spread = f", from {returns.min():.6g} to {returns.max():.6g}" if np.ptp(returns) else ""
-    n_episodes = counted(statistics.episodes, "episode")
+    n_episodes = counted(loop.episode, "episode")
     print(f"trained    {env.name} with {agent.explorer}, {counted(agent.steps, 'step')}, {n_episodes}")
     print(f"preset     {agent.preset}")
     if agent.steps > agent.settings.budget:
@@ -322,17 +309,17 @@ def _print_summary(agent: Agent, statistics: _Statistics, options: TrainOptions,
     known = "encountered (with terminal states)" if env.fixed_n_states is None else "in the observation space"
     print(f"states     {agent.discovered:,} acted in, {env.n_states:,} {known}")
     since = "" if options.resume is None else " since resuming"
-    first = _first_events(statistics.first_reward, statistics.first_termination, since)
+    first = _first_events(file.first_reward, file.first_termination, since)
     print(f"rewards    {low:g} to {high:g} per step; {first}")
-    if statistics.time_penalty.detected:
-        print(f"penalty    {statistics.time_penalty.describe()}")
-    if statistics.recent_returns:
-        latest = f"mean of the last {counted(len(statistics.recent_returns), 'training episode')}"
-        print(f"exploring  return {np.mean(statistics.recent_returns):.6g}, {latest}")
+    if loop.time_penalty is not None and loop.time_penalty.detected:
+        print(f"penalty    {loop.time_penalty.describe()}")
+    if loop.recent_returns:
+        latest = f"mean of the last {counted(len(loop.recent_returns), 'training episode')}"
+        print(f"exploring  return {np.mean(loop.recent_returns):.6g}, {latest}")
     mean = f"mean of {counted(len(returns), 'evaluation episode')}{spread}"
     print(f"greedy     return {returns.mean():.6g}, {mean}")
-    if saved is not None:
-        print(f"saved      {saved}; continue with --resume, inspect with `wanderlust explain`")
+    if file.saved_at is not None:
+        print(f"saved      {file.path}; continue with --resume, inspect with `wanderlust explain`")
     for label, path in (("log", options.log), ("events", options.tensorboard)):
         if path is not None:
             print(f"{label:<10} {path}")

@@ -16,23 +16,30 @@ class TrainingFile(Checkpoint):
     """Saves to the file of --save, at the end and every --checkpoint-every steps.
 
     Without --save, the file is a new one with the name `unfinished`. It is written at these steps and if training ends
-    early. `command` returns the command that continues the training from a file.
+    early. `command` returns the command that continues the training from a file. For the summary, it also records the
+    first positive reward and the first termination.
     """
 
     def __init__(self, save: Path | None, every: int | None, *, unfinished: str, command: Callable[[str], str]) -> None:
         super().__init__(save or f"{unfinished}.npz", every)
         self._unfinished, self._command = unfinished, command
         self._has_name = save is not None
-        self._loop: TrainingLoop | None = None
+        self.loop: TrainingLoop | None = None
+        self.first_reward: int | None = None
+        self.first_termination: int | None = None
 
     def on_start(self, loop: TrainingLoop) -> None:
         """Store the loop, to save it after an error."""
-        self._loop = loop
+        self.loop = loop
         if self._has_name:
             super().on_start(loop)
 
     def on_step(self, loop: TrainingLoop) -> None:
-        """Save every --checkpoint-every steps."""
+        """Record the first events; save every --checkpoint-every steps."""
+        if self.first_reward is None and loop.reward > 0:
+            self.first_reward = loop.step
+        if self.first_termination is None and loop.terminated:
+            self.first_termination = loop.step
         if self._has_name or self.every is not None:
             super().on_step(loop)
 
@@ -55,18 +62,13 @@ class TrainingFile(Checkpoint):
         self._has_name = True
 
     @property
-    def saved_path(self) -> Path | None:
-        """The file, or None if nothing was saved."""
-        return None if self.saved_at is None else Path(self.path)
-
-    @property
     def is_complete(self) -> bool:
         """Whether all steps were taken."""
-        return self._loop is not None and self._loop.step >= self._loop.steps
+        return self.loop is not None and self.loop.step >= self.loop.steps
 
     def save_unfinished(self) -> str:
         """Save the state after an error or an interrupt; return a sentence that says where and how to continue."""
-        loop = self._loop
+        loop = self.loop
         if loop is None or loop.step == 0:
             return ""
         if loop.between_steps and self.saved_at != loop.step:

@@ -6,18 +6,22 @@ import contextlib
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
-from rich.live import Live
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.live_view.frames import FrameRenderer, write_gif
-from wanderlust.cli.live_view.player import KEYS, Player, key_reader
-from wanderlust.cli.live_view.watched_run import WatchedRun, make_watched_world
+from wanderlust.cli import HELP_ONLY
 from wanderlust.cli.options import DEFAULT_EXPLORER, Settings, read_options, read_settings
-from wanderlust.core.errors import InvalidSetting, check_number, counted
-from wanderlust.core.files import check_writable, shown_path
+
+if TYPE_CHECKING or not HELP_ONLY:
+    from rich.console import Console
+    from rich.live import Live
+
+    from wanderlust.cli.live_view.frames import FrameRenderer, write_gif
+    from wanderlust.cli.live_view.player import KEYS, Player, key_reader
+    from wanderlust.cli.live_view.watched_run import WatchedRun, make_watched_world
+    from wanderlust.core.errors import InvalidSetting, check_number, counted
+    from wanderlust.core.files import check_writable, shown_path
 
 DEFAULT_SECONDS = 60
 """The duration of a run without --speed."""

@@ -6,19 +6,23 @@ import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from rich.table import Table
 from tyro.conf import arg
 
-from wanderlust.cli.printing import new_console, print_listing, print_table
-from wanderlust.core.errors import InvalidSetting, check_choice
-from wanderlust.core.files import check_writable, shown_path, write_file
-from wanderlust.core.hardness import Hardness, short_number
-from wanderlust.environments.registration import environment_id
-from wanderlust.worlds import World, make_world, world_names, world_options
-from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, exam_world
-from wanderlust.worlds.registry import world_meaning
+from wanderlust.cli import HELP_ONLY
+
+if TYPE_CHECKING or not HELP_ONLY:
+    from rich.table import Table
+
+    from wanderlust.cli.printing import new_console, print_listing, print_table
+    from wanderlust.core.errors import InvalidSetting, check_choice
+    from wanderlust.core.files import check_writable, shown_path, write_file
+    from wanderlust.core.hardness import Hardness, short_number
+    from wanderlust.environments.registration import environment_id
+    from wanderlust.worlds import World, make_world, world_names, world_options
+    from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, exam_world
+    from wanderlust.worlds.registry import world_meaning
 
 PICTURE_FORMATS = ("png", "svg", "pdf")
 
