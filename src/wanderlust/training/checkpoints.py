@@ -120,6 +120,11 @@ def load(
         raise BadFile(
             f"{path}: not a checkpoint; this file holds an agent only. `learn(..., save=path)` writes checkpoints."
         )
+    if about[_LOOP].get("idle_actions") is not None:
+        raise BadFile(
+            f"{path}: saved by a training with defer_idle_actions, an option that has been removed, so it cannot be "
+            "resumed; `Agent.load` reads the agent."
+        )
     try:
         saved = SavedLoop.of_file(about[_LOOP], agent)
         _check_identity(env, agent.environment or {}, path)
