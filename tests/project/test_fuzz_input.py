@@ -28,7 +28,7 @@ from wanderlust.cli import main as cli
 from wanderlust.core.errors import shown
 from wanderlust.worlds import check_world
 from wanderlust.worlds.drawing import text_map
-from wanderlust.worlds.gridworlds import DEEP_GRIDWORLD, PRISON, TOY, TOY_EXAMPLE
+from wanderlust.worlds.paper_worlds import DEEP_GRIDWORLD, PRISON, TOY, TOY_EXAMPLE
 from wanderlust.worlds.registry import world_options
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:world .* cannot be reached")]

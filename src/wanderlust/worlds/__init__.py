@@ -3,9 +3,8 @@
 `make_world` returns one by name or from a text map (see `wanderlust.worlds.grid`).
 """
 
-from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Defaults, Layout, World
-from wanderlust.worlds.check import check_mdp, check_world
-from wanderlust.worlds.grid import grid_world, toml_grid_world
+from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Defaults, Layout, World, check_mdp, check_world
+from wanderlust.worlds.grid import grid_world
 from wanderlust.worlds.registry import WorldOption, as_world, make_world, register_world, world_names, world_options
 from wanderlust.worlds.slips import slip_mdp, with_slips
 
@@ -23,7 +22,6 @@ __all__ = [
     "make_world",
     "register_world",
     "slip_mdp",
-    "toml_grid_world",
     "with_slips",
     "world_names",
     "world_options",

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from wanderlust.core.mdp import TabularMDP, deterministic_mdp, merge_outcomes
 from wanderlust.worlds.base import Defaults, World
-from wanderlust.worlds.chain import chain as ergodic_chain
-from wanderlust.worlds.deep_sea import deep_sea
 from wanderlust.worlds.grid import MOVES, grid_world
+from wanderlust.worlds.paper_worlds import chain as ergodic_chain
+from wanderlust.worlds.paper_worlds import deep_sea
 from wanderlust.worlds.slips import slip_mdp
 
 Cell = tuple[int, int]

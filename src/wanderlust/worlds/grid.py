@@ -47,15 +47,14 @@ treasure of 5 gives 4.99. The state index is row · columns + column, walls incl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.core.mdp import BoolArray, FloatArray, TabularMDP, deterministic_mdp
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Defaults, World, single_layer_layout
-from wanderlust.worlds.maps import SETTINGS, GridMap, read_map, read_toml_map
+from wanderlust.worlds.maps import SETTINGS, GridMap, read_map
 
 MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
 """The (row, column) displacement of each action of `GRID_ACTIONS`."""
@@ -88,16 +87,7 @@ def grid_world(
     overrides = {key: SETTINGS[key](key, value) for key, value in options.items() if value is not None}
     if name is not None:
         overrides["name"] = SETTINGS["name"]("name", name)
-    return build_grid(read_map(map), overrides)
-
-
-def toml_grid_world(text: str, **options: Any) -> World:
-    """Return the world of a TOML map; the options are those of `grid_world`."""
-    return grid_world(read_toml_map(text).text, **options)
-
-
-def build_grid(grid: GridMap, overrides: Mapping[str, Any]) -> World:
-    """Return the world of a parsed map; `overrides` replace its settings."""
+    grid = read_map(map)
     settings = {**grid.settings, **overrides}
     rows, columns = grid.letters.shape
     kind, value, entry = _cell_arrays(grid, escape=settings.get("escape", 0.0))

@@ -10,7 +10,6 @@ import functools
 import importlib
 import inspect
 import os
-import pkgutil
 import re
 import warnings
 from collections.abc import Callable
@@ -31,16 +30,24 @@ from wanderlust.core.errors import (
 )
 from wanderlust.core.files import check_path, shown_path
 from wanderlust.core.planning import reachable_states
-from wanderlust.worlds.base import CellKind, World
-from wanderlust.worlds.chain import chain
-from wanderlust.worlds.check import check_world
-from wanderlust.worlds.deep_sea import deep_sea
+from wanderlust.worlds.base import CellKind, World, check_world
 from wanderlust.worlds.exam_suite import exam_factory, exam_names
 from wanderlust.worlds.grid import grid_world
-from wanderlust.worlds.gridworlds import deep_gridworld, prison, toy, toy_example, wall
 from wanderlust.worlds.maps import MAP_SUFFIXES, read_map_file
-from wanderlust.worlds.slips import apply_slips, noisy_deep_gridworld, noisy_prison, noisy_toy
-from wanderlust.worlds.taxi import taxi
+from wanderlust.worlds.paper_worlds import (
+    chain,
+    deep_gridworld,
+    deep_sea,
+    noisy_deep_gridworld,
+    noisy_prison,
+    noisy_toy,
+    prison,
+    taxi,
+    toy,
+    toy_example,
+    wall,
+)
+from wanderlust.worlds.slips import apply_slips
 
 _MAX_CELLS = 5
 """The maximum number of cells in a warning."""
@@ -62,11 +69,6 @@ _FACTORIES: dict[str, WorldFactory] = {
     "noisy-prison": noisy_prison,
     "noisy-deep-gridworld": noisy_deep_gridworld,
 }
-_SHARED_MODULES = (
-    "action_values", "base", "check", "drawing", "exam_families", "exam_suite", "grid", "maps", "pictures", "raster",
-    "registry",
-)  # fmt: skip
-"""The modules of this package without worlds; every other one is imported when worlds are listed."""
 _EXAM = {name: exam_factory(name) for name in exam_names()}
 """The worlds of the exam, which `world_names` does not list."""
 
@@ -97,11 +99,10 @@ def world_names() -> tuple[str, ...]:
 
 @functools.cache
 def _import_world_modules() -> None:
-    """Import the modules of this package that register worlds."""
-    package = __name__.rpartition(".")[0]
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        if module.name not in _SHARED_MODULES:
-            importlib.import_module(f"{package}.{module.name}")
+    """Import the modules of this package that register a world: those with a line that begins `register_world(`."""
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        if "\nregister_world(" in file.read_text(encoding="utf-8"):
+            importlib.import_module(f"{__package__}.{file.stem}")
 
 
 def world_options(name: str) -> tuple[WorldOption, ...]:

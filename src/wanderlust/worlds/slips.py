@@ -11,7 +11,7 @@ and 0.05 are those of the published experiments.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,6 @@ from numpy.typing import NDArray
 from wanderlust.core.errors import InvalidSetting, InvalidWorld, check_number, shown
 from wanderlust.core.mdp import TabularMDP, merge_outcomes
 from wanderlust.worlds.base import World
-from wanderlust.worlds.gridworlds import Escape, StepPenalty, deep_gridworld, prison, toy
-
-Success = Annotated[float, "probability that an action has its normal outcome"]
-Random = Annotated[float, "probability that an action is replaced by one drawn uniformly from all actions"]
-Stay = Annotated[float, "probability that the agent does not move"]
 
 
 def slip_mdp(mdp: TabularMDP, *, success: float = 0.9, random: float = 0.05, stay: float = 0.05) -> TabularMDP:
@@ -93,7 +88,7 @@ def apply_slips(world: World, slips: Any) -> World:
 
 
 def _check_probabilities(success: float, random: float, stay: float) -> tuple[float, float, float]:
-    """Return the three probabilities, normalised to sum to 1."""
+    """Return the three probabilities, normalized to sum to 1."""
     values = [
         check_number(name, value, low=0, high=1)
         for name, value in (("success", success), ("random", random), ("stay", stay))
@@ -102,51 +97,3 @@ def _check_probabilities(success: float, random: float, stay: float) -> tuple[fl
     if abs(total - 1.0) > 1e-9:
         raise InvalidSetting(f"success, random and stay must sum to 1, got {values} with sum {total:g}.")
     return values[0] / total, values[1] / total, values[2] / total
-
-
-def _noisy(name: str, world: World, *, horizon: int, budget: int, success: float, random: float, stay: float) -> World:
-    slipping = with_slips(world, success=success, random=random, stay=stay)
-    given = {"success": success, "random": random, "stay": stay}
-    return replace(
-        slipping,
-        name=name,
-        defaults=replace(slipping.defaults, horizon=horizon, long_horizon=None, budget=budget),
-        options={**world.options, **{option: float(value) for option, value in given.items()}},
-    )
-
-
-def noisy_toy(
-    *,
-    step_penalty: StepPenalty = 0.0,
-    success: Success = 0.9,
-    random: Random = 0.05,
-    stay: Stay = 0.05,
-) -> World:
-    """`toy` with actions that slip."""
-    world = toy(step_penalty=step_penalty)
-    return _noisy("noisy-toy", world, horizon=15, budget=1500, success=success, random=random, stay=stay)
-
-
-def noisy_prison(
-    *,
-    escape: Escape = 0.0,
-    step_penalty: StepPenalty = -0.01,
-    success: Success = 0.9,
-    random: Random = 0.05,
-    stay: Stay = 0.05,
-) -> World:
-    """`prison` with actions that slip."""
-    world = prison(escape=escape, step_penalty=step_penalty)
-    return _noisy("noisy-prison", world, horizon=25, budget=5000, success=success, random=random, stay=stay)
-
-
-def noisy_deep_gridworld(
-    *,
-    step_penalty: StepPenalty = 0.0,
-    success: Success = 0.9,
-    random: Random = 0.05,
-    stay: Stay = 0.05,
-) -> World:
-    """`deep-gridworld` with actions that slip."""
-    world = deep_gridworld(step_penalty=step_penalty)
-    return _noisy("noisy-deep-gridworld", world, horizon=55, budget=10_000, success=success, random=random, stay=stay)
