@@ -87,7 +87,7 @@ def _print_failures(folder: Path, *, everything: bool) -> None:
     """Print the failed runs that have not been executed since."""
     found = [failure for each in status_files.failures(folder).values() for failure in each]
     stored = Store(folder).stored_keys() if found else set()
-    missing = [failure for failure in found if failure["key"].encode() not in stored]
+    missing = [failure for failure in found if failure["key"] not in stored]
     shown = missing if everything else missing[:_SHOWN_FAILURES]
     for failure in shown:
         print(f"failed: {printable(failure['error'])}\n  repeat: {printable(failure['repeat'])}")

@@ -45,7 +45,7 @@ class Results:
 
     def __len__(self) -> int:
         stored = self.store.stored_keys()
-        return sum(run.key.encode() in stored for run in self.runs)
+        return sum(run.key in stored for run in self.runs)
 
     def rows(self, *, curves: bool = True) -> list[Row]:
         """Return one flat row per run: fields, options, measurements, and the learning curves as arrays."""

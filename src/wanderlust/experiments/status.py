@@ -101,7 +101,7 @@ def file_name(name: str) -> str:
     return _UNSAFE.sub("-", name).strip(".-")[:80] or "runs"
 
 
-def read_all(store: Store, problems: list[str], stored: set[bytes] | None = None) -> Iterator[Status]:
+def read_all(store: Store, problems: list[str], stored: set[str] | None = None) -> Iterator[Status]:
     """Yield the status of every experiment in a folder; `stored` are the keys of the store, if they are known."""
     for path in sorted((store.folder / STATUS).glob(f"*{_KEYS}")):
         stored = store.stored_keys(problems) if stored is None else stored
@@ -113,7 +113,7 @@ def read_all(store: Store, problems: list[str], stored: set[bytes] | None = None
 
 def keys_of(folder: Path, name: str) -> list[str]:
     """Return the keys of the runs of an experiment in a folder, in their order; raise `BadFile` if there are none."""
-    return [key.decode() for key in _read_keys(_with(folder / STATUS / file_name(name), _KEYS))[1]]
+    return _read_keys(_with(folder / STATUS / file_name(name), _KEYS))[1]
 
 
 def failures(folder: Path, names: Iterable[str] | None = None) -> dict[str, list[dict[str, str]]]:
@@ -126,23 +126,24 @@ def failures(folder: Path, names: Iterable[str] | None = None) -> dict[str, list
     return found
 
 
-def _read_keys(path: Path) -> tuple[dict[str, Any], list[bytes]]:
+def _read_keys(path: Path) -> tuple[dict[str, Any], list[str]]:
     """Return the metadata and the keys of the runs of an experiment."""
     try:
         metadata, arrays = read_archive(path)
         intact = is_intact(metadata, arrays)
+        keys = arrays["keys"].astype("U24").tolist()
     except Exception as error:  # A damaged archive makes zipfile and NumPy raise many types of errors.
         raise BadFile(f"{path}: cannot be read ({error}).") from error
-    if not intact or "keys" not in arrays:
+    if not intact:
         raise BadFile(f"{path}: damaged.")
-    return metadata, arrays["keys"].tolist()
+    return metadata, keys
 
 
-def _read(path: Path, stored: set[bytes]) -> Status:
+def _read(path: Path, stored: set[str]) -> Status:
     metadata, keys = _read_keys(path)
     base = path.with_name(path.name.removesuffix(_KEYS))
     done = sum(key in stored for key in keys)
-    failed = {each["key"].encode() for each in _read_failures(_with(base, _FAILED))}
+    failed = {each["key"] for each in _read_failures(_with(base, _FAILED))}
     state = _read_state(_with(base, _STATE))
     age = time.time() - _seconds(state.get("updated"))
     active = state.get("state") == "running" and age < STALE_SECONDS

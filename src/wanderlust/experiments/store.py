@@ -31,7 +31,9 @@ PACKS = "packs"
 PACK_RUNS = 2000
 """Number of runs of a large pack; packs with less than half of it are merged."""
 MAX_SMALL_PACKS = 100
-"""Number of small packs from which they are merged."""
+"""Number of packs with fewer runs than this from which they are merged."""
+_ADDS_PER_MERGE = 10
+"""How often it is checked whether there are enough small packs to merge: at the first addition, then at every tenth."""
 _LOCK = ".lock"
 _STALE_SECONDS = 3600.0
 """Age from which an unfinished file is deleted: its process died, since writing a file takes milliseconds."""
@@ -47,8 +49,11 @@ class Store:
         """The folder of the packs."""
         self._packs: dict[str, Pack] = {}
         self._unusable: dict[str, str] = {}
+        self._damaged: set[str] = set()
+        """Names of packs that cannot be merged."""
         self._changed = -1
         self._checked = -1.0
+        self._n_added = 0
         self._places: dict[str, tuple[Pack, int]] | None = None
 
     def prepare(self) -> None:
@@ -132,16 +137,16 @@ class Store:
                     self._changed = -1
                     self.refresh(problems)
                     continue
-                except (BadFile, OSError, ValueError, KeyError, TypeError) as error:
+                except (BadFile, OSError) as error:
                     problems.append(str(error))
                     continue
                 yield from (line for line in lines if line["key"] not in seen)
                 seen |= {line["key"] for line in lines}
 
-    def stored_keys(self, problems: list[str] | None = None) -> set[bytes]:
+    def stored_keys(self, problems: list[str] | None = None) -> set[str]:
         """Return the keys of all stored runs, from the indices of the packs."""
         self.refresh(problems)
-        return set().union(*(pack.keys.tolist() for pack in self._packs.values()))
+        return set().union(*(pack.keys for pack in self._packs.values()))
 
     def intact_keys(self, keys: Iterable[str], problems: list[str]) -> set[str]:
         """Return those of the keys whose runs are stored with intact bytes."""
@@ -154,14 +159,14 @@ class Store:
                 rows.setdefault(pack.path, (pack, []))[1].append(row)
         intact: set[str] = set()
         for pack, wanted in rows.values():
-            names = pack.names()
             try:
-                damaged = set(pack.damaged_rows(wanted))
+                for row, archive in zip(wanted, pack.archives(wanted), strict=True):
+                    if archive is not None:
+                        intact.add(pack.keys[row])
+                    else:
+                        problems.append(f"{pack.path}: the run {pack.keys[row]} is damaged; it is executed again.")
             except OSError as error:
                 problems.append(f"{pack.path}: cannot be read ({error.strerror or error}).")
-                continue
-            intact |= {names[row] for row in wanted if row not in damaged}
-            problems += [f"{pack.path}: the run {names[row]} is damaged; it is executed again." for row in damaged]
         return intact
 
     def has(self, key: str) -> bool:
@@ -174,7 +179,7 @@ class Store:
     def check_exists(self) -> None:
         """Raise `BadFile` if there is no store in this folder."""
         try:
-            found = self.packs.stat()
+            self.packs.stat()
         except FileNotFoundError:
             has_files = (self.folder / "runs").is_dir()
             earlier = "; its folder 'runs' has results of an earlier format, which are not read" if has_files else ""
@@ -185,7 +190,6 @@ class Store:
             raise BadFile(f"{self.folder}: results cannot be read there ({error.strerror or error}).") from error
         except ValueError as error:  # A name that the file system cannot have.
             raise BadFile(f"{shown(str(self.folder))}: not the name of a folder ({error}).") from error
-        del found
 
     # --- The packs ---------------------------------------------------------------------------------------
 
@@ -216,7 +220,7 @@ class Store:
             self._places |= _places(pack for name, pack in packs.items() if name not in self._packs)
             for name, pack in self._packs.items():
                 if name not in packs:
-                    for key in pack.names():
+                    for key in pack.keys:
                         if self._places[key][0] is pack:
                             del self._places[key]
         self._packs, self._unusable = packs, unusable
@@ -237,20 +241,54 @@ class Store:
         """Store results that arrived together; everything is on disk when this returns."""
         if results:
             self._write(results)
-            self.merge()
+            if self._n_added % _ADDS_PER_MERGE == 0:
+                self.merge()
+            self._n_added += 1
 
     def merge(self) -> None:
         """Write small packs to one pack, if there are many of them."""
-        self.refresh()
-        small = [pack for pack in self._packs.values() if 2 * len(pack) <= PACK_RUNS]
-        if len(small) < MAX_SMALL_PACKS and sum(map(len, small)) < PACK_RUNS:
+        if len(self._to_merge()) < 2:
             return
         with locked_unless_held(self.packs / _LOCK) as free:
-            if free:  # Otherwise another process does it.
-                replaced: list[Path] = []
-                self._write(_entries(small, replaced))
-                for path in replaced:
+            # Otherwise another process merges them, or has just done so.
+            if free and len(packs := self._to_merge()) > 1:
+                merged: list[Path] = []
+                self._write(self._entries(packs, merged))
+                for path in merged:
                     path.unlink(missing_ok=True)
+
+    def _to_merge(self) -> list[Pack]:
+        """Return all small packs once they fill a large one, or the tiny ones once there are many of them.
+
+        So a run is written three times at most: alone, with a hundred others, and in a large pack.
+        """
+        self.refresh()
+        small = [pack for name, pack in self._packs.items()
+                 if 2 * len(pack) <= PACK_RUNS and name not in self._damaged]  # fmt: skip
+        if sum(map(len, small)) >= PACK_RUNS:
+            return small
+        tiny = [pack for pack in small if len(pack) < MAX_SMALL_PACKS]
+        return tiny if len(tiny) >= MAX_SMALL_PACKS else []
+
+    def _entries(self, packs: Sequence[Pack], merged: list[Path]) -> Iterator[Sealed]:
+        """Yield every run of some packs once; append the packs to `merged`. Damaged packs stay as they are."""
+        seen: set[str] = set()
+        for pack in reversed(packs):  # Of a run that is in two packs, the later one counts.
+            try:
+                lines, archives = pack.lines(), list(pack.archives(range(len(pack))))
+            except FileNotFoundError:
+                continue  # Merged by another process.
+            except (OSError, BadFile):
+                self._damaged.add(pack.path.name)
+                continue
+            if None in archives:
+                self._damaged.add(pack.path.name)
+                continue
+            for key, archive, line in zip(pack.keys, archives, lines, strict=True):
+                if archive is not None and key not in seen:
+                    yield Sealed(key, archive, line)
+            seen.update(pack.keys)
+            merged.append(pack.path)
 
     def _write(self, results: Iterable[Sealed]) -> Path:
         try:
@@ -268,22 +306,4 @@ class Store:
 
 def _places(packs: Iterable[Pack]) -> dict[str, tuple[Pack, int]]:
     """Return key -> pack and row; of a run that is in two packs, the later one counts."""
-    return {key: (pack, row) for pack in packs for row, key in enumerate(pack.names())}
-
-
-def _entries(packs: Sequence[Pack], replaced: list[Path]) -> Iterator[Sealed]:
-    """Yield every run of some packs once; append the packs to `replaced`. Damaged packs stay as they are."""
-    seen: set[str] = set()
-    for pack in reversed(packs):  # Of a run that is in two packs, the later one counts.
-        try:
-            lines = pack.lines()
-            if pack.damaged_rows(range(len(pack))):
-                continue
-            entries = [Sealed(key, pack.contents(row), line)
-                       for row, (key, line) in enumerate(zip(pack.names(), lines, strict=True))
-                       if key not in seen]  # fmt: skip
-        except (OSError, BadFile, ValueError, KeyError, TypeError):
-            continue  # Also merged by another process.
-        yield from entries
-        seen |= {*pack.names()}
-        replaced.append(pack.path)
+    return {key: (pack, row) for pack in packs for row, key in enumerate(pack.keys)}

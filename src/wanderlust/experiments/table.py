@@ -1,11 +1,11 @@
 """The table of runs: one row per run, one grouping, and the statistics of a group.
 
 A row has the fields of a run, each option and setting under its own name, and the run's measurements, without arrays.
-`group` puts together the rows that agree in some columns, or in all fields but the seed; a `Group` has the mean of any
-column with its interval over the seeds:
+`group_rows` puts together the rows that agree in some columns, or in all fields but the seed; a `Group` has the mean of
+any column with its interval over the seeds:
 
     rows = [row_of(stored) for stored in store.load_all(problems)]
-    for group in group_rows(rows, by=("world", "explorer")).values():
+    for group in group_rows(rows, by=("world", "explorer")):
         print(*group.label, len(group), group.interval("success"))
 
 Packs contain the line of every run (see `line_of`), so tables of thousands of runs do not read every result.
@@ -51,7 +51,6 @@ Line = dict[str, Any]
 """The key of a run, its description, and its measurements."""
 Row = dict[str, Any]
 """The same as flat columns; None where a run does not have a value."""
-Label = tuple[Any, ...]
 MEASURES = (
     "success",
     "discovery",
@@ -158,7 +157,7 @@ class Group:
         return len(self.rows)
 
     @property
-    def label(self) -> Label:
+    def label(self) -> tuple[Any, ...]:
         """The values in which the rows agree."""
         return tuple(self.fields.values())
 
@@ -194,21 +193,20 @@ class Group:
 
 def group_rows(
     rows: Iterable[Row], by: Sequence[str] | Callable[[Row], Mapping[str, Any]] | None = None
-) -> dict[Label, Group]:
-    """Return the groups of rows by their labels, in the order of the first row of each.
+) -> list[Group]:
+    """Return the groups of rows, in the order of the first row of each; 1, 1.0 and True are different values.
 
     `by` names the columns in which the rows of a group agree, or returns such columns for a row. By default these are
     all columns of the first rows before the measurements, but the key and the seed.
     """
-    groups: dict[Label, Group] = {}
+    groups: dict[str, Group] = {}
     for row in rows:
         if callable(by):
             fields = dict(by(row))
         else:
             fields = {name: row.get(name) for name in (_fields_but_seed(row) if by is None else by)}
-        key = tuple(_hashable(value) for value in (fields.items() if by is None else fields.values()))
-        groups.setdefault(key, Group(fields, [])).rows.append(row)
-    return groups
+        groups.setdefault(_as_json(fields), Group(fields, [])).rows.append(row)
+    return list(groups.values())
 
 
 def _fields_but_seed(row: Row) -> list[str]:
@@ -216,12 +214,8 @@ def _fields_but_seed(row: Row) -> list[str]:
     return [name for name in row if name not in measured and not name.startswith(CURVE_PREFIX)]
 
 
-def _hashable(value: Any) -> Any:
-    try:
-        hash(value)
-    except TypeError:
-        return json.dumps(value, sort_keys=True)
-    return value
+def _as_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def swept_fields(rows: Sequence[Row]) -> dict[str, list[Any]]:
@@ -235,7 +229,7 @@ def swept_fields(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 def distinct(values: Iterable[Any]) -> list[Any]:
     """Return the distinct values in their order; they may be lists and tables."""
-    return list({json.dumps(value, sort_keys=True): value for value in values}.values())
+    return list({_as_json(value): value for value in values}.values())
 
 
 def format_value(value: Any) -> str:

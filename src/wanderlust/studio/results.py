@@ -122,7 +122,7 @@ def _read_groups(folder: Path, version: Version) -> _Stored:
         return _Stored([], {}, problems, 0)
     stored = Store(folder).load_all(problems)
     rows = [row_of(each, curves=True) | {"run": each.run} for each in itertools.islice(stored, limits.MAX_STORED_RUNS)]
-    groups = sorted(group_rows(rows, by=_group_of).values(), key=lambda group: group.label)
+    groups = sorted(group_rows(rows, by=_group_of), key=lambda group: group.label)
     numbers = {row["key"]: i for i, group in enumerate(groups) for row in group.rows}
     return _Stored(groups, numbers, problems, left_out=sum(1 for _ in stored))
 

@@ -52,7 +52,7 @@ def settings_of(lines: Sequence[Line]) -> list[Setting]:
     # See `fields_of`: an option with the name of another field has a prefix.
     columns = {prefixed if (prefixed := f"option_{name}") in names else name for name in options}
     problem = (PROBLEM, *(name for name in names if name in columns))
-    groups = group_rows(map(row_of_line, lines), by=names).values()
+    groups = group_rows(map(row_of_line, lines), by=names)
     return [Setting(group.fields, group.rows, problem) for group in groups]
 
 
