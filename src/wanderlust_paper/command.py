@@ -13,11 +13,12 @@ from tyro.conf import Positional, arg
 
 from wanderlust.cli.options import Jobs, On, TimeLimit
 from wanderlust.cli.printing import new_console, print_summary
-from wanderlust.experiments.execute import estimate
+from wanderlust.experiments.execute.estimate import format_duration, total_seconds
+from wanderlust.experiments.execute.execution import Execution
 from wanderlust.experiments.report.text_tables import fit_to_width
 from wanderlust_paper.registry import StudySelection, find_study, study_names
-from wanderlust_paper.reproduce import Execution, write_scorecard
 from wanderlust_paper.reproduce import reproduce as reproduce_study
+from wanderlust_paper.reproduce import write_scorecard
 
 
 def reproduce(
@@ -49,7 +50,7 @@ def reproduce(
     if experiment == "list":
         _list_studies(jobs or os.cpu_count() or 1)
         return
-    execution = Execution(jobs, on, time_limit)
+    execution = Execution(on=on, jobs=jobs, time_limit=time_limit)
     selection = StudySelection(worlds, explorers, seeds, preset, quick)
     names = study_names() if experiment == "all" else (experiment,)
     console, failures, reports = new_console(), 0, {}
@@ -77,7 +78,7 @@ def _list_studies(jobs: int) -> None:
     for name in study_names():
         study = find_study(name)
         full, quick = study.runs(StudySelection()), study.runs(StudySelection(quick=True))
-        times = [estimate.format_duration(estimate.total_seconds(runs, jobs)) for runs in (full, quick)]
+        times = [format_duration(total_seconds(runs, jobs)) for runs in (full, quick)]
         row = (study.id, study.reference, study.description, f"{len(full)}", times[0], f"{len(quick)}, {times[1]}")
         table.add_row(*row)
     console = new_console()

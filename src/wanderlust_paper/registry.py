@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import RenderableType
 
+from wanderlust import Run, check_integer
 from wanderlust.agents.settings import WORLD_PRESETS
-from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, check_flag, check_integer, unknown_name
-from wanderlust.experiments.run import Result, Run
+from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, check_flag, unknown_name
+from wanderlust.experiments.result import Result
 from wanderlust.experiments.store import StoredRun
 from wanderlust_paper.claims import Claim
 from wanderlust_paper.reports.recap_cells import Row

@@ -14,15 +14,16 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.text import Text
 
+from wanderlust import Run, Store, run_all
 from wanderlust.core.errors import BadFile
 from wanderlust.core.files import cannot_write, write_file
-from wanderlust.experiments.execute.driver import RunSummary, run_all
+from wanderlust.experiments.execute.driver import RunSummary
+from wanderlust.experiments.execute.execution import Execution
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.file_lock import locked
 from wanderlust.experiments.report.style import FORMATS, as_files
 from wanderlust.experiments.report.text_tables import fit_to_width, printable
-from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import Store, StoredRun
+from wanderlust.experiments.store import StoredRun
 from wanderlust_paper import claims, registry
 from wanderlust_paper.registry import Report, Study, StudySelection, study_names
 from wanderlust_paper.reports import scorecard, scorecard_html
@@ -51,20 +52,11 @@ class StudyRequest(NamedTuple):
         return list(dict.fromkeys(run for selection in self.selections for run in self.study.runs(selection)))
 
 
-class Execution(NamedTuple):
-    """Where and how the runs of a study are executed; see `run_all`."""
-
-    jobs: int | None = None
-    on: str = "local"
-    time_limit: float | None = None
-
-
 def reproduce(
     study: Study,
     selection: StudySelection,
     out: Path,
     *,
-    jobs: int | None = None,
     execution: Execution | None = None,
     quiet: bool,
     console: Console,
@@ -74,14 +66,13 @@ def reproduce(
     store = Store(out)
     store.prepare()
     folder = out / f"{study.id}{selection.suffix}"
-    _add_selection(study, selection, folder)
-    execution = execution or Execution(jobs)
-    summary = run_all(runs, store, **execution._asdict(), name=folder.name, progress=Progress(quiet=quiet))
+    add_selection(study, selection, folder)
+    summary = run_all(runs, store, execution, name=folder.name, progress=Progress(quiet=quiet))
     # Read again: another process may have added a selection.
     return summary, show_report(_read_request(folder), store, console, quiet=quiet)
 
 
-def _add_selection(study: Study, selection: StudySelection, folder: Path) -> None:
+def add_selection(study: Study, selection: StudySelection, folder: Path) -> None:
     """Add a selection to the request of a study; several processes can do so at the same time."""
     file = folder / REQUEST_FILE
     try:

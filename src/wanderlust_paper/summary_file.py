@@ -24,10 +24,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.core.errors import BadFile, WanderlustError
+from wanderlust import Run, Store, WanderlustError
+from wanderlust.core.errors import BadFile
 from wanderlust.experiments.result import Result
-from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import PACKS, Store, StoredRun
+from wanderlust.experiments.store import PACKS, StoredRun
 
 FILE = "runs.csv.gz"
 _METADATA = ("seconds", "finished", "wanderlust", "python", "numpy", "numba", "machine")

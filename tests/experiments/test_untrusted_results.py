@@ -18,17 +18,12 @@ import wanderlust as wl
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError
 from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute.tasks import Task, execute
-from wanderlust.experiments.packs import write_pack
 from wanderlust.experiments.report.curves import LearningCurves, comparison_figure
 from wanderlust.experiments.report.style import as_files
 from wanderlust.experiments.report.text_tables import fit_to_width
 from wanderlust.experiments.results import SUFFIXES
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
-from wanderlust.experiments.stored_run import seal
-from wanderlust_paper import registry
-from wanderlust_paper.registry import StudySelection
-from wanderlust_paper.studies.recap import STUDY as RECAP
 
 pytestmark = pytest.mark.slow
 
@@ -87,13 +82,6 @@ PAYLOAD_RUNS = [
 def test_reading_results_imports_nothing(store, result, tmp_path):
     for run in PAYLOAD_RUNS:
         store.save(run, result, 0.0)
-    # `report` reads only the files of the runs it looks for: one of them contains another run.
-    selection = StudySelection(worlds=("toy",), explorers=("random",), seeds=1)
-    requested = RECAP.runs(selection)
-    for run, payload in zip(requested, PAYLOAD_RUNS, strict=False):
-        write_pack(store.packs, [seal(payload, result, 0.0)._replace(key=run.key)])
-    (store.folder / "recap").mkdir()
-    (store.folder / "recap" / "study.json").write_text(registry.to_json(RECAP, [selection]))
     (tmp_path / "payload.py").write_text(PAYLOAD)
     (tmp_path / "payload_package").mkdir()
     for name in ("__init__.py", "sub.py"):
@@ -103,7 +91,6 @@ def test_reading_results_imports_nothing(store, result, tmp_path):
     wanderlust("results", "results", "--columns", "all", "--curves", "--to", "runs.json", cwd=tmp_path)
     exported = json.loads((tmp_path / "runs.json").read_text())
     assert {each["key"] for each in exported} == {run.key for run in PAYLOAD_RUNS}
-    assert "another key" in wanderlust("report", "results", cwd=tmp_path)
     assert list(tmp_path.rglob("executed")) == []
 
 

@@ -22,6 +22,7 @@ from rich.console import Console
 import wanderlust as wl
 from wanderlust.cli.worlds import worlds
 from wanderlust.core.errors import InvalidSetting, UnknownName
+from wanderlust.experiments.execute.execution import Execution
 from wanderlust.experiments.report.curves import curves_figure, mean_curves
 from wanderlust.experiments.report.style import FORMATS, as_files, explorer_styles, sequential_styles
 from wanderlust.experiments.statistics import power_law
@@ -100,9 +101,10 @@ def check_files(files):
 def folder(tmp_path_factory):
     """A folder with the results of several studies, with few runs."""
     folder = tmp_path_factory.mktemp("results")
+    console = Console(file=io.StringIO())
     for name, selection in SELECTIONS.items():
-        reproduce(find_study(name), selection, folder, jobs=1, quiet=True, console=Console(file=io.StringIO()))
-    write_scorecard(folder, "", {}, Console(file=io.StringIO()))
+        reproduce(find_study(name), selection, folder, execution=Execution(jobs=1), quiet=True, console=console)
+    write_scorecard(folder, "", {}, console)
     return folder
 
 

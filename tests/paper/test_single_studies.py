@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 import wanderlust as wl
+from wanderlust.experiments.execute.execution import Execution
 from wanderlust.experiments.result import evenness
 from wanderlust.experiments.run import Run
 from wanderlust_paper.registry import StudySelection, find_study
@@ -21,7 +22,9 @@ pytestmark = pytest.mark.slow
 def run_study(study, selection, folder):
     text = io.StringIO()
     console = Console(file=text, width=170)
-    summary, _ = reproduce(find_study(study), selection, folder, jobs=2, quiet=False, console=console)
+    summary, _ = reproduce(
+        find_study(study), selection, folder, execution=Execution(jobs=2), quiet=False, console=console
+    )
     assert summary.failures == []
     return text.getvalue()
 

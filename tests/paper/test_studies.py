@@ -19,6 +19,7 @@ from rich.console import Console
 import wanderlust as wl
 from wanderlust.core.errors import BadFile, UnknownName, WanderlustError
 from wanderlust.experiments.execute import estimate
+from wanderlust.experiments.execute.execution import Execution
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.statistics import paper_percent
 from wanderlust.experiments.store import Store, StoredRun
@@ -227,7 +228,9 @@ def test_unknown_names_suggest_the_closest_one():
 def run_study(study, selection, folder):
     text = io.StringIO()
     console = Console(file=text, width=170)
-    summary, report = reproduce(find_study(study), selection, folder, jobs=2, quiet=False, console=console)
+    summary, report = reproduce(
+        find_study(study), selection, folder, execution=Execution(jobs=2), quiet=False, console=console
+    )
     assert summary.failures == []
     write_scorecard(folder, selection.suffix, {f"{study}{selection.suffix}": report}, console)
     return text.getvalue()

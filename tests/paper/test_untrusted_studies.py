@@ -10,8 +10,10 @@ from rich.console import Console
 
 import wanderlust as wl
 from wanderlust.core.errors import BadFile
+from wanderlust.experiments.packs import write_pack
 from wanderlust.experiments.report.text_tables import fit_to_width
 from wanderlust.experiments.statistics import Percent
+from wanderlust.experiments.stored_run import seal
 from wanderlust_paper import claims, registry
 from wanderlust_paper.reports import recap_tables, scorecard, scorecard_html
 from wanderlust_paper.reports.recap_cells import Cell, Numbers, Row
@@ -24,19 +26,15 @@ HOSTILE = "a[/b] [red] $x_{$ <i>&\x1b[31m\nb"
 
 
 ADD_SELECTIONS = """
-import dataclasses, io, sys
+import sys
 from pathlib import Path
-from rich.console import Console
 from wanderlust_paper.registry import StudySelection, find_study
-from wanderlust_paper.reproduce import reproduce
-from wanderlust_paper.registry import Report
+from wanderlust_paper.reproduce import add_selection
 
-# The study without its runs: only the selections are of interest.
-study = dataclasses.replace(find_study("memory"), runs=lambda _: [], report=lambda *_: Report([], {}))
+study = find_study("memory")
 sys.stdin.readline()
 for i in range(20):
-    selection = StudySelection(seeds=1 + i + 100 * int(sys.argv[2]))
-    reproduce(study, selection, Path(sys.argv[1]), jobs=1, quiet=True, console=Console(file=io.StringIO()))
+    add_selection(study, StudySelection(seeds=1 + i + 100 * int(sys.argv[2])), Path(sys.argv[1]) / "memory")
 """
 
 
@@ -53,6 +51,27 @@ def test_selections_of_concurrent_processes_are_all_kept(tmp_path):
     assert [process.wait(timeout=120) for process in processes] == [0, 0, 0]
     _, selections = registry.from_json((tmp_path / "memory" / "study.json").read_text(), "here")
     assert {each.seeds for each in selections} == {1 + i + 100 * k for i in range(20) for k in range(3)}
+
+
+# A report executes no code.
+
+
+def test_a_report_imports_nothing_that_a_stored_run_names(tmp_path):
+    """The pack of a requested run contains another run, with an explorer of the folder in which the report is made."""
+    recap, selection = registry.find_study("recap"), registry.StudySelection(("toy",), ("random",), seeds=1)
+    payload = wl.Run(world="toy", explorer="payload:X", settings={"budget": 200})
+    result = wl.Run(world="toy", explorer="random", settings={"budget": 200}).train()
+    store = wl.Store(tmp_path / "results")
+    store.prepare()
+    for run in recap.runs(selection):
+        write_pack(store.packs, [seal(payload, result, 0.0)._replace(key=run.key)])
+    (store.folder / "recap").mkdir()
+    (store.folder / "recap" / "study.json").write_text(registry.to_json(recap, [selection]))
+    (tmp_path / "payload.py").write_text("from pathlib import Path\nPath(__file__).with_name('executed').touch()\n")
+    command = [sys.executable, "-m", "wanderlust", "report", "results", "--formats", "png"]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=False, timeout=300)
+    assert (done.returncode, "another key" in (done.stdout + done.stderr).decode()) == (0, True)
+    assert list(tmp_path.rglob("executed")) == []
 
 
 # Names are text.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import re
 import shutil
@@ -20,6 +21,8 @@ from wanderlust._numba import cache
 from wanderlust._numba.jit import JIT_ENABLED, compiled
 
 SOURCES = Path(wl.__file__).parent
+PAPER = SOURCES.parent / "wanderlust_paper"
+TESTS = Path(__file__).parents[1]
 
 LAYERS = (
     "version",
@@ -87,8 +90,34 @@ def test_core_imports_nothing() -> None:
 
 
 def test_the_library_does_not_import_the_paper() -> None:
-    for _, file in source_files():
-        assert not [module for module in imports_of(file) if module.startswith("wanderlust_paper")], file
+    files = [*(file for _, file in source_files()), *TESTS.rglob("*.py")]
+    for file in files:
+        if "paper" not in file.relative_to(file.parents[1]).parts:
+            assert not [module for module in imports_of(file) if module.startswith("wanderlust_paper")], file
+
+
+def test_the_paper_imports_only_public_names() -> None:
+    """Public are the names of `wanderlust.__all__`, and those in the `__all__` of a module with a docstring."""
+    wrong = []
+    for file in PAPER.rglob("*.py"):
+        tree = ast.parse(file.read_text())
+        for node in (each for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)):
+            if node.module and node.module.split(".")[0] == "wanderlust":
+                module = importlib.import_module(node.module)
+                public = getattr(module, "__all__", ()) if module.__doc__ else ()
+                wrong += [f"{file.name}: {node.module}.{each.name}" for each in node.names if each.name not in public]
+        wrong += [
+            f"{file.name}: import {each.name}"
+            for node in ast.walk(tree) if isinstance(node, ast.Import)
+            for each in node.names if each.name.startswith("wanderlust.")
+        ]  # fmt: skip
+        wrong += [
+            f"{file.name}: .{node.attr}"
+            for node in ast.walk(tree)
+            # The parts of an agent from which its public properties are made.
+            if isinstance(node, ast.Attribute) and node.attr in ("learner", "spec", "state_index", "pointers")
+        ]
+    assert wrong == []
 
 
 def test_only_one_package_knows_numba() -> None:
@@ -132,18 +161,24 @@ import subprocess, sys
 assert "prison" in subprocess.run([sys.executable, "-m", "wanderlust", "worlds"], capture_output=True, text=True).stdout
 """,
 }
+HIDE_THE_PAPER = "import sys; sys.modules['wanderlust_paper'] = None"
 NEEDED_BY = {"experiments": ("exams", "cli")}
 """What cannot work without a package: an exam and most commands need runs."""
 
 
-@pytest.mark.parametrize("deleted", ["cli", "experiments", "exams", "training", "studio"])
+@pytest.mark.parametrize("deleted", ["wanderlust_paper", "cli", "experiments", "exams", "training", "studio"])
 def test_a_package_can_be_deleted(deleted: str, tmp_path: Path) -> None:
-    """The packages that are optional, deleted one at a time: everything else still works."""
+    """The packages that are optional, deleted one at a time: everything else still works.
+
+    The copy has only the library, so the paper's package, the installed one too, is hidden from every process.
+    """
     copy = tmp_path / "wanderlust"
     shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.rmtree(copy / deleted)
+    if deleted != "wanderlust_paper":
+        shutil.rmtree(copy / deleted)
     gone = {deleted, *NEEDED_BY.get(deleted, ())}
     code = CORE_WORKS + "".join(text for package, text in WORKS.items() if package not in gone)
+    (tmp_path / "sitecustomize.py").write_text(HIDE_THE_PAPER)
     # The sources that are compiled are the same, so the cache of the real package serves the copy.
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(

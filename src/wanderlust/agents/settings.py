@@ -43,6 +43,8 @@ from wanderlust.learning.spec import (
 )
 from wanderlust.worlds import World
 
+__all__ = ["WORLD_PRESETS", "Replay", "Settings"]
+
 MAX_EPISODES = 10**6
 """Of one evaluation."""
 MAX_STEPS = 10**12

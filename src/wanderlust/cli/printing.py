@@ -16,6 +16,8 @@ from wanderlust.experiments.report.text_tables import fit_to_width, printable
 if TYPE_CHECKING:  # It would make `wanderlust status` slower.
     from wanderlust.experiments.execute.driver import RunSummary
 
+__all__ = ["new_console", "print_summary"]
+
 
 def new_console(width: int = 150, *, highlight: bool = True, markup: bool = False) -> Console:
     """Return a console for standard output; `width` applies where that is not a terminal.

@@ -12,6 +12,11 @@ from decimal import Decimal
 from numbers import Rational, Real
 from typing import Any
 
+__all__ = [
+    "BadFile", "CannotWrite", "InvalidEnvironment", "InvalidExplorer", "InvalidSetting", "UnknownName",
+    "WanderlustError", "check_choice", "check_flag", "check_integer", "check_number", "unknown_name",
+]  # fmt: skip
+
 MAX_SHOWN = 200
 """The maximum length of a value in an error message."""
 MAX_INTEGER = 2**128 - 1

@@ -20,6 +20,8 @@ from typing import Any, BinaryIO, TypeVar
 
 from wanderlust.core.errors import BadFile, CannotWrite, InvalidSetting, shown
 
+__all__ = ["atomic_write", "cannot_write", "check_writable", "shown_path", "write_file"]
+
 T = TypeVar("T")
 
 PARTIAL = ".partial"

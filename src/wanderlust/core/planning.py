@@ -29,6 +29,8 @@ from numpy.typing import ArrayLike, NDArray
 from wanderlust.core.errors import InvalidSetting, check_integer, check_number
 from wanderlust.core.mdp import BoolArray, FloatArray, TabularMDP
 
+__all__ = ["optimal_values", "policy_value", "reachable_states", "uniform_over_ties"]
+
 SparseMatrix = Any
 """A `scipy.sparse.csr_array`. SciPy is imported only where it is used, because it would double the import time."""
 

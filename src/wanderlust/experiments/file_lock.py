@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+__all__ = ["locked", "locked_unless_held"]
+
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:

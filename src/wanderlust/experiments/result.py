@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from wanderlust.core.mdp import FloatArray
 
+__all__ = ["OPTIMAL_SUCCESS", "Result", "evenness", "step_learnt"]
+
 _EMPTY = np.zeros(0)
 OPTIMAL_SUCCESS = 100.0 - 1e-6
 """Success, in percent, from which a policy is optimal, with a tolerance for rounding."""

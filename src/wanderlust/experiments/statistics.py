@@ -23,6 +23,11 @@ from numpy.typing import ArrayLike
 from wanderlust.core.errors import InvalidSetting, check_integer, check_number
 from wanderlust.core.mdp import FloatArray
 
+__all__ = [
+    "Interval", "Percent", "PowerLaw", "bootstrap_interval", "interquartile_mean", "paper_curve", "paper_percent",
+    "power_law", "probability_of_improvement", "standard_error_of_difference", "wilson_interval",
+]  # fmt: skip
+
 _STANDARD_ERRORS = 2.0
 _NORMAL_95 = 1.959963984540054
 

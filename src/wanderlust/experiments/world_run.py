@@ -33,6 +33,8 @@ from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import DEFAULT_EVALUATIONS, Run, RunCancelled
 from wanderlust.worlds import World, make_world
 
+__all__ = ["THRESHOLDS", "optimum_and_reachable", "train_in_world", "train_on_model", "value_measures"]
+
 _STEPS_PER_CHUNK = 10_000
 """Steps between two checks for cancellation: about one second for the slowest explorers."""
 THRESHOLDS = np.array([0.0, *(10.0**-k for k in range(24, -2, -1))])

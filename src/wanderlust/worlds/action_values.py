@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
+__all__ = ["CELL_WIDTH", "add_color_bar", "draw_action_values"]
+
 GREY = "#6e6e6e"
 LIGHT_GREY = "#b8b8b8"
 """The color of walls, and of actions without a value."""

@@ -21,6 +21,8 @@ from wanderlust.core.mdp import FloatArray, IntArray, TabularMDP
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+__all__ = ["GRID_ACTIONS", "CellKind", "Defaults", "Layout", "World", "single_layer_layout"]
+
 GRID_ACTIONS = ("left", "right", "up", "down")
 """The actions of every gridworld, in the order of their indices."""
 MAX_CELLS = 10_000

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from wanderlust.core.errors import counted
 from wanderlust.worlds.base import CellKind, Layout, World
 
+__all__ = ["logarithmic", "shaded"]
+
 MAX_ROW_LENGTH = 50
 """A world that is a single row of more cells is wrapped into several rows."""
 AGENT = "@"

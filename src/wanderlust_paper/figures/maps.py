@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust import Run, World, make_world
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import BoolArray, FloatArray
 from wanderlust.core.planning import reachable_states
 from wanderlust.experiments.report.style import GREY, LIGHT_GREY, add_legend, mark_empty, new_figure, styled
-from wanderlust.experiments.result import evenness
-from wanderlust.experiments.run import Result, Run
-from wanderlust.worlds import World, make_world
+from wanderlust.experiments.result import Result, evenness
+from wanderlust.worlds import GRID_ACTIONS, CellKind, Layout
 from wanderlust.worlds.action_values import CELL_WIDTH, add_color_bar, draw_action_values
-from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -82,6 +82,21 @@ class Row(NamedTuple):
         return self.verdict == "agrees" and not self.setting
 
 
+def rounded(row: Row) -> Row:
+    """Return a row whose numbers have the digits of `as_json`, so that everything computed from both is equal."""
+    return row._replace(
+        ours=_rounded_numbers(row.ours),
+        theirs=_rounded_numbers(row.theirs),
+        error=(_rounded(row.error[0]), _rounded(row.error[1])),
+        default=_rounded_numbers(row.default),
+        released=_rounded_numbers(row.released),
+    )
+
+
+def _rounded_numbers(numbers: Numbers | None) -> Numbers | None:
+    return numbers and Numbers(*(Percent(_rounded(each.mean), _rounded(each.ci)) for each in numbers))
+
+
 def as_json(rows: Iterable[Row], note: str) -> str:
     """Return the rows as JSON."""
     return json.dumps({"note": note, "cells": [as_entry(row) for row in rows]}, indent=1, allow_nan=False) + "\n"

@@ -142,7 +142,7 @@ def make_report(runs: RecapRuns) -> Report:
             "improvement.csv": runs.default.improvement_csv(),
             "cells.json": recap_cells.as_json(rows, note),
         },
-        cells=rows,
+        cells=[recap_cells.rounded(row) for row in rows],
         note=note,
         figures={
             f"curves-{world}": functools.partial(_draw_curves, runs, rows, world)

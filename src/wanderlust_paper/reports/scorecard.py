@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
+from wanderlust import __version__
 from wanderlust.experiments.report.text_tables import format_percent, markdown_cell
-from wanderlust.version import __version__
 from wanderlust_paper import claims as claims_module
 from wanderlust_paper.claims import Claim
 from wanderlust_paper.reports.known_differences import explain_difference

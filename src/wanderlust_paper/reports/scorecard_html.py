@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from wanderlust.version import __version__
+from wanderlust import __version__
 from wanderlust_paper import claims as claims_module
 from wanderlust_paper.claims import NOT_REPRODUCED, PARTLY, REPRODUCED, Claim
 from wanderlust_paper.reports import recap_tables

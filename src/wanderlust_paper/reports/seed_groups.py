@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from wanderlust import Run
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves
 from wanderlust.experiments.report.style import Style
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table, format_percent
 from wanderlust.experiments.result import OPTIMAL_SUCCESS, Result, evenness, step_learnt
-from wanderlust.experiments.run import Run
 from wanderlust.experiments.statistics import Interval, Percent, paper_percent, wilson_interval
 from wanderlust.experiments.store import StoredRun
 from wanderlust_paper.claims import Claim

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from wanderlust.experiments.run import Run
+from wanderlust import Run
 from wanderlust.experiments.store import StoredRun
 from wanderlust_paper.figures.chain_figures import counts_figure, msve_figure
 from wanderlust_paper.figures.scaling import complexity_report, epsilon_figure, scaling_figure

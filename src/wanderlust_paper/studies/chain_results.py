@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust import Run
 from wanderlust.experiments.report.curves import thinned
-from wanderlust.experiments.result import evenness
-from wanderlust.experiments.run import Result, Run
+from wanderlust.experiments.result import Result, evenness
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.world_run import THRESHOLDS
 from wanderlust_paper.figures.chain_figures import CountsOverTime, ErrorsOverTime

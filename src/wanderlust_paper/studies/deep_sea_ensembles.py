@@ -19,14 +19,14 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wanderlust.agents.session import Session
+from wanderlust import Run, Session, World, make_world
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
-from wanderlust.experiments.run import Result, Run
+from wanderlust.experiments.result import Result
 from wanderlust.experiments.statistics import Interval, wilson_interval
 from wanderlust.experiments.store import StoredRun
-from wanderlust.worlds import World, make_world
 from wanderlust_paper.claims import Claim, check_reason, never
 from wanderlust_paper.registry import Report, Study, StudySelection
 from wanderlust_paper.reports.recap_cells import PAPER_SEEDS
@@ -88,12 +88,14 @@ def diagonal(world: World, flag: str) -> list[int]:
     return [int(state) for state in states[np.argsort(layout.row[states])]]
 
 
-def initial_tables(run: Run) -> FloatArray:
-    """Return [table, i, action]: the initial values of an ensemble for the i-th state that it visits, from 1."""
+def initial_tables(run: Run, first_visit: NDArray[np.int64]) -> FloatArray:
+    """Return [table, state, action]: the initial values of the ensemble of a run that visited states in this order."""
     world = make_world(run.world, **run.world_options)
-    session = Session(world, run.explorer, seed=run.seed, preset=run.preset, **run.overrides)
-    heads = session.agent.learner.values[session.agent.spec.n_swept :]
-    return np.asarray(heads.reshape(len(heads), -1, world.n_actions))
+    agent = Session(world, run.explorer, seed=run.seed, preset=run.preset, **run.overrides).agent
+    order = np.argsort(np.where(first_visit < 0, np.iinfo(np.int64).max, first_visit), kind="stable")
+    for state in order:
+        agent.index_of(int(state))  # Initial values belong to states in the order of their first visit.
+    return agent.tables["heads"]
 
 
 def outcome(run: Run, result: Result) -> Outcome:
@@ -115,16 +117,13 @@ def blocked_cells(run: Run, result: Result) -> list[int]:
         return []
     world = make_world(run.world, **run.world_options)
     states = diagonal(world, "treasure")
-    # Initial values belong to states in the order of their first visit; the first index is for terminal states.
-    order = np.argsort(np.where(result.first_visit < 0, np.iinfo(np.int64).max, result.first_visit), kind="stable")
-    position = np.empty_like(order)
-    position[order] = np.arange(1, len(order) + 1)
-    values = initial_tables(run)[..., RIGHT] - (world.r_max / (1.0 - DISCOUNT) if optimistic else 0.0)
+    values = initial_tables(run, result.first_visit)[..., RIGHT]
+    values = values - (world.r_max / (1.0 - DISCOUNT) if optimistic else 0.0)
     return [
         cell
         for cell, state in enumerate(states[:-1], start=1)
         if result.first_visit[state] >= 0
-        and (values[:, position[state]] <= threshold(cell, len(states), PRIOR_WEIGHTS[run.explorer])).all()
+        and (values[:, state] <= threshold(cell, len(states), PRIOR_WEIGHTS[run.explorer])).all()
     ]
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from wanderlust import Run
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.run import Result, Run
+from wanderlust.experiments.result import Result
 from wanderlust.experiments.store import StoredRun
 from wanderlust_paper.claims import Claim, at_most_exponent, check_claim, exponent, never
 from wanderlust_paper.figures.scaling import SampleComplexity, build_complexity, complexity_report, scaling_figure

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wanderlust.agents.agent import Agent
+from wanderlust import Agent, Run, World, make_world
 from wanderlust.core.planning import optimal_values, reachable_states
 from wanderlust.experiments.report.style import styled
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
-from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust.worlds import CellKind, World, make_world
+from wanderlust.worlds import CellKind
 from wanderlust.worlds.pictures import draw_graph
 from wanderlust_paper.claims import ABOUT, Claim, fact
 from wanderlust_paper.registry import Report, Study, StudySelection

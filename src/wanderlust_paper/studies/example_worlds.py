@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from wanderlust import World
 from wanderlust.core.mdp import deterministic_mdp
-from wanderlust.worlds import CellKind, Defaults, World
-from wanderlust.worlds.base import GRID_ACTIONS, single_layer_layout
+from wanderlust.worlds import GRID_ACTIONS, CellKind, Defaults
+from wanderlust.worlds.base import single_layer_layout
 
 LEFT, RIGHT, UP, DOWN = range(4)
 PROBLEM_CHAIN_CELLS = 8

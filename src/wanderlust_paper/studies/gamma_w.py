@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wanderlust.agents.settings import Settings
+from wanderlust import Run, Settings, make_world
 from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves
 from wanderlust.experiments.report.style import Style, sequential_styles
-from wanderlust.experiments.run import Run
 from wanderlust.experiments.statistics import standard_error_of_difference
 from wanderlust.experiments.store import StoredRun
-from wanderlust.worlds import make_world
 from wanderlust_paper.claims import Claim, check_claim, check_reason, similar
 from wanderlust_paper.figures.maps import CountMap, count_map, maps_figure
 from wanderlust_paper.registry import Report, Study, StudySelection

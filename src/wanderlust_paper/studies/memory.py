@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from wanderlust import Run
 from wanderlust.experiments.report.style import Style, explorer_styles
-from wanderlust.experiments.run import Run
 from wanderlust_paper.claims import Claim, about, check_claim, never, similar
 from wanderlust_paper.registry import Study, StudySelection
 from wanderlust_paper.reports.seed_groups import Label, SeedGroup, group_report

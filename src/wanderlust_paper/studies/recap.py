@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from wanderlust import Run, make_world
 from wanderlust.experiments.execute.estimate import ENSEMBLES
-from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust.worlds import make_world
 from wanderlust_paper.registry import EXPLORERS, Report, Study, StudySelection
 from wanderlust_paper.reports import recap_report
 from wanderlust_paper.reports.recap_cells import AlternativeSetting, Cell

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from wanderlust import Run
 from wanderlust.experiments.report.style import explorer_styles
-from wanderlust.experiments.run import Run
 from wanderlust_paper.claims import LEVEL, Claim, check_claim, never
 from wanderlust_paper.registry import EXPLORERS, Study, StudySelection
 from wanderlust_paper.reports.seed_groups import Label, SeedGroup, group_report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wanderlust.experiments.run import Run
+from wanderlust import Run
 from wanderlust_paper.claims import Claim, check_claim, never
 from wanderlust_paper.registry import EXPLORERS, Study, StudySelection
 from wanderlust_paper.reports.seed_groups import Label, SeedGroup, group_report

@@ -11,12 +11,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from wanderlust.agents.agent import Agent
+from wanderlust import Agent, Run, World, make_world
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
-from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust.worlds import World, make_world
 from wanderlust_paper.claims import Claim
 from wanderlust_paper.figures.maps import ValuePanel, action_values_figure
 from wanderlust_paper.registry import Report, Study, StudySelection

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wanderlust import make_world
 from wanderlust.core.mdp import FloatArray
-from wanderlust.worlds import make_world
 from wanderlust_paper.claims import Claim, fact
 
 LEFT, RIGHT, UP, DOWN = range(4)

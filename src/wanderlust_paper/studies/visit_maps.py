@@ -10,13 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust import Run, make_world
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.core.planning import reachable_states
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
-from wanderlust.experiments.result import evenness
-from wanderlust.experiments.run import Result, Run
+from wanderlust.experiments.result import Result, evenness
 from wanderlust.experiments.store import StoredRun
-from wanderlust.worlds import make_world
 from wanderlust.worlds.drawing import logarithmic, shaded
 from wanderlust_paper.claims import SIMILAR, Claim, check_claim
 from wanderlust_paper.figures.maps import CountMap, Counts, cell_counts, count_map, maps_figure

@@ -7,9 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from wanderlust.agents.agent import Agent
+from wanderlust import Agent, formulas
 from wanderlust.core.mdp import FloatArray, TabularMDP
-from wanderlust.explorers.formulas import long_term_ucb, long_term_ucb_bound, ucb, untried_pseudocount_ucb
 from wanderlust_paper.claims import Claim, fact
 
 _PLACE = "3.4"
@@ -62,7 +61,7 @@ def _not_equivalent(agent: Agent, mdp: TabularMDP, kappa: float) -> list[Claim]:
     alpha = kappa * (1.0 - discount)
     separate = agent.tables["target"] + alpha * agent.tables["visitation"]
     visits = agent.visits
-    bonus = np.array([[ucb(int(n), int(row.sum()), 0.0) for n in row] for row in visits])
+    bonus = np.array([[formulas.ucb(int(n), int(row.sum()), 0.0) for n in row] for row in visits])
     together = _fixed_point(mdp, mdp.reward[:, :, 0] + alpha * bonus, discount)
     cells = sum(set(_best(a)) != set(_best(b)) for a, b in zip(separate, together, strict=True))
     error = _difference(separate, together)
@@ -110,7 +109,7 @@ def check_claims(after_visits: AfterVisits, scores: Callable[[Agent, int], Float
 
 
 def _identical_visits(after_visits: AfterVisits) -> list[Claim]:
-    expected = {"vv-ucb": ucb(_TIMES, N_ACTIONS * _TIMES, 0.0), "vv-count": float(_TIMES)}
+    expected = {"vv-ucb": formulas.ucb(_TIMES, N_ACTIONS * _TIMES, 0.0), "vv-count": float(_TIMES)}
     names = {"vv-ucb": "the discounted immediate UCB (Eq. 13)", "vv-count": "the discounted cumulative count (Eq. 18)"}
     claims = []
     for explorer, immediate in expected.items():
@@ -170,12 +169,12 @@ def _bounds() -> list[Claim]:
     cases = list(product(_SIZES, _BOUND_GAMMAS))
     preferred, defined = 0, 0
     for size, gamma_w in cases:
-        w = long_term_ucb_bound(size, 1.0, gamma_w) * (1.0 + 1e-9)
+        w = formulas.long_term_ucb_bound(size, 1.0, gamma_w) * (1.0 + 1e-9)
         target = (2.0 * np.log(size - 1)) ** 0.5 + gamma_w * w
-        preferred += long_term_ucb(w, gamma_w) > 1.0 + long_term_ucb(float(target), gamma_w)
+        preferred += formulas.long_term_ucb(w, gamma_w) > 1.0 + formulas.long_term_ucb(float(target), gamma_w)
         smallest = 1.0 - gamma_w
-        visited = ucb(smallest, smallest + size - 2, 1.0)
-        defined += untried_pseudocount_ucb(size, 1.0, gamma_w, plus=1.0) >= (1.0 + visited) * (1.0 - 1e-12)
+        visited = formulas.ucb(smallest, smallest + size - 2, 1.0)
+        defined += formulas.untried_pseudocount_ucb(size, 1.0, gamma_w, plus=1.0) >= (1.0 + visited) * (1.0 - 1e-12)
     actions = f"{_SIZES[0]} to {_SIZES[-1]} actions, γ_w = {_BOUND_GAMMAS[0]:g} to {_BOUND_GAMMAS[-1]:g}"
     return [
         fact(

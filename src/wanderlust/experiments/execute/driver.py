@@ -31,6 +31,8 @@ from wanderlust.experiments.run import KINDS, Run
 from wanderlust.experiments.status import StatusFile
 from wanderlust.experiments.store import Store
 
+__all__ = ["RunSummary", "run_all"]
+
 MIN_SECONDS_FOR_PROCESSES = 20.0
 """Estimated seconds of work from which processes are used instead of threads."""
 MAX_TRIES = 3

@@ -14,6 +14,8 @@ from typing import NamedTuple
 from wanderlust.core.errors import WanderlustError
 from wanderlust.experiments.run import Run
 
+__all__ = ["ENSEMBLES", "format_duration", "total_seconds"]
+
 ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
 
 _SECONDS_PER_RUN = 0.008

@@ -14,6 +14,8 @@ from wanderlust.core.errors import counted
 from wanderlust.experiments.execute import estimate
 from wanderlust.experiments.run import Run
 
+__all__ = ["Progress"]
+
 _SECONDS_BETWEEN_LINES = 30.0
 _SECONDS_BETWEEN_UPDATES = 0.1
 

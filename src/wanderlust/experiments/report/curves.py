@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["Curves", "curves_figure", "mean_curves", "thinned"]
+
 _MAX_POINTS = 100
 """More points would not be visible in a panel, and would make large files."""
 

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = [
+    "FORMATS", "GREY", "LIGHT_GREY", "PAGE_WIDTH", "Style", "add_legend", "as_files", "draw_curve",
+    "explorer_styles", "mark_empty", "new_figure", "sequential_styles", "styled",
+]  # fmt: skip
+
 P = ParamSpec("P")
 T = TypeVar("T")
 

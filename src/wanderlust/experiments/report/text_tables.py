@@ -15,6 +15,10 @@ from rich.text import Text
 
 from wanderlust.experiments.statistics import Percent
 
+__all__ = [
+    "as_csv", "as_markdown_table", "as_rich_table", "fit_to_width", "format_percent", "markdown_cell", "printable",
+]  # fmt: skip
+
 
 def as_csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as CSV."""
