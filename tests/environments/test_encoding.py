@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 import wanderlust as wl
 from wanderlust.core.errors import BadFile, InvalidEnvironment, InvalidSetting
 from wanderlust.environments.encoding import DiscreteActions, Encoding, discrete_actions
-from wanderlust.environments.keys import StateEncoder
-from wanderlust.environments.spaces import space_from_plain, space_to_plain
+from wanderlust.environments.keys import StateEncoder, space_from_plain, space_to_plain
 
 pytestmark = pytest.mark.slow
 
@@ -232,6 +231,8 @@ def test_agents_without_an_environment_take_states_as_observations() -> None:
     assert agent.predict(0) == 1
     assert agent.knows(0)
     assert not agent.knows(7)
+    with pytest.raises(InvalidSetting, match="needs env"):
+        wl.evaluate(agent)
 
 
 def discrete_spaces() -> st.SearchStrategy[gym.Space[Any]]:

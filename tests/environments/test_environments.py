@@ -56,6 +56,11 @@ def make(environment, **options):
     return gym.make(environment, **OPTIONS.get(environment, {}), **options)
 
 
+def in_a_new_process(code, folder):
+    command, variables = [sys.executable, "-W", "error", "-c", code], {**os.environ, "PYTHONPATH": SOURCES}
+    return subprocess.run(command, env=variables, cwd=folder, capture_output=True, text=True, check=False)
+
+
 # --- Registration ----------------------------------------------------------------------------------
 
 
@@ -86,27 +91,13 @@ assert env.spec.max_episode_steps == 11
 assert "numba" not in sys.modules
 assert sum(name.startswith("wanderlust/") for name in gymnasium.registry) == {len(IDS) + len(FAMILIES)}
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        env={**os.environ, "PYTHONPATH": SOURCES},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = in_a_new_process(code, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_importing_wanderlust_alone_loads_neither_gymnasium_nor_numpy():
+def test_importing_wanderlust_alone_loads_neither_gymnasium_nor_numpy(tmp_path):
     code = "import sys, wanderlust; print({'gymnasium', 'numpy', 'PIL', 'pygame'} & set(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": SOURCES},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "set()\n"
+    assert in_a_new_process(code, tmp_path).stdout == "set()\n"
 
 
 def test_registering_again_changes_nothing():
@@ -347,10 +338,8 @@ def test_an_invalid_action(action):
         env.step(action)
 
 
-def test_a_step_before_reset_or_after_termination():
+def test_a_step_after_termination():
     env = WorldEnv("SA\n\nA = treasure 1\n")
-    with pytest.raises(wl.WanderlustError, match=r"call reset\(\) first"):
-        env.step(0)
     env.reset()
     env.step(1)
     assert env.step(1)[2]
@@ -374,13 +363,18 @@ def test_invalid_options(environment, options, message):
         gym.make(environment, **options)
 
 
-def test_options_that_are_not_allowed():
-    with pytest.raises(wl.WanderlustError, match="reset takes no options, got 'start'"):
-        WorldEnv("toy").reset(options={"start": 3})
-    with pytest.raises(wl.WanderlustError, match="given by its name, got depth"):
-        WorldEnv(wl.make_world("toy"), depth=3)
-    with pytest.raises(wl.WanderlustError, match="Did you mean 'rgb_array'"):
-        WorldEnv("toy", render_mode="rgb_aray")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: WorldEnv("toy").reset(options={"start": 3}), "reset takes no options, got 'start'"),
+        (lambda: WorldEnv(wl.make_world("toy"), depth=3), "given by its name, got depth"),
+        (lambda: WorldEnv("toy", render_mode="rgb_aray"), "Did you mean 'rgb_array'"),
+        (lambda: WorldEnv("toy").step(0), r"call reset\(\) first"),
+    ],
+)
+def test_calls_that_are_not_allowed(call, message):
+    with pytest.raises(wl.WanderlustError, match=message):
+        call()
 
 
 def test_maps_from_files(tmp_path):

@@ -156,26 +156,15 @@ def test_train_saves_an_agent_that_acts_in_the_environment(
 
 
 def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    words = (
-        "compare",
-        "CliffWalking-v1",
-        "--exact",
-        "--explorers",
-        "ucb1",
-        "vv-ucb",
-        "--seeds",
-        "2",
-        "--steps",
-        "3000",
-    )
-    assert command(monkeypatch, tmp_path, *words, "--quiet", "--jobs", "1") == 0
+    line = ("compare", "CliffWalking-v1", "--exact", "--explorers", "ucb1", "vv-ucb", "--seeds", "2", "--steps", "3000")
+    assert command(monkeypatch, tmp_path, *line, "--quiet", "--jobs", "1") == 0
     printed = capsys.readouterr().out
     assert "-13" in printed
     assert "preset adaptive" in printed
     assert "Exact: trained on the environment's model, with its range of rewards." in printed
-    assert command(monkeypatch, tmp_path, *words, "--quiet", "--jobs", "1", "--preset", "as_written") == 0
+    assert command(monkeypatch, tmp_path, *line, "--quiet", "--jobs", "1", "--preset", "as_written") == 0
     assert "preset as_written" in capsys.readouterr().out
-    assert command(monkeypatch, tmp_path, *words, "--quiet", "--jobs", "1", "--evaluate-every", "50") == 0
+    assert command(monkeypatch, tmp_path, *line, "--quiet", "--jobs", "1", "--evaluate-every", "50") == 0
     assert "The greedy policy is evaluated every 50 steps." in capsys.readouterr().out
     assert len(wl.Store(tmp_path / "results" / "compare-CliffWalking-v1").stored_keys()) == 12
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -76,12 +77,8 @@ class Encoding:
 
     def to_file(self) -> tuple[dict[str, Any], NDArray[np.uint8]]:
         """Return the encoding as JSON values and the array of its state keys."""
-        plain = {
-            "encoder": self.encoder.to_plain(),
-            "actions": self.actions.to_plain(),
-            "spaces": list(self.spaces),
-        }
-        return plain, self.keys.to_array()
+        encoder, actions = self.encoder.to_plain(), self.actions.to_plain()
+        return {"encoder": encoder, "actions": actions, "spaces": list(self.spaces)}, self.keys.to_array()
 
     @classmethod
     def from_file(
@@ -235,7 +232,7 @@ class DiscreteActions(NamedTuple):
     @property
     def n(self) -> int:
         """The number of actions."""
-        return _product(tuple(len(values) for values in self.levels))
+        return math.prod(len(values) for values in self.levels)
 
     def decode(self, index: int) -> Any:
         """Return the environment's action for an action index."""
@@ -298,16 +295,11 @@ def _from_box(space: Box, action_bins: Counts | None) -> DiscreteActions:
             f"dimension {i} of the actions is unbounded ({low[i]:g} to {high[i]:g}), so it cannot be discretized; wrap "
             "the environment in gymnasium.wrappers.RescaleAction first."
         )
-    levels = tuple(tuple(_levels(a, b, n).tolist()) for a, b, n in zip(low, high, counts, strict=True))
+    levels = tuple(
+        tuple(np.linspace(a, b, n).tolist()) if n > 1 else (float(a + b) / 2,)
+        for a, b, n in zip(low, high, counts, strict=True)
+    )
     return _checked(DiscreteActions(levels, space.shape, np.dtype(space.dtype).str), space)
-
-
-def _levels(low: float, high: float, n: int) -> Any:
-    return np.linspace(low, high, n) if n > 1 else np.array([(low + high) / 2])
-
-
-def _product(sizes: tuple[int, ...]) -> int:
-    return int(np.prod([float(n) for n in sizes])) if sizes else 1
 
 
 def _checked(actions: DiscreteActions, space: Space[Any]) -> DiscreteActions:

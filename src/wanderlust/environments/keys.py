@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Env, Space
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 from numpy.typing import NDArray
 
 from wanderlust.core.errors import (
@@ -23,7 +23,6 @@ from wanderlust.core.errors import (
     plain_value,
     shown,
 )
-from wanderlust.environments.spaces import check_discrete, space_from_plain, space_size, space_to_plain
 
 Key = str | Callable[..., Any]
 Counts = int | Sequence[int]
@@ -342,3 +341,74 @@ def _unusable(observation: Any) -> str | None:
     if observation is not None and type(observation).__hash__ is default_hash:
         return "it is compared by identity, so that no state would be visited twice"
     return None
+
+
+def check_discrete(space: Space[Any], where: str) -> None:
+    """Raise an error unless the observations of a space can be used as state keys directly."""
+    for name, part in _parts(space).items():
+        check_discrete(part, f"{where}[{name!r}]")
+    if not isinstance(space, Discrete | MultiDiscrete | MultiBinary | Text | Tuple | Dict):
+        use_bins = "bins=8 divides each dimension into 8 bins, " if isinstance(space, Box) and not where else ""
+        raise InvalidEnvironment(
+            f"observation{where} is {space}, which is not discrete; set a state encoding in wl.tabular: {use_bins}"
+            "key='hash' uses the environment's hash of its state or the content of the observation, key=function a "
+            "user-defined key."
+        )
+
+
+def _parts(space: Space[Any]) -> dict[Any, Space[Any]]:
+    """Return the parts of a Dict or Tuple by name or position; other spaces have none."""
+    if isinstance(space, Dict):
+        return dict(space.spaces)
+    return dict(enumerate(space.spaces)) if isinstance(space, Tuple) else {}
+
+
+def space_size(space: Space[Any]) -> int | None:
+    """Return the number of elements of a discrete space, or None if it is unknown."""
+    if isinstance(space, Discrete):
+        return int(space.n)
+    if isinstance(space, MultiDiscrete):
+        return math.prod(int(n) for n in np.asarray(space.nvec).ravel())
+    if isinstance(space, MultiBinary):
+        # 2 to the power of a million takes long to compute, and all counts above the maximum are equal.
+        return int(2 ** min(math.prod(space.shape), 64))
+    if not isinstance(space, Dict | Tuple):
+        return None
+    sizes = [space_size(part) for part in _parts(space).values()]
+    return None if None in sizes else math.prod(n for n in sizes if n is not None)
+
+
+def space_to_plain(space: Space[Any]) -> dict[str, Any]:
+    """Return a discrete space as JSON values."""
+    kind = type(space).__name__
+    if isinstance(space, Discrete):
+        return {"kind": kind, "n": int(space.n), "start": int(space.start)}
+    if isinstance(space, MultiDiscrete):
+        return {"kind": kind, "nvec": np.asarray(space.nvec).tolist(), "start": np.asarray(space.start).tolist()}
+    if isinstance(space, MultiBinary):
+        return {"kind": kind, "n": space.n if isinstance(space.n, int) else [int(n) for n in space.n]}
+    if isinstance(space, Text):
+        characters = "".join(space.character_list)
+        return {"kind": kind, "min": space.min_length, "max": space.max_length, "characters": characters}
+    if isinstance(space, Tuple):
+        return {"kind": kind, "spaces": [space_to_plain(part) for part in space.spaces]}
+    assert isinstance(space, Dict)
+    return {"kind": kind, "spaces": {name: space_to_plain(part) for name, part in space.spaces.items()}}
+
+
+def space_from_plain(plain: Mapping[str, Any]) -> Space[Any]:
+    """Return the space that `space_to_plain` described."""
+    kind = plain["kind"]
+    if kind == "Discrete":
+        return Discrete(int(plain["n"]), start=int(plain["start"]))
+    if kind == "MultiDiscrete":
+        return MultiDiscrete(np.array(plain["nvec"], np.int64), start=np.array(plain["start"], np.int64))
+    if kind == "MultiBinary":
+        return MultiBinary(plain["n"])
+    if kind == "Text":
+        return Text(int(plain["max"]), min_length=int(plain["min"]), charset=str(plain["characters"]))
+    if kind == "Tuple":
+        return Tuple([space_from_plain(part) for part in plain["spaces"]])
+    if kind == "Dict":
+        return Dict({str(name): space_from_plain(part) for name, part in plain["spaces"].items()})
+    raise ValueError(f"unknown kind of space {kind!r}")

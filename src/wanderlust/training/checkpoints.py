@@ -130,11 +130,19 @@ def load(
         _check_identity(env, agent.environment or {}, path)
         _share_encoding(env, agent, path)
         actions = _episode_actions(arrays, agent, env)
-        loop = _restored(env, agent, saved, steps)
+        estimates = saved.estimates_reward_range
+        loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=estimates, adapted=saved.adapted)
+        for name in ("task_estimate", "discovery", "time_penalty", "metrics"):
+            setattr(loop, name, getattr(saved, name))
+        loop.recent_returns.extend(saved.recent_returns)
         seed = _new_seed(agent) if new_episode else None
         if not new_episode and (reason := _replay_episode(loop, saved, actions)) is not None:
             seed = _new_seed(agent)
-            _warn(env, path, reason)
+            warnings.warn(
+                f"{path}: the state of {env.name} could not be restored, {reason}. Training continues with a new "
+                "episode; the agent is fully restored.",
+                stacklevel=3,
+            )
     except InvalidField as error:
         raise BadFile(f"{path}: {error}; training cannot be resumed from this file.") from error
     loop.episode = saved.episode
@@ -174,16 +182,6 @@ def _share_encoding(env: Tabular, agent: Agent, path: Path) -> None:
     agent.encoding = env.encoding
 
 
-def _restored(env: Tabular, agent: Agent, saved: SavedLoop, steps: int) -> TrainingLoop:
-    estimates = saved.estimates_reward_range
-    loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=estimates, adapted=saved.adapted)
-    loop.task_estimate, loop.discovery = saved.task_estimate, saved.discovery
-    loop.time_penalty = saved.time_penalty
-    loop.recent_returns.extend(saved.recent_returns)
-    loop.metrics = dict(saved.metrics)
-    return loop
-
-
 def _replay_episode(loop: TrainingLoop, saved: SavedLoop, actions: list[int]) -> str | None:
     """Replay the episode in the environment without learning.
 
@@ -200,7 +198,14 @@ def _replay_episode(loop: TrainingLoop, saved: SavedLoop, actions: list[int]) ->
     env.adds_new_states = False
     try:
         loop.begin_episode(seed)
-        _take_actions(loop, actions)
+        for action in actions:
+            loop.next_state, reward, terminated, truncated, loop.info = env.step(action)
+            loop.episode_return += float(reward)
+            loop.episode_steps += 1
+            loop.episode_over = bool(terminated or truncated)
+            if loop.episode_over:
+                break
+        loop.episode_actions = actions
     except Exception as error:  # Environments can raise anything; the agent does not depend on this episode.
         loop.episode_over, loop.episode_actions = True, []
         return f"since it failed when its episode was replayed ({type(error).__name__}: {error})"
@@ -211,25 +216,6 @@ def _replay_episode(loop: TrainingLoop, saved: SavedLoop, actions: list[int]) ->
         loop.episode_over = True
         return _OTHER_RANDOMNESS
     return None
-
-
-def _take_actions(loop: TrainingLoop, actions: list[int]) -> None:
-    for action in actions:
-        loop.next_state, reward, terminated, truncated, loop.info = loop.env.step(action)
-        loop.episode_return += float(reward)
-        loop.episode_steps += 1
-        loop.episode_over = bool(terminated or truncated)
-        if loop.episode_over:
-            break
-    loop.episode_actions = actions
-
-
-def _warn(env: Tabular, path: Path, reason: str) -> None:
-    warnings.warn(
-        f"{path}: the state of {env.name} could not be restored, {reason}. Training continues with a new episode; "
-        "the agent is fully restored.",
-        stacklevel=4,
-    )
 
 
 def _check_identity(env: Tabular, saved: Mapping[str, Any], path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from wanderlust.environments.make import make_environment
 from wanderlust.environments.tabular import Tabular, remake_environment, tabular
 from wanderlust.learning.spec import TARGET
 from wanderlust.training.callbacks import Callback
-from wanderlust.training.loop import TrainingLoop, call_environment, checked_reward
+from wanderlust.training.loop import TrainingLoop, call_environment, checked_reward, environment_error
 
 MAX_EPISODE_STEPS = 10_000
 MIN_REPEATS, MIN_EPISODES = 30, 2
@@ -36,7 +35,7 @@ def evaluate(
     random = np.random.default_rng(check_integer("seed", seed, low=0))
     returns = np.zeros(check_integer("episodes", episodes, low=1, high=MAX_EPISODES))
     for i in range(len(returns)):
-        returns[i] = run_episode(agent, env, i + 1, seed if i == 0 else None, random).total
+        returns[i], _ = run_episode(agent, env, i + 1, seed if i == 0 else None, random)
     return returns
 
 
@@ -72,15 +71,6 @@ def _encoded(env: Env[Any, Any], agent: Agent) -> Tabular:
     return encoded
 
 
-class Episode(NamedTuple):
-    """One episode of the greedy policy."""
-
-    total: float
-    """The undiscounted return."""
-    had_tie: bool
-    """Whether an action was drawn from several greedy ones."""
-
-
 def run_episode(
     agent: Agent,
     env: Tabular,
@@ -88,8 +78,8 @@ def run_episode(
     seed: int | None,
     random: np.random.Generator,
     remaining_return: Callable[[int, list[float]], float | None] | None = None,
-) -> Episode:
-    """Run one episode of the greedy policy.
+) -> tuple[float, bool]:
+    """Run one episode of the greedy policy; return its return and whether an action was drawn from several greedy ones.
 
     If a state repeats, `remaining_return`, if given, is called with the step and the rewards since then, and returns
     the return of all further steps, or None if it does not know it.
@@ -102,22 +92,19 @@ def run_episode(
     for step in range(1, MAX_EPISODE_STEPS + 1):
         if remaining_return is not None and not had_tie:
             if state in last_step and (rest := remaining_return(step, rewards[last_step[state] :])) is not None:
-                return Episode(total + rest, had_tie)
+                return total + rest, had_tie
             last_step[state] = len(rewards)
         action, is_tie = _greedy_action(agent, state, random)
         had_tie |= is_tie
-        take_step = partial(_transition, env, action)
-        state, reward, is_over = call_environment(env, take_step, partial("step {} {}".format, step, where))
-        rewards.append(reward)
-        total += reward
-        if is_over:
+        try:
+            state, reward, terminated, truncated, _ = env.step(action)
+            rewards.append(checked_reward(reward))
+        except Exception as error:
+            raise environment_error(env, error, f"step {step} {where}") from error
+        total += rewards[-1]
+        if terminated or truncated:
             break
-    return Episode(total, had_tie)
-
-
-def _transition(env: Tabular, action: int) -> tuple[int, float, bool]:
-    state, reward, terminated, truncated, _ = env.step(action)
-    return state, checked_reward(reward), bool(terminated or truncated)
+    return total, had_tie
 
 
 def _greedy_action(agent: Agent, state: int, random: np.random.Generator) -> tuple[int, bool]:
@@ -164,14 +151,9 @@ class ObservedDynamics:
         self.repeated_pairs.add(pair)
         if first[:3] != (next_state, loop.reward, loop.terminated):
             self.stochastic_pairs.add(pair)
-            self._has_random_outcomes |= self._is_random(first, next_state, loop)
-
-    @staticmethod
-    def _is_random(first: tuple[int, float, bool, int], next_state: int, loop: TrainingLoop) -> bool:
-        """Return whether two outcomes differ, other than in a terminal reward that depends on the time (MiniGrid)."""
-        if first[:1] + first[2:3] != (next_state, loop.terminated):
-            return True
-        return not loop.terminated or first[3] == loop.episode_steps
+            # A terminal reward may depend on the time, as in MiniGrid.
+            depends_on_time = loop.terminated and first[2] and first[3] != loop.episode_steps
+            self._has_random_outcomes |= not depends_on_time
 
     @property
     def is_deterministic(self) -> bool:
@@ -206,22 +188,19 @@ class RepeatedEvaluation:
 
         It is None as well if the policy has not changed, or if several episodes would be needed to know more.
         """
-        if not self.dynamics.is_deterministic or (policy := _greedy_policy(agent)) in (self._tied, self._policy):
+        if not self.dynamics.is_deterministic or (policy := _greedy_policy(agent)) == self._tied:
+            return None
+        if self._latest is not None and self._latest[0] == policy:
             return None
         random = np.random.default_rng(self._seed)
-        episode = run_episode(agent, self.env, 1, self._seed, random, self._remaining_return)
-        mean = episode.total
-        if not episode.had_tie:
+        mean, had_tie = run_episode(agent, self.env, 1, self._seed, random, self._remaining_return)
+        if not had_tie:
             self._latest = policy, True, np.full(self._episodes, mean)
         elif mean > best:
             mean = float(self.returns(agent).mean())
         else:
             self._tied = policy
         return mean if mean > best else None
-
-    @property
-    def _policy(self) -> bytes | None:
-        return None if self._latest is None else self._latest[0]
 
     def returns(self, agent: Agent) -> NDArray[np.float64]:
         """Return the undiscounted returns of the episodes, as `wanderlust.evaluate` does."""
@@ -234,10 +213,10 @@ class RepeatedEvaluation:
         shortcut = self._remaining_return if is_deterministic else None
         returns = np.zeros(self._episodes)
         for i in range(self._episodes):
-            episode = run_episode(agent, self.env, i + 1, self._seed if i == 0 else None, random, shortcut)
-            returns[i] = episode.total
-            if is_same and not episode.had_tie:
-                returns[i:] = episode.total
+            total, had_tie = run_episode(agent, self.env, i + 1, self._seed if i == 0 else None, random, shortcut)
+            returns[i] = total
+            if is_same and not had_tie:
+                returns[i:] = total
                 break
         self._latest = policy, is_deterministic, returns
         return returns.copy()

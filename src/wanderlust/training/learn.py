@@ -19,13 +19,7 @@ from gymnasium import Env
 
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import ADAPTIVE, MAX_STEPS
-from wanderlust.core.errors import (
-    InvalidSetting,
-    check_flag,
-    check_integer,
-    check_number,
-    shown,
-)
+from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_number, shown
 from wanderlust.core.files import check_path
 from wanderlust.environments.model import description_of
 from wanderlust.environments.tabular import ENCODER_OPTIONS, Tabular, saved_environment, tabular
@@ -248,25 +242,16 @@ def _reject_with_resume(explorer: str | type | None, arguments: Mapping[str, Any
 
 
 def _notices(loop: TrainingLoop) -> Iterator[str]:
-    if loop.estimates_reward_range:
-        yield _reward_range_notice(loop)
+    """Return what the training has estimated, as sentences."""
+    low, high = loop.agent.reward_range
+    if loop.estimates_reward_range and (low, high) == NO_REWARDS:
+        yield "all rewards were 0; exploration was scaled to a maximum reward of 1."
+    elif loop.estimates_reward_range:
+        observed = f"all rewards were {low:g}" if low == high else f"observed rewards from {low:g} to {high:g}"
+        use = f"reward_range=({low:g}, {high:g}) would use it from the first step."
+        yield f"{observed}; exploration was scaled to this range. {use}"
     if loop.time_penalty is not None and loop.time_penalty.detected:
         yield f"{loop.time_penalty.describe()} (remove_time_penalty=False keeps it)."
-
-
-def _reward_range_notice(loop: TrainingLoop) -> str:
-    low, high = loop.agent.reward_range
-    if (low, high) == NO_REWARDS:
-        return "all rewards were 0; exploration was scaled to a maximum reward of 1."
-    if low == high:
-        return (
-            f"all rewards were {low:g}; exploration was scaled to that. reward_range=({low:g}, {high:g}) would use it "
-            "from the first step."
-        )
-    return (
-        f"observed rewards from {low:g} to {high:g}; exploration was scaled to this range. "
-        f"reward_range=({low:g}, {high:g}) would use it from the first step."
-    )
 
 
 class DeferredSignals:

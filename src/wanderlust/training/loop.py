@@ -81,7 +81,7 @@ class TrainingLoop:
         If the environment fails, the loop is unchanged.
         """
         start = random_state_of(self.env) if seed is None else {"seed": seed}
-        state, info = self._call_env("reset", lambda: self.env.reset(seed=seed))
+        state, info = call_environment(self.env, lambda: self.env.reset(seed=seed), lambda: self._position("reset"))
         self.between_steps = False
         self.next_state, self.info = state, info
         self.episode_start, self.episode_actions = start, []
@@ -173,9 +173,6 @@ class TrainingLoop:
         if not self.between_steps:
             raise WanderlustError(f"{path}: not saved, since the agent was interrupted while it learned from a step.")
         checkpoints.save(self, Path(path))
-
-    def _call_env(self, method: str, call: Callable[[], T]) -> T:
-        return call_environment(self.env, call, lambda: self._position(method))
 
     def _position(self, method: str) -> str:
         """Return the current position, such as "step 3 of episode 2 (after 40 steps in total)"."""
