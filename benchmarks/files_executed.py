@@ -49,7 +49,9 @@ def files_executed(code: str) -> list[str]:
         )
         if done.returncode:
             sys.exit(f"{code}\n{done.stdout}{done.stderr}")
-        files = {Path(name) for name in out.read_text().splitlines() if name.startswith(str(SOURCES))}
+        names = out.read_text().splitlines()
+        # Templates are compiled under the name of their file.
+        files = {Path(name) for name in names if name.startswith(str(SOURCES)) and name.endswith(".py")}
     return sorted(str(file.relative_to(SOURCES)) for file in files if file.name != "__init__.py")
 
 

@@ -7,9 +7,9 @@ import itertools
 import json
 import re
 import struct
-import subprocess
-import sys
 import tomllib
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,6 @@ from wanderlust.studio.workbench import Workbench
 pytestmark = pytest.mark.slow
 
 PAINTED = 'S..\n\\".\n..A\n\nA = treasure 2\n" = puddle -0.1\n\\ = reward 0.1\nbudget = 150'
-ENVIRONMENT = {"PYTHONPATH": str(Path(wl.__file__).parents[1])}
 
 
 def memory_of(explorer: str) -> dict[str, Any]:
@@ -227,14 +226,12 @@ def test_a_setup_is_read_back_from_its_description_and_its_toml() -> None:
     ],
     ids=["built-in", "painted"],
 )
-def test_copied_texts_repeat_the_run(setup: Setup, tmp_path: Path) -> None:
+def test_copied_texts_repeat_the_run(setup: Setup, capsys: pytest.CaptureFixture[str]) -> None:
     bench = Workbench(setup)
     bench.advance(bench.length, 60)
     texts = snippets(setup, bench.runs)
-    done = subprocess.run(
-        [sys.executable, "-c", texts["python"]], env=ENVIRONMENT, capture_output=True, text=True, check=True
-    )
-    for lane, line in zip(bench.lanes, done.stdout.splitlines(), strict=True):
+    exec(texts["python"], {})
+    for lane, line in zip(bench.lanes, capsys.readouterr().out.splitlines(), strict=True):
         record = lane.session.record()
         discovered = f"{record.discovered[-1]} states discovered"
         assert line == f"{lane.session.agent.explorer}: return {record.returns[-1]:.4g}, {discovered}"
@@ -342,8 +339,6 @@ def test_an_export_of_names_like_markup_contains_no_markup() -> None:
 
 
 def test_recorded_moments_and_frames_can_be_unpacked() -> None:
-    import zlib
-
     assert moments(10, 1000) == list(range(11))
     spread = moments(100_000, 100)
     assert spread[0] == 0
@@ -382,19 +377,17 @@ def test_lanes_of_different_presets_have_one_length() -> None:
 # ---------------------------------------------------------------------- the command
 
 
-def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    call = [sys.executable, "-m", "wanderlust", "studio", *arguments]
-    return subprocess.run(call, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=120)
+Command = Callable[..., tuple[int, str]]
 
 
-def test_the_command_exports_a_map_file_and_a_setup_file(tmp_path: Path) -> None:
+def test_the_command_exports_a_map_file_and_a_setup_file(command: Command, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text(gallery()[0]["map"].replace("3000", "300"), encoding="utf-8")
-    done = command("mine.txt", "--export", "a.html", "--explorers", "random", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "a.html" in done.stdout
+    code, printed = command("studio", "mine.txt", "--export", "a.html", "--explorers", "random")
+    assert code == 0, printed
+    assert "a.html" in printed
     (tmp_path / "setup.toml").write_text('world = "toy"\nsettings = {budget = 100}\n[[lanes]]\nexplorer = "ucb1"\n')
-    done = command("setup.toml", "--export", "b.html", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    code, printed = command("studio", "setup.toml", "--export", "b.html")
+    assert code == 0, printed
     assert '"world": "toy"' in (tmp_path / "b.html").read_text(encoding="utf-8")
 
 
@@ -408,8 +401,8 @@ def test_the_command_exports_a_map_file_and_a_setup_file(tmp_path: Path) -> None
         (("prison", "--port", "99999"), "--port"),
     ],
 )
-def test_the_command_says_what_is_wrong(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
-    done = command(*arguments, cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
+def test_the_command_says_what_is_wrong(arguments: tuple[str, ...], words: str, command: Command) -> None:
+    code, printed = command("studio", *arguments)
+    assert code == 2, printed
+    assert words in printed
+    assert "Traceback" not in printed

@@ -21,7 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from studio_server import ONE_LANE, RunningStudio, running_studio, wait_until
 from wanderlust.studio import limits
-from wanderlust.studio.frames import History, step_of
+from wanderlust.studio.frames import step_of
 
 pytestmark = pytest.mark.slow
 
@@ -90,19 +90,15 @@ def get(server: RunningStudio, path: str = "/", **headers: str) -> tuple[int, st
 # ---------------------------------------------------------------------- who may talk to it
 
 
-def test_the_page_and_its_files_have_strict_headers(server: RunningStudio) -> None:
-    for path in ("/", "/static/main.js", "/catalogue.json", "/nothing"):
+def test_only_the_files_of_the_page_are_served_with_strict_headers(server: RunningStudio) -> None:
+    outside = ("/nothing", "/static/../server.py", "/static/%2e%2e/server.py", "/static//etc/passwd")
+    for path in ("/", "/static/main.js", "/catalogue.json", *outside):
         status, _, headers = get(server, path)
-        assert status == (404 if path == "/nothing" else 200)
+        assert status == (404 if path in outside else 200)
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert headers["x-content-type-options"] == "nosniff"
-
-
-@pytest.mark.parametrize("path", ["/static/../server.py", "/static/%2e%2e/server.py", "/static//etc/passwd"])
-def test_only_the_files_of_the_page_are_served(server: RunningStudio, path: str) -> None:
-    assert get(server, path)[0] == 404
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1.evil.example:{port}", ""])
@@ -118,8 +114,12 @@ def test_another_host_is_refused(server: RunningStudio, host: str) -> None:
 )
 def test_a_page_of_another_site_cannot_connect(server: RunningStudio, origin: str | None) -> None:
     given = origin.format(port=server.studio.port) if origin else None
-    with pytest.raises(InvalidStatus, match="403"), connect(server.socket_url, origin=given):  # type: ignore[arg-type]
-        pass
+    for each, cookie in ((given, server.cookie), (server.origin, {})):  # The second has no token.
+        with (
+            pytest.raises(InvalidStatus, match="403"),
+            connect(server.socket_url, origin=each, additional_headers=cookie),  # type: ignore[arg-type]
+        ):
+            pass
     if given:
         assert get(server, "/catalogue.json", Origin=given)[0] == 403
 
@@ -150,11 +150,6 @@ def test_every_address_needs_the_token_and_the_printed_one_works(host: str) -> N
         assert second.status == 200
         assert token not in second.read().decode(), "what a page exports cannot contain it"
         connection.close()
-
-
-def test_a_socket_needs_the_token(server: RunningStudio) -> None:
-    with pytest.raises(InvalidStatus, match="403"), connect(server.socket_url, origin=server.origin):  # type: ignore[arg-type]
-        pass
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: "])
@@ -212,7 +207,7 @@ def test_a_page_runs_pauses_steps_and_looks_back(server: RunningStudio) -> None:
         assert step_of(page.frames[-1]) == found
 
 
-def test_a_reopened_page_goes_on_where_it_was(server: RunningStudio) -> None:
+def test_a_page_opens_again_where_it_was_and_its_speed_is_kept(server: RunningStudio) -> None:
     with Page(server) as page, Page(server) as again:
         page.open()
         page.send("step", count=321)
@@ -220,14 +215,10 @@ def test_a_reopened_page_goes_on_where_it_was(server: RunningStudio) -> None:
         again.open(step=321)
         again.state_at(321)
         assert again.frames[-1] == page.frames[-1]
-
-
-def test_a_speed_is_kept_and_one_step_per_second_is_slow(server: RunningStudio) -> None:
-    with Page(server) as page:
         page.open(playing=True, speed=1)
         state = page.receive("state")
         assert state["playing"]
-        assert state["step"] <= 2
+        assert state["step"] <= 2, "one step per second is slow"
         page.send("speed", speed=0)
         page.state_at(1000)
 
@@ -251,10 +242,7 @@ def test_an_invalid_world_says_why_and_where(
         assert error["id"] == 7
         assert words in page.open({**ONE_LANE, "world": "x", "world_options": world_options})["message"]
         assert "opened" in page.open()["type"], "the page goes on"
-
-
-def test_an_unreachable_treasure_is_a_warning(server: RunningStudio) -> None:
-    with Page(server) as page:
+        # A treasure that cannot be reached is only a warning.
         page.send("check", id=1, world="x", world_options={"map": "S.#A\n\nA = treasure 1"})
         assert "cannot be reached" in page.receive("answer")["warnings"][0]
 
@@ -321,14 +309,6 @@ def test_twenty_clients_all_progress(server: RunningStudio) -> None:
         assert all(lane.history.size <= limits.HISTORY_BYTES for lane in lanes)
         del lanes
     wait_until(lambda: not server.studio.pages, seconds=5)
-
-
-def test_a_lane_that_runs_for_long_keeps_a_bounded_history() -> None:
-    history, frame = History(), bytes(1000)
-    for step in range(limits.MAX_STEPS // 10):
-        history.add(step, frame)
-    assert len(history.steps) <= limits.HISTORY_SNAPSHOTS
-    assert history.size <= limits.HISTORY_BYTES
 
 
 # ---------------------------------------------------------------------- hostile messages

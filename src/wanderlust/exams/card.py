@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from wanderlust.core.errors import counted
-from wanderlust.exams.leaderboard import Leaderboard, Standing, kept_leaderboard, standing
+from wanderlust.exams.leaderboard import Leaderboard, kept_leaderboard, standing
 from wanderlust.exams.scores import PASSING_SCORE, TIMED_WORLD, ExplorerScores, levels_text
 from wanderlust.exams.selection import ExamSelection, Place
 from wanderlust.experiments.exact_returns import N_EVALUATIONS, evaluation_fractions
@@ -68,7 +68,7 @@ def others(card: Card, explorer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [each for each in card["results"] + card["references"] if each["label"] != explorer["label"]][:MAX_OTHERS]
 
 
-def score_values(explorer: ExplorerScores, rank: Standing | None) -> dict[str, Any]:
+def score_values(explorer: ExplorerScores, rank: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the scores of an explorer as plain values; numbers that are not known are NaN."""
     return {
         "explorer": explorer.explorer,
@@ -77,7 +77,7 @@ def score_values(explorer: ExplorerScores, rank: Standing | None) -> dict[str, A
         "settings": ", ".join(_assignments(explorer.options)) or "defaults",
         "total": explorer.total()._asdict(),
         "total_by_the_data": explorer.total(data=True)._asdict(),
-        "rank": None if rank is None else rank.values,
+        "rank": rank,
         "passed": explorer.n_passed,
         "worlds": len(explorer.worlds),
         "step_microseconds": explorer.step_microseconds,

@@ -32,35 +32,6 @@ _TINY = 1e-6
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The place of one explorer in a ranking."""
-
-    rank: int
-    n: int
-    """The number of explorers in the ranking."""
-    best: int
-    """One more than the number of explorers that are better, with a difference whose interval does not contain 0."""
-    worst: int
-    """The number of explorers that are not worse in this sense."""
-    equals: tuple[str, ...]
-    """The explorers that it cannot be told apart from, the best first."""
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """The place as plain values, with a sentence."""
-        apart = f"; the data cannot tell it apart from {', '.join(self.equals)}" if self.equals else ""
-        return {
-            "rank": self.rank,
-            "of": self.n,
-            "best": self.best,
-            "worst": self.worst,
-            "range": str(self.best) if self.best == self.worst else f"{self.best}–{self.worst}",
-            "cannot_be_told_apart_from": list(self.equals),
-            "sentence": f"Rank {self.rank} of {self.n}{apart}.",
-        }
-
-
-@dataclass(frozen=True)
 class Leaderboard:
     """The scores of several explorers in the same worlds."""
 
@@ -103,7 +74,7 @@ class Leaderboard:
         return next((each for each in self.explorers if each.explorer == explorer), None)
 
     @functools.cached_property
-    def standings(self) -> dict[str, Standing]:
+    def standings(self) -> dict[str, dict[str, Any]]:
         """[explorer]: its place."""
         return {each.explorer: standing(each, self.explorers) for each in self.explorers}
 
@@ -117,16 +88,27 @@ def ranked(
     return Leaderboard(tuple(order), seeds, suite, version)
 
 
-def standing(explorer: ExplorerScores, others: Sequence[ExplorerScores]) -> Standing:
-    """Return the place of an explorer among others; one of the others with its name is left out."""
-    rivals = [each for each in others if each.label != explorer.label]
-    differences = {each.label: explorer.minus(each) for each in rivals}
-    n_better = sum(each.estimate < 0 for each in differences.values())
+def standing(explorer: ExplorerScores, others: Sequence[ExplorerScores]) -> dict[str, Any]:
+    """Return the place of an explorer among others; one of the others with its name is left out.
+
+    Its rank is between `best`, one more than the number of explorers that are better with a difference whose interval
+    does not contain 0, and `worst`, the number of explorers that are not worse in this sense.
+    """
+    differences = {each.label: explorer.minus(each) for each in others if each.label != explorer.label}
     equals = [label for label, each in differences.items() if each.low <= 0 <= each.high]
-    surely_better = sum(each.high < 0 for each in differences.values())
-    surely_worse = sum(each.low > 0 for each in differences.values())
-    n = len(rivals) + 1
-    return Standing(n_better + 1, n, surely_better + 1, n - surely_worse, tuple(equals))
+    rank, n = 1 + sum(each.estimate < 0 for each in differences.values()), len(differences) + 1
+    best = 1 + sum(each.high < 0 for each in differences.values())
+    worst = n - sum(each.low > 0 for each in differences.values())
+    apart = f"; the data cannot tell it apart from {', '.join(equals)}" if equals else ""
+    return {
+        "rank": rank,
+        "of": n,
+        "best": best,
+        "worst": worst,
+        "range": str(best) if best == worst else f"{best}–{worst}",
+        "cannot_be_told_apart_from": equals,
+        "sentence": f"Rank {rank} of {n}{apart}.",
+    }
 
 
 def as_json(board: Leaderboard) -> str:

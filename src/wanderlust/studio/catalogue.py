@@ -21,7 +21,7 @@ from wanderlust.studio import limits
 from wanderlust.studio.setup import Setup, check_map_size
 from wanderlust.version import __version__
 from wanderlust.worlds import World, world_names, world_options
-from wanderlust.worlds.base import CellKind, Layout
+from wanderlust.worlds.base import CellKind
 from wanderlust.worlds.drawing import display_layout
 from wanderlust.worlds.registry import world_meaning
 
@@ -91,6 +91,7 @@ def describe_world(world: World) -> dict[str, Any]:
     cells = np.full((layout.n_layers, layout.rows, layout.columns), -1, np.int64)
     cells[layout.layer, layout.row, layout.column] = np.arange(world.n_states)
     optimum, n_reachable = _optimum(world)
+    starts: list[int] = sorted(set(layout.layer[np.flatnonzero(world.mdp.start)].tolist()))
     return {
         "name": world.name,
         "rows": layout.rows,
@@ -107,7 +108,8 @@ def describe_world(world: World) -> dict[str, Any]:
             for layer in range(layout.n_layers)
         ],
         "entry": None if layout.entry is None else layout.entry.ravel().tolist(),
-        "startLayer": _start_layer(world, layout),
+        # Of several layers in which an episode can start, the one with the largest reward.
+        "startLayer": max(starts, key=lambda layer: float(layout.value[layer].max())),
         "reachable": n_reachable,
         "optimum": finite(optimum),
         "deterministic": bool(world.mdp.deterministic),
@@ -117,12 +119,6 @@ def describe_world(world: World) -> dict[str, Any]:
         "gammaW": world.defaults.gamma_w,
         "learningRate": world.defaults.learning_rate,
     }
-
-
-def _start_layer(world: World, layout: Layout) -> int:
-    """Return the layer in which an episode can start; of several, the one with the largest reward."""
-    layers: set[int] = set(layout.layer[np.flatnonzero(world.mdp.start)].tolist())
-    return max(sorted(layers), key=lambda layer: float(layout.value[layer].max()))
 
 
 def _optimum(world: World) -> tuple[float, int]:

@@ -15,10 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.studio import limits
 from wanderlust.studio.catalogue import catalogue
-from wanderlust.studio.frames import encode
-from wanderlust.studio.lane import Lane
 from wanderlust.studio.setup import Setup
 from wanderlust.studio.workbench import Workbench
 
@@ -59,14 +56,14 @@ def export_page(setup: Setup) -> str:
 
 def record(bench: Workbench) -> dict[str, Any]:
     """Run all lanes to the end; return what the page needs, with as many moments as fit."""
-    size = len(encode(_padded(bench.lanes[0]))) * len(bench.lanes)
+    size = len(bench.lanes[0].encoded(padded=True)) * len(bench.lanes)
     most = max(min(_MAX_RAW // size, _MAX_MOMENTS), 2)
     steps = moments(bench.length, most)
     frames: list[list[bytes]] = [[] for _ in bench.lanes]
     for step in steps:
         for lane, kept in zip(bench.lanes, frames, strict=True):
             lane.advance(step)
-            kept.append(encode(_padded(lane)))
+            kept.append(lane.encoded(padded=True))
     limit = SMALL if bench.world.n_states <= _SMALL_STATES else LARGE
     packed = [pack(kept) for kept in frames]
     while sum(map(len, packed)) > limit and len(steps) > 2:
@@ -103,13 +100,6 @@ def moments(length: int, most: int) -> list[int]:
 def _every_second(values: list[Any]) -> list[Any]:
     """Return every second value, the first and the last included."""
     return [*values[:-1:2], values[-1]]
-
-
-def _padded(lane: Lane) -> Any:
-    """Return the lane's frame with a trail of fixed length, so that all frames have the same size."""
-    frame = lane.make_frame()
-    missing = limits.TRAIL - len(frame.trail)
-    return frame._replace(trail=np.concatenate([np.full(missing, -1, np.int32), frame.trail]))
 
 
 def pack(frames: Sequence[bytes]) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import struct
 import zlib
 from bisect import bisect_right
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,45 +24,30 @@ HEADER = struct.Struct("<4sBBHIIiIfIII")
 HAS_BEHAVIOUR, HAS_W = 1, 2
 
 
-class Frame(NamedTuple):
-    """A lane at one step. Tables are [state, action]."""
+def encode(
+    *, lane: int, step: int, episode_step: int, agent: int, discovered: int, randomness: float,
+    visits: NDArray[np.int64], q: FloatArray, behaviour: FloatArray | None, w: FloatArray | None, score: FloatArray,
+    trail: NDArray[np.int32],
+) -> bytes:  # fmt: skip
+    """Return a lane at one step as bytes. Tables are [state, action].
 
-    lane: int
-    step: int
-    episode_step: int
-    agent: int
-    """The agent's state."""
-    discovered: int
-    randomness: float
-    """The probability with which the next action ignores the scores: ε, or 1 for the explorer `random`."""
-    visits: NDArray[np.int64]
-    q: FloatArray
-    """The Q-table of the target policy."""
-    behaviour: FloatArray | None
-    """The Q-table of the behaviour, if it is another one."""
-    w: FloatArray | None
-    score: FloatArray
-    """The behaviour value: Q of the behaviour plus the exploration term κU."""
-    trail: NDArray[np.int32]
-    """The latest states, oldest first, without the current one."""
-
-
-def encode(frame: Frame) -> bytes:
-    """Return a frame as bytes."""
-    flags = (HAS_BEHAVIOUR if frame.behaviour is not None else 0) | (HAS_W if frame.w is not None else 0)
-    n_states, n_actions = frame.visits.shape
+    `agent` is the agent's state. `randomness` is the probability with which the next action ignores the scores: ε, or 1
+    for the explorer `random`. `q` is the Q-table of the target policy and `behaviour` that of the behaviour, if it is
+    another one. `score` is the behaviour value: Q of the behaviour plus the exploration term κU. `trail` has the latest
+    states, oldest first, without the current one.
+    """
+    flags = (HAS_BEHAVIOUR if behaviour is not None else 0) | (HAS_W if w is not None else 0)
+    n_states, n_actions = visits.shape
     header = HEADER.pack(
-        MAGIC, frame.lane, flags, len(frame.trail), frame.step, frame.episode_step, frame.agent, frame.discovered,
-        frame.randomness, n_states, n_actions, 0,
-    )  # fmt: skip
-    tables = [frame.q, frame.behaviour, frame.w, frame.score]
+        MAGIC, lane, flags, len(trail), step, episode_step, agent, discovered, randomness, n_states, n_actions, 0
+    )
     parts = [
         header,
-        frame.visits.astype("<u4").tobytes(),
-        *(_as_floats(table) for table in tables if table is not None),
-        frame.trail.astype("<i4").tobytes(),
-        best_actions(frame.q).tobytes(),
-        best_actions(frame.score).tobytes(),
+        visits.astype("<u4").tobytes(),
+        *(_as_floats(table) for table in (q, behaviour, w, score) if table is not None),
+        trail.astype("<i4").tobytes(),
+        best_actions(q).tobytes(),
+        best_actions(score).tobytes(),
     ]
     return b"".join(parts)
 
@@ -98,25 +82,18 @@ class History:
         self.size = 0
         """Bytes of all compressed frames."""
 
-    def wants(self, step: int) -> bool:
-        """Return whether a frame of this step would be kept."""
-        return not self.steps or step >= self.steps[-1] + self._distance
-
     def add(self, step: int, frame: bytes) -> None:
         """Keep a frame that is far enough from the last one."""
-        if not self.wants(step):
+        if self.steps and step < self.steps[-1] + self._distance:
             return
         packed = zlib.compress(frame, 1)
         self.steps.append(step)
         self._frames.append(packed)
         self.size += len(packed)
         while len(self.steps) > 2 and (len(self.steps) > self._snapshots or self.size > self._max_size):
-            self._thin()
-
-    def _thin(self) -> None:
-        self.steps, self._frames = self.steps[::2], self._frames[::2]
-        self._distance *= 2
-        self.size = sum(map(len, self._frames))
+            self.steps, self._frames = self.steps[::2], self._frames[::2]
+            self._distance *= 2
+            self.size = sum(map(len, self._frames))
 
     def at(self, step: int) -> bytes | None:
         """Return the frame of this step, or the last one before it."""

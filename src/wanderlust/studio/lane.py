@@ -24,7 +24,7 @@ from wanderlust.explorers.formulas import decayed_epsilon
 from wanderlust.learning.spec import NO_SIGNAL
 from wanderlust.learning.state import TERMINAL
 from wanderlust.studio import limits
-from wanderlust.studio.frames import Frame, History, best_actions, encode
+from wanderlust.studio.frames import History, best_actions, encode
 from wanderlust.worlds import World
 
 _MAX_SOLVED_STATES = 2500
@@ -96,7 +96,7 @@ class Lane:
         return None
 
     def _policy(self) -> Any:
-        return best_actions(self._tables()["target"])
+        return best_actions(self.session.agent.tables["target"])
 
     def _find_rewards(self) -> None:
         run, first = self.session.run_state, self._checked
@@ -116,9 +116,6 @@ class Lane:
         """The number of distinct states in which an action was taken."""
         return self.session.agent.discovered
 
-    def _tables(self) -> dict[str, FloatArray]:
-        return self.session.agent.tables
-
     def scores(self) -> FloatArray:
         """Return the behaviour value of every state and action: [state, action]."""
         agent = self.session.agent
@@ -126,29 +123,30 @@ class Lane:
 
     def frame(self) -> bytes:
         """Return the current frame, and keep it in the history."""
-        encoded = encode(self.make_frame())
-        if self.history.wants(self.step):
-            self.history.add(self.step, encoded)
+        encoded = self.encoded()
+        self.history.add(self.step, encoded)
         return encoded
 
-    def make_frame(self) -> Frame:
-        """Return what a page shows at the current step."""
-        session, run, spec, step = self.session, self.session.run_state, self.session.agent.spec, self.step
-        tables, scores = self._tables(), self.scores()
-        behaviour = scores if spec.n_heads else tables["behaviour"] if spec.behaviour else None
-        return Frame(
+    def encoded(self, *, padded: bool = False) -> bytes:
+        """Return the current frame; if padded, its trail has a fixed length, so that all frames have the same size."""
+        run, agent, step, scores = self.session.run_state, self.session.agent, self.step, self.scores()
+        tables, spec = agent.tables, agent.spec
+        trail = run.states[max(step - limits.TRAIL, 0) : step]
+        if padded:
+            trail = np.concatenate([np.full(limits.TRAIL - len(trail), -1, np.int32), trail])
+        return encode(
             lane=self.index,
             step=step,
             episode_step=int(run.position.episode_step),
             agent=int(run.position.state),
             discovered=self.discovered,
             randomness=self._randomness(),
-            visits=session.agent.visits,
+            visits=agent.visits,
             q=tables["target"],
-            behaviour=behaviour,
+            behaviour=scores if spec.n_heads else tables["behaviour"] if spec.behaviour else None,
             w=tables["visitation"] if spec.visitation_signal != NO_SIGNAL else None,
             score=scores,
-            trail=run.states[max(step - limits.TRAIL, 0) : step],
+            trail=trail,
         )
 
     def _randomness(self) -> float:

@@ -23,7 +23,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -130,7 +130,7 @@ def make_app(studio: Studio) -> ASGIApp:
         return Response(text, media_type="text/html")
 
     async def catalogue(request: Request) -> Response:
-        return _json(studio.services.catalogue())
+        return JSONResponse(studio.services.catalogue())
 
     async def connect(websocket: WebSocket) -> None:
         await websocket.accept()
@@ -153,10 +153,6 @@ def make_app(studio: Studio) -> ASGIApp:
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     return _Guard(Starlette(routes=routes, lifespan=lifespan), studio)
-
-
-def _json(value: Any) -> Response:
-    return Response(json.dumps(value), media_type="application/json")
 
 
 class _Guard:

@@ -289,14 +289,13 @@ def snippets(setup: Setup, runs: Sequence[Run]) -> dict[str, str]:
 def as_python(runs: Sequence[Run]) -> str:
     """Return a script that trains the explorers of all lanes; its numbers are those that the studio shows."""
     first = runs[0]
-    options = dict(first.world_options)
+    options, arguments = dict(first.world_options), [repr(first.world)]
     lines = ["import wanderlust as wl", ""]
     if "map" in options:
         lines += [f'MAP = """\\\n{_in_quotes(options.pop("map"))}"""', ""]
-        arguments = [repr(first.world), "map=MAP"]
-    else:
-        arguments = [repr(first.world)]
-    lines.append(f"world = wl.make_world({', '.join([*arguments, *_keywords(options)])})")
+        arguments.append("map=MAP")
+    arguments += [f"{name}={value!r}" for name, value in options.items()]
+    lines.append(f"world = wl.make_world({', '.join(arguments)})")
     lines.append("runs = [")
     for run in runs:
         preset = {} if run.preset == AS_WRITTEN else {"preset": run.preset}
@@ -315,10 +314,6 @@ def as_python(runs: Sequence[Run]) -> str:
 def _in_quotes(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     return escaped if escaped.endswith("\n") else f"{escaped}\n"
-
-
-def _keywords(options: Mapping[str, Any]) -> list[str]:
-    return [f"{name}={value!r}" for name, value in options.items()]
 
 
 def as_command(setup: Setup, runs: Sequence[Run]) -> str:
