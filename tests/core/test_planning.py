@@ -11,7 +11,7 @@ from random_mdps import random_mdps
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import TabularMDP, deterministic_mdp
 from wanderlust.core.planning import (
-    discounted_return,
+    episode_returns,
     expected_reward,
     optimal_values,
     policy_value,
@@ -35,7 +35,7 @@ def solve_densely(mdp: TabularMDP, actions: np.ndarray, discount: float) -> np.n
     return np.linalg.solve(system, reward)
 
 
-def expected_by_recursion(mdp: TabularMDP, policy: np.ndarray, discount: float, horizon: int) -> float:
+def expected_by_recursion(mdp: TabularMDP, policy: np.ndarray, horizon: int) -> float:
     def value(s: int, steps: int) -> float:
         if steps == 0:
             return 0.0
@@ -45,7 +45,7 @@ def expected_by_recursion(mdp: TabularMDP, policy: np.ndarray, discount: float, 
                 p = policy[s, a] * mdp.probability[s, a, k]
                 if p > 0:
                     later = 0.0 if mdp.terminal[s, a, k] else value(int(mdp.next_state[s, a, k]), steps - 1)
-                    total += p * (mdp.reward[s, a, k] + discount * later)
+                    total += p * (mdp.reward[s, a, k] + later)
         return total
 
     return sum(float(mdp.start[s]) * value(s, horizon) for s in range(mdp.n_states))
@@ -70,18 +70,11 @@ def test_policy_value_equals_the_dense_solution(mdp, discount, random):
     np.testing.assert_allclose(policy_value(mdp, as_probabilities, discount=discount), expected, atol=1e-10)
 
 
-@given(random_mdps(max_states=4), discounts, st.integers(0, 4))
-def test_the_return_is_the_sum_over_all_trajectories(mdp, discount, horizon):
-    policy = uniform_over_ties(expected_reward(mdp))
-    expected = expected_by_recursion(mdp, policy, discount, horizon)
-    assert discounted_return(mdp, policy, discount=discount, horizon=horizon) == pytest.approx(expected)
-
-
-@given(random_mdps(), discounts)
-def test_a_long_horizon_gives_the_return_without_one(mdp, discount):
-    policy = uniform_over_ties(expected_reward(mdp))
-    without_horizon = discounted_return(mdp, policy, discount=discount)
-    assert discounted_return(mdp, policy, discount=discount, horizon=3000) == pytest.approx(without_horizon, abs=1e-9)
+@given(random_mdps(max_states=4), st.integers(0, 4))
+def test_the_return_is_the_sum_over_all_trajectories(mdp, horizon):
+    policies = [uniform_over_ties(sign * expected_reward(mdp)) for sign in (1, -1)]
+    expected = [expected_by_recursion(mdp, policy, horizon) for policy in policies]
+    np.testing.assert_allclose(episode_returns(mdp, policies, horizon), expected, atol=1e-12)
 
 
 @given(random_mdps())
@@ -116,11 +109,10 @@ def test_ties_share_the_probability_equally():
     assert uniform_over_ties(almost_tied).tolist() == [[0.0, 1.0]]
 
 
-def test_without_discount_a_finite_horizon_sums_rewards():
+def test_a_treasure_is_received_in_the_ninth_step():
     world = make_world("toy")
     best = optimal_values(world.mdp).policy
-    assert discounted_return(world.mdp, best, discount=1.0, horizon=9) == 1.0
-    assert discounted_return(world.mdp, best, discount=1.0, horizon=8) == 0.0
+    assert [episode_returns(world.mdp, [best], horizon).item() for horizon in (8, 9)] == [0.0, 1.0]
 
 
 def test_values_of_very_different_size_are_solved_to_the_tolerance():
@@ -146,14 +138,15 @@ def test_invalid_policies(policy, message):
         policy_value(make_world("toy").mdp, policy)
 
 
-def test_settings_out_of_range():
-    mdp = make_world("toy").mdp
-    policy = np.zeros(25, dtype=int)
-    with pytest.raises(InvalidSetting, match=r"discount must be in \[0, 1\)"):
-        policy_value(mdp, policy, discount=1.0)
-    with pytest.raises(InvalidSetting, match="tolerance"):
-        optimal_values(mdp, tolerance=0.0)
-    with pytest.raises(InvalidSetting, match="horizon"):
-        discounted_return(mdp, policy, horizon=-1)
-    with pytest.raises(InvalidSetting, match="NaN"):
-        uniform_over_ties([[np.nan, 1.0]])
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda mdp: policy_value(mdp, np.zeros(25, dtype=int), discount=1.0), r"discount must be in \[0, 1\)"),
+        (lambda mdp: optimal_values(mdp, tolerance=0.0), "tolerance"),
+        (lambda mdp: episode_returns(mdp, [np.zeros(25, dtype=int)], -1), "horizon"),
+        (lambda mdp: uniform_over_ties([[np.nan, 1.0]]), "NaN"),
+    ],
+)
+def test_settings_out_of_range(call, name):
+    with pytest.raises(InvalidSetting, match=name):
+        call(make_world("toy").mdp)

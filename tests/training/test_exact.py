@@ -12,7 +12,7 @@ import pytest
 import wanderlust as wl
 from wanderlust.cli import main as cli
 from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, UnknownName
-from wanderlust.core.planning import discounted_return, episode_returns, optimal_episode_return
+from wanderlust.core.planning import optimal_episode_return
 from wanderlust.training.model_training import ModelTraining
 
 LAKE = {"is_slippery": False}
@@ -38,15 +38,6 @@ def test_returns_are_the_exact_expected_returns_of_episodes() -> None:
     optimal = optimal_episode_return(world.mdp, 100)
     assert optimal is not None
     assert record.returns[-1] <= optimal
-
-
-@pytest.mark.parametrize("name", ["noisy-toy", "prison", "chain"])
-def test_episode_returns_of_several_policies(name: str) -> None:
-    mdp = wl.make_world(name).mdp
-    random = np.random.default_rng(0)
-    policies = [random.dirichlet(np.ones(mdp.n_actions), size=mdp.n_states) for _ in range(4)]
-    expected = [discounted_return(mdp, policy, discount=1.0, horizon=23) for policy in policies]
-    np.testing.assert_allclose(episode_returns(mdp, policies, 23), expected, atol=1e-12)
 
 
 def test_the_return_in_a_deterministic_environment() -> None:

@@ -127,28 +127,6 @@ def policy_values(mdp: TabularMDP, policies: Sequence[ArrayLike], discount: floa
     return values
 
 
-def discounted_return(
-    mdp: TabularMDP, policy: ArrayLike, *, discount: float = 0.99, horizon: int | None = None
-) -> float:
-    """Return E[Σ_{t<H} γᵗ r_t] from the start distribution, computed exactly by propagating the state distribution.
-
-    Without a horizon this is start · V_π.
-    """
-    if horizon is None:
-        return float(mdp.start @ policy_value(mdp, policy, discount=discount))
-    gamma = check_number("discount", discount, low=0, high=1)
-    steps = check_integer("horizon", horizon, low=0)
-    p_pi, r_pi = policy_dynamics(mdp, policy)
-    propagate = p_pi.T.tocsr() * gamma
-    discounted, total = mdp.start.copy(), 0.0
-    for _ in range(steps):
-        total += float(discounted @ r_pi)
-        discounted = propagate @ discounted
-        if not discounted.any():
-            break
-    return total
-
-
 def episode_returns(mdp: TabularMDP, policies: Sequence[ArrayLike], horizon: int) -> FloatArray:
     """Return E[Σ_{t<H} r_t] of several policies from the start distribution, exactly: [policy].
 
@@ -176,7 +154,7 @@ def optimal_episode_return(mdp: TabularMDP, horizon: int | None) -> float | None
 
     V_0 = 0 and V_h(s) = max_a Σ_k p (r + (1 − terminal) V_{h−1}(s′)). Without a horizon: the limit, if it exists.
     """
-    reward = (mdp.probability * mdp.reward).sum(axis=2)
+    reward = expected_reward(mdp)
     continues = np.where(mdp.terminal, 0.0, mdp.probability)
     value = np.zeros(mdp.n_states)
     for _ in range(_MAX_ITERATIONS if horizon is None else min(horizon, _MAX_ITERATIONS)):

@@ -256,24 +256,12 @@ def _read_cell(letter: str, meaning: Any) -> Cell:
     if not min_numbers <= len(numbers) <= max_numbers:
         expected = "one number" if min_numbers else "at most one number" if max_numbers else "no number"
         got = shown(" ".join(numbers)) if numbers else "none"
-        raise InvalidMap(f"{words[0]} takes {expected}, as in {_EXAMPLES[kind]!r}, got {got}.")
+        raise InvalidMap(f"{words[0]} takes {expected}, got {got}.")
     value: float | None = None if kind is CellKind.PRISON else 0.0
     if numbers:
         low, high = _REWARD_BOUNDS.get(kind, (0.0, 1.0))
         value = check_number(f"the value of a {words[0]}", parse_number(numbers[0]), low=low, high=high)
     return Cell(kind, value, tuple(moves) or GRID_ACTIONS)
-
-
-_EXAMPLES = {
-    CellKind.FLOOR: "f = floor enter down",
-    CellKind.WALL: "w = wall",
-    CellKind.START: "s = start",
-    CellKind.PRISON: "p = prison 0.01",
-    CellKind.TREASURE: "A = treasure 10",
-    CellKind.PENALTY: "B = penalty -20",
-    CellKind.REWARD: "c = reward 0.1",
-    CellKind.PUDDLE: "c = puddle -0.01",
-}
 
 
 def _read_block(rows: list[_Row], legend: Mapping[str, Cell]) -> NDArray[np.str_]:

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust.core.planning import expected_reward
 from wanderlust.worlds.base import CellKind, Layout, World
 from wanderlust.worlds.drawing import COLORS, describe_layer, display_layout, world_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["draw_cells", "draw_graph", "draw_world", "figure_html", "text_html"]
 
 MAX_GRAPH_STATES = 12
 """A world without a layout that has more states is drawn as a grid of its states."""
@@ -171,8 +170,7 @@ def _write(axes: Axes, text: str, row: int, column: int, kind: int, size: float,
 
 def _cells_with_unequal_rewards(world: World, layout: Layout, layer: int) -> Any:
     """Return [row, column]: floor and start cells in which the reward depends on the action."""
-    mdp, marked = world.mdp, np.zeros((layout.rows, layout.columns), dtype=np.bool_)
-    expected = (mdp.probability * mdp.reward).sum(axis=2)
+    marked, expected = np.zeros((layout.rows, layout.columns), dtype=np.bool_), expected_reward(world.mdp)
     plain = np.isin(layout.kind[layout.layer, layout.row, layout.column], (CellKind.FLOOR, CellKind.START))
     states = np.flatnonzero((layout.layer == layer) & plain & (np.ptp(expected, axis=1) > 0))
     marked[layout.row[states], layout.column[states]] = True
@@ -233,7 +231,7 @@ def draw_graph(
     axes.set_axis_off()
     if n > MAX_GRAPH_ROW:
         axes.text(_FIRST, 0, "…", ha="center", va="center", fontsize=18)
-    reward = (world.mdp.probability * world.mdp.reward).sum(axis=2)
+    reward = expected_reward(world.mdp)
     for state in shown:
         _draw_state(axes, world, x[state], state, names[state] if names else str(state + 1), reward[state])
         _draw_actions(axes, world, x, state, colors or {}, only_colored)
