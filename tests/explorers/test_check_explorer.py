@@ -189,36 +189,19 @@ def test_a_compilation_error_names_the_reason_and_the_line() -> None:
     assert compilation_reason(ValueError("Use of unsupported opcode\n"), NotCompilable) == "Use of unsupported opcode"
 
 
-class MisspeltVisits(NamedTuple):
-    scale: float = 1.0
-
-    def score(self, view, scores):
-        for action in range(view.n_actions):
-            scores[action] = view.q(action) + self.scale * view.vists(action)
-
-
-class MisspeltScale(NamedTuple):
-    scale: float = 1.0
-
-    def score(self, view, scores):
-        for action in range(view.n_actions):
-            scores[action] = view.q(action) + self.scal
-
-
 @pytest.mark.skipif(not JIT_ENABLED, reason="nothing is compiled")
 @pytest.mark.parametrize(
     ("explorer", "words"),
     [
-        (MisspeltVisits, "the view has no attribute 'vists'. It has q, w, n, total, head, "),
-        (MisspeltScale, "MisspeltScale has no attribute 'scal'. Did you mean 'scale'? It has scale."),
+        (MisspeltMethod, "the view has no attribute 'totl'. Did you mean 'total'? It has q, w, n, total, head, "),
+        (MisspeltField, "MisspeltField has no attribute 'kapa'. Did you mean 'kappa'? It has kappa."),
     ],
 )
 def test_a_misspelt_attribute_is_named(explorer: type, words: str) -> None:
-    assert words in error_message(explorer)
     with pytest.raises(wl.WanderlustError) as caught:
         wl.train("toy", explorer)
     assert words in str(caught.value)
-    assert re.search(r"\(\S*test_check_explorer\.py, line \d+: `scores", str(caught.value))
+    assert re.search(r"\(\S*test_check_explorer\.py, line \d+: `", str(caught.value))
     assert len(str(caught.value)) < 400
 
 
@@ -235,11 +218,6 @@ class Negative(NamedTuple):
     scale: float = 1.0
     def choose(self, view, scores, random):
         return -1
-
-class NoAction(NamedTuple):
-    scale: float = 1.0
-    def choose(self, view, scores, random):
-        return None
 
 class Careless(NamedTuple):
     scale: float = 1.0

@@ -44,6 +44,11 @@ def transition_matrix(mdp) -> np.ndarray:
     return matrix
 
 
+def assert_same_arrays(actual: World, expected: World) -> None:
+    for one, other in zip(actual.mdp, expected.mdp, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize(
     ("name", "states", "reachable", "optimum", "horizons", "budget"),
     [
@@ -181,18 +186,14 @@ def test_every_world_is_valid_and_can_be_recreated_from_its_options(name):
     for original in (explicit, noisy, twice):
         again = make_world(original.name, **json.loads(json.dumps(original.options)))
         assert again.defaults == original.defaults
-        for expected, actual in zip(original.mdp, again.mdp, strict=True):
-            np.testing.assert_array_equal(actual, expected)
-    for expected, actual in zip(world.mdp, explicit.mdp, strict=True):
-        np.testing.assert_array_equal(actual, expected)
+        assert_same_arrays(again, original)
+    assert_same_arrays(explicit, world)
     assert world.defaults == explicit.defaults
 
 
-@pytest.mark.parametrize("name", [*world_names(), "map"])
-def test_every_option_is_documented(name):
-    for option in world_options(name):
-        assert option.meaning
-        assert option.type is not None
+def test_every_option_is_documented():
+    options = [option for name in (*world_names(), "map") for option in world_options(name)]
+    assert [option.name for option in options if not option.meaning or option.type is None] == []
 
 
 probabilities = st.tuples(*[st.integers(0, 10)] * 3).filter(any).map(lambda t: tuple(x / sum(t) for x in t))
@@ -225,9 +226,7 @@ def test_slips_mix_the_three_kinds_of_outcome(mdp, mix):
 def test_certain_success_changes_nothing():
     for name in ("prison", "chain"):
         world = make_world(name)
-        same = with_slips(world, success=1.0, random=0.0, stay=0.0)
-        for expected, actual in zip(world.mdp, same.mdp, strict=True):
-            np.testing.assert_array_equal(actual, expected)
+        assert_same_arrays(with_slips(world, success=1.0, random=0.0, stay=0.0), world)
 
 
 def test_slips_set_the_defaults_of_the_paper():
@@ -264,13 +263,15 @@ def test_invalid_names_and_options(name, options, error, message):
     assert message in str(caught.value)
 
 
+TOY = make_world("toy")
+
+
 def with_arrays(**arrays):
-    world = make_world("toy")
-    return replace(world, mdp=world.mdp._replace(**arrays))
+    return replace(TOY, mdp=TOY.mdp._replace(**arrays))
 
 
 def with_entry(name, index, value):
-    array = getattr(make_world("toy").mdp, name).copy()
+    array = getattr(TOY.mdp, name).copy()
     array[index] = value
     return with_arrays(**{name: array})
 
@@ -280,10 +281,7 @@ def with_entry(name, index, value):
     [
         (with_entry("probability", (3, 1, 0), 0.5), "got 0.5 at state 3, action 1"),
         (with_entry("probability", (3, 1, 0), np.nan), "probability must be in [0, 1], got nan"),
-        (
-            with_entry("next_state", (2, 0, 0), 25),
-            "next_state must be from 0 to 24, got 25 at state 2, action 0",
-        ),
+        (with_entry("next_state", (2, 0, 0), 25), "next_state must be from 0 to 24, got 25 at state 2, action 0"),
         (with_entry("reward", (2, 0, 0), np.inf), "reward must be finite"),
         (with_entry("start", 0, 0.0), "start must sum to 1, got 0"),
         (with_arrays(start=np.ones(3)), "start must have the shape (25,)"),
@@ -291,24 +289,12 @@ def with_entry(name, index, value):
         (with_arrays(reward=np.zeros((25, 4, 1), dtype=np.float32)), "reward must be an array of float64"),
         (with_arrays(next_state=np.zeros((25, 4), dtype=np.int32)), "[state, action, outcome]"),
         (with_arrays(next_state=np.zeros((25, 4, 1), dtype=np.int32)), "no action leads away"),
-        (replace(make_world("toy"), action_names=("left",)), "action_names must have 4 names"),
-        (replace(make_world("toy"), r_max=np.inf), "r_max"),
-        (replace(make_world("toy"), layout=make_world("wall").layout), "each of 25 states"),
-        (
-            replace(make_world("toy"), defaults=replace(make_world("toy").defaults, horizon=0)),
-            "horizon must be a whole number at least 1",
-        ),
-        (
-            replace(make_world("toy"), defaults=replace(make_world("toy").defaults, discount=1.0)),
-            "discount must be in [0, 1)",
-        ),
-        (
-            replace(
-                make_world("toy"),
-                layout=replace(make_world("toy").layout, row=np.zeros(25, dtype=np.int32)),
-            ),
-            "two states in one cell",
-        ),
+        (replace(TOY, action_names=("left",)), "action_names must have 4 names"),
+        (replace(TOY, r_max=np.inf), "r_max"),
+        (replace(TOY, layout=make_world("wall").layout), "each of 25 states"),
+        (replace(TOY, defaults=replace(TOY.defaults, horizon=0)), "horizon must be a whole number at least 1"),
+        (replace(TOY, defaults=replace(TOY.defaults, discount=1.0)), "discount must be in [0, 1)"),
+        (replace(TOY, layout=replace(TOY.layout, row=np.zeros(25, dtype=np.int32))), "two states in one cell"),
     ],
 )
 def test_check_world_names_the_problem(world, message):
@@ -336,23 +322,20 @@ def test_user_defined_worlds(monkeypatch):
     assert (world.name, world.n_states, world.options) == ("corridor", 9, {"cells": 9})
     assert "corridor" in world_names()
     assert world_options("corridor")[0].meaning == "number of cells"
-    with pytest.raises(InvalidSetting, match="exists"):
-        register_world("corridor", corridor)
-    with pytest.raises(InvalidSetting, match="needs a default"):
-        register_world("other", lambda cells: make_world("toy"))
-    with pytest.raises(InvalidSetting, match="must be a named parameter"):
-        register_world("other", lambda **options: make_world("toy"))
-    with pytest.raises(InvalidSetting, match="name must be"):
-        register_world("a.toml", corridor)
+    for name, factory, message in (
+        ("corridor", corridor, "exists"),
+        ("other", lambda cells: TOY, "needs a default"),
+        ("other", lambda **options: TOY, "must be a named parameter"),
+        ("a.toml", corridor, "name must be"),
+    ):
+        with pytest.raises(InvalidSetting, match=message):
+            register_world(name, factory)
     register_world("broken", lambda: with_entry("reward", (0, 0, 0), np.nan))
     with pytest.raises(InvalidWorld, match="'broken': reward must be finite"):
         make_world("broken")
 
 
 def test_worlds_load_neither_numba_nor_scipy():
-    code = (
-        "import sys, wanderlust.worlds as w, wanderlust.core.planning\n"
-        "w.make_world('noisy-prison')\n"
-        "assert not {'numba', 'scipy'} & set(sys.modules)"
-    )
+    code = "import sys, wanderlust.worlds as w, wanderlust.core.planning; w.make_world('noisy-prison')"
+    code += "; assert not {'numba', 'scipy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
