@@ -11,7 +11,6 @@ It is driven step by step as above, in any environment whose states are integers
 from __future__ import annotations
 
 import copy
-import functools
 import operator
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -35,6 +34,7 @@ from wanderlust.agents.settings import (
     split_changes,
     sufficient_memory,
 )
+from wanderlust.agents.stepwise import TERMINATES, TRUNCATES, call_choose, call_learn_from
 from wanderlust.core.errors import (
     MAX_PAIRS,
     InvalidExplorer,
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_STATES = 200_000_000
-_ADDRESSES = ("_counters", "_step", "hooks", "pointers")
+_ADDRESSES = ("_counters", "_step_functions", "hooks", "pointers")
 _STEP, _N_STOCHASTIC, _N_DISCOVERED = map(list(COUNTERS.fields or ()).index, ("step", "n_stochastic", "n_discovered"))
 
 
@@ -198,12 +198,14 @@ class Agent:
         """Return the action that the explorer takes in a state."""
         if type(state) is not int or not 0 <= state < self._n_indexed:
             state = self._checked_state(state, "state")
-        step = self._step
-        action: int = stepwise.call_choose(step.choose, step.context, state)
+        step = self._step_functions or self._step()
+        action: int = call_choose(step.choose, step.context, state)
+        if 0 <= action < self.n_actions:
+            return action
         if action == NONE:
             self.enlarge()
-            step = self._step
-            action = stepwise.call_choose(step.choose, step.context, state)
+            step = self._step()
+            action = call_choose(step.choose, step.context, state)
         if not 0 <= action < self.n_actions:
             raise self.invalid_choice(action)
         return action
@@ -237,12 +239,12 @@ class Agent:
             action = self.checked_action(action)
         if type(reward) is not float or not -MAX_VALUE <= reward <= MAX_VALUE:
             reward = check_number("reward", reward, low=-MAX_VALUE, high=MAX_VALUE)
-        end = (stepwise.TERMINATES if terminated else 0) + (stepwise.TRUNCATES if truncated else 0)
+        end = (TERMINATES if terminated else 0) + (TRUNCATES if truncated else 0)
         transition = state, action, reward, next_state, end
-        step = self._step
-        while not stepwise.call_learn_from(step.learn_from, step.context, *transition):
+        step = self._step_functions or self._step()
+        while not call_learn_from(step.learn_from, step.context, *transition):
             self.enlarge()
-            step = self._step
+            step = self._step()
 
     def replay(self, times: int = 1) -> None:
         """Learn from the replay memory without a new transition: `times` sweeps over a full memory.
@@ -259,7 +261,7 @@ class Agent:
 
     def undo_choice(self) -> None:
         """Forget the latest `act` if nothing was observed since: the next one draws the same random numbers."""
-        before = self._step.values
+        before = self._step().values
         if before.chosen_at[0] == self.steps:
             self.learner.streams[:], self.learner.notes[:] = before.streams_before, before.notes_before
 
@@ -298,10 +300,10 @@ class Agent:
     def index_of(self, state: int) -> int:
         """Return the index of a state in the learner's arrays; a new state gets the next one."""
         state = self._checked_state(state, "state")
-        index = int(stepwise.index_of(self._step.pointer, state))
+        index = int(stepwise.index_of(self._step().pointer, state))
         if index == TERMINAL:
             self.enlarge()
-            index = int(stepwise.index_of(self._step.pointer, state))
+            index = int(stepwise.index_of(self._step().pointer, state))
         return index
 
     def predict(
@@ -451,13 +453,15 @@ class Agent:
         """The explorer's compiled functions."""
         self.pointers = self.hooks.pointer, learner, spec
         """Hooks, learner and spec, as compiled functions take them."""
-        self.__dict__.pop("_step", None)
+        self._step_functions: stepwise.StepFunctions | None = None
 
-    @functools.cached_property
     def _step(self) -> stepwise.StepFunctions:
-        """What `act` and `observe` call; a run in the compiled loop never needs it."""
-        before = self.learner.streams.copy(), self.learner.notes.copy(), np.full(1, NONE, np.int64)
-        return stepwise.StepFunctions(stepwise.StepContext(*self.pointers, self.state_index, *before))
+        """Return what `act` and `observe` call; a run in the compiled loop never needs it."""
+        if self._step_functions is None:
+            before = self.learner.streams.copy(), self.learner.notes.copy(), np.full(1, NONE, np.int64)
+            context = stepwise.StepContext(*self.pointers, self.state_index, *before)
+            self._step_functions = stepwise.StepFunctions(context)
+        return self._step_functions
 
     def enlarge(self) -> None:
         """Make room for more states and transitions."""
