@@ -199,7 +199,7 @@ def test_environments_by_name(name, more):
 @pytest.mark.parametrize(
     ("name", "options", "kind", "words"),
     [
-        ("nowhere:make", {}, UnknownName, "there is no module 'nowhere'"),
+        ("nowhere:make", {}, UnknownName, "module 'nowhere'"),
         ("FrozenLak-v1", {}, UnknownName, r"'FrozenLak-v1'.*Did you mean 'FrozenLake-v1'"),
         ("nowhere/Thing-v0", {}, UnknownName, "module"),
         ("FrozenLake-v1", {"bins": 3}, InvalidEnvironment, "Box"),

@@ -77,6 +77,10 @@ def sweep(
     description: Annotated[SweepOptions, arg(name="")] = _NO_OPTIONS,
     execution: ExecutionArgument = LOCAL,
     out: Annotated[Path, arg(metavar="FOLDER", help="Folder for runs and reports.")] = Path("results"),
+    allow_code: Annotated[
+        tuple[str, ...],
+        arg(metavar="MODULE ...", help="Modules that names 'module:attribute' in FILE may import; none by default."),
+    ] = (),
     dry_run: Annotated[bool, arg(help="Only print what would run: how many, how long, what is stored.")] = False,
 ) -> None:
     """Execute every combination of worlds, explorers, settings and seeds, on this machine or on a Ray cluster.
@@ -89,7 +93,7 @@ def sweep(
     """
     if file is not None and description != _NO_OPTIONS:
         raise InvalidSetting("give the sweep as a file or as options such as --world, not both.")
-    described = Sweep.from_file(file) if file is not None else from_options(description)
+    described = Sweep.from_file(file, allow_code=allow_code) if file is not None else from_options(description)
     if dry_run:
         _print_plan(described, out, execution.checked)
         return

@@ -74,6 +74,10 @@ class BadFile(WanderlustError):
     """A stored file that is damaged, of another kind, or from a newer version."""
 
 
+class UntrustedCode(BadFile):
+    """A file names code whose module the user has not allowed."""
+
+
 class CannotWrite(BadFile):
     """A file that cannot be written: the disk is full, a permission is missing, or the path is a folder."""
 

@@ -6,7 +6,6 @@ import copy
 import difflib
 import importlib
 import inspect
-from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -20,6 +19,7 @@ from wanderlust.core.errors import (
     WanderlustError,
     unknown_name,
 )
+from wanderlust.core.user_code import defined_in, import_named
 from wanderlust.environments.registration import EXAM_WORLDS, WORLDS, environment_id, register_environments
 from wanderlust.worlds import World
 
@@ -53,9 +53,8 @@ def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, An
     if not colon:
         import_environment_package(env)
         return _gym_make(env, options)
-    module = _import_module(module_name, env)
-    function = getattr(module, rest, None)
-    if callable(function):
+    module, function = import_named("environment", env)
+    if defined_in(module, function):
         return _call_function(function, env, options)
     if rest in gymnasium.registry:
         return _gym_make(rest, options)
@@ -136,19 +135,6 @@ def _call_function(function: Any, name: str, options: dict[str, Any]) -> Env[Any
 def _creation_error(name: str, options: dict[str, Any], error: Exception) -> InvalidEnvironment:
     with_options = f"with {options!r}" if options else "without options"
     return InvalidEnvironment(f"environment {name!r} cannot be made {with_options}: {type(error).__name__}: {error}")
-
-
-def _import_module(module: str, name: str) -> ModuleType:
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise UnknownName(
-            f"environment {name!r}: there is no module {error.name!r}, neither in the current folder nor installed."
-        ) from error
-    except Exception as error:  # User code can raise any exception.
-        raise UnknownName(
-            f"environment {name!r}: module {module!r} cannot be imported: {type(error).__name__}: {error}"
-        ) from error
 
 
 def import_environment_package(name: str) -> None:

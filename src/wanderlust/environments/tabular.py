@@ -10,7 +10,6 @@ discovered, so their number need not be known in advance.
 
 from __future__ import annotations
 
-import importlib
 import json
 import operator
 from collections.abc import Hashable, Mapping, Sequence
@@ -31,6 +30,7 @@ from wanderlust.core.errors import (
     check_options,
     shown,
 )
+from wanderlust.core.user_code import defined_in, import_named
 from wanderlust.environments.encoding import MAX_STATES, Encoding, IntegerKeys, StateKeys
 from wanderlust.environments.keys import Bounds, Counts, Key
 from wanderlust.environments.make import copy_environment, import_environment_package, make_environment, time_limit
@@ -237,13 +237,13 @@ def module_of(name: str) -> str | None:
 
 def load_function(name: str) -> Any:
     """Return the key function that 'module:function' names."""
-    module, _, function_name = name.partition(":")
-    try:
-        return getattr(importlib.import_module(module), function_name)
-    except Exception as error:
+    module, function = import_named("key", name)
+    if not defined_in(module, function):
         raise UnknownName(
-            f"key {name!r} must be 'hash', 'info:field' or 'module:function'; there is no such function: {error}"
-        ) from error
+            f"key {name!r} must be 'hash', 'info:field' or 'module:function'; {module.__name__} defines no function of "
+            "that name."
+        )
+    return function
 
 
 _RECORDERS = ("RecordEpisodeStatistics", "RecordVideo", "RenderCollection", "HumanRendering")

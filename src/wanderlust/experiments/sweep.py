@@ -19,13 +19,14 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer, check_options, shown
 from wanderlust.core.files import check_path, read_text_file, shown_path, write_file
+from wanderlust.core.user_code import check_allowed
 from wanderlust.experiments.run import Run, plain_options
 from wanderlust.experiments.status import file_name
 from wanderlust.experiments.sweep_points import (
@@ -136,9 +137,12 @@ class Sweep:
         return cls(**values)
 
     @classmethod
-    def from_file(cls, path: str | Path) -> Sweep:
-        """Return the sweep of a TOML file; an error names the key and the line."""
-        return read_sweep_file(check_path("the sweep", path))
+    def from_file(cls, path: str | Path, *, allow_code: Collection[str] = ()) -> Sweep:
+        """Return the sweep of a TOML file; an error names the key and the line.
+
+        A file that names code, 'module:attribute', is refused unless `allow_code` has the module or its package.
+        """
+        return read_sweep_file(check_path("the sweep", path), allow_code)
 
     @functools.cached_property
     def runs(self) -> list[Run]:
@@ -310,13 +314,15 @@ def read_json(path: Path) -> Sweep:
 # --- Files -----------------------------------------------------------------------------------------------
 
 
-def read_sweep_file(path: Path) -> Sweep:
+def read_sweep_file(path: Path, allow_code: Collection[str] = ()) -> Sweep:
     """Return the sweep of a TOML file; an error names the file, the line and the key."""
     text = read_text_file(path, max_bytes=MAX_BYTES)
     try:
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadFile(f"{shown_path(path)}: not valid TOML ({error}).") from None
+    naming_code = {name: value for name, value in values.items() if name not in ("name", "worlds")}
+    check_allowed(shown_path(path), naming_code, allow_code)
     if "name" not in values:
         values["name"] = path.stem
     try:

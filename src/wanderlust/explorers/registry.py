@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wanderlust.core.errors import InvalidExplorer, UnknownName, check_number, check_options, shown, unknown_name
+from wanderlust.core.errors import InvalidExplorer, check_number, check_options, shown, unknown_name
+from wanderlust.core.user_code import defined_in, import_named
 from wanderlust.explorers.protocol import Option, Problem, class_options, complete
 
 C = TypeVar("C", bound=type)
@@ -63,14 +64,9 @@ def explorer_class(which: str | type) -> type:
         return _EXPLORERS[which]
     if ":" not in which:
         raise unknown_name("explorer", which, names)
-    module_name, _, class_name = which.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # User code may raise anything.
-        why = f"{type(error).__name__}: {error}"
-        raise UnknownName(f"explorer {which!r}: module {module_name!r} cannot be imported ({why}).") from error
-    cls = getattr(module, class_name, None)
-    if cls is None:
+    module_name, _, _ = which.partition(":")
+    module, cls = import_named("explorer", which)
+    if not (isinstance(cls, type) and defined_in(module, cls)):
         classes = [value for value in vars(module).values() if getattr(value, "__module__", None) == module_name]
         known = [f"{module_name}:{value.__name__}" for value in classes if isinstance(value, type)]
         raise unknown_name("explorer", which, known)
