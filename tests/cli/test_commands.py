@@ -637,7 +637,7 @@ def test_log_of_another_training_is_not_overwritten(run_cli, here):
         ("train my_envs:mak_env", "Did you mean 'my_envs:make_env'"),
         ("train my_envs:fails", "RuntimeError: no environment"),
         ("train my_envs:number", "must return a gymnasium.Env, got int"),
-        ("train nowhere:make", "there is no module 'nowhere'"),
+        ("train nowhere:make", "module 'nowhere' cannot be imported"),
         ("train minigrid:MiniGrid-Emty-5x5-v0", "Did you mean 'minigrid:MiniGrid-Empty-5x5-v0'"),
         ("train missing.txt", "cannot read the map 'missing.txt'"),
         ("train FrozenLake-v1 --env map_name=9x9", "cannot be made with {'map_name': '9x9'}"),
