@@ -26,7 +26,7 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "bench.py"
 @pytest.mark.parametrize("name", ["prison", "deep-gridworld", "wall"])
 def test_references_give_the_same_tables(name: str, version: type, explorer: str) -> None:
     world = wl.make_world(name)
-    configured = wl.Session(world, explorer).configured_explorer
+    configured = wl.Session(world, explorer).agent.configured_explorer
     check_reference(version(world.mdp, configured, discount=0.99, learning_rate=0.5), world, explorer, 600)
 
 
@@ -44,7 +44,7 @@ def test_plain_sweeps_give_the_same_tables(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_wrong_reference_is_detected() -> None:
     world = wl.make_world("prison")
-    configured = wl.Session(world, "vv-ucb").configured_explorer
+    configured = wl.Session(world, "vv-ucb").agent.configured_explorer
     wrong = Tuned(world.mdp, configured, discount=0.98, learning_rate=0.5)
     with pytest.raises(AssertionError, match="differ"):
         check_reference(wrong, world, "vv-ucb", 300)
@@ -53,7 +53,7 @@ def test_a_wrong_reference_is_detected() -> None:
 @pytest.mark.parametrize("version", [Transcription, Tuned])
 def test_filled_memory_equals_memory_after_one_visit_of_every_pair(version: type) -> None:
     world = wl.make_world("toy")
-    configured = wl.Session(world, "vv-ucb").configured_explorer
+    configured = wl.Session(world, "vv-ucb").agent.configured_explorer
     learnt, filled = (version(world.mdp, configured, discount=0.99, learning_rate=0.5) for _ in range(2))
     transitions = full_memory(world)
     for transition in transitions:
