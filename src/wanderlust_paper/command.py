@@ -13,8 +13,8 @@ from tyro.conf import Positional, arg
 
 from wanderlust.cli.options import Jobs, On, TimeLimit
 from wanderlust.cli.printing import new_console, print_summary
+from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.execute.estimate import format_duration, total_seconds
-from wanderlust.experiments.execute.execution import Execution
 from wanderlust.experiments.report.text_tables import fit_to_width
 from wanderlust_paper.registry import StudySelection, find_study, study_names
 from wanderlust_paper.reproduce import reproduce as reproduce_study

@@ -16,11 +16,10 @@ from rich.text import Text
 
 from wanderlust import Run, Store, run_all
 from wanderlust.core.errors import BadFile
-from wanderlust.core.files import cannot_write, write_file
+from wanderlust.core.files import cannot_write, locked, write_file
+from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.execute.driver import RunSummary
-from wanderlust.experiments.execute.execution import Execution
 from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.file_lock import locked
 from wanderlust.experiments.report.style import FORMATS, as_files
 from wanderlust.experiments.report.text_tables import fit_to_width, printable
 from wanderlust.experiments.store import StoredRun

@@ -22,7 +22,7 @@ from rich.console import Console
 import wanderlust as wl
 from wanderlust.cli.worlds import worlds
 from wanderlust.core.errors import InvalidSetting, UnknownName
-from wanderlust.experiments.execute.execution import Execution
+from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.report.curves import curves_figure, mean_curves
 from wanderlust.experiments.report.style import FORMATS, as_files, explorer_styles, sequential_styles
 from wanderlust.experiments.statistics import power_law

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import wanderlust as wl
-from wanderlust.experiments.execute.execution import Execution
+from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.result import evenness
 from wanderlust.experiments.run import Run
 from wanderlust_paper.registry import StudySelection, find_study

@@ -18,8 +18,7 @@ from rich.console import Console
 
 import wanderlust as wl
 from wanderlust.core.errors import BadFile, UnknownName, WanderlustError
-from wanderlust.experiments.execute import estimate
-from wanderlust.experiments.execute.execution import Execution
+from wanderlust.experiments.execute import Execution, estimate
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.statistics import paper_percent
 from wanderlust.experiments.store import Store, StoredRun

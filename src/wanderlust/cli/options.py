@@ -26,7 +26,7 @@ if TYPE_CHECKING or not HELP_ONLY:
     from wanderlust.environments.make import make_environment
     from wanderlust.environments.registration import GRID_ID
     from wanderlust.environments.tabular import Tabular, tabular_from_options
-    from wanderlust.experiments.execute.execution import Execution
+    from wanderlust.experiments.execute import Execution
     from wanderlust.explorers.registry import explorer_options
     from wanderlust.worlds.maps import MAP_SUFFIXES, read_map_file
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING or not HELP_ONLY:
     from wanderlust.cli.printing import new_console, print_problems
     from wanderlust.cli.runs import stored_results
     from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
+    from wanderlust.core.extensions import report_kinds
     from wanderlust.exams.card import make_card
     from wanderlust.exams.scores import stored_scores
     from wanderlust.exams.selection import StoredExam, exams_in
     from wanderlust.experiments.comparison import Comparison, read_comparison
     from wanderlust.experiments.report.style import FORMATS
     from wanderlust.experiments.report.sweep_report import show_sweep_report, sweeps_in
-    from wanderlust.experiments.report_kinds import report_kinds
     from wanderlust.experiments.store import Store
 
 _OPTIONS = "--out, --formats and --quiet are for the reports of `wanderlust reproduce`"

@@ -17,9 +17,8 @@ from wanderlust.cli.options import LOCAL, ExecutionArgument, read_options, read_
 if TYPE_CHECKING or not HELP_ONLY:
     from wanderlust.cli.printing import print_problems, print_summary
     from wanderlust.core.errors import InvalidSetting, counted
-    from wanderlust.experiments.execute import estimate
+    from wanderlust.experiments.execute import Execution, estimate
     from wanderlust.experiments.execute.driver import RunSummary, missing_runs
-    from wanderlust.experiments.execute.execution import Execution
     from wanderlust.experiments.execute.progress import Progress
     from wanderlust.experiments.report.text_tables import printable
     from wanderlust.experiments.store import Store

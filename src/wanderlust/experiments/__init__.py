@@ -1,1 +1,1 @@
-"""Experiments: describe runs (`run`), execute (`runner`) and store them (`store`), reproduce the paper (`paper`)."""
+"""Experiments: describe runs (`run`), store them (`store`), execute (`execute`), compare (`table`) and report them."""

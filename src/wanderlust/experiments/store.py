@@ -16,8 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from wanderlust.core.errors import BadFile, CannotWrite, shown
-from wanderlust.core.files import PARTIAL, partial_path
-from wanderlust.experiments.file_lock import locked_unless_held
+from wanderlust.core.files import PARTIAL, locked_unless_held, partial_path
 from wanderlust.experiments.packs import SUFFIX, Pack, read_pack, write_pack
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.stored_run import Damaged as Damaged

@@ -46,7 +46,7 @@ from wanderlust.experiments.sweep_points import (
 )
 
 if TYPE_CHECKING:
-    from wanderlust.experiments.execute.execution import Execution
+    from wanderlust.experiments.execute import Execution
     from wanderlust.experiments.execute.progress import Progress
     from wanderlust.experiments.results import Results
 

@@ -1,1 +1,36 @@
-"""Execution of many runs: the driver, and executors with threads, processes and Ray."""
+"""Execution of many runs: its options, the driver, and executors with threads, processes and Ray."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_number
+
+__all__ = ["LOCAL", "RAY", "Execution"]
+
+LOCAL, RAY = "local", "ray"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """Where and how runs are executed."""
+
+    on: str = LOCAL
+    """'local', this machine; 'ray', a Ray cluster started here or named by RAY_ADDRESS; or 'ray://HOST:PORT'."""
+    jobs: int | None = None
+    """Number of runs at the same time; by default, the number of CPUs."""
+    time_limit: float | None = None
+    """Seconds after which a run fails."""
+    ship_package: bool = False
+    """Send this version of the package to the workers of a Ray cluster."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.on, str) or (self.on not in (LOCAL, RAY) and not self.on.startswith("ray://")):
+            raise InvalidSetting(
+                f"runs are executed on 'local', this machine, on 'ray', or on 'ray://HOST:PORT', got {self.on!r}."
+            )
+        if self.jobs is not None:
+            object.__setattr__(self, "jobs", check_integer("jobs", self.jobs, low=1))
+        if self.time_limit is not None:
+            object.__setattr__(self, "time_limit", check_number("time_limit", self.time_limit, low=0, open_low=True))
+        check_flag("ship_package", self.ship_package)

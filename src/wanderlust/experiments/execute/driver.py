@@ -22,9 +22,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wanderlust.core.errors import counted
-from wanderlust.experiments.execute import estimate
+from wanderlust.experiments.execute import LOCAL, Execution, estimate
 from wanderlust.experiments.execute.batches import Batches
-from wanderlust.experiments.execute.execution import LOCAL, Execution
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.execute.tasks import Executor, Task, TaskResult, failed
 from wanderlust.experiments.run import KINDS, Run

@@ -23,7 +23,7 @@ import numpy as np
 from wanderlust._numba.cache import source_hash
 from wanderlust._numba.jit import numba_version
 from wanderlust.core.errors import MissingPackage, WanderlustError
-from wanderlust.experiments.execute.execution import Execution
+from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.execute.tasks import SECONDS_TO_COMPILE, Task, TaskResult, compile_once, execute, failed
 from wanderlust.experiments.run import ADAPTIVE_VERSION, ALGORITHM_VERSION, Run
 from wanderlust.version import __version__

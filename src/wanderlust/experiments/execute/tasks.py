@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 from wanderlust._numba.cache import cache_folder, source_hash
 from wanderlust._numba.jit import numba_version
 from wanderlust.core.errors import WanderlustError
-from wanderlust.experiments.file_lock import locked
+from wanderlust.core.files import locked
 from wanderlust.experiments.run import Run, RunCancelled
 from wanderlust.experiments.stored_run import Sealed, seal
 

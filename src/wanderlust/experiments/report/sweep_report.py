@@ -5,16 +5,17 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from wanderlust.core.errors import BadFile, counted
 from wanderlust.core.files import write_file
-from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.report.style import FORMATS, as_files
 from wanderlust.experiments.report.sweep_figure import sweep_figure
 from wanderlust.experiments.report.sweep_settings import (
@@ -39,6 +40,9 @@ from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep import SWEEP_FILE, SWEEPS, Sweep, read_json
 from wanderlust.experiments.table import format_value
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 DISCOVERY = "discovery"
 MAX_PRINTED = 40
 """Number of rows of the table that are printed, the best ones of each world; the files have all."""
@@ -50,6 +54,17 @@ _CAUTION = (
     "The best setting has the highest mean; of equal means, the fewest steps to learn. It was chosen on the same seeds "
     "that it is measured with, so its mean is too high on average."
 )
+
+
+class Report(NamedTuple):
+    """What a report consists of."""
+
+    renderables: list[RenderableType]
+    """For the terminal."""
+    files: Mapping[str, str]
+    """File name -> contents."""
+    figures: Mapping[str, Callable[[], Figure]] = MappingProxyType({})
+    """File name without suffix -> function that draws the figure."""
 
 
 def sweeps_in(folder: Path) -> Iterator[tuple[Path, Sweep]]:
