@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from wanderlust.core.errors import BadFile, CannotWrite, InvalidSetting, shown
 
-__all__ = ["atomic_write", "cannot_write", "check_writable", "shown_path", "write_file"]
+__all__ = ["atomic_write", "cannot_write", "check_writable", "locked", "shown_path", "write_file"]
 
 T = TypeVar("T")
 
