@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["draw_cells", "draw_graph", "draw_world", "figure_html", "text_html"]
+
 MAX_GRAPH_STATES = 12
 """A world without a layout that has more states is drawn as a grid of its states."""
 MAX_GRAPH_ROW = 9
