@@ -125,9 +125,12 @@ def exams() -> Iterator[tuple[str, str]]:
         yield f"exam {place}", fingerprint([row["score"], row["data_score"], row["last"]])
 
 
+PARTS = (trainings, learnings, loops, saved_agents, exams)
+
+
 def fingerprints() -> dict[str, str]:
     """Return the fingerprints by the name of the run."""
-    return {name: value for part in (trainings, learnings, loops, saved_agents, exams) for name, value in part()}
+    return {name: value for part in PARTS for name, value in part()}
 
 
 def main() -> None:
