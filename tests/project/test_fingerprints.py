@@ -2,8 +2,9 @@
 
 import json
 
-import fingerprints
 import pytest
+
+import fingerprints
 
 pytestmark = pytest.mark.slow
 KEPT = json.loads(fingerprints.FILE.read_text(encoding="utf-8"))
