@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from rich.table import Table
-from rich.text import Text
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.options import Jobs, On, TimeLimit
-from wanderlust.cli.printing import new_console, print_summary
-from wanderlust.experiments.execute import Execution
-from wanderlust.experiments.execute.estimate import format_duration, total_seconds
-from wanderlust.experiments.report.text_tables import fit_to_width
-from wanderlust_paper.registry import StudySelection, find_study, study_names
-from wanderlust_paper.reproduce import reproduce as reproduce_study
-from wanderlust_paper.reproduce import write_scorecard
+from wanderlust.cli import HELP_ONLY
+from wanderlust.cli.options import LOCAL, ExecutionArgument
+
+if TYPE_CHECKING or not HELP_ONLY:
+    from rich.table import Table
+    from rich.text import Text
+
+    from wanderlust.cli.printing import new_console, print_summary
+    from wanderlust.experiments.execute.estimate import format_duration, total_seconds
+    from wanderlust.experiments.report.text_tables import fit_to_width
+    from wanderlust_paper.registry import StudySelection, find_study, study_names
+    from wanderlust_paper.reproduce import reproduce as reproduce_study
+    from wanderlust_paper.reproduce import write_scorecard
 
 
 def reproduce(
@@ -33,11 +36,8 @@ def reproduce(
     preset: Annotated[
         str, arg(help="'as_published_code' (the code behind the paper's results) or 'as_written' (the paper's text).")
     ] = "as_published_code",
-    jobs: Jobs = None,
-    on: On = "local",
-    time_limit: TimeLimit = None,
     out: Annotated[Path, arg(metavar="FOLDER", help="Folder for runs and reports.")] = Path("results"),
-    quiet: Annotated[bool, arg(help="Print errors only.")] = False,
+    execution: ExecutionArgument = LOCAL,
 ) -> None:
     """Repeat an experiment of the paper and print the results next to the paper's.
 
@@ -48,9 +48,9 @@ def reproduce(
     Example: wanderlust reproduce recap --worlds prison taxi --seeds 5 --jobs 2 --out results/
     """
     if experiment == "list":
-        _list_studies(jobs or os.cpu_count() or 1)
+        _list_studies(execution.jobs or os.cpu_count() or 1)
         return
-    execution = Execution(on=on, jobs=jobs, time_limit=time_limit)
+    checked, quiet = execution.checked, execution.quiet
     selection = StudySelection(worlds, explorers, seeds, preset, quick)
     names = study_names() if experiment == "all" else (experiment,)
     console, failures, reports = new_console(), 0, {}
@@ -60,7 +60,7 @@ def reproduce(
             console.print(title, highlight=False, soft_wrap=True)
             if quick:
                 console.print(f"QUICK: {study.quick_changes}", highlight=False, soft_wrap=True)
-        summary, report = reproduce_study(study, selection, out, execution=execution, quiet=quiet, console=console)
+        summary, report = reproduce_study(study, selection, out, execution=checked, quiet=quiet, console=console)
         print_summary(summary, quiet=quiet)
         reports[f"{study.id}{selection.suffix}"] = report
         failures += len(summary.failures)

@@ -19,7 +19,7 @@ from wanderlust.cli.diagnose import report_sections
 from wanderlust.cli.options import format_options, read_options
 from wanderlust.core.planning import optimal_episode_return
 from wanderlust.environments.bins_advice import Dimension, bins_options, bins_sentences, suggested_bins
-from wanderlust.experiments.comparison import median, solved_threshold
+from wanderlust.experiments.comparison import solved_threshold
 from wanderlust.experiments.diagnosis import diagnose_results
 from wanderlust.experiments.execute import driver as runner
 from wanderlust.experiments.run import Run
@@ -381,14 +381,6 @@ def test_optimal_return_within_a_horizon():
     assert optimal_episode_return(mdp, 0) == 0
     assert optimal_episode_return(wl.make_world("toy").mdp, None) == pytest.approx(1)
     assert optimal_episode_return(wl.make_world("chain").mdp, None) is None
-
-
-def test_medians_with_events_that_never_occurred():
-    inf = float("inf")
-    assert median([3, 1, 2]) == 2
-    assert median([1, 4, inf]) == 4
-    assert median([1, inf]) == inf
-    assert median([inf, inf]) == inf
 
 
 # --- diagnose --------------------------------------------------------------------------------------

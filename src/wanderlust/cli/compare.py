@@ -19,18 +19,18 @@ if TYPE_CHECKING or not HELP_ONLY:
     import numpy as np
     from rich.table import Table
 
-    from wanderlust.cli.printing import new_console, print_table
+    from wanderlust.cli.printing import new_console, new_table, print_table
     from wanderlust.cli.runs import execute_runs, plan_exact_runs, plan_runs, version_note
     from wanderlust.core.errors import InvalidSetting, check_number, counted
     from wanderlust.core.files import check_writable, write_file
     from wanderlust.experiments.comparison import (
         Comparison,
-        ExplorerRow,
+        ExplorerSummary,
         Threshold,
-        explorer_row,
         format_steps,
         solved_threshold,
         steps_to_solve,
+        summarize_explorers,
         time_penalties,
         time_penalty_sentence,
     )
@@ -112,7 +112,7 @@ def show_comparison(
     """Print the table with its notes; write it to the folder, and the plot if a file is given."""
     threshold = request.threshold
     console = new_console(120, highlight=False)
-    rows = [explorer_row(explorer, results, threshold) for explorer, results in completed.items()]
+    rows = summarize_explorers(completed, request.steps, threshold)
     preset, exact = request.runs[0].preset, request.runs[0].kind == "model"
     title = printable(f"{request.title}, {counted(request.steps, 'step')}, preset {preset}")
     print_table(_table(title, rows, threshold, request.steps), console)
@@ -137,37 +137,35 @@ def _check_plot(plot: Path) -> None:
     check_writable(plot)
 
 
-def _any_reward(rows: Sequence[ExplorerRow]) -> bool:
+def _any_reward(rows: Sequence[ExplorerSummary]) -> bool:
     return any(math.isfinite(row.first_reward) for row in rows)
 
 
-def _table(title: str, rows: Sequence[ExplorerRow], threshold: Threshold, budget: int) -> Table:
+def _table(title: str, rows: Sequence[ExplorerSummary], threshold: Threshold, budget: int) -> Table:
     first_event = "first reward" if _any_reward(rows) else "first termination"
     headings = ["explorer", "seeds", first_event, "states", "return"]
     if threshold.value is not None:
         headings[2:2] = ["solved (%)", "steps to solve"]
-    table = Table(title=title, title_justify="left")
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "explorer" else "right", no_wrap=True)
+    lines = []
     for row in rows:
-        cells = [printable(row.explorer), str(row.seeds)]
+        cells = [row.explorer, str(row.seeds)]
         if threshold.value is not None:
             percent, low, high = (100 * part for part in row.solved)
             cells.append(f"{percent:.0f} [{low:.0f}, {high:.0f}]")
         cells += [format_steps(steps, budget) for steps in _shown_steps(row, rows, threshold)]
-        mean, plus_minus = row.returns
-        cells += [f"{row.states:,.0f}", f"{mean:.4g}" if row.seeds == 1 else f"{mean:.4g} ± {plus_minus:.2g}"]
-        table.add_row(*cells)
-    return table
+        error = "" if row.seeds == 1 else f" ± {row.return_error:.2g}"
+        cells += [f"{row.states:,.0f}", f"{row.mean_return:.4g}{error}"]
+        lines.append(cells)
+    return new_table(headings, lines, title=title)
 
 
-def _shown_steps(row: ExplorerRow, rows: Sequence[ExplorerRow], threshold: Threshold) -> list[float]:
+def _shown_steps(row: ExplorerSummary, rows: Sequence[ExplorerSummary], threshold: Threshold) -> list[float]:
     """Return the numbers of steps that the table shows for an explorer."""
     first_event = row.first_reward if _any_reward(rows) else row.first_termination
     return [first_event] if threshold.value is None else [row.steps_to_solve, first_event]
 
 
-def _notes(rows: Sequence[ExplorerRow], threshold: Threshold, interval: int, *, exact: bool) -> list[str]:
+def _notes(rows: Sequence[ExplorerSummary], threshold: Threshold, interval: int, *, exact: bool) -> list[str]:
     fine = interval if exact else fine_interval(interval)
     finer = f", every {fine:,} where one episode is enough" if fine < interval else ""
     advice = " Set it with --solved-at RETURN." if threshold.value is None else ""
@@ -195,14 +193,16 @@ def _notes(rows: Sequence[ExplorerRow], threshold: Threshold, interval: int, *, 
     return notes
 
 
-def _csv_table(rows: Sequence[ExplorerRow], preset: str) -> str:
+def _csv_table(rows: Sequence[ExplorerSummary], preset: str) -> str:
     headings = ["explorer", "seeds", "solved_share", "solved_low", "solved_high", "steps_to_solve", "first_reward"]
     headings += ["first_termination", "states", "return_mean", "return_ci95", "preset"]
     lines = []
     for row in rows:
         times = [row.steps_to_solve, row.first_reward, row.first_termination]
         cells = ["" if math.isinf(steps) else f"{steps:g}" for steps in times]
-        lines.append([row.explorer, row.seeds, *row.solved, *cells, row.states, *row.returns, preset])
+        lines.append(
+            [row.explorer, row.seeds, *row.solved, *cells, row.states, row.mean_return, row.return_error, preset]
+        )
     return as_csv(headings, lines)
 
 

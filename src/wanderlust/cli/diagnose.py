@@ -29,16 +29,15 @@ if TYPE_CHECKING or not HELP_ONLY:
     from rich.console import Console
     from rich.table import Table
 
-    from wanderlust.cli.printing import new_console, print_table
+    from wanderlust.cli.printing import new_console, new_table, print_table
     from wanderlust.cli.runs import execute_runs, plan_runs, version_note
     from wanderlust.core.errors import WanderlustError, counted
     from wanderlust.core.files import check_writable, finite_values, write_json
     from wanderlust.environments.bins_advice import bins_sentences
     from wanderlust.environments.tabular import Tabular
-    from wanderlust.experiments.comparison import format_steps, time_penalty_sentence
+    from wanderlust.experiments.comparison import ExplorerSummary, format_steps, time_penalty_sentence
     from wanderlust.experiments.diagnosis import (
         Diagnosis,
-        ExplorerSummary,
         diagnose_results,
         estimated_hardness,
         model_hardness,
@@ -182,16 +181,10 @@ def _train_command(
 
 def _explorer_table(diagnosis: Diagnosis) -> Table:
     """Return one row per explorer, the best first."""
-    table = Table()
     headings = ["explorer", "states", "new in last quarter (%)", "seeds with reward", "first reward"]
-    for heading in [*headings, "first termination", "greedy return", "best training return"]:
-        is_name = heading == "explorer"
-        # Names are needed for the next command, so they are never cut.
-        min_width = max(len(printable(each.explorer)) for each in diagnosis.ranked) if is_name else None
-        table.add_column(heading, justify="left" if is_name else "right", min_width=min_width)
-    for each in diagnosis.ranked:
-        table.add_row(
-            printable(each.explorer),
+    rows = [
+        [
+            each.explorer,
             f"{each.states:,.0f}",
             f"{each.late_states_percent:.0f}",
             f"{each.rewarded_seeds} of {each.seeds}",
@@ -199,8 +192,10 @@ def _explorer_table(diagnosis: Diagnosis) -> Table:
             format_steps(each.first_termination, diagnosis.steps),
             _range(each),
             f"{each.best_episode:.4g}" if math.isfinite(each.best_episode) else "–",
-        )
-    return table
+        ]
+        for each in diagnosis.ranked
+    ]
+    return new_table([*headings, "first termination", "greedy return", "best training return"], rows)
 
 
 def _range(each: ExplorerSummary) -> str:
@@ -332,6 +327,8 @@ def _limit(diagnosis: Diagnosis) -> str:
 def _json_values(diagnosis: Diagnosis) -> dict[str, Any]:
     """Return all measurements and the report as JSON values; events that never occurred are null."""
     measurements = dataclasses.asdict(diagnosis)
+    for each in measurements["explorers"]:
+        del each["solved"], each["steps_to_solve"]  # There is no threshold.
     measurements["explorers"] = [finite_values(each) for each in measurements["explorers"]]
     return {
         **measurements,

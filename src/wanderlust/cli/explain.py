@@ -14,11 +14,9 @@ from wanderlust.cli import HELP_ONLY
 from wanderlust.cli.options import read_value
 
 if TYPE_CHECKING or not HELP_ONLY:
-    from rich.table import Table
-
     from wanderlust.agents.agent import Agent
     from wanderlust.agents.presentation import Explanation
-    from wanderlust.cli.printing import new_console, print_table
+    from wanderlust.cli.printing import new_console, new_table, print_table
     from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, counted, shown
     from wanderlust.core.files import check_regular_file, finite_values, shown_path
     from wanderlust.environments.keys import BINS, CONTENT, DISCRETE, FUNCTION
@@ -128,11 +126,8 @@ def _print_table(agent: Agent, explanation: Explanation, environment: Mapping[st
     described = "" if agent.encoding is None else f": {agent.encoding.describe(explanation.state)}"
     is_own = agent.encoding is None or key == explanation.state
     console.print(f"state {explanation.state if is_own else f'index {explanation.state}{described}'}")
-    table = Table()
-    for heading in ("action", "visits", "Q", "W", "κU", "score", "choice"):
-        table.add_column(heading, justify="right" if heading != "choice" else "left")
-    for each in explanation.actions:
-        table.add_row(
+    rows = [
+        [
             f"{each.action} {each.name}".rstrip(),
             f"{each.visits:,}",
             f"{each.q:.6g}",
@@ -140,8 +135,11 @@ def _print_table(agent: Agent, explanation: Explanation, environment: Mapping[st
             f"{each.bonus:.6g}",
             f"{each.score:.6g}",
             f"<- {explanation.reason}" if each.chosen else "",
-        )
-    print_table(table, console)
+        ]
+        for each in explanation.actions
+    ]
+    headings = ["action", "visits", "Q", "W", "κU", "score", "choice"]
+    print_table(new_table(headings, rows, left=["choice"]), console)
     console.print(_summary(explanation))
 
 

@@ -72,29 +72,25 @@ Preset = Annotated[
 Quiet = Annotated[bool, arg(help="Print results and errors only.")]
 
 
-On = Annotated[
-    str,
-    arg(
-        metavar="PLACE",
-        help="Where runs are executed: local (this machine), ray (the cluster of RAY_ADDRESS, or a new one here), or "
-        "ray://HOST:PORT.",
-    ),
-]
-Jobs = Annotated[int | None, arg(metavar="N", help="Number of parallel runs; the number of cores if not given.")]
-TimeLimit = Annotated[
-    float | None, arg(metavar="SECONDS", help="A run that takes longer fails; its worker process is ended.")
-]
-ShipPackage = Annotated[bool, arg(help="Send this version of the package to the workers of a Ray cluster.")]
-
-
 @dataclass(frozen=True)
 class ExecutionOptions:
     """Where and how runs are executed."""
 
-    on: On = "local"
-    jobs: Jobs = None
-    time_limit: TimeLimit = None
-    ship_package: ShipPackage = False
+    on: Annotated[
+        str,
+        arg(
+            metavar="PLACE",
+            help="Where runs are executed: local (this machine), ray (the cluster of RAY_ADDRESS, or a new one here), "
+            "or ray://HOST:PORT.",
+        ),
+    ] = "local"
+    jobs: Annotated[int | None, arg(metavar="N", help="Number of parallel runs; the number of cores if not given.")] = (
+        None
+    )
+    time_limit: Annotated[
+        float | None, arg(metavar="SECONDS", help="A run that takes longer fails; its worker process is ended.")
+    ] = None
+    ship_package: Annotated[bool, arg(help="Send this version of the package to the workers of a Ray cluster.")] = False
     quiet: Quiet = False
 
     @property

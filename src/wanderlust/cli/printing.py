@@ -28,6 +28,24 @@ def new_console(width: int = 150, *, highlight: bool = True, markup: bool = Fals
     return Console(highlight=highlight, markup=markup, emoji=markup, width=size)
 
 
+def new_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    left: Sequence[str] | None = None,
+    title: str | None = None,
+) -> Table:
+    """Return a table; the columns `left`, by default the first, are texts, and the others numbers."""
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        is_text = heading in (headings[:1] if left is None else left)
+        # Lines are broken only if the table is too wide; see `fit_to_width`.
+        table.add_column(printable(heading), justify="left" if is_text else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(printable, row))
+    return table
+
+
 def print_table(table: Table, console: Console) -> None:
     """Print a table; in a narrow terminal, its rows as lists."""
     console.print(fit_to_width(table, console.width))

@@ -13,9 +13,8 @@ from wanderlust.cli import HELP_ONLY
 if TYPE_CHECKING or not HELP_ONLY:
     from rich.table import Table
 
-    from wanderlust.cli.printing import new_console, print_problems, print_table
+    from wanderlust.cli.printing import new_console, new_table, print_problems, print_table
     from wanderlust.core.errors import InvalidSetting, counted, unknown_name
-    from wanderlust.experiments.report.text_tables import printable
     from wanderlust.experiments.results import check_table_file, write_rows
     from wanderlust.experiments.store import Store
     from wanderlust.experiments.table import condition, row_of, row_of_line, same_columns
@@ -115,13 +114,8 @@ def _rank(value: Any) -> tuple[int, float, str]:
 
 
 def _table(rows: Sequence[dict[str, Any]], names: list[str]) -> Table:
-    table = Table()
-    for name in names:
-        is_number = any(isinstance(row[name], int | float) for row in rows)
-        table.add_column(printable(name), justify="right" if is_number else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(printable(_cell(row[name])) for name in names))
-    return table
+    texts = [name for name in names if not any(isinstance(row[name], int | float) for row in rows)]
+    return new_table(names, [[_cell(row[name]) for name in names] for row in rows], left=texts)
 
 
 def _cell(value: Any) -> str:

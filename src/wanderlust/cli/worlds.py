@@ -15,7 +15,7 @@ from wanderlust.cli import HELP_ONLY
 if TYPE_CHECKING or not HELP_ONLY:
     from rich.table import Table
 
-    from wanderlust.cli.printing import new_console, print_listing, print_table
+    from wanderlust.cli.printing import new_console, new_table, print_listing, print_table
     from wanderlust.core.errors import InvalidSetting, check_choice
     from wanderlust.core.files import check_writable, shown_path, write_file
     from wanderlust.core.hardness import Hardness, short_number
@@ -84,8 +84,7 @@ def _draw(name: str, env: tuple[str, ...], out: Path | None) -> None:
 
 def _hardness_table(*, exam: bool = False) -> Table:
     """Return the measures of every built-in world, one row each; with `exam`, of the held-out worlds of the exam."""
-    table = Table()
-    for heading in (
+    headings = (
         "world",
         "states",
         "horizon",
@@ -95,11 +94,9 @@ def _hardness_table(*, exam: bool = False) -> Table:
         "value norm",
         "steps to the farthest state",
         "diameter",
-    ):
-        table.add_column(heading, justify="left" if heading == "world" else "right", no_wrap=heading == "world")
-    for name, world in _exam_worlds() if exam else ((name, make_world(name)) for name in world_names()):
-        table.add_row(name, *_hardness_cells(world.hardness()))
-    return table
+    )
+    worlds = _exam_worlds() if exam else ((name, make_world(name)) for name in world_names())
+    return new_table(headings, [[name, *_hardness_cells(world.hardness())] for name, world in worlds])
 
 
 def _exam_worlds() -> Iterator[tuple[str, World]]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,12 +24,15 @@ from wanderlust.environments.model import world_from_gym
 from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.result import Result
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.statistics import Interval, paper_percent, wilson_interval
+from wanderlust.experiments.statistics import Interval, wilson_interval
+from wanderlust.experiments.table import Group, Row, group_rows
 
 COMPARISON_FILE = "comparison.json"
 _MAX_BYTES = 100_000_000
 SOLVED_FRACTION = 0.95
 """The fraction of the optimal return that counts as solved in stochastic environments."""
+LATE_FRACTION = 0.75
+"""A state is discovered late if its first visit is after this fraction of the run."""
 
 
 class Threshold(NamedTuple):
@@ -46,6 +51,9 @@ class Threshold(NamedTuple):
     def reached(self, mean_return: float) -> bool:
         """Return whether a mean return reaches the threshold, up to rounding errors."""
         return self.value is not None and mean_return >= self.value - 1e-9 * max(1.0, abs(self.value))
+
+
+UNKNOWN = Threshold(None, "not asked for")
 
 
 def solved_threshold(env: Tabular, solved_at: float | None) -> Threshold:
@@ -130,40 +138,76 @@ def first_termination(result: Result) -> float:
     return float(min(result.episodes[result.episodes[:, 3] > 0, 0], default=math.inf))
 
 
-def median(values: Sequence[float]) -> float:
-    """Return the median; the mean of a number and infinity is infinity."""
-    ordered = sorted(values)
-    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
-
-
-class ExplorerRow(NamedTuple):
+@dataclass(frozen=True)
+class ExplorerSummary:
     """The results of one explorer: medians over seeds; infinity for events that never occurred."""
 
     explorer: str
     seeds: int
-    solved: Interval
-    """Fraction of the seeds."""
-    steps_to_solve: float
+    states: float
+    """Number of visited states."""
+    late_states_percent: float
+    """Percent of the states that were first visited in the last quarter of the run."""
     first_reward: float
     first_termination: float
-    states: float
-    returns: tuple[float, float]
-    """Last evaluation: mean over seeds and its ±."""
+    rewarded_seeds: int
+    """Number of seeds with a positive reward."""
+    solved: Interval
+    """Fraction of the seeds that reached the threshold."""
+    steps_to_solve: float
+    greedy_return: float
+    """Return of the final greedy policy."""
+    min_return: float
+    """Minimum of the same over seeds."""
+    max_return: float
+    """Maximum of the same over seeds."""
+    mean_return: float
+    return_error: float
+    """Two standard errors of the mean."""
+    best_episode: float
+    """Largest return of any training episode of any seed."""
 
 
-def explorer_row(explorer: str, results: Sequence[Result], threshold: Threshold) -> ExplorerRow:
-    """Return the results of one explorer."""
-    times = [steps_to_solve(result, threshold) for result in results]
-    last = paper_percent([result.returns[-1] for result in results])
-    return ExplorerRow(
-        explorer=explorer,
-        seeds=len(results),
-        solved=wilson_interval(sum(map(math.isfinite, times)), len(times)),
-        steps_to_solve=median(times),
-        first_reward=median([first_reward(result) for result in results]),
-        first_termination=median([first_termination(result) for result in results]),
-        states=median([result.n_discovered for result in results]),
-        returns=(last.mean, last.ci),
+def summarize_explorers(
+    results: Mapping[str, Sequence[Result]], steps: int, threshold: Threshold = UNKNOWN
+) -> tuple[ExplorerSummary, ...]:
+    """Return the summary of each explorer that has results, given the number of steps of each run."""
+    rows = [_row(explorer, result, steps, threshold) for explorer, found in results.items() for result in found]
+    return tuple(_summary(group) for group in group_rows(rows, by=("explorer",)).values())
+
+
+def _row(explorer: str, result: Result, steps: int, threshold: Threshold) -> Row:
+    """Return the measurements of one run."""
+    late = int((result.first_visit >= LATE_FRACTION * steps).sum())
+    return {
+        "explorer": explorer,
+        "states": result.n_discovered,
+        "late_states_percent": 100.0 * late / max(result.n_discovered, 1),
+        "first_reward": first_reward(result),
+        "first_termination": first_termination(result),
+        "steps_to_solve": steps_to_solve(result, threshold),
+        "return": result.returns[-1],
+        "best_episode": max(result.episodes[:, 2], default=-math.inf),
+    }
+
+
+def _summary(group: Group) -> ExplorerSummary:
+    returns = group.column("return")
+    mean = group.percent("return")
+    medians = ("states", "late_states_percent", "first_reward", "first_termination", "steps_to_solve")
+    return ExplorerSummary(
+        explorer=group.fields["explorer"],
+        seeds=len(group),
+        rewarded_seeds=int(np.isfinite(group.column("first_reward")).sum()),
+        solved=wilson_interval(int(np.isfinite(group.column("steps_to_solve")).sum()), len(group)),
+        # The mean of two returns may be a return that no policy has.
+        greedy_return=statistics.median_low(returns.tolist()),
+        min_return=float(returns.min()),
+        max_return=float(returns.max()),
+        mean_return=mean.mean,
+        return_error=mean.ci,
+        best_episode=float(group.column("best_episode").max()),
+        **{name: float(np.median(group.column(name))) for name in medians},
     )
 
 

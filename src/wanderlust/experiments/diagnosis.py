@@ -7,7 +7,6 @@ the transitions of a run.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -21,45 +20,19 @@ from wanderlust.core.hardness import Hardness, hardness
 from wanderlust.core.mdp import estimated_mdp
 from wanderlust.environments.model import world_from_gym
 from wanderlust.environments.tabular import Tabular
-from wanderlust.experiments.comparison import first_reward, first_termination, median, time_penalties
+from wanderlust.experiments.comparison import ExplorerSummary, summarize_explorers, time_penalties
 from wanderlust.experiments.environment_run import MAX_OUTCOMES
 from wanderlust.experiments.result import Result
 
 Results = Mapping[str, Sequence[Result]]
 """Explorer name to the results of its seeds."""
 DEFAULT_EXPLORER = "vv-ucb"
-LATE_FRACTION = 0.75
-"""A state is discovered late if its first visit is after this fraction of the run."""
 GROWING_PERCENT = 2.0
 """The number of states still grows if at least this percentage was first visited in the last quarter of the run."""
 MIN_EPISODES, CHANGING_SHARE = 10, 0.8
 """Layouts change if, of at least this many episodes, at least this share began in a state of their own."""
 _RETURN_TOLERANCE = 0.02
 """Two returns are equal if they differ by at most this fraction of the larger one."""
-
-
-@dataclass(frozen=True)
-class ExplorerSummary:
-    """The results of one explorer: medians over seeds; infinity for events that never occurred."""
-
-    explorer: str
-    seeds: int
-    states: float
-    """Number of visited states."""
-    late_states_percent: float
-    """Percent of the states that were first visited in the last quarter of the run."""
-    first_reward: float
-    first_termination: float
-    rewarded_seeds: int
-    """Number of seeds with a positive reward."""
-    greedy_return: float
-    """Return of the final greedy policy."""
-    min_return: float
-    """Minimum of the same over seeds."""
-    max_return: float
-    """Maximum of the same over seeds."""
-    best_episode: float
-    """Largest return of any training episode of any seed."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +191,7 @@ def diagnose_results(results: Results, *, steps: int, horizon: int | None) -> Di
     best = float(episodes[:, 2].max()) if len(episodes) else None
     is_best = [best is not None and _nearly_equal(value, best) for value in episodes[:, 2]]
     return Diagnosis(
-        explorers=tuple(_explorer_summary(name, found, steps) for name, found in results.items() if found),
+        explorers=summarize_explorers(results, steps),
         steps=steps,
         rewards=rewards,
         common_reward=common,
@@ -242,27 +215,6 @@ def diagnose_results(results: Results, *, steps: int, horizon: int | None) -> Di
 def _truncations(episodes: NDArray[np.float64]) -> tuple[int, int] | None:
     lengths = episodes[episodes[:, 3] == 0, 1]
     return (int(lengths.min()), int(lengths.max())) if len(lengths) else None
-
-
-def _explorer_summary(name: str, results: Sequence[Result], steps: int) -> ExplorerSummary:
-    late_steps = LATE_FRACTION * steps
-    late = [100.0 * int((result.first_visit >= late_steps).sum()) / max(result.n_discovered, 1) for result in results]
-    best = [float(result.episodes[:, 2].max()) for result in results if len(result.episodes)]
-    last = [float(result.returns[-1]) for result in results]
-    return ExplorerSummary(
-        explorer=name,
-        seeds=len(results),
-        states=median([result.n_discovered for result in results]),
-        late_states_percent=median(late),
-        first_reward=median([first_reward(result) for result in results]),
-        first_termination=median([first_termination(result) for result in results]),
-        rewarded_seeds=sum(math.isfinite(first_reward(result)) for result in results),
-        # The mean of two returns may be a return that no policy has.
-        greedy_return=statistics.median_low(last),
-        min_return=min(last),
-        max_return=max(last),
-        best_episode=max(best, default=-math.inf),
-    )
 
 
 def _reward_summaries(results: Results) -> tuple[RewardSummary, ...]:
