@@ -173,7 +173,7 @@ def summarize_explorers(
 ) -> tuple[ExplorerSummary, ...]:
     """Return the summary of each explorer that has results, given the number of steps of each run."""
     rows = [_row(explorer, result, steps, threshold) for explorer, found in results.items() for result in found]
-    return tuple(_summary(group) for group in group_rows(rows, by=("explorer",)).values())
+    return tuple(_summary(group) for group in group_rows(rows, by=("explorer",)))
 
 
 def _row(explorer: str, result: Result, steps: int, threshold: Threshold) -> Row:
