@@ -30,7 +30,7 @@ if TYPE_CHECKING or not HELP_ONLY:
     from wanderlust.explorers.registry import explorer_options
     from wanderlust.worlds.maps import MAP_SUFFIXES, read_map_file
 
-__all__ = ["Jobs", "On", "TimeLimit"]
+__all__ = ["LOCAL", "ExecutionArgument"]
 
 DEFAULT_EXPLORER = "vv-ucb"
 DEFAULT_EXPLORERS = ("epsilon-greedy", "ucb1", "bonus", "vv-ucb", "vv-count")
