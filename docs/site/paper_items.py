@@ -172,7 +172,7 @@ EQUATIONS = (
               "core.planning.optimal_values"),
     _equation(2, "action values of a policy", "2.1",
               r"Q^\pi(s_t,a_t) = E\left[\sum_{i=t}^{H} \gamma^{i-t} r_i\right]", ALL,
-              "core.planning.policy_value", "core.planning.discounted_return"),
+              "core.planning.policy_value"),
     _equation(3, "Q-learning update", "2.1", r"Q_{i+1}(s_t,a_t) = Q_i(s_t,a_t) + \eta\, \delta(s_t,a_t,s_{t+1})", ALL,
               "learning.td.td_update", "learning.sweep.sweep"),
     _equation(4, "TD error of Q", "2.1",

@@ -640,7 +640,7 @@ def test_log_of_another_training_is_not_overwritten(run_cli, here):
         ("train FrozenLake-v1 --set gamma=0.9", "Did you mean 'discount'"),
         ("train FrozenLake-v1 --set steps=1", "--steps 1"),
         ("train FrozenLake-v1 --steps 0", "steps must be"),
-        ("train FrozenLake-v1 --key my_envs:nothing", "no such function"),
+        ("train FrozenLake-v1 --key my_envs:nothing", "no function of that name"),
         ("train Pendulum-v1 --bins 5", "--action-bins 5"),
         ("train Pendulum-v1", "--bins 8"),
         ("train CartPole-v1 --bins 4", "random steps: --bins 14 --bounds 0="),

@@ -234,7 +234,7 @@ def test_matplotlib_is_not_imported_before_a_figure_is_drawn():
     script = (
         "import sys, wanderlust_paper.reproduce\n"
         "from wanderlust_paper.registry import StudySelection, find_study, study_names\n"
-        "from wanderlust_paper.figures import action_values, chain_figures, scaling\n"
+        "from wanderlust_paper.figures import chain_figures, maps, scaling\n"
         "for name in study_names():\n"
         "    study = find_study(name)\n"
         "    study.report(study.runs(StudySelection(quick=True)), iter(()), '')\n"
@@ -399,7 +399,7 @@ def test_maps_mark_the_start_the_treasures_and_the_traps():
 
 WORLD_PICTURES = {
     "deep-sea": {"bomb", "treasure", "-1", "1"},
-    "taxi": {"#1", "#2", "#3", "0–15", "cannot be visited"},
+    "taxi": {"1", "2", "3", "0–15", "cannot be visited"},
     "deep-gridworld": {"-0.01", "2", "can be left, not entered"},
     "prison": {"prison", "1", "2", "5"},
     "wall": {"10,000", "500", "-20"},

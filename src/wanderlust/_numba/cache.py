@@ -31,7 +31,7 @@ CACHE_DIR = "WANDERLUST_CACHE_DIR"
 """The environment variable that names the cache folder."""
 
 _PACKAGE = Path(__file__).parents[1]
-COMPILED_PACKAGES = ("_numba", "agents", "bench", "explorers", "learning")
+COMPILED_PACKAGES = ("_numba", "agents", "explorers", "learning")
 _SUFFIX = ".machinecode"
 _CHECKSUM_BYTES = hashlib.sha256().digest_size
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH

@@ -156,7 +156,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if about.get("format") != FORMAT:
         raise BadFile(
             f"{path}: written in format {about.get('format')!r} by wanderlust {about.get('wanderlust')!r}; "
-            f"this is {__version__}, which reads format {FORMAT}. Install a newer version."
+            f"this is {__version__}, which reads format {FORMAT}. Load it with the version that wrote it."
         )
     if not is_intact(about, arrays):
         raise BadFile(f"{path}: its contents do not match their checksum; the file was damaged or changed.")

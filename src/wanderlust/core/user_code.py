@@ -1,8 +1,9 @@
 """User-defined code by its name, 'module:attribute': when a name may be imported, and what it may stand for.
 
 A name that the user typed, as an argument of a function or on the command line, is imported. A name that was read from
-a file is refused unless the user allowed its module: data must not decide what is executed. In both cases the
-attribute must be a class or a Python function of that package, so that a name cannot reach into other modules.
+a file is refused unless the user allowed its module: data must not decide what is executed. In both cases
+what is called to make an environment or a key must be a class or a Python function of that package, so that a name
+cannot reach into other modules.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wanderlust.core.errors import InvalidExplorer, check_number, check_options, shown, unknown_name
-from wanderlust.core.user_code import defined_in, import_named
+from wanderlust.core.user_code import import_named
 from wanderlust.explorers.protocol import Option, Problem, class_options, complete
 
 C = TypeVar("C", bound=type)
@@ -66,7 +66,7 @@ def explorer_class(which: str | type) -> type:
         raise unknown_name("explorer", which, names)
     module_name, _, _ = which.partition(":")
     module, cls = import_named("explorer", which)
-    if not (isinstance(cls, type) and defined_in(module, cls)):
+    if not isinstance(cls, type):
         classes = [value for value in vars(module).values() if getattr(value, "__module__", None) == module_name]
         known = [f"{module_name}:{value.__name__}" for value in classes if isinstance(value, type)]
         raise unknown_name("explorer", which, known)
