@@ -20,9 +20,9 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
+from wanderlust.studio.connection import Services
 from wanderlust.studio.export import export_page
 from wanderlust.studio.server import Studio, listen, make_server
-from wanderlust.studio.services import Services
 from wanderlust.studio.setup import read_setup
 
 PICTURES = Path(__file__).parents[1] / "pictures"
