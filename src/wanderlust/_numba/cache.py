@@ -5,28 +5,35 @@ numba's own cache has three weaknesses that this one does not have.
 * It compares only the file of the outermost function, so an edited formula in another file gives old results. Here the
   file name contains a hash of everything that the machine code depends on: the package's sources, and for a
   user-defined explorer a fingerprint of its functions and of the constants compiled into them.
-* Its files are pickles in whatever folder is configured. Loading a pickle can run code, so the folder must belong to
-  the user and be closed to others. Any other folder is refused, and nothing is cached.
+* Its files are pickles in whatever folder is configured. Loading a pickle can run code, so the folder, its parents and
+  each file must belong to the user and be closed to others; see `CacheFolder`. Otherwise nothing is cached.
 * A damaged file gives wrong results or crashes. Here each file starts with its SHA-256 checksum; a file that does not
   match is compiled again and replaced.
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import functools
 import hashlib
+import inspect
 import os
 import stat
 import sys
 import threading
+import types
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from wanderlust.core.errors import BadFile
 
+JIT_ENABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+"""Whether functions are compiled."""
 CACHE_DIR = "WANDERLUST_CACHE_DIR"
 """The environment variable that names the cache folder."""
 
@@ -34,25 +41,34 @@ _PACKAGE = Path(__file__).parents[1]
 COMPILED_PACKAGES = ("_numba", "agents", "explorers", "learning")
 _SUFFIX = ".machinecode"
 _CHECKSUM_BYTES = hashlib.sha256().digest_size
-_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_POSIX, _BINARY = os.name == "posix", getattr(os, "O_BINARY", 0)
+
+
+def numba_version() -> str:
+    """Return the version of numba, or 'off'."""
+    if not JIT_ENABLED:
+        return "off"
+    import numba
+
+    return str(numba.__version__)
 
 
 @functools.cache
-def source_hash() -> str:
-    """Return a hash of every source file of the package that contains compiled functions."""
+def source_hash(places: tuple[str, ...] = COMPILED_PACKAGES) -> str:
+    """Return a hash of files and folders of the package; by default those with compiled functions."""
     digest = hashlib.sha256()
-    for package in COMPILED_PACKAGES:
-        for file in sorted((_PACKAGE / package).rglob("*.py")):
-            digest.update(f"{file.relative_to(_PACKAGE)}\n".encode())
+    for place in places:
+        for file in sorted(_PACKAGE.glob(place if place.endswith(".py") else f"{place}/**/*.py")):
+            digest.update(f"{file.relative_to(_PACKAGE).as_posix()}\n".encode())
             digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
 @functools.cache
-def cache_folder() -> Path | None:
-    """Return the folder of the cache, or None if there is no folder that is safe to use."""
+def cache_folder() -> CacheFolder | None:
+    """Return the folder of the cache; None, after a warning, if there is no folder that is safe to use."""
     try:
-        return private_folder(_chosen_folder())
+        return CacheFolder(_chosen_folder())
     except (OSError, BadFile) as error:
         reason = error if isinstance(error, BadFile) else f"{error.strerror or error}: {error.filename}"
         _say(
@@ -73,24 +89,87 @@ def _chosen_folder() -> Path:
         raise BadFile("this user has no home folder") from None
 
 
-def private_folder(folder: Path) -> Path:
-    """Create the folder for this user alone, or check that an existing one is; raise `BadFile` if it is not."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if stat.S_ISLNK(found.st_mode) or not stat.S_ISDIR(found.st_mode):
-        raise BadFile(f"{folder} is a link or a file, not a folder")
-    if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
-        raise BadFile(f"{folder} belongs to another user")
-    if os.name == "posix" and found.st_mode & _OTHERS_MAY_WRITE:
-        raise BadFile(f"other users may write to {folder}; remove it, or clear it and run chmod 700 on it")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise BadFile(f"{folder} is not writable")
-    return folder
+class CacheFolder:
+    """A folder that only this user can write to; it stays open, so that it cannot be replaced by another.
+
+    Its parents belong to the user or to root, and others cannot write to them, or cannot rename what is not theirs
+    (sticky, as /tmp). On Windows neither owners nor permissions are checked, and files are opened by their paths.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        self.path = Path(os.path.realpath(folder.parent)) / folder.name
+        self._handle: int | None = None
+        if not stat.S_ISDIR(self.path.lstat().st_mode):
+            raise BadFile(f"{folder} is a link or a file, not a folder")
+        if _POSIX:
+            for parent in self.path.parents:
+                _check_private(parent, parent.lstat(), owners=(0, os.geteuid()), unless=stat.S_ISVTX)
+            self._handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            self._check()
+        if not os.access(self.path, os.W_OK | os.X_OK):
+            raise BadFile(f"{folder} is not writable")
+
+    def _check(self) -> None:
+        if self._handle is not None:
+            _check_private(self.path, os.fstat(self._handle), owners=(os.geteuid(),))
+
+    def _place(self, name: str) -> str:
+        return name if self._handle is not None else str(self.path / name)
+
+    def write(self, name: str, contents: bytes) -> None:
+        """Write contents with their checksum; readers see the whole file or none. A full disk is not an error."""
+        self._check()
+        partial, folder = self._place(f"{name}.{os.getpid()}.{uuid.uuid4().hex[:8]}.partial"), self._handle
+        with contextlib.suppress(OSError):
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600, dir_fd=folder)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(hashlib.sha256(contents).digest())
+                    file.write(contents)
+                os.replace(partial, self._place(name), src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                os.unlink(partial, dir_fd=folder)
+                raise
+
+    def read(self, name: str) -> bytes | None:
+        """Return the contents of a file whose checksum matches, None if there is no file, or raise `BadFile`."""
+        self._check()
+        try:
+            flags = os.O_RDONLY | _BINARY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+            descriptor = os.open(self._place(name), flags, dir_fd=self._handle)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise BadFile(f"{self.path / name}: {error.strerror}") from error
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise BadFile(f"{self.path / name} is not a regular file")
+            if _POSIX:
+                _check_private(self.path / name, status, owners=(os.geteuid(),))
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                checksum, contents = file.read(_CHECKSUM_BYTES), file.read()
+        finally:
+            os.close(descriptor)
+        if len(checksum) < _CHECKSUM_BYTES or hashlib.sha256(contents).digest() != checksum:
+            raise BadFile(f"{self.path / name}: damaged")
+        return contents
 
 
+def _check_private(path: Path, status: os.stat_result, *, owners: tuple[int, ...], unless: int = 0) -> None:
+    """Raise `BadFile` if another user owns a file or a folder, or may write to it, unless its mode has a bit."""
+    if status.st_uid not in owners:
+        raise BadFile(f"{path} belongs to another user")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & unless:
+        raise BadFile(f"other users may write to {path}; remove it, or clear it and run chmod 700 on it")
+
+
+@functools.cache
 def _say(text: str) -> None:
+    """Print a message, and the same one only once."""
     print(f"wanderlust: {text}", file=sys.stderr, flush=True)
 
 
@@ -98,7 +177,7 @@ _announced = threading.Event()
 _announcing = threading.Lock()
 
 
-def _announce_compilation() -> None:
+def announce_compilation() -> None:
     """Tell the user, once, why the first call takes seconds. Worker processes say nothing: their parent has."""
     import multiprocessing
 
@@ -108,34 +187,6 @@ def _announce_compilation() -> None:
         _announced.set()
     when = "once per machine" if cache_folder() is not None else "in every process"
     _say(f"compiling for this machine ({when}; about ten seconds) ...")
-
-
-def write_sealed(path: Path, contents: bytes) -> None:
-    """Write contents with their checksum; readers see the whole file or none. An unwritable file is not an error."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}.partial")
-    try:
-        with contextlib.suppress(OSError):
-            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(hashlib.sha256(contents).digest())
-                file.write(contents)
-            os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def read_sealed(path: Path) -> bytes | None:
-    """Return the contents of a file whose checksum matches, None if there is no file, or raise `BadFile`."""
-    try:
-        found = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise BadFile(f"{path}: {error.strerror}") from error
-    checksum, contents = found[:_CHECKSUM_BYTES], found[_CHECKSUM_BYTES:]
-    if len(checksum) < _CHECKSUM_BYTES or hashlib.sha256(contents).digest() != checksum:
-        raise BadFile(f"{path}: damaged")
-    return contents
 
 
 class SealedCache:
@@ -150,7 +201,7 @@ class SealedCache:
     def cache_path(self) -> str | None:
         """The folder, as numba asks for it."""
         folder = cache_folder()
-        return None if folder is None else str(folder)
+        return None if folder is None else str(folder.path)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Return the compiled function for a signature, or None if it must be compiled."""
@@ -158,24 +209,26 @@ class SealedCache:
         from numba.core.compiler import CompileResult
 
         target.refresh()
-        path = self._path(signature, target)
-        if path is not None:
+        folder, name = cache_folder(), self._file_name(signature, target)
+        if folder is not None and name is not None:
             try:
-                contents = read_sealed(path)
+                contents = folder.read(name)
                 if contents is not None:
                     return CompileResult._rebuild(target, *loads(contents))
             except Exception as error:  # A file that numba cannot load is as good as none.
                 _say(f"a cached function is damaged or foreign and is compiled again ({error})")
-        _announce_compilation()
+        announce_compilation()
         return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Store a compiled function, unless its code depends on this process."""
         from numba.core.serialize import dumps
 
-        path = self._path(signature, compiled.target_context)
-        if path is not None and not compiled.lifted and not compiled.library.has_dynamic_globals:
-            write_sealed(path, dumps(compiled._reduce()))
+        folder, name = cache_folder(), self._file_name(signature, compiled.target_context)
+        if folder is None or name is None or compiled.lifted or compiled.library.has_dynamic_globals:
+            return
+        with contextlib.suppress(BadFile):  # A folder that has become unsafe: loading has said so.
+            folder.write(name, dumps(compiled._reduce()))
 
     def enable(self) -> None:
         """Do nothing: the cache is always on."""
@@ -186,14 +239,13 @@ class SealedCache:
     def flush(self) -> None:
         """Do nothing: a changed function gets another file name."""
 
-    def _path(self, signature: Any, target: Any) -> Path | None:
-        folder = cache_folder()
-        if folder is None or self._dependencies is None:
+    def _file_name(self, signature: Any, target: Any) -> str | None:
+        if self._dependencies is None:
             return None
         name = f"{self._function.__module__}.{self._function.__qualname__}"
         key = (name, str(signature), target.codegen().magic_tuple(), _versions(), self._dependencies)
         digest = hashlib.sha256(repr(key).encode()).hexdigest()[:40]
-        return folder / f"{self._function.__name__}-{digest}{_SUFFIX}"
+        return f"{self._function.__name__}-{digest}{_SUFFIX}"
 
 
 @functools.cache
@@ -203,3 +255,98 @@ def _versions() -> tuple[str, ...]:
     import numpy
 
     return sys.version, numba.__version__, llvmlite.__version__, numpy.__version__
+
+
+# --- Fingerprints --------------------------------------------------------------------------------------
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
+_TRUSTED_MODULES = ("builtins", "math", "numba", "numpy", "typing", "wanderlust")
+"""Modules whose functions are identified by name: their versions are part of every cache key."""
+
+
+def methods_of(cls: type) -> dict[str, Callable[..., Any]]:
+    """Return the methods that compiled code may call: not those that every NamedTuple has."""
+    return {
+        name: function
+        for name, function in sorted(vars(cls).items())
+        if inspect.isfunction(function) and not name.startswith("__") and name not in ("_replace", "_asdict")
+    }
+
+
+class NoFingerprint(Exception):
+    """A function depends on a value that cannot be described."""
+
+
+def class_fingerprint(cls: type) -> str | None:
+    """Return the fingerprint of the methods that compiled code may call, or None if there is none."""
+    seen: dict[int, Any] = {}
+    # Compiled code names the class, so a copy of the class in another module needs code of its own.
+    digest = hashlib.sha256(f"{cls.__module__}:{cls.__qualname__}\n".encode())
+    try:
+        for name, function in methods_of(cls).items():
+            digest.update(f"{name}: {list(_parts(function, seen))}\n".encode())
+    except NoFingerprint:
+        return None
+    return digest.hexdigest()
+
+
+def _parts(value: Any, seen: dict[int, Any]) -> Iterator[str]:
+    """Describe a value: a constant by its contents, a function by its code and everything that it refers to."""
+    value = getattr(value, "py_func", value)
+    if isinstance(value, _PLAIN):
+        yield f"{type(value).__name__} {value!r}"
+    elif isinstance(value, tuple | frozenset):
+        yield type(value).__name__
+        for member in value if isinstance(value, tuple) else sorted(value, key=repr):
+            yield from _parts(member, seen)
+    elif isinstance(value, np.ndarray):
+        yield f"array {value.dtype} {value.shape} {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+    elif _is_trusted(value):
+        yield f"{value.__module__}.{getattr(value, '__qualname__', value)}"
+    elif isinstance(value, types.FunctionType):
+        if id(value) in seen:
+            yield value.__qualname__
+            return
+        seen[id(value)] = value
+        yield from _code_parts(value.__code__)
+        yield from _parts(value.__defaults__ or (), seen)
+        for cell in value.__closure__ or ():
+            yield from _parts(cell.cell_contents, seen)
+        yield from _global_parts(value, seen)
+    elif isinstance(value, type) and issubclass(value, tuple):
+        yield f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', ())}"
+    else:
+        raise NoFingerprint(f"{value!r}")
+
+
+def _is_trusted(value: Any) -> bool:
+    module = getattr(value, "__module__", None)
+    return isinstance(module, str) and module.partition(".")[0] in _TRUSTED_MODULES
+
+
+def _code_parts(code: types.CodeType) -> Iterator[str]:
+    yield f"{code.co_name} {code.co_code.hex()} {code.co_names} {code.co_varnames} {code.co_freevars}"
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _code_parts(constant)
+        else:
+            yield repr(sorted(constant, key=repr) if isinstance(constant, frozenset) else constant)
+
+
+def _global_parts(function: types.FunctionType, seen: dict[int, Any]) -> Iterator[str]:
+    """Describe what a function's global names refer to now, and the attributes of modules among them."""
+    names = function.__code__.co_names
+    for name in names:
+        if name not in function.__globals__:
+            if not hasattr(builtins, name):
+                yield f"attribute {name}"
+            continue
+        value = function.__globals__[name]
+        yield f"global {name}"
+        if not isinstance(value, types.ModuleType):
+            yield from _parts(value, seen)
+        elif value.__name__.partition(".")[0] not in _TRUSTED_MODULES:
+            for attribute in names:
+                if hasattr(value, attribute):
+                    yield f"{value.__name__}.{attribute}"
+                    yield from _parts(getattr(value, attribute), seen)

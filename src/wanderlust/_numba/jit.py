@@ -1,4 +1,4 @@
-"""The decorators that compile functions with numba.
+"""The decorators that compile functions with numba, and methods of NamedTuple classes in compiled code.
 
 With `NUMBA_DISABLE_JIT=1` nothing is compiled, numba is not imported, and every run gives the same results, slowly.
 """
@@ -6,7 +6,7 @@ With `NUMBA_DISABLE_JIT=1` nothing is compiled, numba is not imported, and every
 from __future__ import annotations
 
 import functools
-import os
+import inspect
 import re
 import warnings
 from collections.abc import Callable
@@ -14,28 +14,35 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wanderlust._numba.cache import SealedCache, source_hash
+from wanderlust._numba.cache import JIT_ENABLED, SealedCache, methods_of, source_hash
+
+if JIT_ENABLED:
+    from wanderlust._numba.pointers import StructPointer, address_of, call_float, call_int, call_none
+else:
+
+    def address_of(dispatcher: Any, *args: Any) -> Any:
+        """Return the function itself."""
+        return dispatcher
+
+    def _call(function: Any, data: Any, *args: Any) -> Any:
+        return function(data, *args)
+
+    call_int = call_float = call_none = _call
+
+__all__ = [
+    "JIT_ENABLED", "address_of", "always_by_pointer", "as_int64", "by_pointer", "call_float", "call_int", "call_none",
+    "compiled", "entry", "formula", "inlined", "internal_njit", "njit", "with_methods",
+]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
-
-JIT_ENABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 OLDEST_NUMBA, NEWEST_NUMBA = (0, 60), (0, 68)
 """The releases that the tests run with."""
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
 # The wrappers with which Python calls a function take longer to compile than most functions.
 _INTERNAL: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-
-
-def numba_version() -> str:
-    """Return the version of numba, or 'off'."""
-    if not JIT_ENABLED:
-        return "off"
-    import numba
-
-    return str(numba.__version__)
 
 
 def compiled(function: F) -> F:
@@ -71,7 +78,7 @@ def njit(function: F, dependencies: str | None, **options: Any) -> F:
     """Compile with numba; the machine code is cached unless `dependencies`, which identifies it, is None."""
     import numba
 
-    _prepare_numba()
+    prepare_numba()
     dispatcher: Any = numba.njit(**_OPTIONS, **options)(function)
     dispatcher._cache = SealedCache(function, dependencies)
     return dispatcher  # type: ignore[no-any-return]
@@ -83,7 +90,7 @@ def internal_njit(function: F, dependencies: str | None) -> F:
 
 
 @functools.cache
-def _prepare_numba() -> None:
+def prepare_numba() -> None:
     """Warn of a numba that the package was not tested with, and vectorize our functions while they are compiled.
 
     SLP vectorization makes the dense sweep half as long; numba has no option of a single function for it. So its
@@ -130,16 +137,78 @@ def as_int64(number: Any) -> int:
     return np.int64(number)  # type: ignore[return-value]
 
 
+def by_pointer(struct: T) -> T:
+    """Return a NamedTuple in the form in which compiled functions take it cheaply; see `wanderlust._numba.pointers`."""
+    return StructPointer(struct) if JIT_ENABLED else struct  # type: ignore[return-value]
+
+
 def always_by_pointer(cls: C) -> C:
     """Let compiled functions take a NamedTuple of numbers by pointer also where it is a field of another struct."""
     cls.is_by_pointer = True  # type: ignore[attr-defined]
     return cls
 
 
-def by_pointer(struct: T) -> T:
-    """Return a NamedTuple in the form in which compiled functions take it cheaply; see `wanderlust._numba.structs`."""
-    if not JIT_ENABLED:
-        return struct
-    from wanderlust._numba.structs import StructPointer
+# --- Methods of NamedTuple classes ---------------------------------------------------------------------
 
-    return StructPointer(struct)  # type: ignore[return-value]
+_dispatchers: dict[tuple[type, str], Any] = {}
+
+
+def with_methods(cls: C) -> C:
+    """Let compiled code call the methods of a NamedTuple class, of which numba reads only the fields; return the class.
+
+    Two classes may have methods of the same name with different parameters.
+    """
+    if JIT_ENABLED:
+        for name, function in methods_of(cls).items():
+            _register(cls, name, function)
+    return cls
+
+
+def _register(cls: type, name: str, function: Callable[..., Any]) -> None:
+    """Register one method; its machine code is stored only as a part of the functions that call it."""
+    if (cls, name) in _dispatchers:
+        return
+    _install()
+    from numba.core import types as numba_types
+    from numba.extending import lower_builtin
+
+    dispatcher = njit(function, None, **_INTERNAL)
+    _dispatchers[cls, name] = dispatcher
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        callee = numba_types.Dispatcher(dispatcher)
+        resolved = callee.get_call_type(context.typing_context, signature.args, {})
+        call = context.get_function(callee, resolved)
+        context.add_linking_libs(getattr(call, "libs", ()))
+        return call(builder, arguments)
+
+    lower_builtin((cls, name), numba_types.BaseNamedTuple, numba_types.VarArg(numba_types.Any))(lower)
+
+
+@functools.cache
+def _install() -> None:
+    """Teach numba's type inference to find registered methods."""
+    from numba.core import types as numba_types
+    from numba.core.typing.templates import AbstractTemplate, AttributeTemplate
+    from numba.extending import infer_getattr
+
+    class Methods(AttributeTemplate):
+        key = numba_types.BaseNamedTuple
+
+        def generic_resolve(self, receiver: Any, name: str) -> Any:
+            if (receiver.instance_class, name) not in _dispatchers:
+                return None
+            dispatcher = _dispatchers[receiver.instance_class, name]
+
+            class Method(AbstractTemplate):
+                key = (receiver.instance_class, name)
+
+                def generic(self, args: Any, kws: Any) -> Any:
+                    callee = numba_types.Dispatcher(dispatcher)
+                    found = callee.get_call_type(self.context, (receiver, *args), kws)
+                    signature = inspect.signature(dispatcher.py_func)
+                    return found.replace(pysig=signature).as_method()
+
+            return numba_types.BoundFunction(Method, receiver)
+
+    infer_getattr(Methods)

@@ -1,11 +1,17 @@
 """Archives: NumPy arrays with JSON metadata and a checksum, as NumPy `.npz` files; nothing is ever unpickled.
 
-Archives may come from anywhere. So all sizes are checked before any array is allocated: a few megabytes of deflated
-zeros can otherwise fill the memory of any machine.
+Archives may come from anywhere, and a few megabytes of deflated zeros can fill the memory of any machine. So all sizes
+are checked before any array is allocated, and a caller reads in three steps: the metadata, which say what the archive
+is; the headers of the arrays, which must be the expected ones; then the arrays.
+
+    with open_archive(path) as archive:
+        check(archive.metadata, archive.headers)
+        arrays = archive.read()
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import io
@@ -14,9 +20,9 @@ import math
 import os
 import threading
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
@@ -53,33 +59,50 @@ def _write_to(file: BinaryIO, metadata: Mapping[str, Any], arrays: Mapping[str, 
     np.savez_compressed(file, **{_METADATA: np.array(text), **arrays})
 
 
-def read_archive(path: Path, max_bytes: int = MAX_BYTES) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the metadata, checksum included, and the arrays; a damaged file can raise almost any exception."""
-    with open_regular(path) as file:
-        return _read_from(file, max(max_bytes, MAX_RATIO * os.fstat(file.fileno()).st_size))
+class Header(NamedTuple):
+    """The type and the shape of an array, read before the array itself."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
 
 
-def read_archive_bytes(contents: bytes, max_bytes: int = MAX_BYTES) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Do the same for the contents of a file."""
-    return _read_from(io.BytesIO(contents), max(max_bytes, MAX_RATIO * len(contents)))
+class Archive:
+    """An archive that is open for reading: its metadata, the headers of its arrays, and on demand the arrays."""
+
+    def __init__(self, metadata: dict[str, Any], members: Mapping[str, _Member]) -> None:
+        self._checksum = metadata.pop(_CHECKSUM, None)
+        self.metadata = metadata
+        self._members = members
+
+    @property
+    def headers(self) -> dict[str, Header]:
+        """The types and shapes of all arrays by name; check them before `read` allocates the arrays."""
+        return {name: member.header for name, member in self._members.items()}
+
+    def read(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays; raise `ValueError` if the contents do not match their checksum."""
+        arrays = {name: member.read() for name, member in self._members.items()}
+        if self._checksum != _checksum(self.metadata, arrays):
+            raise ValueError("its contents do not match their checksum; the file was damaged or changed")
+        return arrays
 
 
-def _read_from(file: BinaryIO, max_bytes: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            members = _checked_members(archive, max_bytes)
+@contextlib.contextmanager
+def open_archive(source: Path | bytes, max_bytes: int = MAX_BYTES) -> Iterator[Archive]:
+    """Open a file, or the contents of one, for reading; a damaged archive can raise almost any exception."""
+    with contextlib.ExitStack() as stack:
+        file = io.BytesIO(source) if isinstance(source, bytes) else stack.enter_context(open_regular(source))
+        try:
+            size = file.seek(0, os.SEEK_END)
+            archive = stack.enter_context(zipfile.ZipFile(file))
+            members = _checked_members(archive, max(max_bytes, MAX_RATIO * size))
             metadata = _read_metadata(archive, members.pop(_METADATA, None))
-            return metadata, {name: _read_array(archive, member) for name, member in members.items()}
-    except OSError as error:
-        if error.errno != errno.EINVAL:
-            raise
-        raise ValueError("its directory leads to places before its start") from error
-
-
-def is_intact(metadata: dict[str, Any], arrays: Mapping[str, Any]) -> bool:
-    """Remove the checksum from the metadata and return whether it is correct."""
-    stored: str | None = metadata.pop(_CHECKSUM, None)
-    return stored == _checksum(metadata, arrays)
+            opened = {name: _Member(each, stack.enter_context(archive.open(each))) for name, each in members.items()}
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            raise ValueError("its directory leads to places before its start") from error
+        yield Archive(metadata, opened)
 
 
 def _checksum(metadata: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
@@ -133,7 +156,8 @@ def _checked_members(archive: zipfile.ZipFile, max_bytes: int) -> dict[str, zipf
 def _read_metadata(archive: zipfile.ZipFile, member: zipfile.ZipInfo | None) -> dict[str, Any]:
     if member is None or member.file_size > _MAX_METADATA_BYTES:
         raise ValueError("it has no metadata, or too much")
-    text = _read_array(archive, member)
+    with archive.open(member) as stream:
+        text = _Member(member, stream).read()
     if text.dtype.kind != "U" or text.ndim:
         raise ValueError("its metadata is not a text")
     metadata = json.loads(str(text))
@@ -142,32 +166,33 @@ def _read_metadata(archive: zipfile.ZipFile, member: zipfile.ZipInfo | None) -> 
     return metadata
 
 
-def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
-    """Read one array, whose header must agree with the size of its member."""
-    with archive.open(member) as stream:
-        shape, is_fortran, kind = _read_header(stream, member)
-        size = math.prod(shape) * kind.itemsize
-        if stream.tell() + size != member.file_size:
+class _Member:
+    """One array of an archive, whose header must agree with the size of its member."""
+
+    def __init__(self, member: zipfile.ZipInfo, stream: IO[bytes]) -> None:
+        self._member, self._stream = member, stream
+        # Later versions have headers of up to 4 GB; savez writes them for structured arrays only.
+        if npy.read_magic(stream) != (1, 0):
+            raise ValueError(f"{member.filename} has an unknown version of the npy format")
+        with _HEADER_LOCK:
+            shape, self._is_fortran, kind = npy.read_array_header_1_0(stream)
+        if kind.kind not in _PLAIN_KINDS or kind.itemsize == 0 or kind.hasobject:
+            raise ValueError(f"{member.filename} has the dtype {kind}; only numbers and text are read")
+        if not all(type(length) is int and length >= 0 for length in shape):
+            raise ValueError(f"{member.filename} has the shape {shape}")
+        if stream.tell() + math.prod(shape) * kind.itemsize != member.file_size:
             raise ValueError(f"{member.filename}: {kind} {shape} does not fit the {member.file_size:,} bytes there")
-        array: NDArray[Any] = np.empty(shape[::-1] if is_fortran else shape, kind)
-        if size:
-            _fill(_bytes_of(array), stream, member)
-        if stream.read(1):  # At the end, zipfile compares the CRC.
-            raise ValueError(f"{member.filename} is longer than declared")
-    return array.T if is_fortran else array
+        self.header = Header(kind, shape)
 
-
-def _read_header(stream: IO[bytes], member: zipfile.ZipInfo) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    # Later versions have headers of up to 4 GB; savez writes them for structured arrays only.
-    if npy.read_magic(stream) != (1, 0):
-        raise ValueError(f"{member.filename} has an unknown version of the npy format")
-    with _HEADER_LOCK:
-        shape, is_fortran, kind = npy.read_array_header_1_0(stream)
-    if kind.kind not in _PLAIN_KINDS or kind.itemsize == 0 or kind.hasobject:
-        raise ValueError(f"{member.filename} has the dtype {kind}; only numbers and text are read")
-    if not all(type(length) is int and length >= 0 for length in shape):
-        raise ValueError(f"{member.filename} has the shape {shape}")
-    return shape, is_fortran, kind
+    def read(self) -> NDArray[Any]:
+        """Return the array."""
+        kind, shape = self.header
+        array: NDArray[Any] = np.empty(shape[::-1] if self._is_fortran else shape, kind)
+        if array.size:
+            _fill(_bytes_of(array), self._stream, self._member)
+        if self._stream.read(1):  # At the end, zipfile compares the CRC.
+            raise ValueError(f"{self._member.filename} is longer than declared")
+        return array.T if self._is_fortran else array
 
 
 def _fill(target: NDArray[np.uint8], stream: IO[bytes], member: zipfile.ZipInfo) -> None:

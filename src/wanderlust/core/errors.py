@@ -10,12 +10,15 @@ import math
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Rational, Real
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = [
-    "BadFile", "CannotWrite", "InvalidEnvironment", "InvalidExplorer", "InvalidSetting", "UnknownName",
-    "WanderlustError", "check_choice", "check_flag", "check_integer", "check_number", "unknown_name",
+    "BadFile", "CannotWrite", "InsufficientMemory", "InvalidEnvironment", "InvalidExplorer", "InvalidObservation",
+    "InvalidReward", "InvalidSetting", "UnknownName", "WanderlustError",
+    "check_choice", "check_flag", "check_integer", "check_number", "unknown_name",
 ]  # fmt: skip
+
+T = TypeVar("T")
 
 MAX_SHOWN = 200
 """The maximum length of a value in an error message."""
@@ -58,12 +61,20 @@ class InvalidObservation(WanderlustError):
     """A state, action or reward that is not valid in the environment."""
 
 
+class InvalidReward(InvalidObservation):
+    """A reward that is not a number, or too large."""
+
+
 class InvalidEnvironment(WanderlustError):
     """A Gymnasium environment that cannot be used as it is; the message names the missing options."""
 
 
 class EnvironmentFailed(WanderlustError):
     """An environment that raised an exception, stored as `__cause__`."""
+
+
+class InsufficientMemory(WanderlustError):
+    """A training that was stopped before the machine swaps; `agent` is what it has learned."""
 
 
 class MissingPackage(WanderlustError):
@@ -172,9 +183,25 @@ def check_flag(name: str, value: Any) -> bool:
     return flag
 
 
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
-    """Return `value` if it is one of `choices`, or raise `UnknownName` with the closest one."""
-    known = tuple(choices)
+def check_instance(name: str, value: T, kind: type) -> T:
+    """Return `value` if it is an object of a class, or raise `InvalidSetting`."""
+    if not isinstance(value, kind):
+        raise InvalidSetting(f"{name} must be of the type {kind.__name__}, got {shown(value)}.")
+    return value
+
+
+def check_list(name: str, values: Iterable[T], kind: type) -> list[T]:
+    """Return the objects of a class that `values` contains, or raise `InvalidSetting`."""
+    try:
+        listed = list(values)
+    except TypeError:
+        raise InvalidSetting(f"{name} must be a list, got {shown(values)}.") from None
+    return [check_instance(f"each of {name}", value, kind) for value in listed]
+
+
+def check_choice(name: str, value: Any, valid: Iterable[str]) -> str:
+    """Return `value` if it is one of the valid ones, or raise `UnknownName` with the closest one."""
+    known = tuple(valid)
     if not isinstance(value, str) or value not in known:
         raise unknown_name(f"value of {name}", value, known)
     return known[known.index(value)]

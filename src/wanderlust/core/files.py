@@ -77,9 +77,20 @@ def open_regular(path: Path) -> Iterator[BinaryIO]:
     """Open a regular file; others would block (named pipes) or never end (devices)."""
     _reject_special(path, path.stat().st_mode)
     # Without blocking: another process may have replaced the file since.
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+    with open(path, "rb", opener=open_without_waiting) as file:
         _reject_special(path, os.fstat(file.fileno()).st_mode)
         yield file
+
+
+def open_without_waiting(name: str, flags: int) -> int:
+    """Open a file, as the `opener` of `open`; a named pipe that no process reads is an `OSError` for a writer.
+
+    Otherwise a writer would wait for a reader, perhaps for ever.
+    """
+    descriptor = os.open(name, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+    if flags & (os.O_WRONLY | os.O_RDWR) and hasattr(os, "set_blocking"):
+        os.set_blocking(descriptor, True)  # Once there is a reader, it may be slower than the writer.
+    return descriptor
 
 
 def check_regular_file(path: Path, *, max_bytes: int | None = None) -> None:
@@ -138,13 +149,14 @@ def check_writable(path: Path) -> None:
 def write_file(path: Path, contents: bytes | str) -> None:
     """Write a file, text as UTF-8, and create its folder; or raise `CannotWrite`.
 
-    A device or a pipe cannot be replaced, so it is written to.
+    A device or a pipe that a process reads cannot be replaced, so it is written to.
     """
     data = contents.encode() if isinstance(contents, str) else contents
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():
-            path.write_bytes(data)
+            with open(path, "wb", opener=open_without_waiting) as file:
+                file.write(data)
             return
         with atomic_write(path) as file:
             file.write(data)

@@ -30,7 +30,7 @@ import numpy as np
 
 from wanderlust.core.errors import check_integer, check_number
 from wanderlust.core.mdp import BoolArray, FloatArray, TabularMDP
-from wanderlust.core.planning import optimal_values, policy_dynamics, policy_value, reachable_states
+from wanderlust.core.planning import optimal_values, policy_dynamics, policy_value, reachable_states, start_value
 
 MAX_DIAMETER_STATES = 500
 """The most reachable states for which the diameter is computed; in stochastic MDPs, also the steps to reach."""
@@ -118,8 +118,8 @@ def hardness(mdp: TabularMDP, *, horizon: int, discount: float = 0.99) -> Hardne
         discount=gamma,
         rarest_visit=1.0 / float(visits[rarest]) if visits[rarest] > 0 else math.inf,
         rarest_state=rarest,
-        random_return=float(mdp.start @ policy_value(mdp, random_policy, gamma)),
-        optimal_return=float(mdp.start @ best.v),
+        random_return=start_value(mdp, policy_value(mdp, random_policy, gamma)),
+        optimal_return=start_value(mdp, best.v),
         action_gap=_action_gap(best.q[reachable]),
         value_norm=_value_norm(mdp, best.v, reachable),
         steps_to_reach=steps,

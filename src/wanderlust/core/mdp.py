@@ -56,6 +56,11 @@ class TabularMDP(NamedTuple):
         return bool(np.all(self.probability[:, :, 0] == 1.0))
 
     @property
+    def deterministic_with_one_start(self) -> bool:
+        """Whether all episodes of a policy without ties are the same."""
+        return self.deterministic and np.count_nonzero(self.start) == 1
+
+    @property
     def reward_range(self) -> tuple[float, float]:
         """The minimum and maximum reward of all outcomes with positive probability."""
         possible = self.reward[self.probability > 0]

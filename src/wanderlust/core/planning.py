@@ -2,9 +2,12 @@
 
 For a policy π(a|s), let r_π(s) = Σ_a π(a|s) Σ_k p r be the expected reward in s, and P_π(s, s′) the probability of a
 non-terminal transition to s′. *Terminal outcomes are left out of P_π*, so a row can sum to less than 1. The value of
-π solves a sparse linear system, which is solved directly:
+π solves a linear system, which is solved directly:
 
     V_π = r_π + γ P_π V_π    so    V_π = (I − γ P_π)⁻¹ r_π .
+
+Systems of up to 100 states are solved by elimination in a fixed order, with the same bits on every processor; LAPACK's
+depend on the processor. Larger ones are sparse and solved by SuperLU.
 
 The optimal values solve the Bellman optimality equation:
 
@@ -29,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from wanderlust.core.errors import InvalidSetting, check_integer, check_number
 from wanderlust.core.mdp import BoolArray, FloatArray, TabularMDP
 
-__all__ = ["optimal_values", "policy_value", "reachable_states", "uniform_over_ties"]
+__all__ = ["optimal_values", "policy_value", "reachable_states", "start_value", "uniform_over_ties"]
 
 SparseMatrix = Any
 """A `scipy.sparse.csr_array`. SciPy is imported only where it is used, because it would double the import time."""
@@ -97,16 +100,18 @@ def optimal_values(mdp: TabularMDP, discount: float = 0.99, *, tolerance: float 
     return OptimalValues(q=q, v=q.max(axis=1), policy=q.argmax(axis=1))
 
 
+def start_value(mdp: TabularMDP, values: FloatArray) -> float:
+    """Return the mean of V over the start distribution, summed in a fixed order."""
+    return float((mdp.start * values).sum())
+
+
 def policy_value(mdp: TabularMDP, policy: ArrayLike, discount: float = 0.99) -> FloatArray:
     """Return V_π = (I − γ P_π)⁻¹ r_π; π is one action per state or probabilities [state, action]."""
     return _evaluate_policy(mdp, policy, check_number("discount", discount, low=0, high=1, open_high=True))
 
 
 def policy_values(mdp: TabularMDP, policies: Sequence[ArrayLike], discount: float = 0.99) -> FloatArray:
-    """Return V_π of several policies, [policy, state]; small MDPs are solved as batches of dense systems.
-
-    Equal policies have bitwise equal values.
-    """
+    """Return V_π of several policies, [policy, state]; small MDPs are solved as batches of dense systems."""
     gamma = check_number("discount", discount, low=0, high=1, open_high=True)
     n, values = mdp.n_states, np.zeros((len(policies), mdp.n_states))
     if n > _MAX_STATES_DENSE_SOLVE:
@@ -121,10 +126,30 @@ def policy_values(mdp: TabularMDP, policies: Sequence[ArrayLike], discount: floa
     batch = max(1, _MAX_BATCH_ENTRIES // n**2)
     for i in range(0, len(policies), batch):
         pi = np.stack([_as_probabilities(mdp, policy) for policy in policies[i : i + batch]])
-        system = np.eye(n) - gamma * np.einsum("psa,sat->pst", pi, transition)
-        r_pi = (pi * reward).sum(axis=2)
-        values[i : i + batch] = np.linalg.solve(system, r_pi[:, :, None])[:, :, 0]
+        p_pi = sum(pi[:, :, a, None] * transition[:, a] for a in range(mdp.n_actions))
+        values[i : i + batch] = _solve(np.eye(n) - gamma * p_pi, (pi * reward).sum(axis=2))
     return values
+
+
+def _solve(systems: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the solutions [system, row] of linear systems by Gaussian elimination in a fixed order.
+
+    The order of operations does not depend on the processor. I − γP is diagonally dominant, so rows need not be
+    exchanged. The systems are the last axis, and rows and columns that are zero in all of them are left out.
+    """
+    rows = np.concatenate([systems, right[:, :, None]], axis=2).transpose(1, 2, 0).copy()
+    n = len(rows)
+    for k in range(n):
+        below = k + 1 + np.flatnonzero(rows[k + 1 :, k].any(axis=1))
+        columns = k + np.flatnonzero(rows[k, k:].any(axis=1))
+        if len(below):
+            rows[np.ix_(below, columns)] -= (rows[below, k] / rows[k, k])[:, None] * rows[k, columns]
+    solution = np.zeros((n, len(systems)))
+    for k in reversed(range(n)):
+        solution[k] = rows[k, n] / rows[k, k]
+        above = np.flatnonzero(rows[:k, k].any(axis=1))
+        rows[above, n] -= rows[above, k] * solution[k]
+    return solution.T
 
 
 def episode_returns(mdp: TabularMDP, policies: Sequence[ArrayLike], horizon: int) -> FloatArray:
@@ -145,7 +170,7 @@ def episode_returns(mdp: TabularMDP, policies: Sequence[ArrayLike], horizon: int
             values = (pi * (reward + (continues * values[:, mdp.next_state]).sum(axis=3))).sum(axis=2)
             if np.array_equal(values, previous):
                 break
-        returns[i : i + batch] = values @ mdp.start
+        returns[i : i + batch] = (values * mdp.start).sum(axis=1)
     return returns
 
 
@@ -165,7 +190,7 @@ def optimal_episode_return(mdp: TabularMDP, horizon: int | None) -> float | None
     else:
         if horizon is None:
             return None
-    optimal = float(mdp.start @ value)
+    optimal = start_value(mdp, value)
     return optimal if math.isfinite(optimal) else None
 
 
@@ -212,6 +237,8 @@ def _predecessors(mdp: TabularMDP) -> SparseMatrix:
 
 
 def _evaluate_policy(mdp: TabularMDP, policy: ArrayLike, gamma: float) -> FloatArray:
+    if mdp.n_states <= _MAX_STATES_DENSE_SOLVE:
+        return np.asarray(policy_values(mdp, [policy], gamma)[0])
     from scipy.sparse import eye_array
     from scipy.sparse.linalg import spsolve
 

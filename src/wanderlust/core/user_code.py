@@ -2,8 +2,8 @@
 
 A name that the user typed, as an argument of a function or on the command line, is imported. A name that was read from
 a file is refused unless the user allowed its module: data must not decide what is executed. In both cases
-what is called to make an environment or a key must be a class or a Python function of that package, so that a name
-cannot reach into other modules.
+what is called must be a Python function or a suitable class of that package, so that a name cannot reach into other
+modules.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 from wanderlust.core.errors import UnknownName, UntrustedCode
 
-__all__ = ["check_allowed", "defined_in", "import_named", "modules_named"]
+__all__ = ["announce_imports", "check_allowed", "defined_in", "import_named", "modules_named"]
 
-_NAME = re.compile(r"([A-Za-z_][\w.]*):\S+")
+_NAME = re.compile(r"([^\W\d][\w.]*):.*")
 _NOT_CODE = ("info",)
 """Prefixes of names that no code stands for: 'info:field' is a state key."""
 
@@ -30,19 +31,29 @@ def modules_named(data: Any) -> list[str]:
     return list(dict.fromkeys(match[1] for match in matches if match is not None and match[1] not in _NOT_CODE))
 
 
-def check_allowed(place: str, data: Any, allowed: Collection[str]) -> None:
-    """Raise `UntrustedCode` if data from a file names a module that is neither allowed nor in an allowed package."""
-    refused = [module for module in modules_named(data) if not any(_is_in(module, package) for package in allowed)]
+def check_allowed(place: str, data: Any, allowed: Collection[str] = ()) -> list[str]:
+    """Return the modules that data from a file names; raise `UntrustedCode` unless each or its package is allowed."""
+    named = modules_named(data)
+    refused = [module for module in named if not any(_is_in(module, package) for package in allowed)]
     if refused:
         names, option = ", ".join(refused), " ".join(f"--allow-code {name}" for name in refused)
         raise UntrustedCode(
             f"{place}: names code of {names}, which is not imported without your permission. If you trust it, add "
             f"{option} (in Python, allow_code={refused})."
         )
+    return named
+
+
+def announce_imports(modules: Collection[str], why: str) -> None:
+    """Say on standard error, beforehand, which modules are imported and why."""
+    if modules:
+        print(f"wanderlust: importing {', '.join(modules)}, {why}.", file=sys.stderr, flush=True)
 
 
 def import_named(what: str, name: str) -> tuple[ModuleType, Any]:
     """Import the module of 'module:attribute'; return it and the attribute, None if there is none."""
+    if not modules_named(name):  # What `check_allowed` does not see is not imported.
+        raise UnknownName(f"{what} {name!r}: code is named by 'module:attribute'.")
     module_name, _, attribute = name.partition(":")
     try:
         module = importlib.import_module(module_name)
@@ -52,10 +63,10 @@ def import_named(what: str, name: str) -> tuple[ModuleType, Any]:
     return module, getattr(module, attribute, None)
 
 
-def defined_in(module: ModuleType, value: Any) -> bool:
-    """Return whether a value is a class or a Python function that the package of the module defines."""
+def defined_in(module: ModuleType, value: Any, base: type | tuple[()] = ()) -> bool:
+    """Return whether the package of the module defines a value: a Python function, or a class derived from `base`."""
     package = module.__name__.partition(".")[0]
-    is_code = inspect.isclass(value) or inspect.isfunction(value)
+    is_code = inspect.isfunction(value) or (inspect.isclass(value) and issubclass(value, base))
     return is_code and _is_in(str(getattr(value, "__module__", "")), package)
 
 
