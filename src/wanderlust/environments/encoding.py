@@ -1,40 +1,53 @@
-"""The encoding of an environment: observations to state indices, action indices to actions."""
+"""The encoding of an environment: observations to state indices, action indices to actions.
+
+A state encoder gives the state key of an observation, the hashable content that identifies a state; `StateKeys` has the
+index of each key.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import Env, Space
-from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 from numpy.typing import NDArray
 
 from wanderlust.core.errors import MAX_PAIRS, BadFile, InvalidEnvironment, InvalidObservation, InvalidSetting, shown
-from wanderlust.environments.keys import FUNCTION, Bounds, Counts, Key, StateEncoder, bin_counts, make_encoder
+from wanderlust.environments.bins import Bins, Bounds, Counts, bin_counts
+
+Key = str | Callable[..., Any]
 
 MAX_STATES = 200_000_000
 MAX_ACTIONS = 10_000
 MAX_OWN_PAIRS = 10_000_000
 """Discrete observations are their own state indices if there are at most this many pairs; more would waste memory."""
+_MAX_VALUES = 2**31 - 1
+"""A dimension of integers is bounded if it has fewer values."""
 _BYTES = "bytes"
+_SMALL_ARRAY = 32
+INFO_PREFIX = "info:"
+DISCRETE, BINS, ENVIRONMENT, CONTENT, INFO, FUNCTION = "discrete", "bins", "environment", "content", "info", "function"
+KINDS = (DISCRETE, BINS, ENVIRONMENT, CONTENT, INFO, FUNCTION)
 
 
+@dataclass(eq=False)
 class Encoding:
     """Observations to state indices, action indices to actions."""
 
-    def __init__(
-        self, encoder: StateEncoder, actions: DiscreteActions, keys: StateKeys | IntegerKeys, spaces: tuple[str, str]
-    ) -> None:
-        self.encoder = encoder
-        self.actions = actions
-        self.keys = keys
-        """The state keys and their indices."""
-        self.spaces = spaces
-        """The observation space and the action space of the environment, as text."""
+    encoder: StateEncoder
+    actions: DiscreteActions
+    keys: StateKeys | IntegerKeys
+    """The state keys and their indices."""
+    spaces: tuple[str, str]
+    """The observation space and the action space of the environment, as text."""
 
     @classmethod
     def of_environment(
@@ -220,6 +233,293 @@ def _from_json(stored: Any) -> Hashable:
     return stored  # type: ignore[no-any-return]
 
 
+# --- States ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StateEncoder:
+    """How the state key follows from an observation; everything but a user-defined function is plain data."""
+
+    kind: str
+    """'discrete': the observation. 'bins': its bins. 'environment': the environment's hash. 'content': the content of
+    the observation. 'info': a field of `info`. 'function': the result of a user-defined function."""
+    space: Space[Any] | None = None
+    """The observation space, if `kind` is 'discrete'."""
+    bins: Bins | None = None
+    name: str = ""
+    """The field of `info`, or the name of the function."""
+    function: Callable[..., Any] | None = None
+
+    def key(self, observation: Any, info: Mapping[str, Any] | None = None, env: Any = None) -> Hashable:
+        """Return the state key of an observation; some kinds need `info` or the environment."""
+        if self.kind == DISCRETE:
+            assert self.space is not None
+            return discrete_key(self.space, observation)
+        if self.kind == BINS:
+            assert self.bins is not None
+            return self.bins.key_of(observation)
+        if self.kind == CONTENT:
+            return state_key(observation)
+        if self.kind == INFO:
+            values = _needed("info", info, f"the state is its field {self.name!r}")
+            if self.name not in values:
+                known = ", ".join(map(repr, values)) or "nothing"
+                raise InvalidEnvironment(
+                    f"key='info:{self.name}' needs a field {self.name!r} in every info, but it contains {known}."
+                )
+            return state_key(values[self.name])
+        if self.kind == ENVIRONMENT:
+            inner = _needed("env", env, "the state is the environment's hash").unwrapped
+            # MiniGrid's hash does not include the mission and the carried object.
+            carried = getattr(inner, "carrying", None)
+            carried = None if carried is None else carried.encode()
+            return state_key((inner.hash(), getattr(inner, "mission", None), carried))
+        if self.function is None:
+            raise InvalidSetting(
+                f"the state key is the result of the function {self.name!r}, which is not saved with an agent; give "
+                f"it: Agent.load(path, key={self.name})."
+            )
+        if not _takes_info(self.function):
+            return state_key(self.function(observation))
+        return state_key(self.function(observation, _needed("info", info, f"{self.name} takes it")))
+
+    @property
+    def n_states(self) -> int | None:
+        """The number of possible state keys, or None if it is unknown."""
+        if self.kind == DISCRETE:
+            assert self.space is not None
+            return space_size(self.space)
+        return None if self.bins is None else self.bins.n_cells
+
+    def describe(self, key: Any) -> str:
+        """Return a readable description of a state key."""
+        return str(key) if self.bins is None else self.bins.describe(key)
+
+    def __str__(self) -> str:
+        described = {
+            DISCRETE: "the observation",
+            BINS: "bins" if self.bins is None else f"bins {self.bins.to_plain()}",
+            ENVIRONMENT: "the environment's hash",
+            CONTENT: "the content of the observation",
+            INFO: f"the field {self.name!r} of info",
+            FUNCTION: f"the function {self.name}",
+        }
+        return described[self.kind]
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the encoder as JSON values."""
+        return {
+            "kind": self.kind,
+            "space": None if self.space is None else space_to_plain(self.space),
+            "bins": None if self.bins is None else self.bins.to_plain(),
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], function: Callable[..., Any] | None = None) -> StateEncoder:
+        """Return the encoder that `to_plain` described; `function` is the user-defined function, if there is one."""
+        kind, name = plain["kind"], plain["name"]
+        if kind not in KINDS or not isinstance(name, str):
+            raise ValueError(f"unknown kind of state encoder {kind!r}")
+        if (kind == DISCRETE) != (plain["space"] is not None) or (kind == BINS) != (plain["bins"] is not None):
+            raise ValueError(f"a state encoder of kind {kind!r} needs other fields")
+        space = None if plain["space"] is None else space_from_plain(plain["space"])
+        bins = None if plain["bins"] is None else Bins.from_plain(plain["bins"])
+        return cls(kind, space, bins, name, function if kind == FUNCTION else None)
+
+
+def _needed(name: str, value: Any, why: str) -> Any:
+    if value is None:
+        raise InvalidSetting(f"{name}= is needed: {why}.")
+    return value
+
+
+def make_encoder(env: Env[Any, Any], key: Key | None, bins: Counts | None, bounds: Bounds | None) -> StateEncoder:
+    """Return the state encoder of an environment, or raise an error that names the missing option."""
+    space = env.observation_space
+    if key is not None and (bins is not None or bounds is not None):
+        raise InvalidSetting("key cannot be combined with bins or bounds; set only one of them.")
+    if bounds is not None and bins is None:
+        raise InvalidSetting("bounds limit the bins; set bins as well, such as bins=8.")
+    if bins is not None:
+        if not isinstance(space, Box):
+            raise InvalidEnvironment(f"bins requires a Box observation space, but the environment's is {space}.")
+        return StateEncoder(BINS, bins=Bins.of_space(space, bins, bounds))
+    if key is None:
+        space = _integer_vector(space)
+        check_discrete(space, "")
+        return StateEncoder(DISCRETE, space)
+    if callable(key):
+        return StateEncoder(FUNCTION, name=str(getattr(key, "__qualname__", type(key).__qualname__)), function=key)
+    if isinstance(key, str) and key == "hash":
+        return StateEncoder(ENVIRONMENT if callable(getattr(env.unwrapped, "hash", None)) else CONTENT)
+    if isinstance(key, str) and key.startswith(INFO_PREFIX) and key != INFO_PREFIX:
+        return StateEncoder(INFO, name=key.removeprefix(INFO_PREFIX))
+    raise InvalidSetting(f"key must be 'hash', 'info:field' or a function of the observation, got {shown(key)}.")
+
+
+def _integer_vector(space: Space[Any]) -> Space[Any]:
+    """Return a Box of vectors of bounded integers as the equal MultiDiscrete; images, and other spaces, as they are."""
+    if not isinstance(space, Box) or space.dtype.kind not in "iu" or len(space.shape) != 1:
+        return space
+    low, high = (np.asarray(bound, np.float64) for bound in (space.low, space.high))
+    # The bounds of an unbounded dimension are those of its type.
+    is_bounded = (high - low < _MAX_VALUES) & (np.abs(low) < _MAX_VALUES)
+    return MultiDiscrete((high - low + 1).astype(np.int64), start=low.astype(np.int64)) if is_bounded.all() else space
+
+
+def discrete_key(space: Space[Any], observation: Any) -> Hashable:
+    """Return the state key of an observation of a discrete space; raise an error if it is outside the space."""
+    if isinstance(space, Discrete):
+        value = _as_integer(observation)
+        if value is not None and 0 <= value - int(space.start) < int(space.n):
+            return value
+        inside = False
+    else:
+        try:
+            inside = space.contains(observation)
+        except Exception:  # Some spaces raise exceptions for values of an unexpected type.
+            inside = False
+    if inside:
+        return state_key(observation)
+    raise InvalidObservation(
+        f"the observation {shown(observation)} is outside the observation space {space}. If the environment returned "
+        "it, correct the environment or its space, or set a state encoding with key=."
+    )
+
+
+def _as_integer(value: Any) -> int | None:
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, np.ndarray) and value.shape == () and value.dtype.kind in "iu":
+        return int(value)
+    return None
+
+
+def _takes_info(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len([p for p in positional if p.default is p.empty]) >= 2
+
+
+def state_key(observation: Any) -> Hashable:
+    """Return an observation as a hashable state key: numbers, strings and tuples of them; large arrays as bytes."""
+    if isinstance(observation, np.ndarray):
+        if observation.size <= _SMALL_ARRAY and observation.dtype.kind in "biuf":
+            return state_key(observation.ravel().tolist())
+        return observation.tobytes()
+    if isinstance(observation, np.generic):
+        return state_key(observation.item())
+    if isinstance(observation, dict):
+        return tuple((str(name), state_key(observation[name])) for name in sorted(observation, key=str))
+    if isinstance(observation, list | tuple):
+        return tuple(state_key(part) for part in observation)
+    if isinstance(observation, float) and math.isnan(observation):
+        raise InvalidObservation("the observation contains NaN, which equals no other value, so it cannot be a state.")
+    if isinstance(observation, frozenset):
+        return tuple(sorted((state_key(part) for part in observation), key=repr))
+    if isinstance(observation, Enum):
+        return observation.name
+    if is_dataclass(observation) and not isinstance(observation, type):
+        return state_key({field.name: getattr(observation, field.name) for field in fields(observation)})
+    if (reason := _unusable(observation)) is not None:
+        raise InvalidObservation(
+            f"{type(observation).__name__} cannot be a state key, because {reason}: {shown(observation)}. "
+            "Set key= to a function that returns numbers, strings, bytes or tuples of them."
+        )
+    return observation  # type: ignore[no-any-return]
+
+
+def _unusable(observation: Any) -> str | None:
+    """Return why a value cannot be a state key, or None if it can."""
+    try:
+        hash(observation)
+    except TypeError:
+        return "it is not hashable"
+    # The default hash of an object is derived from its address in memory.
+    default_hash: Any = object.__hash__
+    if observation is not None and type(observation).__hash__ is default_hash:
+        return "it is compared by identity, so that no state would be visited twice"
+    return None
+
+
+def check_discrete(space: Space[Any], where: str) -> None:
+    """Raise an error unless the observations of a space can be used as state keys directly."""
+    for name, part in _parts(space).items():
+        check_discrete(part, f"{where}[{name!r}]")
+    if not isinstance(space, Discrete | MultiDiscrete | MultiBinary | Text | Tuple | Dict):
+        use_bins = "bins=8 divides each dimension into 8 bins, " if isinstance(space, Box) and not where else ""
+        raise InvalidEnvironment(
+            f"observation{where} is {space}, which is not discrete; set a state encoding in wl.tabular: {use_bins}"
+            "key='hash' uses the environment's hash of its state or the content of the observation, key=function a "
+            "user-defined key."
+        )
+
+
+def _parts(space: Space[Any]) -> dict[Any, Space[Any]]:
+    """Return the parts of a Dict or Tuple by name or position; other spaces have none."""
+    if isinstance(space, Dict):
+        return dict(space.spaces)
+    return dict(enumerate(space.spaces)) if isinstance(space, Tuple) else {}
+
+
+def space_size(space: Space[Any]) -> int | None:
+    """Return the number of elements of a discrete space, or None if it is unknown."""
+    if isinstance(space, Discrete):
+        return int(space.n)
+    if isinstance(space, MultiDiscrete):
+        return math.prod(int(n) for n in np.asarray(space.nvec).ravel())
+    if isinstance(space, MultiBinary):
+        # 2 to the power of a million takes long to compute, and all counts above the maximum are equal.
+        return int(2 ** min(math.prod(space.shape), 64))
+    if not isinstance(space, Dict | Tuple):
+        return None
+    sizes = [space_size(part) for part in _parts(space).values()]
+    return None if None in sizes else math.prod(n for n in sizes if n is not None)
+
+
+def space_to_plain(space: Space[Any]) -> dict[str, Any]:
+    """Return a discrete space as JSON values."""
+    kind = type(space).__name__
+    if isinstance(space, Discrete):
+        return {"kind": kind, "n": int(space.n), "start": int(space.start)}
+    if isinstance(space, MultiDiscrete):
+        return {"kind": kind, "nvec": np.asarray(space.nvec).tolist(), "start": np.asarray(space.start).tolist()}
+    if isinstance(space, MultiBinary):
+        return {"kind": kind, "n": space.n if isinstance(space.n, int) else [int(n) for n in space.n]}
+    if isinstance(space, Text):
+        characters = "".join(space.character_list)
+        return {"kind": kind, "min": space.min_length, "max": space.max_length, "characters": characters}
+    if isinstance(space, Tuple):
+        return {"kind": kind, "spaces": [space_to_plain(part) for part in space.spaces]}
+    assert isinstance(space, Dict)
+    return {"kind": kind, "spaces": {name: space_to_plain(part) for name, part in space.spaces.items()}}
+
+
+def space_from_plain(plain: Mapping[str, Any]) -> Space[Any]:
+    """Return the space that `space_to_plain` described."""
+    kind = plain["kind"]
+    if kind == "Discrete":
+        return Discrete(int(plain["n"]), start=int(plain["start"]))
+    if kind == "MultiDiscrete":
+        return MultiDiscrete(np.array(plain["nvec"], np.int64), start=np.array(plain["start"], np.int64))
+    if kind == "MultiBinary":
+        return MultiBinary(plain["n"])
+    if kind == "Text":
+        return Text(int(plain["max"]), min_length=int(plain["min"]), charset=str(plain["characters"]))
+    if kind == "Tuple":
+        return Tuple([space_from_plain(part) for part in plain["spaces"]])
+    if kind == "Dict":
+        return Dict({str(name): space_from_plain(part) for name, part in plain["spaces"].items()})
+    raise ValueError(f"unknown kind of space {kind!r}")
+
+
+# --- Actions ---------------------------------------------------------------------------------------------
+
+
 class DiscreteActions(NamedTuple):
     """The actions of a space: the values of each component; if there are several, the last one varies fastest."""
 
@@ -264,25 +564,33 @@ class DiscreteActions(NamedTuple):
 
 def discrete_actions(space: Space[Any], action_bins: Counts | None) -> DiscreteActions:
     """Return the actions of a space."""
-    if isinstance(space, Box):
-        return _from_box(space, action_bins)
-    if action_bins is not None:
+    if action_bins is not None and not isinstance(space, Box):
         raise InvalidSetting(f"action_bins requires a Box action space, but the environment's is {space}.")
-    if isinstance(space, Discrete):
-        first = int(space.start)
-        return _checked(DiscreteActions((range(first, first + int(space.n)),), None, np.dtype(np.int64).str), space)
-    if isinstance(space, MultiDiscrete | MultiBinary):
+    shape: tuple[int, ...] | None = space.shape
+    levels: tuple[tuple[float, ...] | range, ...]
+    if isinstance(space, Box):
+        levels = _levels_of_box(space, action_bins)
+    elif isinstance(space, Discrete):
+        levels, shape = (range(int(space.start), int(space.start) + int(space.n)),), None
+    elif isinstance(space, MultiDiscrete | MultiBinary):
         sizes = np.full(space.shape, 2) if isinstance(space, MultiBinary) else np.asarray(space.nvec)
         start = np.zeros(sizes.shape, np.int64) if isinstance(space, MultiBinary) else np.asarray(space.start)
         levels = tuple(range(a, a + n) for a, n in zip(start.ravel().tolist(), sizes.ravel().tolist(), strict=True))
-        return _checked(DiscreteActions(levels, sizes.shape, np.dtype(space.dtype).str), space)
-    raise InvalidEnvironment(
-        f"the action space {space} is not supported; it must be Discrete, MultiDiscrete, MultiBinary or a Box. "
-        "Wrap the environment in a gymnasium.ActionWrapper with such a space."
-    )
+    else:
+        raise InvalidEnvironment(
+            f"the action space {space} is not supported; it must be Discrete, MultiDiscrete, MultiBinary or a Box. "
+            "Wrap the environment in a gymnasium.ActionWrapper with such a space."
+        )
+    actions = DiscreteActions(levels, shape, np.dtype(np.int64 if shape is None else space.dtype).str)
+    if actions.n > MAX_ACTIONS:
+        raise InvalidEnvironment(
+            f"the environment has {actions.n:,} actions, {space}; the maximum is {MAX_ACTIONS:,}. Use fewer bins, or a "
+            "wrapper with fewer actions."
+        )
+    return actions
 
 
-def _from_box(space: Box, action_bins: Counts | None) -> DiscreteActions:
+def _levels_of_box(space: Box, action_bins: Counts | None) -> tuple[tuple[float, ...], ...]:
     if action_bins is None:
         raise InvalidEnvironment(
             f"the environment's action space is continuous, {space}; set the number of values per dimension, such as "
@@ -295,17 +603,7 @@ def _from_box(space: Box, action_bins: Counts | None) -> DiscreteActions:
             f"dimension {i} of the actions is unbounded ({low[i]:g} to {high[i]:g}), so it cannot be discretized; wrap "
             "the environment in gymnasium.wrappers.RescaleAction first."
         )
-    levels = tuple(
+    return tuple(
         tuple(np.linspace(a, b, n).tolist()) if n > 1 else (float(a + b) / 2,)
         for a, b, n in zip(low, high, counts, strict=True)
     )
-    return _checked(DiscreteActions(levels, space.shape, np.dtype(space.dtype).str), space)
-
-
-def _checked(actions: DiscreteActions, space: Space[Any]) -> DiscreteActions:
-    if actions.n > MAX_ACTIONS:
-        raise InvalidEnvironment(
-            f"the environment has {actions.n:,} actions, {space}; the maximum is {MAX_ACTIONS:,}. Use fewer bins, or a "
-            "wrapper with fewer actions."
-        )
-    return actions

@@ -1,4 +1,4 @@
-"""Creating environments by name (built-in worlds, Gymnasium ids, functions of a module), and copying them."""
+"""Creating environments by name (built-in worlds, Gymnasium ids, functions of a module), and what is known of them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import copy
 import difflib
 import importlib
 import inspect
+from enum import Enum
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium import Env, Wrapper
 from gymnasium.wrappers import TimeLimit
 
@@ -20,20 +22,31 @@ from wanderlust.core.errors import (
     unknown_name,
 )
 from wanderlust.core.user_code import defined_in, import_named
-from wanderlust.environments.registration import EXAM_WORLDS, WORLDS, environment_id, register_environments
-from wanderlust.worlds import World
+from wanderlust.environments import register_environments
+from wanderlust.worlds import CellKind, Layout, World, world_names
+from wanderlust.worlds.base import checked_names, single_layer_layout
+from wanderlust.worlds.registry import EXAM_WORLDS, environment_id
 
 PACKAGES = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "ALE": "ale_py", "highway": "highway_env"}
 """The packages that register environments when imported, by the prefix of the environments' names."""
-
-register_environments()
+_NAMES = {
+    "FrozenLakeEnv": ("left", "down", "right", "up"),
+    "CliffWalkingEnv": ("up", "right", "down", "left"),
+    "TaxiEnv": ("down", "up", "right", "left", "pick up", "drop off"),
+    "BlackjackEnv": ("stick", "hit"),
+    "CartPoleEnv": ("push left", "push right"),
+    "MountainCarEnv": ("accelerate left", "coast", "accelerate right"),
+    "AcrobotEnv": ("torque -1", "torque 0", "torque +1"),
+}
+"""The actions of Gymnasium's own environments, by the name of their class."""
+_FROZEN_LAKE = {b"S": CellKind.START, b"F": CellKind.FLOOR, b"H": CellKind.PENALTY, b"G": CellKind.TREASURE}
 
 
 def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, Any]:
     """Return `env` itself if it is an environment, otherwise a new environment by its name.
 
     A name is a built-in world ('prison'), a Gymnasium id ('FrozenLake-v1'), 'module:id', which imports the module
-    first, or 'module:function', a function that takes the options and returns the environment.
+    first, or 'module:function', a function that takes the options and returns the environment, or a class of one.
     """
     if isinstance(env, Env):
         return env
@@ -47,14 +60,16 @@ def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, An
             f"an environment must be a gymnasium.Env or the name of one, got {type(env).__name__}. Vectorized "
             "environments (VectorEnv) are not supported; use a single environment."
         )
-    if env in WORLDS or env in EXAM_WORLDS:
-        return _gym_make(environment_id(env), options)
+    if env in world_names() or env in EXAM_WORLDS:
+        register_environments([env])
+        # Names that differ in their signs only have the same id.
+        return _gym_make(environment_id(env), {"world": env, **options})
     module_name, colon, rest = env.partition(":")
     if not colon:
         import_environment_package(env)
         return _gym_make(env, options)
     module, function = import_named("environment", env)
-    if defined_in(module, function):
+    if defined_in(module, function, Env):
         return _call_function(function, env, options)
     if rest in gymnasium.registry:
         return _gym_make(rest, options)
@@ -76,6 +91,48 @@ def time_limit(env: Env[Any, Any]) -> int | None:
             return int(env._max_episode_steps)
         env = env.env
     return None
+
+
+def action_names(env: Env[Any, Any], n_actions: int) -> tuple[str, ...] | None:
+    """Return the names of an environment's actions, or None if they are unknown.
+
+    They are its attribute `action_names` (a list), the members of its enumeration `actions` as in MiniGrid, or those
+    of one of Gymnasium's own environments.
+    """
+    inner = env.unwrapped
+    members = getattr(inner, "actions", None)
+    if isinstance(members, type) and issubclass(members, Enum):
+        members = [member.name for member in sorted(members, key=lambda member: int(member.value))]
+    world = getattr(inner, "world", None)
+    for names in (getattr(inner, "action_names", None), getattr(world, "action_names", None), members):
+        if (checked := checked_names(names, n_actions)) is not None:
+            return checked
+    is_of_gymnasium = type(inner).__module__.partition(".")[0] == "gymnasium"
+    return checked_names(_NAMES.get(type(inner).__name__) if is_of_gymnasium else None, n_actions)
+
+
+def grid_layout(env: Env[Any, Any], n_states: int) -> Layout | None:
+    """Return the map of an environment whose states are the cells of a grid, or None.
+
+    Known are the worlds of this package, FrozenLake and CliffWalking.
+    """
+    inner: Any = env.unwrapped
+    world_layout = getattr(getattr(inner, "world", None), "layout", None)
+    if isinstance(world_layout, Layout):
+        return world_layout if len(world_layout.row) == n_states else None
+    is_of_gymnasium = type(inner).__module__.partition(".")[0] == "gymnasium"
+    name = type(inner).__name__ if is_of_gymnasium else ""
+    if name == "FrozenLakeEnv":
+        kinds = np.array([[_FROZEN_LAKE[bytes(cell)] for cell in row] for row in inner.desc], np.uint8)
+        value = np.where(kinds == CellKind.TREASURE, 1.0, 0.0)
+    elif name == "CliffWalkingEnv":
+        kinds = np.full(inner.shape, CellKind.FLOOR, np.uint8)
+        kinds[np.asarray(inner._cliff, np.bool_)] = CellKind.PUDDLE
+        kinds.ravel()[[int(inner.start_state_index), kinds.size - 1]] = CellKind.START, CellKind.TREASURE
+        value = np.where(kinds == CellKind.PUDDLE, -100.0, -1.0 * (kinds == CellKind.TREASURE))
+    else:
+        return None
+    return single_layer_layout(kinds, value) if kinds.size == n_states else None
 
 
 def copy_environment(env: Env[Any, Any]) -> Env[Any, Any]:
@@ -111,7 +168,7 @@ def _gym_make(name: str, options: dict[str, Any]) -> Env[Any, Any]:
 
 def _unknown_environment(name: str) -> UnknownName:
     """Return the error for an unregistered name, with the closest name or advice to import a package."""
-    known = [*gymnasium.registry, *WORLDS, *EXAM_WORLDS]
+    known = [*gymnasium.registry, *world_names(), *EXAM_WORLDS]
     if difflib.get_close_matches(name, known, n=1):
         text, _, _ = str(unknown_name("environment", name, known)).partition(" Known:")
     else:

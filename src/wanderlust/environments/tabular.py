@@ -26,14 +26,23 @@ from wanderlust.core.errors import (
     InvalidObservation,
     InvalidSetting,
     UnknownName,
+    check_instance,
     check_integer,
     check_options,
     shown,
 )
-from wanderlust.core.user_code import defined_in, import_named
-from wanderlust.environments.encoding import MAX_STATES, Encoding, IntegerKeys, StateKeys
-from wanderlust.environments.keys import Bounds, Counts, Key
-from wanderlust.environments.make import copy_environment, import_environment_package, make_environment, time_limit
+from wanderlust.core.user_code import check_allowed, defined_in, import_named
+from wanderlust.environments.bins import Bounds, Counts
+from wanderlust.environments.encoding import INFO_PREFIX, MAX_STATES, Encoding, IntegerKeys, Key, StateKeys
+from wanderlust.environments.make import (
+    action_names,
+    copy_environment,
+    grid_layout,
+    import_environment_package,
+    make_environment,
+    time_limit,
+)
+from wanderlust.worlds import Layout
 
 
 class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -67,7 +76,7 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if encoding is None:
             encoding = Encoding.of_environment(env, key=key, bins=bins, bounds=bounds, action_bins=action_bins)
         else:
-            encoding.check_environment(env)
+            check_instance("encoding", encoding, Encoding).check_environment(env)
         self.encoding = encoding
         """How states and actions are encoded."""
         self.adds_new_states = True
@@ -107,7 +116,7 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def describe(self, state: int) -> str:
         """Return a readable description of a state: its key, or the intervals of its bins."""
-        return self.encoding.describe(state)
+        return self.encoding.describe(check_integer("state", state, low=0))
 
     def action_of(self, index: int) -> Any:
         """Return the wrapped environment's action for an action index."""
@@ -122,6 +131,11 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def keys(self) -> StateKeys | IntegerKeys:
         """The state keys and their indices."""
         return self.encoding.keys
+
+    @property
+    def has_plain_indices(self) -> bool:
+        """Whether states and actions are those of the wrapped environment, and episodes do not repeat one seed."""
+        return bool(self._n_plain_states and self._n_plain_actions) and self.reset_seed is None
 
     @property
     def is_binned(self) -> bool:
@@ -154,6 +168,17 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         """The number of steps after which episodes are truncated, or None if unknown."""
         return time_limit(self.env)
 
+    @property
+    def layout(self) -> Layout | None:
+        """The map of the environment if its states are the cells of one."""
+        is_own_index = isinstance(self.keys, IntegerKeys) and self.keys.start == 0
+        return grid_layout(self.env, self.n_states) if is_own_index else None
+
+    @property
+    def action_names(self) -> tuple[str, ...] | None:
+        """The names of the actions, or None if they are unknown."""
+        return action_names(self.env, self.n_actions) if isinstance(self.env.action_space, Discrete) else None
+
     def copy(self, env: Env[Any, Any] | None = None) -> Tabular:
         """Return a copy, or `env` with the same encoding, that shares the state indices and adds no new states."""
         if isinstance(env, Tabular):
@@ -175,8 +200,8 @@ def tabular(
 ) -> Tabular:
     """Return an environment, given as such or by its name, with discrete states and actions.
 
-    Observations that are Discrete, MultiDiscrete, MultiBinary, Text, or a Tuple or Dict of those are used as state
-    keys directly. For other observations, set the state encoding:
+    Observations that are Discrete, MultiDiscrete, MultiBinary, Text, or a Tuple or Dict of those, and vectors of
+    bounded integers (a Box), are used as state keys directly. For other observations, set the state encoding:
 
     * `key="hash"`: the environment's `hash()` of its state if it has one, as in MiniGrid (together with the mission
       and the carried object, which that hash does not include); otherwise the content of the observation.
@@ -195,44 +220,44 @@ def tabular(
 
 ENCODER_OPTIONS = ("key", "bins", "bounds", "action_bins", "reset_seed")
 """The options of `wl.tabular`."""
-_INFO = "info:"
 
 
-def tabular_by_name(name: str, options: Mapping[str, Any], encoder_options: Mapping[str, Any]) -> Tabular:
-    """Return a new environment by its name, wrapped in `Tabular`."""
-    return tabular_from_options(make_environment(name, **options), encoder_options)
-
-
-def tabular_from_options(env: Env[Any, Any], encoder_options: Mapping[str, Any]) -> Tabular:
-    """Return an environment wrapped in `Tabular`.
+def tabular_from_options(
+    env: Env[Any, Any] | str, options: Mapping[str, Any], encoder_options: Mapping[str, Any]
+) -> Tabular:
+    """Return an environment, given as such or by its name and options, wrapped in `Tabular`.
 
     `encoder_options` are the options of `wl.tabular` as plain values: a key is 'hash', 'info:field' or
     'module:function', and bounds have their dimension as a string key, {'1': [-3, 3]}.
     """
+    env = make_environment(env, **options)
     check_options("wl.tabular", encoder_options, ENCODER_OPTIONS)
-    options = dict(encoder_options)
-    key = options.get("key")
+    encoding = dict(encoder_options)
+    key, bounds = encoding.get("key"), encoding.get("bounds")
     if isinstance(key, str) and module_of(key) is not None:
-        options["key"] = load_function(key)
-    if isinstance(options.get("bounds"), Mapping):
-        options["bounds"] = dict(_bound(dimension, pair) for dimension, pair in options["bounds"].items())
-    return Tabular(env, **options)
-
-
-def _bound(dimension: Any, pair: Any) -> tuple[int, tuple[Any, ...]]:
-    """Return the bounds of a dimension; `Tabular` checks the numbers."""
-    if not (str(dimension).isdecimal() and isinstance(pair, Sequence) and len(pair) == 2):
-        raise InvalidSetting(
-            f"bounds must be a table of dimensions with a low and a high value, such as {{'1': [-3, 3]}}, got "
-            f"{dimension!r}: {pair!r}."
-        )
-    return int(dimension), tuple(pair)
+        encoding["key"] = load_function(key)
+    if isinstance(bounds, Mapping):
+        for dimension, pair in bounds.items():
+            if not (str(dimension).isdecimal() and isinstance(pair, Sequence) and len(pair) == 2):
+                raise InvalidSetting(
+                    "bounds must be a table of dimensions with a low and a high value, such as {'1': [-3, 3]}, got "
+                    f"{dimension!r}: {pair!r}."
+                )
+        encoding["bounds"] = {int(dimension): tuple(pair) for dimension, pair in bounds.items()}
+    return Tabular(env, **encoding)
 
 
 def module_of(name: str) -> str | None:
     """Return the module of a name 'module:attribute', or None for other names, including 'info:field'."""
     module, colon, _ = name.partition(":")
-    return module if colon and f"{module}:" != _INFO else None
+    return module if colon and f"{module}:" != INFO_PREFIX else None
+
+
+def registered_module(name: str) -> str | None:
+    """Return the module of an environment that is registered in Gymnasium, or None."""
+    spec = gymnasium.registry.get(name)
+    entry = None if spec is None else spec.entry_point
+    return entry.partition(":")[0] if isinstance(entry, str) else getattr(entry, "__module__", None)
 
 
 def load_function(name: str) -> Any:
@@ -246,7 +271,7 @@ def load_function(name: str) -> Any:
     return function
 
 
-_RECORDERS = ("RecordEpisodeStatistics", "RecordVideo", "RenderCollection", "HumanRendering")
+RECORDERS = ("RecordEpisodeStatistics", "RecordVideo", "RenderCollection", "HumanRendering")
 """The wrappers of Gymnasium that change neither observations, actions and rewards nor the length of episodes."""
 
 
@@ -267,7 +292,7 @@ def saved_environment(env: Tabular) -> dict[str, Any]:
         if spec.max_episode_steps != registered.max_episode_steps:
             saved["max_episode_steps"] = spec.max_episode_steps
         added = [each.name for each in spec.additional_wrappers if each not in registered.additional_wrappers]
-        if wrappers := [name for name in added if name not in _RECORDERS]:
+        if wrappers := [name for name in added if name not in RECORDERS]:
             saved["wrappers"] = wrappers
     return saved
 
@@ -286,6 +311,7 @@ def remake_environment(saved: Mapping[str, Any] | None, **changes: Any) -> Env[A
             "the environment with its wrappers."
         )
     if isinstance(name, str) and isinstance(options, Mapping):
+        check_allowed("the environment of this agent", options)  # Some of Gymnasium's import what an option names.
         import_environment_package(name)
         if name in gymnasium.registry:
             if limit is not None:

@@ -21,10 +21,12 @@ from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
 from wanderlust.core.errors import InvalidMap, InvalidObservation, InvalidSetting, check_choice
-from wanderlust.environments.registration import GRID_ID, WORLD_HORIZON
+from wanderlust.environments import WORLD_HORIZON
 from wanderlust.worlds import Layout, World, make_world
 from wanderlust.worlds.drawing import display_layout, text_map
+from wanderlust.worlds.grid import MAP_SUFFIXES
 from wanderlust.worlds.raster import Renderer
+from wanderlust.worlds.registry import GRID_ID
 
 Transitions = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 
@@ -158,7 +160,7 @@ class GridEnv(WorldEnv):
     """The environment of a text map; docs/maps.md describes the format."""
 
     def __init__(self, map: str | Path | None = None, *, render_mode: str | None = None, **options: Any) -> None:
-        if not isinstance(map, str | Path) or not ("\n" in str(map) or str(map).endswith((".txt", ".toml"))):
+        if not isinstance(map, str | Path) or not ("\n" in str(map) or str(map).endswith(MAP_SUFFIXES)):
             raise InvalidMap(
                 f"{GRID_ID} needs map=, a text map such as 'S.A\\n\\nA = treasure 1\\n' "
                 f"or the path of a .txt or .toml file, got {map!r}."

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.core.errors import InvalidWorld, WanderlustError, check_integer, check_number, check_pairs, shown
+from wanderlust.core.errors import (
+    InvalidWorld,
+    WanderlustError,
+    check_flag,
+    check_integer,
+    check_number,
+    check_pairs,
+    shown,
+)
 from wanderlust.core.hardness import Hardness, hardness
 from wanderlust.core.mdp import FloatArray, IntArray, TabularMDP
 
@@ -100,16 +108,19 @@ class Layout:
         return len(self.layer_names)
 
 
-def single_layer_layout(kind: NDArray[np.uint8], value: FloatArray, entry: NDArray[np.uint8] | None = None) -> Layout:
-    """Return the layout of a grid whose state index is row · columns + column."""
+def single_layer_layout(
+    kind: NDArray[np.uint8], value: FloatArray, entry: NDArray[np.uint8] | None = None, n_states: int | None = None
+) -> Layout:
+    """Return the layout of a grid whose state index is row · columns + column; the last cells may have no state."""
     rows, columns = kind.shape
-    row, column = np.divmod(np.arange(rows * columns, dtype=np.int32), np.int32(columns))
+    n_states = kind.size if n_states is None else n_states
+    row, column = np.divmod(np.arange(n_states, dtype=np.int32), np.int32(columns))
     return Layout(
         rows=rows,
         columns=columns,
         row=row,
         column=column,
-        layer=np.zeros(rows * columns, dtype=np.int32),
+        layer=np.zeros(n_states, dtype=np.int32),
         kind=kind[None],
         value=value[None],
         entry=entry,
@@ -144,11 +155,8 @@ def checked_names(names: Any, n_actions: int) -> tuple[str, ...] | None:
     if not isinstance(names, Iterable) or isinstance(names, str | bytes):
         return None
     listed = tuple(names)
-    return listed if len(listed) == n_actions and all(map(_is_name, listed)) else None
-
-
-def _is_name(name: Any) -> bool:
-    return isinstance(name, str) and 0 < len(name) <= MAX_NAME and name.isprintable()
+    are_names = all(isinstance(name, str) and 0 < len(name) <= MAX_NAME and name.isprintable() for name in listed)
+    return listed if are_names and len(listed) == n_actions else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -220,6 +228,7 @@ class World:
 
     def state_name(self, state: int) -> str:
         """Return a readable name such as "(3, 1)": row and column counted from 1, then the layer's name if any."""
+        state = check_integer("state", state, low=0, high=self.n_states - 1)
         if self.layout is None:
             return f"state {state}"
         cell = f"({self.layout.row[state] + 1}, {self.layout.column[state] + 1})"
@@ -283,8 +292,12 @@ def check_mdp(mdp: TabularMDP, *, start_can_be_left: bool = True) -> None:
     _reject(~((mdp.start >= 0) & (mdp.start <= 1)), mdp.start, "start", "in [0, 1]")
     if abs(mdp.start.sum() - 1) > 1e-9:
         raise InvalidWorld(f"start must sum to 1, got {mdp.start.sum():g}.")
-    if start_can_be_left:
-        _check_start_can_be_left(mdp)
+    # A world with one state (a bandit), or one that terminates at once, is valid although nothing can be reached.
+    starts = np.flatnonzero(mdp.start)
+    leaves = (mdp.next_state[starts] != starts[:, None, None]) | mdp.terminal[starts]
+    is_checked = check_flag("start_can_be_left", start_can_be_left) and mdp.n_states > 1
+    if is_checked and not (leaves & (mdp.probability[starts] > 0)).any():
+        raise InvalidWorld(f"no action leads away from the start (state {starts[0]}).")
 
 
 def _reject(invalid: NDArray[np.bool_], values: NDArray[Any], name: str, valid: str) -> None:
@@ -293,15 +306,6 @@ def _reject(invalid: NDArray[np.bool_], values: NDArray[Any], name: str, valid: 
         labels = ("state", "action", "outcome")
         place = ", ".join(f"{label} {index}" for label, index in zip(labels, where, strict=False))
         raise InvalidWorld(f"{name} must be {valid}, got {values[where]} at {place}.")
-
-
-def _check_start_can_be_left(mdp: TabularMDP) -> None:
-    # A world with one state (a bandit), or one that terminates at once, is valid although nothing can be reached.
-    starts = np.flatnonzero(mdp.start)
-    possible = mdp.probability[starts] > 0
-    leaves = mdp.next_state[starts] != starts[:, None, None]
-    if mdp.n_states > 1 and not (possible & (leaves | mdp.terminal[starts])).any():
-        raise InvalidWorld(f"no action leads away from the start (state {starts[0]}).")
 
 
 def _check_settings(world: World) -> None:
@@ -314,10 +318,8 @@ def _check_settings(world: World) -> None:
     if not isinstance(world.options, Mapping):
         raise InvalidWorld(f"options must be a dict, got {shown(world.options)}.")
     check_number("r_max", world.r_max)
-    for name in ("horizon", "budget", "long_horizon"):
-        value = getattr(defaults, name)
-        if value is not None or name != "long_horizon":
-            check_integer(name, value, low=1)
+    for name in ("horizon", "budget", *(["long_horizon"] if defaults.long_horizon is not None else [])):
+        check_integer(name, getattr(defaults, name), low=1)
     for name in ("discount", "gamma_w"):
         check_number(name, getattr(defaults, name), low=0, high=1, open_high=True)
     check_number("learning_rate", defaults.learning_rate, low=0, high=1, open_low=True)

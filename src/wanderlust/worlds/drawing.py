@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 import math
-from string import ascii_lowercase, ascii_uppercase
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.core.errors import counted
-from wanderlust.worlds.base import CellKind, Layout, World
+from wanderlust.worlds.base import CellKind, Layout, World, single_layer_layout
 
 __all__ = ["logarithmic", "shaded"]
 
@@ -36,7 +36,7 @@ COLORS = {
     CellKind.PASSENGER: "#c9b8fb",
 }
 _LETTERS = {CellKind.FLOOR: ".", CellKind.WALL: "#", CellKind.START: "S", CellKind.PRISON: "P"}
-_FREE_LETTERS = "".join(letter for letter in ascii_uppercase if letter not in _LETTERS.values())
+_FREE_LETTERS = "ABCDEFGHIJKLMNOQRTUVWXYZ"
 _FALLBACK = {CellKind.TREASURE: "$", CellKind.PENALTY: "!", CellKind.REWARD: "+", CellKind.PUDDLE: "~"}
 
 
@@ -71,15 +71,11 @@ def display_layout(world: World) -> Layout:
 
 def _wrapped_layout(kind: NDArray[np.uint8], value: NDArray[np.float64], max_columns: int) -> Layout:
     """Return a layout with the states in index order, row by row; unused cells of the last row are walls."""
-    n_states = len(kind)
-    columns = min(n_states, max_columns)
-    rows = math.ceil(n_states / columns)
-    row, column = np.divmod(np.arange(n_states, dtype=np.int32), np.int32(columns))
-    kinds = np.full((1, rows, columns), CellKind.WALL, dtype=np.uint8)
-    values = np.zeros((1, rows, columns))
-    kinds[0, row, column], values[0, row, column] = kind, value
-    layer = np.zeros(n_states, dtype=np.int32)
-    return Layout(rows=rows, columns=columns, row=row, column=column, layer=layer, kind=kinds, value=values)
+    columns = min(len(kind), max_columns)
+    shape = math.ceil(len(kind) / columns), columns
+    unused = math.prod(shape) - len(kind)
+    kinds = np.append(kind, [CellKind.WALL] * unused).astype(np.uint8).reshape(shape)
+    return single_layer_layout(kinds, np.append(value, np.zeros(unused)).reshape(shape), n_states=len(kind))
 
 
 class DrawnLayer(NamedTuple):
@@ -109,7 +105,10 @@ def describe_layer(layout: Layout, layer: int) -> DrawnLayer:
     for kind in (CellKind(int(code)) for code in np.unique(kinds)):
         of_kind = kinds == kind
         if kind is CellKind.PASSENGER:
-            letter[of_kind] = label[of_kind] = [str(number) for number in _passenger_numbers(layout)[of_kind]]
+            # Counted row by row, over all layers.
+            has_passenger = (layout.kind == kind).any(axis=0)
+            numbers = np.cumsum(has_passenger).reshape(has_passenger.shape)
+            letter[of_kind] = label[of_kind] = [str(number) for number in numbers[of_kind]]
         elif kind in _LETTERS:
             letter[of_kind] = _LETTERS[kind]
             label[of_kind] = "" if kind in (CellKind.FLOOR, CellKind.WALL) else _LETTERS[kind]
@@ -122,12 +121,6 @@ def describe_layer(layout: Layout, layer: int) -> DrawnLayer:
     escapes = (kinds == CellKind.PRISON) & (values > 0)
     label[escapes] = [f"P {value:g}" for value in values[escapes]]
     return DrawnLayer(letter, np.array([COLORS[kind] for kind in CellKind])[kinds], label, meanings)
-
-
-def _passenger_numbers(layout: Layout) -> NDArray[np.int64]:
-    """Return [row, column]: the number of the passenger in the cell, counted row by row from 1, or 0."""
-    has_passenger = (layout.kind == CellKind.PASSENGER).any(axis=0)
-    return np.where(has_passenger, np.cumsum(has_passenger).reshape(has_passenger.shape), 0)
 
 
 def text_map(layout: Layout, state: int) -> str:

@@ -41,17 +41,11 @@ LEVELS = (1, 2, 3, 4)
 PREFIX = "exam-"
 FAMILIES: dict[str, Family] = {}
 """[name]: the function that returns the world of a level; its docstring says what the family tests."""
-TREASURE = {"T": "treasure 1"}
 _SETTINGS = (
     "horizon", "budget", "discount", "learning_rate", "gamma_w", "replay", "epsilon_start", "epsilon_end",
 )  # fmt: skip
 """The settings of a world that all runs in it use."""
 HeldOut = Annotated[bool, "whether it is one of the worlds on which no explorer was tuned"]
-
-
-def exam_names() -> tuple[str, ...]:
-    """Return the names of the families as `make_world` takes them."""
-    return tuple(PREFIX + family for family in FAMILIES)
 
 
 def exam_factory(name: str) -> Callable[..., World]:
@@ -101,12 +95,7 @@ def shuffled_actions(mdp: TabularMDP, random: Random) -> TabularMDP:
     """Return the MDP with the actions of every state in a random order, so that no action is right everywhere."""
     order = np.array([random.sample(range(mdp.n_actions), mdp.n_actions) for _ in range(mdp.n_states)])
     rows = np.arange(mdp.n_states)[:, None]
-    return mdp._replace(
-        probability=mdp.probability[rows, order],
-        next_state=mdp.next_state[rows, order],
-        reward=mdp.reward[rows, order],
-        terminal=mdp.terminal[rows, order],
-    )
+    return TabularMDP._make([*(array[rows, order] for array in mdp[:4]), mdp.start])
 
 
 def table_world(mdp: TabularMDP, *, horizon: int, budget: int, r_max: float = 1.0) -> World:
@@ -133,12 +122,20 @@ def line_world(
 
 
 def cells_world(
-    size: Cell, marks: Mapping[Cell, str], legend: Mapping[str, str], *, horizon: int, budget: int
+    size: Cell,
+    marks: Mapping[Cell, str] | None = None,
+    legend: Mapping[str, str] | None = None,
+    *,
+    goal: Cell | None = None,
+    horizon: int,
+    budget: int,
 ) -> World:
-    """Return the gridworld of floor cells with the letters `marks` in some of them."""
+    """Return a gridworld with a treasure of 1, by default in the lower right corner; `marks` has letters of cells."""
     rows, columns = size
-    lines = ["".join(marks.get((row, column), ".") for column in range(columns)) for row in range(rows)]
-    text = "\n".join([*lines, "", *(f"{letter} = {meaning}" for letter, meaning in legend.items())])
+    letters = {**(marks or {}), (0, 0): "S", goal or (rows - 1, columns - 1): "T"}
+    lines = ["".join(letters.get((row, column), ".") for column in range(columns)) for row in range(rows)]
+    meanings = {"T": "treasure 1", **(legend or {})}
+    text = "\n".join([*lines, "", *(f"{letter} = {meaning}" for letter, meaning in meanings.items())])
     world = grid_world(text, name="exam", horizon=horizon, budget=budget)
     return world if world.mdp.deterministic else with_stochastic_settings(world)
 
@@ -163,15 +160,13 @@ def distances(size: Cell, blocked: Iterable[Cell], origin: Cell) -> dict[Cell, i
     return found
 
 
-def scattered(size: Cell, n: int, keep: Iterable[Cell], random: Random) -> list[Cell]:
-    """Return `n` random cells, without those to keep, that leave a path between all of the kept ones."""
-    rows, columns = size
-    kept = list(keep)
-    free = [(row, column) for row in range(rows) for column in range(columns) if (row, column) not in kept]
+def scattered(size: Cell, n: int, random: Random) -> list[Cell]:
+    """Return `n` random cells that leave a path between the upper left and the lower right corner."""
+    corners = (0, 0), (size[0] - 1, size[1] - 1)
+    free = [(row, column) for row in range(size[0]) for column in range(size[1]) if (row, column) not in corners]
     while True:
         cells = random.sample(free, n)
-        reached = distances(size, cells, kept[0])
-        if all(cell in reached for cell in kept):
+        if corners[1] in distances(size, cells, corners[0]):
             return cells
 
 
@@ -190,13 +185,8 @@ def depth(level: int, held_out: bool) -> World:
     n = int(parameter(((10, 20, 30, 40), (12, 18, 27, 36)), level, held_out))
     world = deep_sea(depth=n, flag="treasure")
     # Half of the states have the other flag and are never reached.
-    mdp = TabularMDP(
-        world.mdp.probability[1::2],
-        world.mdp.next_state[1::2] // 2,
-        world.mdp.reward[1::2],
-        world.mdp.terminal[1::2],
-        world.mdp.start[1::2],
-    )
+    mdp = TabularMDP._make(array[1::2] for array in world.mdp)
+    mdp = mdp._replace(next_state=mdp.next_state // 2)
     return table_world(shuffled_actions(mdp, seeded("depth", level, held_out)), horizon=n, budget=16 * n * n)
 
 
@@ -221,9 +211,8 @@ def idle(level: int, held_out: bool) -> World:
     """4 to 32 actions, of which four move; the others do nothing."""
     n_actions = int(parameter(((4, 8, 16, 32), (5, 10, 20, 28)), level, held_out))
     random, shape = seeded("idle", level, held_out), (8, 7) if held_out else (7, 7)
-    goal = (shape[0] - 1, shape[1] - 1)
-    marks = dict.fromkeys(scattered(shape, 9, [(0, 0), goal], random), "#") | {(0, 0): "S", goal: "T"}
-    world = cells_world(shape, marks, TREASURE, horizon=60, budget=240 * n_actions)
+    marks = dict.fromkeys(scattered(shape, 9, random), "#")
+    world = cells_world(shape, marks, horizon=60, budget=240 * n_actions)
     mdp, n_idle = world.mdp, n_actions - world.n_actions
     stay = np.repeat(np.arange(mdp.n_states, dtype=np.int32)[:, None, None], n_idle, axis=1)
     # In the treasure's cell every action collects it, so the idle ones do, too.
@@ -264,17 +253,15 @@ def size(level: int, held_out: bool) -> World:
     walls = {(r, c) for r in range(side) for c in range(side) if (r % 4 == 3 or c % 4 == 3) and (r, c) not in doors}
     far = distances((side, side), walls, (0, 0))
     goal = max(far, key=lambda cell: (far[cell], cell))
-    marks = dict.fromkeys(walls, "#") | {(0, 0): "S", goal: "T"}
-    return cells_world((side, side), marks, TREASURE, horizon=2 * far[goal], budget=480 * k * k)
+    marks = dict.fromkeys(walls, "#")
+    return cells_world((side, side), marks, goal=goal, horizon=2 * far[goal], budget=480 * k * k)
 
 
 @family
 def cutoff(level: int, held_out: bool) -> World:
     """Episodes of 400 down to 26 steps, where the shortest way to the treasure takes 25."""
     horizon = int(parameter(((400, 120, 50, 26), (300, 90, 40, 27)), level, held_out))
-    shape = (12, 14) if held_out else (13, 13)
-    marks = {(0, 0): "S", (shape[0] - 1, shape[1] - 1): "T"}
-    return cells_world(shape, marks, TREASURE, horizon=horizon, budget=4_800)
+    return cells_world((12, 14) if held_out else (13, 13), horizon=horizon, budget=4_800)
 
 
 @family
@@ -287,13 +274,13 @@ def distract(level: int, held_out: bool) -> World:
     far = distances(shape, walls, (0, 0))
     goal = max((cell for cell in far if cell[1] > column), key=lambda cell: (far[cell], cell))
     near = [cell for cell in far if cell[1] < column and far[cell] >= 3]
-    marks, legend = dict.fromkeys(walls, "#") | {(0, 0): "S", goal: "T"}, dict(TREASURE)
+    marks, legend = dict.fromkeys(walls, "#"), dict[str, str]()
     best = 0.99 ** far[goal]
     for i, cell in enumerate(random.sample(near, n)):
         # Worth 40 to 80 % of the best treasure from the start, so that none of them passes the level.
         value = (0.4 + 0.4 * far[cell] / 24) * best / 0.99 ** far[cell]
         marks[cell], legend["abcdefgh"[i]] = "abcdefgh"[i], f"treasure {value:.4f}"
-    return cells_world(shape, marks, legend, horizon=3 * far[goal], budget=6_400)
+    return cells_world(shape, marks, legend, goal=goal, horizon=3 * far[goal], budget=6_400)
 
 
 @family
@@ -306,8 +293,8 @@ def mislead(level: int, held_out: bool) -> World:
     cost = parameter(((0.001, 0.005, 0.02, 0.05), (0.002, 0.01, 0.03, 0.045)), level, held_out)
     rows, columns = (9, 13) if held_out else (10, 12)
     marks = {(row, column): "c" for row in range(rows) for column in range(3, columns)}
-    marks |= {(0, 0): "S", (2, 0): "e", (2, 1): "e", (2, 2): "e", (rows - 1, columns - 1): "T"}
-    legend = {**TREASURE, "c": f"puddle -{cost}", "e": "treasure 0"}
+    marks |= {(2, 0): "e", (2, 1): "e", (2, 2): "e"}
+    legend = {"c": f"puddle -{cost}", "e": "treasure 0"}
     return cells_world((rows, columns), marks, legend, horizon=60, budget=3_200)
 
 
@@ -316,9 +303,8 @@ def cliffs(level: int, held_out: bool) -> World:
     """5 to 35 cells that terminate the episode with a reward of −0.2."""
     n = int(parameter(((5, 15, 25, 35), (8, 16, 24, 32)), level, held_out))
     random, shape = seeded("cliffs", level, held_out), (12, 9) if held_out else (9, 12)
-    goal = (shape[0] - 1, shape[1] - 1)
-    marks = dict.fromkeys(scattered(shape, n, [(0, 0), goal], random), "x") | {(0, 0): "S", goal: "T"}
-    return cells_world(shape, marks, {**TREASURE, "x": "penalty -0.2"}, horizon=80, budget=8_000)
+    marks = dict.fromkeys(scattered(shape, n, random), "x")
+    return cells_world(shape, marks, {"x": "penalty -0.2"}, horizon=80, budget=8_000)
 
 
 @family
@@ -332,8 +318,7 @@ def prison(level: int, held_out: bool) -> World:
         cells = random.sample(around, 12)
         if goal in distances(shape, cells, (0, 0)):
             break
-    marks = dict.fromkeys(cells, "p") | {(0, 0): "S", goal: "T"}
-    return cells_world(shape, marks, {**TREASURE, "p": f"prison {escape}"}, horizon=60, budget=4_800)
+    return cells_world(shape, dict.fromkeys(cells, "p"), {"p": f"prison {escape}"}, horizon=60, budget=4_800)
 
 
 @family
@@ -341,9 +326,8 @@ def slip(level: int, held_out: bool) -> World:
     """Actions that are replaced by a random one with a probability of 0.1 to 0.6."""
     probability = parameter(((0.1, 0.25, 0.4, 0.6), (0.15, 0.3, 0.45, 0.55)), level, held_out)
     random, shape = seeded("slip", level, held_out), (7, 6) if held_out else (6, 7)
-    goal = (shape[0] - 1, shape[1] - 1)
-    marks = dict.fromkeys(scattered(shape, 6, [(0, 0), goal], random), "#") | {(0, 0): "S", goal: "T"}
-    world = cells_world(shape, marks, TREASURE, horizon=100, budget=2_400 * level)
+    marks = dict.fromkeys(scattered(shape, 6, random), "#")
+    world = cells_world(shape, marks, horizon=100, budget=2_400 * level)
     mdp = slip_mdp(world.mdp, success=1.0 - probability, random=probability, stay=0.0)
     return with_stochastic_settings(replace(world, mdp=mdp))
 
@@ -353,9 +337,7 @@ def noise(level: int, held_out: bool) -> World:
     """A near treasure of 0.5 and a far one of 1, both with random rewards of a standard deviation of 0.1 to 2."""
     deviation = parameter(((0.1, 0.5, 1.0, 2.0), (0.2, 0.6, 1.2, 1.8)), level, held_out)
     shape = (5, 7) if held_out else (6, 6)
-    goal = (shape[0] - 1, shape[1] - 1)
-    marks = {(0, 0): "S", goal: "T", (1, 2): "t"}
-    world = cells_world(shape, marks, {**TREASURE, "t": "treasure 0.5"}, horizon=40, budget=16_000)
+    world = cells_world(shape, {(1, 2): "t"}, {"t": "treasure 0.5"}, horizon=40, budget=16_000)
     spread = np.where(world.mdp.terminal, deviation, 0.0)
     mdp = TabularMDP(
         probability=np.repeat(world.mdp.probability / 2, 2, axis=2),
@@ -397,8 +379,7 @@ def tv(level: int, held_out: bool) -> World:
     """A television with 4 to 128 random channels beside the way to the treasure (Burda et al. 2019)."""
     channels = int(parameter(((4, 16, 64, 128), (8, 24, 48, 96)), level, held_out))
     rows, columns = (6, 6) if held_out else (5, 7)
-    marks = {(0, 0): "S", (rows - 1, columns - 1): "T"}
-    world = cells_world((rows, columns), marks, TREASURE, horizon=40, budget=4_800)
+    world = cells_world((rows, columns), horizon=40, budget=4_800)
     n, screen = world.n_states, columns + 1
     shape = (n + channels, world.n_actions + 1, channels)
     probability, reward = np.zeros(shape), np.zeros(shape)
@@ -420,9 +401,7 @@ def tv(level: int, held_out: bool) -> World:
 def copies(level: int, held_out: bool) -> World:
     """1 to 8 copies of every state: a transition leads to a random copy of the next state."""
     n_copies = int(parameter(((1, 2, 4, 8), (2, 3, 5, 7)), level, held_out))
-    rows, columns = (5, 6) if held_out else (6, 5)
-    marks = {(0, 0): "S", (rows - 1, columns - 1): "T"}
-    world = cells_world((rows, columns), marks, TREASURE, horizon=40, budget=800 * (n_copies + 1))
+    world = cells_world((5, 6) if held_out else (6, 5), horizon=40, budget=800 * (n_copies + 1))
     mdp = world.mdp
     targets = mdp.next_state * n_copies + np.arange(n_copies, dtype=np.int32)
     copied = TabularMDP(

@@ -16,7 +16,7 @@ import numpy as np
 from wanderlust.core.errors import check_choice, check_flag, check_integer, check_number
 from wanderlust.core.mdp import TabularMDP, deterministic_mdp, merge_outcomes
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Defaults, Layout, World, single_layer_layout
-from wanderlust.worlds.grid import MOVES, grid_world
+from wanderlust.worlds.grid import grid_world, next_cells
 from wanderlust.worlds.slips import with_slips
 
 MAX_DEPTH = 1000
@@ -90,17 +90,8 @@ def _wall_map() -> str:
         cells[40 - 1][column - 1] = "#"
     for row in range(5, 41):
         cells[row - 1][40 - 1] = "#"
-    marks = {
-        "S": (25, 25),
-        "A": (50, 1),
-        "B": (50, 50),
-        "C": (10, 22),
-        "D": (22, 24),
-        "E": (31, 8),
-        "F": (30, 30),
-        "G": (38, 20),
-        "H": (20, 38),
-    }
+    marks = {"S": (25, 25), "A": (50, 1), "B": (50, 50), "C": (10, 22), "D": (22, 24), "E": (31, 8)}
+    marks |= {"F": (30, 30), "G": (38, 20), "H": (20, 38)}
     for letter, (row, column) in marks.items():
         cells[row - 1][column - 1] = letter
     legend = """\
@@ -285,7 +276,6 @@ def taxi() -> World:
     State index: (row · 7 + column) · 8 + 4·p1 + 2·p2 + p3, where p1, p2, p3 are 1 if the passenger is on board.
     """
     cells = np.array(TAXI.split()).view("U1").reshape(6, 7)
-    is_open = cells != "#"
     rows, columns = cells.shape
     row, column, on_board = np.indices((rows, columns, 8), dtype=np.int32).reshape(3, -1)
 
@@ -293,14 +283,8 @@ def taxi() -> World:
     passengers = {"1": 4, "2": 2, "3": 1}
     for passenger, bit in passengers.items():
         pick_up[cells == passenger] = bit
-    next_state = np.empty((len(row), len(MOVES)), dtype=np.int32)
-    for action, (down, right) in enumerate(MOVES):
-        new_row = np.clip(row + down, 0, rows - 1)
-        new_column = np.clip(column + right, 0, columns - 1)
-        blocked = ~is_open[new_row, new_column]
-        new_row, new_column = np.where(blocked, row, new_row), np.where(blocked, column, new_column)
-        next_on_board = on_board | pick_up[new_row, new_column]
-        next_state[:, action] = (new_row * columns + new_column) * 8 + next_on_board
+    next_cell = np.repeat(next_cells(cells != "#"), 8, axis=0)
+    next_state = next_cell * 8 + (on_board[:, None] | pick_up.ravel()[next_cell])
 
     goal_reward = np.array(GOAL_REWARDS)[[bin(layer).count("1") for layer in range(8)]]
     at_goal = (cells == "G")[row, column]

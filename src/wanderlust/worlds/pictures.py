@@ -72,10 +72,13 @@ def draw_world(world: World, *, title: str | None = None) -> Figure:
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        if _is_graph(world):
+        is_row = world.layout is not None and world.layout.rows == world.layout.n_layers == 1
+        is_small = world.layout is None and world.n_states <= MAX_GRAPH_STATES
+        if is_small or (is_row and not world.mdp.deterministic):
             return draw_graph(world, title=title or _title(world))
         layout = display_layout(world)
-        layers = _drawn_layers(world, layout)
+        # The layers in which an episode can start.
+        layers = sorted(set(layout.layer[world.mdp.start > 0].tolist()))[:MAX_PANELS]
         size = max(min(_CELL, _PICTURE / max(layout.columns, layout.rows)), 0.08)
         width, height = size * layout.columns + 0.4, size * layout.rows + 0.3
         figure = Figure(figsize=(max(width * len(layers), 3.2), height + 1.1), layout="constrained")
@@ -111,19 +114,6 @@ def _title(world: World) -> str:
     return f"{world.name} ({options})" if options and len(options) < 40 else world.name
 
 
-def _is_graph(world: World) -> bool:
-    if world.layout is None:
-        return world.n_states <= MAX_GRAPH_STATES
-    return world.layout.rows == world.layout.n_layers == 1 and not world.mdp.deterministic
-
-
-def _drawn_layers(world: World, layout: Layout) -> list[int]:
-    """Return the layers in which an episode can start."""
-    if layout.n_layers == 1:
-        return [0]
-    return sorted({int(layout.layer[state]) for state in np.flatnonzero(world.mdp.start > 0)})[:MAX_PANELS]
-
-
 def _draw_layer(axes: Axes, world: World, layout: Layout, layer: int, size: float) -> dict[str, Any]:
     """Draw one grid; return the legend handles of what is in it."""
     from matplotlib.patches import Patch
@@ -136,7 +126,9 @@ def _draw_layer(axes: Axes, world: World, layout: Layout, layer: int, size: floa
     for row, column in np.argwhere(~np.isin(kinds, (*plain, CellKind.WALL))):
         beside = kinds[row, column + 1 : column + 1 + _TEXT_CELLS]
         is_free = len(beside) == _TEXT_CELLS and bool(np.isin(beside, plain).all())
-        text = _range_of_values(layout, row, column) or str(drawn.label[row, column])
+        # The reward of a cell may depend on the layer, as in taxi.
+        values = np.unique(layout.value[:, row, column])
+        text = f"{values[0]:g}–{values[-1]:g}" if len(values) > 2 else str(drawn.label[row, column])
         _write(axes, text, row, column, kinds[row, column], size, to_the_right=is_free)
     found = {_meaning(kind, world): COLORS[kind] for kind in CellKind if kind not in plain and (kinds == kind).any()}
     if waves.any():
@@ -151,12 +143,6 @@ def _meaning(kind: CellKind, world: World) -> str:
         return f"{kind.name.lower()}, ends the episode" if world.mdp.terminal.any() else kind.name.lower()
     texts = {CellKind.WALL: "cannot be visited", CellKind.PUDDLE: "puddle, penalty", CellKind.PRISON: "P: prison"}
     return texts.get(kind, kind.name.lower())
-
-
-def _range_of_values(layout: Layout, row: int, column: int) -> str:
-    """Return the smallest and the largest reward of a cell if it depends on the layer, as in taxi."""
-    values = np.unique(layout.value[:, row, column])
-    return f"{values[0]:g}–{values[-1]:g}" if len(values) > 2 else ""
 
 
 def _write(axes: Axes, text: str, row: int, column: int, kind: int, size: float, *, to_the_right: bool) -> None:
@@ -238,7 +224,10 @@ def draw_graph(
         _draw_state(axes, world, x[state], state, names[state] if names else str(state + 1), reward[state])
         _draw_actions(axes, world, x, state, colors or {}, only_colored)
     if not only_colored:
-        figure.supxlabel(_caption(world), fontsize=8)
+        likeliest = float(world.mdp.probability.max(axis=2).min())
+        stochastic = "" if likeliest >= 1.0 else f"; each arrow has a probability of at least {likeliest:g}"
+        terminal = "" if world.mdp.terminal.any() else "; no state is terminal"
+        figure.supxlabel(f"actions: {', '.join(world.action_names)}{stochastic}{terminal}", fontsize=8)
     return figure
 
 
@@ -299,10 +288,3 @@ def _draw_arrow(axes: Axes, start: float, end: float, text: str, color: str, *, 
     axes.add_patch(patch)
     if label:
         axes.text(*place, text, ha="center", va="center", fontsize=7.5)
-
-
-def _caption(world: World) -> str:
-    likeliest = float(world.mdp.probability.max(axis=2).min())
-    stochastic = "" if likeliest >= 1.0 else f"; each arrow has a probability of at least {likeliest:g}"
-    terminal = "" if world.mdp.terminal.any() else "; no state is terminal"
-    return f"actions: {', '.join(world.action_names)}{stochastic}{terminal}"

@@ -144,7 +144,9 @@ def _symbol(kind: CellKind, label: str, size: int, dark: bool) -> Image.Image:
     symbol = Image.new("RGBA", (scaled, scaled), (0, 0, 0, 0))
     draw = ImageDraw.Draw(symbol)
     if kind is CellKind.PRISON:
-        _draw_bars(draw, scaled, COLORS[kind] if dark else "#6d6578")
+        for x in (scaled * i / 5 for i in range(1, 5)):
+            color = COLORS[kind] if dark else "#6d6578"
+            draw.line((x, scaled * 0.08, x, scaled * 0.92), fill=color, width=max(scaled // 16, 1))
     if size < _MIN_CELL_WITH_TEXT:
         if kind in _STRONG:  # Too small for text: the whole cell gets a strong color.
             draw.rectangle((0, 0, scaled, scaled), fill=_STRONG[kind])
@@ -157,12 +159,6 @@ def _symbol(kind: CellKind, label: str, size: int, dark: bool) -> Image.Image:
             draw.rectangle((left - edge, top - edge, right + edge, bottom + edge), fill=COLORS[kind])
         draw.text(center, label, fill=color, font=font, anchor="mm")
     return symbol.resize((size, size), Image.Resampling.LANCZOS)
-
-
-def _draw_bars(draw: ImageDraw.ImageDraw, size: int, color: str) -> None:
-    for i in range(1, 5):
-        x = size * i / 5
-        draw.line((x, size * 0.08, x, size * 0.92), fill=color, width=max(size // 16, 1))
 
 
 def _draw_closed_sides(draw: ImageDraw.ImageDraw, x: int, y: int, size: int, entry: int) -> None:

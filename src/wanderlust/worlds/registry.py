@@ -24,29 +24,17 @@ from wanderlust.core.errors import (
     InvalidSetting,
     InvalidWorld,
     UnknownName,
+    check_flag,
+    check_instance,
     check_options,
     shown,
     unknown_name,
 )
 from wanderlust.core.files import check_path, shown_path
 from wanderlust.core.planning import reachable_states
+from wanderlust.worlds import paper_worlds
 from wanderlust.worlds.base import CellKind, World, check_world
-from wanderlust.worlds.exam_suite import exam_factory, exam_names
-from wanderlust.worlds.grid import grid_world
-from wanderlust.worlds.maps import MAP_SUFFIXES, read_map_file
-from wanderlust.worlds.paper_worlds import (
-    chain,
-    deep_gridworld,
-    deep_sea,
-    noisy_deep_gridworld,
-    noisy_prison,
-    noisy_toy,
-    prison,
-    taxi,
-    toy,
-    toy_example,
-    wall,
-)
+from wanderlust.worlds.grid import MAP_SUFFIXES, grid_world, read_map_file
 from wanderlust.worlds.slips import apply_slips
 
 _MAX_CELLS = 5
@@ -57,20 +45,25 @@ _GYMNASIUM_ID = re.compile(r"-v\d+$")
 WorldFactory = Callable[..., World]
 
 _FACTORIES: dict[str, WorldFactory] = {
-    "toy-example": toy_example,
-    "toy": toy,
-    "prison": prison,
-    "wall": wall,
-    "deep-gridworld": deep_gridworld,
-    "taxi": taxi,
-    "deep-sea": deep_sea,
-    "chain": chain,
-    "noisy-toy": noisy_toy,
-    "noisy-prison": noisy_prison,
-    "noisy-deep-gridworld": noisy_deep_gridworld,
+    "toy-example": paper_worlds.toy_example,
+    "toy": paper_worlds.toy,
+    "prison": paper_worlds.prison,
+    "wall": paper_worlds.wall,
+    "deep-gridworld": paper_worlds.deep_gridworld,
+    "taxi": paper_worlds.taxi,
+    "deep-sea": paper_worlds.deep_sea,
+    "chain": paper_worlds.chain,
+    "noisy-toy": paper_worlds.noisy_toy,
+    "noisy-prison": paper_worlds.noisy_prison,
+    "noisy-deep-gridworld": paper_worlds.noisy_deep_gridworld,
 }
-_EXAM = {name: exam_factory(name) for name in exam_names()}
-"""The worlds of the exam, which `world_names` does not list."""
+EXAM_WORLDS = (
+    "exam-depth", "exam-lock", "exam-actions", "exam-idle", "exam-size", "exam-cutoff", "exam-distract", "exam-mislead",
+    "exam-cliffs", "exam-prison", "exam-slip", "exam-noise", "exam-river", "exam-chain", "exam-tv", "exam-copies",
+)  # fmt: skip
+"""The worlds of the exam, which `world_names` does not list; their module is imported at first use."""
+GRID_ID = "wanderlust/Grid-v0"
+"""The Gymnasium id of text maps."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +90,17 @@ def world_names() -> tuple[str, ...]:
     return tuple(_FACTORIES)
 
 
+def is_built_in(name: str) -> bool:
+    """Return whether a name is that of a world, also as a Gymnasium id."""
+    return name in world_names() or name in EXAM_WORLDS or name.startswith("wanderlust/")
+
+
+def environment_id(name: str) -> str:
+    """Return the Gymnasium id of a world: "wanderlust/DeepSea-v0" for "deep-sea"."""
+    words = re.split(r"[^a-zA-Z0-9]+", name)
+    return f"wanderlust/{''.join(word[:1].upper() + word[1:] for word in words)}-v0"
+
+
 @functools.cache
 def _import_world_modules() -> None:
     """Import the modules of this package that register a world: those with a line that begins `register_world(`."""
@@ -107,7 +111,16 @@ def _import_world_modules() -> None:
 
 def world_options(name: str) -> tuple[WorldOption, ...]:
     """Return the options of a registered world; "map" stands for a text map."""
-    return (*_factory_options(world_factory(name) if name != "map" else grid_world), _SLIPS)
+    check_instance("the name of a world", name, str)
+    factory = world_factory(name) if name != "map" else grid_world
+    hints = get_type_hints(factory, include_extras=True)
+    options = []
+    for parameter in inspect.signature(factory).parameters.values():
+        hint = hints.get(parameter.name, Any)
+        annotated = get_args(hint) if get_origin(hint) is Annotated else (hint, "")
+        default = None if parameter.default is parameter.empty else parameter.default
+        options.append(WorldOption(parameter.name, annotated[0], default, str(annotated[1])))
+    return (*options, _SLIPS)
 
 
 def world_meaning(name: str) -> str:
@@ -123,9 +136,13 @@ def register_world(name: str, factory: WorldFactory, *, replace_existing: bool =
         raise InvalidSetting(f"a world's name must be one line, and neither 'map' nor a file name, got {shown(name)}.")
     if not callable(factory):
         raise InvalidSetting(f"the factory of a world must be a function, got {shown(factory)}.")
-    if (name in _FACTORIES or name in _EXAM) and not replace_existing:
+    if not check_flag("replace_existing", replace_existing) and (name in _FACTORIES or name in EXAM_WORLDS):
         raise InvalidSetting(f"a world named {name!r} already exists; pass replace_existing=True to replace it.")
-    for parameter in inspect.signature(factory).parameters.values():
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except ValueError as error:
+        raise InvalidSetting(f"the factory of {name!r} must have known parameters ({error}).") from None
+    for parameter in parameters:
         if parameter.kind not in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             raise InvalidSetting(f"each option of {name!r} must be a named parameter, got {parameter}.")
         if parameter.default is parameter.empty:
@@ -168,7 +185,7 @@ def _from_map(text: Any, options: dict[str, Any]) -> World:
         raise InvalidMap(f"a map must be text, got {type(text).__name__}.")
     check_options("a map", options, (option.name for option in world_options("map") if option.name != "map"))
     world = grid_world(text, **options)
-    if world.name in _FACTORIES or world.name in _EXAM:
+    if world.name in _FACTORIES or world.name in EXAM_WORLDS:
         raise InvalidSetting(f"{world.name!r} is the name of a registered world; give the map another name.")
     check_world(world)
     _warn_of_unreachable_treasures(world)
@@ -202,26 +219,26 @@ def _from_file(path: Path, options: dict[str, Any]) -> World:
 def world_factory(name: str) -> WorldFactory:
     """Return the function that makes a registered world."""
     _import_world_modules()
-    factory = _FACTORIES.get(name) or _EXAM.get(name)
-    if factory is None:
-        if _GYMNASIUM_ID.search(name):
-            raise UnknownName(
-                f"unknown world {shown(name)}. In a Gymnasium environment train with wl.learn; wl.world_from_gym makes "
-                "a world of one that has a model."
-            )
-        raise unknown_name("world", name, [*_FACTORIES, *_EXAM])
-    return factory
+    if name in _FACTORIES:
+        return _FACTORIES[name]
+    if name in EXAM_WORLDS:
+        from wanderlust.worlds.exam_suite import exam_factory
+
+        return exam_factory(name)
+    if _GYMNASIUM_ID.search(name):
+        raise UnknownName(
+            f"unknown world {shown(name)}. In a Gymnasium environment train with wl.learn; wl.world_from_gym makes "
+            "a world of one that has a model."
+        )
+    raise unknown_name("world", name, [*_FACTORIES, *EXAM_WORLDS])
 
 
-def _factory_options(factory: WorldFactory) -> tuple[WorldOption, ...]:
-    hints = get_type_hints(factory, include_extras=True)
-    options = []
-    for parameter in inspect.signature(factory).parameters.values():
-        hint = hints.get(parameter.name, Any)
-        annotated = get_args(hint) if get_origin(hint) is Annotated else (hint, "")
-        default = None if parameter.default is parameter.empty else parameter.default
-        options.append(WorldOption(parameter.name, annotated[0], default, str(annotated[1])))
-    return tuple(options)
+def world_module(name: str) -> str | None:
+    """Return the module of the factory of a world, given by its name or Gymnasium id; None for other names."""
+    if name.startswith("wanderlust/"):
+        name = next((each for each in world_names() if environment_id(each) == name), name)
+    factory = _FACTORIES.get(name)
+    return None if factory is None else str(getattr(factory, "func", factory).__module__)
 
 
 def as_world(world: World | str | Path) -> World:

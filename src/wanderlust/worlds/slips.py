@@ -32,18 +32,12 @@ def slip_mdp(mdp: TabularMDP, *, success: float = 0.9, random: float = 0.05, sta
         return np.broadcast_to(flat, (n_states, n_actions, n_actions * n_outcomes))
 
     same_state = np.broadcast_to(np.arange(n_states, dtype=np.int32)[:, None, None], mdp.next_state.shape)
+    p = mdp.probability
     # In a terminal state the agent still "moves" or "stays", as in the authors' transition matrix, but every outcome
     # keeps its terminal flag. Their matrix has no terminal flags, so solving it would count rewards after termination.
     return merge_outcomes(
         TabularMDP(
-            probability=np.concatenate(
-                [
-                    success * mdp.probability,
-                    random / n_actions * of_all_actions(mdp.probability),
-                    stay * mdp.probability,
-                ],
-                axis=2,
-            ),
+            probability=np.concatenate([success * p, random / n_actions * of_all_actions(p), stay * p], axis=2),
             next_state=np.concatenate([mdp.next_state, of_all_actions(mdp.next_state), same_state], axis=2),
             reward=np.concatenate([mdp.reward, of_all_actions(mdp.reward), mdp.reward], axis=2),
             terminal=np.concatenate([mdp.terminal, of_all_actions(mdp.terminal), mdp.terminal], axis=2),
