@@ -17,8 +17,7 @@ from wanderlust.agents.session import train
 from wanderlust.agents.settings import Replay, make_spec, resolve
 from wanderlust.core.errors import InvalidExplorer, WanderlustError
 from wanderlust.explorers.compiled import python_reason
-from wanderlust.explorers.protocol import ExtraTables, view_of
-from wanderlust.explorers.registry import configured, explorer_class, explorer_name
+from wanderlust.explorers.protocol import ExtraTables, configured, explorer_class, explorer_name, view_of
 from wanderlust.learning.planned import Model, Transition
 from wanderlust.learning.state import InitialValues, new_learner
 from wanderlust.worlds import World, make_world
@@ -43,7 +42,7 @@ def check_explorer(explorer: str | type, *, steps: int = _STEPS, **options: Any)
     """
     cls = explorer_class(explorer)
     name = explorer_name(cls)
-    own = _check_in_python(cls, name, {"steps": steps, **options}).own
+    own = check_in_python(cls, name, {"steps": steps, **options}).own
     memories = _MEMORIES[:1] if own is not None and own.plans else _MEMORIES
     for world in (make_world("prison"), make_world("noisy-toy")):
         for replay in memories:
@@ -56,7 +55,7 @@ def check_explorer(explorer: str | type, *, steps: int = _STEPS, **options: Any)
                 raise InvalidExplorer(f"{where} failed with {type(error).__name__}: {error}") from error
 
 
-def _check_in_python(cls: type, name: str, changes: dict[str, Any]) -> ExtraTables:
+def check_in_python(cls: type, name: str, changes: dict[str, Any]) -> ExtraTables:
     """Call every method without compiling it, in an unvisited state and in a visited one; return its tables.
 
     A misspelt name is then reported by Python; numba would report it as a type error in a long trace.
@@ -67,7 +66,7 @@ def _check_in_python(cls: type, name: str, changes: dict[str, Any]) -> ExtraTabl
     compilable = configured(cls, problem, options)
     spec, noise = make_spec(compilable, problem, settings)
     learner = new_learner(spec, InitialValues(spec, noise, 0), 0)
-    in_python = _InPython()
+    in_python = InPython()
     explorer = in_python(cls)._make(compilable)
     for state, visits in ((1, 0), (2, 1)):
         learner.visits[state * spec.n_actions : (state + 1) * spec.n_actions] = visits
@@ -100,7 +99,7 @@ def _check_in_python(cls: type, name: str, changes: dict[str, Any]) -> ExtraTabl
     return tables
 
 
-class _InPython:
+class InPython:
     """Returns copies of functions, classes and modules that call no compiled function, but its Python source.
 
     Python cannot call the compiled functions that numba inlines into their callers, such as those behind `view.total`.
@@ -110,6 +109,7 @@ class _InPython:
         self._copies: dict[int, Any] = {}
 
     def __call__(self, value: Any) -> Any:
+        """Return the copy of a value; the value itself if it needs none."""
         value = getattr(value, "py_func", value)
         module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         if not isinstance(module, str) or module.partition(".")[0] in _LIBRARIES:
@@ -142,7 +142,7 @@ class _InPython:
 class _Globals(dict[str, Any]):
     """The global names of a module, copied when a function first uses them."""
 
-    def __init__(self, original: dict[str, Any], in_python: _InPython) -> None:
+    def __init__(self, original: dict[str, Any], in_python: InPython) -> None:
         self._original, self._in_python = original, in_python
 
     def __missing__(self, name: str) -> Any:
@@ -152,7 +152,7 @@ class _Globals(dict[str, Any]):
 class _ModuleInPython:
     """A module whose attributes are copied when they are read."""
 
-    def __init__(self, module: ModuleType, in_python: _InPython) -> None:
+    def __init__(self, module: ModuleType, in_python: InPython) -> None:
         self._module, self._in_python = module, in_python
 
     def __getattr__(self, name: str) -> Any:

@@ -21,9 +21,9 @@ from gymnasium import Env
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import by_pointer
-from wanderlust.agents import file, presentation, stepwise
-from wanderlust.agents.history import Curves, History
-from wanderlust.agents.loop import Simulator, rollout_return, start_distribution
+from wanderlust.agents import file, loop, presentation
+from wanderlust.agents.history import History, TrainingCurves
+from wanderlust.agents.loop import TERMINATES, TRUNCATES, Simulator, call_choose, call_learn_from
 from wanderlust.agents.presentation import Explanation
 from wanderlust.agents.settings import (
     MAX_ACTIONS,
@@ -34,7 +34,6 @@ from wanderlust.agents.settings import (
     split_changes,
     sufficient_memory,
 )
-from wanderlust.agents.stepwise import TERMINATES, TRUNCATES, call_choose, call_learn_from
 from wanderlust.core.errors import (
     MAX_PAIRS,
     InvalidExplorer,
@@ -42,6 +41,7 @@ from wanderlust.core.errors import (
     InvalidSetting,
     InvalidWorld,
     check_flag,
+    check_instance,
     check_integer,
     check_number,
     check_pairs,
@@ -51,9 +51,8 @@ from wanderlust.core.errors import (
 from wanderlust.core.files import check_path
 from wanderlust.environments.encoding import Encoding
 from wanderlust.explorers.compiled import ExplorerHooks
-from wanderlust.explorers.registry import configured, explorer_name
+from wanderlust.explorers.protocol import configured, explorer_name
 from wanderlust.learning.memory import reinitialise_untried, replace_terminal_rewards
-from wanderlust.learning.spec import NO_MEMORY, NO_SIGNAL, TARGET, Floats
 from wanderlust.learning.state import (
     COUNTERS,
     FIRST_STATES,
@@ -68,6 +67,7 @@ from wanderlust.learning.state import (
     new_learner,
     tables_by_state,
 )
+from wanderlust.learning.td import NO_MEMORY, NO_SIGNAL, TARGET, Floats
 from wanderlust.worlds import World, as_world, check_world
 from wanderlust.worlds.base import Layout
 
@@ -94,7 +94,7 @@ class Agent:
     """How observations and actions of that environment are encoded; None if states and actions are integers."""
     preset: str | None = None
     """The preset with which `learn` trained this agent; None if it was not trained by `learn`."""
-    curves: Curves | None = None
+    curves: TrainingCurves | None = None
     """The curves of its training, which `history` returns as arrays."""
     layout: Layout | None = None
     """The map of that environment or world, for `plot`; None if there is none."""
@@ -102,7 +102,7 @@ class Agent:
     """The names of the actions, if they are known."""
     learner: LearnerState
     """Everything that the agent has learnt and remembers."""
-    state_index: stepwise.StateIndex
+    state_index: loop.StateIndex
     """[state]: its index in the learner; `TERMINAL` if it was not visited yet."""
 
     def __init__(
@@ -126,7 +126,7 @@ class Agent:
         self.seed = check_integer("seed", seed, low=0)
         self.options = {name: plain_value(value) for name, value in options.items()}
         """The explorer's options."""
-        self.fields = dict(fields or {})
+        self.fields = {} if fields is None else dict(check_instance("fields", fields, Mapping))
         """Fields of the explorer that replace what follows from its options; see `wanderlust.training.adaptive`."""
         problem = self.settings.problem(self.n_actions, reward_range)
         self.reward_range = problem.reward_range
@@ -140,9 +140,9 @@ class Agent:
         states = max(min(self.n_states or 0, INITIALISED_STATES), FIRST_STATES)
         with sufficient_memory(self.spec):
             learner = new_learner(self.spec, self._initial_values, self.seed, states=states)
-            state_index: stepwise.StateIndex = np.zeros(self.n_states or FIRST_STATES, np.int32)
+            state_index: loop.StateIndex = np.zeros(self.n_states or FIRST_STATES, np.int32)
         self.connect(learner, state_index)
-        stepwise.begin_first_episode(*self.pointers)
+        loop.begin_first_episode(*self.pointers)
 
     @classmethod
     def for_world(
@@ -257,7 +257,7 @@ class Agent:
                 "replay needs a memory, but this agent has replay='none'; use replay='full' or replay='window'."
             )
         if self.steps:
-            stepwise.replay(*self.pointers[1:], times)
+            loop.replay(*self.pointers[1:], times)
 
     def undo_choice(self) -> None:
         """Forget the latest `act` if nothing was observed since: the next one draws the same random numbers."""
@@ -278,7 +278,7 @@ class Agent:
         """
         problem = self.settings.problem(self.n_actions, self.reward_range if reward_range is None else reward_range)
         before, explorer_before = self.spec, self.configured_explorer
-        new_fields = self.fields if fields is None else dict(fields)
+        new_fields = self.fields if fields is None else dict(check_instance("fields", fields, Mapping))
         new_options = self.options | {name: plain_value(value) for name, value in options.items()}
         self.configured_explorer = configured(type(self.configured_explorer), problem, new_options, new_fields)
         self.options, self.fields = new_options, new_fields
@@ -287,11 +287,11 @@ class Agent:
         self._initial_values.spec = self.spec
         reinitialise_untried(self.learner, self.spec, before)
         self._connect_explorer(self.pointers[1])
-        if (self.spec.discount != before.discount).any():
-            stepwise.refresh_signals(*self.pointers, terminal_only=True)
+        if (self.spec.discount != before.discount).any() or self.spec.uses_max_visits != before.uses_max_visits:
+            loop.refresh_signals(*self.pointers, terminal_only=True)
         has_bonus = self.spec.bonus_signal != NO_SIGNAL and self.spec.memory != NO_MEMORY
         if has_bonus and self.configured_explorer != explorer_before:
-            stepwise.refresh_signals(*self.pointers, terminal_only=False)
+            loop.refresh_signals(*self.pointers, terminal_only=False)
 
     def replace_terminal_rewards(self, reward: float) -> None:
         """Go on as if every positive terminal reward had been this one."""
@@ -300,10 +300,10 @@ class Agent:
     def index_of(self, state: int) -> int:
         """Return the index of a state in the learner's arrays; a new state gets the next one."""
         state = self._checked_state(state, "state")
-        index = int(stepwise.index_of(self._step().pointer, state))
+        index = int(loop.index_of_state(self._step().pointer, state))
         if index == TERMINAL:
             self.enlarge()
-            index = int(stepwise.index_of(self._step().pointer, state))
+            index = int(loop.index_of_state(self._step().pointer, state))
         return index
 
     def predict(
@@ -320,11 +320,12 @@ class Agent:
         first action: `knows` tells. With `explore=True` it is the explorer's choice, as `act` returns it. `env` or
         `info` are needed if the state key comes from them instead of the observation.
         """
+        check_flag("explore", explore)
         if self.encoding is None:
             state = self._checked_state(observation, "observation")
             return self.act(state) if explore else self.greedy_action(state)
         key = self.encoding.key(observation, info, env)
-        if check_flag("explore", explore):
+        if explore:
             return self.encoding.actions.decode(self.act(self.encoding.keys.add(key)))
         state = self.encoding.keys.find(key)
         return self.encoding.actions.decode(self.greedy_action(state) if self._has_visited(state) else 0)
@@ -384,13 +385,13 @@ class Agent:
         if not (isinstance(world, World) and world.mdp.deterministic and world.n_actions == self.n_actions):
             what = shown(world.name if isinstance(world, World) else world)
             raise InvalidWorld(f"evaluate needs a deterministic World with {self.n_actions} actions, got {what}.")
-        starts, probabilities = start_distribution(world.mdp)
+        starts, probabilities = loop.start_distribution(world.mdp)
         state_index = np.zeros(max(len(self.state_index), world.n_states), np.int32)
         state_index[: len(self.state_index)] = self.state_index
         horizon, discount = self.settings.rollout_length, self.settings.discount
         mdp = by_pointer(world.mdp)
         return float(
-            rollout_return(*self.pointers[1:], mdp, starts, probabilities, state_index, horizon, discount)
+            loop.rollout_return(*self.pointers[1:], mdp, starts, probabilities, state_index, horizon, discount)
         )
 
     def simulate(self, world: World | str) -> Simulator:
@@ -413,7 +414,7 @@ class Agent:
         other.connect(copied(self.learner, self.spec), self.state_index.copy())
         return other
 
-    def restore(self, learner: LearnerState, state_index: stepwise.StateIndex, n_further: int) -> None:
+    def restore(self, learner: LearnerState, state_index: loop.StateIndex, n_further: int) -> None:
         """Give a new agent the arrays of a saved one, which has the initial values of `n_further` more states."""
         if n_further > 0:  # The initial values of the next states are drawn from there on.
             self._initial_values.draw(n_further)
@@ -438,7 +439,7 @@ class Agent:
         self.__dict__.update(state)
         self.connect(self.learner, self.state_index)
 
-    def connect(self, learner: LearnerState, state_index: stepwise.StateIndex) -> None:
+    def connect(self, learner: LearnerState, state_index: loop.StateIndex) -> None:
         """Let compiled code use these arrays."""
         self.learner, self.state_index = learner, state_index
         self._n_indexed = len(state_index)
@@ -453,14 +454,14 @@ class Agent:
         """The explorer's compiled functions."""
         self.pointers = self.hooks.pointer, learner, spec
         """Hooks, learner and spec, as compiled functions take them."""
-        self._step_functions: stepwise.StepFunctions | None = None
+        self._step_functions: loop.StepFunctions | None = None
 
-    def _step(self) -> stepwise.StepFunctions:
+    def _step(self) -> loop.StepFunctions:
         """Return what `act` and `observe` call; a run in the compiled loop never needs it."""
         if self._step_functions is None:
             before = self.learner.streams.copy(), self.learner.notes.copy(), np.full(1, NONE, np.int64)
-            context = stepwise.StepContext(*self.pointers, self.state_index, *before)
-            self._step_functions = stepwise.StepFunctions(context)
+            context = loop.StepContext(*self.pointers, self.state_index, *before)
+            self._step_functions = loop.StepFunctions(context)
         return self._step_functions
 
     def enlarge(self) -> None:

@@ -16,7 +16,7 @@ from wanderlust.agents.agent import Agent
 from wanderlust.agents.presentation import Explanation
 from wanderlust.agents.settings import Settings
 from wanderlust.core.errors import InvalidExplorer, InvalidObservation, shown
-from wanderlust.learning.spec import TARGET, Floats
+from wanderlust.learning.td import TARGET, Floats
 
 
 class Explorer:

@@ -6,13 +6,15 @@ import importlib
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from wanderlust.core.errors import BadFile, MissingPackage, counted
 from wanderlust.core.mdp import FloatArray
+from wanderlust.core.schema import Strict, checked
 from wanderlust.worlds.pictures import figure_html, text_html
 
 if TYPE_CHECKING:
@@ -22,9 +24,16 @@ GREEDY_POLICY, TRAINING_EPISODES = "greedy policy", "training episodes"
 GREEDY_POLICY_EPISODES = "episodes of the greedy policy"
 MAX_POINTS = 500
 """The number of points at which every second one is dropped, so that memory is bounded."""
-_INTERVAL, _RETURNS_OF = "interval", "returns_of"
 _ARRAYS = {"steps": np.int64, "returns": np.float64, "discovered": np.int64, "first_visit": np.int64}
-_PREFIX = "history."
+HISTORY_ARRAYS = {f"history.{name}": kind for name, kind in _ARRAYS.items()}
+"""The arrays of a file and their types; each has one dimension."""
+
+
+class _Saved(Strict, frozen=True):
+    """The part of the curves that is not arrays."""
+
+    interval: Annotated[int, Meta(gt=0, lt=2**62)]
+    returns_of: Literal["greedy policy", "episodes of the greedy policy", "training episodes"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -97,7 +106,7 @@ class History:
         return figure_html(self.plot(), str(self)) if len(self.steps) else text_html(str(self))
 
 
-class Curves:
+class TrainingCurves:
     """The curves while an agent is trained: a point every `interval` steps, which doubles when there are too many."""
 
     def __init__(self, interval: int = 1, returns_of: str = TRAINING_EPISODES) -> None:
@@ -111,7 +120,7 @@ class Curves:
         """The step of the next point."""
 
     @classmethod
-    def of(cls, history: History) -> Curves:
+    def of(cls, history: History) -> TrainingCurves:
         """Return the curves of a finished training, as they are saved with its agent."""
         curves = cls(int(history.steps[0]) if len(history.steps) else 1, history.returns_of)
         curves.steps, curves.returns = history.steps.tolist(), history.returns.tolist()
@@ -144,31 +153,27 @@ class Curves:
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the curves as JSON values and arrays."""
         arrays = self._arrays(max(self.first_visits, default=-1) + 1)
-        plain = {_INTERVAL: self.interval, _RETURNS_OF: self.returns_of}
-        return plain, {f"{_PREFIX}{name}": array for name, array in arrays.items()}
+        plain = {"interval": self.interval, "returns_of": self.returns_of}
+        return plain, {f"history.{name}": array for name, array in arrays.items()}
 
     @classmethod
-    def from_file(cls, plain: Any, arrays: Mapping[str, NDArray[Any]], n_states: int, step: int) -> Curves:
-        """Return the curves that `to_file` described, of an agent with so many states after so many steps."""
-        interval, returns_of = (plain.get(name) for name in (_INTERVAL, _RETURNS_OF))
-        kinds = (GREEDY_POLICY, GREEDY_POLICY_EPISODES, TRAINING_EPISODES)
-        if type(interval) is not int or not 0 < interval < 2**62 or returns_of not in kinds:
-            raise BadFile(f"its history has the interval {interval!r} and returns of {returns_of!r}.")
-        found = {name: arrays.get(f"{_PREFIX}{name}") for name in _ARRAYS}
-        for name, array in found.items():
-            if array is None or array.dtype != _ARRAYS[name] or array.ndim != 1:
-                raise BadFile(f"its array {_PREFIX}{name} is missing or not of {np.dtype(_ARRAYS[name])}.")
-        steps, first_visit = found["steps"], found["first_visit"]
-        assert steps is not None
-        assert first_visit is not None
-        lengths = {len(array) for name, array in found.items() if array is not None and name != "first_visit"}
-        in_order = len(lengths) == 1 and (np.diff(steps, prepend=0) > 0).all() and (steps <= step).all()
-        if not in_order or len(first_visit) > n_states or not ((first_visit >= -1) & (first_visit < step)).all():
-            raise BadFile("the arrays of its history do not fit together.")
-        curves = cls(interval, returns_of)
-        curves.steps, curves.returns, curves.discovered = (found[name].tolist() for name in list(_ARRAYS)[:3])  # type: ignore[union-attr]
+    def from_file(cls, plain: Any, arrays: Mapping[str, NDArray[Any]], n_states: int, step: int) -> TrainingCurves:
+        """Return the curves that `to_file` described, of an agent with so many states after so many steps.
+
+        The types of the arrays have been checked.
+        """
+        saved = checked("its history", plain, _Saved)
+        if missing := sorted(HISTORY_ARRAYS.keys() - arrays.keys()):
+            raise BadFile(f"{', '.join(missing)} missing")
+        steps, returns, discovered, first_visit = (arrays[name] for name in HISTORY_ARRAYS)
+        in_order = len(steps) == len(returns) == len(discovered) and (np.diff(steps, prepend=0) > 0).all()
+        valid = (steps <= step).all() and len(first_visit) <= n_states
+        if not in_order or not valid or not ((first_visit >= -1) & (first_visit < step)).all():
+            raise BadFile("the arrays of its history do not fit together")
+        curves = cls(saved.interval, saved.returns_of)
+        curves.steps, curves.returns, curves.discovered = steps.tolist(), returns.tolist(), discovered.tolist()
         curves.first_visits = {int(state): int(first_visit[state]) for state in np.flatnonzero(first_visit >= 0)}
-        curves.next_step = (step // interval + 1) * interval
+        curves.next_step = (step // saved.interval + 1) * saved.interval
         return curves
 
     def _arrays(self, n_states: int) -> dict[str, Any]:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wanderlust._numba.jit import by_pointer, entry
-from wanderlust._numba.pointers import call_none
+from wanderlust._numba.jit import by_pointer, call_none, entry
 from wanderlust.core.errors import InvalidSetting, check_choice, counted
 from wanderlust.core.mdp import FloatArray
 from wanderlust.explorers.compiled import ExplorerHooks
 from wanderlust.learning.hooks import Hooks, choose_action
-from wanderlust.learning.spec import NO_SIGNAL, Floats, TableSpec
 from wanderlust.learning.state import TERMINAL, LearnerState
+from wanderlust.learning.td import NO_SIGNAL, Floats, TableSpec
 from wanderlust.worlds import World, as_world
 from wanderlust.worlds.action_values import action_values_figure
 from wanderlust.worlds.base import Layout

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wanderlust._numba.jit import by_pointer
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.history import GREEDY_POLICY, GREEDY_POLICY_EPISODES, Curves, History
+from wanderlust.agents.history import GREEDY_POLICY, GREEDY_POLICY_EPISODES, History, TrainingCurves
 from wanderlust.agents.loop import INVALID_ACTION, new_run, run_until
 from wanderlust.agents.settings import Settings
 from wanderlust.core.errors import check_flag, check_integer, counted
@@ -144,7 +144,9 @@ class Session:
         if len(run.greedy):
             solved = [action_probabilities(bits, mdp.n_actions) for bits in policies]
             values = policy_values(mdp, solved, settings.discount)
-            by_policy = episode_returns(mdp, solved, settings.horizon) if self._undiscounted else values @ mdp.start
+            by_policy = (values * mdp.start).sum(axis=1)
+            if self._undiscounted:
+                by_policy = episode_returns(mdp, solved, settings.horizon)
             returns = by_policy[policy_at]
         record = Record(
             world=self.world.name,
@@ -167,7 +169,7 @@ class Session:
             events=self.events,
             agent=agent,
         )
-        agent.curves = self.agent.curves = Curves.of(record)
+        agent.curves = self.agent.curves = TrainingCurves.of(record)
         return record
 
 

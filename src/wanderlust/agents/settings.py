@@ -12,7 +12,6 @@ A preset is a named set of settings and options:
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -29,9 +28,9 @@ from wanderlust.core.errors import (
     check_options,
     shown,
 )
-from wanderlust.explorers.protocol import ExtraTables, Problem, class_options
-from wanderlust.explorers.registry import explorer_class, explorer_name
-from wanderlust.learning.spec import (
+from wanderlust.explorers.formulas import untried_ucb
+from wanderlust.explorers.protocol import ExtraTables, Problem, explorer_class, explorer_name, option_names
+from wanderlust.learning.td import (
     FULL,
     MAX_UPDATES,
     NO_MEMORY,
@@ -227,16 +226,13 @@ def split_changes(
 
     Without `settings` a name that is both, such as γ_w, is the setting, which the option's default follows.
     """
-    cls = explorer_class(explorer)
-    option_names = [option.name for option in class_options(cls)]
-    check_options(f"explorer {explorer_name(cls)!r} and its settings", changes, [*option_names, *SETTING_NAMES])
-    if settings is None:
-        chosen = {name: value for name, value in changes.items() if name in SETTING_NAMES}
-        return Settings(**chosen), {name: value for name, value in changes.items() if name not in chosen}
-    if not isinstance(settings, Settings):
+    name, of_explorer = explorer_name(explorer_class(explorer)), option_names(explorer)
+    check_options(f"a run of explorer {name!r}", changes, [*of_explorer, *SETTING_NAMES])
+    if not isinstance(settings, Settings | None):
         raise InvalidSetting(f"settings must be a wanderlust.Settings, got {shown(settings)}.")
-    options = {name: value for name, value in changes.items() if name in option_names}
-    return replace(settings, **{name: value for name, value in changes.items() if name not in options}), options
+    is_option = (set(of_explorer) - set(SETTING_NAMES) if settings is None else of_explorer).__contains__
+    options = {name: value for name, value in changes.items() if is_option(name)}
+    return replace(settings or Settings(), **{n: v for n, v in changes.items() if n not in options}), options
 
 
 def make_spec(explorer: Any, problem: Problem, settings: Settings, *, learns_q: bool = True) -> tuple[TableSpec, float]:
@@ -320,14 +316,12 @@ def as_written(run: Mapping[str, Any], explorer: str, n_actions: int) -> Changes
 
 
 def as_published_code(run: Mapping[str, Any], explorer: str, n_actions: int) -> Changes:
-    """Return the settings and options in which the released code differs from the text, for a run otherwise as
-    given.
-    """
+    """Return the settings and options in which the released code differs from the text, for a run as given."""
     changes: Changes = {"steps": max(run["budget"] - 1, 1), "evaluation_horizon": run["horizon"]}
     if explorer == "ucb1":
         # The coefficient and the bound changed places in a call.
-        changes["kappa"] = 1.0 + math.sqrt(2.0 * math.log(n_actions))
-        changes["untried_value"] = 1.0 + math.sqrt(2.0 * math.log(max(n_actions - 1, 1)))
+        changes["kappa"] = untried_ucb(n_actions, 1.0, counts_itself=True)
+        changes["untried_value"] = untried_ucb(n_actions, 1.0, counts_itself=False)
     if explorer == "vv-ucb":
         changes["initial_margin"] = 2e-8
     if explorer == "vv-count":
@@ -358,23 +352,21 @@ def resolve(
             "'as_written' and 'as_published_code'."
         )
     check_choice("preset", preset, WORLD_PRESETS)
-    defaults = {f.name: getattr(world.defaults, f.name) for f in fields(world.defaults) if f.name in SETTING_NAMES}
-    return resolve_settings(defaults, world.n_actions, explorer, preset, changes)
+    return resolve_settings(world_settings(world), world.n_actions, explorer, preset, changes)
+
+
+def world_settings(world: World) -> dict[str, Any]:
+    """Return the settings that a world comes with."""
+    return {f.name: getattr(world.defaults, f.name) for f in fields(world.defaults) if f.name in SETTING_NAMES}
 
 
 def resolve_settings(
     defaults: Mapping[str, Any], n_actions: int, explorer: str | type, preset: str, changes: Mapping[str, Any]
 ) -> tuple[Settings, dict[str, Any]]:
     """Return settings and options of the explorer: the defaults, those of the preset, then the caller's changes."""
-    cls = explorer_class(explorer)
-    name = explorer_name(cls)
-    option_names = [option.name for option in class_options(cls)]
-    check_options(f"a run of explorer {name!r}", changes, [*option_names, *SETTING_NAMES])
     run = dict(defaults) | dict(changes)
-    checked = Settings(**{key: value for key, value in run.items() if key in SETTING_NAMES})
+    checked, _ = split_changes(explorer, run)
     of_run = {f.name: getattr(checked, f.name) for f in fields(checked)}
+    name = explorer_name(explorer_class(explorer))
     run |= PRESETS[check_choice("preset", preset, PRESETS)](of_run, name, n_actions) | dict(changes)
-    # A name that is both a setting and an option, such as γ_w, works as the setting: options not given follow it.
-    settings = {key: value for key, value in run.items() if key in SETTING_NAMES}
-    options = {key: value for key, value in run.items() if key not in settings}
-    return Settings(**settings), options
+    return split_changes(explorer, run)

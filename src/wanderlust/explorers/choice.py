@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from wanderlust._numba.jit import as_int64, compiled, formula
-from wanderlust.learning.random_streams import EXPLORER, Streams, below, uniform
-from wanderlust.learning.spec import Floats
+from wanderlust.learning.state import EXPLORER, Streams, below, uniform
+from wanderlust.learning.td import Floats
 
 
 @formula

@@ -15,29 +15,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wanderlust._numba.cache import source_hash
-from wanderlust._numba.jit import JIT_ENABLED, by_pointer, internal_njit
-from wanderlust._numba.methods import class_fingerprint
-from wanderlust._numba.pointers import address_of
+from wanderlust._numba.cache import class_fingerprint, source_hash
+from wanderlust._numba.jit import JIT_ENABLED, address_of, by_pointer, internal_njit
 from wanderlust.core.errors import InvalidExplorer
-from wanderlust.explorers.protocol import View, view_of
-from wanderlust.explorers.registry import explorer_name
+from wanderlust.explorers.protocol import View, explorer_name, view_of
 from wanderlust.learning.hooks import Hooks, transition_signal, write_signals
 from wanderlust.learning.planned import Model, Transition
-from wanderlust.learning.spec import NO_MEMORY, NO_SIGNAL, Floats, TableSpec
 from wanderlust.learning.state import LearnerState
-from wanderlust.learning.update import learn_function, swept_learn_function
+from wanderlust.learning.td import FULL, NO_MEMORY, NO_SIGNAL, Floats, TableSpec
+from wanderlust.learning.update import (
+    learn_by_sweeps,
+    learn_with_heads,
+    learn_with_limited_memory,
+    learn_with_own_tables,
+)
 
 VIEW_NAMES = ("q", "w", "n", "total", "head", "n_actions", "n_heads", "step", "notes")
 """What an explorer may use of a view."""
 _NOISE = re.compile("Failed in|During:|- Resolution|There are|- Of which|Overload|With arg|Rejected|raised from")
 _SOURCE_LINE = re.compile(r'^File "(.*)", (line \d+):\n(?:.*\n)*?(.*)\n *\^$', re.MULTILINE)
 _ATTRIBUTE = re.compile(r"Unknown attribute '(\w+)' of type (\w+)")
-
-
-def is_compilation_error(error: BaseException) -> bool:
-    """Return whether an error was raised by numba."""
-    return type(error).__module__.startswith("numba.")
 
 
 def compilation_reason(error: BaseException, cls: type) -> str:
@@ -134,6 +131,22 @@ def _dependencies(cls: type) -> str | None:
     return None if fingerprint is None else f"{source_hash()} {fingerprint}"
 
 
+def learn_function(spec: TableSpec) -> Any:
+    """Return the function that learns from one transition."""
+    if spec.n_own > 0:
+        return learn_with_own_tables
+    if spec.memory != FULL:
+        return learn_with_limited_memory
+    return learn_with_heads if spec.n_heads > 0 else learn_by_sweeps
+
+
+def swept_learn_function(spec: TableSpec) -> Any:
+    """Return the function for the swept tables if `learn_function` does more than that, otherwise None."""
+    if spec.n_own > 0:
+        return learn_by_sweeps if spec.memory == FULL else learn_with_limited_memory
+    return learn_by_sweeps if spec.n_heads > 0 else None
+
+
 @functools.cache
 def _empty_hooks() -> Hooks:
     """Return hooks of which only the type matters."""
@@ -182,7 +195,7 @@ class ExplorerHooks:
         try:
             return address_of(_compiled_for(self._class, function), self._box, *arguments)
         except Exception as error:
-            if not is_compilation_error(error):
+            if not type(error).__module__.startswith("numba."):
                 raise
             # numba's own message is a page long and begins with the functions that call the explorer.
             name = explorer_name(self._class)

@@ -7,20 +7,9 @@ from typing import Annotated, NamedTuple
 from wanderlust.core.errors import check_number
 from wanderlust.explorers.dithering import EpsilonEnd, EpsilonStart, choose_epsilon_greedy, epsilon_schedule
 from wanderlust.explorers.formulas import count_bonus, ucb, untried_ucb
-from wanderlust.explorers.protocol import ExtraTables, Problem, View
-from wanderlust.explorers.registry import register_explorer
-from wanderlust.learning.random_streams import Streams
-from wanderlust.learning.spec import Floats
-
-Kappa = Annotated[
-    float | None, "κ, the weight of exploration against Q; r_max / (1 - γ), the range of Q-values, if not given."
-]
-
-
-def kappa_and_span(problem: Problem, kappa: float | None) -> tuple[float, float]:
-    """Return κ and (Q_max - Q_min) / κ, which is 0 for κ = 0."""
-    kappa = check_number("kappa", problem.value_range if kappa is None else kappa, low=0)
-    return kappa, problem.value_range / kappa if kappa > 0.0 else 0.0
+from wanderlust.explorers.protocol import ExtraTables, Kappa, Problem, View, register_explorer
+from wanderlust.learning.state import Streams
+from wanderlust.learning.td import Floats
 
 
 @register_explorer("ucb1")
@@ -41,7 +30,7 @@ class Ucb1(NamedTuple):
         ] = None,
     ) -> Ucb1:
         """Compute κ and the bound of untried actions."""
-        kappa, span = kappa_and_span(problem, kappa)
+        kappa, span = problem.kappa_and_span(kappa)
         default = untried_ucb(problem.n_actions, span, counts_itself=True)
         return cls(kappa, check_number("untried_value", default if untried_value is None else untried_value, low=0))
 

@@ -8,10 +8,9 @@ from wanderlust._numba.jit import inlined
 from wanderlust.core.errors import check_number
 from wanderlust.explorers.choice import greedy_action, random_action
 from wanderlust.explorers.formulas import decayed_epsilon, epsilon_decay
-from wanderlust.explorers.protocol import Problem, View
-from wanderlust.explorers.registry import register_explorer
-from wanderlust.learning.random_streams import EXPLORER, Streams, uniform
-from wanderlust.learning.spec import Floats
+from wanderlust.explorers.protocol import Problem, View, register_explorer
+from wanderlust.learning.state import EXPLORER, Streams, uniform
+from wanderlust.learning.td import Floats
 
 EpsilonStart = Annotated[float | None, "ε at the first step; the world's default (1) if not given."]
 EpsilonEnd = Annotated[

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from wanderlust._numba.jit import inlined
 from wanderlust.core.errors import check_choice, check_flag, check_integer, check_number
 from wanderlust.explorers.choice import greedy_action, random_action
 from wanderlust.explorers.dithering import EpsilonEnd, EpsilonStart, choose_epsilon_greedy, epsilon_schedule
-from wanderlust.explorers.protocol import Ensemble, ExtraTables, Problem, View
-from wanderlust.explorers.registry import register_explorer
-from wanderlust.learning.random_streams import Streams
-from wanderlust.learning.spec import Floats
+from wanderlust.explorers.protocol import Ensemble, ExtraTables, Problem, View, register_explorer
+from wanderlust.learning.state import Streams
+from wanderlust.learning.td import Floats
 
 Heads = Annotated[int, "The number of Q-tables in the ensemble."]
 Batch = Annotated[int, "Minibatch size of each Q-table."]
@@ -21,13 +19,6 @@ Dither = Annotated[bool, "Whether it acts ε-greedily on the sampled Q-table, as
 
 CURRENT_HEAD = 0
 """The explorer's note that holds the head of the current episode."""
-
-
-@inlined
-def score_by_head(view: View, scores: Floats) -> None:
-    """Score every action by Q of the current head."""
-    for action in range(view.n_actions):
-        scores[action] = view.head(int(view.notes[CURRENT_HEAD]), action)
 
 
 def _ensemble(heads: int, batch: int, noise: float, prior_weight: float = 0.0) -> Ensemble:
@@ -76,7 +67,8 @@ class Bootstrapped(NamedTuple):
 
     def score(self, view: View, scores: Floats) -> None:
         """Q of the current head."""
-        score_by_head(view, scores)
+        for action in range(view.n_actions):
+            scores[action] = view.head(int(view.notes[CURRENT_HEAD]), action)
 
     def choose(self, view: View, scores: Floats, random: Streams) -> int:
         """Act greedily, or ε-greedily, on the current head."""
@@ -122,7 +114,8 @@ class RandomPrior(NamedTuple):
 
     def score(self, view: View, scores: Floats) -> None:
         """Q of the current head."""
-        score_by_head(view, scores)
+        for action in range(view.n_actions):
+            scores[action] = view.head(int(view.notes[CURRENT_HEAD]), action)
 
     def choose(self, view: View, scores: Floats, random: Streams) -> int:
         """Act greedily, or ε-greedily, on the current head."""

@@ -11,13 +11,10 @@ from typing import Annotated, NamedTuple
 from wanderlust.core.errors import check_number
 from wanderlust.explorers.choice import draw_weighted
 from wanderlust.explorers.formulas import annealed_rate, count_bonus, hoeffding_bonus
-from wanderlust.explorers.protocol import ExtraTables, OwnTables, Problem, View
-from wanderlust.explorers.registry import register_explorer
+from wanderlust.explorers.protocol import ExtraTables, OwnTables, Problem, View, register_explorer
 from wanderlust.learning.planned import Model, Transition
-from wanderlust.learning.random_streams import Streams
-from wanderlust.learning.spec import Floats
-from wanderlust.learning.state import TERMINAL
-from wanderlust.learning.td import td_target, td_update
+from wanderlust.learning.state import TERMINAL, Streams
+from wanderlust.learning.td import Floats, td_target, td_update
 
 
 def largest_reward(problem: Problem) -> float:

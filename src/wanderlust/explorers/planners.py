@@ -11,16 +11,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from wanderlust.core.errors import check_integer, check_number
-from wanderlust.explorers.counts import Kappa, kappa_and_span
 from wanderlust.explorers.formulas import discounted_forever, doubled, long_term_ucb, long_term_ucb_bound, ucb
-from wanderlust.explorers.protocol import ExtraTables, OwnTables, Problem, View
-from wanderlust.explorers.registry import register_explorer
+from wanderlust.explorers.protocol import ExtraTables, Kappa, OwnTables, Problem, View, register_explorer
 from wanderlust.explorers.visitation import GammaW, chosen_gamma_w
 from wanderlust.learning.planned import EXACT, Model, Transition, mark, plan, sweep_planned
-from wanderlust.learning.random_streams import Streams
-from wanderlust.learning.spec import Floats
-from wanderlust.learning.state import NONE, TERMINAL
-from wanderlust.learning.td import td_target
+from wanderlust.learning.state import NONE, TERMINAL, Streams
+from wanderlust.learning.td import Floats, td_target
 
 
 @register_explorer("r-max")
@@ -114,7 +110,7 @@ class VvPlan(NamedTuple):
     @classmethod
     def configure(cls, problem: Problem, *, kappa: Kappa = None, gamma_w: GammaW = None) -> VvPlan:
         """Compute κ and the initial W, as for `vv-ucb`."""
-        kappa, span = kappa_and_span(problem, kappa)
+        kappa, span = problem.kappa_and_span(kappa)
         discount = chosen_gamma_w(problem, gamma_w)
         bound = long_term_ucb_bound(problem.n_actions, span, discount)
         return cls(kappa, discount, float(np.nextafter(bound, np.inf)))

@@ -12,11 +12,9 @@ from wanderlust.core.errors import check_flag, check_number
 from wanderlust.explorers.choice import random_action, standard_gamma, standard_normal
 from wanderlust.explorers.formulas import doubled
 from wanderlust.explorers.optimism import largest_reward
-from wanderlust.explorers.protocol import ExtraTables, OwnTables, Problem
-from wanderlust.explorers.registry import register_explorer
+from wanderlust.explorers.protocol import ExtraTables, OwnTables, Problem, register_explorer
 from wanderlust.learning.planned import COARSE, Model, Transition, mark_all, plan
-from wanderlust.learning.random_streams import Streams
-from wanderlust.learning.state import NONE
+from wanderlust.learning.state import NONE, Streams
 
 Deviation = Annotated[float | None, "σ, the standard deviation of rewards that is assumed; r_max / 10 if not given."]
 WhenDoubled = Annotated[

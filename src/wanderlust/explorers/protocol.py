@@ -12,6 +12,8 @@ The smallest explorer has one field and one method:
             for action in range(view.n_actions):
                 scores[action] = view.q(action) + self.scale / (1 + view.n(action))
 
+It derives from no class of this package: `complete` adds the methods that it does not define.
+
 Methods that compiled code calls; each has a default:
 
 * `score(view, scores)` writes a score for every action. Default: Q.
@@ -42,22 +44,25 @@ Methods that Python calls once, before a run:
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
+import pkgutil
 import typing
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
-from wanderlust._numba.jit import inlined
-from wanderlust._numba.methods import with_methods
-from wanderlust.core.errors import InvalidExplorer, check_options, shown
+import numpy as np
+
+from wanderlust._numba.jit import inlined, with_methods
+from wanderlust.core.errors import InvalidExplorer, check_number, check_options, shown, unknown_name
+from wanderlust.core.user_code import defined_in, import_named
 from wanderlust.explorers.choice import greedy_action
 from wanderlust.learning.hooks import total_visits
 from wanderlust.learning.planned import Model, Transition
-from wanderlust.learning.random_streams import Streams
-from wanderlust.learning.spec import Floats, Ints, TableSpec
-from wanderlust.learning.state import LearnerState
+from wanderlust.learning.state import LearnerState, Streams
+from wanderlust.learning.td import Floats, Ints, TableSpec
 
 
 @with_methods
@@ -152,6 +157,16 @@ class Problem:
         low, high = self.reward_range
         span = high if high > 0.0 else high - low
         return (span if span > 0.0 else 1.0) / (1.0 - self.discount)
+
+    def kappa_and_span(self, kappa: float | None) -> tuple[float, float]:
+        """Return κ, by default the range of Q-values, and (Q_max - Q_min) / κ, which is 0 for κ = 0."""
+        kappa = check_number("kappa", self.value_range if kappa is None else kappa, low=0)
+        return kappa, self.value_range / kappa if kappa > 0.0 else 0.0
+
+
+Kappa = Annotated[
+    float | None, "κ, the weight of exploration against Q; r_max / (1 - γ), the range of Q-values, if not given."
+]
 
 
 class Visitation(NamedTuple):
@@ -324,3 +339,121 @@ def class_options(cls: type) -> tuple[Option, ...]:
         for p in parameters
         if p.kind is inspect.Parameter.KEYWORD_ONLY
     )
+
+
+# --- Explorers by name ---------------------------------------------------------------------------------
+
+ADJUSTABLE_FIELDS = ("kappa", "scale", "initial")
+"""The weights of exploration and the initial W, by the names of the explorers' fields."""
+
+_EXPLORERS: dict[str, type] = {}
+_PAPER_MODULES = ("visitation", "ensembles", "counts", "dithering")
+_SHARED_MODULES = ("choice", "compiled", "formulas", "protocol")
+"""The modules of this package without explorers; every other one is imported when explorers are listed."""
+
+
+def register_explorer(name: str) -> Callable[[C], C]:
+    """Register an explorer class under a name."""
+
+    def register(cls: C) -> C:
+        _EXPLORERS[name] = complete(cls)
+        return cls
+
+    return register
+
+
+def explorer_names() -> list[str]:
+    """Return the registered names, the paper's new explorers first."""
+    modules = _explorer_modules()
+    for module in modules:
+        importlib.import_module(module)
+    rank = {module: i for i, module in enumerate(modules)}
+    return sorted(_EXPLORERS, key=lambda name: rank.get(_EXPLORERS[name].__module__, len(modules)))
+
+
+@functools.cache
+def _explorer_modules() -> tuple[str, ...]:
+    """Return the modules of this package that register explorers, those of the paper first."""
+    package = __name__.rpartition(".")[0]
+    found = sorted(module.name for module in pkgutil.iter_modules(importlib.import_module(package).__path__))
+    others = [name for name in found if name not in _SHARED_MODULES and name not in _PAPER_MODULES]
+    return tuple(f"{package}.{name}" for name in (*_PAPER_MODULES, *others))
+
+
+def explorer_class(which: str | type) -> type:
+    """Return the explorer class of a registered name, of `module:Class`, or the class itself."""
+    if isinstance(which, type):
+        return complete(which)
+    if not isinstance(which, str):
+        raise InvalidExplorer(f"an explorer is named by a string or given as a class, got {shown(which)}.")
+    names = explorer_names()
+    if which in _EXPLORERS:
+        return _EXPLORERS[which]
+    if ":" not in which:
+        raise unknown_name("explorer", which, names)
+    module_name, _, _ = which.partition(":")
+    module, cls = import_named("explorer", which)
+    if not isinstance(cls, type) or not (cls in _EXPLORERS.values() or defined_in(module, cls, object)):
+        classes = [value for value in vars(module).values() if getattr(value, "__module__", None) == module_name]
+        known = [f"{module_name}:{value.__name__}" for value in classes if isinstance(value, type)]
+        raise unknown_name("explorer", which, known)
+    completed: type = complete(cls)
+    return completed
+
+
+def explorer_module(name: str) -> str | None:
+    """Return the module of an explorer's class without importing it; None for an unknown name."""
+    explorer_names()
+    if name in _EXPLORERS:
+        return _EXPLORERS[name].__module__
+    module, colon, _ = name.partition(":")
+    return module if colon else None
+
+
+def explorer_name(cls: type) -> str:
+    """Return the name for which `explorer_class` returns this class."""
+    for name, known in _EXPLORERS.items():
+        if known is cls:
+            return name
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def explorer_options(which: str | type) -> tuple[Option, ...]:
+    """Return the options of an explorer with their defaults and descriptions."""
+    return class_options(explorer_class(which))
+
+
+def option_names(which: str | type) -> list[str]:
+    """Return the names of the options of an explorer."""
+    return [option.name for option in explorer_options(which)]
+
+
+def configured(
+    which: str | type, problem: Problem, options: dict[str, Any], fields: Mapping[str, float] | None = None
+) -> Any:
+    """Return an explorer configured for a problem; an unknown option raises an error with the known ones.
+
+    `fields` replace some fields of `ADJUSTABLE_FIELDS`; the others stay as the options give them.
+    """
+    cls = explorer_class(which)
+    check_options(f"explorer {explorer_name(cls)!r}", options, option_names(cls))
+    try:
+        explorer = cls.configure(problem, **options)  # type: ignore[attr-defined]
+    except TypeError as error:
+        raise InvalidExplorer(f"explorer {explorer_name(cls)!r} cannot be configured: {error}") from error
+    if not isinstance(explorer, cls):
+        raise InvalidExplorer(f"{cls.__name__}.configure must return a {cls.__name__}, got {shown(explorer)}.")
+    for field, value in explorer._asdict().items():  # type: ignore[attr-defined]
+        if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
+            raise InvalidExplorer(
+                f"{cls.__name__}.{field} must be a number, as compiled code needs it, got {shown(value)}."
+            )
+    if not fields:
+        return explorer
+    check_options(f"the fields of explorer {explorer_name(cls)!r}", fields, adjustable_fields(cls))
+    return explorer._replace(**{name: check_number(name, value, low=0) for name, value in fields.items()})  # type: ignore[attr-defined]
+
+
+def adjustable_fields(cls: type) -> list[str]:
+    """Return the names of a class's fields that may be replaced after it is configured."""
+    return [name for name in ADJUSTABLE_FIELDS if name in cls._fields]  # type: ignore[attr-defined]

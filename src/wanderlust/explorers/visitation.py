@@ -12,7 +12,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from wanderlust.core.errors import InvalidSetting, check_choice, check_flag, check_number
-from wanderlust.explorers.counts import Kappa, kappa_and_span
 from wanderlust.explorers.formulas import (
     discounted_forever,
     long_term_ucb,
@@ -21,9 +20,8 @@ from wanderlust.explorers.formulas import (
     ucb,
     untried_pseudocount_ucb,
 )
-from wanderlust.explorers.protocol import ExtraTables, Problem, View, Visitation
-from wanderlust.explorers.registry import register_explorer
-from wanderlust.learning.spec import Floats
+from wanderlust.explorers.protocol import ExtraTables, Kappa, Problem, View, Visitation, register_explorer
+from wanderlust.learning.td import Floats
 
 GammaW = Annotated[float | None, "γ_w, the discount of W; the world's default (0.99) if not given. 0 gives UCB1."]
 
@@ -56,7 +54,7 @@ class VvUcb(NamedTuple):
         log_plus_one: Annotated[bool, "Whether the visitation reward uses log(1 + Σn) instead of log Σn."] = False,
     ) -> VvUcb:
         """Compute κ and the initial W."""
-        kappa, span = kappa_and_span(problem, kappa)
+        kappa, span = problem.kappa_and_span(kappa)
         discount = chosen_gamma_w(problem, gamma_w)
         margin = check_number("initial_margin", initial_margin, low=0)
         bound = long_term_ucb_bound(problem.n_actions, span, discount)
@@ -105,7 +103,7 @@ class VvCount(NamedTuple):
         ] = "text",
     ) -> VvCount:
         """Compute κ and the exploration term of untried actions."""
-        kappa, span = kappa_and_span(problem, kappa)
+        kappa, span = problem.kappa_and_span(kappa)
         discount = chosen_gamma_w(problem, gamma_w)
         largest = check_choice("terminal_count", terminal_count, ("pair", "largest")) == "largest"
         plus = 1.0 if check_choice("untried_bound", untried_bound, ("text", "equation")) == "text" else 0.0

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from wanderlust._numba.jit import always_by_pointer, as_int64, inlined
-from wanderlust._numba.pointers import call_float, call_int, call_none
-from wanderlust.learning.spec import REWARD, Ints, TableSpec
+from wanderlust._numba.jit import always_by_pointer, as_int64, call_int, call_none, inlined
 from wanderlust.learning.state import NONE, TERMINAL, LearnerState
+from wanderlust.learning.td import REWARD, Ints, TableSpec
 
 
 @always_by_pointer
@@ -49,22 +48,6 @@ def choose_action(hooks: Hooks, state: int, learner: LearnerState, spec: TableSp
 def begin_episode(hooks: Hooks, learner: LearnerState, spec: TableSpec) -> None:
     """Tell the explorer that an episode begins."""
     call_none(hooks.begin_episode, hooks.explorer, learner, spec)
-
-
-@inlined
-def update_signals(hooks: Hooks, first: int, end: int, learner: LearnerState, spec: TableSpec) -> None:
-    """Compute the explorer's signals of some pairs of one state."""
-    call_none(hooks.write_signals, hooks.explorer, learner, spec, as_int64(first), as_int64(end))
-
-
-@inlined
-def signal_of_transition(
-    hooks: Hooks, signal: int, reward: float, pair: int, next_state: int, learner: LearnerState, spec: TableSpec
-) -> float:
-    """Return the value of a signal for the current transition."""
-    return call_float(  # type: ignore[no-any-return]
-        hooks.transition_signal, hooks.explorer, learner, spec, signal, reward, pair, next_state
-    )
 
 
 @inlined

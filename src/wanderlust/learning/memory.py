@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust._numba.jit import as_int64, compiled, entry, inlined
-from wanderlust.learning.hooks import Hooks, update_signals
-from wanderlust.learning.spec import FULL, NO_MEMORY, NO_SIGNAL, REWARD, WINDOW, TableSpec
+from wanderlust._numba.jit import as_int64, call_none, compiled, entry, inlined
+from wanderlust.learning.hooks import Hooks
 from wanderlust.learning.state import NONE, TERMINAL, LearnerState
 from wanderlust.learning.sweep import activate
+from wanderlust.learning.td import FULL, NO_MEMORY, NO_SIGNAL, REWARD, WINDOW, TableSpec
 
 
 @inlined
@@ -148,7 +148,7 @@ def update_sweep_inputs(pair: int, learner: LearnerState, spec: TableSpec) -> No
 @compiled
 def refresh_signals(hooks: Hooks, first: int, end: int, learner: LearnerState, spec: TableSpec) -> None:
     """Compute the explorer's signals of some pairs of one state again."""
-    update_signals(hooks, first, end, learner, spec)
+    call_none(hooks.write_signals, hooks.explorer, learner, spec, as_int64(first), as_int64(end))
     for pair in range(first, end):
         if learner.visits[pair] > 0:
             update_sweep_inputs(pair, learner, spec)

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from wanderlust._numba.jit import inlined
-from wanderlust._numba.methods import with_methods
+from wanderlust._numba.jit import inlined, with_methods
 from wanderlust.learning.hooks import total_visits
-from wanderlust.learning.spec import REWARD, Floats, TableSpec
 from wanderlust.learning.state import NONE, LearnerState
-from wanderlust.learning.td import best_action_value, better, mean_td_target
+from wanderlust.learning.sweep import mean_td_target
+from wanderlust.learning.td import REWARD, Floats, TableSpec, best_action_value, better
 
 
 class Transition(NamedTuple):

@@ -17,21 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import compiled, inlined
-from wanderlust.learning.random_streams import (
+from wanderlust.learning.state import (
     HALF_WORD,
     LOW_HALF,
     REPLAY,
     STRIDE,
+    LearnerState,
     Streams,
     is_surely_unbiased,
     is_unbiased,
     scaled,
     scrambled,
 )
-from wanderlust.learning.spec import FULL, TARGET, Floats, TableSpec
-from wanderlust.learning.state import LearnerState
 from wanderlust.learning.sweep import four_targets, update_state_values
-from wanderlust.learning.td import best_action_value, regularised_td_update, td_target
+from wanderlust.learning.td import FULL, TARGET, Floats, TableSpec, best_action_value, regularised_td_update, td_target
 
 CONVERGENCE_CHECK_INTERVAL = 32
 """Steps between checks whether heads have converged."""

@@ -18,9 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import as_int64, compiled, inlined
-from wanderlust.learning.spec import Floats, TableSpec
 from wanderlust.learning.state import NONE, LearnerState
-from wanderlust.learning.td import best_action_value, better, mean_td_target, td_step, td_target, td_update
+from wanderlust.learning.td import (
+    Floats,
+    TableSpec,
+    best_action_value,
+    better,
+    td_step,
+    td_target,
+    td_update,
+)
 
 ACTIVE_COST = 10
 """An active sweep of one state takes about as long as a dense sweep of ten."""
@@ -28,6 +35,20 @@ DENSE_RUN, SAMPLED_STATES = 32, 64
 
 # numba checks every signed index for negative values; unsigned ones it uses as they are.
 NOTHING, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
+
+
+@compiled
+def mean_td_target(pair: int, table: int, learner: LearnerState, spec: TableSpec, state_values: Floats) -> float:
+    """Return the mean TD target over all stored transitions of a pair."""
+    outcomes, discount = learner.outcomes, spec.discount[table]
+    rewards = outcomes.signals[spec.signal[table]]
+    outcome = learner.first_outcome[pair]
+    target = 0.0
+    while outcome != NONE:
+        one = td_target(rewards[outcome], discount, state_values[outcomes.next_state[outcome]])
+        target += outcomes.weight[outcome] * one
+        outcome = outcomes.next_of_pair[outcome]
+    return target
 
 
 @inlined

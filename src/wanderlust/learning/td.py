@@ -1,4 +1,4 @@
-"""The TD rule, written once.
+"""Which tables are learnt, and the TD rule, written once.
 
 Every table moves by the learning rate times the mean TD error of the replayed samples of each pair, all errors computed
 before any value is written:
@@ -11,9 +11,78 @@ behaviour's Q, W and the heads of an ensemble differ only in their reward and di
 
 from __future__ import annotations
 
-from wanderlust._numba.jit import compiled, inlined
-from wanderlust.learning.spec import Floats, TableSpec
-from wanderlust.learning.state import NONE, LearnerState
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wanderlust._numba.jit import inlined
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Kinds of memory.
+FULL, NO_MEMORY, WINDOW = 0, 1, 2
+
+# Signals: the rewards that tables learn from. The explorer's own signals, if any, have the next numbers.
+REWARD = 0
+NO_SIGNAL = 0
+
+TARGET = 0
+"""The table that the target policy is greedy for: Q^π."""
+
+MAX_UPDATES = 100_000
+"""With several sweeps per step, the number of pairs of a table that one step may update: at most 0.1 ms of work."""
+
+
+class TableSpec(NamedTuple):
+    """The tables in this order: Q of the target policy, Q of the behaviour if it differs, W if there is one, heads.
+
+    The heads are the Q-tables of an ensemble. They learn from minibatches. Instead of behaviour, W and heads there may
+    be tables that the explorer updates itself. All other tables are swept.
+    """
+
+    n_actions: int
+    learning_rate: float
+    memory: int
+    """`FULL`, `NO_MEMORY` or `WINDOW`."""
+    batch_size: int
+    capacity: int
+    """The number of transitions that a window holds."""
+    n_swept: int
+    """The number of tables that are not heads."""
+    n_heads: int
+    own: int
+    """The first table that the explorer updates itself; 0 if there is none."""
+    n_own: int
+    own_signal: int
+    """A number of each outcome that the explorer writes itself; `NO_SIGNAL` if there is none."""
+    prior_weight: float
+    """ν, the weight of the heads' prior at zero."""
+    behaviour: int
+    """The table of the behaviour's Q."""
+    evaluated: int
+    """The table whose greedy policy is evaluated."""
+    visitation: int
+    """The table of W; 0 if there is none."""
+    bonus_signal: int
+    """The signal reward + bonus; `NO_SIGNAL` if there is none."""
+    visitation_signal: int
+    """The signal that W learns from; `NO_SIGNAL` if there is none."""
+    uses_max_visits: bool
+    """Whether the visitation reward depends on the largest visit count of any pair."""
+    learns_q: bool
+    plain_sweeps: bool
+    sweeps: int
+    """The number of sweeps per step."""
+    signal: Ints
+    """[table]: the signal that it learns from."""
+    discount: Floats
+    """[table]"""
+    minimise: NDArray[np.bool_]
+    """[table]: whether the best action has the smallest value."""
+    initial: Floats
+    """[table]: the initial value of every pair."""
 
 
 @inlined
@@ -38,20 +107,6 @@ def td_step(value: float, reward: float, discount: float, next_value: float, rat
 def regularised_td_update(value: float, target: float, rate: float, prior_weight: float) -> float:
     """Return Q + η (δ + ν (0 - Q)), the update with a prior at zero (Appendix A.4)."""
     return value + rate * ((target - value) + prior_weight * (0.0 - value))
-
-
-@compiled
-def mean_td_target(pair: int, table: int, learner: LearnerState, spec: TableSpec, state_values: Floats) -> float:
-    """Return the mean TD target over all stored transitions of a pair."""
-    outcomes, discount = learner.outcomes, spec.discount[table]
-    rewards = outcomes.signals[spec.signal[table]]
-    outcome = learner.first_outcome[pair]
-    target = 0.0
-    while outcome != NONE:
-        one = td_target(rewards[outcome], discount, state_values[outcomes.next_state[outcome]])
-        target += outcomes.weight[outcome] * one
-        outcome = outcomes.next_of_pair[outcome]
-    return target
 
 
 @inlined

@@ -6,34 +6,21 @@ need not compile minibatches. The number of steps is incremented by the caller, 
 
 from __future__ import annotations
 
-from typing import Any
-
-from wanderlust._numba.jit import compiled, inlined
-from wanderlust._numba.pointers import call_none
-from wanderlust.learning.hooks import Hooks, signal_of_transition
+from wanderlust._numba.jit import call_float, call_none, compiled, inlined
+from wanderlust.learning.hooks import Hooks
 from wanderlust.learning.memory import count_visit, refresh_terminal_signals, remember
-from wanderlust.learning.random_streams import REPLAY, below
 from wanderlust.learning.replay import discard_batch, draw_batch, replay_heads, update_from_batch
-from wanderlust.learning.spec import FULL, MAX_UPDATES, NO_MEMORY, TableSpec
-from wanderlust.learning.state import TERMINAL, LearnerState
+from wanderlust.learning.state import REPLAY, TERMINAL, LearnerState, below
 from wanderlust.learning.sweep import sweep
-from wanderlust.learning.td import best_action_value, regularised_td_update, td_target
-
-
-def learn_function(spec: TableSpec) -> Any:
-    """Return the function that learns from one transition."""
-    if spec.n_own > 0:
-        return learn_with_own_tables
-    if spec.memory != FULL:
-        return learn_with_limited_memory
-    return learn_with_heads if spec.n_heads > 0 else learn_by_sweeps
-
-
-def swept_learn_function(spec: TableSpec) -> Any:
-    """Return the function for the swept tables if `learn_function` does more than that, otherwise None."""
-    if spec.n_own > 0:
-        return learn_by_sweeps if spec.memory == FULL else learn_with_limited_memory
-    return learn_by_sweeps if spec.n_heads > 0 else None
+from wanderlust.learning.td import (
+    FULL,
+    MAX_UPDATES,
+    NO_MEMORY,
+    TableSpec,
+    best_action_value,
+    regularised_td_update,
+    td_target,
+)
 
 
 @compiled
@@ -166,7 +153,8 @@ def update_from_transition(
     for table in range(0 if spec.learns_q else 1, spec.n_swept + spec.n_heads):
         if table >= spec.n_swept and table != head:
             continue
-        signal = signal_of_transition(hooks, spec.signal[table], reward, pair, next_state, learner, spec)
+        which = spec.signal[table]
+        signal = call_float(hooks.transition_signal, hooks.explorer, learner, spec, which, reward, pair, next_state)
         values, state_values = learner.values[table], learner.state_values[table]
         target = td_target(signal, spec.discount[table], state_values[next_state])
         prior_weight = spec.prior_weight if table >= spec.n_swept else 0.0
