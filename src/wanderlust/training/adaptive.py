@@ -11,6 +11,9 @@ It starts as the preset `as_written`. Then:
 * With binned observations, once an action had two outcomes, the initial W makes an untried action precede the tried
   ones of its own state, as in ucb1 and vv-count. With the paper's bound it would justify any path to it, but paths
   through bins cannot be repeated.
+* Once an action had two outcomes, a terminal transition of vv-count counts as the most visited pair, as in the
+  released code. With its own count, a terminal transition that occurs rarely looks unexplored: on slippery lakes the
+  agent returns to the holes (docs/slippery-lakes.md).
 * A time penalty of terminal rewards is removed; see `TimePenalty`.
 
 docs/settings.md explains the rules, docs/adaptive-results.md has the measurements.
@@ -20,18 +23,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.settings import ADAPTIVE, AS_WRITTEN, PRESETS, SETTING_NAMES, Settings, resolve_settings
+from wanderlust.agents.settings import ADAPTIVE, AS_WRITTEN, PRESETS, Settings, resolve_settings, world_settings
 from wanderlust.core.errors import check_choice
 from wanderlust.environments.tabular import Tabular
-from wanderlust.explorers.protocol import ExtraTables, Problem, class_options
-from wanderlust.explorers.registry import adjustable_fields, configured, explorer_class
-from wanderlust.learning.spec import Ints
+from wanderlust.explorers.protocol import (
+    ExtraTables,
+    adjustable_fields,
+    configured,
+    explorer_class,
+    option_names,
+)
+from wanderlust.learning.td import Ints
 from wanderlust.worlds import World
 
 START = 0.5
@@ -49,7 +56,7 @@ LAST_WEIGHT = 1e-5
 end the actions are almost greedy."""
 N_STAGES = 100
 """The number of steps in which exploration decreases."""
-ADAPTED = ("kappa", "scale", "gamma_w", "initial")
+ADAPTED = ("kappa", "scale", "gamma_w", "initial", "terminal_count")
 """The fields of explorers that may be adapted."""
 MIN_SAMPLES = 4
 """Terminal rewards at different steps that are needed to detect a time penalty."""
@@ -68,8 +75,7 @@ def settings_for(
 ) -> tuple[Settings, dict[str, Any]]:
     """Return the initial settings and the explorer's options: defaults, the preset's, then the caller's changes."""
     world = builtin_world(env)
-    defaults = {} if world is None else asdict(world.defaults)
-    defaults = {name: value for name, value in defaults.items() if name in SETTING_NAMES} | {"budget": steps}
+    defaults = ({} if world is None else world_settings(world)) | {"budget": steps}
     if env.horizon is not None:
         defaults["horizon"] = env.horizon
     return resolve_settings(defaults, env.n_actions, explorer, preset, changes)
@@ -84,8 +90,8 @@ def builtin_world(env: Tabular) -> World | None:
 def adapted_fields(explorer: str | type, extra: ExtraTables, changes: Collection[str] = ()) -> tuple[str, ...]:
     """Return the explorer's fields to adapt: those that it has and that no option of the caller sets."""
     cls = explorer_class(explorer)
-    options = {option.name for option in class_options(cls)}
-    names = [*adjustable_fields(cls), *({"gamma_w"} & options)]
+    options = set(option_names(cls))
+    names = [*adjustable_fields(cls), *({"gamma_w", "terminal_count"} & options)]
     if not extra.bonus:
         names = [name for name in names if name != "scale"]
     if extra.visitation is None or extra.visitation.minimise or "initial_margin" in changes:
@@ -182,16 +188,20 @@ def adapt(agent: Agent, task: TaskEstimate, adapted: Collection[str], *, binned:
     """Adapt the agent's reward range and the given fields of its explorer to a task."""
     progress = task.stage / N_STAGES
     problem = agent.settings.problem(agent.n_actions, task.reward_range)
-    options = {}
+    options: dict[str, Any] = {}
     if "gamma_w" in adapted and task.stage:
         options["gamma_w"] = reduced_reach(agent.settings.gamma_w, progress)
+    if "terminal_count" in adapted and task.is_stochastic:
+        options["terminal_count"] = "largest"
     plain = configured(type(agent.configured_explorer), problem, agent.options | options)
     weight = LAST_WEIGHT**progress
     values = {}
     if "kappa" in adapted:
         values["kappa"] = plain.kappa * weight
     if "scale" in adapted:
-        values["scale"] = plain.scale * reward_scale(problem) * weight
+        # The size of rewards from which κ is computed as well; 1 while all rewards are 0.
+        reward_scale = problem.value_range * (1.0 - problem.discount)
+        values["scale"] = plain.scale * reward_scale * weight
     if "initial" in adapted and binned and task.is_stochastic:
         values["initial"] = local_initial_w(agent.n_actions, plain.gamma_w)
     agent.adapt(task.reward_range, fields=values, **options)
@@ -200,11 +210,6 @@ def adapt(agent: Agent, task: TaskEstimate, adapted: Collection[str], *, binned:
 def reduced_reach(gamma_w: float, progress: float) -> float:
     """Return γ_w such that the reach 1 / (1 - γ_w) decreases exponentially to one step."""
     return 1.0 - math.pow(1.0 - gamma_w, 1.0 - progress)
-
-
-def reward_scale(problem: Problem) -> float:
-    """Return the size of rewards from which κ is computed as well; 1 while all rewards are 0."""
-    return problem.value_range * (1.0 - problem.discount)
 
 
 def local_initial_w(n_actions: int, gamma_w: float) -> float:

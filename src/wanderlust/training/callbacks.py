@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wanderlust.core.errors import BadFile, MissingPackage, check_flag, check_integer, counted
-from wanderlust.core.files import atomic_write, cannot_write, check_path, check_writable
+from wanderlust.core.files import (
+    atomic_write,
+    cannot_write,
+    check_path,
+    check_writable,
+    open_without_waiting,
+    write_file,
+)
 from wanderlust.training.loop import TrainingLoop
 
 if TYPE_CHECKING:
@@ -162,8 +169,8 @@ class CsvLog(Callback):
                 with atomic_write(self.path.resolve()) as file:
                     file.write(_as_csv([COLUMNS, *earlier]))
             else:
-                self.path.write_bytes(_as_csv([COLUMNS]))
-            self._file = io.FileIO(self.path, "a")
+                write_file(self.path, _as_csv([COLUMNS]))
+            self._file = io.FileIO(self.path, "a", opener=open_without_waiting)
         except OSError as error:
             raise cannot_write(self.path, error) from error
 

@@ -9,6 +9,8 @@ random numbers would fail again after every replay: `new_episode` starts a new e
 
 from __future__ import annotations
 
+import functools
+import operator
 import sys
 import warnings
 from collections.abc import Mapping
@@ -25,7 +27,7 @@ from wanderlust.environments.tabular import Tabular, saved_environment
 from wanderlust.training.adaptive import MIN_SAMPLES, N_STAGES, Discovery, TaskEstimate, TimePenalty, adapted_fields
 from wanderlust.training.loop import TrainingLoop
 
-_LOOP, _ACTIONS = "loop", "episode_actions"
+_LOOP = "loop"
 _OTHER_RANDOMNESS = "since not all of its randomness comes from env.unwrapped.np_random"
 # Bit generators of NumPy that use a number of their state as an index without checking it, and its valid values.
 _POSITIONS = {"MT19937": (("state", "pos"), 624), "Philox": (("buffer_pos",), 4)}
@@ -103,7 +105,7 @@ def save(loop: TrainingLoop, path: Path) -> None:
         "next_state": int(loop.next_state),
         "recent_returns": list(loop.recent_returns),
     }
-    arrays = {_ACTIONS: np.array(loop.episode_actions, np.int32)}
+    arrays = {file.ACTIONS: np.array(loop.episode_actions, np.int32)}
     file.save(loop.agent, path, more_arrays=arrays, more_about={_LOOP: about})
 
 
@@ -127,8 +129,7 @@ def load(
         )
     try:
         saved = SavedLoop.of_file(about[_LOOP], agent)
-        _check_identity(env, agent.environment or {}, path)
-        _share_encoding(env, agent, path)
+        _check_environment(env, agent, path)
         actions = _episode_actions(arrays, agent, env)
         estimates = saved.estimates_reward_range
         loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=estimates, adapted=saved.adapted)
@@ -161,21 +162,29 @@ def _episode_actions(arrays: Mapping[str, Any], agent: Agent, env: Tabular) -> l
             f"n_actions is {agent.n_actions} and n_states {agent.n_states}; they must be {env.n_actions} and "
             f"{env.fixed_n_states}"
         )
-    actions = arrays.get(_ACTIONS, np.zeros((0, 0)))
+    actions = arrays.get(file.ACTIONS, np.zeros((0, 0)))
     if actions.dtype != np.int32 or actions.ndim != 1 or not np.isin(actions, range(env.n_actions)).all():
-        raise InvalidField(f"{_ACTIONS} must be int32 with one dimension, from 0 to {env.n_actions - 1}")
+        raise InvalidField(f"{file.ACTIONS} must be int32 with one dimension, from 0 to {env.n_actions - 1}")
     return [int(action) for action in actions]
 
 
-def _share_encoding(env: Tabular, agent: Agent, path: Path) -> None:
-    """Let the environment use the state indices of the agent."""
+def _check_environment(env: Tabular, agent: Agent, path: Path) -> None:
+    """Check that the environment is the agent's, and let it use the agent's state indices."""
     if agent.encoding is None:
         raise InvalidField("the state encoding is missing")
-    difference = agent.encoding.difference(env.encoding)
+    here, saved = saved_environment(env), agent.environment or {}
+    differences = (
+        f"{name} is {saved.get(name)!r} in the file, {here[name]!r} here"
+        for name in ("name", "options", "reset_seed")
+        if saved.get(name) != here[name]
+    )
+    difference = next(differences, None)
+    if difference is None and (encoded := agent.encoding.difference(env.encoding)) is not None:
+        difference = f"in the file, {encoded}"
     if difference is not None:
         raise BadFile(
-            f"{path}: saved in another environment: in the file, {difference}. Create the same environment, or train "
-            "from the start without resume."
+            f"{path}: saved in another environment: {difference}. Create the same environment, or train from the "
+            "start without resume."
         )
     # The encoder of the environment has the key function, which a file cannot have.
     env.encoding.keys = agent.encoding.keys
@@ -218,16 +227,6 @@ def _replay_episode(loop: TrainingLoop, saved: SavedLoop, actions: list[int]) ->
     return None
 
 
-def _check_identity(env: Tabular, saved: Mapping[str, Any], path: Path) -> None:
-    here = saved_environment(env)
-    for name in ("name", "options", "reset_seed"):
-        if saved.get(name) != (value := here[name]):
-            raise BadFile(
-                f"{path}: saved in another environment: {name} is {saved.get(name)!r} in the file, {value!r} here. "
-                "Create the same environment, or train from the start without resume."
-            )
-
-
 def _to_json(value: Any) -> Any:
     """Return the state of a random number generator with its arrays as lists."""
     if isinstance(value, Mapping):
@@ -251,9 +250,7 @@ def set_random_state(generator: np.random.Generator, state: Mapping[str, Any]) -
 
 def _check_position(name: str, state: Mapping[str, Any]) -> None:
     path, last = _POSITIONS.get(name, ((), 0))
-    place: Any = state
-    for key in path:
-        place = place[key]
+    place: Any = functools.reduce(operator.getitem, path, state)
     if path and place not in range(last + 1):
         raise InvalidField(f"{'.'.join(path)} is {place!r}; valid are 0 to {last}")
 

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import Env
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import MAX_EPISODES
-from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_integer, check_number
+from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_instance, check_integer, check_number
+from wanderlust.core.planning import episode_returns, uniform_over_ties
 from wanderlust.environments.make import make_environment
+from wanderlust.environments.model import known_model
 from wanderlust.environments.tabular import Tabular, remake_environment, tabular
-from wanderlust.learning.spec import TARGET
+from wanderlust.learning.td import TARGET
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.loop import TrainingLoop, call_environment, checked_reward, environment_error
 
 MAX_EPISODE_STEPS = 10_000
 MIN_REPEATS, MIN_EPISODES = 30, 2
 """The repeated visits of pairs, and the episodes, from which an environment can be called deterministic."""
+MAX_ADAPTIVE_EPISODES, PRECISION = 100, 0.1
+"""An adaptive evaluation ends after this many episodes, or earlier if its 95 % interval is narrow: ± this fraction of
+the range of returns seen."""
+_NORMAL_95, _ADDED = 1.96, 2
 
 
 def evaluate(
@@ -41,10 +48,16 @@ def evaluate(
 
 def evaluation_env(agent: Agent, env: Env[Any, Any] | str | None = None) -> Tabular:
     """Return an environment whose states have the indices that they have for the agent."""
+    check_instance("agent", agent, Agent)
     if agent.encoding is None:
         if env is None:
             raise InvalidSetting("evaluate needs env: this agent was not trained by `learn`, so it has no environment.")
-        return _with_sizes_of(agent, env if isinstance(env, Tabular) else tabular(env))
+        env = env if isinstance(env, Tabular) else tabular(env)
+        sizes = (("actions", agent.n_actions, env.n_actions), ("states", agent.n_states, env.fixed_n_states))
+        for what, here, there in sizes:
+            if here is not None and there is not None and here != there:
+                raise InvalidEnvironment(f"the agent has {here:,} {what}, but {env.name} has {there:,}.")
+        return env
     if env is None:
         return agent.env.copy() if agent.env is not None else _encoded(remake_environment(agent.environment), agent)
     if not isinstance(env, Tabular):
@@ -53,15 +66,6 @@ def evaluation_env(agent: Agent, env: Env[Any, Any] | str | None = None) -> Tabu
     if difference is not None:
         raise InvalidEnvironment(f"the agent was trained in another environment: for the agent, {difference}.")
     return env if env.encoding is agent.encoding else _encoded(env.env, agent)
-
-
-def _with_sizes_of(agent: Agent, env: Tabular) -> Tabular:
-    """Return an environment if it has the agent's numbers of states and actions."""
-    sizes = (("actions", agent.n_actions, env.n_actions), ("states", agent.n_states, env.fixed_n_states))
-    for what, here, there in sizes:
-        if here is not None and there is not None and here != there:
-            raise InvalidEnvironment(f"the agent has {here:,} {what}, but {env.name} has {there:,}.")
-    return env
 
 
 def _encoded(env: Env[Any, Any], agent: Agent) -> Tabular:
@@ -94,8 +98,10 @@ def run_episode(
             if state in last_step and (rest := remaining_return(step, rewards[last_step[state] :])) is not None:
                 return total + rest, had_tie
             last_step[state] = len(rewards)
-        action, is_tie = _greedy_action(agent, state, random)
-        had_tie |= is_tie
+        values = agent.action_values(state)
+        best = np.flatnonzero(values == values.max())
+        had_tie |= len(best) > 1
+        action = int(best[0] if len(best) == 1 else random.choice(best))
         try:
             state, reward, terminated, truncated, _ = env.step(action)
             rewards.append(checked_reward(reward))
@@ -105,13 +111,6 @@ def run_episode(
         if terminated or truncated:
             break
     return total, had_tie
-
-
-def _greedy_action(agent: Agent, state: int, random: np.random.Generator) -> tuple[int, bool]:
-    """Return a greedy action, and whether it was drawn from several."""
-    values = agent.action_values(state)
-    best = np.flatnonzero(values == values.max())
-    return (int(best[0]), False) if len(best) == 1 else (int(random.choice(best)), True)
 
 
 class ObservedDynamics:
@@ -130,6 +129,8 @@ class ObservedDynamics:
         """The number of episodes that have begun."""
         self.shortest_truncation: int | None = None
         """The length of the shortest truncated episode."""
+        self.return_range = (math.inf, -math.inf)
+        """The smallest and the largest return of an episode."""
         self._first_outcome: dict[tuple[int, int], tuple[int, float, bool, int]] = {}
         self._has_random_outcomes = False
 
@@ -138,6 +139,8 @@ class ObservedDynamics:
         if loop.episode_steps == 1:
             self.episodes += 1
             self.starts.add(loop.state)
+        if loop.terminated or loop.truncated:
+            self.widen_range(loop.episode_return)
         if loop.truncated:
             self.shortest_truncation = min(loop.episode_steps, self.shortest_truncation or loop.episode_steps)
         pair = (loop.state, loop.action)
@@ -155,11 +158,32 @@ class ObservedDynamics:
             depends_on_time = loop.terminated and first[2] and first[3] != loop.episode_steps
             self._has_random_outcomes |= not depends_on_time
 
+    def widen_range(self, episode_return: float) -> None:
+        """Include the return of an episode in `return_range`."""
+        low, high = self.return_range
+        self.return_range = min(low, episode_return), max(high, episode_return)
+
     @property
     def is_deterministic(self) -> bool:
         """Whether everything observed so far, and that is enough, had one start and one outcome per pair."""
         is_enough = self.episodes >= MIN_EPISODES and self.repeats >= MIN_REPEATS
         return is_enough and not self._has_random_outcomes and len(self.starts) == 1
+
+
+def mean_interval(returns: ArrayLike, low: float, high: float) -> tuple[float, float]:
+    """Return the center and the half-width of the 95 % interval of a mean of returns from `low` to `high`.
+
+    It is that of Agresti and Coull (1998), for returns that need not be 0 or 1: two episodes with the lowest and two
+    with the highest return are added. Unlike the plain interval it is not empty if all returns are equal, so that a
+    rare reward is not missed.
+    """
+    added = np.concatenate([np.asarray(returns, np.float64), [low] * _ADDED, [high] * _ADDED])
+    return float(added.mean()), float(_NORMAL_95 * added.std() / math.sqrt(len(added)))
+
+
+def is_precise(returns: ArrayLike, low: float, high: float) -> bool:
+    """Return whether the mean of returns from `low` to `high` is known well enough: the rule for when to stop."""
+    return mean_interval(returns, low, high)[1] <= PRECISION * (high - low)
 
 
 class RepeatedEvaluation:
@@ -172,10 +196,16 @@ class RepeatedEvaluation:
     * If training has shown one start state and one outcome per action (see `dynamics`), and no action of an episode was
       drawn from several greedy ones, all episodes are the same.
     * In such an episode a state that repeats is repeated until the time limit.
+
+    If it is `adaptive`, a policy that needs several episodes has one return instead, its exact expected value, if the
+    environment's model is known; otherwise it runs at least `episodes` and more until the mean `is_precise`.
     """
 
-    def __init__(self, env: Tabular, episodes: int, seed: int) -> None:
+    def __init__(self, env: Tabular, episodes: int, seed: int, *, adaptive: bool = False) -> None:
         self.env = env
+        self._max_episodes = max(episodes, MAX_ADAPTIVE_EPISODES) if adaptive else episodes
+        self._model = known_model(env) if adaptive and env.horizon is not None else None
+        self._has_stochastic_model = self._model is not None and not self._model.mdp.deterministic_with_one_start
         self.dynamics = ObservedDynamics()
         self._episodes, self._seed = episodes, seed
         self._latest: tuple[bytes, bool, NDArray[np.float64]] | None = None
@@ -188,7 +218,7 @@ class RepeatedEvaluation:
 
         It is None as well if the policy has not changed, or if several episodes would be needed to know more.
         """
-        if not self.dynamics.is_deterministic or (policy := _greedy_policy(agent)) == self._tied:
+        if not self._is_deterministic or (policy := _greedy_policy(agent)) == self._tied:
             return None
         if self._latest is not None and self._latest[0] == policy:
             return None
@@ -203,23 +233,52 @@ class RepeatedEvaluation:
         return mean if mean > best else None
 
     def returns(self, agent: Agent) -> NDArray[np.float64]:
-        """Return the undiscounted returns of the episodes, as `wanderlust.evaluate` does."""
-        policy, is_deterministic = _greedy_policy(agent), self.dynamics.is_deterministic
+        """Return the undiscounted returns of the episodes, as `wanderlust.evaluate` does, or the exact mean."""
+        policy, is_deterministic = _greedy_policy(agent), self._is_deterministic
         # What was taken for deterministic may have turned out not to be.
         if self._latest is not None and self._latest[0] == policy and self._latest[1] <= is_deterministic:
             return self._latest[2].copy()
         random = np.random.default_rng(self._seed)
         is_same = is_deterministic or self.env.reset_seed is not None
         shortcut = self._remaining_return if is_deterministic else None
-        returns = np.zeros(self._episodes)
-        for i in range(self._episodes):
-            total, had_tie = run_episode(agent, self.env, i + 1, self._seed if i == 0 else None, random, shortcut)
-            returns[i] = total
+        totals: list[float] = []
+        is_exact = self._has_model and not is_same
+        while not is_exact and len(totals) < self._max_episodes and not self._is_enough(totals):
+            seed = None if totals else self._seed
+            total, had_tie = run_episode(agent, self.env, len(totals) + 1, seed, random, shortcut)
+            totals.append(total)
+            self.dynamics.widen_range(total)
             if is_same and not had_tie:
-                returns[i:] = total
+                totals += [total] * (self._episodes - len(totals))
                 break
+            is_exact = self._has_model
+        returns = np.array([self._exact_return(agent)] if is_exact else totals)
         self._latest = policy, is_deterministic, returns
         return returns.copy()
+
+    def _is_enough(self, totals: list[float]) -> bool:
+        return len(totals) >= self._episodes and is_precise(totals, *self.dynamics.return_range)
+
+    @property
+    def _is_deterministic(self) -> bool:
+        """Whether the environment appears deterministic, and the model, if it is known, does not contradict."""
+        return self.dynamics.is_deterministic and not self._has_stochastic_model
+
+    @property
+    def _has_model(self) -> bool:
+        """Whether the model is known and has the same time limit as the environment, as far as observed."""
+        shortest, horizon = self.dynamics.shortest_truncation, self.env.horizon
+        return self._model is not None and (shortest is None or shortest == horizon)
+
+    def _exact_return(self, agent: Agent) -> float:
+        """Return the expected return of the greedy policy, with ties uniform, within the time limit."""
+        assert self._model is not None
+        assert self.env.horizon is not None
+        q = np.zeros((self._model.n_states, self._model.n_actions))  # States that are unknown to the agent are ties.
+        known = agent.tables["target"]
+        q[: len(known)] = known
+        horizon = min(self.env.horizon, MAX_EPISODE_STEPS)
+        return float(episode_returns(self._model.mdp, [uniform_over_ties(q)], horizon)[0])
 
     def _remaining_return(self, step: int, cycle: list[float]) -> float | None:
         """Return the return from a step on if these rewards repeat until the time limit; None if that is unknown."""

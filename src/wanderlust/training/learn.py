@@ -9,7 +9,7 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -21,12 +21,12 @@ from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import ADAPTIVE, MAX_STEPS
 from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_number, shown
 from wanderlust.core.files import check_path
-from wanderlust.environments.model import description_of
 from wanderlust.environments.tabular import ENCODER_OPTIONS, Tabular, saved_environment, tabular
 from wanderlust.training import checkpoints
 from wanderlust.training.adaptive import TimePenalty, adapt, adapted_fields, chosen_preset, settings_for
 from wanderlust.training.callbacks import Callback, Checkpoint
 from wanderlust.training.loop import MAX_REWARD, TrainingLoop
+from wanderlust.training.memory import MemoryGuard, warn_of_need
 
 NO_REWARDS = (0.0, 0.0)
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -72,16 +72,19 @@ def learn(
     episode. An error during training has the agent trained so far as `error.agent`.
 
     Ctrl-C raises `KeyboardInterrupt` after the current step, a second Ctrl-C at once. Rewards are numbers from -1e100
-    to 1e100.
+    to 1e100. If states seldom repeat, there is a warning, and training stops with `InsufficientMemory` before the
+    machine swaps.
     """
     steps = check_integer("steps", steps, low=1, high=MAX_STEPS)
     quiet = check_flag("quiet", quiet)
-    if new_episode and resume is None:
+    if check_flag("new_episode", new_episode) and resume is None:
         raise InvalidSetting("new_episode=True needs resume: without it, every training begins with a new episode.")
     all_callbacks = _checked_callbacks(callbacks)
     if save is not None:
         all_callbacks.append(Checkpoint(check_path("save", save)))
-    _reject_encoder_options(changes)
+    for name in changes.keys() & set(ENCODER_OPTIONS):
+        where = f"wl.learn(wl.tabular(env, {name}={shown(changes[name])}), ...)"
+        raise InvalidSetting(f"{name} is an option of wl.tabular, not of learn: {where}.")
     tabular_env = env if isinstance(env, Tabular) else tabular(env)
     if resume is None:
         loop = new_loop(tabular_env, explorer, steps, seed, reward_range, preset, changes)
@@ -89,18 +92,24 @@ def learn(
     else:
         budget = changes.pop("budget", None)
         _reject_with_resume(explorer, {"seed": seed, "reward_range": reward_range, "preset": preset, **changes})
-        new_episode = check_flag("new_episode", new_episode)
         cls = explorer if isinstance(explorer, type) else None
         path = check_path("resume", resume)
         loop, first_seed = checkpoints.load(tabular_env, path, cls, steps=steps, new_episode=new_episode)
         _extend_budget(loop, budget, quiet=quiet)
     loop.agent.env, loop.agent.encoding = tabular_env, tabular_env.encoding
     loop.agent.environment = saved_environment(tabular_env)
-    loop.agent.layout, loop.agent.action_names = description_of(tabular_env)
+    loop.agent.layout, loop.agent.action_names = tabular_env.layout, tabular_env.action_names
+    warn_of_need(loop.agent, steps)
     try:
         _run(loop, all_callbacks, first_seed)
     except BaseException as error:
-        _add_agent(error, loop)
+        error.agent = loop.agent  # type: ignore[attr-defined]
+        error.add_note("The agent trained so far is the attribute `agent` of this error.")
+        if not loop.between_steps:
+            error.add_note(
+                "It was interrupted while it learned from a step, so that it could not be saved for resuming; earlier "
+                "checkpoints are unchanged."
+            )
         raise
     if not quiet:
         for sentence in _notices(loop):
@@ -109,32 +118,14 @@ def learn(
 
 
 def _checked_callbacks(callbacks: Any) -> list[Callback]:
-    listed = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
-    wrong = [callback for callback in listed if not isinstance(callback, Callback)]
-    if wrong or not isinstance(callbacks, Iterable):
-        got = wrong[0] if wrong else callbacks
-        raise InvalidSetting(f"callbacks must be a list of instances of wanderlust.Callback, got {got!r}.")
+    try:
+        listed = list(callbacks)
+        wrong = [callback for callback in listed if not isinstance(callback, Callback)]
+    except TypeError:
+        wrong = [callbacks]
+    if wrong:
+        raise InvalidSetting(f"callbacks must be a list of instances of wanderlust.Callback, got {shown(wrong[0])}.")
     return listed
-
-
-def _reject_encoder_options(changes: Mapping[str, Any]) -> None:
-    for name in ENCODER_OPTIONS:
-        if name in changes:
-            raise InvalidSetting(
-                f"{name} is an option of wl.tabular, not of learn: "
-                f"wl.learn(wl.tabular(env, {name}={shown(changes[name])}), ...)."
-            )
-
-
-def _add_agent(error: BaseException, loop: TrainingLoop) -> None:
-    """Give an error the agent trained so far."""
-    error.agent = loop.agent  # type: ignore[attr-defined]
-    error.add_note("The agent trained so far is the attribute `agent` of this error.")
-    if not loop.between_steps:
-        error.add_note(
-            "It was interrupted while it learned from a step, so that it could not be saved for resuming; earlier "
-            "checkpoints are unchanged."
-        )
 
 
 def new_loop(
@@ -204,30 +195,29 @@ def _run(loop: TrainingLoop, callbacks: list[Callback], seed: int | None) -> Non
 
 
 def _take_steps(loop: TrainingLoop, callbacks: list[Callback], seed: int | None, signals: DeferredSignals) -> None:
-    on_step = [callback.on_step for callback in callbacks if _overrides(callback, "on_step")]
-    on_episode_end = [c.on_episode_end for c in callbacks if _overrides(c, "on_episode_end")]
-    while loop.step < loop.steps:
+    def overriding(name: str) -> list[Callable[[TrainingLoop], bool | None]]:
+        """Return this method of the callbacks that define it: calls take time."""
+        return [getattr(each, name) for each in callbacks if getattr(type(each), name) is not getattr(Callback, name)]
+
+    on_step, on_episode_end = overriding("on_step"), overriding("on_episode_end")
+    guard, unchecked = MemoryGuard(loop.agent, loop.steps), 0
+    proceed = True
+    while proceed and loop.step < loop.steps:
         if loop.episode_over:
             loop.begin_episode(seed)
             seed = None
         loop.take_step()
-        proceed = _call(on_step, loop) if on_step else True
+        for method in on_step:
+            proceed = method(loop) is not False and proceed
         if loop.episode_over:
-            proceed = _call(on_episode_end, loop) and proceed
-        if not proceed:
-            break
-        signals.deliver()
-
-
-def _call(methods: Sequence[Callable[[TrainingLoop], bool | None]], loop: TrainingLoop) -> bool:
-    proceed = True
-    for method in methods:
-        proceed = method(loop) is not False and proceed
-    return proceed
-
-
-def _overrides(callback: Callback, name: str) -> bool:
-    return getattr(type(callback), name) is not getattr(Callback, name)
+            for method in on_episode_end:
+                proceed = method(loop) is not False and proceed
+        unchecked += 1
+        if unchecked == guard.interval:
+            guard.check()
+            unchecked = 0
+        if proceed:
+            signals.deliver()
 
 
 def _reject_with_resume(explorer: str | type | None, arguments: Mapping[str, Any]) -> None:

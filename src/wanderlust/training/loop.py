@@ -11,8 +11,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.history import Curves
-from wanderlust.core.errors import EnvironmentFailed, InvalidObservation, WanderlustError, check_flag
+from wanderlust.agents.history import TrainingCurves
+from wanderlust.core.errors import (
+    EnvironmentFailed,
+    InvalidReward,
+    WanderlustError,
+    check_flag,
+    check_instance,
+    check_list,
+)
+from wanderlust.core.files import check_path
 from wanderlust.environments.tabular import Tabular
 from wanderlust.training.adaptive import Discovery, TaskEstimate, TimePenalty, adapt, estimate_task, next_estimate
 
@@ -21,6 +29,11 @@ MAX_REWARD = 1e100
 """The largest size of a reward. Sums, value ranges and bounds of larger ones could overflow."""
 MAX_EXACT = 2**53
 """All integers up to this size are floats, too."""
+
+_OLD_API = (
+    "Its step returns 4 values, as in the old Gym; Gymnasium's step returns observation, reward, terminated, "
+    "truncated, info."
+)
 
 T = TypeVar("T")
 
@@ -31,13 +44,13 @@ class TrainingLoop:
     def __init__(
         self, env: Tabular, agent: Agent, *, steps: int, estimates_reward_range: bool, adapted: Sequence[str] | None
     ) -> None:
-        self.env = env
-        self.agent = agent
+        self.env = check_instance("env", env, Tabular)
+        self.agent = check_instance("agent", agent, Agent)
         self.steps = steps
         """The step at which training ends."""
         self.estimates_reward_range = estimates_reward_range
         """Whether the reward range is estimated from the observed rewards."""
-        self.adapted = None if adapted is None else tuple(adapted)
+        self.adapted = None if adapted is None else tuple(check_list("adapted", adapted, str))
         """The explorer's fields that follow `task_estimate`; None unless the preset is `adaptive`."""
         self.task_estimate = TaskEstimate(agent.reward_range, is_stochastic=False, stage=0)
         self._next_estimate = 0
@@ -66,7 +79,7 @@ class TrainingLoop:
         self.between_steps = True
         """Whether the loop can be saved: no step has begun, or all of its effects have been recorded."""
         if agent.curves is None:
-            agent.curves = Curves()
+            agent.curves = TrainingCurves()
         self.curves = agent.curves
         """What the agent's `history` shows."""
 
@@ -80,7 +93,11 @@ class TrainingLoop:
 
         If the environment fails, the loop is unchanged.
         """
-        start = random_state_of(self.env) if seed is None else {"seed": seed}
+        start: dict[str, Any] | None = {"seed": seed}
+        if seed is None:
+            generator: Any = getattr(self.env.unwrapped, "np_random", None)
+            is_numpy = isinstance(generator, np.random.Generator)
+            start = {"random_state": generator.bit_generator.state} if is_numpy else None
         state, info = call_environment(self.env, lambda: self.env.reset(seed=seed), lambda: self._position("reset"))
         self.between_steps = False
         self.next_state, self.info = state, info
@@ -172,7 +189,7 @@ class TrainingLoop:
 
         if not self.between_steps:
             raise WanderlustError(f"{path}: not saved, since the agent was interrupted while it learned from a step.")
-        checkpoints.save(self, Path(path))
+        checkpoints.save(self, check_path("path", path))
 
     def _position(self, method: str) -> str:
         """Return the current position, such as "step 3 of episode 2 (after 40 steps in total)"."""
@@ -192,7 +209,9 @@ def environment_error(env: Tabular, error: Exception, position: str) -> Wanderlu
     """Return the error of an environment with its name and the position."""
     if isinstance(error, WanderlustError):
         return type(error)(f"{env.name} in {position}: {error}")
-    return EnvironmentFailed(f"{env.name} failed in {position} with {type(error).__name__}: {error}.")
+    is_old_api = isinstance(error, ValueError) and "expected 5, got 4" in str(error)
+    hint = f" {_OLD_API}" if is_old_api else ""
+    return EnvironmentFailed(f"{env.name} failed in {position} with {type(error).__name__}: {error}.{hint}")
 
 
 def checked_reward(reward: Any) -> float:
@@ -205,15 +224,7 @@ def checked_reward(reward: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not abs(number) <= MAX_REWARD:  # True for NaN as well.
-        raise InvalidObservation(
+        raise InvalidReward(
             f"the reward {reward!r} is not valid; a reward must be a number from {-MAX_REWARD:g} to {MAX_REWARD:g}."
         )
     return number
-
-
-def random_state_of(env: Tabular) -> dict[str, Any] | None:
-    """Return the state of the environment's random number generator, or None if it is not one of NumPy's."""
-    generator = getattr(env.unwrapped, "np_random", None)
-    if not isinstance(generator, np.random.Generator):
-        return None
-    return {"random_state": generator.bit_generator.state}
