@@ -1,26 +1,60 @@
-"""The values of a report card, which all its forms show: JSON as it is, templates for HTML and Markdown, tables."""
+"""The report card of an exam: its values, its files (JSON, templates for HTML and Markdown), and in the terminal.
+
+Every card has ranks from the kept leaderboard, and some explorers of it beside its own; it is printed here, too.
+"""
 
 from __future__ import annotations
 
+import functools
+import io
 import json
+import math
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich import box
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from wanderlust.core.errors import counted
-from wanderlust.exams.leaderboard import Leaderboard, kept_leaderboard, standing
-from wanderlust.exams.scores import PASSING_SCORE, TIMED_WORLD, ExplorerScores, levels_text
-from wanderlust.exams.selection import ExamSelection, Place
-from wanderlust.experiments.exact_returns import N_EVALUATIONS, evaluation_fractions
+from wanderlust.core.files import write_file
+from wanderlust.exams.scores import (
+    PASSING_SCORE,
+    TIMED_WORLD,
+    ExplorerScores,
+    Leaderboard,
+    Place,
+    is_passed,
+    kept_leaderboard,
+    levels_text,
+    mean_curve,
+)
+from wanderlust.experiments.report.text_tables import fit_to_width, markdown_cell, printable
 from wanderlust.experiments.run import Run
+from wanderlust.experiments.world_run import FIRST_EVALUATION, N_EVALUATIONS, evaluation_fractions
 from wanderlust.version import __version__
 from wanderlust.worlds.exam_suite import FAMILIES, VERSION
 
+if TYPE_CHECKING:
+    import jinja2
+
+    from wanderlust.exams.exam import ExamSelection
+
 Card = dict[str, Any]
+Values = Mapping[str, Any]
 REFERENCES = ("vv-ucb", "epsilon-greedy", "random")
 """Explorers of the leaderboard that every card shows beside its own."""
 MAX_OTHERS = 4
 """The maximum number of explorers beside one explorer, in its own table and plots."""
+FORMATS = (".html", ".md", ".json", ".txt")
+WRITTEN = (".html", ".md", ".json")
+"""The files of a card in the folder of its exam."""
+TEXT_WIDTH = 100
+LEADERBOARD_COMMAND = "python benchmarks/leaderboard.py --jobs 2"
 RULE = (
     f"The score of a run is the mean over {N_EVALUATIONS} evaluations, from 1/16 of the budget to its end, of the "
     "policy's exact return: 0 for a random policy, 1 for an optimal one. A family is the mean of its levels, the "
@@ -28,26 +62,33 @@ RULE = (
     "data” is the score of the policy that is best by the data that the explorer collected. Intervals: 95 %, bootstrap "
     f"over worlds and seeds. The time per step is that of one run in {TIMED_WORLD}."
 )
+DIFFERENCES = (
+    "Ranks: an explorer with the rank 2–5 is worse than one other and better than all but four others, with a "
+    "difference whose 95 % interval does not contain 0. The others cannot be told apart from it by these data. "
+    "Intervals: bootstrap over worlds and seeds; two explorers are compared in the same worlds. Each interval is for "
+    "one pair of explorers; nothing is corrected for the number of pairs."
+)
+_BAR = 12
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_LINE = "▁▂▃▄▅▆▇█"
+_COLORS = ("#800000", "#8a4b00", "#6e6e00", "#3f7000", "#00703a")
+"""Backgrounds of scores from 0 to 1, on which white text is readable."""
+_DIM = "dim"
+_MAX_HEAD = 14
+_UNLIMITED = 10_000
+
+
+# --- Values ------------------------------------------------------------------------------------------------------
 
 
 def make_card(selection: ExamSelection, explorers: Sequence[ExplorerScores]) -> Card:
-    """Return the card of an exam, with the kept leaderboard if that has its worlds."""
+    """Return the card of an exam, beside the kept leaderboard if that has its worlds; without it there are no ranks."""
     board = kept_leaderboard() if selection.held_out else None
-    if board is not None:
-        board = board.restricted(selection.places) if set(selection.places) <= set(board.places) else None
-    return card_beside(selection, explorers, board)
-
-
-def card_beside(selection: ExamSelection, explorers: Sequence[ExplorerScores], board: Leaderboard | None) -> Card:
-    """Return the card of an exam beside a leaderboard of the same worlds; without one there are no ranks."""
+    board = board.restricted(selection.places) if board and set(selection.places) <= set(board.places) else None
     own = {each.label for each in explorers}
-    found = [board.find(name) for name in REFERENCES] if board is not None else []
+    found = [board.find(name) for name in REFERENCES] if board else []
     references = [each for each in found if each is not None and each.label not in own]
-    results, has_ranks = [], False
-    for each in explorers:
-        rank = standing(each, board.explorers) if board is not None and not each.n_missing else None
-        has_ranks = has_ranks or rank is not None
-        results.append(score_values(each, rank) | _findings(selection, each))
+    ranks = [board.standing(each) if board and not each.n_missing else None for each in explorers]
     return {
         "suite": VERSION,
         "wanderlust": __version__,
@@ -56,19 +97,21 @@ def card_beside(selection: ExamSelection, explorers: Sequence[ExplorerScores], b
         "evaluations": [round(float(fraction), 4) for fraction in evaluation_fractions()],
         "title": ", ".join(each.label for each in explorers),
         "extent": _extent(selection),
-        "notes": _notes(selection, explorers, references, board, has_ranks=has_ranks),
+        "notes": _notes(selection, explorers, references, board, has_ranks=any(ranks)),
         "rule": RULE,
-        "results": results,
-        "references": [score_values(each, board.standings[each.explorer]) for each in references if board is not None],
+        "results": [
+            score_values(each, rank) | _findings(selection, each) for each, rank in zip(explorers, ranks, strict=True)
+        ],
+        "references": [score_values(each, board.standing(each)) for each in references if board],
     }
 
 
-def others(card: Card, explorer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def others(card: Card, explorer: Values) -> list[Values]:
     """Return the explorers that are shown beside one of the card's own."""
     return [each for each in card["results"] + card["references"] if each["label"] != explorer["label"]][:MAX_OTHERS]
 
 
-def score_values(explorer: ExplorerScores, rank: Mapping[str, Any] | None) -> dict[str, Any]:
+def score_values(explorer: ExplorerScores, rank: Values | None) -> dict[str, Any]:
     """Return the scores of an explorer as plain values; numbers that are not known are NaN."""
     return {
         "explorer": explorer.explorer,
@@ -93,16 +136,16 @@ def _family_values(explorer: ExplorerScores, family: str) -> dict[str, Any]:
         "curve": explorer.family_curve(family).tolist(),
         "levels": {
             level: {
-                "score": float(world.scores.mean()),
-                "passed": world.passed,
+                "score": float(world.column("score").mean()),
+                "passed": is_passed(world),
                 "failed": (family, level) in explorer.failures,
-                "seeds": list(world.seeds),
-                "scores": world.scores.tolist(),
-                "scores_by_the_data": world.data_scores.tolist(),
-                "last": world.last.tolist(),
-                "curve": world.curve.tolist(),
+                "seeds": [row["seed"] for row in world.rows],
+                "scores": world.column("score").tolist(),
+                "scores_by_the_data": world.column("data_score").tolist(),
+                "last": world.column("last").tolist(),
+                "curve": mean_curve(world).tolist(),
             }
-            for level, world in explorer.levels_of(family).items()
+            for level, world in explorer.families[family].items()
         },
     }
 
@@ -115,7 +158,7 @@ def _meaning(family: str) -> str:
 def _findings(selection: ExamSelection, explorer: ExplorerScores) -> dict[str, Any]:
     """Return where an explorer fails, with the commands that show it."""
     strength = None
-    if explorer.worlds and explorer.n_passed == len(explorer.worlds):
+    if explorer.rows and explorer.n_passed == len(explorer.worlds):
         slowest = min(explorer.families, key=explorer.family_score)
         strength = f"Passes every level; learns slowest in {slowest}, score {explorer.family_score(slowest):.2f}."
     return {
@@ -130,16 +173,15 @@ def _weak_point(selection: ExamSelection, explorer: ExplorerScores) -> dict[str,
     """Return the easiest level that an explorer does not pass, of its weakest family, and its worst run there."""
     if (place := explorer.weakest) is None:
         return None
-    world, (family, level) = explorer.worlds[place], place
-    worst = int(world.last.argmin())
-    seed, n_failed = world.seeds[worst], int((world.last < PASSING_SCORE).sum())
-    run = selection.run(explorer.explorer, place, seed)
+    (family, level), rows = place, explorer.worlds[place].rows
+    worst, n_failed = min(rows, key=lambda row: row["last"]), sum(row["last"] < PASSING_SCORE for row in rows)
+    run = selection.run(explorer.explorer, place, worst["seed"])
     return {
         "family": family,
         "level": level,
-        "seed": seed,
-        "sentence": f"Fails at {family}, level {level}: {n_failed} of {counted(len(world.seeds), 'seed')} "
-        f"{'ends' if n_failed == 1 else 'end'} below {PASSING_SCORE:g}, seed {seed} at {world.last[worst]:.2f}.",
+        "seed": run.seed,
+        "sentence": f"Fails at {family}, level {level}: {n_failed} of {counted(len(rows), 'seed')} "
+        f"{'ends' if n_failed == 1 else 'end'} below {PASSING_SCORE:g}, seed {run.seed} at {worst['last']:.2f}.",
         "meaning": _meaning(family),
         "watch": watch_command(run),
         "run": run.command,
@@ -154,7 +196,7 @@ def watch_command(run: Run) -> str:
     return shlex.join(words)
 
 
-def _assignments(options: Mapping[str, Any]) -> list[str]:
+def _assignments(options: Values) -> list[str]:
     return [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in options.items()]
 
 
@@ -195,7 +237,7 @@ def _extent(selection: ExamSelection) -> str:
 
 def _notes(
     selection: ExamSelection,
-    explorers: Iterable[ExplorerScores],
+    explorers: Sequence[ExplorerScores],
     references: Sequence[ExplorerScores],
     board: Leaderboard | None,
     *,
@@ -215,3 +257,282 @@ def _notes(
     else:
         notes.append("No rank: the package has no leaderboard of these worlds.")
     return notes
+
+
+# --- Cells -------------------------------------------------------------------------------------------------------
+
+
+def number_text(value: float, digits: int = 3) -> str:
+    """Return a number with a fixed number of digits; a dash if it is not known."""
+    return f"{value:.{digits}f}" if math.isfinite(value) else "–"
+
+
+def interval_text(interval: Mapping[str, float]) -> str:
+    """Return the bounds of an interval; a dash if they are not known."""
+    return f"{interval['low']:.3f} to {interval['high']:.3f}" if math.isfinite(interval["low"]) else "–"
+
+
+def time_text(microseconds: float) -> str:
+    """Return the time of a step."""
+    return f"{microseconds:.1f} µs" if math.isfinite(microseconds) else "–"
+
+
+def score_cells(explorer: Values) -> dict[str, str]:
+    """Return the cells of an explorer in a table of all explorers, by their heads."""
+    rank = explorer["rank"]
+    return {
+        "total": number_text(explorer["total"]["estimate"]),
+        "95 % interval": interval_text(explorer["total"]),
+        "by the data": number_text(explorer["total_by_the_data"]["estimate"]),
+        "rank": "–" if rank is None else f"{rank['rank']} of {rank['of']}",
+        "passed": f"{explorer['passed']} of {explorer['worlds']}",
+        "time per step": time_text(explorer["step_microseconds"]),
+    }
+
+
+def sparkline(curve: Sequence[float]) -> str:
+    """Return a learning curve as a line of blocks."""
+    return "".join(_LINE[min(int(value * len(_LINE)), len(_LINE) - 1)] for value in np.nan_to_num(curve))
+
+
+def axis_position(share: float) -> float:
+    """Return the position of a share of the budget on a logarithmic axis, from 0 to 1."""
+    return float(1 - np.log(share) / np.log(FIRST_EVALUATION))
+
+
+def points(curve: Sequence[float], left: float, top: float, width: float, height: float) -> str:
+    """Return a learning curve as the points of a line in SVG."""
+    return " ".join(
+        f"{left + width * axis_position(float(share)):.1f},{top + height * (1 - float(value)):.1f}"
+        for share, value in zip(evaluation_fractions(), np.nan_to_num(curve), strict=True)
+    )
+
+
+# --- Files -------------------------------------------------------------------------------------------------------
+
+
+def card_text(card: Card, suffix: str) -> str:
+    """Return the card in the format of a file's suffix."""
+    if suffix == ".json":
+        return json.dumps(_plain(card), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    if suffix == ".txt":
+        text = io.StringIO()
+        print_card(card, Console(file=text, width=TEXT_WIDTH, color_system=None, markup=False, emoji=False))
+        return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+    return templates(suffix).get_template(f"card{suffix}").render(card, card=card)
+
+
+def write_cards(card: Card, folder: Path) -> None:
+    """Write card.html, card.md and card.json to a folder."""
+    for suffix in WRITTEN:
+        write_file(folder / f"card{suffix}", card_text(card, suffix))
+
+
+@functools.cache
+def templates(suffix: str) -> jinja2.Environment:
+    """Return the templates of a format, in which every inserted text is escaped unless it is `Markup`."""
+    import jinja2
+    from markupsafe import Markup
+
+    def escaped(value: Any) -> Any:
+        if not isinstance(value, str) or isinstance(value, Markup):
+            return value
+        return printable(value) if suffix == ".html" else markdown_cell(value)
+
+    def row(cells: Sequence[Any]) -> Markup:
+        return Markup("| {} |").format(Markup(" | ").join(Markup(escaped(cell)) for cell in cells))
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("wanderlust.exams", "templates"), autoescape=suffix == ".html", finalize=escaped,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    environment.filters |= {
+        "number": number_text,
+        "interval": interval_text,
+        "time": time_text,
+        "cells": score_cells,
+        "others": lambda explorer, card: others(card, explorer),
+        "position": axis_position,
+        "points": points,
+        "sparkline": sparkline,
+        "row": row,
+        "bold": lambda text: Markup(f"**{escaped(text)}**"),
+        "code": lambda text: Markup(printable(text)),
+    }
+    environment.globals["timed_world"] = TIMED_WORLD
+    return environment
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON can have it: numbers rounded, None for those that are not known."""
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return round(value, 6) if math.isfinite(value) else None
+    return value
+
+
+# --- Terminal ----------------------------------------------------------------------------------------------------
+
+
+def print_card(card: Card, console: Console) -> None:
+    """Print the card."""
+    for part in _card_parts(card, console.width):
+        console.print(part, highlight=False, crop=False)
+
+
+def _card_parts(card: Card, width: int) -> Iterator[RenderableType]:
+    yield Text(f"Exam: {printable(card['title'])}", "bold")
+    yield Text(card["extent"])
+    yield fit_to_width(_summary_table(card), width)
+    for explorer in card["results"]:
+        settings = f"  settings: {printable(explorer['settings'])}"
+        yield Text.assemble((f"\n{printable(explorer['label'])}", "bold"), (settings, _DIM))
+        if explorer["families"]:
+            yield _fitting_table(card, explorer, width)
+        if explorer["rank"] is not None:
+            yield Text(printable(explorer["rank"]["sentence"]))
+        if (weak := explorer["fails_at"]) is not None:
+            yield Text.assemble((weak["sentence"], "bold"), f" {weak['meaning']} Replay exactly this run:")
+            yield _command(weak["watch"])
+        elif explorer["strength"] is not None:
+            yield Text(explorer["strength"], "bold")
+        for error in explorer["errors"]:
+            yield Text.assemble((error["where"], "bold red"), f" {printable(error['error'])}")
+            yield _command(error["run"])
+    yield Text("\n" + " ".join(map(printable, card["notes"])), _DIM)
+    yield Text(card["rule"], _DIM)
+
+
+def _command(command: str) -> Text:
+    """Return a command on one line, so that it can be copied."""
+    return Text(f"  {printable(command)}", "cyan", no_wrap=True, overflow="ignore")
+
+
+def _table(*heads: str | Text, text_column: int = 0) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    for i, head in enumerate(heads):
+        table.add_column(head, justify="left" if i == text_column else "right", no_wrap=True)
+    return table
+
+
+def _summary_table(card: Card) -> Table:
+    """Return one row per explorer: total, interval, rank, levels passed, time."""
+    table = _table("", "total", "95 %", "by data", "rank", "passed", "per step")
+    for i, explorer in enumerate(card["results"] + card["references"]):
+        is_own = i < len(card["results"])
+        style = "bold" if is_own else _DIM
+        total, *cells = score_cells(explorer).values()
+        short = [cell.replace(" to ", "–").replace(" of ", "/") for cell in cells]
+        label = Text(printable(explorer["label"]), style)
+        table.add_row(label, Text(total, style), *short, style="" if is_own else _DIM)
+    return table
+
+
+def _fitting_table(card: Card, explorer: Values, width: int) -> RenderableType:
+    """Return the table of the families, without the learning curves and the bars if they do not fit."""
+    for curves, bars in ((True, True), (False, True), (False, False)):
+        table = _family_table(card, explorer, curves=curves, bars=bars)
+        if _width_of(table) <= width:
+            return table
+    return fit_to_width(table, width)
+
+
+def _width_of(table: Table) -> int:
+    """Return the width in which a table shows all its cells on one line."""
+    return Console(width=_UNLIMITED).measure(table).maximum
+
+
+def _family_table(card: Card, explorer: Values, *, curves: bool, bars: bool) -> Table:
+    """Return one row per family: a bar, the scores of others, the levels, the learning curve."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    for head in ("family", "score", *([""] if bars else [])):
+        table.add_column(head, no_wrap=True)
+    beside = others(card, explorer)
+    for label in (printable(other["label"]) for other in beside):
+        short = label if len(label) <= _MAX_HEAD else f"{label[: _MAX_HEAD - 1]}…"
+        table.add_column(Text(short, _DIM), justify="right", no_wrap=True)
+    levels = sorted({level for family in explorer["families"].values() for level in family["levels"]})
+    for level in levels:
+        table.add_column(f"level {level}" if level == levels[0] else str(level), justify="center", no_wrap=True)
+    if curves:
+        table.add_column("learning", no_wrap=True)
+    for name, family in explorer["families"].items():
+        scores = [other["families"].get(name, {}).get("score", math.nan) for other in beside]
+        table.add_row(
+            name,
+            f"{family['score']:.2f}",
+            *([_bar(family["score"])] if bars else []),
+            *(Text(number_text(score, 2), _DIM) for score in scores),
+            *(_level_cell(family["levels"].get(level)) for level in levels),
+            *([Text(sparkline(family["curve"]))] if curves else []),
+        )
+    return table
+
+
+def _bar(score: float, width: int = _BAR) -> Text:
+    """Return a horizontal bar."""
+    full, rest = divmod(round(8 * width * min(max(score, 0.0), 1.0)), 8)
+    return Text(("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width), "green")
+
+
+def _level_cell(level: Values | None) -> Text:
+    """Return the score of a level on a color, with a tick if it is passed and "!" if a run failed."""
+    if level is None:
+        return Text("–", _DIM)
+    # Never a space, which would be cut off with its color.
+    mark = "!" if level["failed"] else "✓" if level["passed"] else "·"
+    return Text(f" {level['score']:.2f} {mark}", f"{_heat(level['score'])}{' bold' if level['passed'] else ''}")
+
+
+def _heat(score: float) -> str:
+    """Return the color of a score."""
+    return f"white on {_COLORS[min(int(score * len(_COLORS)), len(_COLORS) - 1)]}"
+
+
+# --- The leaderboard ---------------------------------------------------------------------------------------------
+
+
+def leaderboard_rows(board: Leaderboard) -> list[tuple[dict[str, Any], dict[str, str]]]:
+    """Return the values of each explorer, and its row of the ranking by the heads."""
+    rows = []
+    for each in board.explorers:
+        values = score_values(each, board.standing(each))
+        cells = {head: cell for head, cell in score_cells(values).items() if head != "rank"}
+        rows.append((values, {"rank": values["rank"]["range"], "explorer": each.label} | cells))
+    return rows
+
+
+def failure_sentences(board: Leaderboard) -> list[str]:
+    """Return a sentence for each world in which a run of an explorer failed."""
+    return [
+        f"A run of {each.label} in {family}, level {level}, failed and counts 0: {failed.error}"
+        for each in board.explorers
+        for (family, level), failed in each.failures.items()
+    ]
+
+
+def print_leaderboard(board: Leaderboard, console: Console) -> None:
+    """Print the ranking, and the scores of all families."""
+    rows = leaderboard_rows(board)
+    ranking = _table(*rows[0][1], "", text_column=1)
+    families = Table("", *rows[0][0]["families"], box=box.SIMPLE_HEAD, padding=(0, 0), collapse_padding=True)
+    for column in families.columns:
+        column.no_wrap, column.justify = True, "left" if column.header == "" else "right"
+    for explorer, row in rows:
+        ranking.add_row(*map(printable, row.values()), _bar(explorer["total"]["estimate"], 24))
+        scores = [family["score"] for family in explorer["families"].values()]
+        label = Text(f"{printable(explorer['label'])} ")
+        families.add_row(label, *(Text(f" {score:.2f} ", _heat(score)) for score in scores))
+    console.print(Text("Leaderboard", "bold"))
+    console.print(Text(f"{board.extent[:1].upper()}{board.extent[1:]}; wanderlust {board.version}."))
+    console.print(fit_to_width(ranking, console.width))
+    if (width := _width_of(families)) <= console.width:
+        console.print(families)
+    else:
+        console.print(Text(f"The scores of the families need a terminal of {width} columns.\n"))
+    for line in failure_sentences(board):
+        console.print(Text(printable(line), "red"))
+    console.print(Text(f"{DIFFERENCES}\nMade with: {LEADERBOARD_COMMAND}", _DIM))

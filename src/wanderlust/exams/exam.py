@@ -1,4 +1,4 @@
-"""Take the exam: execute its runs through a store, and return the scores and the report card.
+"""Take the exam: select its runs, execute them through a store, and return the scores and the report card.
 
     import wanderlust as wl
 
@@ -6,37 +6,222 @@
     result.scores["vv-ucb"].total()
     result.save("card.html")
 
-The command `wanderlust exam` does the same.
+The command `wanderlust exam` does the same. The file of an exam in a results folder is what `report` reads.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
+import json
 import math
+import shlex
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wanderlust.core.errors import InvalidSetting
-from wanderlust.core.files import check_path, write_file
-from wanderlust.exams.card import Card, make_card
-from wanderlust.exams.formats import FORMATS, card_text
-from wanderlust.exams.scores import TIMED_FAMILY, TIMED_LEVEL, ExplorerScores, exam_scores
-from wanderlust.exams.selection import ExamSelection, save_exam, select
+import msgspec
+
+from wanderlust.core.errors import (
+    BadFile,
+    InvalidExplorer,
+    InvalidSetting,
+    check_choice,
+    check_flag,
+    check_instance,
+    check_integer,
+    check_list,
+    shown,
+)
+from wanderlust.core.files import check_path, finite_values, read_text_file, shown_path, write_file, write_json
+from wanderlust.exams.card import FORMATS, Card, card_text, make_card
+from wanderlust.exams.scores import (
+    FIRST_SEED,
+    SEEDS,
+    TIMED_FAMILY,
+    TIMED_LEVEL,
+    ExplorerScores,
+    FailedRun,
+    Place,
+    score_row,
+    world_bounds,
+)
+from wanderlust.experiments import status
+from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute.driver import Failure, RunSummary, run_all
-from wanderlust.experiments.results import import_package
-from wanderlust.experiments.store import Store
-from wanderlust.worlds.exam_suite import exam_world
+from wanderlust.experiments.run import Run, plain_options
+from wanderlust.experiments.store import Store, StoredRun
+from wanderlust.experiments.table import Row, import_package
+from wanderlust.explorers.protocol import explorer_class, explorer_module, explorer_name
+from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, PREFIX, VERSION, exam_world
 
 if TYPE_CHECKING:
     from wanderlust.experiments.execute.progress import Progress
 
+QUICK_SEEDS, QUICK_LEVELS = 2, (1, 2)
+MAX_SEEDS = 1_000_000
+FIXED = ("budget", "steps", "horizon", "discount", "evaluate_every", "evaluation_horizon")
+"""Settings that belong to the worlds of the exam."""
+EXAMS, EXAM_FILE = "exams", "exam.json"
+_MAX_BYTES = 1_000_000
+_MAX_NAME, _HASH_LENGTH = 60, 8
 _REPETITIONS, _MAX_SECONDS = 3, 1.0
 _CHUNKS = 16
 _FRAME = '<iframe srcdoc="{}" style="width:100%;height:48rem;border:0" title="Report card"></iframe>'
+
+
+# --- Which runs --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ExamSelection:
+    """The part of the exam to take."""
+
+    explorers: tuple[str, ...]
+    """Registered names, or `module:Class`."""
+    families: tuple[str, ...] = tuple(FAMILIES)
+    levels: tuple[int, ...] = LEVELS
+    seeds: int = SEEDS
+    held_out: bool = True
+    """Whether the worlds are the held-out ones, on which nothing was tuned, or those for development."""
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """[explorer]: options and settings that differ from the defaults."""
+
+    def __post_init__(self) -> None:
+        if not self.explorers:
+            raise InvalidSetting("an exam needs at least one explorer; `wanderlust explorers` lists them.")
+        if not self.families or not self.levels:
+            raise InvalidSetting("an exam needs at least one family and one level; leave them out for all.")
+        for family in self.families:
+            check_choice("family", family, FAMILIES)
+        for level in self.levels:
+            check_integer("level", level, low=LEVELS[0], high=LEVELS[-1])
+        check_integer("seeds", self.seeds, low=1)
+        for name, options in self.options.items():
+            if name not in self.explorers:
+                known = ", ".join(self.explorers)
+                raise InvalidSetting(f"options are given for {name!r}, which is not examined: {known}.")
+            check_not_fixed(options)
+
+    @functools.cached_property
+    def description(self) -> dict[str, Any]:
+        """The fields as plain values."""
+        return {
+            "explorers": list(self.explorers),
+            "families": [family for family in FAMILIES if family in self.families],
+            "levels": sorted(set(self.levels)),
+            "seeds": self.seeds,
+            "held_out": self.held_out,
+            "options": {name: dict(plain_options("options", each)) for name, each in self.options.items()},
+        }
+
+    @functools.cached_property
+    def name(self) -> str:
+        """The explorers, and a hash of the description if it is not the whole exam with the default options."""
+        names = " ".join(self.explorers)[:_MAX_NAME]
+        whole = ExamSelection(self.explorers)
+        if self.description == whole.description and len(names) < _MAX_NAME:
+            return names
+        text = json.dumps(self.description, sort_keys=True)
+        return f"{names} {hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]}"
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The family and the level of every world."""
+        return tuple((family, level) for family in self.description["families"] for level in self.description["levels"])
+
+    @property
+    def seed_range(self) -> range:
+        """The seeds of every explorer in every world."""
+        return range(FIRST_SEED, FIRST_SEED + self.seeds)
+
+    def run(self, explorer: str, place: Place, seed: int) -> Run:
+        """Return one run of the exam."""
+        return Run(
+            world=PREFIX + place[0],
+            world_options={"level": place[1], "held_out": self.held_out},
+            explorer=explorer,
+            explorer_options=dict(self.options.get(explorer, {})),
+            seed=seed,
+            measure="exam",
+        )
+
+    @property
+    def runs(self) -> list[Run]:
+        """Every run, one explorer after the other."""
+        return [self.run(e, place, seed) for e in self.explorers for place in self.places for seed in self.seed_range]
+
+
+def select(
+    explorers: str | type | Iterable[str | type],
+    *,
+    families: str | Iterable[str] | None = None,
+    levels: int | Iterable[int] | None = None,
+    seeds: int | None = None,
+    quick: bool = False,
+    held_out: bool = True,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    stored: bool = True,
+) -> ExamSelection:
+    """Return the selection of an exam, or raise an error if it is not valid; see `exam` for the parameters."""
+    from wanderlust.agents.session import Session
+    from wanderlust.worlds import make_world
+
+    quick, held_out = check_flag("quick", quick), check_flag("held_out", held_out)
+    default = QUICK_SEEDS if quick else SEEDS
+    given = [explorers] if isinstance(explorers, str | type) else check_list("explorers", explorers, object)
+    for values in check_instance("options", {} if options is None else options, Mapping).values():
+        check_instance("the options of an explorer", values, Mapping)
+    families = [families] if isinstance(families, str) else families
+    levels = [levels] if isinstance(levels, int) else levels
+    selection = ExamSelection(
+        explorers=tuple(dict.fromkeys(_name(each, stored) for each in given)),
+        families=tuple(FAMILIES if families is None else check_list("families", families, str)),
+        levels=tuple((QUICK_LEVELS if quick else LEVELS) if levels is None else check_list("levels", levels, int)),
+        seeds=check_integer("seeds", default if seeds is None else seeds, low=1, high=MAX_SEEDS),
+        held_out=held_out,
+        options={name: dict(values) for name, values in (options or {}).items() if values},
+    )
+    for name in selection.options:  # A session raises an error for an option that is unknown or not valid.
+        first = selection.run(name, selection.places[0], 0)
+        Session(make_world(first.world, **first.world_options), name, **first.overrides)
+    return selection
+
+
+def _name(explorer: str | type, stored: bool) -> str:
+    """Return the name of an explorer with which a run finds it, or raise `InvalidExplorer`."""
+    cls = explorer_class(explorer)
+    if isinstance(explorer, str):
+        return explorer
+    name = explorer_name(cls)
+    try:
+        is_found = explorer_class(name) is cls
+    except ValueError:
+        is_found = False
+    if not is_found:
+        raise InvalidExplorer(f"{name!r} cannot be imported by this name: define the class at the top of a module.")
+    module = explorer_module(name) or ""
+    if stored and not module.startswith("wanderlust.") and not source_files(module):
+        raise InvalidExplorer(
+            f"{name!r} is not defined in a file, so stored runs of another version of it could not be told apart: "
+            "write it to a file, or pass out=None, which stores nothing."
+        )
+    return name
+
+
+def check_not_fixed(names: Iterable[str]) -> None:
+    """Raise `InvalidSetting` if a setting belongs to the worlds of the exam."""
+    for name in names:
+        if name in FIXED:
+            raise InvalidSetting(f"{name} cannot be set in an exam: every world has its own.")
+
+
+# --- The result --------------------------------------------------------------------------------------------------
 
 
 class Exam:
@@ -58,21 +243,12 @@ class Exam:
         """The report card: the scores beside those of the kept leaderboard."""
         return make_card(self.selection, tuple(self.scores.values()))
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """Return one row per explorer, world and seed."""
         return [
-            {
-                "explorer": name,
-                "family": family,
-                "level": level,
-                "seed": seed,
-                "score": float(world.scores[i]),
-                "data_score": float(world.data_scores[i]),
-                "last": float(world.last[i]),
-            }
+            {"explorer": name} | {column: value for column, value in row.items() if column != "curve"}
             for name, explorer in self.scores.items()
-            for (family, level), world in explorer.worlds.items()
-            for i, seed in enumerate(world.seeds)
+            for row in explorer.rows
         ]
 
     def to_pandas(self) -> Any:
@@ -121,15 +297,16 @@ def exam(
     `options` are those of each explorer by its name, {"vv-ucb": {"kappa": 0.1}}. With `out=None` nothing is stored.
     The other parameters are those of `Sweep.run`. After an interrupt, the same call continues.
     """
+    folder = None if out is None else check_path("out", out, folder=True)
     selection = select(
         explorers, families=families, levels=levels, seeds=seeds, quick=quick, held_out=held_out, options=options,
         stored=out is not None,
     )  # fmt: skip
     settings: dict[str, Any] = {"on": on, "jobs": jobs, "time_limit": time_limit, "ship_package": ship_package}
-    if out is not None:
-        return take(selection, Path(out), quiet=quiet, progress=progress, **settings)
-    with tempfile.TemporaryDirectory() as folder:
-        return take(selection, Path(folder), quiet=quiet, progress=progress, **settings)
+    if folder is not None:
+        return take(selection, folder, quiet=quiet, progress=progress, **settings)
+    with tempfile.TemporaryDirectory() as temporary:
+        return take(selection, Path(temporary), quiet=quiet, progress=progress, **settings)
 
 
 def take(
@@ -138,10 +315,11 @@ def take(
     """Execute the runs of a selection that are not stored in a folder; return the scores and the report card."""
     from wanderlust.experiments.execute.progress import Progress as NewProgress
 
+    progress = NewProgress(quiet=check_flag("quiet", quiet)) if progress is None else progress
     store, runs = Store(folder), selection.runs
     store.prepare()
     save_exam(selection, store.folder, {})
-    summary = run_all(runs, store, name=selection.name, progress=progress or NewProgress(quiet=quiet), **settings)
+    summary = run_all(runs, store, name=selection.name, progress=progress, **settings)
     failures = {failure.run: failure.error for failure in summary.failures}
     # Another failure, or a run that was ended because it took too long, would repeat itself here.
     failed = {run.explorer for run in failures}
@@ -183,3 +361,105 @@ def _timed_run(explorer: str, options: Mapping[str, Any], steps: int | None = No
         if time.perf_counter() - start > _MAX_SECONDS:
             break
     return 1e6 * (time.perf_counter() - start) / (session.step - 1)
+
+
+# --- Scores of stored runs ---------------------------------------------------------------------------------------
+
+
+def exam_scores(
+    selection: ExamSelection,
+    stored: Iterable[StoredRun],
+    failures: Mapping[Run, str],
+    times: Mapping[str, float],
+    problems: list[str],
+) -> list[ExplorerScores]:
+    """Return the scores of each explorer; a failed run has the score 0, and its world the error.
+
+    `times` are the microseconds of a step of each explorer. A run with numbers that are not possible is not used, and
+    named in `problems`.
+    """
+    found = {each.run: each for each in stored}
+    scores = []
+    for explorer in selection.explorers:
+        rows: list[Row] = []
+        errors: dict[Place, FailedRun] = {}
+        n_missing = 0
+        for place in selection.places:
+            bounds = world_bounds(*place, held_out=selection.held_out)
+            for seed in selection.seed_range:
+                run = selection.run(explorer, place, seed)
+                if (known := found.get(run)) is not None:
+                    if (problem := bounds.problem(known.result)) is None:
+                        rows.append(score_row(place, seed, known.result, bounds))
+                        continue
+                    problems.append(f"{known.metadata['key']}: ignored, {problem}: {run.json}")
+                if run in failures:
+                    rows.append(score_row(place, seed, None, bounds))
+                    errors.setdefault(place, FailedRun(seed, failures[run]))
+                else:
+                    n_missing += 1
+        options, time = selection.options.get(explorer, {}), times.get(explorer, math.nan)
+        scores.append(ExplorerScores(explorer, rows, errors, time, options, n_missing))
+    return scores
+
+
+def stored_scores(exam: StoredExam, store: Store, problems: list[str]) -> list[ExplorerScores]:
+    """Return the scores of an exam from what a folder contains; no code of explorers is read.
+
+    Of a run that is stored for several versions of an explorer's code, the last one that was executed counts.
+    """
+    wanted = set(exam.selection.runs)
+    found = [stored for stored in store.load_all(problems) if stored.run in wanted]
+    found.sort(key=lambda stored: str(stored.metadata.get("finished")))
+    name, failures = status.file_name(exam.selection.name), {}
+    for failure in status.failures(store.folder, [name]).get(name, []):
+        with contextlib.suppress(ValueError):  # Not a command that this version prints.
+            failures[Run.from_json(shlex.split(failure["repeat"])[-1])] = failure["error"]
+    return exam_scores(exam.selection, found, failures, exam.times, problems)
+
+
+# --- Files of exams in a results folder --------------------------------------------------------------------------
+
+
+class StoredExam(NamedTuple):
+    """An exam in a results folder."""
+
+    folder: Path
+    """Where its file and its report card are."""
+    selection: ExamSelection
+    times: Mapping[str, float]
+    """[explorer]: the microseconds of a step."""
+
+
+def exam_folder(folder: Path, selection: ExamSelection) -> Path:
+    """Return the folder of an exam's file and report card in a results folder."""
+    return folder / EXAMS / status.file_name(selection.name)
+
+
+def save_exam(selection: ExamSelection, folder: Path, times: Mapping[str, float]) -> None:
+    """Write the file of an exam to a results folder."""
+    contents = {"suite": VERSION, **selection.description, "step_microseconds": finite_values(times)}
+    write_json(exam_folder(folder, selection) / EXAM_FILE, contents)
+
+
+def exams_in(folder: Path, problems: list[str]) -> Iterator[StoredExam]:
+    """Yield the exams in a results folder; name those that cannot be read."""
+    for path in sorted(folder.glob(f"{EXAMS}/*/{EXAM_FILE}")):
+        try:
+            yield read_exam(path)
+        except BadFile as error:
+            problems.append(str(error))
+
+
+def read_exam(path: Path) -> StoredExam:
+    """Return the exam of a file, or raise `BadFile`."""
+    text = read_text_file(path, max_bytes=_MAX_BYTES)
+    try:
+        values = msgspec.json.decode(text, type=dict[str, Any])
+        times = msgspec.convert(values.pop("step_microseconds", {}), dict[str, float | None])
+        selection = msgspec.convert(values, ExamSelection)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BadFile(f"{shown_path(path)}: not an exam that `wanderlust exam` stored ({error}).") from error
+    if (suite := values.get("suite")) != VERSION:
+        raise BadFile(f"{shown_path(path)}: not an exam of this suite: version {shown(suite)}, not {VERSION}.")
+    return StoredExam(path.parent, selection, {name: value for name, value in times.items() if value is not None})

@@ -1,4 +1,4 @@
-"""Scores of the exam, from stored results.
+"""Scores of the exam, and the leaderboard: ranks among the kept scores of all explorers of the package.
 
     score of a run   mean over the evaluations of clip((J − J_random) / (J* − J_random), 0, 1)
     level passed     a last evaluation of at least 0.95 in at least 80 % of the seeds
@@ -6,16 +6,19 @@
 
 J* and J_random, the returns of an optimal and of a random policy, are computed from the world, so a result that was
 read from a file cannot change the scale. Intervals are percentiles of a bootstrap over seeds and over the families'
-worlds.
+worlds. Two explorers can be told apart if the 95 % interval of the difference of their totals does not contain 0. Each
+interval is for one pair; nothing is corrected for the number of pairs.
+
+Scores are a table with one row per run, see `score_row`, and a world is a group of its rows. Every card shows its
+explorers beside some of the leaderboard, which has the scores of every run, so that all its totals, intervals and
+ranks can be computed again.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import math
-import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -23,26 +26,37 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wanderlust.core.errors import counted
 from wanderlust.core.mdp import FloatArray
-from wanderlust.core.planning import policy_value
-from wanderlust.exams.selection import ExamSelection, Place, StoredExam
-from wanderlust.experiments import status
-from wanderlust.experiments.exact_returns import N_EVALUATIONS
-from wanderlust.experiments.result import Result
-from wanderlust.experiments.run import Run
+from wanderlust.core.planning import policy_value, start_value
+from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.statistics import Interval
-from wanderlust.experiments.store import Store, StoredRun
-from wanderlust.experiments.world_run import optimum_and_reachable
-from wanderlust.worlds.exam_suite import LEVELS, PREFIX, VERSION, exam_world
+from wanderlust.experiments.table import Group, Row, group_rows
+from wanderlust.experiments.world_run import N_EVALUATIONS, optimum_and_reachable
+from wanderlust.version import __version__
+from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, PREFIX, VERSION, exam_world
 
+Place = tuple[str, int]
+"""A family and a level."""
+SEEDS = 5
+FIRST_SEED = 1_000
+"""The seeds of the exam have no part in choosing any default."""
 PASSING_SCORE, PASSING_SHARE = 0.95, 0.8
 BOOTSTRAP_SAMPLES = 2_000
-BOUNDS_FILE = "bounds.json"
+BOUNDS_FILE, LEADERBOARD_FILE, TUNED_FILE = "bounds.json", "leaderboard.json", "tuned.json"
 TIMED_FAMILY, TIMED_LEVEL = "size", 2
 TIMED_WORLD = f"{TIMED_FAMILY}, level {TIMED_LEVEL}"
 """Where the time of a step is measured."""
 _TOLERANCE = 1e-6
 """Relative to the distance of both bounds."""
+
+
+def _read_kept(name: str) -> Any:
+    """Return the contents of a JSON file of this package, which the scripts in `benchmarks/` have written."""
+    return json.loads((files("wanderlust.exams") / name).read_text(encoding="utf-8"))
+
+
+# --- Runs --------------------------------------------------------------------------------------------------------
 
 
 class Bounds(NamedTuple):
@@ -70,15 +84,17 @@ class Bounds(NamedTuple):
 
 
 def world_bounds(family: str, level: int, *, held_out: bool) -> Bounds:
-    """Return the bounds of the returns in a world of the exam; those of the held-out worlds are kept in the package."""
+    """Return the bounds of the returns in a world of the exam.
+
+    Those of the held-out worlds are kept in the package: to solve all of them takes seconds.
+    """
     kept = _kept_bounds().get(family) if held_out else None
     return Bounds(*kept[level - LEVELS[0]]) if kept else computed_bounds(family, level, held_out=held_out)
 
 
 @functools.cache
 def _kept_bounds() -> dict[str, list[list[float]]]:
-    """Return the bounds that `benchmarks/leaderboard.py` has computed, [family][level]; to solve all takes seconds."""
-    kept = json.loads((files("wanderlust.exams") / BOUNDS_FILE).read_text(encoding="utf-8"))
+    kept = _read_kept(BOUNDS_FILE)
     return kept["bounds"] if kept["suite"] == VERSION else {}
 
 
@@ -89,37 +105,39 @@ def computed_bounds(family: str, level: int, *, held_out: bool) -> Bounds:
     mdp, discount = world.mdp, world.defaults.discount
     uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
     run = Run(world=PREFIX + family, explorer="random", world_options={"level": level, "held_out": held_out})
-    return Bounds(float(mdp.start @ policy_value(mdp, uniform, discount)), optimum_and_reachable(run, discount)[0])
+    return Bounds(start_value(mdp, policy_value(mdp, uniform, discount)), optimum_and_reachable(run, discount)[0])
 
 
-@dataclass(frozen=True, eq=False)
-class WorldScores:
-    """The scores of one explorer in one world, one per seed."""
+def score_row(place: Place, seed: int, result: Result | None, bounds: Bounds) -> Row:
+    """Return the scores of a run: its mean, that of the policy that is best by the data, the last one, the curve.
 
-    scores: FloatArray
-    """[seed]: of the target policy."""
-    data_scores: FloatArray
-    """[seed]: of the policy that is best by the data."""
-    last: FloatArray
-    """[seed]: the target policy's score at the last evaluation."""
-    curve: FloatArray
-    """[evaluation]: the mean over the seeds."""
-    seeds: tuple[int, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether enough seeds have a good policy at the end."""
-        return bool((self.last >= PASSING_SCORE).mean() >= PASSING_SHARE)
-
-
-def world_scores(results: Mapping[int, Result | None], bounds: Bounds) -> WorldScores:
-    """Return the scores of one explorer in one world, from its results by seed; a failed run, None, has the score 0."""
-    seeds = tuple(sorted(results))
-    found = [results[seed] for seed in seeds]
+    A failed run, None, has the score 0.
+    """
     none = np.zeros(N_EVALUATIONS)
-    scores = np.stack([none if result is None else bounds.scores(result.returns) for result in found])
-    data = np.stack([none if result is None else bounds.scores(result.data_returns) for result in found])
-    return WorldScores(scores.mean(axis=1), data.mean(axis=1), scores[:, -1], scores.mean(axis=0), seeds)
+    curve = none if result is None else bounds.scores(result.returns)
+    data = none if result is None else bounds.scores(result.data_returns)
+    return {
+        "family": place[0],
+        "level": place[1],
+        "seed": seed,
+        "score": float(curve.mean()),
+        "data_score": float(data.mean()),
+        "last": float(curve[-1]),
+        "curve": curve,
+    }
+
+
+def mean_curve(world: Group) -> FloatArray:
+    """Return the score at each evaluation, the mean over the seeds."""
+    return np.asarray(np.mean([row["curve"] for row in world.rows], axis=0))
+
+
+def is_passed(world: Group) -> bool:
+    """Return whether enough seeds have a good policy at the end."""
+    return bool((world.column("last") >= PASSING_SCORE).mean() >= PASSING_SHARE)
+
+
+# --- Explorers ---------------------------------------------------------------------------------------------------
 
 
 def levels_text(levels: Iterable[int]) -> str:
@@ -144,10 +162,11 @@ class ExplorerScores:
     """The scores of one explorer in all worlds of the exam."""
 
     explorer: str
-    worlds: Mapping[Place, WorldScores]
+    rows: Sequence[Row]
+    """One row per run; see `score_row`."""
     failures: Mapping[Place, FailedRun] = field(default_factory=dict)
     """The first failed run of every world in which one failed."""
-    step_microseconds: float = float("nan")
+    step_microseconds: float = math.nan
     """The mean time of a step; see `wanderlust.exams.exam.step_microseconds`."""
     options: Mapping[str, Any] = field(default_factory=dict)
     n_missing: int = 0
@@ -159,23 +178,28 @@ class ExplorerScores:
         options = ", ".join(f"{name}={value}" for name, value in self.options.items())
         return f"{self.explorer} ({options})" if options else self.explorer
 
-    @property
-    def families(self) -> tuple[str, ...]:
-        """The families, in the order of the suite."""
-        return tuple(dict.fromkeys(family for family, _ in self.worlds))
+    @functools.cached_property
+    def families(self) -> dict[str, dict[int, Group]]:
+        """[family][level]: the runs in a world."""
+        found: dict[str, dict[int, Group]] = {}
+        for world in group_rows(self.rows, by=("family", "level")):
+            family, level = world.label
+            found.setdefault(family, {})[level] = world
+        return found
 
-    def levels_of(self, family: str) -> dict[int, WorldScores]:
-        """Return the scores of a family's worlds, by level."""
-        return {level: scores for (name, level), scores in self.worlds.items() if name == family}
+    @property
+    def worlds(self) -> dict[Place, Group]:
+        """[family, level]: the runs in a world."""
+        return {(family, level): world for family, levels in self.families.items() for level, world in levels.items()}
 
     def family_score(self, family: str, *, data: bool = False) -> float:
         """Return the mean over the levels of a family."""
-        levels = self.levels_of(family).values()
-        return float(np.mean([(level.data_scores if data else level.scores).mean() for level in levels]))
+        column = "data_score" if data else "score"
+        return float(np.mean([world.column(column).mean() for world in self.families[family].values()]))
 
     def family_curve(self, family: str) -> FloatArray:
         """Return the score at each evaluation, the mean over the levels of a family."""
-        return np.asarray(np.mean([level.curve for level in self.levels_of(family).values()], axis=0))
+        return np.asarray(np.mean([mean_curve(world) for world in self.families[family].values()], axis=0))
 
     @property
     def curve(self) -> FloatArray:
@@ -183,44 +207,37 @@ class ExplorerScores:
         curves = [self.family_curve(family) for family in self.families]
         return np.mean(curves, axis=0) if curves else np.full(N_EVALUATIONS, np.nan)
 
+    @functools.lru_cache(maxsize=256)  # noqa: B019 - bounded, and every rank needs it again.
+    def mean(self, *, data: bool = False) -> float:
+        """Return the mean over the families; NaN without results."""
+        scores = [self.family_score(family, data=data) for family in self.families]
+        return float(np.mean(scores)) if scores else math.nan
+
     def total(self, *, data: bool = False) -> Interval:
         """Return the mean over the families with its 95 % interval; NaN without results.
 
         With one seed in one world of each family nothing varies: the bounds of the interval are NaN.
         """
-        estimate = self._total(data=data)
-        if len(self.worlds) == len(self.families) and all(len(world.seeds) == 1 for world in self.worlds.values()):
-            return Interval(estimate, float("nan"), float("nan"))
-        return _interval(estimate, self._data_samples if data else self._samples)
-
-    def _total(self, *, data: bool = False) -> float:
-        scores = [self.family_score(family, data=data) for family in self.families]
-        return float(np.mean(scores)) if scores else float("nan")
+        if len(self.rows) == len(self.families):
+            return Interval(self.mean(data=data), math.nan, math.nan)
+        return _interval(self.mean(data=data), _total_samples(self, "data_score" if data else "score"))
 
     def minus(self, other: ExplorerScores) -> Interval:
         """Return the difference of the totals with its 95 % interval; both must have scores in the same worlds."""
-        return _interval(self._total() - other._total(), self._samples - other._samples)
-
-    @functools.cached_property
-    def _samples(self) -> FloatArray:
-        return total_samples(self)
-
-    @functools.cached_property
-    def _data_samples(self) -> FloatArray:
-        return total_samples(self, data=True)
+        return _interval(self.mean() - other.mean(), _total_samples(self, "score") - _total_samples(other, "score"))
 
     def restricted(self, places: Collection[Place]) -> ExplorerScores:
         """Return the scores in some of the worlds."""
         return replace(
             self,
-            worlds={place: scores for place, scores in self.worlds.items() if place in places},
+            rows=[row for row in self.rows if (row["family"], row["level"]) in places],
             failures={place: failed for place, failed in self.failures.items() if place in places},
         )
 
     @property
     def n_passed(self) -> int:
         """The number of worlds passed."""
-        return sum(scores.passed for scores in self.worlds.values())
+        return sum(map(is_passed, self.worlds.values()))
 
     @property
     def weakest(self) -> Place | None:
@@ -228,10 +245,8 @@ class ExplorerScores:
 
         A world in which a run raised an error does not count: its score says nothing about exploration.
         """
-        failed = [place for place, scores in self.worlds.items() if not scores.passed and place not in self.failures]
-        if not failed:
-            return None
-        return min(failed, key=lambda place: (self.family_score(place[0]), place[1]))
+        failed = [place for place, world in self.worlds.items() if not is_passed(world) and place not in self.failures]
+        return min(failed, key=lambda place: (self.family_score(place[0]), place[1]), default=None)
 
 
 def _interval(estimate: float, samples: FloatArray) -> Interval:
@@ -239,7 +254,8 @@ def _interval(estimate: float, samples: FloatArray) -> Interval:
     return Interval(estimate, float(low), float(high))
 
 
-def total_samples(explorer: ExplorerScores, *, data: bool = False) -> FloatArray:
+@functools.lru_cache(maxsize=256)
+def _total_samples(explorer: ExplorerScores, column: str) -> FloatArray:
     """Return bootstrap samples of the total: worlds are drawn within their family, and seeds within each world.
 
     Two explorers with scores in the same worlds have the same draws of worlds. So the difference of their samples is a
@@ -247,10 +263,9 @@ def total_samples(explorer: ExplorerScores, *, data: bool = False) -> FloatArray
     """
     levels, seeds = np.random.default_rng(0), np.random.default_rng(1)
     samples = np.zeros(BOOTSTRAP_SAMPLES)
-    for family in explorer.families:
-        found = explorer.levels_of(family).values()
-        samples += _resampled_means([s.data_scores if data else s.scores for s in found], levels, seeds)
-    return samples / len(explorer.families) if explorer.families else np.full(BOOTSTRAP_SAMPLES, np.nan)
+    for found in explorer.families.values():
+        samples += _resampled_means([world.column(column) for world in found.values()], levels, seeds)
+    return samples / (len(explorer.families) or math.nan)
 
 
 def _resampled_means(
@@ -263,56 +278,126 @@ def _resampled_means(
     return np.asarray(np.take_along_axis(means, level[None], axis=0)[0].mean(axis=1))
 
 
-def exam_scores(
-    selection: ExamSelection,
-    stored: Iterable[StoredRun],
-    failures: Mapping[Run, str],
-    times: Mapping[str, float],
-    problems: list[str],
-) -> list[ExplorerScores]:
-    """Return the scores of each explorer; a failed run has the score 0, and its world the error.
+# --- The leaderboard ---------------------------------------------------------------------------------------------
 
-    `times` are the microseconds of a step of each explorer. A run with numbers that are not possible is not used, and
-    named in `problems`.
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """The scores of several explorers in the same worlds."""
+
+    explorers: tuple[ExplorerScores, ...]
+    """The best total first."""
+    seeds: int
+    version: str = __version__
+    """The version of wanderlust that executed the runs."""
+
+    @functools.cached_property
+    def places(self) -> tuple[Place, ...]:
+        """The worlds in which every explorer has scores."""
+        known = [set(each.worlds) for each in self.explorers]
+        common = set.intersection(*known) if known else set()
+        return tuple((family, level) for family in FAMILIES for level in LEVELS if (family, level) in common)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it has all worlds and at least the default number of seeds."""
+        return len(self.places) == len(FAMILIES) * len(LEVELS) and self.seeds >= SEEDS
+
+    @property
+    def extent(self) -> str:
+        """The worlds and the seeds, in words."""
+        levels = levels_text(level for _, level in self.places)
+        families = len({family for family, _ in self.places})
+        note = "" if self.is_complete else "; not the whole exam"
+        return (
+            f"suite {VERSION}, held-out worlds, {families} of {len(FAMILIES)} families, {levels} with "
+            f"{counted(self.seeds, 'seed')} per world{note}"
+        )
+
+    def restricted(self, places: Collection[Place]) -> Leaderboard:
+        """Return the leaderboard of some of the worlds."""
+        return ranked([each.restricted(places) for each in self.explorers], self.seeds, self.version)
+
+    def find(self, explorer: str) -> ExplorerScores | None:
+        """Return the scores of an explorer; None if it is not in the leaderboard."""
+        return next((each for each in self.explorers if each.explorer == explorer), None)
+
+    def standing(self, explorer: ExplorerScores) -> dict[str, Any]:
+        """Return the place of an explorer among those of the leaderboard; one of them with its name is left out.
+
+        Its rank is between `best`, one more than the number of explorers that are better with a difference whose
+        interval does not contain 0, and `worst`, the number of explorers that are not worse in this sense.
+        """
+        differences = {each.label: explorer.minus(each) for each in self.explorers if each.label != explorer.label}
+        equals = [label for label, each in differences.items() if each.low <= 0 <= each.high]
+        rank, n = 1 + sum(each.estimate < 0 for each in differences.values()), len(differences) + 1
+        best = 1 + sum(each.high < 0 for each in differences.values())
+        worst = n - sum(each.low > 0 for each in differences.values())
+        apart = f"; the data cannot tell it apart from {', '.join(equals)}" if equals else ""
+        return {
+            "rank": rank,
+            "of": n,
+            "best": best,
+            "worst": worst,
+            "range": str(best) if best == worst else f"{best}–{worst}",
+            "cannot_be_told_apart_from": equals,
+            "sentence": f"Rank {rank} of {n}{apart}.",
+        }
+
+
+def ranked(explorers: Iterable[ExplorerScores], seeds: int, version: str = __version__) -> Leaderboard:
+    """Return the leaderboard of some explorers."""
+    order = sorted(explorers, key=lambda each: (-each.mean(), each.explorer))
+    return Leaderboard(tuple(order), seeds, version)
+
+
+def read_leaderboard(values: Mapping[str, Any]) -> Leaderboard:
+    """Return the leaderboard of a file that `benchmarks/leaderboard.py` wrote."""
+    explorers = [
+        ExplorerScores(
+            explorer=each["explorer"],
+            rows=[
+                row
+                for family, levels in each["worlds"].items()
+                for level, scores in levels.items()
+                for row in _kept_rows((family, int(level)), scores)
+            ],
+            failures={(family, level): FailedRun(*failed) for family, level, *failed in each["failures"]},
+            step_microseconds=math.nan if each["step_microseconds"] is None else each["step_microseconds"],
+            options=each["options"],
+        )
+        for each in values["explorers"]
+    ]
+    return ranked(explorers, values["seeds"], values["wanderlust"])
+
+
+def _kept_rows(place: Place, kept: Mapping[str, Any]) -> list[Row]:
+    """Return the rows of a world; of the curves, only their mean is kept."""
+    curve = np.array(kept["curve"], np.float64)
+    values = enumerate(zip(kept["scores"], kept["data"], kept["last"], strict=True), start=FIRST_SEED)
+    return [
+        {"family": place[0], "level": place[1], "seed": seed, "score": score, "data_score": data, "last": last,
+         "curve": curve}
+        for seed, (score, data, last) in values
+    ]  # fmt: skip
+
+
+@functools.cache
+def kept_leaderboard() -> Leaderboard | None:
+    """Return the leaderboard that is part of the package; None if there is none for this version of the suite."""
+    if not (files("wanderlust.exams") / LEADERBOARD_FILE).is_file():
+        return None
+    values = _read_kept(LEADERBOARD_FILE)
+    return read_leaderboard(values) if values["suite"] == VERSION else None
+
+
+def tuned_settings() -> dict[str, dict[str, Any]]:
+    """Return the settings of the leaderboard that differ from an explorer's defaults.
+
+    The defaults of the paper's explorers are the paper's. Where another value was better in the worlds for development,
+    with the same number of trials as for every other explorer, the leaderboard uses that value. The defaults of all
+    other explorers are the tuned values, so they are not listed. `benchmarks/exam_tuning.py` writes the file, and
+    `docs/exam-tuning.md` has the scores of all values.
     """
-    found = {each.run: each for each in stored}
-    scores = []
-    for explorer in selection.explorers:
-        worlds: dict[Place, WorldScores] = {}
-        errors: dict[Place, FailedRun] = {}
-        n_missing = 0
-        for place in selection.places:
-            bounds = world_bounds(*place, held_out=selection.held_out)
-            results: dict[int, Result | None] = {}
-            for seed in selection.seed_range:
-                run = selection.run(explorer, place, seed)
-                if (known := found.get(run)) is not None:
-                    if (problem := bounds.problem(known.result)) is None:
-                        results[seed] = known.result
-                        continue
-                    problems.append(f"{known.metadata['key']}: ignored, {problem}: {run.json}")
-                if run in failures:
-                    results[seed] = None
-                    errors.setdefault(place, FailedRun(seed, failures[run]))
-                else:
-                    n_missing += 1
-            if results:
-                worlds[place] = world_scores(results, bounds)
-        options, time = selection.options.get(explorer, {}), times.get(explorer, math.nan)
-        scores.append(ExplorerScores(explorer, worlds, errors, time, options, n_missing))
-    return scores
-
-
-def stored_scores(exam: StoredExam, store: Store, problems: list[str]) -> list[ExplorerScores]:
-    """Return the scores of an exam from what a folder contains; no code of explorers is read.
-
-    Of a run that is stored for several versions of an explorer's code, the last one that was executed counts.
-    """
-    wanted = set(exam.selection.runs)
-    found = [stored for stored in store.load_all(problems) if stored.run in wanted]
-    found.sort(key=lambda stored: str(stored.metadata.get("finished")))
-    name, failures = status.file_name(exam.selection.name), {}
-    for failure in status.failures(store.folder, [name]).get(name, []):
-        with contextlib.suppress(ValueError):  # Not a command that this version prints.
-            failures[Run.from_json(shlex.split(failure["repeat"])[-1])] = failure["error"]
-    return exam_scores(exam.selection, found, failures, exam.times, problems)
+    settings: dict[str, dict[str, Any]] = _read_kept(TUNED_FILE)
+    return settings

@@ -1,37 +1,72 @@
-"""Hashes of user-defined code, so that stored runs are not used after the code has changed.
+"""Hashes of code, so that stored runs are not used after the code has changed.
 
-No module is imported: files are found by their names, and the imports in them by their syntax. Imports that are
-computed while a program runs are not found.
+No module is imported: files are found by their names, and the imports in them by their syntax. What a program reads or
+imports otherwise is not found, but any module can declare it: `depends_on = ["maze.csv"]`, relative to its own folder.
 """
 
 from __future__ import annotations
 
 import ast
+import base64
+import contextlib
 import functools
 import hashlib
+import importlib.metadata
 import importlib.util
+import os
 import sys
-import sysconfig
-from collections.abc import Iterable, Iterator
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
 from pathlib import Path
+from types import FunctionType
+from typing import NamedTuple
 
+from wanderlust._numba.cache import COMPILED_PACKAGES
+from wanderlust._numba.cache import source_hash as package_hash
 from wanderlust.core.errors import BadFile
 
+DEPENDS_ON = "depends_on"
+NUMERICAL_SOURCES = (
+    *COMPILED_PACKAGES, "core/hardness.py", "core/mdp.py", "core/planning.py", "environments", "experiments/run.py",
+    "experiments/environment_run.py", "experiments/table.py", "experiments/world_run.py", "training", "worlds",
+)  # fmt: skip
+"""The files and folders of the library that determine the numbers of a result."""
 _PACKAGE = "wanderlust"
-"""Our own code has versions instead: `ALGORITHM_VERSION` and `ADAPTIVE_VERSION`."""
 _CODE_SUFFIXES = (*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES)
 _LIBRARY_FOLDERS = ("site-packages", "dist-packages")
+_STDLIB = Path(os.__file__).parent
+_INSTALLED: set[str] = set()
+"""Installed modules that were found before: to search all folders of `sys.path` takes longest."""
+
+
+@functools.cache
+def library_hash() -> str:
+    """Return a hash of the library's numerical sources; "" for an installed release, which has `ALGORITHM_VERSION`.
+
+    A source tree, an editable installation and installed files that were edited are not a release.
+    """
+    folder = Path(__file__).parents[2]
+    recorded = importlib.metadata.files(_PACKAGE) or () if _is_library(folder / _PACKAGE) else ()
+    files = {folder / file: file.hash.value for file in recorded if file.suffix == ".py" and file.hash is not None}
+    is_release = files and all(_recorded_hash(file) == value for file, value in files.items())
+    return "" if is_release else package_hash(NUMERICAL_SOURCES)
+
+
+def _recorded_hash(file: Path) -> str:
+    """Return the hash of a file as an installer records it."""
+    with contextlib.suppress(OSError):
+        return base64.urlsafe_b64encode(hashlib.sha256(file.read_bytes()).digest()).decode().rstrip("=")
+    return ""
 
 
 def source_hash(module: str) -> str:
-    """Return a hash of the files of a module; "" if it is not found, or part of wanderlust."""
-    files = source_files(module)
+    """Return a hash of the files of a module and of what they import; "" if it is not found, or part of wanderlust."""
+    files, installed = _sources(module)
     if not files:
-        return ""
-    digest = hashlib.sha256()
-    for name in sorted(files):
-        file = files[name]
+        return _session_hash(module) if module.partition(".")[0] != _PACKAGE else ""
+    digest = hashlib.sha256("".join(f"{name} {_version(name)}\n" for name in sorted(installed)).encode())
+    for name, file in sorted(files):
         try:
             stat = file.stat()
             digest.update(f"{name} {_contents_hash(file, stat.st_mtime_ns, stat.st_size)}\n".encode(errors="replace"))
@@ -40,27 +75,86 @@ def source_hash(module: str) -> str:
     return digest.hexdigest()
 
 
-def source_files(module: str) -> dict[str, Path]:
-    """Return the files that a module may load from its own folder, by their name relative to it.
+def _session_hash(module: str) -> str:
+    """Return a hash of the functions and classes of a module without a file, as in a notebook; "" if it is not loaded.
 
-    These are all files of its top-level package, or the single file of the module, and the modules beside it that they
-    import, transitively. Beside installed packages are only other packages, which are not included.
+    It changes when any of them is defined again, and is never that of another process.
     """
+    values = list(vars(sys.modules[module]).values()) if module in sys.modules else []
+    defined = [each for each in values if isinstance(each, type | FunctionType) and each.__module__ == module]
+    return hashlib.sha256("".join(sorted(map(_token, defined))).encode()).hexdigest() if defined else ""
+
+
+@functools.cache
+def _token(_defined: type | FunctionType) -> str:
+    return uuid.uuid4().hex
+
+
+def source_files(module: str) -> dict[str, Path]:
+    """Return the files that determine what a module does, by their name relative to a folder of `sys.path`.
+
+    These are all files of its top-level package, or the single file of the module; those of the modules that they
+    import, transitively, unless they are installed; and those named by `depends_on` in any of them.
+    """
+    return dict(_sources(module)[0])
+
+
+def files_to_send(modules: Iterable[str]) -> dict[str, Path]:
+    """Return the files of modules for a worker on another machine; installed packages must be installed there."""
+    files = {name: file for module in modules if not is_installed(module) for name, file in _sources(module)[0]}
+    return {name: file for name, file in files.items() if not name.startswith("..") and not os.path.isabs(name)}
+
+
+def is_installed(module: str) -> bool:
+    """Return whether a module is part of Python or of an installed distribution; an editable one is not installed."""
+    return any(map(_is_library, _locate(module.partition(".")[0])))
+
+
+def _sources(module: str) -> tuple[set[tuple[str, Path]], set[str]]:
+    """Return the names and paths of the files of a module, and the installed modules that they import."""
     top = module.partition(".")[0]
-    if top == _PACKAGE:
-        return {}
-    places = _locate(top)
-    folders = {place.parent for place in places if not _is_library(place.parent)}
-    files: dict[str, Path] = {}
-    seen, pending = {top, _PACKAGE}, list(places)
+    files: set[tuple[str, Path]] = set()
+    installed: set[str] = set()
+    seen, pending = {top, _PACKAGE}, [top] if top != _PACKAGE else []
     while pending:
-        place = pending.pop()
-        found = {file.relative_to(place.parent).as_posix(): file for file in _code_files(place)}
-        files |= found
-        imported = {name for file in found.values() for name in _imports(file)} if folders else set()
-        pending += [path for name in imported - seen for folder in folders for path in _candidates(folder, name)]
-        seen |= imported
-    return files
+        name = pending.pop()
+        if name in _INSTALLED and name != top:
+            installed.add(name)
+            continue
+        for place in _locate(name):
+            is_library = _is_library(place)
+            if is_library and name != top:
+                _INSTALLED.add(name)
+                installed.add(name)
+                continue
+            for file in _code_files(place):
+                files.add((_name(file, place), file))
+                # An installed module depends on other distributions only.
+                about = _Facts() if is_library else _facts(file)
+                files |= {(_name(file.parent / each, place), file.parent / each) for each in about.depends_on}
+                pending += about.imports - seen
+                seen |= about.imports
+    return files, installed
+
+
+def _name(file: Path, place: Path) -> str:
+    # With "..", for a file of `depends_on` elsewhere: absolute paths differ between machines.
+    return Path(os.path.relpath(file, place.parent)).as_posix()
+
+
+@functools.cache
+def _version(module: str) -> str:
+    """Return the version of an installed module; "" for one of Python."""
+    if module in sys.stdlib_module_names:
+        return ""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(module)
+    return " ".join(importlib.metadata.version(name) for name in sorted(set(_distributions().get(module, ()))))
+
+
+@functools.cache
+def _distributions() -> Mapping[str, list[str]]:
+    return importlib.metadata.packages_distributions()
 
 
 def _locate(top: str) -> list[Path]:
@@ -82,13 +176,9 @@ def _locate(top: str) -> list[Path]:
     return [next((path for path in (place, *place.parents) if path.exists()), place) for place in places]
 
 
-def _is_library(folder: Path) -> bool:
-    return folder.name in _LIBRARY_FOLDERS or folder == Path(sysconfig.get_path("stdlib"))
-
-
-def _candidates(folder: Path, name: str) -> list[Path]:
-    paths = (folder / name, *(folder / f"{name}{suffix}" for suffix in _CODE_SUFFIXES))
-    return [path for path in paths if path.exists()]
+def _is_library(place: Path) -> bool:
+    """Return whether a file or folder belongs to Python or to an installed distribution."""
+    return any(part in _LIBRARY_FOLDERS for part in place.parts) or place.is_relative_to(_STDLIB)
 
 
 def _code_files(place: Path) -> Iterator[Path]:
@@ -106,25 +196,47 @@ def _contents_hash(file: Path, _modified: int, _size: int) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def _imports(file: Path) -> Iterable[str]:
-    """Return the top-level names that a file imports absolutely."""
+class _Facts(NamedTuple):
+    """What the syntax of a file tells."""
+
+    imports: frozenset[str] = frozenset()
+    """The top-level names that it imports absolutely."""
+    depends_on: tuple[str, ...] = ()
+
+
+def _facts(file: Path) -> _Facts:
     try:
         stat = file.stat()
     except OSError:
-        return ()
-    return _imports_of_version(file, stat.st_mtime_ns, stat.st_size)
+        return _Facts()
+    return _facts_of_version(file, stat.st_mtime_ns, stat.st_size)
 
 
 @functools.lru_cache(maxsize=4096)
-def _imports_of_version(file: Path, _modified: int, _size: int) -> frozenset[str]:
+def _facts_of_version(file: Path, _modified: int, _size: int) -> _Facts:
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()  # Not Python, or it cannot be imported either.
+        return _Facts()  # Not Python, or it cannot be imported either.
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
             names.add(node.module.partition(".")[0])
-    return frozenset(names)
+    return _Facts(frozenset(names), tuple(name for node in tree.body for name in _declared(file, node)))
+
+
+def _declared(file: Path, node: ast.stmt) -> Iterator[str]:
+    """Yield the files that a statement `depends_on = [...]` names; raise `BadFile` if it has anything else."""
+    if not isinstance(node, ast.Assign | ast.AnnAssign):
+        return
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    if not any(isinstance(target, ast.Name) and target.id == DEPENDS_ON for target in targets):
+        return
+    for name in node.value.elts if isinstance(node.value, ast.List | ast.Tuple) else [node.value]:
+        if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+            raise BadFile(f"{file}, line {node.lineno}: depends_on must be a list of file names in quotes.")
+        if not (file.parent / name.value).is_file():
+            raise BadFile(f"{file}, line {node.lineno}: depends_on names {name.value!r}, which is not a file.")
+        yield name.value

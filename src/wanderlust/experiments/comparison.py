@@ -6,31 +6,36 @@ same table.
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import math
 import os
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from wanderlust.core.errors import BadFile, WanderlustError, check_number, counted
+from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_number, counted
 from wanderlust.core.files import read_text_file, shown_path, write_json
-from wanderlust.core.planning import optimal_episode_return
-from wanderlust.environments.model import world_from_gym
+from wanderlust.core.planning import episode_returns, optimal_episode_return
+from wanderlust.environments.model import known_model
 from wanderlust.environments.tabular import Tabular
-from wanderlust.experiments.result import Result
-from wanderlust.experiments.run import Run
+from wanderlust.experiments.environment_run import MAX_EVALUATION_STEPS, fine_interval
+from wanderlust.experiments.report.text_tables import as_csv
+from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.statistics import Interval, wilson_interval
 from wanderlust.experiments.table import Group, Row, group_rows
 
 COMPARISON_FILE = "comparison.json"
 _MAX_BYTES = 100_000_000
+_HASH_LENGTH = 8
 SOLVED_FRACTION = 0.95
-"""The fraction of the optimal return that counts as solved in stochastic environments."""
+"""In stochastic environments: the fraction of the way from the random policy's return to the optimal one that counts
+as solved."""
 LATE_FRACTION = 0.75
 """A state is discovered late if its first visit is after this fraction of the run."""
 
@@ -54,27 +59,43 @@ class Threshold(NamedTuple):
 
 
 UNKNOWN = Threshold(None, "not asked for")
+REWARD_THRESHOLD = "the reward threshold of the environment"
+BEST_REACHED = "the best return that any run reached: no reward threshold and no model is known"
 
 
-def solved_threshold(env: Tabular, solved_at: float | None) -> Threshold:
-    """Return the threshold of an environment; `solved_at` takes precedence."""
-    spec = env.env.spec
+def solved_threshold(env: Tabular, solved_at: float | None, horizon: int | None = None) -> Threshold:
+    """Return the threshold of an environment, which some policy can reach; `solved_at` takes precedence.
+
+    `horizon` is the time limit of evaluations, if it is not the environment's.
+    """
+    spec, limit = env.env.spec, horizon or env.horizon or MAX_EVALUATION_STEPS
     if solved_at is not None:
         return Threshold(solved_at, "set with --solved-at")
-    if spec is not None and spec.reward_threshold is not None:
-        return Threshold(float(spec.reward_threshold), f"the reward threshold of {env.name}")
-    try:
-        world = world_from_gym(env.env)
-    except WanderlustError:
-        return Threshold(None, "the environment has no reward threshold and no known model")
-    optimal = optimal_episode_return(world.mdp, env.horizon)
-    if optimal is None:
-        return Threshold(None, "the environment has no reward threshold, no time limit and no finite optimal return")
-    if bool(world.mdp.deterministic) and np.count_nonzero(world.mdp.start) == 1:
+    world = known_model(env)
+    optimal = None if world is None else optimal_episode_return(world.mdp, limit)
+    if world is None or optimal is None:
+        if spec is not None and spec.reward_threshold is not None:
+            return Threshold(float(spec.reward_threshold), REWARD_THRESHOLD)
+        return Threshold(None, "no reward threshold and no model is known")
+    if world.mdp.deterministic_with_one_start:
         return Threshold(optimal, "the optimal return, computed from the model")
-    value = optimal - (1.0 - SOLVED_FRACTION) * abs(optimal)
-    percent = 100 * (1 - SOLVED_FRACTION)
-    return Threshold(value, f"within {percent:.0f} % of the optimal return, {optimal:.6g}, computed from the model")
+    uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
+    random = float(episode_returns(world.mdp, [uniform], limit)[0])
+    return Threshold(
+        random + SOLVED_FRACTION * (optimal - random),
+        f"{100 * SOLVED_FRACTION:.0f} % of the way from the random policy's return, {random:.6g}, to the optimal one, "
+        f"{optimal:.6g}, both computed from the model",
+    )
+
+
+def reached_threshold(results: Sequence[Result]) -> Threshold:
+    """Return the best return that a run reached in an evaluation; unknown if all evaluations gave the same."""
+    returns = np.concatenate([result.returns for result in results])
+    improvements = [result.improvements.reshape(-1, 2)[:, 1] for result in results]
+    best = float(np.concatenate([returns, *improvements]).max())
+    if returns.min() == best:
+        return Threshold(None, "no reward threshold and no model is known, and all evaluations gave the same return")
+    return Threshold(best, BEST_REACHED)
 
 
 class Comparison(NamedTuple):
@@ -89,6 +110,16 @@ class Comparison(NamedTuple):
     def steps(self) -> int:
         """The number of training steps of each run."""
         return int(self.runs[0].settings["steps"])
+
+    @property
+    def preset(self) -> str:
+        """The preset of the runs."""
+        return self.runs[0].preset
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the runs train on the environment's model."""
+        return self.runs[0].kind == "model"
 
     def save(self, folder: Path) -> None:
         """Write it to the folder of the runs."""
@@ -116,26 +147,29 @@ def read_comparison(folder: Path) -> Comparison | None:
     return comparison
 
 
+def comparison_folder(folder: Path, runs: Sequence[Run], *, may_rename: bool) -> Path:
+    """Return the folder of a comparison: another one, or an error, if a different comparison is stored in it.
+
+    A comparison with more explorers, or another number of seeds, is not different.
+    """
+    stored, compared = read_comparison(folder), {replace(run, seed=0).json for run in runs}
+    if stored is None or {replace(run, seed=0).json for run in stored.runs} <= compared:
+        return folder
+    if not may_rename:
+        raise InvalidSetting(
+            f"{shown_path(folder)} has another comparison ({stored.title}, {counted(len(stored.runs), 'run')}); it "
+            "would be replaced. Give another folder with --out."
+        )
+    name = hashlib.sha256("\n".join(sorted(compared)).encode()).hexdigest()[:_HASH_LENGTH]
+    return folder.with_name(f"{folder.name}-{name}")
+
+
 def steps_to_solve(result: Result, threshold: Threshold) -> float:
     """Return the step of the first evaluation that reached the threshold."""
     # Runs that were stored by earlier versions have no improvements.
     evaluations = result.improvements if len(result.improvements) else np.stack([result.steps, result.returns], axis=1)
     reached = [step for step, value in evaluations.reshape(-1, 2) if threshold.reached(value)]
     return float(reached[0]) if reached else math.inf
-
-
-def first_reward(result: Result) -> float:
-    """Return the step of the first positive reward."""
-    if len(result.events):
-        return float(result.events[0])
-    return float(min(result.rewards[result.rewards[:, 0] > 0, 2], default=math.inf))
-
-
-def first_termination(result: Result) -> float:
-    """Return the step at which an episode first terminated."""
-    if len(result.events):
-        return float(result.events[1])
-    return float(min(result.episodes[result.episodes[:, 3] > 0, 0], default=math.inf))
 
 
 @dataclass(frozen=True)
@@ -167,6 +201,11 @@ class ExplorerSummary:
     best_episode: float
     """Largest return of any training episode of any seed."""
 
+    @property
+    def rewarded(self) -> str:
+        """How many seeds received a positive reward."""
+        return f"{self.rewarded_seeds} of {counted(self.seeds, 'seed')}"
+
 
 def summarize_explorers(
     results: Mapping[str, Sequence[Result]], steps: int, threshold: Threshold = UNKNOWN
@@ -179,12 +218,13 @@ def summarize_explorers(
 def _row(explorer: str, result: Result, steps: int, threshold: Threshold) -> Row:
     """Return the measurements of one run."""
     late = int((result.first_visit >= LATE_FRACTION * steps).sum())
+    first_reward, first_termination = result.first_events
     return {
         "explorer": explorer,
         "states": result.n_discovered,
         "late_states_percent": 100.0 * late / max(result.n_discovered, 1),
-        "first_reward": first_reward(result),
-        "first_termination": first_termination(result),
+        "first_reward": first_reward,
+        "first_termination": first_termination,
         "steps_to_solve": steps_to_solve(result, threshold),
         "return": result.returns[-1],
         "best_episode": max(result.episodes[:, 2], default=-math.inf),
@@ -231,3 +271,112 @@ def time_penalty_sentence(penalties: Sequence[float], n_runs: int) -> str:
         f"Terminal rewards decrease by {size} per step. {len(penalties):,} of {counted(n_runs, 'run')} removed this "
         "time penalty for learning (--set remove_time_penalty=false keeps it); all returns include it."
     )
+
+
+class ComparisonReport:
+    """What the results of a comparison say: the cells of its table, its notes, its CSV file and its plot."""
+
+    def __init__(self, comparison: Comparison, results: Mapping[str, Sequence[Result]]) -> None:
+        self.comparison, self.results = comparison, {name: found for name, found in results.items() if found}
+        all_results = [result for found in self.results.values() for result in found]
+        given = comparison.threshold
+        self.threshold = given if given.value is not None else reached_threshold(all_results)
+        self.rows = summarize_explorers(self.results, comparison.steps, self.threshold)
+        self._solvable = self.threshold.value is not None
+        self._any_reward = any(row.rewarded_seeds for row in self.rows)
+
+    @property
+    def headings(self) -> list[str]:
+        """The headings of the table."""
+        solved = ["solved (%)", "steps to solve"] if self._solvable else []
+        if self.threshold.source == BEST_REACHED:
+            solved = ["best return (%)", "steps to best return"]
+        first_event = "first reward" if self._any_reward else "first termination (no reward)"
+        return ["explorer", "seeds", *solved, first_event, "states", "return"]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """The cells of the table, one row per explorer."""
+        lines = []
+        for row in self.rows:
+            percent, low, high = (f"{100 * part:.0f}" for part in row.solved)
+            solved = [f"{percent} [{low}, {high}]"] if self._solvable else []
+            steps = [format_steps(each, self.comparison.steps) for each in self._steps(row)]
+            error = "" if row.seeds == 1 else f" ± {row.return_error:.2g}"
+            found = [f"{row.states:,.0f}", f"{row.mean_return:.4g}{error}"]
+            lines.append([row.explorer, str(row.seeds), *solved, *steps, *found])
+        return lines
+
+    def _steps(self, row: ExplorerSummary) -> list[float]:
+        """Return the numbers of steps that the table shows for an explorer."""
+        first_event = row.first_reward if self._any_reward else row.first_termination
+        return [row.steps_to_solve, first_event] if self._solvable else [first_event]
+
+    @property
+    def notes(self) -> list[str]:
+        """The sentences below the table."""
+        interval = int(next(iter(self.results.values()))[0].steps[0])
+        fine = interval if self.comparison.is_exact else fine_interval(interval)
+        finer = f", every {fine:,} where one episode is enough" if fine < interval else ""
+        notes = [
+            self.threshold.description + ("" if self._solvable else " Set it with --solved-at RETURN."),
+            f"The greedy policy is evaluated every {counted(interval, 'step')}{finer}.",
+        ]
+        several = any(row.seeds > 1 for row in self.rows)
+        if several:
+            notes += ["Steps and states are medians over seeds; >N: not within N steps in at least half of the runs."]
+        elif any(math.isinf(steps) for row in self.rows for steps in self._steps(row)):
+            notes.append(">N: not within the N steps of the run.")
+        if self._solvable:
+            notes.append("Solved: percent of seeds, with the 95 % Wilson interval.")
+        if self.threshold.source == REWARD_THRESHOLD and not any(row.solved.estimate for row in self.rows):
+            notes.append(
+                "Warning: no run reached the reward threshold, which may be out of reach with these states or steps; "
+                "--solved-at sets another."
+            )
+        error = ", mean ± 2 standard errors" if several else ""
+        notes.append(f"Return: undiscounted, of the greedy policy in the last evaluation{error}.")
+        at_random = "The evaluated policy can differ: it draws actions of equal value at random."
+        results = [result for found in self.results.values() for result in found]
+        if not self._any_reward:
+            notes.append(
+                f"None of {counted(len(results), 'run')} received a positive reward during training, so the table has "
+                f"the first training step that terminated an episode instead of the first reward. {at_random}"
+            )
+        elif any(row.rewarded_seeds < row.seeds for row in self.rows):
+            seeds = ", ".join(f"{row.explorer} with {row.rewarded}" for row in self.rows)
+            notes.append(f"First reward: the first positive reward during training, received by {seeds}. {at_random}")
+        notes.append(time_penalty_sentence(time_penalties(results), len(results)))
+        return [note for note in notes if note]
+
+    @property
+    def csv(self) -> str:
+        """The table as CSV; steps that never came are empty."""
+        headings = ["explorer", "seeds", "solved_share", "solved_low", "solved_high", "steps_to_solve", "first_reward"]
+        headings += ["first_termination", "states", "return_mean", "return_ci95", "preset", "rewarded_seeds"]
+        lines: list[list[object]] = []
+        for row in self.rows:
+            times = [row.steps_to_solve, row.first_reward, row.first_termination]
+            cells = ["" if math.isinf(steps) else f"{steps:g}" for steps in times]
+            found = [row.states, row.mean_return, row.return_error, self.comparison.preset, row.rewarded_seeds]
+            lines.append([row.explorer, row.seeds, *row.solved, *cells, *found])
+        return as_csv(headings, lines)
+
+    def plot(self, form: str) -> bytes:
+        """Return the learning curves as a picture: png, svg or pdf."""
+        from wanderlust.experiments.report.curves import LearningCurves, comparison_figure
+        from wanderlust.experiments.report.style import as_files
+
+        curves = {}
+        for explorer, results in self.results.items():
+            steps = results[0].steps
+            times = np.array([steps_to_solve(result, self.threshold) for result in results])
+            curves[explorer] = LearningCurves(
+                steps=steps.astype(np.float64),
+                returns=np.stack([result.returns for result in results]),
+                states=np.stack([result.discovered for result in results]).astype(np.float64),
+                solved=(times[:, None] <= steps[None, :]).mean(axis=0) if self._solvable else None,
+            )
+        note = f"preset {self.comparison.preset}; {self.threshold.description}"
+        draw = functools.partial(comparison_figure, self.comparison.title, curves, note=note)
+        return as_files(draw, [form])[form]

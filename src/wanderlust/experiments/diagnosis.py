@@ -7,22 +7,27 @@ the transitions of a run.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wanderlust.core.errors import WanderlustError
+from wanderlust.core.errors import WanderlustError, counted
 from wanderlust.core.files import finite_values
 from wanderlust.core.hardness import Hardness, hardness
 from wanderlust.core.mdp import estimated_mdp
 from wanderlust.environments.model import world_from_gym
 from wanderlust.environments.tabular import Tabular
-from wanderlust.experiments.comparison import ExplorerSummary, summarize_explorers, time_penalties
+from wanderlust.experiments.comparison import (
+    ExplorerSummary,
+    format_steps,
+    summarize_explorers,
+    time_penalties,
+    time_penalty_sentence,
+)
 from wanderlust.experiments.environment_run import MAX_OUTCOMES
-from wanderlust.experiments.result import Result
+from wanderlust.experiments.run import Result
 
 Results = Mapping[str, Sequence[Result]]
 """Explorer name to the results of its seeds."""
@@ -31,6 +36,9 @@ GROWING_PERCENT = 2.0
 """The number of states still grows if at least this percentage was first visited in the last quarter of the run."""
 MIN_EPISODES, CHANGING_SHARE = 10, 0.8
 """Layouts change if, of at least this many episodes, at least this share began in a state of their own."""
+_MAX_REWARDS_SHOWN = 8
+_DENSE_PERCENT = 20.0
+"""Rewards are sparse if fewer steps than this percentage give another reward than the most frequent one."""
 _RETURN_TOLERANCE = 0.02
 """Two returns are equal if they differ by at most this fraction of the larger one."""
 
@@ -189,6 +197,7 @@ def diagnose_results(results: Results, *, steps: int, horizon: int | None) -> Di
     total = sum(counts.values())
     episodes = np.concatenate([result.episodes for result in all_results])
     best = float(episodes[:, 2].max()) if len(episodes) else None
+    cut = episodes[episodes[:, 3] == 0, 1]
     is_best = [best is not None and _nearly_equal(value, best) for value in episodes[:, 2]]
     return Diagnosis(
         explorers=summarize_explorers(results, steps),
@@ -198,11 +207,11 @@ def diagnose_results(results: Results, *, steps: int, horizon: int | None) -> Di
         other_rewards_percent=100.0 * (total - counts.get(common, 0)) / total if total else 0.0,
         time_penalties=tuple(time_penalties(all_results)),
         terminated=int((episodes[:, 3] > 0).sum()),
-        truncated=int((episodes[:, 3] == 0).sum()),
+        truncated=len(cut),
         repeated_pairs=sum(int(result.pairs[0]) for result in all_results),
         stochastic_pairs=sum(int(result.pairs[1]) for result in all_results),
         horizon=horizon,
-        truncations=_truncations(episodes),
+        truncations=(int(min(cut)), int(max(cut))) if len(cut) else None,
         episodes_begun=sum(len(result.episodes) + 1 for result in all_results),
         start_states=sum(int(result.pairs[2]) for result in all_results if len(result.pairs) > 2),
         longest_episode=int(episodes[:, 1].max()) if len(episodes) else steps,
@@ -210,11 +219,6 @@ def diagnose_results(results: Results, *, steps: int, horizon: int | None) -> Di
         best_return=best,
         best_policy=max(float(result.returns[-1]) for result in all_results),
     )
-
-
-def _truncations(episodes: NDArray[np.float64]) -> tuple[int, int] | None:
-    lengths = episodes[episodes[:, 3] == 0, 1]
-    return (int(lengths.min()), int(lengths.max())) if len(lengths) else None
 
 
 def _reward_summaries(results: Results) -> tuple[RewardSummary, ...]:
@@ -237,6 +241,168 @@ def _reward_summaries(results: Results) -> tuple[RewardSummary, ...]:
 
 def _nearly_equal(a: float, b: float) -> bool:
     return abs(a - b) <= _RETURN_TOLERANCE * max(abs(a), abs(b)) + 1e-12
+
+
+# --- The report in sentences -----------------------------------------------------------------------------
+
+
+TABLE_HEADINGS = (
+    "explorer", "states", "new in last quarter (%)", "seeds with reward", "first reward", "first termination",
+    "greedy return", "best training return",
+)  # fmt: skip
+
+
+def table_cells(diagnosis: Diagnosis) -> list[list[str]]:
+    """Return one row per explorer, the best first."""
+    rows = []
+    for each in diagnosis.ranked:
+        median, low, high = (f"{value:.4g}" for value in (each.greedy_return, each.min_return, each.max_return))
+        row = [each.explorer, f"{each.states:,.0f}", f"{each.late_states_percent:.0f}"]
+        row += [f"{each.rewarded_seeds} of {each.seeds}"]
+        row += [format_steps(steps, diagnosis.steps) for steps in (each.first_reward, each.first_termination)]
+        row += [median if low == high else f"{median} ({low} to {high})"]
+        rows.append([*row, f"{each.best_episode:.4g}" if math.isfinite(each.best_episode) else "–"])
+    return rows
+
+
+def report_sections(diagnosis: Diagnosis) -> Iterator[tuple[str, list[str]]]:
+    """Yield the heading and the sentences of every section of the report."""
+    yield "Rewards", list(_reward_sentences(diagnosis))
+    yield "States", list(_state_sentences(diagnosis))
+    yield "Distractors", list(_distractor_sentences(diagnosis))
+    yield "Stochasticity", [_stochasticity_sentence(diagnosis)]
+    yield "Episodes", list(_episode_sentences(diagnosis))
+
+
+def _reward_sentences(diagnosis: Diagnosis) -> Iterator[str]:
+    if len(diagnosis.rewards) == 1:
+        yield f"Every step gave a reward of {diagnosis.rewards[0].value:g}: no explorer found another reward."
+    elif diagnosis.termination_is_goal:
+        yield (
+            f"Rewards are not sparse: steps have a negative reward, {diagnosis.common_reward:g} for most, so every "
+            "step changes the return."
+        )
+    elif diagnosis.common_reward is not None:
+        sparse = "sparse" if diagnosis.other_rewards_percent < _DENSE_PERCENT else "not sparse"
+        percent, common = f"{diagnosis.other_rewards_percent:.3g} %", f"{diagnosis.common_reward:g}"
+        yield f"Rewards are {sparse}: {percent} of all steps gave a reward other than {common}."
+    else:
+        yield "Rewards are not sparse: nearly every step gave a different reward."
+    for each in diagnosis.rewards[:_MAX_REWARDS_SHOWN]:
+        value = "others" if each.value is None else f"{each.value:g}"
+        yield (
+            f"{value}: {counted(each.count, 'time')}, first at step {each.first_step:,} by {each.first_pair}; "
+            f"received by {', '.join(each.explorers)}"
+        )
+    if len(diagnosis.rewards) > _MAX_REWARDS_SHOWN:
+        yield f"... and {len(diagnosis.rewards) - _MAX_REWARDS_SHOWN} smaller rewards."
+    if diagnosis.time_penalties:
+        yield time_penalty_sentence(diagnosis.time_penalties, diagnosis.n_runs)
+    if diagnosis.termination_is_goal:
+        yield "No reward is positive and some episodes terminated: the goal is to terminate early."
+    elif not diagnosis.reward_found:
+        yield f"None of {counted(diagnosis.n_runs, 'run')} received a positive reward during training."
+
+
+def _state_sentences(diagnosis: Diagnosis) -> Iterator[str]:
+    most, least = diagnosis.widest, min(diagnosis.explorers, key=lambda each: each.states)
+    median = " (medians over seeds)" if most.seeds > 1 else ""
+    if most.states == least.states:
+        yield f"All explorers visited {most.states:,.0f} states{median}."
+    else:
+        yield f"{most.explorer} visited {most.states:,.0f} states, {least.explorer} {least.states:,.0f}{median}."
+    if diagnosis.still_growing:
+        yield (
+            f"The number of states still grows: {most.explorer} discovered {most.late_states_percent:.0f} % of its "
+            "states in the last quarter of the run. More steps will discover more states."
+        )
+    else:
+        yield "The number of states has stopped growing: more steps will discover few new states."
+
+
+def _distractor_sentences(diagnosis: Diagnosis) -> Iterator[str]:
+    best = diagnosis.ranked[0]
+    if not diagnosis.reward_found:
+        yield "No positive reward was found, so distractors cannot be detected."
+    elif diagnosis.layouts_change:
+        yield "Layouts change between episodes, so distractors cannot be detected."
+    elif not diagnosis.distracted:
+        yield "None detected: no explorer converged to a smaller reward than another explorer found."
+    for each in diagnosis.distracted:
+        yield (
+            f"{each.explorer} converged to a return of at most {each.max_return:.4g}, but {best.explorer} found one "
+            f"of at least {best.min_return:.4g}, each with all seeds: the smaller reward is a distractor."
+        )
+    partly = [each for each in diagnosis.explorers if each.rewarded_seeds < each.seeds]
+    unrewarded = [f"{each.explorer} ({each.rewarded})" for each in partly]
+    if diagnosis.reward_found and unrewarded:
+        yield f"Explorers of which not all seeds received a positive reward: {', '.join(unrewarded)}."
+    best_return = diagnosis.best_return
+    if best_return is not None and best_return > diagnosis.best_policy + 1e-9 and not diagnosis.stochastic_pairs:
+        yield (
+            f"The best training episode had a return of {best_return:.4g}, but no greedy policy reaches it: more "
+            "steps, or a larger discount, may help."
+        )
+
+
+def _stochasticity_sentence(diagnosis: Diagnosis) -> str:
+    if not diagnosis.stochastic_pairs:
+        return "Deterministic, as far as observed: every repeated state-action pair had the same outcome each time."
+    percent = "Less than 1" if diagnosis.stochastic_percent < 1 else f"{diagnosis.stochastic_percent:.0f}"
+    return (
+        f"{percent} % of the repeated state-action pairs had different outcomes: the environment is stochastic, or "
+        "states are aliased."
+    )
+
+
+def _episode_sentences(diagnosis: Diagnosis) -> Iterator[str]:
+    total = diagnosis.terminated + diagnosis.truncated
+    if not total:
+        yield f"No episode ended within {counted(diagnosis.steps, 'step')}."
+        return
+    terminated, truncated = diagnosis.terminated, diagnosis.truncated
+    yield f"Of {counted(total, 'episode')}, {terminated:,} terminated and {truncated:,} were truncated."
+    yield f"The longest episode took {counted(diagnosis.longest_episode, 'step')}; {_limit(diagnosis)}."
+    if diagnosis.layouts_change:
+        yield (
+            f"Nearly every episode began in a state of its own ({diagnosis.start_states:,} first states in "
+            f"{counted(diagnosis.episodes_begun, 'episode')}): the layout changes between episodes, so an agent cannot "
+            "use what it learnt in another one. --reset-seed 0 gives all episodes the same layout."
+        )
+    elif diagnosis.start_states > diagnosis.n_runs:
+        yield f"Episodes begin in different states: about {diagnosis.start_states / diagnosis.n_runs:.0f} per run."
+    if diagnosis.reward_found and diagnosis.depth is not None:
+        yield f"The best return, {diagnosis.best_return:.4g}, took at least {counted(diagnosis.depth, 'step')}."
+
+
+def _limit(diagnosis: Diagnosis) -> str:
+    if diagnosis.horizon is not None:
+        return f"the time limit is {counted(diagnosis.horizon, 'step')}"
+    if diagnosis.truncations is None:
+        return "no episode was truncated, and no time limit is known"
+    low, high = diagnosis.truncations
+    if low == high:
+        return f"the time limit is {counted(low, 'step')}, as observed"
+    return f"episodes were truncated after {low:,} to {high:,} steps"
+
+
+def json_values(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return all measurements and the report as JSON values; events that never occurred are null."""
+    measurements = asdict(diagnosis)
+    for each in measurements["explorers"]:
+        del each["solved"], each["steps_to_solve"]  # There is no threshold.
+    return {
+        **measurements,
+        "explorers": [finite_values(each) for each in measurements["explorers"]],
+        "still_growing": diagnosis.still_growing,
+        "layouts_change": diagnosis.layouts_change,
+        "indistinguishable": [each.explorer for each in diagnosis.indistinguishable],
+        "distracted": [each.explorer for each in diagnosis.distracted],
+        "report": dict(report_sections(diagnosis)),
+    }
+
+
+# --- Hardness --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from wanderlust.agents.settings import MAX_STEPS
 from wanderlust.core.errors import InvalidSetting, check_integer
 from wanderlust.environments.make import copy_environment
-from wanderlust.environments.tabular import Tabular, tabular_by_name
-from wanderlust.experiments.result import Result
-from wanderlust.experiments.run import DEFAULT_EVALUATIONS, Run, RunCancelled
+from wanderlust.environments.tabular import Tabular, tabular_from_options
+from wanderlust.experiments.run import DEFAULT_EVALUATIONS, Result, Run, RunCancelled
+from wanderlust.learning.state import named_seed
 from wanderlust.training.callbacks import Callback
 from wanderlust.training.evaluation import ObservedDynamics, RepeatedEvaluation
 from wanderlust.training.learn import learn
@@ -51,10 +51,10 @@ def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: in
     default_every = max(length // DEFAULT_EVALUATIONS, 1)
     every = check_integer("evaluate_every", overrides.get("evaluate_every", default_every), low=1)
     limit = check_integer("horizon", overrides.get("horizon", MAX_EVALUATION_STEPS), low=1, high=MAX_STEPS)
-    env = tabular_by_name(run.world, run.world_options, run.encoder_options)
+    env = tabular_from_options(run.world, run.world_options, run.encoder_options)
     eval_env = call_environment(env, lambda: evaluation_env(env, limit), lambda: "its copy for evaluation")
     # At least one evaluation: without any, the run has no return to report.
-    evaluations = RunEvaluation(eval_env, min(every, length), run.episodes)
+    evaluations = RunEvaluation(eval_env, min(every, length), run.episodes, evaluation_seed(run))
     recorder = EpisodeRecorder(evaluations.evaluator.dynamics, should_stop, last_step=steps)
     try:
         overrides |= {"steps": length, "seed": run.seed, "preset": run.preset}
@@ -80,6 +80,11 @@ def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: in
     )
 
 
+def evaluation_seed(run: Run) -> int:
+    """Return the seed of a run's evaluations: runs that differ in anything draw independent episodes."""
+    return int(named_seed(run.seed, f"evaluation of {run.json}").generate_state(1)[0])
+
+
 def fine_interval(every: int) -> int:
     """Return the number of steps between two evaluations where one episode is enough."""
     return max(every // FINER, 1)
@@ -88,9 +93,9 @@ def fine_interval(every: int) -> int:
 class RunEvaluation(Callback):
     """Evaluates the greedy policy every `every` steps, and more often while the environment appears deterministic."""
 
-    def __init__(self, env: Tabular, every: int, episodes: int) -> None:
+    def __init__(self, env: Tabular, every: int, episodes: int, seed: int) -> None:
         self.every, self.finer = every, fine_interval(every)
-        self.evaluator = RepeatedEvaluation(env, episodes, seed=0)
+        self.evaluator = RepeatedEvaluation(env, episodes, seed, adaptive=True)
         self.steps: list[int] = []
         self.returns: list[float] = []
         self._improvements: list[tuple[int, float]] = []

@@ -1,4 +1,4 @@
-"""A run: one training with one seed, the unit of every experiment.
+"""A run: one training with one seed, the unit of every experiment; and its result.
 
 A `Run` holds everything that determines the result: world, explorer, their options, settings, preset and seed. The
 same run gives the same result, bit for bit, on every machine. A run is serialized as one line of JSON; a hash of that
@@ -14,23 +14,28 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wanderlust.core.errors import InvalidSetting, check_choice, check_integer, check_options
-from wanderlust.experiments.code_version import source_hash
-from wanderlust.experiments.result import Result as Result
+from wanderlust.core.errors import InvalidSetting, check_choice, check_instance, check_integer, check_options, shown
+from wanderlust.core.mdp import FloatArray
+from wanderlust.experiments.code_version import is_installed, library_hash, source_hash
 
-ALGORITHM_VERSION = 2
+__all__ = ["OPTIMAL_SUCCESS", "Result", "Run", "evenness", "step_learnt"]
+
+ALGORITHM_VERSION = 3
 """Increase this when the result of any run changes, or when the format of stored files changes. Results stored with
-another version are ignored, and their runs are executed again when requested."""
+another version are ignored, and their runs are executed again when requested. `tests/fingerprints.json` has the version
+of its results."""
 
-ADAPTIVE_VERSION = 7
+ADAPTIVE_VERSION = 8
 """The same for runs with `kind="environment"`, whose defaults come from `wanderlust.training.adaptive`, and for runs
 with `kind="model"` and the preset 'adaptive'."""
 
@@ -41,11 +46,18 @@ MEASURES = {
     "model": ("returns", "discounted-returns"),
 }
 """What runs of each kind can measure."""
-KINDS = ("world", "environment", "model")
+KINDS = tuple(MEASURES)
+_UNUSED = {
+    "world": ("encoder_options", "episodes", "env_version", "model"),
+    "environment": ("until", "model"),
+    "model": ("encoder_options", "episodes", "env_version", "until"),
+}
+"""Fields that runs of each kind do not use."""
 
 DEFAULT_EVALUATIONS = 25
 """Number of evaluations of the greedy policy in an environment or on its model, unless `evaluate_every` is set."""
 _KEY_LENGTH = 24
+_PACKAGE = "wanderlust"
 Options = Mapping[str, Any]
 
 
@@ -74,14 +86,15 @@ class Run:
     measure: str = "returns"
     """'returns'. 'values': in a stochastic world also V^π of the greedy policy after every step. 'discounted-returns':
     on a model, instead of undiscounted ones. 'exam': exact returns at a few steps of a world, see
-    `wanderlust.experiments.exact_returns`."""
+    `wanderlust.experiments.world_run`."""
     kind: str = "world"
     """What `world` names: a built-in 'world', a Gymnasium or user-defined 'environment', or such an environment whose
     'model', its transition table, is used instead of its steps."""
     encoder_options: Options = field(default_factory=dict)
     """Encoding of the states and actions of an environment; see `wanderlust.environments.tabular`."""
     episodes: int = 10
-    """Number of episodes in each evaluation of the greedy policy in an environment."""
+    """Number of episodes in each evaluation of the greedy policy in an environment without a known model; more if
+    their mean is not precise."""
     env_version: str = ""
     """The user's version of an environment; if empty, a hash of its code is part of the key instead."""
     model: str = ""
@@ -92,22 +105,27 @@ class Run:
         from wanderlust.agents.settings import MAX_EPISODES
 
         for name in ("world", "explorer", "env_version", "model"):
-            if not isinstance(getattr(self, name), str):
-                raise InvalidSetting(f"the {name} of a run must be a string, got {getattr(self, name)!r}.")
+            if not isinstance(value := getattr(self, name), str):
+                raise InvalidSetting(f"the {name} of a run must be a string, got {shown(value)}.")
         if self.world.endswith((".toml", ".txt")):
             raise InvalidSetting(
                 f"a run cannot depend on the file {self.world!r}, which may change: "
                 "give the map's text as the world's option `map`."
             )
-        check_integer("seed", self.seed, low=0)
+        object.__setattr__(self, "seed", check_integer("seed", self.seed, low=0))
         check_choice("kind", self.kind, KINDS)
         object.__setattr__(self, "preset", self._checked_preset())
         check_choice("until", self.until, UNTIL)
         check_choice(f"measure with kind={self.kind!r}", self.measure, MEASURES[self.kind])
-        check_integer("episodes", self.episodes, low=1, high=MAX_EPISODES)
+        episodes = check_integer("episodes", self.episodes, low=1, high=MAX_EPISODES)
+        object.__setattr__(self, "episodes", episodes)
         for name in ("world_options", "explorer_options", "settings", "encoder_options"):
             object.__setattr__(self, name, plain_options(name, getattr(self, name)))
-        self._check_fields_of_kind()
+        if self.kind == "model" and not self.model:
+            raise InvalidSetting("a run with kind='model' needs a hash of the model: create it with Run.of_model.")
+        for name in _UNUSED[self.kind]:
+            if name in self.description:
+                raise InvalidSetting(f"{name} cannot be set with kind={self.kind!r}, got {getattr(self, name)!r}.")
         try:
             self.json.encode()
         except UnicodeEncodeError as error:
@@ -128,7 +146,7 @@ class Run:
             return check_choice("preset", self.preset, WORLD_PRESETS if self.kind == "world" else PRESETS)
         if self.kind == "world":
             return AS_WRITTEN
-        from wanderlust.environments.registration import is_built_in
+        from wanderlust.worlds.registry import is_built_in
 
         return AS_WRITTEN if is_built_in(self.world) else ADAPTIVE
 
@@ -160,49 +178,54 @@ class Run:
     @classmethod
     def from_json(cls, text: str) -> Run:
         """Return the run of a line written by `json`."""
+        check_instance("the description of a run", text, str)
         try:
             values = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise InvalidSetting(f"a run must be described by JSON, got {text!r} ({error}).") from None
-        if not isinstance(values, dict):
-            raise InvalidSetting(f"a run must be described by a JSON object, got {text!r}.")
+        if not isinstance(values, dict) or not {"world", "explorer"} <= values.keys():
+            raise InvalidSetting(f"a run must be a JSON object with the fields 'world' and 'explorer', got {text!r}.")
         check_options("a run", values, (each.name for each in fields(cls)))
-        for name in ("world", "explorer"):
-            if name not in values:
-                raise InvalidSetting(f"a run needs the field {name!r}, got {text!r}.")
         return cls(**values)
 
     @functools.cached_property
     def key(self) -> str:
-        """The name of the result: a hash of the description, `ALGORITHM_VERSION`, and user-defined code."""
+        """The name of the result: a hash of the description, `ALGORITHM_VERSION`, and the code."""
         return self.key_with(self.code)
 
     @functools.cached_property
     def code(self) -> tuple[str, ...]:
-        """Hashes of the code of the explorer, of the environment and of the state key; "" for built-in code.
+        """Hashes of the library, and of the code of the explorer, of the environment and of the state key.
 
-        Only the files are read; no module is imported.
+        Only files are read; no module is imported. A hash is "" for an installed release of the library, and for code
+        that is part of the library.
         """
-        from wanderlust.explorers.registry import explorer_module
+        from wanderlust.explorers.protocol import explorer_module
 
-        explorer = explorer_module(self.explorer)
-        return tuple(source_hash(name) if name else "" for name in (explorer, *self.environment_modules))
+        modules = explorer_module(self.explorer) or _PACKAGE, *self.environment_modules
+        return library_hash(), *map(source_hash, modules)
 
     @property
     def environment_modules(self) -> tuple[str, ...]:
-        """The modules whose code identifies the environment; none if it is built-in or `env_version` is given."""
-        if self.kind != "environment" or self.env_version:
+        """The modules of a world or environment and its state key; none if they are built-in or have a version."""
+        if self.kind == "model" or self.env_version:
             return ()
-        from wanderlust.environments.tabular import module_of
+        from wanderlust.worlds.registry import world_module
 
-        names = (self.world, str(self.encoder_options.get("key", "")))
-        return tuple(module for module in map(module_of, names) if module is not None)
+        modules = [world_module(self.world)]
+        if self.kind == "environment":
+            from wanderlust.environments.tabular import module_of, registered_module
+
+            named = [module_of(self.world), module_of(str(self.encoder_options.get("key", "")))]
+            registered = registered_module(self.world)
+            modules += [*named, None if registered is None or is_installed(registered) else registered]
+        return tuple(name for name in modules if name is not None and name.partition(".")[0] != _PACKAGE)
 
     def key_with(self, code: tuple[str, ...]) -> str:
         """Return the key for the given hashes of code, as a stored result contains them."""
         adapts = self.kind == "environment" or (self.kind == "model" and self.preset == "adaptive")
-        environment = (f"adaptive {ADAPTIVE_VERSION}", *code[1:]) if adapts else ()
-        parts = (self.json, str(ALGORITHM_VERSION), code[0], *environment)
+        versions = str(ALGORITHM_VERSION), f"adaptive {ADAPTIVE_VERSION}" if adapts else ""
+        parts = (self.json, *versions, *code)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_KEY_LENGTH]
 
     @property
@@ -213,16 +236,12 @@ class Run:
     def train(self, should_stop: Callable[[], bool] = lambda: False, *, steps: int | None = None) -> Result:
         """Execute the run; raise `RunCancelled` once `should_stop()` is true. `steps` truncates it, for a test."""
         if self.kind == "environment":
-            from wanderlust.experiments.environment_run import train_in_environment
-
-            return train_in_environment(self, should_stop, steps=steps)
-        if self.kind == "model":
-            from wanderlust.experiments.world_run import train_on_model
-
-            return train_on_model(self, should_stop, steps=steps)
-        from wanderlust.experiments.world_run import train_in_world
-
-        return train_in_world(self, should_stop, steps=steps)
+            from wanderlust.experiments.environment_run import train_in_environment as train
+        elif self.kind == "model":
+            from wanderlust.experiments.world_run import train_on_model as train
+        else:
+            from wanderlust.experiments.world_run import train_in_world as train
+        return train(self, should_stop, steps=steps)
 
     @property
     def overrides(self) -> dict[str, Any]:
@@ -233,29 +252,16 @@ class Run:
             raise InvalidSetting(f"{', '.join(sorted(duplicates))}: given in both `settings` and `explorer_options`.")
         return overrides | dict(self.explorer_options)
 
-    def _check_fields_of_kind(self) -> None:
-        """Reject fields that a run of this kind would ignore."""
-        unused = {
-            "world": ("encoder_options", "episodes", "env_version", "model"),
-            "environment": ("until", "model"),
-            "model": ("encoder_options", "episodes", "env_version", "until"),
-        }
-        if self.kind == "model" and not self.model:
-            raise InvalidSetting("a run with kind='model' needs a hash of the model: create it with Run.of_model.")
-        for name in unused[self.kind]:
-            if name in self.description:
-                raise InvalidSetting(f"{name} cannot be set with kind={self.kind!r}, got {getattr(self, name)!r}.")
-
 
 def plain_options(name: str, given: Any) -> Options:
     """Return options as JSON reads them back, so that a run equals its copy read from a file."""
     if not isinstance(given, Mapping):
-        raise InvalidSetting(f"{name} must be a table of names and values, got {given!r}.")
+        raise InvalidSetting(f"{name} must be a table of names and values, got {shown(given)}.")
     try:
         plain = json.loads(json.dumps(dict(given), default=_plain_value, allow_nan=False), parse_int=_plain_integer)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidSetting(
-            f"{name} must contain numbers, strings, lists or tables of these, got {given!r} ({error})."
+            f"{name} must contain numbers, strings, lists or tables of these, got {shown(given)} ({error})."
         ) from None
     return MappingProxyType(plain)
 
@@ -274,3 +280,118 @@ def _plain_value(value: Any) -> Any:
     if hasattr(value, "__dataclass_fields__"):
         return {each.name: getattr(value, each.name) for each in fields(value)}
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+# --- The result ------------------------------------------------------------------------------------------
+
+_EMPTY = np.zeros(0)
+OPTIMAL_SUCCESS = 100.0 - 1e-6
+"""Success, in percent, from which a policy is optimal, with a tolerance for rounding."""
+
+
+class Result(NamedTuple):
+    """The result of a run, without its value tables. Arrays are indexed by the world's states."""
+
+    steps: NDArray[np.int64]
+    """[evaluation]: the step after which the greedy policy was evaluated."""
+    returns: FloatArray
+    """[evaluation]: its expected discounted return from the start; in an environment, its undiscounted return, exact
+    if the model is known, otherwise the mean of episodes."""
+    discovered: NDArray[np.int64]
+    """[evaluation]: the number of distinct states visited so far."""
+    visits: NDArray[np.int64]
+    """[state, action]: the visit count n(s, a)."""
+    first_visit: NDArray[np.int64]
+    """[state]: the step of the first visit; -1 for never."""
+    optimal_return: NDArray[np.float64]
+    """The optimal expected discounted return from the start, a scalar; NaN in an environment."""
+    reachable: NDArray[np.int64]
+    """The number of reachable states, a scalar; 0 in an environment, where it is unknown."""
+    gaps: FloatArray = _EMPTY
+    """[ε], with `measure="values"`: the thresholds ε for V* - V^π."""
+    bad_steps: NDArray[Any] = _EMPTY
+    """[ε]: the sample complexity: the number of steps with V*(s) - V^π(s) > ε for the current state s."""
+    ends_good: NDArray[Any] = _EMPTY
+    """[ε]: whether V*(s) - V^π(s) <= ε at the last step."""
+    moments: NDArray[Any] = _EMPTY
+    """[moment]: the steps, evenly spaced on a logarithmic scale, of the next two arrays."""
+    value_errors: FloatArray = _EMPTY
+    """[moment]: the mean over all states of (V* - V^π)²."""
+    visits_by_moment: NDArray[Any] = _EMPTY
+    """[moment, state]: the visits of each state so far."""
+    improvements: FloatArray = _EMPTY
+    """[improvement, (step, mean return)], in an environment: the evaluations whose return was larger than all before,
+    also those between two points of the curves."""
+    episodes: FloatArray = _EMPTY
+    """[episode, (last step, length, return, terminated)], in an environment."""
+    rewards: FloatArray = _EMPTY
+    """[reward, (value, count, first step)]: the distinct rewards in order of first occurrence; if there are more than
+    `MAX_REWARDS`, the last row counts all others, with the value NaN."""
+    reward_places: NDArray[Any] = _EMPTY
+    """[reward]: the state and action that first received it, as text."""
+    pairs: NDArray[Any] = _EMPTY
+    """(number of state-action pairs visited more than once, number of these with more than one outcome, number of
+    distinct first states of episodes)"""
+    outcomes: FloatArray = _EMPTY
+    """[outcome, (state, action, next state, or -1 if it terminated, count, mean reward)], in an environment; empty if
+    there are more than `MAX_OUTCOMES`."""
+    starts: FloatArray = _EMPTY
+    """[state, (first state of an episode, count)], in an environment."""
+    time_penalty: FloatArray = _EMPTY
+    """In an environment: the decrease per step of the terminal rewards, if it was removed for learning."""
+    events: FloatArray = _EMPTY
+    """(number of steps up to the first positive reward, up to the first termination), with `kind="model"`; infinity for
+    never."""
+    data_returns: FloatArray = _EMPTY
+    """[evaluation], with `measure="exam"`: the return of the policy that is best by the collected data."""
+    random_return: FloatArray = _EMPTY
+    """With `measure="exam"`: the return of the uniformly random policy."""
+
+    @property
+    def success(self) -> float:
+        """The last evaluation's return in percent of the optimum: "success" in the paper's recap tables.
+
+        NaN if there was no evaluation, or if the optimal return is zero.
+        """
+        return float(self.percent_curves[2, -1]) if len(self.returns) else math.nan
+
+    @property
+    def discovery(self) -> float:
+        """The states visited, in percent of the reachable states; NaN if these are unknown."""
+        return 100.0 * self.n_discovered / (int(self.reachable) or math.nan)
+
+    @property
+    def first_events(self) -> tuple[float, float]:
+        """The steps of the first positive reward and of the first termination in training; infinity for never."""
+        if len(self.events) == 2:
+            return float(self.events[0]), float(self.events[1])
+        tables = self.rewards, self.episodes  # Empty arrays are not stored, so they may have lost their columns.
+        rewards, episodes = (table if table.ndim == 2 else np.zeros((0, 4)) for table in tables)
+        found = rewards[rewards[:, 0] > 0, 2], episodes[episodes[:, 3] > 0, 0]
+        return float(min(found[0], default=math.inf)), float(min(found[1], default=math.inf))
+
+    @property
+    def n_discovered(self) -> int:
+        """The number of distinct states visited by the end."""
+        return int((self.first_visit >= 0).sum())
+
+    @property
+    def percent_curves(self) -> FloatArray:
+        """[3, evaluation]: steps, discovery in percent of the reachable states, return in percent of the optimum."""
+        discovered = 100.0 * self.discovered / (int(self.reachable) or math.nan)
+        return np.stack([self.steps, discovered, 100.0 * self.returns / (float(self.optimal_return) or math.nan)])
+
+
+def step_learnt(curves: FloatArray, success_threshold: float = OPTIMAL_SUCCESS) -> float:
+    """Return the step from which the success in [steps, discovery, success] stays above a threshold; inf for never."""
+    steps, _, success = curves
+    if not len(steps) or success[-1] < success_threshold:
+        return np.inf
+    below = np.flatnonzero(success < success_threshold)
+    return float(steps[below[-1] + 1] if len(below) else steps[0])
+
+
+def evenness(counts: NDArray[np.int64], reachable: int) -> float:
+    """Return the entropy of the state visits in percent of the maximum, that of uniform visits."""
+    share = counts[counts > 0] / counts.sum()
+    return 100.0 * float(-(share * np.log(share)).sum()) / float(np.log(reachable)) if reachable > 1 else 100.0

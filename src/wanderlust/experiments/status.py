@@ -8,7 +8,6 @@ even if the driver was killed.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import socket
@@ -16,13 +15,14 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
+import msgspec
 import numpy as np
 
-from wanderlust.core.archives import is_intact, read_archive, write_archive
+from wanderlust.core.archives import open_archive, write_archive
 from wanderlust.core.errors import BadFile
-from wanderlust.core.files import atomic_write, cannot_write
+from wanderlust.core.files import atomic_write, cannot_write, read_text_file, write_file
 from wanderlust.experiments.store import Store
 
 STATUS = "status"
@@ -30,6 +30,8 @@ SECONDS_BETWEEN_REPORTS = 2.0
 STALE_SECONDS = 30.0
 """Age of a report from which its driver is taken to have ended."""
 _KEYS, _STATE, _FAILED = ".keys.npz", ".json", ".failed.jsonl"
+_MAX_BYTES = 100_000_000
+_Time = Annotated[datetime, msgspec.Meta(tz=True)]
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
@@ -50,6 +52,28 @@ class Status(NamedTuple):
     active: bool
 
 
+class _Report(msgspec.Struct, kw_only=True):
+    """What a driver last reported."""
+
+    state: str
+    running: int
+    rate: float
+    seconds_left: float | None
+    started: _Time
+    updated: _Time
+    host: str
+    process: int
+    on: str
+
+
+class FailedRun(TypedDict):
+    """A failed run: its key, the reason, and the command that repeats it."""
+
+    key: str
+    error: str
+    repeat: str
+
+
 class StatusFile:
     """Writes the status of one experiment; without a name, nothing."""
 
@@ -63,37 +87,37 @@ class StatusFile:
         try:
             self._base.parent.mkdir(parents=True, exist_ok=True)
             write_archive(_with(self._base, _KEYS), {"name": name}, {"keys": np.array(list(keys), "S24")})
-            _with(self._base, _FAILED).write_bytes(b"")
         except OSError as error:
             raise cannot_write(self._base.parent, error) from error
+        write_file(_with(self._base, _FAILED), b"")
 
     def failure(self, key: str, error: str, command: str) -> None:
         """Add a failed run."""
         if self._base is None:
             return
-        line = json.dumps({"key": key, "error": error, "repeat": command})
+        line = msgspec.json.encode(FailedRun(key=key, error=error, repeat=command))
         # A status that cannot be written must not end an experiment that goes on.
-        with contextlib.suppress(OSError), _with(self._base, _FAILED).open("a", encoding="utf-8") as file:
-            file.write(f"{line}\n")
+        with contextlib.suppress(OSError), _with(self._base, _FAILED).open("ab") as file:
+            file.write(line + b"\n")
 
     def report(self, state: str, *, running: int, rate: float, seconds_left: float | None, force: bool = False) -> None:
         """Write what the driver does, at most every two seconds unless forced."""
         if self._base is None or (not force and time.monotonic() - self._last < SECONDS_BETWEEN_REPORTS):
             return
         self._last = time.monotonic()
-        report = {
-            "state": state,
-            "running": running,
-            "rate": rate,
-            "seconds_left": seconds_left,
-            "started": self._started,
-            "updated": _now(),
-            "host": socket.gethostname(),
-            "process": os.getpid(),
-            "on": self._place,
-        }
+        report = _Report(
+            state=state,
+            running=running,
+            rate=rate,
+            seconds_left=seconds_left,
+            started=self._started,
+            updated=_now(),
+            host=socket.gethostname(),
+            process=os.getpid(),
+            on=self._place,
+        )
         with contextlib.suppress(OSError), atomic_write(_with(self._base, _STATE)) as file:
-            file.write(json.dumps(report).encode())
+            file.write(msgspec.json.encode(report))
 
 
 def file_name(name: str) -> str:
@@ -116,93 +140,66 @@ def keys_of(folder: Path, name: str) -> list[str]:
     return _read_keys(_with(folder / STATUS / file_name(name), _KEYS))[1]
 
 
-def failures(folder: Path, names: Iterable[str] | None = None) -> dict[str, list[dict[str, str]]]:
-    """Return name -> failed runs (key, error, repeat) of the experiments in a folder."""
-    found = {}
-    for path in sorted((folder / STATUS).glob(f"*{_FAILED}")):
-        name = path.name.removesuffix(_FAILED)
-        if names is None or name in names:
-            found[name] = _read_failures(path)
-    return found
+def failures(folder: Path, names: Iterable[str] | None = None) -> dict[str, list[FailedRun]]:
+    """Return name -> failed runs of the experiments in a folder."""
+    paths = {path.name.removesuffix(_FAILED): path for path in sorted((folder / STATUS).glob(f"*{_FAILED}"))}
+    return {name: _read_failures(path) for name, path in paths.items() if names is None or name in names}
 
 
-def _read_keys(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Return the metadata and the keys of the runs of an experiment."""
+def _read_keys(path: Path) -> tuple[str, list[str]]:
+    """Return the name of an experiment and the keys of its runs."""
     try:
-        metadata, arrays = read_archive(path)
-        intact = is_intact(metadata, arrays)
-        keys = arrays["keys"].astype("U24").tolist()
+        with open_archive(path) as archive:
+            metadata, is_ours = archive.metadata, list(archive.headers) == ["keys"]
+            keys = archive.read()["keys"].astype("U24").tolist() if is_ours else None
     except Exception as error:  # A damaged archive makes zipfile and NumPy raise many types of errors.
         raise BadFile(f"{path}: cannot be read ({error}).") from error
-    if not intact:
-        raise BadFile(f"{path}: damaged.")
-    return metadata, keys
+    if keys is None:
+        raise BadFile(f"{path}: must contain the keys of runs, and nothing else.")
+    return str(metadata.get("name", path.name.removesuffix(_KEYS))), keys
 
 
 def _read(path: Path, stored: set[str]) -> Status:
-    metadata, keys = _read_keys(path)
+    name, keys = _read_keys(path)
     base = path.with_name(path.name.removesuffix(_KEYS))
     done = sum(key in stored for key in keys)
-    failed = {each["key"] for each in _read_failures(_with(base, _FAILED))}
-    state = _read_state(_with(base, _STATE))
-    age = time.time() - _seconds(state.get("updated"))
-    active = state.get("state") == "running" and age < STALE_SECONDS
-    n_failed = len(failed - stored)
-    return Status(
-        name=str(metadata.get("name", base.name)),
-        total=len(keys),
-        done=done,
-        failed=n_failed,
-        running=int(state.get("running", 0)) if active else 0,
-        rate=float(state.get("rate", 0.0)) if active else 0.0,
-        seconds_left=state.get("seconds_left") if active else None,
-        driver=_describe(state, active=active, age=age, complete=done + n_failed >= len(keys)),
-        active=active,
-    )
+    failed = len({each["key"] for each in _read_failures(_with(base, _FAILED))} - stored)
+    try:
+        report = msgspec.json.decode(read_text_file(_with(base, _STATE), max_bytes=_MAX_BYTES), type=_Report)
+    except (BadFile, msgspec.DecodeError):
+        return Status(name, len(keys), done, failed, 0, 0.0, None, "not started", active=False)
+    age = (_now() - report.updated).total_seconds()
+    active = report.state == "running" and age < STALE_SECONDS
+    driver = _describe(report, active=active, age=age, complete=done + failed >= len(keys))
+    pace = (report.running, report.rate, report.seconds_left) if active else (0, 0.0, None)
+    return Status(name, len(keys), done, failed, *pace, driver, active)
 
 
-def _describe(state: dict[str, Any], *, active: bool, age: float, complete: bool) -> str:
-    from wanderlust.experiments.execute.estimate import format_duration
+def _describe(report: _Report, *, active: bool, age: float, complete: bool) -> str:
+    from wanderlust.experiments.execute.progress import format_duration
 
-    if not state:
-        return "not started"
-    place = f"on {state.get('on')}, driver {state.get('host')} (process {state.get('process')})"
+    place = f"on {report.on}, driver {report.host} (process {report.process})"
     ago = f"{format_duration(max(age, 0.0))} ago"
     if active:
         return f"running {place}, last report {ago}"
     if complete:
         return f"finished {ago}"
-    word = "stopped" if state.get("state") == "running" else str(state.get("state"))
+    word = "stopped" if report.state == "running" else report.state
     return f"{word} {ago}, {place}; the same command continues"
 
 
-def _read_state(path: Path) -> dict[str, Any]:
-    try:
-        state = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return state if isinstance(state, dict) else {}
-
-
-def _read_failures(path: Path) -> list[dict[str, str]]:
+def _read_failures(path: Path) -> list[FailedRun]:
     failed = {}
-    with contextlib.suppress(OSError):
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            with contextlib.suppress(ValueError, KeyError, TypeError):  # A line that is not complete yet.
-                entry = json.loads(line)
-                failed[entry["key"]] = {name: str(entry[name]) for name in ("key", "error", "repeat")}
+    with contextlib.suppress(BadFile):
+        for line in read_text_file(path, max_bytes=_MAX_BYTES).splitlines():
+            with contextlib.suppress(msgspec.DecodeError):  # A line that is not complete yet.
+                entry = msgspec.json.decode(line, type=FailedRun)
+                failed[entry["key"]] = entry
     return list(failed.values())
 
 
-def _seconds(time_text: Any) -> float:
-    try:
-        return datetime.fromisoformat(str(time_text)).timestamp()
-    except ValueError:
-        return 0.0
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
 
 
 def _with(base: Path, suffix: str) -> Path:

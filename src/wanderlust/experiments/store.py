@@ -1,31 +1,65 @@
 """Results on disk: packs of finished runs, which several processes can add and read at the same time.
 
-Runs that arrive together are written as one pack (see `wanderlust.experiments.packs`), and are on disk before they are
-reported as finished. When there are many small packs, one process merges them into a large one, so a store of a million
-runs has about five hundred files. To join two stores, copy the packs of one into the other.
+The archive of a run has the run, its result and metadata of its execution, with a checksum. The same bytes are what a
+worker sends to the driver. Reading executes no code: the names of explorers and environments are text, and the archive
+contains the hashes of their code, which its key depends on.
 
-Several processes can share a folder: at worst two of them execute the same run and write the same numbers. A run that
-is stored twice, because a process was killed between writing a merged pack and deleting the small ones, is read once.
+A pack is a zip file without compression. Its members are archives, named KEY.npz, so any zip program can take them out.
+Two more members are JSON: `index.json` has the key, place, size and CRC of every run, and `lines.json` has their lines
+(see `wanderlust.experiments.table`). The comment at the end of the file has the places, sizes and CRCs of these two, so
+that the keys of two thousand runs are read with two small reads. A pack is written once, atomically, and never changed.
+Readers need no lock, on any file system.
+
+Runs that arrive together are written as one pack, and are on disk before they are reported as finished. When there are
+many small packs, one process merges them into a large one, so a store of a million runs has about five hundred files.
+To join two stores, copy the packs of one into the other. Several processes can share a folder: at worst two of them
+execute the same run and write the same numbers. A run that is stored twice, because a process was killed between
+writing a merged pack and deleting the small ones, is read once.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import json
+import mmap
+import os
+import platform
+import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+import uuid
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar
 
-from wanderlust.core.errors import BadFile, CannotWrite, shown
-from wanderlust.core.files import PARTIAL, locked_unless_held, partial_path
-from wanderlust.experiments.packs import SUFFIX, Pack, read_pack, write_pack
-from wanderlust.experiments.run import Result, Run
-from wanderlust.experiments.stored_run import Damaged as Damaged
-from wanderlust.experiments.stored_run import Sealed, read_contents, seal
-from wanderlust.experiments.stored_run import StoredRun as StoredRun
-from wanderlust.experiments.table import Line
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["PACKS", "Damaged", "Store", "StoredRun"]
+from wanderlust.core.archives import Header, archive_bytes, open_archive
+from wanderlust.core.errors import (
+    BadFile,
+    CannotWrite,
+    InvalidSetting,
+    WanderlustError,
+    check_instance,
+    check_list,
+    check_number,
+    shown,
+)
+from wanderlust.core.files import PARTIAL, atomic_write, locked_unless_held, open_regular, partial_path, shown_path
+from wanderlust.core.schema import Strict
+from wanderlust.experiments.run import ALGORITHM_VERSION, Result, Run
+from wanderlust.experiments.table import Line, line_of
+from wanderlust.version import __version__
 
+__all__ = ["PACKS", "Sealed", "Store", "StoredRun", "read_pack", "seal", "write_pack"]
+
+T = TypeVar("T")
 PACKS = "packs"
 PACK_RUNS = 2000
 """Number of runs of a large pack; packs with less than half of it are merged."""
@@ -38,32 +72,251 @@ _STALE_SECONDS = 3600.0
 """Age from which an unfinished file is deleted: its process died, since writing a file takes milliseconds."""
 _SETTLED_NANOSECONDS = 2 * 10**9
 
+# --- The archive of a run --------------------------------------------------------------------------------
+
+FORMAT = 2
+_REQUIRED = [name for name in Result._fields if name not in Result._field_defaults]
+_DIMENSIONS = dict(zip(_REQUIRED, (1, 1, 1, 2, 1, 0, 0), strict=True))
+
+
+class StoredRun(NamedTuple):
+    """A run, its result, and metadata of its execution."""
+
+    run: Run
+    result: Result
+    metadata: dict[str, Any]
+    """key, wanderlust, numpy, numba, python, machine, seconds, finished."""
+
+
+class Sealed(NamedTuple):
+    """A finished run as it travels and is stored: the bytes of its archive, and its line."""
+
+    key: str
+    contents: bytes
+    line: Line
+
+
+def seal(run: Run, result: Result, seconds: float) -> Sealed:
+    """Return a finished run as it is stored."""
+    metadata = {
+        "format": FORMAT,
+        "algorithm": ALGORITHM_VERSION,
+        "run": run.description,
+        "code": list(run.code),
+        "seconds": round(seconds, 4),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        **_versions(),
+    }
+    # Arrays that this kind of run does not measure are empty, and not written.
+    arrays = {name: array for name, array in result._asdict().items() if np.size(array) or name in _REQUIRED}
+    line = line_of(run, result, {**metadata, "key": run.key})
+    return Sealed(run.key, archive_bytes(metadata, arrays), line)
+
+
+@functools.cache
+def _versions() -> dict[str, Any]:
+    """Return the versions of the software, and the machine."""
+    from wanderlust._numba.cache import numba_version
+
+    return {
+        "wanderlust": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba_version(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+    }
+
+
+def _read_archive(place: str, key: str, contents: bytes) -> StoredRun:
+    """Return the run with this key from its archive; raise `BadFile` with the cause, naming the place."""
+    try:
+        with open_archive(contents) as archive:
+            metadata = archive.metadata
+            _check_version(place, metadata)
+            _check_headers(archive.headers)
+            arrays = archive.read()
+    except BadFile:
+        raise
+    except Exception as error:  # A damaged archive makes zipfile and NumPy raise many types of errors.
+        raise BadFile(f"{place}: damaged, or not a result stored by wanderlust ({error}).") from error
+    try:
+        run = Run(**metadata.pop("run"))
+        result = Result(**arrays)
+        found = run.key_with(tuple(map(str, metadata.pop("code"))))
+    except (KeyError, TypeError, IndexError, WanderlustError) as error:
+        raise BadFile(f"{place}: its description of the run is invalid ({error}).") from error
+    if key != found:
+        raise BadFile(f"{place}: contains a run with another key ({run.json}).")
+    return StoredRun(run, result, {**metadata, "key": key})
+
+
+def _check_version(place: str, metadata: Mapping[str, Any]) -> None:
+    version = metadata.get("format"), metadata.get("algorithm")
+    if version != (FORMAT, ALGORITHM_VERSION):
+        raise BadFile(
+            f"{place}: ignored, written by wanderlust {metadata.get('wanderlust')} (format {version[0]}, algorithm "
+            f"version {version[1]}); this is {__version__} (format {FORMAT}, algorithm version {ALGORITHM_VERSION})."
+        )
+
+
+def _check_headers(headers: Mapping[str, Header]) -> None:
+    """Raise `ValueError` unless the arrays are those of a result: numbers of the right dimensions."""
+    if wrong := (headers.keys() - set(Result._fields)) | (set(_REQUIRED) - headers.keys()):
+        raise ValueError(f"the arrays {', '.join(sorted(wrong))} are missing or unknown")
+    for name, dimensions in _DIMENSIONS.items():
+        if len(headers[name].shape) != dimensions or headers[name].dtype.kind not in "iuf":
+            raise ValueError(f"the array {name!r} must contain numbers in {dimensions} dimensions")
+    if len({headers[name].shape for name in ("steps", "returns", "discovered")}) > 1:
+        raise ValueError("the arrays 'steps', 'returns' and 'discovered' differ in length")
+
+
+# --- Packs -----------------------------------------------------------------------------------------------
+
+PACK_FORMAT = 3
+_COMMENT = "wanderlust pack {}" + 6 * " {:015d}"
+_COMMENT_BYTES = len(_COMMENT.format(PACK_FORMAT, *[0] * 6))
+_COMMENT_PATTERN = re.compile(rb"wanderlust pack (\d+)((?: \d{15})+)\Z")
+_DATE = (1980, 1, 1, 0, 0, 0)
+"""The date of all members: equal results make equal packs."""
+
+Place = tuple[int, int, int]
+"""The offset of a member's contents in the file, their size and their CRC."""
+_Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{24}$")]
+_Number = Annotated[int, msgspec.Meta(ge=0, lt=2**48)]
+
+
+class _Index(Strict, frozen=True):
+    """The contents of `index.json`."""
+
+    algorithm: int
+    runs: list[tuple[_Key, _Number, _Number, _Number]]
+    """The key of each run, and its place."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """The index of a pack."""
+
+    path: Path
+    keys: list[str]
+    places: NDArray[np.int64]
+    """[run, (offset, size, CRC)]"""
+    lines_place: Place
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def contents(self, row: int) -> bytes:
+        """Return the archive of one run."""
+        offset, size, _ = self.places[row].tolist()
+        with open_regular(self.path) as file:
+            file.seek(offset)
+            return file.read(size)
+
+    def lines(self) -> list[Line]:
+        """Return the line of every run, or raise `BadFile`."""
+        with open_regular(self.path) as file:
+            lines = _read_member(self.path, file, self.lines_place, list[dict[str, Any]])
+        if [line.get("key") for line in lines] != self.keys or not all(type(line.get("run")) is dict for line in lines):
+            raise BadFile(f"{self.path}: its lines do not match its index; the file was damaged or changed.")
+        return lines
+
+    def archives(self, rows: Iterable[int]) -> Iterator[bytes | None]:
+        """Yield the archives of some runs; None for a run whose bytes do not match their CRC."""
+        with open_regular(self.path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as contents:
+            places = self.places.tolist()
+            for offset, size, crc in (places[row] for row in rows):
+                archive = contents[offset : offset + size]
+                yield archive if zlib.crc32(archive) == crc else None
+
+
+def write_pack(folder: Path, entries: Iterable[Sealed]) -> Path:
+    """Write runs to a new pack; return its path."""
+    # Later packs have larger names: of two results with the same key, the later one is used.
+    path = folder / f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.zip"
+    runs, lines = [], []
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+
+        def add(name: str, contents: bytes) -> Place:
+            archive.writestr(zipfile.ZipInfo(name, _DATE), contents)
+            return file.tell() - len(contents), len(contents), zlib.crc32(contents)
+
+        for entry in entries:
+            runs.append((entry.key, *add(f"{entry.key}.npz", entry.contents)))
+            lines.append(entry.line)
+        index = {"algorithm": ALGORITHM_VERSION, "runs": runs}
+        places = *add("index.json", json.dumps(index).encode()), *add("lines.json", json.dumps(lines).encode())
+        archive.comment = _COMMENT.format(PACK_FORMAT, *places).encode()
+    return path
+
+
+def read_pack(path: Path) -> Pack:
+    """Read the index of a pack; raise `BadFile` if it is damaged or not a pack."""
+    try:
+        with open_regular(path) as file:
+            length = os.fstat(file.fileno()).st_size
+            file.seek(max(length - _COMMENT_BYTES, 0))
+            found = _COMMENT_PATTERN.search(file.read(_COMMENT_BYTES))
+            if found is None:
+                raise BadFile(f"{path}: damaged, or not a pack of runs.")
+            if (version := int(found[1])) != PACK_FORMAT:
+                raise BadFile(f"{path}: ignored, a pack of format {version}; this version reads format {PACK_FORMAT}.")
+            offset, size, crc, *lines_place = map(int, found[2].split())
+            index = _read_member(path, file, (offset, size, crc), _Index)
+    except OSError as error:
+        raise BadFile(f"{path}: cannot be read ({error.strerror or error}).") from error
+    if index.algorithm != ALGORITHM_VERSION:
+        raise BadFile(
+            f"{path}: ignored, a pack of algorithm version {index.algorithm}; this is version {ALGORITHM_VERSION}."
+        )
+    places = np.array([run[1:] for run in index.runs], np.int64).reshape(-1, 3)
+    if (places[:, 0] + places[:, 1] > length).any():
+        raise BadFile(f"{path}: its index names places outside of the file.")
+    return Pack(path, [run[0] for run in index.runs], places, (lines_place[0], lines_place[1], lines_place[2]))
+
+
+def _read_member(path: Path, file: BinaryIO, place: Place, schema: type[T]) -> T:
+    """Return the values of a member of JSON, or raise `BadFile`."""
+    offset, size, crc = place
+    file.seek(offset)
+    text = file.read(size) if offset + size <= os.fstat(file.fileno()).st_size else b""
+    if len(text) != size or zlib.crc32(text) != crc:
+        raise BadFile(f"{path}: its contents do not match their checksum; the file was damaged or changed.")
+    try:
+        return msgspec.json.decode(text, type=schema)
+    except (ValueError, RecursionError) as error:
+        raise BadFile(f"{path}: its index is invalid ({error}).") from error
+
+
+# --- The folder ------------------------------------------------------------------------------------------
+
 
 class Store:
     """A folder of results."""
 
     def __init__(self, folder: str | Path) -> None:
+        if not isinstance(folder, str | Path):
+            raise InvalidSetting(f"the folder of a store must be a path, got {shown(folder)}.")
         self.folder = Path(folder)
         self.packs = self.folder / PACKS
         """The folder of the packs."""
         self._packs: dict[str, Pack] = {}
-        self._unusable: dict[str, str] = {}
+        self._unusable: list[str] = []
+        """One sentence for each pack that cannot be read."""
         self._damaged: set[str] = set()
         """Names of packs that cannot be merged."""
-        self._changed = -1
+        self._modified = -1
         self._checked = -1.0
         self._n_added = 0
         self._places: dict[str, tuple[Pack, int]] | None = None
 
     def prepare(self) -> None:
         """Create the folder, check that it is writable, and delete stale unfinished files."""
-        try:
+        with self._writing():
             self.packs.mkdir(parents=True, exist_ok=True)
             trial = partial_path(self.packs / "trial")
             trial.touch()
             trial.unlink()
-        except OSError as error:
-            raise self._cannot_write(error) from error
         for file in self.packs.glob(f".*{PARTIAL}"):
             with contextlib.suppress(OSError):
                 if time.time() - file.stat().st_mtime > _STALE_SECONDS:
@@ -73,12 +326,12 @@ class Store:
 
     def load(self, run: Run) -> StoredRun | None:
         """Return the stored result of a run, or None if there is none; raise `BadFile` if it cannot be read."""
-        return self._load(run.key)
+        return self._load(check_instance("run", run, Run).key)
 
     def load_many(self, runs: Iterable[Run], problems: list[str]) -> Iterator[StoredRun]:
         """Yield the stored ones of `runs`; append a sentence to `problems` for each that cannot be read."""
         self.refresh(problems)
-        return self._load_keys((run.key for run in runs), problems)
+        return self._load_keys((run.key for run in check_list("runs", runs, Run)), problems)
 
     def load_all(self, problems: list[str]) -> Iterator[StoredRun]:
         """Yield every stored run; append a sentence to `problems` for each pack or run that cannot be read."""
@@ -97,24 +350,18 @@ class Store:
                 yield stored
 
     def _load(self, key: str) -> StoredRun | None:
+        if key not in self._index():
+            self.refresh()
         for _ in range(3):
-            place = self._index().get(key)
-            if place is None:
-                before = self._packs
-                self.refresh()
-                place = self._index().get(key) if self._packs is not before else None
-            if place is None:
+            if (place := self._index().get(key)) is None:
                 return None
             pack, row = place
             try:
-                contents = pack.contents(row)
+                return _read_archive(f"{pack.path} ({key})", key, pack.contents(row))
             except FileNotFoundError:
-                self._changed = -1  # The pack was merged into a larger one.
-                self.refresh()
-                continue
+                self.refresh(changed=True)  # The pack was merged into a larger one.
             except OSError as error:
                 raise BadFile(f"{pack.path}: cannot be read ({error.strerror or error}).") from error
-            return read_contents(f"{pack.path} ({key})", key, contents)
         raise BadFile(f"{self.packs}: the run {key} cannot be read: its pack is replaced again and again.")
 
     def lines(self, problems: list[str]) -> Iterator[Line]:
@@ -133,8 +380,7 @@ class Store:
                     lines = pack.lines()
                 except FileNotFoundError:
                     # Merged since the last refresh: the next round reads the larger pack.
-                    self._changed = -1
-                    self.refresh(problems)
+                    self.refresh(problems, changed=True)
                     continue
                 except (BadFile, OSError) as error:
                     problems.append(str(error))
@@ -150,14 +396,12 @@ class Store:
     def intact_keys(self, keys: Iterable[str], problems: list[str]) -> set[str]:
         """Return those of the keys whose runs are stored with intact bytes."""
         self.refresh(problems)
-        index = self._index()
-        rows: dict[Path, tuple[Pack, list[int]]] = {}
-        for key in keys:
-            if key in index:
-                pack, row = index[key]
-                rows.setdefault(pack.path, (pack, []))[1].append(row)
+        rows: dict[str, list[int]] = {}
+        for pack, row in filter(None, map(self._index().get, keys)):
+            rows.setdefault(pack.path.name, []).append(row)
         intact: set[str] = set()
-        for pack, wanted in rows.values():
+        for name, wanted in rows.items():
+            pack = self._packs[name]
             try:
                 for row, archive in zip(wanted, pack.archives(wanted), strict=True):
                     if archive is not None:
@@ -173,7 +417,7 @@ class Store:
         if time.monotonic() - self._checked > 1.0:
             self.refresh()
             self._checked = time.monotonic()
-        return key in self._index()
+        return check_instance("key", key, str) in self._index()
 
     def check_exists(self) -> None:
         """Raise `BadFile` if there is no store in this folder."""
@@ -182,38 +426,37 @@ class Store:
         except FileNotFoundError:
             has_files = (self.folder / "runs").is_dir()
             earlier = "; its folder 'runs' has results of an earlier format, which are not read" if has_files else ""
-            raise BadFile(
-                f"{self.folder}: there are no results in this folder (it has no folder {PACKS!r}{earlier})."
-            ) from None
-        except OSError as error:
-            raise BadFile(f"{self.folder}: results cannot be read there ({error.strerror or error}).") from error
-        except ValueError as error:  # A name that the file system cannot have.
-            raise BadFile(f"{shown(str(self.folder))}: not the name of a folder ({error}).") from error
+            reason = f"there are no results in this folder (it has no folder {PACKS!r}{earlier})"
+            raise BadFile(f"{self.folder}: {reason}.") from None
+        except (OSError, ValueError) as error:  # ValueError: a name that the file system cannot have.
+            raise BadFile(f"{shown_path(self.folder)}: results cannot be read there ({error}).") from error
 
     # --- The packs ---------------------------------------------------------------------------------------
 
-    def refresh(self, problems: list[str] | None = None) -> None:
-        """Read the indices of new packs, and forget deleted ones; add a sentence to `problems` for unusable ones."""
-        try:
-            changed = self.packs.stat().st_mtime_ns
-            if changed != self._changed:
-                self._read({path.name: path for path in sorted(self.packs.glob(f"*{SUFFIX}"))})
-                # The clock of a file system is coarse: a folder that changed just now may change again unnoticed.
-                self._changed = changed if abs(time.time_ns() - changed) > _SETTLED_NANOSECONDS else -1
-        except (OSError, ValueError):
-            self._read({})
-        if problems is not None:
-            problems += [text for text in self._unusable.values() if text not in problems]
+    def refresh(self, problems: list[str] | None = None, *, changed: bool = False) -> None:
+        """Read the indices of new packs, and forget deleted ones; add a sentence to `problems` for unusable ones.
 
-    def _read(self, paths: dict[str, Path]) -> None:
-        unusable = {}
-        packs = {}
-        for name, path in paths.items():
+        Nothing is read if the folder has not changed since the last time, unless it is known to have `changed`.
+        """
+        try:
+            modified = self.packs.stat().st_mtime_ns
+            if changed or modified != self._modified:
+                self._read(sorted(self.packs.glob("*.zip")))
+                # The clock of a file system is coarse: a folder that changed just now may change again unnoticed.
+                self._modified = modified if abs(time.time_ns() - modified) > _SETTLED_NANOSECONDS else -1
+        except (OSError, ValueError):
+            self._read([])
+        if problems is not None:
+            problems += [text for text in self._unusable if text not in problems]
+
+    def _read(self, paths: Sequence[Path]) -> None:
+        packs, unusable = {}, []
+        for path in paths:
             try:
-                packs[name] = self._packs.get(name) or read_pack(path)
+                packs[path.name] = self._packs.get(path.name) or read_pack(path)
             except BadFile as error:
                 if not isinstance(error.__cause__, FileNotFoundError):
-                    unusable[name] = str(error)
+                    unusable.append(str(error))
         if self._places is not None:
             # Only the changes: a store of a million runs gets a new pack every few seconds.
             self._places |= _places(pack for name, pack in packs.items() if name not in self._packs)
@@ -234,7 +477,8 @@ class Store:
 
     def save(self, run: Run, result: Result, seconds: float) -> Path:
         """Store the result of one run; return the file."""
-        return self._write([seal(run, result, seconds)])
+        check_instance("result", result, Result)
+        return self._write([seal(check_instance("run", run, Run), result, check_number("seconds", seconds, low=0))])
 
     def add(self, results: Sequence[Sealed]) -> None:
         """Store results that arrived together; everything is on disk when this returns."""
@@ -278,8 +522,7 @@ class Store:
             except FileNotFoundError:
                 continue  # Merged by another process.
             except (OSError, BadFile):
-                self._damaged.add(pack.path.name)
-                continue
+                archives = [None]
             if None in archives:
                 self._damaged.add(pack.path.name)
                 continue
@@ -290,17 +533,20 @@ class Store:
             merged.append(pack.path)
 
     def _write(self, results: Iterable[Sealed]) -> Path:
-        try:
+        with self._writing():
             self.packs.mkdir(parents=True, exist_ok=True)
             return write_pack(self.packs, results)
-        except OSError as error:
-            raise self._cannot_write(error) from error
 
-    def _cannot_write(self, error: OSError) -> CannotWrite:
-        return CannotWrite(
-            f"{self.folder}: results cannot be written there ({error.strerror or error}). "
-            "Finished runs are stored; free disk space or choose another folder with --out, then repeat the command."
-        )
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as error:  # ValueError: a name that the file system cannot have.
+            reason = getattr(error, "strerror", None) or error
+            raise CannotWrite(
+                f"{shown_path(self.folder)}: results cannot be written there ({reason}). Finished runs are stored; "
+                "free disk space or choose another folder with --out, then repeat the command."
+            ) from error
 
 
 def _places(packs: Iterable[Pack]) -> dict[str, tuple[Pack, int]]:

@@ -6,8 +6,9 @@ The same description is a TOML file, the arguments of `wanderlust sweep`, and `w
     results = sweep.run("results/")
     results.to_pandas()
 
-Every list is an axis, and a sweep is the product of its axes. A zipped group is one axis of several fields that change
-together; an exclusion removes the combinations that match it.
+Every list is an axis, and a sweep is the product of its axes. A value that is itself a list is written inside another
+list: `[[0, 1]]` is one value, the list [0, 1]. A zipped group is one axis of several fields that change together; an
+exclusion removes the combinations that match it. Every error names the key, in a file also the line.
 """
 
 from __future__ import annotations
@@ -24,21 +25,31 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer, check_options, shown
+import msgspec
+
+from wanderlust.core.errors import (
+    BadFile,
+    InvalidSetting,
+    WanderlustError,
+    check_flag,
+    check_instance,
+    check_integer,
+    check_options,
+    shown,
+)
 from wanderlust.core.files import check_path, read_text_file, shown_path, write_file
-from wanderlust.core.user_code import check_allowed
+from wanderlust.core.user_code import announce_imports, check_allowed, modules_named
 from wanderlust.experiments.run import Run, plain_options
 from wanderlust.experiments.status import file_name
 from wanderlust.experiments.sweep_points import (
     Axes,
     InvalidSweep,
     Key,
+    Names,
     Point,
-    PointReader,
     at_key,
-    check_tables,
-    check_values,
-    matches,
+    check_axes,
+    check_preset,
     named_rows,
     product_rows,
     values_of,
@@ -48,17 +59,15 @@ from wanderlust.experiments.sweep_points import (
 if TYPE_CHECKING:
     from wanderlust.experiments.execute import Execution
     from wanderlust.experiments.execute.progress import Progress
-    from wanderlust.experiments.results import Results
+    from wanderlust.experiments.table import Results
 
 DEFAULT_SEEDS = 10
 MAX_BYTES = 1_000_000
-SWEEPS, SWEEP_FILE = "sweeps", "sweep.json"
-_HEADER = re.compile(r"^\s*(\[\[?)\s*(.+?)\s*\]\]?\s*(?:#.*)?$")
-_ASSIGNMENT = re.compile(r"""^\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
-_PART = re.compile(r""""[^"]*"|'[^']*'|[\w-]+""")
 MAX_RUNS = 10_000_000
-_TABLES = ("settings", "encoders")
-_TABLE_LISTS = ("zip", "exclude")
+SWEEPS, SWEEP_FILE = "sweeps", "sweep.json"
+_SCHEMAS: dict[str, Any] = {"settings": dict[str, Any], "encoders": dict[str, Any], "zip": list[dict[str, Any]],
+                            "exclude": list[dict[str, Any]], "name": str}  # fmt: skip
+"""What is known about the form of a key before its values are read."""
 _SIMPLE = {"memory": "memory", "presets": "preset", "until": "until", "measure": "measure", "episodes": "episodes",
            "env_version": "env_version"}  # fmt: skip
 """Keys of a sweep whose values are those of one field of a run."""
@@ -97,16 +106,18 @@ class Sweep:
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name in _TABLES and not isinstance(value, Mapping):
-                raise InvalidSweep((each.name,), f"must be a table of names and values, got {shown(value)}.")
-            if each.name in _TABLE_LISTS:
-                value = check_tables((each.name,), value)
-            object.__setattr__(self, each.name, _plain((each.name,), value))
-        if not isinstance(self.name, str):
-            raise InvalidSweep(("name",), f"must be a text, got {shown(self.name)}.")
-        if not self.name:
+            value = _plain((each.name,), getattr(self, each.name))
+            if each.name in ("zip", "exclude") and isinstance(value, dict):
+                value = [value]
+            try:
+                object.__setattr__(self, each.name, msgspec.convert(value, _SCHEMAS.get(each.name, Any)))
+            except (msgspec.ValidationError, UnicodeEncodeError) as error:
+                raise InvalidSweep((each.name,), f"{error}, got {shown(value)}.") from None
+        try:
             digest = hashlib.sha256(self.json.encode()).hexdigest()[:8]
+        except ValueError as error:
+            raise InvalidSetting(f"a sweep must be described by valid Unicode ({error}).") from None
+        if not self.name:
             object.__setattr__(self, "name", f"sweep-{digest}")
 
     def __eq__(self, other: object) -> bool:
@@ -129,47 +140,71 @@ class Sweep:
     @classmethod
     def from_description(cls, values: Mapping[str, Any]) -> Sweep:
         """Return the sweep of a table, as a TOML or JSON file contains it."""
-        try:
-            check_options("a sweep", values, (each.name for each in fields(cls)))
-        except WanderlustError as error:
-            bad = next(name for name in values if name not in {each.name for each in fields(cls)})
-            raise at_key((bad,), error) from None
+        check_instance("the description of a sweep", values, Mapping)
+        for name in values:
+            with at_key((name,)):
+                check_options("a sweep", {name: None}, (each.name for each in fields(cls)))
         return cls(**values)
 
     @classmethod
-    def from_file(cls, path: str | Path, *, allow_code: Collection[str] = ()) -> Sweep:
+    def from_file(cls, path: str | Path, *, allow_code: Collection[str] = (), imports: bool = True) -> Sweep:
         """Return the sweep of a TOML file; an error names the key and the line.
 
-        A file that names code, 'module:attribute', is refused unless `allow_code` has the module or its package.
+        A file that names code, 'module:attribute', is refused unless `allow_code` has the module or its package. With
+        `imports=False`, such code is not imported and not checked.
         """
-        return read_sweep_file(check_path("the sweep", path), allow_code)
+        path = check_path("the sweep", path)
+        text = read_text_file(path, max_bytes=MAX_BYTES)
+        try:
+            values = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise BadFile(f"{shown_path(path)}: not valid TOML ({error}).") from None
+        naming_code = {name: value for name, value in values.items() if name not in ("name", "worlds")}
+        modules = check_allowed(shown_path(path), naming_code, allow_code)
+        announce_imports(modules if imports else [], "as allowed by --allow-code")
+        try:
+            sweep = cls.from_description({"name": path.stem, **values})
+            sweep.check_environments(imports=imports)
+        except InvalidSweep as error:
+            line = line_of(text, error.key)
+            place = f"{shown_path(path)}, line {line}" if line else shown_path(path)
+            raise InvalidSweep((), f"{place}: {error}") from None
+        return sweep
 
     @functools.cached_property
     def runs(self) -> list[Run]:
         """The runs, each once, in the order of the description."""
-        runs = list(dict.fromkeys(point.run() for point in self.points()))
+        return self.plan()
+
+    def plan(self, *, imports: bool = True) -> list[Run]:
+        """Return the runs; without imports, a user-defined explorer is assumed to have every option that is given."""
+        runs = list(dict.fromkeys(Run(**point.fields) for point in self.points(imports=imports)))
         if not runs:
             raise InvalidSweep(("exclude",), "every combination is excluded; no run is left.")
         return runs
 
-    def check_environments(self) -> None:
-        """Create and close every environment once, or raise `InvalidSweep`."""
-        from wanderlust.environments.tabular import tabular_by_name
+    def check_environments(self, *, imports: bool = True) -> None:
+        """Create and close every environment once, without imports only registered ones, or raise `InvalidSweep`."""
+        from wanderlust.environments.tabular import tabular_from_options
 
+        imports = check_flag("imports", imports)
         distinct = {(run.world, json.dumps([dict(run.world_options), dict(run.encoder_options)])): run
-                    for run in self.runs if run.kind == "environment"}  # fmt: skip
+                    for run in (self.runs if imports else self.plan(imports=False))
+                    if run.kind == "environment"}  # fmt: skip
         for run in distinct.values():
+            if not imports and modules_named([run.world, run.world_options, run.encoder_options]):
+                continue
             try:
-                tabular_by_name(run.world, run.world_options, run.encoder_options).close()
+                tabular_from_options(run.world, run.world_options, run.encoder_options).close()
             except WanderlustError as error:
-                key = self._key_of_option(run)
+                key = self._key_of_option(run, imports=imports)
                 problem = str(error) if key[0] == "environments" else f"unknown setting or option, and {error}"
                 raise InvalidSweep(key, problem) from None
 
-    def _key_of_option(self, run: Run) -> tuple[str, ...]:
+    def _key_of_option(self, run: Run, *, imports: bool) -> tuple[str, ...]:
         """Return the key of the options with which an environment cannot be created."""
         axes = self._axes()
-        known = PointReader(axes).known
+        known = Names(axes, imports=imports).known
         # A misspelt setting is taken for an option of the environment.
         for key, rows in axes.items():
             for name in run.world_options:
@@ -177,24 +212,27 @@ class Sweep:
                     return key if name in key else (*key, name)
         return "environments", run.world
 
-    def points(self) -> list[Point]:
+    def points(self, *, imports: bool = True) -> list[Point]:
         """Return all combinations that are not excluded, or raise `InvalidSweep`."""
         axes = self._axes()
         total = math.prod(map(len, axes.values()))
         if total > MAX_RUNS:
             raise InvalidSweep((), f"{total:,} combinations are too many; the maximum is {MAX_RUNS:,}.")
-        reader = PointReader(axes)
-        check_values(axes, reader)
-        points = [reader.point(rows) for rows in itertools.product(*axes.values())]
+        names = Names(axes, imports=check_flag("imports", imports))
+        names.check(axes)
+        points = [names.point(rows) for rows in itertools.product(*axes.values())]
         for i, pattern in enumerate(self.exclude):
+            key = ("exclude", str(i))
             for name in pattern:
-                reader.check_name(("exclude", str(i), name), name)
-            kept = [point for point in points if not matches(point.values, pattern, ("exclude", str(i)))]
+                names.check_name((*key, name), name)
+            excluded = {name: values_of((*key, name), given) for name, given in pattern.items()}
+            kept = [point for point in points if not point.has(excluded)]
             if len(kept) == len(points):
-                raise InvalidSweep(("exclude", str(i)), f"excludes nothing: no combination has {_text(pattern)}.")
+                described = " and ".join(f"{name} = {json.dumps(value)}" for name, value in pattern.items())
+                raise InvalidSweep(key, f"excludes nothing: no combination has {described}.")
             points = kept
         for point in points:
-            reader.check_preset(point)
+            check_preset(point)
         return points
 
     def _axes(self) -> Axes:
@@ -209,28 +247,19 @@ class Sweep:
         for name, values in self.settings.items():
             axes["settings", name] = [{name: value} for value in values_of(("settings", name), values)]
         for key, name in _SIMPLE.items():
-            if getattr(self, key) not in ((), []):
-                axes[(key,)] = [{name: value} for value in values_of((key,), getattr(self, key))]
+            if (given := getattr(self, key)) != []:
+                axes[(key,)] = [{name: value} for value in values_of((key,), given)]
         if self.encoders:
             axes[("encoders",)] = product_rows(("encoders",), self.encoders)
         for i, group in enumerate(self.zip):
             axes["zip", str(i)] = zipped_rows(("zip", str(i)), group)
-        if not self._zips("seed"):
-            axes[("seeds",)] = [{"seed": seed} for seed in self._seeds()]
-        _check_distinct(axes)
-        _check_given(axes)
+        if not any("seed" in group for group in self.zip):
+            with at_key(("seeds",)):
+                if isinstance(seeds := self.seeds, int | float):
+                    seeds = list(range(check_integer("the number of seeds", seeds, low=1, high=MAX_RUNS)))
+            axes[("seeds",)] = [{"seed": seed} for seed in values_of(("seeds",), seeds)]
+        check_axes(axes)
         return {key: rows for key, rows in axes.items() if rows}
-
-    def _zips(self, name: str) -> bool:
-        return any(name in group for group in self.zip)
-
-    def _seeds(self) -> list[int]:
-        if isinstance(self.seeds, int | float):
-            try:
-                return list(range(check_integer("the number of seeds", self.seeds, low=1, high=MAX_RUNS)))
-            except InvalidSetting as error:
-                raise at_key(("seeds",), error) from None
-        return values_of(("seeds",), self.seeds)
 
     def run(
         self,
@@ -248,19 +277,20 @@ class Sweep:
         """
         from wanderlust.experiments.execute.driver import run_all
         from wanderlust.experiments.execute.progress import Progress as NewProgress
-        from wanderlust.experiments.results import Results
         from wanderlust.experiments.store import Store
+        from wanderlust.experiments.table import Results
 
         runs, store = self.runs, Store(folder)
         self.check_environments()
         store.prepare()
-        save_sweep(self, store.folder)
-        progress = progress or NewProgress(quiet=quiet)
+        write_file(store.folder / SWEEPS / file_name(self.name) / SWEEP_FILE, self.json)  # For `report`.
+        quiet = check_flag("quiet", quiet)
+        progress = NewProgress(quiet=quiet) if progress is None else progress
         summary = run_all(runs, store, execution, name=self.name, progress=progress, **options)
         return Results(store, runs, summary)
 
 
-def _plain(key: tuple[str, ...], value: Any) -> Any:
+def _plain(key: Key, value: Any) -> Any:
     """Return a value as JSON reads it back, so that a sweep equals its copy read from a file."""
     if isinstance(value, range | set | frozenset):
         value = sorted(value) if not isinstance(value, range) else list(value)
@@ -274,65 +304,18 @@ def _plain(key: tuple[str, ...], value: Any) -> Any:
         raise InvalidSweep(key, f"must be {kinds}, got {shown(value)}.") from None
 
 
-def _text(pattern: Mapping[str, Any]) -> str:
-    return " and ".join(f"{name} = {json.dumps(value)}" for name, value in pattern.items())
-
-
-def _check_distinct(axes: Axes) -> None:
-    """Raise `InvalidSweep` if two axes set the same field."""
-    owners: dict[str, tuple[str, ...]] = {}
-    for key, rows in axes.items():
-        for name in {name for row in rows for name in row if name != "options"}:
-            # Worlds and environments are one axis; the explorers of a table have options of their own.
-            if name in owners:
-                raise InvalidSweep(key, f"{name!r} is given twice: in {'.'.join(owners[name])} and in {'.'.join(key)}.")
-            owners[name] = key
-
-
-def _check_given(axes: Axes) -> None:
-    """Raise `InvalidSweep` unless every run has a world or environment, and an explorer."""
-    names = {name for rows in axes.values() for row in rows for name in row}
-    if not names & {"world", "environment"}:
-        raise InvalidSweep(("worlds",), "give at least one world or environment; `wanderlust worlds` lists the worlds.")
-    if "explorer" not in names:
-        raise InvalidSweep(("explorers",), "give at least one explorer; `wanderlust explorers` lists them.")
-    if "environment" in names and "steps" not in names:
-        raise InvalidSweep(("environments",), "runs in environments need the setting 'steps', their number of steps.")
-
-
 def read_json(path: Path) -> Sweep:
     """Return the sweep that a folder contains, or raise `BadFile`."""
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(values, dict):
-            raise InvalidSweep((), f"must be a JSON object, got {shown(values)}.")
-        return Sweep.from_description(values)
-    except (OSError, ValueError, RecursionError) as error:
-        raise BadFile(f"{path}: cannot be read ({error}).") from error
-
-
-# --- Files -----------------------------------------------------------------------------------------------
-
-
-def read_sweep_file(path: Path, allow_code: Collection[str] = ()) -> Sweep:
-    """Return the sweep of a TOML file; an error names the file, the line and the key."""
     text = read_text_file(path, max_bytes=MAX_BYTES)
     try:
-        values = tomllib.loads(text)
+        return Sweep.from_description(msgspec.json.decode(text, type=dict[str, Any]))
     except (ValueError, RecursionError) as error:
-        raise BadFile(f"{shown_path(path)}: not valid TOML ({error}).") from None
-    naming_code = {name: value for name, value in values.items() if name not in ("name", "worlds")}
-    check_allowed(shown_path(path), naming_code, allow_code)
-    if "name" not in values:
-        values["name"] = path.stem
-    try:
-        sweep = Sweep.from_description(values)
-        sweep.check_environments()
-    except InvalidSweep as error:
-        line = line_of(text, error.key)
-        place = f"{shown_path(path)}, line {line}" if line else shown_path(path)
-        raise InvalidSweep((), f"{place}: {error}") from None
-    return sweep
+        raise BadFile(f"{shown_path(path)}: not a sweep that `wanderlust sweep` stored ({error}).") from error
+
+
+_HEADER = re.compile(r"^\s*(\[\[?)\s*(.+?)\s*\]\]?\s*(?:#.*)?$")
+_ASSIGNMENT = re.compile(r"""^\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
+_PART = re.compile(r""""[^"]*"|'[^']*'|[\w-]+""")
 
 
 def line_of(text: str, key: Key) -> int | None:
@@ -367,14 +350,3 @@ def line_of(text: str, key: Key) -> int | None:
 
 def _parts(dotted: str) -> list[str]:
     return [part.strip("\"'") for part in _PART.findall(dotted)]
-
-
-def sweep_folder(folder: Path, name: str) -> Path:
-    """Return the folder of a sweep's description and report in a results folder."""
-    return folder / SWEEPS / file_name(name)
-
-
-def save_sweep(sweep: Sweep, folder: Path) -> None:
-    """Write the description of a sweep to a results folder, for `report`."""
-    path = sweep_folder(folder, sweep.name) / SWEEP_FILE
-    write_file(path, sweep.json)

@@ -1,8 +1,8 @@
-"""The table of runs: one row per run, one grouping, and the statistics of a group.
+"""The table of runs: one row per run, one grouping with the statistics of a group, and tables for other programs.
 
 A row has the fields of a run, each option and setting under its own name, and the run's measurements, without arrays.
-`group_rows` puts together the rows that agree in some columns, or in all fields but the seed; a `Group` has the mean of
-any column with its interval over the seeds:
+Reports add columns of their own, also arrays. `group_rows` puts together the rows that agree in some columns, or in all
+fields but the seed; a `Group` has the mean of any column with its interval over the seeds:
 
     rows = [row_of(stored) for stored in store.load_all(problems)]
     for group in group_rows(rows, by=("world", "explorer")):
@@ -14,57 +14,44 @@ Packs contain the line of every run (see `line_of`), so tables of thousands of r
 from __future__ import annotations
 
 import ast
+import importlib
+import io
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wanderlust.core.errors import InvalidSetting, UnknownName, shown, unknown_name
-from wanderlust.core.files import finite
+from wanderlust.core.errors import InvalidSetting, MissingPackage, UnknownName, counted, shown, unknown_name
+from wanderlust.core.files import check_writable, finite, write_file
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.result import OPTIMAL_SUCCESS, step_learnt
+from wanderlust.experiments.report.text_tables import as_csv
+from wanderlust.experiments.run import OPTIMAL_SUCCESS, Result, Run, step_learnt
 from wanderlust.experiments.statistics import Interval, Percent, bootstrap_interval, paper_percent, wilson_interval
 
 if TYPE_CHECKING:
-    from wanderlust.experiments.stored_run import StoredRun
+    from wanderlust.experiments.execute.driver import Failure, RunSummary
+    from wanderlust.experiments.store import Store, StoredRun
 
 __all__ = [
-    "CURVES",
-    "Group",
-    "Line",
-    "Row",
-    "condition",
-    "fields_of",
-    "format_value",
-    "group_rows",
-    "line_of",
-    "row_of",
-    "row_of_line",
-    "same_columns",
-    "swept_fields",
-]
+    "CURVES", "Group", "Line", "Results", "Row", "condition", "fields_of", "format_value", "group_rows", "line_of",
+    "row_of", "row_of_line", "same_columns", "superseded", "swept_fields", "write_rows",
+]  # fmt: skip
 
 Line = dict[str, Any]
 """The key of a run, its description, and its measurements."""
 Row = dict[str, Any]
 """The same as flat columns; None where a run does not have a value."""
-MEASURES = (
-    "success",
-    "discovery",
-    "final_return",
-    "optimal_return",
-    "states_discovered",
-    "states_reachable",
-    "steps_to_learn",
-    "first_reward",
-)
+MEASURES = ("success", "discovery", "final_return", "optimal_return", "states_discovered", "states_reachable",
+            "steps_to_learn", "first_reward")  # fmt: skip
 CURVES = ("steps", "returns", "discovered")
 """The arrays of a result that are learning curves. Their columns have a prefix: `steps` is also a setting."""
 CURVE_PREFIX = "curve_"
 _EXECUTION = ("seconds", "finished", "wanderlust", "numpy", "numba", "machine")
+_MEASURED = {*MEASURES, *_EXECUTION, *(f"{CURVE_PREFIX}{name}" for name in CURVES)}
 _ALWAYS: Row = {"kind": "world", "world": "", "explorer": "", "seed": 0}
 """Fields that every row has, with their defaults."""
 _SOMETIMES = ("preset", "until", "measure", "episodes", "env_version")
@@ -72,9 +59,8 @@ _SOMETIMES = ("preset", "until", "measure", "episodes", "env_version")
 # --- Rows ------------------------------------------------------------------------------------------------
 
 
-def line_of(stored: StoredRun) -> Line:
-    """Return the line of a stored run: its key, its description, and its measurements."""
-    run, result, metadata = stored
+def line_of(run: Run, result: Result, metadata: Mapping[str, Any]) -> Line:
+    """Return the line of a run: its key, its description, and its measurements."""
     measured = {
         "success": result.success,
         "discovery": result.discovery,
@@ -83,10 +69,10 @@ def line_of(stored: StoredRun) -> Line:
         "states_discovered": result.n_discovered,
         "states_reachable": int(result.reachable) or math.nan,
         "steps_to_learn": step_learnt(result.percent_curves) if run.kind == "world" else math.nan,
-        "first_reward": _first_reward(result.rewards),
+        "first_reward": result.first_events[0],
     }
     return {
-        "key": metadata["key"],
+        "key": metadata.get("key"),
         "run": run.description,
         **{name: finite(value) for name, value in measured.items()},
         **{name: metadata.get(name) for name in _EXECUTION},
@@ -95,7 +81,7 @@ def line_of(stored: StoredRun) -> Line:
 
 def row_of(stored: StoredRun, *, curves: bool = False) -> Row:
     """Return the row of a stored run; with `curves`, the learning curves are columns of arrays."""
-    row = row_of_line(line_of(stored))
+    row = row_of_line(line_of(*stored))
     return row | {f"{CURVE_PREFIX}{name}": getattr(stored.result, name) for name in CURVES} if curves else row
 
 
@@ -123,22 +109,20 @@ def fields_of(description: Mapping[str, Any]) -> Row:
     return flat
 
 
-def _first_reward(rewards: Any) -> float:
-    """Return the step of the first positive reward of a run in an environment; NaN if there was none."""
-    return float(min(rewards[rewards[:, 0] > 0, 2], default=math.nan)) if rewards.ndim == 2 else math.nan
+def superseded(lines: Sequence[Line]) -> set[str]:
+    """Return the keys of results whose runs were executed again later, with other code."""
+    last: dict[str, str] = {}
+    # Of the same second, the first one: a store has the lines of the last pack first.
+    for line in sorted(lines, key=lambda line: str(line.get("finished")), reverse=True):
+        last.setdefault(json.dumps(line["run"], sort_keys=True), line["key"])
+    return {line["key"] for line in lines} - set(last.values())
 
 
 def same_columns(rows: Sequence[Row]) -> list[Row]:
     """Return rows that all have the columns of all rows, None where a row has no value; options before measures."""
-    order: dict[str, None] = {}
-    late: dict[str, None] = {}
-    for row in rows:
-        names = list(row)
-        # Each row has its own options between the fields and the measurements.
-        cut = names.index("success") if "success" in row else len(names)
-        order |= dict.fromkeys(names[:cut])
-        late |= dict.fromkeys(names[cut:])
-    every = [*order, *(name for name in late if name not in order)]
+    # Each row has its own options between the fields and the measurements.
+    found = dict.fromkeys(name for row in rows for name in row)
+    every = sorted(found, key=lambda name: name in _MEASURED)
     return [{name: row.get(name) for name in every} for row in rows]
 
 
@@ -164,6 +148,10 @@ class Group:
     def column(self, name: str) -> FloatArray:
         """Return the numbers of a column, one per run; NaN where a run has none."""
         return np.array([math.nan if row.get(name) is None else float(row[name]) for row in self.rows])
+
+    def cells(self, name: str) -> list[Any]:
+        """Return the values of a column as they are, such as texts and arrays."""
+        return [row.get(name) for row in self.rows]
 
     def interval(self, name: str) -> Interval:
         """Return the mean of a column with its bootstrap interval; NaN if a run does not have it."""
@@ -204,14 +192,10 @@ def group_rows(
         if callable(by):
             fields = dict(by(row))
         else:
-            fields = {name: row.get(name) for name in (_fields_but_seed(row) if by is None else by)}
+            names = [name for name in row if name not in {*_MEASURED, "key", "seed"}] if by is None else by
+            fields = {name: row.get(name) for name in names}
         groups.setdefault(_as_json(fields), Group(fields, [])).rows.append(row)
     return list(groups.values())
-
-
-def _fields_but_seed(row: Row) -> list[str]:
-    measured = {"key", "seed", *MEASURES, *_EXECUTION}
-    return [name for name in row if name not in measured and not name.startswith(CURVE_PREFIX)]
 
 
 def _as_json(value: Any) -> str:
@@ -237,6 +221,110 @@ def format_value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value)
+
+
+# --- Tables for other programs ---------------------------------------------------------------------------
+
+SUFFIXES = (".csv", ".json", ".parquet")
+
+
+class Results:
+    """The stored results of some runs of a store, in the order of the runs."""
+
+    def __init__(self, store: Store, runs: Sequence[Run], summary: RunSummary) -> None:
+        self.store = store
+        self.runs = runs
+        self.summary = summary
+        self.problems: list[str] = []
+        """One sentence for each stored file that cannot be read."""
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The runs that failed, with the reason and the command that repeats them."""
+        return self.summary.failures
+
+    def __repr__(self) -> str:
+        return f"<Results of {counted(len(self.runs), 'run')} in {self.store.folder}: {len(self):,} stored>"
+
+    def __iter__(self) -> Iterator[StoredRun]:
+        return self.store.load_many(self.runs, self.problems)
+
+    def __len__(self) -> int:
+        stored = self.store.stored_keys()
+        return sum(run.key in stored for run in self.runs)
+
+    def rows(self, *, curves: bool = True) -> list[Row]:
+        """Return one flat row per run: fields, options, measurements, and the learning curves as arrays."""
+        return same_columns([row_of(stored, curves=curves) for stored in self])
+
+    def to_pandas(self, *, curves: bool = True) -> Any:
+        """Return a pandas DataFrame with one row per run; the curves are arrays."""
+        return import_package("pandas").DataFrame(self.rows(curves=curves))
+
+    def to_polars(self, *, curves: bool = True) -> Any:
+        """Return a Polars DataFrame with one row per run; the curves are lists."""
+        return import_package("polars").DataFrame(plain_rows(self.rows(curves=curves)), infer_schema_length=None)
+
+    def to_arrow(self, *, curves: bool = True) -> Any:
+        """Return an Arrow table with one row per run; the curves are lists."""
+        return import_package("pyarrow").Table.from_pylist(plain_rows(self.rows(curves=curves)))
+
+
+def check_table_file(path: Path) -> None:
+    """Raise an error unless a table can be written to this file."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidSetting(f"a table is written to a file with the suffix {', '.join(SUFFIXES)}, got {str(path)!r}.")
+    check_writable(path)
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows with the same columns to a CSV, JSON or Parquet file."""
+    check_table_file(path)
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        cells = [[_as_text(value) if isinstance(value, list) else value for value in row.values()]
+                 for row in plain_rows(rows)]  # fmt: skip
+        write_file(path, as_csv(list(rows[0]) if rows else [], cells))
+    elif suffix == ".json":
+        write_file(path, json.dumps([_with_lists(row) for row in rows], indent=1))
+    else:
+        table = import_package("pyarrow").Table.from_pylist(plain_rows(rows))
+        # Given a path, pyarrow would delete the file there if writing fails.
+        buffer = io.BytesIO()
+        import_package("pyarrow.parquet").write_table(table, buffer)
+        write_file(path, buffer.getvalue())
+
+
+def plain_rows(rows: Iterable[Row]) -> list[Row]:
+    """Return rows whose values fit into typed columns: arrays as lists, and mixed columns and tables as text."""
+    listed = [_with_lists(row) for row in rows]
+    names = [name for name in (listed[0] if listed else ()) if not name.startswith(CURVE_PREFIX)]
+    mixed = {name for name in names if _is_mixed(listed, name)}
+    return [{name: _as_text(value) if name in mixed else value for name, value in row.items()} for row in listed]
+
+
+def _with_lists(row: Row) -> Row:
+    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in row.items()}
+
+
+def _is_mixed(rows: Sequence[Row], name: str) -> bool:
+    kinds = {type(row[name]) for row in rows if row[name] is not None}
+    return bool(kinds & {list, dict}) or len(kinds - {int, float}) > (0 if kinds & {int, float} else 1)
+
+
+def _as_text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def import_package(package: str) -> Any:
+    """Return a package of tables, or raise `MissingPackage`."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise MissingPackage(
+            f"this table needs {package}, which is not installed: pip install {package}, or pip install "
+            "'wanderlust[dataframes]' for pandas, Polars and pyarrow."
+        ) from None
 
 
 # --- Conditions ------------------------------------------------------------------------------------------

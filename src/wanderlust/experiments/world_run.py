@@ -12,6 +12,13 @@ Bellman equation:
 
     sample complexity   the number of steps t at which V*(s_t) − V^{π_t}(s_t) > ε
     value error         the mean over all states s of (V*(s) − V^{π_t}(s))²
+
+With `measure="exam"` a run measures the exact returns of two policies at 12 steps, evenly spaced on a logarithmic
+scale: of the explorer's own target policy, greedy for Q with ties broken uniformly, and of the policy that is best by
+the data, optimal in the model with the observed frequencies and mean rewards. The return is E[Σ γᵗ r_t] from the start,
+without a time limit. The second policy shows what the data of an explorer are worth, whatever its own Q-table has
+learned from them. Actions that were never taken are not available in its model. In states without any action taken the
+policy is uniform, and their value is 0.
 """
 
 from __future__ import annotations
@@ -19,18 +26,28 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wanderlust.agents.session import Record, Session
 from wanderlust.agents.settings import MAX_STEPS, Settings
 from wanderlust.core.errors import InvalidSetting, check_integer
-from wanderlust.core.mdp import TabularMDP
-from wanderlust.core.planning import optimal_episode_return, optimal_values, policy_values, reachable_states
-from wanderlust.experiments.result import Result
-from wanderlust.experiments.run import DEFAULT_EVALUATIONS, Run, RunCancelled
+from wanderlust.core.mdp import FloatArray, TabularMDP
+from wanderlust.core.planning import (
+    optimal_episode_return,
+    optimal_values,
+    policy_value,
+    policy_values,
+    reachable_states,
+    start_value,
+    uniform_over_ties,
+)
+from wanderlust.experiments.run import DEFAULT_EVALUATIONS, Result, Run, RunCancelled
+from wanderlust.learning.state import TERMINAL
+from wanderlust.learning.td import FULL, REWARD
 from wanderlust.worlds import World, make_world
 
 __all__ = ["THRESHOLDS", "optimum_and_reachable", "train_in_world", "train_on_model", "value_measures"]
@@ -47,27 +64,27 @@ def train_in_world(run: Run, should_stop: Callable[[], bool], *, steps: int | No
     """Execute a run in a built-in world; `steps` truncates it, for a test."""
     world, options = make_world(run.world, **run.world_options), run.overrides
     if run.measure == "exam":
-        from wanderlust.experiments.exact_returns import take_exam
-
         return take_exam(run, world, options, should_stop, steps)
     every = check_integer("evaluate_every", options.get("evaluate_every", Settings.evaluate_every), low=1)
-    by_step = run.measure == "values"
+    by_step, until_positive = run.measure == "values", run.until == "positive-return"
     if by_step:
         options["evaluate_every"] = 1
     session = Session(world, run.explorer, seed=run.seed, preset=run.preset, keep_trajectory=by_step, **options)
-    if run.measure == "values" or run.until != "budget":
-        _check_world(run, deterministic=bool(world.mdp.deterministic))
-    end = session.settings.run_length if steps is None else min(steps, session.settings.run_length)
-    chunk = every if run.until == "positive-return" else _STEPS_PER_CHUNK
+    if by_step and world.mdp.deterministic:
+        raise InvalidSetting(f"measure='values' is for stochastic worlds; {run.world!r} is deterministic.")
+    if until_positive and not world.mdp.deterministic:
+        raise InvalidSetting(f"until={run.until!r} is for deterministic worlds; {run.world!r} is stochastic.")
+    end = session.settings.run_length
+    end = end if steps is None else min(check_integer("steps", steps, low=1), end)
+    chunk = every if until_positive else _STEPS_PER_CHUNK
     while session.step < end:
         if should_stop():
             raise RunCancelled
         session.advance(min(session.step + chunk, end))
         evaluated = session.step // every
-        if run.until == "positive-return" and evaluated and session.run_state.returns[evaluated - 1] > 0.0:
+        if until_positive and evaluated and session.run_state.returns[evaluated - 1] > 0.0:
             break
     record = session.record()
-    optimal_return, n_reachable = optimum_and_reachable(run, session.settings.discount)
     evaluations = slice(every - 1, None, every) if by_step else slice(None)
     return Result(
         steps=record.steps[evaluations],
@@ -75,17 +92,9 @@ def train_in_world(run: Run, should_stop: Callable[[], bool], *, steps: int | No
         discovered=record.discovered[evaluations],
         visits=record.visits,
         first_visit=record.first_visit,
-        optimal_return=np.float64(optimal_return) + np.zeros(()),
-        reachable=np.zeros((), np.int64) + n_reachable,
+        **_bounds(run, session.settings.discount),
         **(value_measures(record, world.mdp) if by_step else {}),
     )
-
-
-def _check_world(run: Run, *, deterministic: bool) -> None:
-    if run.measure == "values" and deterministic:
-        raise InvalidSetting(f"measure='values' is for stochastic worlds; {run.world!r} is deterministic.")
-    if run.until != "budget" and not deterministic:
-        raise InvalidSetting(f"until={run.until!r} is for deterministic worlds; {run.world!r} is stochastic.")
 
 
 def optimum_and_reachable(run: Run, horizon_or_discount: float) -> tuple[float, int]:
@@ -102,8 +111,14 @@ def _optimum_and_reachable(kind: str, world: str, options: str, horizon_or_disco
     if isinstance(horizon_or_discount, int):
         optimal = optimal_episode_return(mdp, horizon_or_discount)
     else:
-        optimal = float(mdp.start @ optimal_values(mdp, horizon_or_discount).v)
+        optimal = start_value(mdp, optimal_values(mdp, horizon_or_discount).v)
     return math.nan if optimal is None else optimal, int(reachable_states(mdp).sum())
+
+
+def _bounds(run: Run, horizon_or_discount: float) -> dict[str, Any]:
+    """Return the same as fields of a `Result`."""
+    optimal_return, n_reachable = optimum_and_reachable(run, horizon_or_discount)
+    return {"optimal_return": np.full((), optimal_return), "reachable": np.full((), n_reachable, np.int64)}
 
 
 # --- Models of environments ------------------------------------------------------------------------------
@@ -121,10 +136,10 @@ def train_on_model(run: Run, should_stop: Callable[[], bool], *, steps: int | No
     from wanderlust.training.model_training import ModelTraining
 
     world = model_world_of(run)
-    if hash_of_model(run) != run.model:
+    if (found := hash_of_model(run)) != run.model:
         raise InvalidSetting(
-            f"the model of {run.world} is no longer the one of this run: its hash is {hash_of_model(run)}, not "
-            f"{run.model}. Create the run again with Run.of_model."
+            f"the model of {run.world} is no longer the one of this run: its hash is {found}, not {run.model}. Create "
+            "the run again with Run.of_model."
         )
     overrides = run.overrides
     if "steps" not in overrides:
@@ -144,16 +159,13 @@ def train_on_model(run: Run, should_stop: Callable[[], bool], *, steps: int | No
             raise RunCancelled
         training.advance(min(agent.steps + _STEPS_PER_CHUNK, end))
     history, settings = training.run.record(), agent.settings
-    horizon_or_discount = settings.horizon if undiscounted else settings.discount
-    optimal_return, n_reachable = optimum_and_reachable(run, horizon_or_discount)
     return Result(
         steps=history.steps,
         returns=history.returns,
         discovered=history.discovered,
         visits=history.visits,
         first_visit=history.first_visit,
-        optimal_return=np.full((), optimal_return),
-        reachable=np.full((), n_reachable, np.int64),
+        **_bounds(run, settings.horizon if undiscounted else settings.discount),
         events=np.array([math.inf if step is None else step for step in training.run.events], np.float64),
     )
 
@@ -189,17 +201,146 @@ def value_measures(record: Record, mdp: TabularMDP) -> dict[str, Any]:
     gap = (optimal - values)[before, record.states]
     errors = ((optimal - values) ** 2).mean(axis=1)
     moments = np.unique(np.geomspace(1, max(steps, 1), _N_MOMENTS).round().astype(np.int64))[: max(steps, 0)]
+    chunks = np.split(record.states, moments)[: len(moments)]
     return {
         "gaps": THRESHOLDS,
         "bad_steps": (gap[:, None] > THRESHOLDS).sum(axis=0),
         "ends_good": gap[-1] <= THRESHOLDS if steps else np.zeros(len(THRESHOLDS), np.bool_),
         "moments": moments,
         "value_errors": errors[before][moments - 1],
-        "visits_by_moment": _visits_at(record.states, moments, mdp.n_states),
+        "visits_by_moment": np.cumsum([np.bincount(chunk, minlength=mdp.n_states) for chunk in chunks], axis=0),
     }
 
 
-def _visits_at(states: Any, moments: Any, n_states: int) -> Any:
-    """Return [moment, state]: the visits of each state until each moment."""
-    chunks = np.split(states, moments)[: len(moments)]
-    return np.cumsum([np.bincount(chunk, minlength=n_states) for chunk in chunks], axis=0)
+# --- The exam --------------------------------------------------------------------------------------------
+
+N_EVALUATIONS = 12
+FIRST_EVALUATION = 1 / 16
+"""The first evaluation, as a fraction of the budget."""
+MAX_ITERATIONS = 100
+_TOLERANCE = 1e-10
+
+
+def evaluation_fractions() -> FloatArray:
+    """Return the evaluations as fractions of the budget."""
+    return np.geomspace(FIRST_EVALUATION, 1.0, N_EVALUATIONS)
+
+
+def evaluation_steps(budget: int) -> list[int]:
+    """Return the steps after which the policies are evaluated."""
+    return sorted({max(1, round(float(fraction) * budget)) for fraction in evaluation_fractions()})
+
+
+def take_exam(
+    run: Run, world: World, options: Mapping[str, Any], should_stop: Callable[[], bool], steps: int | None
+) -> Result:
+    """Train from evaluation to evaluation and return the measurements; `steps` truncates it, for a test."""
+    # The session's own evaluations are not used.
+    settings = {**options, "evaluate_every": world.defaults.budget}
+    session = Session(world, run.explorer, seed=run.seed, preset=run.preset, **settings)
+    discount = session.settings.discount
+    evaluated = evaluation_steps(session.settings.run_length)
+    evaluated = evaluated if steps is None else [min(steps, evaluated[0])]
+    known: dict[bytes, float] = {}
+
+    def exact_return(policy: FloatArray) -> float:
+        key = policy.tobytes()
+        if key not in known:  # A policy that is evaluated several times is solved once.
+            known[key] = start_value(world.mdp, policy_value(world.mdp, policy, discount))
+        return known[key]
+
+    returns, data_returns, discovered = [], [], []
+    actions = None
+    for step in evaluated:
+        if should_stop():
+            raise RunCancelled
+        session.advance(step)
+        q = session.agent.tables["target"]
+        returns.append(exact_return(uniform_over_ties(q)))
+        model = empirical_model(session)
+        if model is None:
+            data_returns.append(np.nan)
+        else:
+            actions = best_actions(model, discount, actions)
+            data_returns.append(exact_return(data_policy(session, actions)))
+        discovered.append(session.agent.discovered)
+    uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
+    return Result(
+        steps=np.array(evaluated, np.int64),
+        returns=np.array(returns),
+        discovered=np.array(discovered, np.int64),
+        visits=session.agent.visits,
+        first_visit=session.run_state.first_visit.copy(),
+        **_bounds(run, discount),
+        data_returns=np.array(data_returns),
+        random_return=np.array([exact_return(uniform)]),
+    )
+
+
+class EmpiricalModel(NamedTuple):
+    """The observed outcomes of a session, one per row; pairs and states are indexed as in the learner."""
+
+    pair: NDArray[np.int32]
+    next_state: NDArray[np.int32]
+    probability: FloatArray
+    reward: FloatArray
+    """[pair]: the mean reward; -inf if the action was never taken."""
+    n_actions: int
+
+
+def empirical_model(session: Session) -> EmpiricalModel | None:
+    """Return the model of a session's data; None unless it remembers all of them."""
+    learner, n_actions = session.agent.learner, session.agent.spec.n_actions
+    if session.agent.spec.memory != FULL:
+        return None
+    n = int(learner.counters.n_outcomes)
+    outcomes, n_pairs = learner.outcomes, (int(learner.counters.n_states) + 1) * n_actions
+    pair, weight = outcomes.pair[:n], outcomes.weight[:n]
+    reward = np.bincount(pair, weight * outcomes.signals[REWARD, :n], n_pairs).astype(np.float64)
+    reward[np.bincount(pair, minlength=n_pairs) == 0] = -np.inf
+    return EmpiricalModel(pair, outcomes.next_state[:n], weight, reward, n_actions)
+
+
+def best_actions(model: EmpiricalModel, discount: float, first: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Return an optimal action of each state of the model, by policy iteration from the policy `first`."""
+    shape = (len(model.reward) // model.n_actions, model.n_actions)
+    tried = np.isfinite(model.reward).reshape(shape)
+    policy = tried.argmax(axis=1)
+    if first is not None:  # Actions once taken stay available, so a policy of earlier data is a policy of these.
+        policy[: len(first)] = np.where(tried[: len(first)].any(axis=1), first, policy[: len(first)])
+    reward = np.where(tried, model.reward.reshape(shape), 0.0)
+    states = np.arange(len(policy))
+    for _ in range(MAX_ITERATIONS):
+        v = _values(model, policy, reward[states, policy], discount)
+        following = np.bincount(model.pair, model.probability * v[model.next_state], reward.size).reshape(shape)
+        q = np.where(tried, reward + discount * following, -np.inf)
+        best = q.argmax(axis=1)
+        better = q[states, best] > q[states, policy] + _TOLERANCE
+        if not better.any():
+            break
+        policy = np.where(better, best, policy)
+    return np.asarray(policy)
+
+
+def _values(model: EmpiricalModel, policy: NDArray[np.int64], reward: FloatArray, discount: float) -> FloatArray:
+    """Return the value of each state under a policy; `TERMINAL` and states without data have the value 0."""
+    n, state = len(policy), model.pair // model.n_actions
+    used = policy[state] == model.pair % model.n_actions
+    row, column, weight = state[used], model.next_state[used], discount * model.probability[used]
+    kept = column != TERMINAL
+    row, column, weight = row[kept], column[kept], weight[kept]
+    # Sparse for small systems, too: the threads of a dense solver would compete with those of other runs.
+    from scipy.sparse import csc_array, eye_array
+    from scipy.sparse.linalg import spsolve
+
+    return np.asarray(spsolve(eye_array(n, format="csc") - csc_array((weight, (row, column)), shape=(n, n)), reward))
+
+
+def data_policy(session: Session, actions: NDArray[np.int64]) -> FloatArray:
+    """Return the policy of the actions [state of the learner] as probabilities [state of the world, action]."""
+    world, index = session.world, session.run_state.state_index
+    policy = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
+    visits = session.agent.learner.visits.reshape(-1, world.n_actions)[index].sum(axis=1)
+    known = np.flatnonzero((index != TERMINAL) & (visits > 0))
+    policy[known] = np.eye(world.n_actions)[actions[index[known]]]
+    return policy

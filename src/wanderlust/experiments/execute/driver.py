@@ -17,15 +17,15 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wanderlust.core.errors import counted
-from wanderlust.experiments.execute import LOCAL, Execution, estimate
-from wanderlust.experiments.execute.batches import Batches
-from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.execute.tasks import Executor, Task, TaskResult, failed
+from wanderlust.core.errors import check_instance, check_list, counted
+from wanderlust.experiments.execute import LOCAL, Execution
+from wanderlust.experiments.execute.progress import Progress, estimated_seconds
+from wanderlust.experiments.execute.tasks import Executor, TaskResult, ThreadExecutor, failed
 from wanderlust.experiments.run import KINDS, Run
 from wanderlust.experiments.status import StatusFile
 from wanderlust.experiments.store import Store
@@ -37,6 +37,10 @@ MIN_SECONDS_FOR_PROCESSES = 20.0
 MAX_TRIES = 3
 """How often a run is executed that was lost with its worker."""
 _POLL_SECONDS = 0.5
+OTHER_CODE = (
+    "the code of the library, of the explorer or of the environment was edited during the run, or a worker has another "
+    "version of it; repeat the run."
+)
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,15 @@ def run_all(
     On an interrupt it waits a few seconds for the active runs to stop, then raises `KeyboardInterrupt`, and on SIGTERM
     `SystemExit`. `CannotWrite` stops it as well. In all cases every finished run is in the store.
     """
-    driver = _Driver(store, progress or Progress(quiet=True), replace(execution or Execution(), **options))
+    check_instance("store", store, Store)
+    check_instance("name", name, str)
+    progress = Progress(quiet=True) if progress is None else check_instance("progress", progress, Progress)
+    execution = Execution() if execution is None else check_instance("execution", execution, Execution)
+    distinct = list(dict.fromkeys(check_list("runs", runs, Run)))
+    driver = _Driver(distinct, store, replace(execution, **options), progress, name)
     start = time.perf_counter()
-    store.prepare()
     with _exit_on_sigterm(driver.progress):
-        driver.run(runs, name)
+        driver.run()
     driver.summary.seconds = time.perf_counter() - start
     return driver.summary
 
@@ -103,69 +111,69 @@ def missing_runs(runs: Iterable[Run], store: Store, summary: RunSummary) -> list
 class _Driver:
     """Executes runs; only its thread stores results, updates the summary and prints."""
 
-    def __init__(self, store: Store, progress: Progress, execution: Execution) -> None:
-        self.store, self.progress, self.execution, self.summary = store, progress, execution, RunSummary()
-        self._status: StatusFile | None = None
-        self._unusable: set[str] = set()
+    def __init__(
+        self, runs: Sequence[Run], store: Store, execution: Execution, progress: Progress, name: str
+    ) -> None:
+        store.prepare()
+        self.store, self.execution, self.progress = store, execution, progress
+        self.summary = RunSummary()
+        self._missing = missing_runs(runs, store, self.summary)
+        self._unusable = {run.key for run in self._missing if store.has(run.key)}
         """Keys of missing runs whose stored bytes are damaged."""
+        self._status = StatusFile(store, name, [run.key for run in runs], execution.on)
 
-    def run(self, runs: Iterable[Run], name: str) -> None:
-        runs = list(dict.fromkeys(runs))
-        missing = missing_runs(runs, self.store, self.summary)
-        self._unusable = {run.key for run in missing if self.store.has(run.key)}
+    def run(self) -> None:
         for problem in self.summary.problems:
             self.progress.message(problem)
-        self._status = StatusFile(self.store, name, [run.key for run in runs], self.execution.on)
         self._report("running", force=True)
         state = "interrupted"
         try:
             if self.execution.on == LOCAL:
-                self._run_locally(missing)
-            elif missing:
-                self._execute(missing, self._ray_executor())
+                self._run_locally()
+            elif self._missing:
+                self._run_on_ray()
             state = "finished"
         except KeyboardInterrupt as interrupt:
-            left = len(missing) - self.summary.executed - len(self.summary.failures)
+            left = len(self._missing) - self.summary.executed - len(self.summary.failures)
             said = f"{counted(left, 'run')} left; finished runs are stored, the same command continues."
             interrupt.args = (f"interrupted; {said}",)
             raise
         finally:
             self._report(state, force=True)
 
-    def _run_locally(self, missing: list[Run]) -> None:
-        jobs = self.execution.jobs or os.cpu_count() or 1
-        if self.execution.time_limit is None:
-            missing = self._compile_explorers(missing)
-        # Each kind of run has an executor of its own, so both are shown as one.
-        with self.progress.track(missing, jobs, stored=self.summary.stored):
+    def _run_locally(self) -> None:
+        jobs, limit = self.execution.jobs or os.cpu_count() or 1, self.execution.time_limit
+        runs = self._compile_explorers() if limit is None else self._missing
+        # Each kind of run has an executor of its own, so all are shown as one.
+        with self.progress.track(runs, jobs, stored=self.summary.stored):
             for kind in KINDS:
-                if selected := [run for run in missing if run.kind == kind]:
-                    self._drive(selected, self._local_executor(selected, jobs))
+                if selected := [run for run in runs if run.kind == kind]:
+                    n = min(jobs, len(selected))
+                    holds_gil = kind == "environment" and n > 1
+                    if limit is None and not (
+                        holds_gil and sum(map(estimated_seconds, selected)) > MIN_SECONDS_FOR_PROCESSES
+                    ):
+                        self._drive(selected, ThreadExecutor(n))
+                        continue
+                    from wanderlust.experiments.execute.processes import ProcessExecutor
 
-    def _local_executor(self, runs: Sequence[Run], jobs: int) -> Executor:
-        from wanderlust.experiments.execute.processes import ProcessExecutor
-        from wanderlust.experiments.execute.threads import ThreadExecutor
+                    self._drive(selected, ProcessExecutor(n, limit))
 
-        jobs = min(jobs, len(runs))
-        holds_gil = runs[0].kind == "environment"
-        is_long = holds_gil and jobs > 1 and sum(map(estimate.seconds, runs)) > MIN_SECONDS_FOR_PROCESSES
-        if self.execution.time_limit is not None or is_long:
-            return ProcessExecutor(jobs, self.execution.time_limit)
-        return ThreadExecutor(jobs)
-
-    def _ray_executor(self) -> Executor:
+    def _run_on_ray(self) -> None:
         from wanderlust.experiments.execute.ray_cluster import RayExecutor
 
-        return RayExecutor(self.execution, message=self.progress.message)
+        executor = RayExecutor(self.execution, self._missing, message=self.progress.message)
+        with self.progress.track(self._missing, executor.slots, stored=self.summary.stored, place=executor.name):
+            self._drive(self._missing, executor)
 
-    def _compile_explorers(self, runs: list[Run]) -> list[Run]:
-        """Compile each explorer by one step of one of its runs; return the runs that did not fail.
+    def _compile_explorers(self) -> list[Run]:
+        """Compile each explorer by one step of one of its runs; return the missing runs that did not fail.
 
         This is sequential because compiling sets numba options that all threads share.
         """
         ready: set[str] = set()
         bad: set[Run] = set()
-        for run in sorted(runs, key=estimate.seconds, reverse=True):
+        for run in sorted(self._missing, key=estimated_seconds, reverse=True):
             if run.explorer in ready:
                 continue
             self._report("running")
@@ -174,12 +182,8 @@ class _Driver:
                 ready.add(run.explorer)
             except Exception as error:
                 bad.add(run)
-                self._fail(failed(Task(run, ()), error))
-        return [run for run in runs if run not in bad]
-
-    def _execute(self, runs: list[Run], executor: Executor) -> None:
-        with self.progress.track(runs, executor.slots, stored=self.summary.stored, place=executor.name):
-            self._drive(runs, executor)
+                self._fail(failed(run, error))
+        return [run for run in self._missing if run not in bad]
 
     def _drive(self, runs: Sequence[Run], executor: Executor) -> None:
         """Give batches to an executor and handle their outcomes, until every run is done or has failed."""
@@ -195,27 +199,30 @@ class _Driver:
                 self.progress.refresh()
                 self._report("running", running=min(batches.submitted, executor.slots))
         finally:
-            self._add(executor.close())
+            self._add([_checked(outcome) for outcome in executor.close()])
 
-    def _next_batch(self, batches: Batches, slots: int) -> list[Task]:
+    def _next_batch(self, batches: Batches, slots: int) -> list[Run]:
         """Return the next runs that are not stored; another process may have stored some meanwhile."""
         while batch := batches.next(slots):
-            keys = {task.run.key for task in batch} - self._unusable
-            elsewhere = [task for task in batch if task.run.key in keys and self.store.has(task.run.key)]
-            for task in elsewhere:
-                batches.finish(task.run)
+            remaining = []
+            for run in batch:
+                if run.key in self._unusable or not self.store.has(run.key):
+                    remaining.append(run)
+                    continue
+                batches.finish(run)
                 self.summary.stored += 1
-                self.progress.run_finished(task.run)
-            if remaining := [task for task in batch if task not in elsewhere]:
+                self.progress.run_finished(run)
+            if remaining:
                 return remaining
         return []
 
     def _handle(self, outcomes: Sequence[TaskResult], batches: Batches) -> None:
+        outcomes = [_checked(outcome) for outcome in outcomes]
         # Results are stored first: they are lost if anything else fails.
         self._add(outcomes)
         for outcome in outcomes:
-            run = outcome.task.run
-            if outcome.lost and batches.lose(run, blame=bool(outcome.error), max_tries=MAX_TRIES):
+            run = outcome.run
+            if outcome.lost and batches.lose(run, blame=bool(outcome.error)):
                 continue
             batches.finish(run, outcome.seconds)
             if outcome.sealed is None:
@@ -230,16 +237,21 @@ class _Driver:
         self.summary.executed += len(results)
 
     def _fail(self, outcome: TaskResult) -> None:
-        failure = Failure(outcome.task.run, outcome.error, outcome.trace)
+        failure = Failure(outcome.run, outcome.error, outcome.trace)
         self.summary.failures.append(failure)
         self.progress.message(f"failed: {failure}")
-        if self._status is not None:
-            self._status.failure(failure.run.key, failure.error, failure.run.command)
+        self._status.failure(failure.run.key, failure.error, failure.run.command)
 
     def _report(self, state: str, *, running: int = 0, force: bool = False) -> None:
-        if self._status is not None:
-            rate, left = self.progress.pace()
-            self._status.report(state, running=running, rate=rate, seconds_left=left, force=force)
+        rate, left = self.progress.pace()
+        self._status.report(state, running=running, rate=rate, seconds_left=left, force=force)
+
+
+def _checked(outcome: TaskResult) -> TaskResult:
+    """Return an outcome; an error instead of a result of other code than the driver's."""
+    if outcome.sealed is None or outcome.sealed.key == outcome.run.key:
+        return outcome
+    return TaskResult(outcome.run, error=OTHER_CODE)
 
 
 @contextlib.contextmanager
@@ -259,3 +271,89 @@ def _exit_on_sigterm(progress: Progress) -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+# --- Batches ---------------------------------------------------------------------------------------------
+
+MAX_BATCH = 200
+_LOSSES_WITHOUT_BLAME = 10
+"""How often a run may be lost for reasons that are not its own, before one of them counts as its own."""
+_BATCHES_PER_SLOT = 3
+"""Number of batches per slot into which the remaining runs are divided at least."""
+_RUNS_TO_MEASURE = 20
+"""Number of finished runs from which the measured time corrects the estimate."""
+
+
+class Batches:
+    """The runs that are not finished: which ones are executed next, and how many of them together.
+
+    Long runs come first, each alone: the last ones to finish are then short, and no short run waits behind a long one
+    in the same batch. Short runs are put together until a batch takes long enough that scheduling it does not matter.
+    Near the end, batches become smaller, so that all workers finish at about the same time. A run that was lost with
+    its worker is executed alone, so that it cannot take others with it again.
+    """
+
+    def __init__(self, runs: Iterable[Run], batch_seconds: float) -> None:
+        self._batch_seconds = batch_seconds
+        estimated = sorted(((estimated_seconds(run), run) for run in runs), key=lambda pair: pair[0], reverse=True)
+        self._queue: deque[tuple[float, Run]] = deque(estimated)
+        self._waiting_seconds = sum(seconds for seconds, _ in estimated)
+        self._suspects: deque[Run] = deque()
+        self._losses: dict[Run, int] = {}
+        self._submitted: dict[Run, float] = {}
+        self._estimated = self._measured = 0.0
+        self._n_measured = 0
+
+    @property
+    def unfinished(self) -> int:
+        """The number of runs that are neither done nor failed."""
+        return len(self._queue) + len(self._suspects) + len(self._submitted)
+
+    @property
+    def submitted(self) -> int:
+        """The number of runs that were given to the executor and are not finished."""
+        return len(self._submitted)
+
+    def next(self, slots: int) -> list[Run]:
+        """Return the runs of the next batch; empty if none is waiting."""
+        if self._suspects:
+            run = self._suspects.popleft()
+            self._submitted[run] = 0.0
+            return [run]
+        scale = self._measured / self._estimated if self._n_measured >= _RUNS_TO_MEASURE else 1.0
+        share = self._waiting_seconds / (_BATCHES_PER_SLOT * max(slots, 1))
+        limit = min(self._batch_seconds / max(scale, 1e-6), share)
+        batch: list[Run] = []
+        total = 0.0
+        while self._queue and len(batch) < MAX_BATCH and (not batch or total + self._queue[0][0] <= limit):
+            seconds, run = self._queue.popleft()
+            total += seconds
+            self._submitted[run] = seconds
+            batch.append(run)
+        self._waiting_seconds -= total
+        return batch
+
+    def finish(self, run: Run, seconds: float = 0.0) -> None:
+        """Count a run as finished; `seconds` is the measured time, 0 if it has no result."""
+        expected = self._submitted.pop(run, 0.0)
+        if seconds > 0.0 and expected > 0.0:
+            self._estimated += expected
+            self._measured += seconds
+            self._n_measured += 1
+
+    def lose(self, run: Run, *, blame: bool) -> bool:
+        """Put a run whose worker ended back, and return True; return False if it was lost too often.
+
+        `blame` tells whether the run itself may have ended its worker.
+        """
+        losses = self._losses.get(run, 0) + (_LOSSES_WITHOUT_BLAME if blame else 1)
+        self._losses[run] = losses
+        if losses >= MAX_TRIES * _LOSSES_WITHOUT_BLAME:
+            return False
+        expected = self._submitted.pop(run, 0.0)
+        if blame:
+            self._suspects.append(run)
+        else:
+            self._queue.append((expected, run))
+            self._waiting_seconds += expected
+        return True

@@ -21,7 +21,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from wanderlust.experiments.execute.tasks import SECONDS_TO_COMPILE, Task, TaskResult, compile_once, execute, failed
+from wanderlust.experiments.execute.tasks import SECONDS_TO_COMPILE, TaskResult, execute
+from wanderlust.experiments.run import Run
 
 _SECONDS_TO_STOP = 5.0
 """How long `close` waits for the runs to stop before it kills the workers."""
@@ -44,7 +45,7 @@ class ProcessExecutor:
         """Return how many more batches should be submitted now."""
         return self.slots - sum(worker.busy for worker in self._workers)
 
-    def submit(self, batch: Sequence[Task]) -> None:
+    def submit(self, batch: Sequence[Run]) -> None:
         """Start to execute runs, one after the other."""
         idle = next((worker for worker in self._workers if not worker.busy), None)
         if idle is None:
@@ -88,7 +89,7 @@ class _Worker:
         theirs.close()
         self.started = time.monotonic()
         self.ended = False
-        self._batch: deque[Task] = deque()
+        self._batch: deque[Run] = deque()
         self._compiled = False
 
     @property
@@ -100,12 +101,12 @@ class _Worker:
         """Return when the current run has taken too long; compilation does not count."""
         return self.started + time_limit + (0.0 if self._compiled else SECONDS_TO_COMPILE)
 
-    def start(self, batch: Sequence[Task]) -> None:
+    def start(self, batch: Sequence[Run]) -> None:
         """Give runs to the worker."""
         self._batch.extend(batch)
         self.started = time.monotonic()
         with contextlib.suppress(OSError):  # The worker has ended; `outcomes` finds out.
-            self.connection.send([tuple(task) for task in batch])
+            self.connection.send(batch)
 
     def outcomes(self, time_limit: float | None) -> list[TaskResult]:
         """Return what has arrived; if the worker has ended or the current run takes too long, also that."""
@@ -126,10 +127,7 @@ class _Worker:
         message = self.connection.recv()
         self.started = time.monotonic()
         self._compiled = message is None
-        if message is None:  # Everything is imported and compiled; the run starts.
-            return []
-        sealed, seconds, error, trace = message
-        return [TaskResult(self._batch.popleft(), sealed, seconds, error, trace)]
+        return [] if message is None else [TaskResult(self._batch.popleft(), *message)]
 
     def _lost(self, reason: str) -> list[TaskResult]:
         """Return the outcomes of a worker that has ended: its current run is lost, the others were not started."""
@@ -140,7 +138,7 @@ class _Worker:
         self.connection.close()
         how = reason or f"the worker process {exit_reason(self.process.exitcode)}."
         first = TaskResult(current, error=how, lost=not reason)
-        return [first, *(TaskResult(task, lost=True) for task in others)]
+        return [first, *(TaskResult(run, lost=True) for run in others)]
 
     def end(self) -> None:
         """End the process."""
@@ -182,17 +180,10 @@ def _serve(connection: Connection, stop: Any) -> None:
             batch = connection.recv()
         except (EOFError, OSError):
             return
-        for run, code in batch:
-            connection.send(tuple(_execute(Task(run, code), connection, stop))[1:5])
-
-
-def _execute(task: Task, connection: Connection, stop: Any) -> TaskResult:
-    try:
-        compile_once(task.run)
-    except Exception as error:
-        return failed(task, error)
-    connection.send(None)
-    return execute(task, stop.is_set)
+        for run in batch:
+            # None: everything is imported and compiled, and the run starts.
+            outcome = execute(run, stop.is_set, started=lambda: connection.send(None))
+            connection.send(outcome[1:5])
 
 
 def _exit_with_parent() -> None:

@@ -3,6 +3,10 @@
 Batches are Ray tasks of one CPU. Ray does not repeat them: the driver does, because it knows which runs are stored
 already and which run ended its worker. A worker whose versions differ from the driver's refuses; its node gets no more
 batches.
+
+Ray would put the driver's folder on the path of all workers. Instead, they get a folder with the files of the modules
+that the runs name, and these are printed. A cluster that is started here listens on the loopback interface only, with a
+token of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +16,11 @@ import faulthandler
 import functools
 import importlib
 import os
+import secrets
+import shutil
 import socket
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,11 +28,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wanderlust._numba.cache import source_hash
-from wanderlust._numba.jit import numba_version
+from wanderlust._numba.cache import numba_version, source_hash
 from wanderlust.core.errors import MissingPackage, WanderlustError
+from wanderlust.core.user_code import modules_named
+from wanderlust.experiments.code_version import NUMERICAL_SOURCES, files_to_send, library_hash
 from wanderlust.experiments.execute import Execution
-from wanderlust.experiments.execute.tasks import SECONDS_TO_COMPILE, Task, TaskResult, compile_once, execute, failed
+from wanderlust.experiments.execute.tasks import SECONDS_TO_COMPILE, TaskResult, execute
 from wanderlust.experiments.run import ADAPTIVE_VERSION, ALGORITHM_VERSION, Run
 from wanderlust.version import __version__
 
@@ -38,32 +47,33 @@ _SECONDS_WITHOUT_WORKERS = 120.0
 _GRACE_SECONDS = 60.0
 """How long after its time limit the driver waits for a worker to end itself."""
 _PACKAGE = Path(__file__).parents[2]
-_AUTHENTICATION = "RAY_AUTH_MODE"
+_AUTHENTICATION, _TOKEN, _TOKEN_PATH = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 _NODE_LABEL = "ray.io/node-id"
 
 
 class _Pending(NamedTuple):
-    batch: Sequence[Task]
+    batch: Sequence[Run]
     submitted: float
 
 
 class RayExecutor:
     """Executes batches as tasks of a Ray cluster."""
 
-    def __init__(self, execution: Execution, *, message: Callable[[str], None]) -> None:
-        self._ray = _import_ray()
+    def __init__(self, execution: Execution, runs: Sequence[Run], *, message: Callable[[str], None]) -> None:
         self._jobs, self._time_limit, self._message = execution.jobs, execution.time_limit, message
+        address = _address(execution.on)
+        self.name = f"Ray at {address}" if address else "Ray"
+        self._own_token = address is None and _protect_own_cluster()
+        self._ray = _import_ray()
         self._owned = not self._ray.is_initialized()
         if self._owned:
-            self._connect(execution)
+            self._connect(address, runs, ship_package=execution.ship_package)
         elif execution.ship_package:
             # Ray sends local folders only when a connection is made.
             raise WanderlustError(
                 "this program is connected to Ray already; to send the package, connect with "
                 f"ray.init(runtime_env={{'py_modules': [{str(_PACKAGE)!r}]}})."
             )
-        address = _address(execution.on)
-        self.name = f"Ray at {address}" if address else "Ray"
         self.batch_seconds = BATCH_SECONDS
         self.slots = 1
         self._refused: dict[str, str] = {}
@@ -84,13 +94,12 @@ class RayExecutor:
         self._count()
         return (1 if self._time_limit is not None else 2) * self.slots - len(self._pending)
 
-    def submit(self, batch: Sequence[Task]) -> None:
+    def submit(self, batch: Sequence[Run]) -> None:
         """Start to execute runs, one after the other."""
-        tasks = [(task.run.json, task.code) for task in batch]
         options = {"label_selector": {_NODE_LABEL: f"!in({','.join(self._refused)})"}} if self._refused else {}
         execute = self._execute.options(**options) if options else self._execute
         with self._connection():
-            reference = execute.remote(self._expected, tasks, self._time_limit)
+            reference = execute.remote(self._expected, [run.json for run in batch], self._time_limit, library_hash())
         self._pending[reference] = _Pending(batch, time.monotonic())
 
     def collect(self, timeout: float) -> list[TaskResult]:
@@ -123,27 +132,37 @@ class RayExecutor:
             with contextlib.suppress(Exception):
                 self._ray.shutdown()
             _print_messages_of_ray(on=True)
+        if self._own_token:
+            os.environ.pop(_TOKEN, None)
         return outcomes
 
-    def _connect(self, execution: Execution) -> None:
-        address = _address(execution.on)
+    def _connect(self, address: str | None, runs: Sequence[Run], *, ship_package: bool) -> None:
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if address is None:
             options |= {"include_dashboard": False, "num_cpus": self._jobs}
-        if execution.ship_package:
-            options["runtime_env"] = {"py_modules": [str(_PACKAGE)]}
+        files = files_to_send(modules_named([run.description for run in runs]))
+        if files:
+            self._message(f"sent to the workers: {', '.join(sorted(files))}")
         # Otherwise Ray announces a change of its defaults on every start.
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        try:
-            # Without an address, Ray would join any cluster that it finds on this machine.
-            self._ray.init(address=address or "local", **options)
-        except Exception as error:  # Ray raises errors of many kinds, of its own and of gRPC.
-            where = address or "this machine"
-            is_set = bool(os.environ.get(_AUTHENTICATION))
-            token = "" if is_set else f" If the cluster asks for a token, set {_AUTHENTICATION}=token."
-            raise WanderlustError(
-                f"Ray cannot be reached at {where} ({type(error).__name__}: {_first_line(error)}).{token}"
-            ) from error
+        with tempfile.TemporaryDirectory(prefix="wanderlust-") as folder:
+            for name, file in files.items():
+                (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, Path(folder) / name)
+            options["runtime_env"] = {
+                "working_dir": folder,
+                **({"py_modules": [str(_PACKAGE)]} if ship_package else {}),
+            }
+            try:
+                # Without an address, Ray would join any cluster that it finds on this machine.
+                self._ray.init(address=address or "local", **options)
+            except Exception as error:  # Ray raises errors of many kinds, of its own and of gRPC.
+                is_set = bool(os.environ.get(_AUTHENTICATION))
+                token = "" if is_set else f" If the cluster asks for a token, set {_AUTHENTICATION}=token."
+                reason = f"{type(error).__name__}: {_first_line(error)}"
+                raise WanderlustError(
+                    f"Ray cannot be reached at {address or 'this machine'} ({reason}).{token}"
+                ) from error
         _print_messages_of_ray(on=False)
 
     def _count(self, *, force: bool = False) -> None:
@@ -154,9 +173,7 @@ class RayExecutor:
         with self._connection():
             nodes = self._ray.nodes()
         cpus = [
-            node["Resources"].get("CPU", 0)
-            for node in nodes
-            if node["Alive"] and node["NodeID"] not in self._refused
+            node["Resources"].get("CPU", 0) for node in nodes if node["Alive"] and node["NodeID"] not in self._refused
         ]
         self.slots = min(int(sum(cpus)), self._jobs or 10**9)
         if self.slots:
@@ -178,10 +195,10 @@ class RayExecutor:
             return self._lost(batch, time.monotonic() - submitted, error)
         if kind == "refused":
             self._refuse(*reply)
-            return [TaskResult(task, lost=True) for task in batch]
-        return [TaskResult(task, *parts) for task, parts in zip(batch, reply[0], strict=True)]
+            return [TaskResult(run, lost=True) for run in batch]
+        return [TaskResult(run, *parts) for run, parts in zip(batch, reply[0], strict=True)]
 
-    def _lost(self, batch: Sequence[Task], seconds: float, error: Exception) -> list[TaskResult]:
+    def _lost(self, batch: Sequence[Run], seconds: float, error: Exception) -> list[TaskResult]:
         """Return the outcomes of a batch whose worker ended; it does not tell which run it was at."""
         errors = self._ray.exceptions
         is_late = self._time_limit is not None and seconds >= self._time_limit
@@ -198,7 +215,7 @@ class RayExecutor:
             reason = f"the worker failed: {_first_line(error.cause or error)}"
         else:
             reason = f"the worker process ended unexpectedly ({type(error).__name__})."
-        return [TaskResult(task, error=reason, lost=True) for task in batch]
+        return [TaskResult(run, error=reason, lost=True) for run in batch]
 
     def _refuse(self, node: str, sentence: str) -> None:
         if node not in self._refused:
@@ -231,8 +248,24 @@ def _address(on: str) -> str | None:
     return on if on.startswith("ray://") else os.environ.get(ADDRESS) or None
 
 
+def _protect_own_cluster() -> bool:
+    """Make the cluster that is started here listen on the loopback interface, and ask for a token of its own.
+
+    The value tells whether there is such a token: not if the user has set up tokens otherwise. Ray reads these
+    variables when it is imported; a program that has imported Ray before has set it up itself.
+    """
+    if "ray" in sys.modules:
+        return False
+    # Named after the systems where this is the default.
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    if any(name in os.environ for name in (_AUTHENTICATION, _TOKEN, _TOKEN_PATH)):
+        return False
+    os.environ |= {_AUTHENTICATION: "token", _TOKEN: secrets.token_hex(32)}
+    return True
+
+
 def _remote_function() -> Callable[..., Any]:
-    def execute_batch(expected: Any, tasks: Any, time_limit: Any) -> Any:
+    def execute_batch(expected: Any, runs: Any, time_limit: Any, library: Any) -> Any:
         # Sent to workers as code, not by its name, which a worker with another version may not have.
         import ray
 
@@ -244,7 +277,7 @@ def _remote_function() -> Callable[..., Any]:
                 return "refused", node, different
         except (ImportError, AttributeError, KeyError) as error:
             return "refused", node, f"{socket.gethostname()} has no usable wanderlust ({error})"
-        return "done", ray_cluster.execute_batch(tasks, time_limit)
+        return "done", ray_cluster.execute_batch(runs, time_limit, library)
 
     return execute_batch
 
@@ -280,7 +313,7 @@ def versions() -> dict[str, str]:
     return {
         "wanderlust": __version__,
         "algorithm version": f"{ALGORITHM_VERSION}.{ADAPTIVE_VERSION}",
-        "compiled sources": source_hash()[:12],
+        "sources": source_hash(NUMERICAL_SOURCES)[:12],
         "numba": numba_version(),
         "NumPy": np.__version__,
     }
@@ -294,33 +327,31 @@ def differences(expected: dict[str, str]) -> str:
     return f"{socket.gethostname()} has {', '.join(other)}" if other else ""
 
 
-def execute_batch(tasks: list[tuple[str, tuple[str, ...]]], time_limit: float | None) -> list[tuple[Any, ...]]:
-    """Execute runs one after the other; return the parts of their outcomes (see `TaskResult`), without the tasks."""
-    return [_execute(Task(Run.from_json(text), tuple(code)), time_limit) for text, code in tasks]
-
-
-def _execute(task: Task, time_limit: float | None) -> tuple[Any, ...]:
-    try:
-        with _end_process_after(None if time_limit is None else time_limit + SECONDS_TO_COMPILE):
-            compile_once(task.run)
-    except Exception as error:
-        outcome = failed(task, error)
-    else:
-        with _end_process_after(time_limit):
-            outcome = execute(task)
-    return tuple(outcome)[1:5]
+def execute_batch(runs: list[str], time_limit: float | None, library: str) -> list[tuple[Any, ...]]:
+    """Execute runs, given as JSON, one after the other; return the fields of their outcomes but the runs."""
+    outcomes = []
+    for run in map(Run.from_json, runs):
+        # The sources are equal, see `differences`; but only the driver or only the worker may have them as a release.
+        vars(run)["code"] = (library, *run.code[1:])
+        with _end_process_after(time_limit) as start_again:
+            outcomes.append(execute(run, started=start_again)[1:5])
+    return outcomes
 
 
 @contextlib.contextmanager
-def _end_process_after(seconds: float | None) -> Iterator[None]:
-    """End this process if the block takes longer, even if it never returns to the interpreter."""
+def _end_process_after(seconds: float | None) -> Iterator[Callable[[], None]]:
+    """End this process if the block takes longer, even if it never returns to the interpreter.
+
+    The time counts from the call of the function that it yields; before, there is more of it, to compile.
+    """
     if seconds is None:
-        yield
+        yield lambda: None
         return
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         # Unlike a timer in Python, this needs neither the GIL nor a free thread.
-        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+        start = functools.partial(faulthandler.dump_traceback_later, exit=True, file=nowhere)
+        start(seconds + SECONDS_TO_COMPILE)
         try:
-            yield
+            yield functools.partial(start, seconds)
         finally:
             faulthandler.cancel_dump_traceback_later()

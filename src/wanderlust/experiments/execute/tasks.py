@@ -1,4 +1,4 @@
-"""The interface of executors, and how a worker of any of them executes one run.
+"""The interface of executors, how a worker of any of them executes one run, and the executor with threads.
 
 The driver (`wanderlust.experiments.execute.driver`) gives batches of runs to an executor and collects their outcomes.
 Workers do not write to the store: they return the archive of each result, and the driver stores it.
@@ -11,36 +11,25 @@ the others that they only need to load.
 from __future__ import annotations
 
 import hashlib
+import queue
 import socket
+import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from wanderlust._numba.cache import cache_folder, source_hash
-from wanderlust._numba.jit import numba_version
+from wanderlust._numba.cache import cache_folder, numba_version, source_hash
 from wanderlust.core.errors import WanderlustError
 from wanderlust.core.files import locked
 from wanderlust.experiments.run import Run, RunCancelled
-from wanderlust.experiments.stored_run import Sealed, seal
-
-OTHER_CODE = (
-    "the code of the explorer or the environment was edited during the run, or a worker has another version of it; "
-    "repeat the run."
-)
-
-
-class Task(NamedTuple):
-    """A run to execute, with the hashes of its code as the driver has it."""
-
-    run: Run
-    code: tuple[str, ...]
+from wanderlust.experiments.store import Sealed, seal
 
 
 class TaskResult(NamedTuple):
-    """What a task ended with: a result, an error, or nothing because its worker was lost."""
+    """What a run ended with: a result, an error, or nothing because its worker was lost."""
 
-    task: Task
+    run: Run
     sealed: Sealed | None = None
     seconds: float = 0.0
     error: str = ""
@@ -64,7 +53,7 @@ class Executor(Protocol):
     def room(self) -> int:
         """Return how many more batches should be submitted now."""
 
-    def submit(self, batch: Sequence[Task]) -> None:
+    def submit(self, batch: Sequence[Run]) -> None:
         """Start to execute runs, one after the other."""
 
     def collect(self, timeout: float) -> list[TaskResult]:
@@ -74,30 +63,35 @@ class Executor(Protocol):
         """Cancel everything; return the results that arrived meanwhile."""
 
 
-def execute(task: Task, should_stop: Callable[[], bool] = lambda: False) -> TaskResult:
-    """Execute one run; every error becomes an outcome."""
-    run, code = task
-    start = time.perf_counter()
+def execute(
+    run: Run, should_stop: Callable[[], bool] = lambda: False, started: Callable[[], None] | None = None
+) -> TaskResult:
+    """Execute one run; every error becomes an outcome.
+
+    With `started`, the explorer is compiled before, and the function is called when the run itself starts.
+    """
     try:
+        if started is not None:
+            compile_once(run)
+            started()
+        start = time.perf_counter()
         result = run.train(should_stop)
         seconds = time.perf_counter() - start
-        # A worker reads the hash of the code itself: other code would have another key.
-        if run.code != code:
-            return TaskResult(task, error=OTHER_CODE)
-        return TaskResult(task, seal(run, result, seconds), seconds)
+        # A worker process reads the hashes of the code itself: other code gives another key, which the driver refuses.
+        return TaskResult(run, seal(run, result, seconds), seconds)
     except RunCancelled:
-        return TaskResult(task)
+        return TaskResult(run)
     except Exception as error:
-        return failed(task, error)
+        return failed(run, error)
 
 
-def failed(task: Task, error: Exception) -> TaskResult:
+def failed(run: Run, error: Exception) -> TaskResult:
     """Return the outcome of a run that raised an error."""
     expected = isinstance(error, WanderlustError)
     message = str(error) if expected else f"{type(error).__name__}: {error}"
     if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
         message, expected = f"the run needs more memory than there is ({type(error).__name__}: {error}).", True
-    return TaskResult(task, error=message, trace="" if expected else "".join(traceback.format_exception(error)))
+    return TaskResult(run, error=message, trace="" if expected else "".join(traceback.format_exception(error)))
 
 
 SECONDS_TO_COMPILE = 300.0
@@ -118,11 +112,67 @@ def compile_once(run: Run) -> None:
     run = Run(world="toy", explorer=run.explorer, kind=run.kind, settings={"steps": 1})
     folder = cache_folder()
     parts = (socket.gethostname(), *what, *run.code, source_hash(), numba_version())
-    marker = folder and folder / f"{_PREFIX}{hashlib.sha256(repr(parts).encode()).hexdigest()[:24]}"
+    name = f"{_PREFIX}{hashlib.sha256(repr(parts).encode()).hexdigest()[:24]}"
+    marker = None if folder is None else folder.path / name
     if folder is None or marker is None or marker.exists():
         run.train()
     else:
-        with locked(folder / _LOCK):
+        with locked(folder.path / _LOCK):
             run.train()
             marker.touch()
     _compiled.add(what)
+
+
+class ThreadExecutor:
+    """Threads of this process; each outcome is available as soon as its run ends.
+
+    The compiled loop releases the GIL, so threads use all cores, and they share compiled code and worlds.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self.name = "this machine"
+        # The threads go on while the driver waits for the disk.
+        self.batch_seconds = 0.25
+        self.slots = jobs
+        self._stop = threading.Event()
+        self._tasks: queue.SimpleQueue[Sequence[Run]] = queue.SimpleQueue()
+        self._outcomes: queue.SimpleQueue[TaskResult] = queue.SimpleQueue()
+        self._unfinished = 0
+        self._threads: list[threading.Thread] = []
+
+    def room(self) -> int:
+        """Return how many more batches should be submitted now: one waits for each thread."""
+        return 2 * self.slots - self._tasks.qsize() - min(self._unfinished, self.slots)
+
+    def submit(self, batch: Sequence[Run]) -> None:
+        """Start to execute runs, one after the other."""
+        self._unfinished += len(batch)
+        self._tasks.put(batch)
+        if len(self._threads) < self.slots:
+            self._threads.append(threading.Thread(target=self._work, name=f"run-{len(self._threads)}", daemon=True))
+            self._threads[-1].start()
+
+    def collect(self, timeout: float) -> list[TaskResult]:
+        """Return outcomes that arrived since the last call; wait at most `timeout` seconds for the first."""
+        outcomes: list[TaskResult] = []
+        try:
+            outcomes.append(self._outcomes.get(timeout=timeout))
+            while True:
+                outcomes.append(self._outcomes.get_nowait())
+        except queue.Empty:
+            self._unfinished -= len(outcomes)
+            return outcomes
+
+    def close(self) -> list[TaskResult]:
+        """Cancel everything; return the results that arrived meanwhile."""
+        self._stop.set()
+        for _ in self._threads:
+            self._tasks.put(())
+        for thread in self._threads:
+            thread.join()
+        return self.collect(0.0)
+
+    def _work(self) -> None:
+        while batch := self._tasks.get():
+            for run in batch:
+                self._outcomes.put(TaskResult(run) if self._stop.is_set() else execute(run, self._stop.is_set))

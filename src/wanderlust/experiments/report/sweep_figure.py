@@ -1,14 +1,19 @@
-"""Plots of a sweep: lines over one swept number, heat maps over two, points over names; every seed is a point."""
+"""The settings of a sweep, groups of runs that differ only in their seed; which is best in each problem; and plots.
+
+Lines over one swept number, heat maps over two, points over names; every seed is a point.
+"""
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.report.style import (
     GREY,
     PAGE_WIDTH,
@@ -21,20 +26,108 @@ from wanderlust.experiments.report.style import (
     sequential_styles,
     styled,
 )
-from wanderlust.experiments.report.sweep_settings import (
-    EXPLORER,
-    PROBLEM,
-    SUCCESS,
-    TITLES,
-    Setting,
-    best_settings,
-    numeric_fields,
+from wanderlust.experiments.statistics import Interval
+from wanderlust.experiments.table import (
+    Group,
+    Line,
+    distinct,
+    fields_of,
+    format_value,
+    group_rows,
+    row_of_line,
+    swept_fields,
 )
-from wanderlust.experiments.table import format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+SUCCESS, RETURN = "success", "final_return"
+TITLES = {SUCCESS: "success (%)", RETURN: "final return"}
+PROBLEM, EXPLORER, SEED = "world", "explorer", "seed"
+
+
+@dataclass(frozen=True)
+class Setting(Group):
+    """The runs of one combination of fields."""
+
+    problem_fields: tuple[str, ...] = (PROBLEM,)
+    """The fields of the problem: the world or environment, and those of its options that differ."""
+
+    @property
+    def measure(self) -> str:
+        """What is compared: the success, or the final return where the optimum is not known."""
+        return SUCCESS if all(row.get(SUCCESS) is not None for row in self.rows) else RETURN
+
+    @property
+    def values(self) -> FloatArray:
+        """[seed]: the measure."""
+        return self.column(self.measure)
+
+    @property
+    def mean(self) -> Interval:
+        """The mean of the measure, with its bootstrap interval over the seeds; NaN if a run does not have it."""
+        return self.interval(self.measure)
+
+    @property
+    def problem(self) -> str:
+        """The world or environment with its options, as text: settings are compared within a problem."""
+        return self.text(without=self.fields.keys() - {*self.problem_fields})
+
+
+def settings_of(lines: Sequence[Line]) -> list[Setting]:
+    """Return the settings of stored runs, in the order of the first run of each."""
+    names = [name for name in swept_fields([fields_of(line["run"]) for line in lines]) if name != SEED]
+    options = {name for line in lines for name in line["run"].get("world_options", ())}
+    # See `fields_of`: an option with the name of another field has a prefix.
+    columns = {prefixed if (prefixed := f"option_{name}") in names else name for name in options}
+    problem = (PROBLEM, *(name for name in names if name in columns))
+    groups = group_rows(map(row_of_line, lines), by=names)
+    return [Setting(group.fields, group.rows, problem) for group in groups]
+
+
+def best_settings(settings: Sequence[Setting]) -> dict[str, tuple[Setting, int]]:
+    """Return, for each problem, the best setting and the number of others inside its interval.
+
+    The best one has the highest mean; of several, the one that learns first. There is none if all are equal in both.
+    """
+    best = {}
+    for problem, group in by_problem(settings).items():
+        others = [each for each in group if np.isfinite(each.values).all()]
+        if len({_merit(each) for each in others}) > 1:
+            chosen = max(others, key=_merit)
+            low = chosen.mean.low
+            best[problem] = chosen, sum(float(each.values.mean()) >= low for each in others) - 1
+    return best
+
+
+def _merit(setting: Setting) -> tuple[float, float]:
+    return round(float(setting.values.mean()), 9), -setting.median_step()
+
+
+def by_problem(settings: Iterable[Setting]) -> dict[str, list[Setting]]:
+    """Return problem -> settings, in their order."""
+    groups: dict[str, list[Setting]] = {}
+    for each in settings:
+        groups.setdefault(each.problem, []).append(each)
+    return groups
+
+
+def numeric_fields(settings: Sequence[Setting]) -> list[str]:
+    """Return the fields with several numeric values, those with the most values first."""
+    counts = {}
+    for name in settings[0].fields if settings else ():
+        values = distinct(each.fields[name] for each in settings if each.fields[name] is not None)
+        if len(values) > 1 and all(map(_is_number, values)):
+            counts[name] = len(values)
+    return sorted(counts, key=lambda name: -counts[name])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# --- Plots -----------------------------------------------------------------------------------------------
 
 MAX_PANELS = 24
 _COLUMNS = 3
@@ -160,7 +253,7 @@ def _heat_maps(title: str, settings: Sequence[Setting], x_name: str, y_name: str
             groups.setdefault(each.text([x_name, y_name]), []).append(each)
     best = {id(setting) for setting, _ in best_settings(settings).values()}
     figure, panels, note = _panels(title, list(groups) or [""], 2.8)
-    limits = _limits([each for group in groups.values() for each in group])
+    limits = scale_limits([each for group in groups.values() for each in group])
     image: Any = None
     for label, axes in panels.items():
         image = _heat_map(axes, groups.get(label, []), (x_name, y_name), limits, best)
@@ -183,7 +276,7 @@ def _heat_maps(title: str, settings: Sequence[Setting], x_name: str, y_name: str
     return figure
 
 
-def _limits(settings: Sequence[Setting]) -> tuple[float, float]:
+def scale_limits(settings: Sequence[Setting]) -> tuple[float, float]:
     """Return the ends of the scale: the lowest and the highest seed, which are points on the same scale."""
     values = [float(value) for each in settings for value in each.values if np.isfinite(value)]
     low, high = (min(values), max(values)) if values else (0.0, 1.0)

@@ -17,8 +17,7 @@ from rich.text import Text
 from wanderlust.core.errors import BadFile, counted
 from wanderlust.core.files import write_file
 from wanderlust.experiments.report.style import FORMATS, as_files
-from wanderlust.experiments.report.sweep_figure import sweep_figure
-from wanderlust.experiments.report.sweep_settings import (
+from wanderlust.experiments.report.sweep_figure import (
     SEED,
     SUCCESS,
     TITLES,
@@ -26,6 +25,7 @@ from wanderlust.experiments.report.sweep_settings import (
     best_settings,
     by_problem,
     settings_of,
+    sweep_figure,
 )
 from wanderlust.experiments.report.text_tables import (
     as_csv,
@@ -67,10 +67,13 @@ class Report(NamedTuple):
     """File name without suffix -> function that draws the figure."""
 
 
-def sweeps_in(folder: Path) -> Iterator[tuple[Path, Sweep]]:
-    """Yield the folder and the description of each sweep in a results folder."""
+def sweeps_in(folder: Path, problems: list[str]) -> Iterator[tuple[Path, Sweep]]:
+    """Yield the folder and the description of each sweep in a results folder; name those that cannot be read."""
     for path in sorted(folder.glob(f"{SWEEPS}/*/{SWEEP_FILE}")):
-        yield path.parent, read_json(path)
+        try:
+            yield path.parent, read_json(path)
+        except BadFile as error:
+            problems.append(str(error))
 
 
 def sweep_report(sweep: Sweep, store: Store, problems: list[str]) -> Report:
@@ -91,7 +94,7 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str]) -> Report:
     heads = [*settings[0].fields, "seeds", *_measure_heads(settings)]
     rows = [_row(setting, heads) for setting in settings]
     top = _top(settings)
-    shown = [row for row, setting in zip(rows, settings, strict=True) if id(setting) in top]
+    shown = [list(map(printable, row)) for row, each in zip(rows, settings, strict=True) if id(each) in top]
     best_ones = f"{len(shown):,} of {len(rows):,} settings are shown, the best ones of each world."
     note = stored if len(shown) == len(rows) else f"{stored} {best_ones}"
     n_text = len(settings[0].fields)
@@ -99,14 +102,14 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str]) -> Report:
     markdown = [[markdown_cell(cell) for cell in row] for row in rows]
     return Report(
         renderables=[
-            as_rich_table(title, [printable(head) for head in heads], _printable(shown), note, text_columns=n_text),
+            as_rich_table(title, [printable(head) for head in heads], shown, note, text_columns=n_text),
             *([Text("\n".join([*best, _CAUTION]))] if best else []),
         ],
         files={
             "table.md": as_markdown_table(title, heads, markdown, _LEGEND, stored)
             + "\n" + "\n".join(f"* {markdown_cell(line)}" for line in best) + "\n",
-            "table.csv": as_csv(*_csv(settings)),
-            "seeds.csv": as_csv(*_seeds_csv(settings)),
+            "table.csv": _csv(settings),
+            "seeds.csv": _seeds_csv(settings),
         },
         figures={"plot": functools.partial(sweep_figure, sweep.name, settings)},
     )  # fmt: skip
@@ -191,39 +194,24 @@ def _best_lines(settings: Sequence[Setting]) -> list[str]:
     return lines
 
 
-def _csv(settings: Sequence[Setting]) -> tuple[list[str], list[list[object]]]:
-    names = list(settings[0].fields)
-    heads = [
-        *names,
-        "seeds",
-        "measure",
-        "mean",
-        "low",
-        "high",
-        "discovery_mean",
-        "learnt_share",
-        "median_steps_to_learn",
-    ]
+def _csv(settings: Sequence[Setting]) -> str:
+    heads = ("seeds", "measure", "mean", "low", "high", "discovery_mean", "learnt_share", "median_steps_to_learn")
     rows = []
     for each in settings:
         discovery = float(each.column(DISCOVERY).mean())
         numbers = [*each.mean, discovery, each.learnt().estimate, each.median_step()]
         cells = ["" if not math.isfinite(number) else f"{number:.6g}" for number in numbers]
         rows.append([*_plain(each), len(each.values), each.measure, *cells])
-    return heads, rows
+    return as_csv([*settings[0].fields, *heads], rows)
 
 
-def _seeds_csv(settings: Sequence[Setting]) -> tuple[list[str], list[list[object]]]:
+def _seeds_csv(settings: Sequence[Setting]) -> str:
     rows = [[*_plain(each), row[SEED], each.measure, f"{value:.6g}"]
             for each in settings for row, value in zip(each.rows, each.values, strict=True)]  # fmt: skip
-    return [*settings[0].fields, SEED, "measure", "value"], rows
+    return as_csv([*settings[0].fields, SEED, "measure", "value"], rows)
 
 
 def _plain(setting: Setting) -> list[object]:
     return [
         value if value is None or isinstance(value, str) else json.dumps(value) for value in setting.fields.values()
     ]
-
-
-def _printable(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    return [[printable(cell) for cell in row] for row in rows]
