@@ -15,13 +15,11 @@ import numpy as np
 
 from wanderlust.agents.settings import WORLD_PRESETS
 from wanderlust.core.files import finite
-from wanderlust.core.planning import optimal_values, reachable_states
-from wanderlust.explorers.registry import explorer_class, explorer_names, explorer_options
+from wanderlust.core.planning import optimal_values, reachable_states, start_value
+from wanderlust.explorers.protocol import explorer_class, explorer_names, explorer_options
 from wanderlust.studio import limits
 from wanderlust.studio.setup import Setup, check_map_size
-from wanderlust.version import __version__
 from wanderlust.worlds import World, world_names, world_options
-from wanderlust.worlds.base import CellKind
 from wanderlust.worlds.drawing import display_layout
 from wanderlust.worlds.registry import world_meaning
 
@@ -34,7 +32,6 @@ _MAX_SOLVED = 100
 def catalogue(extra_explorers: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the worlds, explorers, teaching worlds and limits that a page offers."""
     return {
-        "version": __version__,
         "worlds": [_world(name) for name in world_names()],
         "gallery": gallery(),
         "explorers": [_explorer(name) for name in dict.fromkeys((*explorer_names(), *extra_explorers))],
@@ -45,7 +42,6 @@ def catalogue(extra_explorers: tuple[str, ...] = ()) -> dict[str, Any]:
             "steps": limits.MAX_STEPS,
             "message": limits.MAX_MESSAGE,
         },
-        "kinds": {kind.name.lower(): int(kind) for kind in CellKind},
     }
 
 
@@ -112,12 +108,8 @@ def describe_world(world: World) -> dict[str, Any]:
         "startLayer": max(starts, key=lambda layer: float(layout.value[layer].max())),
         "reachable": n_reachable,
         "optimum": finite(optimum),
-        "deterministic": bool(world.mdp.deterministic),
         "horizon": world.defaults.horizon,
         "budget": world.defaults.budget,
-        "discount": world.defaults.discount,
-        "gammaW": world.defaults.gamma_w,
-        "learningRate": world.defaults.learning_rate,
     }
 
 
@@ -128,7 +120,7 @@ def _optimum(world: World) -> tuple[float, int]:
         if len(_SOLVED) >= _MAX_SOLVED:
             _SOLVED.clear()
         values = optimal_values(world.mdp, world.defaults.discount).v
-        _SOLVED[key] = float(world.mdp.start @ values), int(reachable_states(world.mdp).sum())
+        _SOLVED[key] = start_value(world.mdp, values), int(reachable_states(world.mdp).sum())
     return _SOLVED[key]
 
 

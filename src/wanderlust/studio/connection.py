@@ -33,6 +33,7 @@ from wanderlust.studio.setup import (
     Event,
     Export,
     LaneSetup,
+    Message,
     Open,
     Pause,
     Play,
@@ -93,37 +94,11 @@ def answer(request: Check | Export | Results, services: Services) -> dict[str, A
         return {"html": export_page(setup), "name": f"{setup.world}.html"}
     if services.store is None:
         raise InvalidSetting("no results were given; start the studio as `wanderlust studio results/`.")
-    return browse(services.store, request.group)
+    return browse(services.store, request)
 
 
 class PageClosed(Exception):
     """The page was closed."""
-
-
-async def read_messages(socket: WebSocket, messages: asyncio.Queue[Any]) -> None:
-    """Put every message into the queue as text, or as an error if it is too long or one of too many.
-
-    At the end, `PageClosed`.
-    """
-    started, count = time.monotonic(), 0
-    while True:
-        message = await socket.receive()
-        if message["type"] == "websocket.disconnect":
-            await messages.put(PageClosed())
-            return
-        text = message.get("text")
-        now = time.monotonic()
-        if now - started >= 1:
-            started, count = now, 0
-        count += 1
-        if count > limits.MESSAGES_PER_SECOND:
-            if count == limits.MESSAGES_PER_SECOND + 1:
-                await messages.put(InvalidSetting("too many messages in one second: some were ignored."))
-        elif text is None or len(text) > limits.MAX_MESSAGE:
-            size = f"{limits.MAX_MESSAGE:,} characters"
-            await messages.put(InvalidSetting(f"a message must be text of at most {size}."))
-        else:
-            await messages.put(text)
 
 
 class Connection:
@@ -131,7 +106,7 @@ class Connection:
 
     def __init__(self, socket: WebSocket, pool: ThreadPoolExecutor, services: Services) -> None:
         self._socket, self._pool, self._services = socket, pool, services
-        self._messages: asyncio.Queue[Any] = asyncio.Queue(QUEUE)
+        self._messages: asyncio.Queue[str | WanderlustError | PageClosed] = asyncio.Queue(QUEUE)
         self.bench: Workbench | None = None
         self._replay_bench: Workbench | None = None
         """The same lanes at an earlier step, executed again."""
@@ -151,27 +126,52 @@ class Connection:
 
     async def run(self) -> None:
         """Serve the page until it is closed."""
-        reader = asyncio.create_task(read_messages(self._socket, self._messages))
+        reader = asyncio.create_task(self._read_messages())
         try:
             while True:
                 await self._handle_messages(reader)
-                if self.bench is not None:
-                    await self._work_or_stop(self.bench)
+                try:
+                    await self._work()
+                except (WebSocketDisconnect, PageClosed):
+                    raise
+                except Exception as error:  # User-defined explorers may raise anything.
+                    self.bench = None
+                    _LOG.exception("a lane failed")
+                    await self._send_error(InvalidSetting(f"the run failed ({type(error).__name__}: {error})."))
         except (WebSocketDisconnect, PageClosed):
             pass
         finally:
             reader.cancel()
-            with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect, PageClosed):
+            with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect):
                 await reader
             self.bench = self._replay_bench = None
+
+    # --- Messages ---------------------------------------------------------------------------------------------
+
+    async def _read_messages(self) -> None:
+        """Put every message into the queue as text, or as an error if it is too long or one of too many."""
+        started, count = time.monotonic(), 0
+        while (message := await self._socket.receive())["type"] != "websocket.disconnect":
+            text = message.get("text")
+            if time.monotonic() - started >= 1:
+                started, count = time.monotonic(), 0
+            count += 1
+            if count > limits.MESSAGES_PER_SECOND:
+                if count == limits.MESSAGES_PER_SECOND + 1:
+                    await self._messages.put(InvalidSetting("too many messages in one second: some were ignored."))
+            elif text is None or len(text) > limits.MAX_MESSAGE:
+                size = f"{limits.MAX_MESSAGE:,} characters"
+                await self._messages.put(InvalidSetting(f"a message must be text in UTF-8 of at most {size}."))
+            else:
+                await self._messages.put(text)
+        await self._messages.put(PageClosed())
 
     async def _handle_messages(self, reader: asyncio.Task[None]) -> None:
         """Handle all messages that have come; without anything else to do, wait for one."""
         wait = self._seconds_until_work()
         with contextlib.suppress(TimeoutError):
             if wait != 0:
-                message = await asyncio.wait_for(self._messages.get(), wait)
-                await self._handle(message)
+                await self._handle(await asyncio.wait_for(self._messages.get(), wait))
         while not self._messages.empty():
             await self._handle(self._messages.get_nowait())
         if reader.done():
@@ -182,7 +182,7 @@ class Connection:
         bench = self.bench
         if bench is None:
             return None
-        if self._seek is not None or self._event is not None or bench.step < self._catch_up:
+        if self._seek is not None or self._is_busy(bench):
             return 0
         if not self._playing or bench.finished:
             return None
@@ -191,7 +191,10 @@ class Connection:
         due = self._clock + (bench.step + 1 - self._clock_step) / self._speed
         return max(due - time.monotonic(), 0)
 
-    async def _handle(self, message: Any) -> None:
+    def _is_busy(self, bench: Workbench) -> bool:
+        return self._event is not None or bench.step < self._catch_up
+
+    async def _handle(self, message: str | WanderlustError | PageClosed) -> None:
         if isinstance(message, PageClosed):
             raise message
         if isinstance(message, WanderlustError):
@@ -202,8 +205,10 @@ class Connection:
             if isinstance(request, Check | Export | Results):
                 values = await self._compute(answer, request, self._services)
                 await self._send({"type": "answer", "id": request.id, **values})
-            else:
-                await getattr(self, f"_on_{type(request).__name__.lower()}")(request)
+            elif isinstance(request, Open):
+                await self._open(request)
+            elif self.bench is not None:
+                await self._change(request, self.bench)
         except (WebSocketDisconnect, PageClosed):
             raise
         except WanderlustError as error:
@@ -215,109 +220,92 @@ class Connection:
             _LOG.exception("a message of a page failed")
             await self._send_error(InvalidSetting(f"the server failed ({type(error).__name__}: {error})."), message)
 
-    async def _on_open(self, request: Open) -> None:
+    async def _open(self, request: Open) -> None:
         setup = checked_setup(request.setup, self._services.extra_explorers)
         # The old lanes are freed before the new ones are made.
         self.bench = self._replay_bench = self._seek = self._event = None
         self._playing, self._catch_up = False, 0
         bench = await self._compute(Workbench, setup)
         self.bench, self._catch_up = bench, min(request.step, bench.length)
-        self._playing = request.playing
-        self._set_speed(request.speed)
-        self._unseen = 0
+        self._playing, self._unseen = request.playing, 0
+        self._set_speed(bench, request.speed)
         description = await self._compute(bench.description)
         await self._send({"type": "opened", "id": request.id, **description})
         # A run that is repeated up to a step is shown when it is there; its first step would only flicker.
         if not self._catch_up:
             await self._show(bench)
 
-    async def _on_play(self, request: Play) -> None:
-        # A run that has ended meanwhile does not play: the page would wait for its next frame.
-        self._playing = self.bench is None or not self.bench.finished
-        self._seek = self._event = None
-        self._set_speed(request.speed)
-        if self.bench is not None:
-            await self._show(self.bench)
+    async def _change(self, request: Message, bench: Workbench) -> None:
+        """Change what is computed next, and how fast."""
+        match request:
+            case Ack():
+                # One drawing shows the latest of the frames that came since the last one.
+                self._unseen = max(self._unseen - request.count, 0)
+            case Speed():
+                self._set_speed(bench, request.speed)
+            case Play():
+                # A run that has ended meanwhile does not play: the page would wait for its next frame.
+                self._playing = not bench.finished
+                self._seek = self._event = None
+                self._set_speed(bench, request.speed)
+                await self._show(bench)
+            case Pause():
+                was_running = self._playing or self._is_busy(bench)
+                self._playing, self._event, self._catch_up = False, None, 0
+                # Without a run to pause, the page goes on showing the step that it shows, which may be an earlier one.
+                if was_running:
+                    await self._show(bench)
+            case Step():
+                self._playing, self._seek, self._event = False, None, None
+                self._catch_up = min(max(bench.step, self._catch_up) + request.count, bench.length)
+                if bench.finished:
+                    await self._show(bench)
+            case Event():
+                self._event, self._playing, self._seek = request.kind, False, None
+            case Seek():
+                self._playing, self._event, self._catch_up = False, None, 0
+                await self._look_back(bench, request.step)
 
-    async def _on_pause(self, request: Pause) -> None:
-        bench = self.bench
-        is_busy = bench is not None and (self._event is not None or bench.step < self._catch_up)
-        was_running = self._playing or is_busy
-        self._playing, self._event, self._catch_up = False, None, 0
-        # Without a run to pause, the page goes on showing the step that it shows, which may be an earlier one.
-        if bench is not None and was_running:
+    async def _look_back(self, bench: Workbench, step: int) -> None:
+        """Show an earlier step, if the history has it; otherwise the nearest one before it until it is computed."""
+        self._seek = None
+        if step >= bench.step:
             await self._show(bench)
+            return
+        frames = bench.frames_at(step)
+        self._seek = step if frames is None or step_of(frames[0]) != step else None
+        if frames is not None:
+            await self._send_frames(bench, frames)
 
-    async def _on_speed(self, request: Speed) -> None:
-        self._set_speed(request.speed)
-
-    async def _on_step(self, request: Step) -> None:
-        self._playing, self._seek, self._event = False, None, None
-        if self.bench is not None:
-            self._catch_up = min(max(self.bench.step, self._catch_up) + request.count, self.bench.length)
-            if self.bench.finished:
-                await self._show(self.bench)
-
-    async def _on_event(self, request: Event) -> None:
-        self._event = request.kind
-        self._playing, self._seek = False, None
-
-    async def _on_seek(self, request: Seek) -> None:
-        self._seek = request.step
-        self._playing, self._event, self._catch_up = False, None, 0
-        bench = self.bench
-        frames = bench.frames_at(self._seek) if bench is not None else None
-        if bench is not None and self._seek >= bench.step:
-            self._seek = None
-            await self._show(bench)
-        elif bench is not None and frames is not None:
-            exact = step_of(frames[0]) == self._seek
-            if exact:
-                self._seek = None
-            # A step that has to be computed follows; until then the nearest one is shown.
-            await self._send_frames(bench, frames, exact=exact)
-
-    async def _on_ack(self, request: Ack) -> None:
-        # One drawing shows the latest of the frames that came since the last one.
-        self._unseen = max(self._unseen - request.count, 0)
-
-    def _set_speed(self, speed: float | None) -> None:
+    def _set_speed(self, bench: Workbench, speed: float | None) -> None:
         self._speed = self._speed if speed is None else speed
-        self._restart_clock()
+        self._restart_clock(bench)
 
-    def _restart_clock(self) -> None:
-        self._clock, self._clock_step = time.monotonic(), self.bench.step if self.bench is not None else 0
+    def _restart_clock(self, bench: Workbench) -> None:
+        self._clock, self._clock_step = time.monotonic(), bench.step
 
-    async def _work_or_stop(self, bench: Workbench) -> None:
-        try:
-            await self._work(bench)
-        except (WebSocketDisconnect, PageClosed):
-            raise
-        except Exception as error:  # User-defined explorers may raise anything.
-            self.bench = None
-            _LOG.exception("a lane failed")
-            await self._send_error(InvalidSetting(f"the run failed ({type(error).__name__}: {error})."))
+    # --- Work -------------------------------------------------------------------------------------------------
 
-    async def _work(self, bench: Workbench) -> None:
+    async def _work(self) -> None:
         """Compute for one slice, then show the new step if the page has time for it."""
+        if (bench := self.bench) is None:
+            return
         if self._seek is not None:
             await self._replay(bench, self._seek)
         elif bench.step < self._catch_up:
             await self._compute(bench.advance, self._catch_up, SLICE)
-            if bench.step >= self._catch_up:
-                self._restart_clock()
-                await self._show(bench)
-            else:
-                await self._show_if_due(bench)
+            is_there = bench.step >= self._catch_up
+            if is_there:
+                self._restart_clock(bench)
+            await self._show(bench, only_if_due=not is_there)
         elif self._event is not None:
             found = await self._compute(bench.advance_to_event, self._event, SLICE)
-            if found is not None or bench.finished:
+            is_over = found is not None or bench.finished
+            if is_over:
                 self._event = None
                 text = found or "The budget is used up; no such event happened."
                 await self._send({"type": "found", "text": text})
-                await self._show(bench)
-            else:
-                await self._show_if_due(bench)
+            await self._show(bench, only_if_due=not is_over)
         elif self._playing and not bench.finished:
             await self._play(bench)
 
@@ -328,12 +316,9 @@ class Connection:
         if target > bench.step:
             await self._compute(bench.advance, target, SLICE)
             if self._speed and bench.step < target:
-                self._restart_clock()  # Slower than asked for: do not try to make up for it.
-            if bench.finished:
-                self._playing = False
-                await self._show(bench)
-            else:
-                await self._show_if_due(bench)
+                self._restart_clock(bench)  # Slower than asked for: do not try to make up for it.
+            self._playing = not bench.finished
+            await self._show(bench, only_if_due=self._playing)
         # More than 60 frames per second are of no use, and a few steps at a time cost more than many at once.
         if self._speed >= 1 / _FRAME_SECONDS:
             await asyncio.sleep(max(_FRAME_SECONDS - (time.monotonic() - started), 0))
@@ -346,30 +331,30 @@ class Connection:
         await self._compute(again.advance, step, SLICE)
         if again.step == step:
             self._seek = None
-            await self._send_frames(bench, await self._compute(again.frames), exact=True)
+            await self._send_frames(bench, await self._compute(again.frames))
 
-    async def _show_if_due(self, bench: Workbench) -> None:
+    async def _compute(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+
+    # --- Answers ----------------------------------------------------------------------------------------------
+
+    async def _show(self, bench: Workbench, *, only_if_due: bool = False) -> None:
+        """Send the frames of the present step; `only_if_due` not while the page has enough of them."""
         is_fast = self._speed == 0 or bench.step < self._catch_up
-        distance = _FAST_FRAME_SECONDS if is_fast else _FRAME_SECONDS
-        if self._unseen < _MAX_UNSEEN and time.monotonic() - self._last_frame >= distance:
-            await self._show(bench)
-
-    async def _show(self, bench: Workbench) -> None:
+        due = self._last_frame + (_FAST_FRAME_SECONDS if is_fast else _FRAME_SECONDS)
+        if only_if_due and (self._unseen >= _MAX_UNSEEN or time.monotonic() < due):
+            return
         # Before the work, whose time is part of the distance to the next frame.
         self._last_frame = time.monotonic()
-        await self._send_frames(bench, await self._compute(bench.frames), exact=True)
+        await self._send_frames(bench, await self._compute(bench.frames))
 
-    async def _send_frames(self, bench: Workbench, frames: list[bytes], *, exact: bool) -> None:
+    async def _send_frames(self, bench: Workbench, frames: list[bytes]) -> None:
         for frame in frames:
             await self._socket.send_bytes(frame)
         self._unseen += 1
         news = await self._compute(bench.news)
-        busy = self._event is not None or bench.step < self._catch_up
-        state = {"type": "state", "shown": step_of(frames[0]), "exact": exact, "playing": self._playing, "busy": busy}
+        state = {"type": "state", "shown": step_of(frames[0]), "playing": self._playing, "busy": self._is_busy(bench)}
         await self._send(state | news)
-
-    async def _compute(self, function: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
 
     async def _send(self, message: dict[str, Any]) -> None:
         await self._socket.send_text(json.dumps(message, separators=(",", ":"), allow_nan=False))

@@ -69,18 +69,9 @@ def record(bench: Workbench) -> dict[str, Any]:
     while sum(map(len, packed)) > limit and len(steps) > 2:
         steps, frames = _every_second(steps), [_every_second(kept) for kept in frames]
         packed = [pack(kept) for kept in frames]
-    everything = catalogue()
-    used = {run.explorer for run in bench.runs}
     return {
         **bench.description(),
-        "catalogue": {
-            "version": everything["version"],
-            "limits": everything["limits"],
-            "presets": everything["presets"],
-            "worlds": [world for world in everything["worlds"] if world["name"] == bench.setup.world],
-            "gallery": [],
-            "explorers": [explorer for explorer in everything["explorers"] if explorer["name"] in used],
-        },
+        "catalogue": catalogue() | {"gallery": []},
         "steps": steps,
         "news": bench.news()["lanes"],
         "frames": packed,

@@ -27,8 +27,8 @@ MAX_MESSAGE = 128 * 1024
 MAX_TRANSPORT_MESSAGE = 1024 * 1024
 """Bytes at which the connection is closed instead of answered."""
 MESSAGES_PER_SECOND = 200
-REQUEST_SECONDS = 20.0
-"""A connection that does not send a whole request for so long is closed."""
+PATIENCE = 20.0
+"""Seconds after which a connection that sends nothing is closed."""
 MAX_PAGES = 64
 """Pages connected at the same time."""
 

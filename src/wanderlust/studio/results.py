@@ -13,7 +13,7 @@ import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,9 +26,12 @@ from wanderlust.experiments.run import Run
 from wanderlust.experiments.status import keys_of
 from wanderlust.experiments.store import PACKS, Store
 from wanderlust.experiments.sweep import SWEEP_FILE, SWEEPS, Sweep, read_json
-from wanderlust.experiments.table import Group, Row, group_rows, row_of
+from wanderlust.experiments.table import Group, Row, group_rows, row_of, superseded
 from wanderlust.studio import limits
-from wanderlust.studio.setup import Chosen, LaneSettings, SharedSettings, read_setup
+from wanderlust.studio.setup import LaneSettings, Results, SharedSettings, read_setup
+
+if TYPE_CHECKING:
+    from markdown_it.tree import SyntaxTreeNode
 
 _MAX_REPORT = 400_000
 _MAX_FIGURE = 3_000_000
@@ -38,6 +41,11 @@ _MAX_FILES = 100
 _MAX_POINTS = 200
 _MAX_SEEDS = 200
 _STORED_TABLE = "table of the stored runs"
+_TAGS = {name: name for name in ("table", "thead", "tbody", "tr", "th", "td", "strong", "em")} | {
+    "heading": "h3", "paragraph": "p", "bullet_list": "ul", "ordered_list": "ol", "list_item": "li",
+    "code_inline": "code", "code_block": "pre", "fence": "pre",
+}  # fmt: skip
+"""The elements of Markdown that a page shows."""
 _NOT_SHOWN = ("evaluate_every", "plain_sweeps")
 """Settings that do not change what an agent learns."""
 
@@ -54,11 +62,6 @@ class _Stored(NamedTuple):
     left_out: int
 
 
-class _Report(NamedTuple):
-    name: str
-    read: Callable[[], str]
-
-
 class _Collection(NamedTuple):
     """A study, a sweep, or the folder itself."""
 
@@ -66,22 +69,23 @@ class _Collection(NamedTuple):
     name: str
     groups: list[int]
     """Of the store's groups, those with runs of this collection."""
-    reports: list[_Report]
+    reports: dict[str, Callable[[], str]]
+    """By their names, functions that return them as Markdown."""
     figures: list[Path]
 
 
-def browse(folder: Path, chosen: Chosen | None = None) -> dict[str, Any]:
+def browse(folder: Path, chosen: Results) -> dict[str, Any]:
     """Return all groups of a store, its studies and sweeps; or what is chosen."""
     stored = _read_groups(folder, _version_of(folder))
-    if chosen is not None and chosen.group is not None:
+    if chosen.group is not None:
         return {"group": _curves(_picked("group", chosen.group, stored.groups))}
     collections, problems = _collections(folder, stored)
-    if chosen is not None:
+    if any(number is not None for number in (chosen.collection, chosen.report, chosen.figure)):
         collection = _picked("collection", chosen.collection, collections)
         if chosen.figure is not None:
             return {"figure": _figure(_picked("figure", chosen.figure, collection.figures))}
-        report = _picked("report", chosen.report, collection.reports)
-        return {"report": {"name": report.name, "text": report.read()}}
+        read = _picked("report", chosen.report, list(collection.reports.values()))
+        return {"report": {"parts": report_parts(read())}}
     return {
         "groups": [_summary(group) for group in stored.groups],
         "collections": [
@@ -89,7 +93,7 @@ def browse(folder: Path, chosen: Chosen | None = None) -> dict[str, Any]:
                 "kind": each.kind,
                 "name": each.name,
                 "groups": each.groups,
-                "reports": [report.name for report in each.reports],
+                "reports": list(each.reports),
                 "figures": [figure.stem for figure in each.figures],
             }
             for each in collections
@@ -120,7 +124,8 @@ def _read_groups(folder: Path, version: Version) -> _Stored:
     problems: list[str] = []
     if not any(version):
         return _Stored([], {}, problems, 0)
-    stored = Store(folder).load_all(problems)
+    old = superseded(list(Store(folder).lines([])))
+    stored = (each for each in Store(folder).load_all(problems) if each.metadata["key"] not in old)
     rows = [row_of(each, curves=True) | {"run": each.run} for each in itertools.islice(stored, limits.MAX_STORED_RUNS)]
     groups = sorted(group_rows(rows, by=_group_of), key=lambda group: group.label)
     numbers = {row["key"]: i for i, group in enumerate(groups) for row in group.rows}
@@ -150,7 +155,6 @@ def _summary(group: Group) -> dict[str, Any]:
         "return": _mean(group, "final_return"),
         "success": _mean(group, "success"),
         "discovery": _mean(group, "discovery"),
-        "canOpen": setup_of(run)[0] is not None,
     }
 
 
@@ -244,9 +248,9 @@ def _collections(folder: Path, stored: _Stored) -> tuple[list[_Collection], list
         except WanderlustError as error:  # A problem to show; the others are shown nevertheless.
             problems.append(str(error))
             continue
-        table = _Report(_STORED_TABLE, functools.partial(_sweep_table, sweep, folder, _version_of(folder)))
+        reports = {_STORED_TABLE: functools.partial(_sweep_table, sweep, folder, _version_of(folder))}
         figures = _files(folder, path.parent, "*.png")
-        found.append(_Collection("sweep", sweep.name, _groups_of(folder, sweep.name, stored), [table], figures))
+        found.append(_Collection("sweep", sweep.name, _groups_of(folder, sweep.name, stored), reports, figures))
     return found, problems
 
 
@@ -268,9 +272,25 @@ def _sweep_table(sweep: Sweep, folder: Path, version: Version) -> str:
     return report.files.get("table.md", f"# Sweep {sweep.name}\n\nNone of its runs is stored.\n")
 
 
-def _reports(folder: Path, place: Path, pattern: str = "*.md") -> list[_Report]:
+def _reports(folder: Path, place: Path, pattern: str = "*.md") -> dict[str, Callable[[], str]]:
     files = sorted(_files(folder, place, pattern), key=lambda file: (len(file.name), file.name))
-    return [_Report(file.name, functools.partial(read_text_file, file, max_bytes=_MAX_REPORT)) for file in files]
+    return {file.name: functools.partial(read_text_file, file, max_bytes=_MAX_REPORT) for file in files}
+
+
+def report_parts(text: str) -> list[Any]:
+    """Return Markdown as plain values: texts, and lists of a tag and its parts. Links and pictures are their words."""
+    from markdown_it import MarkdownIt  # Part of rich.
+    from markdown_it.tree import SyntaxTreeNode
+
+    return _parts_of(SyntaxTreeNode(MarkdownIt("commonmark", {"html": False}).enable("table").parse(text)))
+
+
+def _parts_of(node: SyntaxTreeNode) -> list[Any]:
+    parts = [part for child in node.children for part in _parts_of(child)]
+    if not node.children:
+        text = " " if node.type.endswith("break") else node.content.replace("<br>", " ")
+        parts = [text] if text else []
+    return [[_TAGS[node.type], *parts]] if node.type in _TAGS else parts
 
 
 def _files(folder: Path, place: Path, pattern: str) -> list[Path]:

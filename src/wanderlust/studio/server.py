@@ -59,6 +59,8 @@ class Studio:
     port: int = 0
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     """Needed in the URL of the first visit, and then as a cookie."""
+    patience: float = limits.PATIENCE
+    """Seconds after which a connection is closed that sends no whole request, or does not answer a ping."""
     pages: set[Connection] = field(default_factory=set)
 
     @property
@@ -152,20 +154,14 @@ def make_app(studio: Studio) -> ASGIApp:
         WebSocketRoute("/socket", connect),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
-    return _Guard(Starlette(routes=routes, lifespan=lifespan), studio)
+    return guarded(Starlette(routes=routes, lifespan=lifespan), studio)
 
 
-class _Guard:
-    """Refuses requests that are not the studio's own, and adds the security headers to every response."""
+def guarded(app: ASGIApp, studio: Studio) -> ASGIApp:
+    """Return an application that refuses foreign requests, and adds the security headers to every response."""
 
-    def __init__(self, app: ASGIApp, studio: Studio) -> None:
-        self._app, self._studio = app, studio
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        refusal = self._studio.allows(HTTPConnection(scope))
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = None if scope["type"] == "lifespan" else studio.allows(HTTPConnection(scope))
         if refusal is not None and scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": refusal[:120]})
@@ -177,8 +173,10 @@ class _Guard:
                 message = {**message, "headers": [*message.get("headers", ()), *extra]}
             await send(message)
 
-        answer: ASGIApp = self._app if refusal is None else PlainTextResponse(refusal, status_code=403)
-        await answer(scope, receive, send_with_headers)
+        allowed = app if refusal is None else PlainTextResponse(refusal, status_code=403)
+        await allowed(scope, receive, send_with_headers)
+
+    return answer
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -200,13 +198,14 @@ def make_server(studio: Studio) -> Any:
     """Return a uvicorn server for a studio; `run(sockets=[listen(...)])` starts it."""
     import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
     class Impatient(H11Protocol):
         """Closes a connection that has not sent a whole request for some time."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            self.loop.call_later(limits.REQUEST_SECONDS, self._close_if_silent, None)
+            self.loop.call_later(studio.patience, self._close_if_silent, None)
 
         def _close_if_silent(self, last: Any) -> None:
             if self.transport.is_closing() or self.transport.get_protocol() is not self:
@@ -214,7 +213,17 @@ def make_server(studio: Studio) -> Any:
             if self.cycle is last and (last is None or last.response_complete):
                 self.transport.close()
             else:
-                self.loop.call_later(limits.REQUEST_SECONDS, self._close_if_silent, self.cycle)
+                self.loop.call_later(studio.patience, self._close_if_silent, self.cycle)
+
+    class AnyText(WebSocketsSansIOProtocol):
+        """Passes text that is not UTF-8 on as bytes: the page is told what is wrong, and the connection stays open."""
+
+        def send_receive_event_to_app(self) -> None:
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:
+                self.curr_msg_data_type = "bytes"
+            super().send_receive_event_to_app()
 
     config = uvicorn.Config(
         make_app(studio),
@@ -222,11 +231,11 @@ def make_server(studio: Studio) -> Any:
         log_level="error",
         access_log=False,
         server_header=False,
-        ws="websockets-sansio",
+        ws=AnyText,
         ws_max_size=limits.MAX_TRANSPORT_MESSAGE,
         ws_per_message_deflate=False,
-        ws_ping_interval=20.0,
-        ws_ping_timeout=20.0,
+        ws_ping_interval=studio.patience,
+        ws_ping_timeout=studio.patience,
         timeout_graceful_shutdown=1,
     )
     return uvicorn.Server(config)

@@ -18,10 +18,10 @@ from wanderlust.agents.settings import AS_WRITTEN, WORLD_PRESETS
 from wanderlust.core.errors import InvalidMap, InvalidSetting, check_choice, check_options, shown, unknown_name
 from wanderlust.core.schema import Strict, checked
 from wanderlust.experiments.run import Run
-from wanderlust.explorers.registry import explorer_names, explorer_options
+from wanderlust.explorers.protocol import explorer_names, option_names
 from wanderlust.studio import limits
 from wanderlust.worlds import World, make_world, world_names, world_options
-from wanderlust.worlds.exam_suite import exam_names
+from wanderlust.worlds.registry import EXAM_WORLDS
 
 Number = Annotated[int, Meta(ge=-(2**53), le=2**53)] | Annotated[float, Meta(ge=-1e300, le=1e300)]
 Value = bool | Number | Annotated[str, Meta(max_length=40)] | None
@@ -145,7 +145,7 @@ def checked_setup(setup: Setup, extra_explorers: tuple[str, ...] = ()) -> Setup:
     on the command line.
     """
     name, options = setup.world, setup.world_options
-    is_map, is_built_in = "map" in options, name in world_names() or name in exam_names()
+    is_map, is_built_in = "map" in options, name in world_names() or name in EXAM_WORLDS
     if not is_map and not is_built_in:
         raise unknown_name("world", name, world_names())
     if is_map and (is_built_in or name.endswith((".txt", ".toml")) or "\n" in name or not name.strip()):
@@ -170,7 +170,7 @@ def _checked_lane(lane: LaneSetup, known: Sequence[str]) -> LaneSetup:
     if lane.explorer not in known:
         raise unknown_name("explorer", lane.explorer, known)
     check_choice("preset", lane.preset, WORLD_PRESETS)
-    check_options(f"explorer {lane.explorer!r}", lane.options, [each.name for each in explorer_options(lane.explorer)])
+    check_options(f"explorer {lane.explorer!r}", lane.options, option_names(lane.explorer))
     options = {
         name: checked(name, value, _EXPLORER_OPTIONS.get(name, Value))
         for name, value in lane.options.items()
@@ -253,19 +253,13 @@ class Export(Message):
     setup: Setup
 
 
-class Chosen(Strict, frozen=True):
-    """What a page chooses of a folder of results, by numbers: a group, or a report or a figure of a collection."""
+class Results(Message):
+    """Return what a store has, or what is chosen of it by numbers: a group, a report or a figure of a collection."""
 
     group: int | None = None
     collection: int | None = None
     report: int | None = None
     figure: int | None = None
-
-
-class Results(Message):
-    """Return the groups of runs of the store, or what is chosen of them."""
-
-    group: Chosen | None = None
 
 
 MESSAGES = msgspec.json.Decoder(Open | Play | Pause | Speed | Step | Event | Seek | Ack | Check | Export | Results)
@@ -282,8 +276,9 @@ class Unchecked(msgspec.Struct):
 
 
 def snippets(setup: Setup, runs: Sequence[Run]) -> dict[str, str]:
-    """Return the setup as Python, as commands, and as TOML."""
-    return {"python": as_python(runs), "command": as_command(setup, runs), "toml": as_toml(setup)}
+    """Return the setup as Python, as commands, and as the TOML file that `wanderlust studio FILE.toml` opens."""
+    toml = "".join(f"{name} = {_toml_value(value)}\n" for name, value in setup.description.items())
+    return {"python": as_python(runs), "command": as_command(setup, runs), "toml": toml}
 
 
 def as_python(runs: Sequence[Run]) -> str:
@@ -326,30 +321,11 @@ def as_command(setup: Setup, runs: Sequence[Run]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_toml(setup: Setup) -> str:
-    """Return the file that `wanderlust studio FILE.toml` opens."""
-    description = setup.description
-    lines = [f"world = {_toml_value(description['world'])}", f"seed = {description['seed']}"]
-    for name in ("world_options", "settings"):
-        if name in description:
-            lines += ["", f"[{name}]", *_toml_lines(description[name])]
-    for lane in description["lanes"]:
-        lines += ["", "[[lanes]]", f"explorer = {_toml_value(lane['explorer'])}"]
-        if "preset" in lane:
-            lines.append(f"preset = {_toml_value(lane['preset'])}")
-        for name in ("options", "settings"):
-            if name in lane:
-                lines.append(f"{name} = {_toml_value(lane[name])}")
-    return "\n".join(lines) + "\n"
-
-
-def _toml_lines(table: Mapping[str, Any]) -> list[str]:
-    return [f"{name} = {_toml_value(value)}" for name, value in table.items()]
-
-
 def _toml_value(value: Any) -> str:
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(_toml_lines(value))} }}"
+        return f"{{ {', '.join(f'{name} = {_toml_value(each)}' for name, each in value.items())} }}"
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        return "".join(["[\n", *(f"    {_toml_value(each)},\n" for each in value), "]"])
     if isinstance(value, str) and "\n" in value and "'''" not in value and value.isascii():
         return f"'''\n{value}'''"
     # JSON's texts, numbers and lists are TOML's as well; a number such as 1e-08 needs no change.

@@ -1,21 +1,232 @@
-"""A workbench: the lanes of one page, advanced together. It knows nothing of the connection to the page."""
+"""A workbench: the lanes of one page, advanced together. It knows nothing of the connection to the page.
+
+A lane is one run that is advanced in parts, with the frames, curves and events that a page shows. The run is a
+`Session`, so that its numbers are those of `train` with the same seed, bit for bit.
+"""
 
 from __future__ import annotations
 
+import math
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
-from wanderlust.core.files import finite_values
+import numpy as np
+from numpy.typing import NDArray
+
+from wanderlust.agents.session import Session
+from wanderlust.agents.settings import resolve
+from wanderlust.core.errors import InvalidSetting, check_integer
+from wanderlust.core.files import finite, finite_values
+from wanderlust.core.mdp import FloatArray
+from wanderlust.core.planning import expected_reward, policy_values
 from wanderlust.experiments.run import Run
-from wanderlust.explorers.protocol import has_own_choice
-from wanderlust.explorers.registry import explorer_class
+from wanderlust.explorers.formulas import decayed_epsilon
+from wanderlust.explorers.protocol import explorer_class, has_own_choice
+from wanderlust.learning.state import TERMINAL
+from wanderlust.learning.td import NO_SIGNAL
+from wanderlust.studio import limits
 from wanderlust.studio.catalogue import checked_world, describe_world
-from wanderlust.studio.frames import step_of
-from wanderlust.studio.lane import Lane
+from wanderlust.studio.frames import History, best_actions, encode, step_of
 from wanderlust.studio.setup import Setup, snippets
+from wanderlust.worlds import World
 
-_FIRST_CHUNK = 8
-_CHUNK_GROWTH = 8
+_FIRST_CHUNK, _CHUNK_GROWTH = 8, 8
+_MAX_SOLVED_STATES = 2500
+"""Larger stochastic worlds show no curve of returns: solving their policies takes too long."""
+EVENTS = ("reward", "state", "policy")
+"""A positive reward received in a state for the first time, a state discovered, a change of the greedy policy."""
+
+
+class Event(NamedTuple):
+    """Something that happened in a lane."""
+
+    step: int
+    state: int
+    text: str
+
+
+class Lane:
+    """A run in progress."""
+
+    def __init__(self, run: Run, world: World, *, index: int = 0) -> None:
+        self.run, self.world, self.index = run, world, index
+        check_size(run, world)
+        self.session = Session(world, run.explorer, seed=run.seed, preset=run.preset, keep_trajectory=True,
+                               **run.overrides)  # fmt: skip
+        self.length = self.session.settings.run_length
+        self.history = History()
+        self.events: list[Event] = []
+        """Rewards that were found, in the order of their steps."""
+        self.curves = Curves(self.session)
+        self._gives_reward = expected_reward(world.mdp) > 0
+        self._rewarded = np.zeros(world.n_states, np.bool_)
+        self._checked = 0
+        """The step up to which rewards were looked for."""
+        self.seconds_per_step = 0.0
+        """As measured last; 0 before the first step."""
+        explanation = self.session.agent.explain(0)
+        self._initial_scores = np.array([action.score for action in explanation.actions])
+
+    @property
+    def step(self) -> int:
+        """The number of steps so far."""
+        return self.session.step
+
+    def advance(self, until: int) -> None:
+        """Run up to a step, at most to the end."""
+        start, before = self.step, time.perf_counter()
+        self.session.advance(min(until, self.length))
+        if self.step > start:
+            self.seconds_per_step = (time.perf_counter() - before) / (self.step - start)
+            self._find_rewards()
+
+    def advance_to_event(self, kind: str, until: int) -> Event | None:
+        """Run to the step at which an event of a kind ('any' for all) happens; None if it did not until a step."""
+        kinds = EVENTS if kind == "any" else (kind,)
+        while self.step < min(until, self.length):
+            discovered, policy = self.discovered, self._policy() if "policy" in kinds else None
+            n_events, state = len(self.events), int(self.session.run_state.position.state)
+            self.advance(self.step + 1)
+            name = self.world.state_name(state)
+            if "reward" in kinds and len(self.events) > n_events:
+                return self.events[-1]
+            if "state" in kinds and self.discovered > discovered:
+                return Event(self.step, state, f"{name} discovered")
+            if policy is not None and (changed := np.flatnonzero(self._policy() != policy)).size:
+                where = self.world.state_name(int(changed[0]))
+                return Event(self.step, int(changed[0]), f"greedy policy changed in {where}")
+        return None
+
+    def _policy(self) -> Any:
+        return best_actions(self.session.agent.tables["target"])
+
+    def _find_rewards(self) -> None:
+        run, first = self.session.run_state, self._checked
+        self._checked = self.step
+        states, actions = run.states[first : self.step], run.actions[first : self.step]
+        new = np.flatnonzero(self._gives_reward[states, actions] & ~self._rewarded[states])
+        for i in new:
+            state = int(states[i])
+            if not self._rewarded[state] and len(self.events) < limits.MAX_LANE_EVENTS:
+                reward = float(self.world.mdp.reward[state, actions[i]].max())
+                where = self.world.state_name(state)
+                self.events.append(Event(first + int(i) + 1, state, f"reward {reward:g} found at {where}"))
+            self._rewarded[state] = True
+
+    @property
+    def discovered(self) -> int:
+        """The number of distinct states in which an action was taken."""
+        return self.session.agent.discovered
+
+    def scores(self) -> FloatArray:
+        """Return the behaviour value of every state and action: [state, action]."""
+        agent = self.session.agent
+        return np.where((agent.state_index == TERMINAL)[:, None], self._initial_scores, agent.scores())
+
+    def frame(self) -> bytes:
+        """Return the current frame, and keep it in the history."""
+        encoded = self.encoded()
+        self.history.add(self.step, encoded)
+        return encoded
+
+    def encoded(self, *, padded: bool = False) -> bytes:
+        """Return the current frame; if padded, its trail has a fixed length, so that all frames have the same size."""
+        run, agent, step, scores = self.session.run_state, self.session.agent, self.step, self.scores()
+        tables, spec = agent.tables, agent.spec
+        trail = run.states[max(step - limits.TRAIL, 0) : step]
+        if padded:
+            trail = np.concatenate([np.full(limits.TRAIL - len(trail), -1, np.int32), trail])
+        return encode(
+            lane=self.index,
+            step=step,
+            episode_step=int(run.position.episode_step),
+            agent=int(run.position.state),
+            discovered=self.discovered,
+            randomness=self._randomness(),
+            visits=agent.visits,
+            q=tables["target"],
+            behaviour=scores if spec.n_heads else tables["behaviour"] if spec.behaviour else None,
+            w=tables["visitation"] if spec.visitation_signal != NO_SIGNAL else None,
+            score=scores,
+            trail=trail,
+        )
+
+    def _randomness(self) -> float:
+        """Return the probability of a random action in the next step."""
+        explorer = self.session.agent.configured_explorer
+        if self.session.agent.explorer == "random":
+            return 1.0
+        if hasattr(explorer, "epsilon") and hasattr(explorer, "decay"):
+            return float(decayed_epsilon(explorer.epsilon, explorer.decay, self.step))
+        return 0.0
+
+
+def check_size(run: Run, world: World) -> None:
+    """Raise `InvalidSetting` if a run is too large for the studio."""
+    if world.n_states > limits.MAX_STATES or world.n_actions > 8:
+        raise InvalidSetting(
+            f"world {world.name!r} has {world.n_states:,} states and {world.n_actions} actions; the studio shows "
+            f"worlds of at most {limits.MAX_STATES:,} states and 8 actions."
+        )
+    settings, options = resolve(world, run.explorer, run.preset, run.overrides)
+    check_integer("budget", settings.run_length, low=1, high=limits.MAX_STEPS)
+    heads = int(options.get("heads") or 10)
+    if world.n_states * world.n_actions * (heads + 4) > limits.MAX_TABLE_VALUES:
+        raise InvalidSetting(f"heads={heads} is too large for {world.n_states:,} states; use fewer heads.")
+    if settings.replay.memory == "window" and 20 * settings.horizon > limits.MAX_TABLE_VALUES:
+        raise InvalidSetting(f"horizon={settings.horizon:,} is too large for replay 'window'; use a shorter one.")
+
+
+class Curves:
+    """States discovered, return of the greedy policy, and entropy of the visits, against steps.
+
+    Points at multiples of `every` steps, computed from the trajectory of the run.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.every = max(-(-session.settings.run_length // limits.SERIES_POINTS), 1)
+        self._visits = np.zeros(session.world.n_states, np.int64)
+        self._points: list[list[float | None]] = []
+        self._solved: dict[bytes, float] = {}
+
+    def points(self, first: int = 0) -> list[list[float | None]]:
+        """Return [states discovered, return, entropy] of every point from the given index on."""
+        while (step := (len(self._points) + 1) * self.every) <= self._session.step:
+            states = self._session.run_state.states[step - self.every : step]
+            self._visits += np.bincount(states, minlength=len(self._visits))
+            share = self._visits[self._visits > 0] / step
+            entropy = max(-float(share @ np.log(share)), 0.0)
+            self._points.append([len(share), _plain(self._return_at(step)), round(entropy, 5)])
+        return self._points[first:]
+
+    def _return_at(self, step: int) -> float:
+        session = self._session
+        evaluation = step // session.settings.evaluate_every - 1
+        if evaluation < 0:
+            return math.nan
+        run = session.run_state
+        if not len(run.greedy):
+            return float(run.returns[evaluation])
+        if session.world.n_states > _MAX_SOLVED_STATES:
+            return math.nan
+        return self._solved_return(run.greedy[evaluation])
+
+    def _solved_return(self, bits: NDArray[np.uint64]) -> float:
+        key = bits.tobytes()
+        if key not in self._solved:
+            if len(self._solved) >= limits.SERIES_POINTS:
+                self._solved.clear()
+            mdp = self._session.world.mdp
+            chosen = (bits[:, None] >> np.arange(mdp.n_actions, dtype=np.uint64)) & np.uint64(1)
+            policy = chosen / chosen.sum(axis=1, keepdims=True)
+            values = policy_values(mdp, [policy], self._session.settings.discount)
+            self._solved[key] = float(values[0] @ mdp.start)
+        return self._solved[key]
+
+
+def _plain(value: float) -> float | None:
+    return finite(float(f"{value:.7g}"))
 
 
 class Workbench:
@@ -102,11 +313,11 @@ class Workbench:
             news.append({
                 "first": self._sent_points[i],
                 "points": points,
-                "events": [{"step": event.step, "state": event.state, "text": event.text} for event in events],
+                "events": [event._asdict() for event in events],
             })  # fmt: skip
             self._sent_points[i] += len(points)
             self._sent_events[i] += len(events)
-        return {"step": self.step, "finished": self.finished, "lanes": news}
+        return {"step": self.step, "lanes": news}
 
 
 def describe_lane(lane: Lane) -> dict[str, Any]:
@@ -118,7 +329,6 @@ def describe_lane(lane: Lane) -> dict[str, Any]:
         "preset": lane.run.preset,
         "every": lane.curves.every,
         "length": lane.length,
-        "evaluateEvery": settings.evaluate_every,
         "minimises": visitation is not None and bool(visitation.minimise),
         # By a rule of its own: not greedy by score, and not ε-greedy.
         "drawsAction": has_own_choice(explorer_class(lane.session.agent.explorer)) and not hasattr(explorer, "decay"),

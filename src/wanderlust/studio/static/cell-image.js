@@ -1,8 +1,8 @@
 // The colours of all cells, pixel by pixel. Only cells whose colours changed are written again.
 
-import { INK, KIND } from "./cells.js";
+import { INK, statesOf } from "./cells.js";
 import { actionAt } from "./geometry.js";
-import { palette } from "./palette.js";
+import { packedColour, palette } from "./palette.js";
 
 // No colour of a scale is transparent, so these two stand for themselves.
 const UNDISCOVERED = 0;
@@ -15,18 +15,18 @@ export class CellImage {
     this.size = size;
     this.width = world.columns * size;
     this.parts = perAction ? world.actions.length : 1;
-    this.ink = INK[theme];
+    const { wall, hatchA, hatchB, plain } = INK[theme];
+    Object.assign(this, { hatchA: packedColour(hatchA), hatchB: packedColour(hatchB), plain: packedColour(plain) });
     this.stripe = size === 1 ? 2 : Math.max(Math.round(size / 6), 3);
     // For every pixel of a cell the action that it shows.
     this.within = Uint8Array.from({ length: size * size }, (_, i) => (perAction ? actionAt(world.actions, ((i % size) + 0.5) / size, (Math.floor(i / size) + 0.5) / size) : 0));
     this.image = new ImageData(this.width, world.rows * size);
-    this.pixels = new Uint32Array(this.image.data.buffer).fill(this.ink.wall);
+    this.pixels = new Uint32Array(this.image.data.buffer).fill(packedColour(wall));
     this.canvas = new OffscreenCanvas(this.width, world.rows * size);
     this.context = this.canvas.getContext("2d");
     this.colours = new Uint32Array(world.states * this.parts);
     this.shown = new Uint32Array(world.states * this.parts).fill(NEVER_DRAWN);
-    const { state, kind } = world.layers[layer];
-    this.cells = state.flatMap((each, at) => (each < 0 || kind[at] === KIND.wall ? [] : [[each, Math.floor(at / world.columns), at % world.columns]]));
+    this.cells = statesOf(world, layer);
     this.context.putImageData(this.image, 0, 0);
   }
 
@@ -37,7 +37,7 @@ export class CellImage {
   update(picture) {
     this.choose(picture);
     let first = Infinity, last = -1;
-    for (const [state, row, column] of this.cells) {
+    for (const { state, row, column } of this.cells) {
       if (!this.hasChanged(state)) continue;
       this.write(state, row, column);
       first = Math.min(first, row);
@@ -57,7 +57,7 @@ export class CellImage {
       const isKnown = frame.stateVisits[state] > 0;
       for (const end = i + parts; i < end; i++) {
         // An explorer without such a table: what was discovered is plain.
-        colours[i] = !isKnown ? UNDISCOVERED : packed ? packed[scale.index(values[i])] : this.ink.plain;
+        colours[i] = !isKnown ? UNDISCOVERED : packed ? packed[scale.index(values[i])] : this.plain;
       }
     }
   }
@@ -68,14 +68,14 @@ export class CellImage {
   }
 
   write(state, row, column) {
-    const { size, width, pixels, within, stripe, ink } = this;
+    const { size, width, pixels, within, stripe, hatchA, hatchB } = this;
     const base = state * this.parts;
     for (let i = base; i < base + this.parts; i++) this.shown[i] = this.colours[i];
     const isKnown = this.colours[base] !== UNDISCOVERED;
     for (let y = row * size, inside = 0; y < (row + 1) * size; y++) {
       for (let x = column * size, at = y * width + x; x < (column + 1) * size; x++, at++, inside++) {
         if (isKnown) pixels[at] = this.colours[base + within[inside]];
-        else pixels[at] = Math.floor((x + y) / stripe) & 1 ? ink.hatchA : ink.hatchB;
+        else pixels[at] = Math.floor((x + y) / stripe) & 1 ? hatchA : hatchB;
       }
     }
   }

@@ -4,18 +4,35 @@ import { directionOf } from "./geometry.js";
 import { formatNumber } from "./frames.js";
 
 export const KIND = { floor: 0, wall: 1, start: 2, prison: 3, treasure: 4, penalty: 5, reward: 6, puddle: 7, passenger: 8 };
+// A cell that can be entered by every move, as bits.
+export const ALL_MOVES = 15;
+// Fills of cells as [red, green, blue].
 export const INK = {
-  light: { wall: 0xff6a5f5b, hatchA: 0xfff1eeec, hatchB: 0xffdcd7d4, line: "rgba(30,35,50,.28)", wallCss: "#5b5f6a", plain: 0xffffffff,
-    badge: "#ffffff", badgeInk: "#10131a", arrow: "#10131a", halo: "#ffffff", agent: "#d0006f" },
-  dark: { wall: 0xff5f5550, hatchA: 0xff262120, hatchB: 0xff352e2c, line: "rgba(255,255,255,.2)", wallCss: "#50555f", plain: 0xff3a3230,
-    badge: "#0c0f16", badgeInk: "#ffffff", arrow: "#ffffff", halo: "#0c0f16", agent: "#ff5cb0" },
+  light: { wall: [91, 95, 106], hatchA: [236, 238, 241], hatchB: [212, 215, 220], plain: [255, 255, 255], line: "rgba(30,35,50,.28)",
+    badge: "#ffffff", badgeInk: "#10131a", arrow: "#10131a", halo: "#ffffff", agent: "#d0006f", wrong: "#a3152b" },
+  dark: { wall: [80, 85, 95], hatchA: [32, 33, 38], hatchB: [44, 46, 53], plain: [48, 50, 58], line: "rgba(255,255,255,.2)",
+    badge: "#0c0f16", badgeInk: "#ffffff", arrow: "#ffffff", halo: "#0c0f16", agent: "#ff5cb0", wrong: "#ffb3bd" },
 };
 
-export function eachCell(world, layer, visit) {
-  const { state, kind, value } = world.layers[layer];
-  for (let row = 0, at = 0; row < world.rows; row++) {
-    for (let column = 0; column < world.columns; column++, at++) visit(row, column, state[at], kind[at], value[at], at);
+const found = new WeakMap();
+
+// The cells of a layer: {at, row, column, state, kind, value}.
+export function cellsOf(world, layer) {
+  const part = world.layers[layer];
+  if (!found.has(part)) {
+    found.set(part, part.state.map((state, at) => (
+      { at, row: Math.floor(at / world.columns), column: at % world.columns, state, kind: part.kind[at], value: part.value[at] })));
   }
+  return found.get(part);
+}
+
+const standable = new WeakMap();
+
+// The cells that are states.
+export function statesOf(world, layer) {
+  const cells = cellsOf(world, layer);
+  if (!standable.has(cells)) standable.set(cells, cells.filter(({ state, kind }) => state >= 0 && kind !== KIND.wall));
+  return standable.get(cells);
 }
 
 export function cellText(kind, value) {
@@ -30,12 +47,13 @@ export function directionFor(world, name) {
   return world.actions.length === 2 ? [dx * Math.SQRT1_2, Math.SQRT1_2] : [dx, dy];
 }
 
+// [row, column, layer] of every state.
 export function positionsOf(world) {
   if (!world.positions) {
     world.positions = new Array(world.states);
-    world.layers.forEach((part, layer) => part.state.forEach((state, at) => {
-      if (state >= 0) world.positions[state] = [Math.floor(at / world.columns), at % world.columns, layer];
-    }));
+    world.layers.forEach((_, layer) => {
+      for (const { state, row, column } of cellsOf(world, layer)) if (state >= 0) world.positions[state] = [row, column, layer];
+    });
   }
   return world.positions;
 }

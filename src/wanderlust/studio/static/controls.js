@@ -1,9 +1,7 @@
-// The controls above the lanes: what they do, and what they show of the setup.
+// The controls above the lanes and of each lane: how they change the setup, and what they show of it.
 
 import { $, element, fillSelect, setText } from "./dom.js";
 import { LAYERS } from "./frames.js";
-import { addLane, chooseWorld, nextSeed } from "./editing.js";
-import { positionOf, speedOf, speedText } from "./view.js";
 
 export function installControls(app) {
   const click = (id, action) => $(id).addEventListener("click", action);
@@ -13,7 +11,7 @@ export function installControls(app) {
   click("restart", () => app.restart());
   click("next-event", () => app.nextEvent());
   click("add-lane", () => addLane(app));
-  click("new-seed", () => nextSeed(app));
+  click("new-seed", () => app.change({ seed: (Number(app.setup.seed) + 1) % 2147483647 }, { step: 0 }));
   click("paint", () => app.painter.show());
   click("results", () => app.results.show());
   click("theme", () => app.switchTheme());
@@ -97,4 +95,52 @@ export function showSetup(app) {
   setText($("length"), `of ${app.length}`);
   $("step").style.setProperty("--digits", String(app.length).length);
   $("timeline").max = app.recording ? app.length : 0;
+}
+
+const NEW_LANES = ["vv-ucb", "epsilon-greedy", "ucb1"];
+
+function chooseWorld(app, value) {
+  const [kind, name] = value.split(":");
+  const start = { step: 0, playing: false };
+  if (kind === "gallery") {
+    const world = app.catalogue.gallery.find((each) => each.name === name);
+    app.change({ world: world.name, world_options: { map: world.map }, settings: {} }, start);
+    app.notice(world.explanation);
+  } else if (kind === "world") {
+    app.change({ world: name, world_options: {}, settings: {} }, start);
+    app.notice(app.catalogue.worlds.find((each) => each.name === name).meaning);
+  }
+}
+
+// changes: {explorer, preset, options, settings}; an option that is null gets its default.
+export function changeLane(app, number, changes) {
+  const lanes = app.setup.lanes.map((lane) => ({ ...lane }));
+  const lane = lanes[number];
+  if (changes.explorer) Object.assign(lane, { explorer: changes.explorer, options: {} });
+  if (changes.preset) lane.preset = changes.preset;
+  for (const part of ["options", "settings"]) {
+    lane[part] = { ...lane[part], ...changes[part] };
+    for (const [name, value] of Object.entries(lane[part])) if (value === null) delete lane[part][name];
+  }
+  app.change({ lanes });
+}
+
+function addLane(app) {
+  const used = app.setup.lanes.map((lane) => lane.explorer);
+  const explorer = NEW_LANES.find((name) => !used.includes(name)) ?? NEW_LANES[0];
+  app.change({ lanes: [...app.setup.lanes, { explorer }] });
+}
+
+// From one step per second to as fast as possible (0).
+export function speedOf(position) {
+  return position >= 100 ? 0 : Math.round(10 ** ((position / 99) * 4));
+}
+
+function positionOf(speed) {
+  return speed === 0 ? 100 : Math.min(Math.round((Math.log10(Math.max(speed, 1)) / 4) * 99), 99);
+}
+
+function speedText(speed) {
+  if (speed === 0) return "as fast as possible";
+  return speed === 1 ? "1 step per second" : `${speed} steps per second`;
 }

@@ -44,9 +44,7 @@ export function decodeFrame(buffer) {
   const greedy = take(Uint8Array, states);
   const preferred = take(Uint8Array, states);
   return {
-    lane: view.getUint8(4),
     step: view.getUint32(8, true),
-    episodeStep: view.getUint32(12, true),
     agent: view.getInt32(16, true),
     discovered: view.getUint32(20, true),
     randomness: view.getFloat32(24, true),

@@ -44,6 +44,26 @@ export function partsOf(actions, action) {
   return { polygons: free.map((part) => part.polygon), label: free[0]?.label ?? [0.5, 0.5] };
 }
 
+// The cell at the pointer; null outside of the map.
+export function cellAt(event, canvas, { rows, columns }) {
+  const box = canvas.getBoundingClientRect();
+  const column = Math.floor(((event.clientX - box.left) / box.width) * columns);
+  const row = Math.floor(((event.clientY - box.top) / box.height) * rows);
+  return row >= 0 && column >= 0 && row < rows && column < columns ? row * columns + column : null;
+}
+
+const ARROW_KEYS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+export function isArrowKey(key) {
+  return key in ARROW_KEYS;
+}
+
+// The cell to which an arrow key leads; at the border, the same one.
+export function cellByKey(at, key, { rows, columns }) {
+  const row = Math.floor(at / columns) + ARROW_KEYS[key][0], column = (at % columns) + ARROW_KEYS[key][1];
+  return Math.min(Math.max(row, 0), rows - 1) * columns + Math.min(Math.max(column, 0), columns - 1);
+}
+
 const SHARP_FROM = 12;
 
 // Sizes a canvas so that the world fits into a box; returns the size of a cell in the canvas's own pixels, which is whole.

@@ -3,7 +3,7 @@
 import { LANE_COLOURS, themeName } from "./palette.js";
 import { MapPainter } from "./map-painter.js";
 import { positionsOf } from "./cells.js";
-import { fitCanvas } from "./geometry.js";
+import { cellAt, cellByKey, fitCanvas, isArrowKey } from "./geometry.js";
 import { element, fillSelect, setText, throttle } from "./dom.js";
 import { Legend } from "./legend.js";
 import { formatNumber, layerById, layerValues } from "./frames.js";
@@ -50,33 +50,19 @@ export class LaneCard {
       element("span", {}, "discovered ", this.discovered, this.reachable),
       element("span", {}, "greedy return ", this.returned), this.event);
     this.root = element("section", { class: `lane lane-${this.number + 1}`, "aria-label": title }, head, this.frameBox, this.note, this.legend.root, facts);
-    this.canvas.addEventListener("pointermove", (event) => this.hover(this.cellAt(event)));
-    this.canvas.addEventListener("pointerdown", (event) => this.hover(this.cellAt(event)));
+    for (const name of ["pointermove", "pointerdown"]) this.canvas.addEventListener(name, (event) => this.hover(cellAt(event, this.canvas, this.world)));
     // A finger leaves the map when it is lifted; what it pointed at stays.
     this.canvas.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") this.hover(null); });
     this.canvas.addEventListener("keydown", (event) => this.moveByKey(event));
     this.canvas.addEventListener("blur", () => this.hover(null));
   }
 
-  cellAt(event) {
-    const box = this.canvas.getBoundingClientRect();
-    const column = Math.floor(((event.clientX - box.left) / box.width) * this.world.columns);
-    const row = Math.floor(((event.clientY - box.top) / box.height) * this.world.rows);
-    const inside = row >= 0 && column >= 0 && row < this.world.rows && column < this.world.columns;
-    return inside ? row * this.world.columns + column : null;
-  }
-
   moveByKey(event) {
-    const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-    const move = moves[event.key];
-    if (!move || !this.world) return;
+    if (!isArrowKey(event.key) || !this.world) return;
     event.preventDefault();
     event.stopPropagation();
     const agent = this.frame ? positionsOf(this.world)[this.frame.agent] : null;
-    const at = this.hovered ?? (agent ? agent[0] * this.world.columns + agent[1] : 0);
-    const row = Math.min(Math.max(Math.floor(at / this.world.columns) + move[0], 0), this.world.rows - 1);
-    const column = Math.min(Math.max((at % this.world.columns) + move[1], 0), this.world.columns - 1);
-    this.hover(row * this.world.columns + column);
+    this.hover(cellByKey(this.hovered ?? (agent ? agent[0] * this.world.columns + agent[1] : 0), event.key, this.world));
   }
 
   hover(cell) {

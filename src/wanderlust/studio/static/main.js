@@ -9,12 +9,10 @@ import { Painter } from "./painter.js";
 import { RecordedSource } from "./recorded.js";
 import { ResultsBrowser } from "./results.js";
 import { Stage } from "./stage.js";
-import { changeLane, removeLane } from "./editing.js";
-import { installControls, showLayer, showSetup, showSpeed } from "./controls.js";
+import { changeLane, installControls, showLayer, showSetup, showSpeed, speedOf } from "./controls.js";
 import { installShortcuts } from "./shortcuts.js";
 import { installTakeaway } from "./takeaway.js";
 import { keep, kept, readLink, writeAddress } from "./link.js";
-import { speedOf } from "./view.js";
 import { themeName } from "./palette.js";
 
 const KEEP_EVERY = 250;
@@ -120,7 +118,7 @@ class App {
     while (this.cards.length < count) {
       this.cards.push(new LaneCard(this.cards.length, this.catalogue, {
         change: (number, changes) => changeLane(this, number, changes),
-        remove: (number) => removeLane(this, number),
+        remove: (number) => this.change({ lanes: this.setup.lanes.filter((_, i) => i !== number) }),
         hover: (lane, cell) => { this.focus = { lane, cell }; this.render(); },
       }, Boolean(this.recording)));
       this.cards.at(-1).facts({ world: this.world, last: null });

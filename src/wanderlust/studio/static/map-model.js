@@ -1,9 +1,8 @@
 // The map that is being painted: its cells, its settings, and its history. The text form is that of docs/maps.md.
 
-import { KIND } from "./cells.js";
+import { ALL_MOVES, KIND } from "./cells.js";
 
 const KIND_NAMES = Object.fromEntries(Object.entries(KIND).map(([name, number]) => [number, name]));
-const ALL_MOVES = 15;
 const MOVES_IN_ORDER = ["left", "right", "up", "down"];
 const BUILT_IN_LETTERS = { wall: "#", floor: ".", start: "S" };
 const MAX_PAST = 200;

@@ -1,7 +1,11 @@
 // Painting a world: brushes, fill, resize, undo and redo, and the text of the map. The server checks every change.
 
 import { MapModel, fromWorld, parseSettings, toText } from "./map-model.js";
+import { INK } from "./cells.js";
 import { MapPainter } from "./map-painter.js";
+import { frameMarks } from "./map-marks.js";
+import { paint } from "./marks.js";
+import { cellAt, cellByKey, isArrowKey } from "./geometry.js";
 import { debounce, element, setText } from "./dom.js";
 import { makeScale, themeName } from "./palette.js";
 
@@ -72,9 +76,9 @@ export class Painter {
       this.canvas.setPointerCapture(event.pointerId);
       this.stroke = new Set();
       this.model.begin();
-      this.paintAt(this.cellAt(event));
+      this.paintAt(cellAt(event, this.canvas, this.model));
     });
-    this.canvas.addEventListener("pointermove", (event) => { if (this.stroke) this.paintAt(this.cellAt(event)); });
+    this.canvas.addEventListener("pointermove", (event) => { if (this.stroke) this.paintAt(cellAt(event, this.canvas, this.model)); });
     for (const name of ["pointerup", "pointercancel"]) this.canvas.addEventListener(name, () => this.endStroke());
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.dialog.addEventListener("keydown", (event) => {
@@ -108,17 +112,10 @@ export class Painter {
     this.directionLabel.hidden = brush.id !== "one-way";
   }
 
-  cellAt(event) {
-    const box = this.canvas.getBoundingClientRect();
-    const column = Math.floor(((event.clientX - box.left) / box.width) * this.model.columns);
-    const row = Math.floor(((event.clientY - box.top) / box.height) * this.model.rows);
-    return row >= 0 && column >= 0 && row < this.model.rows && column < this.model.columns ? row * this.model.columns + column : null;
-  }
-
   paintAt(cell) {
     if (cell === null || this.stroke.has(cell)) return;
     this.stroke.add(cell);
-    this.model.paint(cell, this.brush, Number(this.value.value), this.direction.value, this.fill.checked);
+    this.paintCell(cell);
     this.draw();
   }
 
@@ -130,19 +127,21 @@ export class Painter {
   }
 
   key(event) {
-    const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.model.columns, ArrowDown: this.model.columns };
-    if (event.key in moves) {
+    const { model } = this;
+    if (isArrowKey(event.key)) {
       event.preventDefault();
-      const next = (this.cursor ?? 0) + (this.cursor === null ? 0 : moves[event.key]);
-      const staysInRow = Math.abs(moves[event.key]) > 1 || this.model.columns === 1 || Math.floor(next / this.model.columns) === Math.floor((this.cursor ?? 0) / this.model.columns);
-      if (next >= 0 && next < this.model.cells.length && staysInRow) this.cursor = next;
+      this.cursor = this.cursor === null ? 0 : cellByKey(this.cursor, event.key, model);
       this.draw();
-      const row = Math.floor(this.cursor / this.model.columns) + 1, column = (this.cursor % this.model.columns) + 1;
-      this.canvas.setAttribute("aria-label", `Canvas, row ${row}, column ${column}: ${this.model.cells[this.cursor].kind}. Space paints.`);
+      const row = Math.floor(this.cursor / model.columns) + 1, column = (this.cursor % model.columns) + 1;
+      this.canvas.setAttribute("aria-label", `Canvas, row ${row}, column ${column}: ${model.cells[this.cursor].kind}. Space paints.`);
     } else if ((event.key === " " || event.key === "Enter") && this.cursor !== null) {
       event.preventDefault();
-      this.edit(() => this.model.paint(this.cursor, this.brush, Number(this.value.value), this.direction.value, this.fill.checked));
+      this.edit(() => this.paintCell(this.cursor));
     }
+  }
+
+  paintCell(cell) {
+    this.model.paint(cell, this.brush, Number(this.value.value), this.direction.value, this.fill.checked);
   }
 
   edit(action) {
@@ -240,10 +239,6 @@ export class Painter {
     const frame = { stateVisits: new Float64Array(world.states).fill(1) };
     const theme = themeName();
     this.painter.draw(context, { world, layer: 0, frame, values: blank, scale: makeScale(0, 1), perAction: false, theme, arrows: "none", trail: false, numbers: false, hover: this.cursor }, cell);
-    if (this.wrong !== null && this.wrong !== undefined) {
-      context.strokeStyle = theme === "dark" ? "#ffb3bd" : "#a3152b";
-      context.lineWidth = 4;
-      context.strokeRect((this.wrong % model.columns) * cell + 2, Math.floor(this.wrong / model.columns) * cell + 2, cell - 4, cell - 4);
-    }
+    paint(context, frameMarks(world, this.wrong, cell, [INK[theme].wrong]));
   }
 }

@@ -39,10 +39,15 @@ export function palette(diverging, theme) {
   if (!cache.has(key)) {
     const anchors = (diverging ? DIVERGING : SEQUENTIAL)[theme];
     const rgb = Array.from({ length: STEPS }, (_, i) => interpolate(anchors, i / (STEPS - 1)));
-    const packed = Uint32Array.from(rgb, ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0);
+    const packed = Uint32Array.from(rgb, packedColour);
     cache.set(key, { rgb, packed });
   }
   return cache.get(key);
+}
+
+// As a pixel of image data.
+export function packedColour([r, g, b]) {
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
 export function cssColour([r, g, b]) {

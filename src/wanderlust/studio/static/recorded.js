@@ -6,7 +6,6 @@ export class RecordedSource {
   constructor(recording, on) {
     this.recording = recording;
     this.on = on;
-    this.recorded = true;
     this.position = 0;
     this.speed = 0;
     this.playing = false;
@@ -32,7 +31,7 @@ export class RecordedSource {
     const lanes = this.news ?? this.recording.news.map((lane) => ({ first: lane.points.length, points: [], events: [] }));
     this.news = null;
     const frames = this.lanes.map((lane) => decodeFrame(lane(index)));
-    this.on.state({ step: this.length, shown: step, playing: this.playing, busy: false, finished: true, lanes }, frames);
+    this.on.state({ step: this.length, shown: step, playing: this.playing, busy: false, lanes }, frames);
   }
 
   // The last recorded moment that is not later than a step.

@@ -1,13 +1,13 @@
 // The results of a store: its studies and sweeps with their tables and figures, groups of runs, and their curves over seeds.
 
 import { $, element, fillSelect, setText } from "./dom.js";
-import { curveFigure } from "./seed-curves.js";
+import { curveFigure } from "./charts.js";
 import { formatNumber } from "./frames.js";
-import { markdownParts } from "./markdown.js";
 
 const MAX_ROWS = 500;
 const GROUP_COLUMNS = ["World", "Explorer", "Options", "Seeds", "Return", "Success %", "Discovery %"];
 const RUN_COLUMNS = ["Run", "Return", "Discovered", "Lane"];
+const REPORT_ATTRIBUTES = { table: { class: "report" }, th: { scope: "col" }, td: { class: "wrap" } };
 
 function counted(count, noun) {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
@@ -15,6 +15,14 @@ function counted(count, noun) {
 
 function headOf(names) {
   return element("thead", {}, element("tr", {}, ...names.map((name) => element("th", { scope: "col" }, name))));
+}
+
+// A part of a report as the server sends it: a text, or [tag, ...parts].
+function reportPart(part) {
+  if (typeof part === "string") return part;
+  const [tag, ...parts] = part;
+  const made = element(tag, REPORT_ATTRIBUTES[tag] ?? {}, ...parts.map(reportPart));
+  return tag === "table" ? element("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": "Table" }, made) : made;
 }
 
 export class ResultsBrowser {
@@ -92,7 +100,7 @@ export class ResultsBrowser {
   }
 
   openReport(number) {
-    return this.load({ collection: this.chosenPart, report: number }, ({ report }) => markdownParts(report.text));
+    return this.load({ collection: this.chosenPart, report: number }, ({ report }) => report.parts.map(reportPart));
   }
 
   openFigure(number) {
@@ -122,7 +130,7 @@ export class ResultsBrowser {
     this.detail.replaceChildren(element("p", { class: "dim" }, "Reading…"));
     let parts;
     try {
-      parts = build(await this.app.source.ask("results", { group: fields }));
+      parts = build(await this.app.source.ask("results", fields));
     } catch (error) {
       parts = [element("p", {}, error.message)];
     }

@@ -10,7 +10,6 @@ export class LiveSource {
   constructor(on, maxMessage) {
     this.on = on;
     this.maxMessage = maxMessage;
-    this.recorded = false;
     this.pending = [];
     this.answers = new Map();
     this.nextId = 1;

@@ -1,9 +1,8 @@
 // What a user takes away: links, code, pictures, data, and a recorded page.
 
-import { $, download, element } from "./dom.js";
-import { LAYERS, captionOf, layerById } from "./frames.js";
-import { rampColours, tickTexts, unitText } from "./legend.js";
-import { laneSvg } from "./svg.js";
+import { $, download } from "./dom.js";
+import { LAYERS } from "./frames.js";
+import { lanePng, laneSvg } from "./svg.js";
 import { makeLink } from "./link.js";
 
 export function installTakeaway(app) {
@@ -12,7 +11,7 @@ export function installTakeaway(app) {
   click("copy-python", () => copy(app, "Python", app.snippets.python));
   click("copy-command", () => copy(app, "Command line", app.snippets.command));
   click("copy-toml", () => copy(app, "TOML", app.snippets.toml));
-  click("save-png", () => savePng(app));
+  click("save-png", async () => download(`${fileName(app)}.png`, await lanePng(app)));
   click("save-svg", () => download(`${fileName(app)}.svg`, laneSvg(app), "image/svg+xml"));
   click("save-csv", () => download(`${fileName(app)}.csv`, csv(app), "text/csv"));
   click("save-json", () => download(`${fileName(app)}.json`, JSON.stringify(dataOf(app), null, 1), "application/json"));
@@ -33,50 +32,6 @@ async function copy(app, what, text) {
     if (!$("share-dialog").open) $("share-dialog").showModal();
     app.notice(`The browser does not allow copying: select the text and copy it.`);
   }
-}
-
-function savePng(app) {
-  // The maps are as large as on the screen; the texts around them have the same size in pixels of the page.
-  const ratio = window.devicePixelRatio || 1;
-  const gap = 24 * ratio, title = 30 * ratio, legend = 44 * ratio, caption = 24 * ratio;
-  const canvases = app.cards.map((card) => card.canvas);
-  const width = canvases.reduce((sum, canvas) => sum + canvas.width + gap, gap);
-  const mapHeight = Math.max(...canvases.map((canvas) => canvas.height));
-  const height = mapHeight + title + legend + caption + 2 * gap;
-  const style = getComputedStyle(document.body);
-  const sheet = element("canvas", { width, height });
-  const context = sheet.getContext("2d");
-  context.fillStyle = style.backgroundColor;
-  context.fillRect(0, 0, width, height);
-  context.fillStyle = style.color;
-  canvases.reduce((x, canvas, i) => {
-    context.font = `600 ${18 * ratio}px system-ui, sans-serif`;
-    context.fillText(app.setup.lanes[i].explorer, x, gap + 12 * ratio, canvas.width);
-    context.drawImage(canvas, x, gap + title);
-    drawLegend(context, app, app.cards[i].picture, { x, y: gap + title + mapHeight + 12 * ratio, width: canvas.width, ratio });
-    return x + canvas.width + gap;
-  }, gap);
-  context.font = `${14 * ratio}px system-ui, sans-serif`;
-  context.fillText(captionOf(app), gap, height - gap / 2, width - 2 * gap);
-  sheet.toBlob((blob) => download(`${fileName(app)}.png`, blob));
-}
-
-function drawLegend(context, app, { scale, values, theme }, { x, y, width, ratio }) {
-  if (!values) return;
-  const ink = context.fillStyle;
-  const gradient = context.createLinearGradient(x, 0, x + width, 0);
-  const colours = rampColours(scale, theme);
-  colours.forEach((colour, i) => gradient.addColorStop(i / (colours.length - 1), colour));
-  context.fillStyle = gradient;
-  context.fillRect(x, y, width, 9 * ratio);
-  context.fillStyle = ink;
-  context.font = `${12 * ratio}px system-ui, sans-serif`;
-  tickTexts(scale).forEach((text, i) => {
-    context.textAlign = ["left", "center", "right"][i];
-    context.fillText(text, x + (i * width) / 2, y + 23 * ratio);
-  });
-  context.textAlign = "left";
-  context.fillText(unitText(scale, layerById(app.options.layer).unit), x, y + 38 * ratio);
 }
 
 // One row per lane, state and action.

@@ -25,17 +25,3 @@ export function scalesFor(frames, descriptions, { layer: id, scale, shared }) {
     return makeScale(from, to, { log: wantsLog(scale, layer, from, to), unit: layer.unit === "visits" ? 1 : 0 });
   });
 }
-
-// From one step per second to as fast as possible (0).
-export function speedOf(position) {
-  return position >= 100 ? 0 : Math.round(10 ** ((position / 99) * 4));
-}
-
-export function positionOf(speed) {
-  return speed === 0 ? 100 : Math.min(Math.round((Math.log10(Math.max(speed, 1)) / 4) * 99), 99);
-}
-
-export function speedText(speed) {
-  if (speed === 0) return "as fast as possible";
-  return speed === 1 ? "1 step per second" : `${speed} steps per second`;
-}

@@ -1,0 +1,79 @@
+// Marks: lines, shapes and texts, drawn on a canvas or written as SVG.
+//
+// {paths, closed} | {box: [x, y, width, height], radius} | {circle: [x, y, radius]} | {text, at, size, bold, align}, each with
+// fill, stroke, width and opacity. With `halo`, the stroke is below the fill.
+
+const FONT = "system-ui, sans-serif";
+const ANCHORS = { left: "start", center: "middle", right: "end" };
+
+export function paint(context, marks) {
+  context.lineCap = context.lineJoin = "round";
+  context.textBaseline = "middle";
+  for (const mark of marks) {
+    context.globalAlpha = mark.opacity ?? 1;
+    context.fillStyle = mark.fill;
+    context.strokeStyle = mark.stroke;
+    context.lineWidth = mark.width ?? 1;
+    if (mark.text !== undefined) {
+      context.textAlign = mark.align ?? "center";
+      context.font = fontOf(mark);
+      context.fillText(mark.text, ...mark.at);
+      continue;
+    }
+    const shape = shapeOf(mark);
+    if (mark.stroke && mark.halo) context.stroke(shape);
+    if (mark.fill) context.fill(shape);
+    if (mark.stroke && !mark.halo) context.stroke(shape);
+  }
+  context.globalAlpha = 1;
+}
+
+function shapeOf({ paths = [], closed, box, radius = 0, circle }) {
+  const shape = new Path2D();
+  if (box) shape.roundRect(...box, radius);
+  if (circle) shape.arc(...circle, 0, 2 * Math.PI);
+  for (const path of paths) {
+    path.forEach(([x, y], i) => (i ? shape.lineTo(x, y) : shape.moveTo(x, y)));
+    if (closed) shape.closePath();
+  }
+  return shape;
+}
+
+function fontOf({ size, bold }) {
+  return `${bold ? 700 : 400} ${size}px ${FONT}`;
+}
+
+const ruler = new OffscreenCanvas(1, 1).getContext("2d");
+
+export function textWidth(mark) {
+  ruler.font = fontOf(mark);
+  return ruler.measureText(mark.text).width;
+}
+
+export function svgTag(name, attributes, content = "") {
+  const given = Object.entries(attributes).filter(([, value]) => value !== undefined);
+  return `<${name} ${given.map(([key, value]) => `${key}="${escapeText(value)}"`).join(" ")}>${content}</${name}>`;
+}
+
+export function escapeText(value) {
+  return String(value).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+}
+
+export function svgOf(marks) {
+  return marks.map((mark) => {
+    const look = { fill: mark.fill ?? "none", stroke: mark.stroke, "stroke-width": mark.stroke && mark.width, opacity: mark.opacity,
+      "paint-order": mark.halo && "stroke", "stroke-linejoin": mark.stroke && "round", "stroke-linecap": mark.stroke && "round" };
+    if (mark.text !== undefined) {
+      const [x, y] = mark.at;
+      const font = { "font-size": mark.size, "font-weight": mark.bold && 700, "text-anchor": ANCHORS[mark.align ?? "center"] };
+      return svgTag("text", { x, y, "dominant-baseline": "central", ...font, ...look }, escapeText(mark.text));
+    }
+    if (mark.box) {
+      const [x, y, width, height] = mark.box;
+      return svgTag("rect", { x, y, width, height, rx: mark.radius, ...look });
+    }
+    if (mark.circle) return svgTag("circle", { cx: mark.circle[0], cy: mark.circle[1], r: mark.circle[2], ...look });
+    const d = mark.paths.map((path) => `M${path.map((point) => point.map((value) => Number(value.toFixed(2))).join()).join("L")}${mark.closed ? "Z" : ""}`);
+    return svgTag("path", { d: d.join(""), ...look });
+  }).join("");
+}
