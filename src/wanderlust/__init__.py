@@ -12,9 +12,9 @@ Names are imported at first use, so `import wanderlust` is fast.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
-from wanderlust.environments.registration import register_environments
 from wanderlust.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from wanderlust.explorers.protocol import Problem as Problem
     from wanderlust.explorers.protocol import View as View
     from wanderlust.explorers.protocol import Visitation as Visitation
-    from wanderlust.explorers.registry import explorer_names as explorer_names
-    from wanderlust.explorers.registry import explorer_options as explorer_options
-    from wanderlust.explorers.registry import register_explorer as register_explorer
+    from wanderlust.explorers.protocol import explorer_names as explorer_names
+    from wanderlust.explorers.protocol import explorer_options as explorer_options
+    from wanderlust.explorers.protocol import register_explorer as register_explorer
     from wanderlust.training.callbacks import Callback as Callback
     from wanderlust.training.callbacks import Checkpoint as Checkpoint
     from wanderlust.training.callbacks import CsvLog as CsvLog
@@ -68,58 +68,33 @@ if TYPE_CHECKING:
     from wanderlust.worlds import world_names as world_names
     from wanderlust.worlds import world_options as world_options
 
-_MODULES = {
-    "Agent": "agents.agent",
-    "bernoulli": "explorers.choice",
-    "Callback": "training.callbacks",
-    "check_explorer": "checks",
-    "check_integer": "core.errors",
-    "check_number": "core.errors",
-    "check_world": "worlds",
-    "Checkpoint": "training.callbacks",
-    "CsvLog": "training.callbacks",
-    "Ensemble": "explorers.protocol",
-    "evaluate": "training.evaluation",
-    "EvaluateEvery": "training.evaluation",
-    "exam": "exams.exam",
-    "Explorer": "agents.drop_in",
-    "explorer_names": "explorers.registry",
-    "explorer_options": "explorers.registry",
-    "ExtraTables": "explorers.protocol",
-    "formulas": "explorers",
-    "greedy_action": "explorers.choice",
-    "History": "agents.history",
-    "learn": "training.learn",
-    "make_world": "worlds",
-    "Problem": "explorers.protocol",
-    "ProgressBar": "training.callbacks",
-    "random_action": "explorers.choice",
-    "Record": "agents.session",
-    "register_explorer": "explorers.registry",
-    "register_world": "worlds",
-    "Replay": "agents.settings",
-    "Run": "experiments.run",
-    "run_all": "experiments.execute.driver",
-    "Session": "agents.session",
-    "Settings": "agents.settings",
-    "StopWhenSolved": "training.evaluation",
-    "Store": "experiments.store",
-    "Sweep": "experiments.sweep",
-    "Tabular": "environments.tabular",
-    "tabular": "environments.tabular",
-    "TensorBoard": "training.callbacks",
-    "train": "agents.session",
-    "TrainingLoop": "training.loop",
-    "View": "explorers.protocol",
-    "Visitation": "explorers.protocol",
-    "WanderlustError": "core.errors",
-    "with_slips": "worlds",
-    "World": "worlds",
-    "world_from_gym": "environments.model",
-    "world_names": "worlds",
-    "world_options": "worlds",
+_NAMES = {
+    "agents.agent": "Agent",
+    "agents.drop_in": "Explorer",
+    "agents.history": "History",
+    "agents.session": "Record Session train",
+    "agents.settings": "Replay Settings",
+    "checks": "check_explorer",
+    "core.errors": "check_integer check_number WanderlustError",
+    "environments.model": "world_from_gym",
+    "environments.tabular": "Tabular tabular",
+    "exams.exam": "exam",
+    "experiments.execute.driver": "run_all",
+    "experiments.run": "Run",
+    "experiments.store": "Store",
+    "experiments.sweep": "Sweep",
+    "explorers": "formulas",
+    "explorers.choice": "bernoulli greedy_action random_action",
+    "explorers.protocol": "Ensemble ExtraTables Problem View Visitation explorer_names explorer_options "
+    "register_explorer",
+    "training.callbacks": "Callback Checkpoint CsvLog ProgressBar TensorBoard",
+    "training.evaluation": "evaluate EvaluateEvery StopWhenSolved",
+    "training.learn": "learn",
+    "training.loop": "TrainingLoop",
+    "worlds": "check_world make_world register_world with_slips World world_names world_options",
 }
-"""The public names, and the module in which each is defined."""
+"""The modules, and the public names that each defines: what the block above tells type checkers."""
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = ["__version__", *sorted(_MODULES)]
 
@@ -130,7 +105,7 @@ def __getattr__(name: str) -> Any:
     module = importlib.import_module(f"wanderlust.{_MODULES[name]}")
     value = getattr(module, name) if hasattr(module, name) else importlib.import_module(f"{module.__name__}.{name}")
     globals()[name] = value
-    register_environments()  # Gymnasium may have been imported meanwhile.
+    _register_environments()  # Gymnasium may have been imported meanwhile.
     return value
 
 
@@ -138,4 +113,10 @@ def __dir__() -> list[str]:
     return __all__
 
 
-register_environments()
+def _register_environments() -> None:
+    """Register the worlds with Gymnasium if it is imported: that takes far longer than importing wanderlust."""
+    if "gymnasium" in sys.modules:
+        importlib.import_module("wanderlust.environments")
+
+
+_register_environments()

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli import HELP_ONLY
-from wanderlust.cli.options import read_options
-
-if TYPE_CHECKING or not HELP_ONLY:
-    import numpy as np
-
-    from wanderlust.agents.agent import Agent
-    from wanderlust.agents.settings import PRESETS
-    from wanderlust.core.errors import InvalidSetting, check_choice, counted
-    from wanderlust.environments.make import make_environment
-    from wanderlust.environments.tabular import load_function, remake_environment
-    from wanderlust.explorers.registry import explorer_class
-    from wanderlust.training.evaluation import evaluate as evaluate_agent
-    from wanderlust.training.evaluation import evaluation_env
-    from wanderlust.training.video import check_video_file, record_video, rendering_env
+from wanderlust.cli.options import AgentExplorer, AgentFile, AgentKey, load_agent, read_options
+from wanderlust.core.errors import InvalidSetting, check_choice, counted
 
 
 def evaluate(
-    file: Annotated[Positional[Path], arg(metavar="FILE", help="Agent saved by `train --save` or Agent.save.")],
+    file: AgentFile,
     environment: Annotated[
         Positional[str | None],
         arg(metavar="ENVIRONMENT", help="Name or module:function; by default that of the file, if Gymnasium knows it."),
@@ -34,12 +21,8 @@ def evaluate(
     env: Annotated[tuple[str, ...], arg(metavar="NAME=VALUE ...", help="Options of ENVIRONMENT.")] = (),
     episodes: Annotated[int, arg(metavar="N", help="Number of episodes.")] = 100,
     seed: Annotated[int, arg(metavar="N", help="Seed of the first episode.")] = 0,
-    explorer: Annotated[
-        str | None, arg(metavar="module:Class", help="The agent's explorer, if it is user-defined.")
-    ] = None,
-    key: Annotated[
-        str | None, arg(metavar="module:function", help="The agent's key function, if it is user-defined.")
-    ] = None,
+    explorer: AgentExplorer = None,
+    key: AgentKey = None,
     preset: Annotated[
         str | None, arg(metavar="NAME", help="Stop with an error unless the agent was trained with this preset.")
     ] = None,
@@ -51,15 +34,20 @@ def evaluate(
 
     Example: wanderlust evaluate agent.npz --episodes 100 --video run.gif
     """
+    import numpy as np
+
+    from wanderlust.agents.settings import PRESETS
+    from wanderlust.environments.make import make_environment
+    from wanderlust.environments.tabular import remake_environment
+    from wanderlust.training.evaluation import evaluate as evaluate_agent
+    from wanderlust.training.evaluation import evaluation_env
+    from wanderlust.training.video import check_video_file, record_video, rendering_env
+
     if env and environment is None:
         raise InvalidSetting("--env needs ENVIRONMENT: the options in the file belong to the environment in the file.")
     if video is not None:
         check_video_file(video)
-    agent = Agent.load(
-        file,
-        explorer=None if explorer is None else explorer_class(explorer),
-        key=None if key is None else load_function(key),
-    )
+    agent = load_agent(file, explorer, key)
     if preset is not None and agent.preset != check_choice("preset", preset, PRESETS):
         raise InvalidSetting(f"{file}: the preset of this agent is {agent.preset!r}, not {preset!r}.")
     options = read_options(env)

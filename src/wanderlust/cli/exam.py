@@ -6,21 +6,15 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli import HELP_ONLY
 from wanderlust.cli.options import LOCAL, ExecutionArgument, read_options, read_settings
+from wanderlust.core.errors import InvalidSetting
 
-if TYPE_CHECKING or not HELP_ONLY:
-    from wanderlust.cli.printing import new_console, print_summary
-    from wanderlust.core.errors import InvalidSetting
+if TYPE_CHECKING:
     from wanderlust.exams.card import Card
-    from wanderlust.exams.exam import take
-    from wanderlust.exams.formats import WRITTEN, print_card, print_leaderboard, write_cards
-    from wanderlust.exams.leaderboard import kept_leaderboard
-    from wanderlust.exams.selection import check_not_fixed, exam_folder, select
 
 
 @dataclass(frozen=True)
@@ -75,14 +69,23 @@ def exam(
 
     Example: wanderlust exam --leaderboard
     """
+    from wanderlust.cli.printing import new_console, print_summary
+    from wanderlust.exams.card import print_leaderboard
+    from wanderlust.exams.exam import check_not_fixed, exam_folder, select, take
+    from wanderlust.exams.scores import kept_leaderboard
+
     if leaderboard:
         if explorers or options != _WHOLE:
             raise InvalidSetting("--leaderboard prints kept results; leave the explorers and the other options out.")
-        _print_leaderboard()
+        board = kept_leaderboard()
+        if board is None:
+            raise InvalidSetting("this version of wanderlust has no leaderboard of its suite of worlds.")
+        print_leaderboard(board, new_console(160, highlight=False))
         return
     if not explorers:
         raise InvalidSetting("give at least one explorer, such as `wanderlust exam vv-ucb`, or --leaderboard.")
     names = list(dict.fromkeys(explorers))
+    check_not_fixed(read_options(options.set))
     selection = select(
         names,
         families=options.families,
@@ -90,7 +93,7 @@ def exam(
         seeds=options.seeds,
         quick=options.quick,
         held_out=not options.development,
-        options=_read_settings(options.set, names),
+        options=read_settings(options.set, names),
     )
     result = take(selection, out, quiet=execution.quiet, execution=execution.checked)
     print_summary(result.summary, quiet=execution.quiet)
@@ -100,21 +103,11 @@ def exam(
     sys.exit(int(bool(result.failures)))
 
 
-def _read_settings(settings: tuple[str, ...], names: list[str]) -> dict[str, dict[str, Any]]:
-    """Parse --set; a setting that belongs to the worlds is refused with the same sentence as in Python."""
-    check_not_fixed(read_options(settings))
-    return read_settings(settings, names)
-
-
 def show_card(card: Card, folder: Path) -> None:
     """Print a report card, and write it to the folder of its exam."""
+    from wanderlust.cli.printing import new_console
+    from wanderlust.exams.card import WRITTEN, print_card, write_cards
+
     print_card(card, new_console(120, highlight=False))
     write_cards(card, folder)
     print(f"\nwritten to {shlex.quote(str(folder))}: {', '.join(f'card{suffix}' for suffix in WRITTEN)}")
-
-
-def _print_leaderboard() -> None:
-    board = kept_leaderboard()
-    if board is None:
-        raise InvalidSetting("this version of wanderlust has no leaderboard of its suite of worlds.")
-    print_leaderboard(board, new_console(160, highlight=False))

@@ -5,27 +5,21 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import Positional, arg
+from tyro.conf import arg
 
-from wanderlust.cli import HELP_ONLY
-from wanderlust.cli.options import read_value
+from wanderlust.cli.options import AgentExplorer, AgentFile, AgentKey, load_agent, read_value
+from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, counted, shown
+from wanderlust.core.files import finite_values, shown_path
 
-if TYPE_CHECKING or not HELP_ONLY:
+if TYPE_CHECKING:
     from wanderlust.agents.agent import Agent
     from wanderlust.agents.presentation import Explanation
-    from wanderlust.cli.printing import new_console, new_table, print_table
-    from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, counted, shown
-    from wanderlust.core.files import check_regular_file, finite_values, shown_path
-    from wanderlust.environments.keys import BINS, CONTENT, DISCRETE, FUNCTION
-    from wanderlust.environments.tabular import load_function
-    from wanderlust.explorers.registry import explorer_class
 
 
 def explain(
-    file: Annotated[Positional[Path], arg(metavar="FILE", help="Agent saved by `train --save` or Agent.save.")],
+    file: AgentFile,
     *,
     state: Annotated[
         str | None,
@@ -38,12 +32,8 @@ def explain(
         int | None,
         arg(metavar="N", help="Instead of --state: the number of the state, in the order of first visits."),
     ] = None,
-    explorer: Annotated[
-        str | None, arg(metavar="module:Class", help="The agent's explorer, if it is user-defined.")
-    ] = None,
-    key: Annotated[
-        str | None, arg(metavar="module:function", help="The agent's key function, if it is user-defined.")
-    ] = None,
+    explorer: AgentExplorer = None,
+    key: AgentKey = None,
     json: Annotated[bool, arg(help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Explain which action a saved agent takes in a state: visits, Q, W and exploration term κU of every action.
@@ -54,15 +44,13 @@ def explain(
     """
     if (state is None) == (index is None):
         raise InvalidSetting("give the state either as --state OBSERVATION or as --index N.")
-    check_regular_file(file)
-    agent = Agent.load(
-        file,
-        explorer=None if explorer is None else explorer_class(explorer),
-        key=None if key is None else load_function(key),
-    )
+    agent = load_agent(file, explorer, key)
     number = index if state is None else _index_of(agent, read_value(state))
     assert number is not None
-    _check_state(agent, number, file)
+    n_states = agent.n_states if agent.encoding is None else len(agent.encoding.keys)
+    if number < 0 or (n_states is not None and number >= n_states):
+        valid = f"from 0 to {n_states - 1:,}" if n_states else "0 or larger"
+        raise InvalidObservation(f"{shown_path(file)}: there is no state {number}; state indices are {valid}.")
     explanation = agent.explain(number)
     state_key = None if agent.encoding is None else agent.encoding.keys.key_of(number)
     (_print_json if json else _print_table)(agent, explanation, agent.environment, state_key)
@@ -70,6 +58,8 @@ def explain(
 
 def _index_of(agent: Agent, observation: Any) -> int:
     """Return the index of the state that has an observation."""
+    from wanderlust.environments.encoding import BINS, CONTENT, DISCRETE, FUNCTION
+
     encoding = agent.encoding
     if encoding is None:
         if not isinstance(observation, int):
@@ -97,13 +87,6 @@ def _index_of(agent: Agent, observation: Any) -> int:
     return index
 
 
-def _check_state(agent: Agent, state: int, path: Path) -> None:
-    n_states = agent.n_states if agent.encoding is None else len(agent.encoding.keys)
-    if state < 0 or (n_states is not None and state >= n_states):
-        valid = f"from 0 to {n_states - 1:,}" if n_states else "0 or larger"
-        raise InvalidObservation(f"{shown_path(path)}: there is no state {state}; state indices are {valid}.")
-
-
 def _summary(explanation: Explanation) -> str:
     """Return one sentence on why the action is chosen."""
     chosen = explanation.actions[explanation.chosen]
@@ -120,6 +103,8 @@ def _summary(explanation: Explanation) -> str:
 
 
 def _print_table(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:
+    from wanderlust.cli.printing import new_console, new_table, print_table
+
     console = new_console(100, highlight=False)
     where = "" if environment is None else f" in {environment['name']}"
     console.print(f"{agent.explorer}{where}, after {counted(agent.steps, 'step')}")

@@ -1,7 +1,7 @@
 """The entry point: finds and runs a command, and turns errors and signals into messages and exit codes.
 
-A command is a function in a module of the same name: its parameters are the arguments, its docstring is the help text.
-The module is imported when the command is called. Other packages add commands as entry points; see
+A command is a function in a module of the same name, or in `listings`: its parameters are the arguments, its docstring
+is the help text. The module is imported when the command is called. Other packages add commands as entry points; see
 `wanderlust.core.extensions`.
 """
 
@@ -29,6 +29,7 @@ COMMANDS = (
     "train", "evaluate", "compare", "diagnose", "explain", "watch", "studio", "worlds", "explorers", "exam",
     "sweep", "status", "results", "report", "run",
 )  # fmt: skip
+_LISTINGS = ("worlds", "explorers")
 _READING_COMMANDS = ("report", "results", "status")
 """Commands that read untrusted files and execute no user-defined code."""
 _TERMINATION_SIGNALS = ("SIGTERM", "SIGHUP")
@@ -140,7 +141,7 @@ def commands() -> dict[str, str]:
     from wanderlust.core.extensions import COMMANDS as GROUP
     from wanderlust.core.extensions import extensions
 
-    own = {name: f"wanderlust.cli.{name}:{name}" for name in COMMANDS}
+    own = {name: f"wanderlust.cli.{'listings' if name in _LISTINGS else name}:{name}" for name in COMMANDS}
     return own | {each.name: each.value for each in extensions(GROUP) if each.name not in own}
 
 

@@ -1,4 +1,7 @@
-"""The arguments that several commands share: environment, settings, explorers and execution of runs."""
+"""The arguments that several commands share: environment, settings, explorers and execution of runs.
+
+The text below a field is its help.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli import HELP_ONLY
+from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_number, shown, unknown_name
+from wanderlust.core.files import check_path, check_regular_file
 
-if TYPE_CHECKING or not HELP_ONLY:
+if TYPE_CHECKING:
     from gymnasium import Env
-    from gymnasium.spaces import Box
 
-    from wanderlust.agents.settings import LEARN_OPTIONS, SETTING_NAMES
-    from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_number, shown, unknown_name
-    from wanderlust.core.files import check_path
-    from wanderlust.environments.bins_advice import RANDOM_STEPS, bins_options
-    from wanderlust.environments.make import make_environment
-    from wanderlust.environments.registration import GRID_ID
-    from wanderlust.environments.tabular import Tabular, tabular_from_options
+    from wanderlust.agents.agent import Agent
+    from wanderlust.environments.tabular import Tabular
     from wanderlust.experiments.execute import Execution
-    from wanderlust.explorers.registry import explorer_options
-    from wanderlust.worlds.maps import MAP_SUFFIXES, read_map_file
 
 __all__ = ["LOCAL", "ExecutionArgument"]
 
@@ -40,6 +36,23 @@ REWARD_RANGE = "reward_range"
 _MAX_NAME, _MAX_DIGITS = 80, 9
 _OPTIONS_HINT = "As options: --bins 8, --bounds 1=-3,3, --action-bins 5, --key hash."
 
+Number = Annotated[int, arg(metavar="N")]
+OptionalNumber = Annotated[int | None, arg(metavar="N")]
+OptionalNumbers = Annotated[tuple[int, ...] | None, arg(metavar="N ...")]
+Name = Annotated[str, arg(metavar="NAME")]
+OptionalName = Annotated[str | None, arg(metavar="NAME")]
+Names = Annotated[tuple[str, ...], arg(metavar="NAME ...")]
+Pairs = Annotated[tuple[str, ...], arg(metavar="NAME=VALUE ...")]
+OptionalFile = Annotated[Path | None, arg(metavar="FILE")]
+Folder = Annotated[Path, arg(metavar="FOLDER")]
+OptionalFolder = Annotated[Path | None, arg(metavar="FOLDER")]
+AgentFile = Annotated[Positional[Path], arg(metavar="FILE", help="Agent saved by `train --save` or Agent.save.")]
+AgentExplorer = Annotated[
+    str | None, arg(metavar="module:Class", help="The agent's explorer, if it is user-defined.")
+]
+AgentKey = Annotated[
+    str | None, arg(metavar="module:function", help="The agent's key function, if it is user-defined.")
+]
 Settings = Annotated[
     tuple[str, ...],
     arg(
@@ -48,12 +61,6 @@ Settings = Annotated[
         help="Settings, such as discount=0.995 learning_rate=0.1 reward_range=[0,1], and options of the explorers.",
     ),
 ]
-Explorers = Annotated[
-    tuple[str, ...],
-    arg(metavar="NAME ...", help="Explorers; `wanderlust explorers` lists them. A user-defined one is module:Class."),
-]
-Steps = Annotated[int, arg(metavar="N", help="Number of training steps of each run.")]
-Seeds = Annotated[int, arg(metavar="N", help="Number of seeds per explorer: 0 to N-1.")]
 Exact = Annotated[
     bool,
     arg(
@@ -84,18 +91,19 @@ class ExecutionOptions:
             "or ray://HOST:PORT.",
         ),
     ] = "local"
-    jobs: Annotated[int | None, arg(metavar="N", help="Number of parallel runs; the number of cores if not given.")] = (
-        None
-    )
-    time_limit: Annotated[
-        float | None, arg(metavar="SECONDS", help="A run that takes longer fails; its worker process is ended.")
-    ] = None
-    ship_package: Annotated[bool, arg(help="Send this version of the package to the workers of a Ray cluster.")] = False
+    jobs: OptionalNumber = None
+    """Number of parallel runs; the number of cores if not given."""
+    time_limit: Annotated[float | None, arg(metavar="SECONDS")] = None
+    """A run that takes longer fails; its worker process is ended."""
+    ship_package: bool = False
+    """Send this version of the package to the workers of a Ray cluster."""
     quiet: Quiet = False
 
     @property
     def checked(self) -> Execution:
         """The options as `run_all` needs them; invalid ones raise an error."""
+        from wanderlust.experiments.execute import Execution
+
         return Execution(on=self.on, jobs=self.jobs, time_limit=self.time_limit, ship_package=self.ship_package)
 
 
@@ -107,9 +115,12 @@ LOCAL = ExecutionOptions()
 class RunsOptions:
     """The options of commands that run several explorers with several seeds."""
 
-    explorers: Explorers = DEFAULT_EXPLORERS
-    seeds: Seeds = 10
-    steps: Steps = 20_000
+    explorers: Names = DEFAULT_EXPLORERS
+    """Explorers; `wanderlust explorers` lists them. A user-defined one is module:Class."""
+    seeds: Number = 10
+    """Number of seeds per explorer: 0 to N-1."""
+    steps: Number = 20_000
+    """Number of training steps of each run."""
     preset: Preset = None
     settings: Settings = ()
     env_version: Annotated[
@@ -120,6 +131,128 @@ class RunsOptions:
             "stored runs are used until a file of its code changes.",
         ),
     ] = ""
+
+
+@dataclass(frozen=True)
+class EnvironmentOptions:
+    """The environment and its state encoding."""
+
+    environment: Annotated[
+        Positional[str],
+        arg(
+            metavar="ENVIRONMENT",
+            help="Gymnasium id (FrozenLake-v1), built-in world (prison), map file (mine.txt), module:id (imports the "
+            "module first) or module:function (a function that returns the environment).",
+        ),
+    ]
+    env: Pairs = ()
+    """Arguments of the environment, such as map_name=8x8 is_slippery=false."""
+    key: Annotated[str | None, arg(metavar="KEY")] = None
+    """State key, for observations that are not states themselves: hash, info:FIELD or module:function."""
+    bins: OptionalNumbers = None
+    """Discretize continuous observations into N bins: one number, or one per dimension."""
+    bounds: Annotated[tuple[str, ...] | None, arg(metavar="I=LOW,HIGH ...")] = None
+    """Clip dimension I of the observation before binning, such as 1=-3,3."""
+    action_bins: OptionalNumbers = None
+    """Discretize continuous actions into N values: one number, or one per dimension."""
+    reset_seed: OptionalNumber = None
+    """Reset every episode with this seed: same layout, same random numbers."""
+
+    @property
+    def _is_map(self) -> bool:
+        from wanderlust.worlds.grid import MAP_SUFFIXES
+
+        return self.environment.endswith(MAP_SUFFIXES)
+
+    @property
+    def name(self) -> str:
+        """The name with which the environment is created; map files use the grid environment."""
+        from wanderlust.worlds.registry import GRID_ID
+
+        return GRID_ID if self._is_map else self.environment
+
+    @cached_property
+    def env_options(self) -> dict[str, Any]:
+        """The environment's arguments. They include the text of a map, so that an edited map is a new environment."""
+        from wanderlust.worlds.grid import read_map_file
+
+        parsed = read_options(self.env, "map_name=8x8")
+        if not self._is_map:
+            return parsed
+        text = read_map_file(check_path("the map", self.environment))
+        # A text without a newline would be taken for a path.
+        is_toml = self.environment.endswith(".toml")
+        return {"map": text if is_toml else text.rstrip("\n") + "\n", **parsed}
+
+    @cached_property
+    def encoder_options(self) -> dict[str, Any]:
+        """The options of the state and action encoding, as JSON values."""
+        options = {
+            "key": self.key,
+            "bins": _scalar_or_list(self.bins),
+            "bounds": _read_bounds(self.bounds),
+            "action_bins": _scalar_or_list(self.action_bins),
+            "reset_seed": self.reset_seed,
+        }
+        return {name: value for name, value in options.items() if value is not None}
+
+    def make(self) -> Tabular:
+        """Return a new environment with discrete states and actions."""
+        from wanderlust.environments.make import make_environment
+        from wanderlust.environments.tabular import tabular_from_options
+
+        env = make_environment(self.name, **self.env_options)
+        try:
+            return tabular_from_options(env, {}, self.encoder_options)
+        except (InvalidEnvironment, InvalidSetting) as error:
+            # The message names Python parameters; on the command line these are options.
+            raise type(error)(f"{error} {self._bins_advice(env)}") from error
+
+    def _bins_advice(self, env: Env[Any, Any]) -> str:
+        """Return options for continuous observations, from the ranges that are observed; otherwise all options."""
+        from gymnasium.spaces import Box
+
+        from wanderlust.environments.bins import RANDOM_STEPS, bins_options
+
+        needs_action_bins = isinstance(env.action_space, Box) and self.action_bins is None
+        options = None if self.key is not None or needs_action_bins else bins_options(env)
+        if options is None:
+            return _OPTIONS_HINT
+        return f"From the ranges observed in {RANDOM_STEPS:,} random steps: {options} (or --key)."
+
+    def exact_settings(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return settings of training on the environment's model; raise an error for options that it does not use."""
+        if self.encoder_options:
+            names = ", ".join(f"--{name.replace('_', '-')}" for name in self.encoder_options)
+            raise InvalidSetting(f"--exact uses the states and actions of the environment's model; leave {names} out.")
+        if REWARD_RANGE in settings:
+            raise InvalidSetting(f"{REWARD_RANGE} cannot be set with --exact: the model contains all rewards.")
+        return settings
+
+    @property
+    def command_line(self) -> str:
+        """The environment and its options, quoted for a shell."""
+        words = option_words(self, "bins", "bounds", "action_bins", "key", "reset_seed")
+        return shlex.join([self.environment, *(["--env", *self.env] if self.env else []), *words])
+
+    @property
+    def file_name(self) -> str:
+        """The end of the environment's name, with only characters that are valid in file names."""
+        name = self.environment[-_MAX_NAME:]
+        return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
+
+
+EnvironmentArgument = Annotated[EnvironmentOptions, arg(name="")]
+
+
+def option_words(options: object, *names: str) -> list[str]:
+    """Return those of the named options that are given, as words of a command line."""
+    words = []
+    for name in names:
+        value = getattr(options, name)
+        if value is not None:
+            words += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, tuple) else [value])]
+    return words
 
 
 def read_options(options: Iterable[str], example: str = "kappa=0.1") -> dict[str, Any]:
@@ -145,18 +278,16 @@ def read_value(text: str) -> Any:
     return text
 
 
-def format_options(options: dict[str, Any]) -> list[str]:
-    """Return options as name=value, the inverse of `read_options`."""
-    return [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in options.items()]
-
-
 def read_settings(settings: Iterable[str], explorers: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Parse --set; return the settings of each explorer, without the options that only other explorers have."""
+    from wanderlust.agents.settings import LEARN_OPTIONS, SETTING_NAMES
+    from wanderlust.explorers.protocol import option_names
+
     parsed = read_options(settings)
     if "steps" in parsed:
         raise InvalidSetting(f"give the number of steps as --steps {parsed['steps']}, not with --set.")
     shared = {*SETTING_NAMES, *LEARN_OPTIONS, REWARD_RANGE} - {"steps"}
-    known = {name: shared | {option.name for option in explorer_options(name)} for name in explorers}
+    known = {name: shared | set(option_names(name)) for name in explorers}
     for setting in parsed:
         if not any(setting in names for names in known.values()):
             every = shared.union(*known.values())
@@ -164,109 +295,15 @@ def read_settings(settings: Iterable[str], explorers: Sequence[str]) -> dict[str
     return {name: {setting: value for setting, value in parsed.items() if setting in known[name]} for name in explorers}
 
 
-@dataclass(frozen=True)
-class EnvironmentOptions:
-    """The environment and its state encoding."""
+def load_agent(file: Path, explorer: str | None, key: str | None) -> Agent:
+    """Return a saved agent; a user-defined explorer and key function are given as module:name."""
+    from wanderlust.agents.agent import Agent
+    from wanderlust.environments.tabular import load_function
+    from wanderlust.explorers.protocol import explorer_class
 
-    environment: Annotated[
-        Positional[str],
-        arg(
-            metavar="ENVIRONMENT",
-            help="Gymnasium id (FrozenLake-v1), built-in world (prison), map file (mine.txt), module:id (imports the "
-            "module first) or module:function (a function that returns the environment).",
-        ),
-    ]
-    env: Annotated[
-        tuple[str, ...],
-        arg(metavar="NAME=VALUE ...", help="Arguments of the environment, such as map_name=8x8 is_slippery=false."),
-    ] = ()
-    key: Annotated[
-        str | None,
-        arg(
-            metavar="KEY",
-            help="State key, for observations that are not states themselves: hash, info:FIELD or module:function.",
-        ),
-    ] = None
-    bins: Annotated[
-        tuple[int, ...] | None,
-        arg(metavar="N ...", help="Discretize continuous observations into N bins: one number, or one per dimension."),
-    ] = None
-    bounds: Annotated[
-        tuple[str, ...] | None,
-        arg(metavar="I=LOW,HIGH ...", help="Clip dimension I of the observation before binning, such as 1=-3,3."),
-    ] = None
-    action_bins: Annotated[
-        tuple[int, ...] | None,
-        arg(metavar="N ...", help="Discretize continuous actions into N values: one number, or one per dimension."),
-    ] = None
-    reset_seed: Annotated[
-        int | None, arg(metavar="N", help="Reset every episode with this seed: same layout, same random numbers.")
-    ] = None
-
-    @cached_property
-    def name(self) -> str:
-        """The name with which the environment is created; map files use the grid environment."""
-        return GRID_ID if self._is_map else self.environment
-
-    @cached_property
-    def env_options(self) -> dict[str, Any]:
-        """The environment's arguments. They include the text of a map, so that an edited map is a new environment."""
-        parsed = read_options(self.env, "map_name=8x8")
-        return {"map": _map_text(Path(self.environment)), **parsed} if self._is_map else parsed
-
-    @cached_property
-    def encoder_options(self) -> dict[str, Any]:
-        """The options of the state and action encoding, as JSON values."""
-        options = {
-            "key": self.key,
-            "bins": _scalar_or_list(self.bins),
-            "bounds": _read_bounds(self.bounds),
-            "action_bins": _scalar_or_list(self.action_bins),
-            "reset_seed": self.reset_seed,
-        }
-        return {name: value for name, value in options.items() if value is not None}
-
-    def make(self) -> Tabular:
-        """Return a new environment with discrete states and actions."""
-        env = make_environment(self.name, **self.env_options)
-        try:
-            return tabular_from_options(env, self.encoder_options)
-        except (InvalidEnvironment, InvalidSetting) as error:
-            # The message names Python parameters; on the command line these are options.
-            raise type(error)(f"{error} {self._bins_advice(env)}") from error
-
-    def _bins_advice(self, env: Env[Any, Any]) -> str:
-        """Return options for continuous observations, from the ranges that are observed; otherwise all options."""
-        needs_action_bins = isinstance(env.action_space, Box) and self.action_bins is None
-        options = None if self.key is not None or needs_action_bins else bins_options(env)
-        if options is None:
-            return _OPTIONS_HINT
-        return f"From the ranges observed in {RANDOM_STEPS:,} random steps: {options} (or --key)."
-
-    @property
-    def command_line(self) -> str:
-        """The environment and its options, quoted for a shell."""
-        words = [self.environment]
-        if self.env:
-            words += ["--env", *format_options(read_options(self.env))]
-        for flag, values in (("bins", self.bins), ("bounds", self.bounds), ("action-bins", self.action_bins)):
-            words += [] if values is None else [f"--{flag}", *map(str, values)]
-        for flag, value in (("key", self.key), ("reset-seed", self.reset_seed)):
-            words += [] if value is None else [f"--{flag}", str(value)]
-        return shlex.join(words)
-
-    @property
-    def file_name(self) -> str:
-        """The end of the environment's name, with only characters that are valid in file names."""
-        name = self.environment[-_MAX_NAME:]
-        return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
-
-    @property
-    def _is_map(self) -> bool:
-        return self.environment.endswith(MAP_SUFFIXES)
-
-
-EnvironmentArgument = Annotated[EnvironmentOptions, arg(name="")]
+    check_regular_file(file)
+    user_defined = None if explorer is None else explorer_class(explorer)
+    return Agent.load(file, explorer=user_defined, key=None if key is None else load_function(key))
 
 
 def _scalar_or_list(numbers: tuple[int, ...] | None) -> int | list[int] | None:
@@ -285,9 +322,3 @@ def _read_bounds(bounds: tuple[str, ...] | None) -> Mapping[str, list[float]] | 
             raise InvalidSetting(f"bounds must be written as dimension=low,high, such as 1=-3,3, got {shown(bounds)}.")
         parsed[dimension] = [check_number(f"a bound of dimension {dimension}", bound) for bound in pair]
     return parsed
-
-
-def _map_text(path: Path) -> str:
-    text = read_map_file(check_path("the map", path))
-    # A text without a newline would be taken for a path.
-    return text if path.suffix == ".toml" else text.rstrip("\n") + "\n"

@@ -1,4 +1,4 @@
-"""Printing to the terminal: consoles, tables, notes, listings of entries, and what was executed."""
+"""Printing to the terminal: consoles, tables, notes, and what was executed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from wanderlust.core.errors import counted
-from wanderlust.experiments.execute.estimate import format_duration
+from wanderlust.experiments.execute.progress import format_duration
 from wanderlust.experiments.report.text_tables import fit_to_width, printable
 
 if TYPE_CHECKING:  # It would make `wanderlust status` slower.
@@ -36,7 +36,7 @@ def new_table(
     title: str | None = None,
 ) -> Table:
     """Return a table; the columns `left`, by default the first, are texts, and the others numbers."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=None if title is None else printable(title), title_justify="left")
     for heading in headings:
         is_text = heading in (headings[:1] if left is None else left)
         # Lines are broken only if the table is too wide; see `fit_to_width`.
@@ -51,20 +51,16 @@ def print_table(table: Table, console: Console) -> None:
     console.print(fit_to_width(table, console.width))
 
 
+def print_lines(console: Console, sentences: Iterable[str], indent: str = "") -> None:
+    """Print sentences, each in a line of its own, however long; empty ones are left out."""
+    for sentence in filter(None, sentences):
+        console.print(f"{indent}{printable(sentence)}", soft_wrap=True)
+
+
 def print_problems(problems: Iterable[str]) -> None:
     """Print sentences on files that cannot be used to the standard error."""
     for problem in problems:
         print(printable(problem), file=sys.stderr)
-
-
-def print_listing(entries: Sequence[tuple[str, str, list[tuple[str, str]]]]) -> None:
-    """Print (name, description, options) of every entry; options are (name=default, description)."""
-    name_width = max(len(name) for name, _, _ in entries)
-    option_width = max(len(option) for _, _, options in entries for option, _ in options)
-    for name, description, options in entries:
-        print(f"{name:<{name_width}}  {description}")
-        for option, option_description in options:
-            print(f"    {option:<{option_width}}  {option_description}".rstrip())
 
 
 def print_summary(summary: RunSummary, *, quiet: bool) -> None:

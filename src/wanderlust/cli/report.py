@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli import HELP_ONLY
-
-if TYPE_CHECKING or not HELP_ONLY:
-    from wanderlust.cli.compare import show_comparison
-    from wanderlust.cli.exam import show_card
-    from wanderlust.cli.printing import new_console, print_problems
-    from wanderlust.cli.runs import stored_results
-    from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
-    from wanderlust.core.extensions import report_kinds
-    from wanderlust.exams.card import make_card
-    from wanderlust.exams.scores import stored_scores
-    from wanderlust.exams.selection import StoredExam, exams_in
-    from wanderlust.experiments.comparison import Comparison, read_comparison
-    from wanderlust.experiments.report.style import FORMATS
-    from wanderlust.experiments.report.sweep_report import show_sweep_report, sweeps_in
-    from wanderlust.experiments.store import Store
+from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
 
 _OPTIONS = "--out, --formats and --quiet are for the reports of `wanderlust reproduce`"
 
@@ -57,18 +42,34 @@ def report(
 
     Example: wanderlust report docs/results --out report/ --formats png
     """
+    from wanderlust.cli.exam import show_card
+    from wanderlust.cli.printing import new_console, print_problems
+    from wanderlust.cli.runs import show_comparison, stored_results
+    from wanderlust.core.extensions import report_kinds
+    from wanderlust.exams.card import make_card
+    from wanderlust.exams.exam import exams_in, stored_scores
+    from wanderlust.experiments.comparison import read_comparison
+    from wanderlust.experiments.report.style import FORMATS
+    from wanderlust.experiments.report.sweep_report import show_sweep_report, sweeps_in
+    from wanderlust.experiments.store import Store
+
     chosen = tuple(dict.fromkeys(check_choice("format", each, FORMATS) for each in formats or FORMATS))
     has_options = out is not None or formats is not None or quiet
-    if (request := read_comparison(folder)) is not None:
+    if (comparison := read_comparison(folder)) is not None:
         if has_options:
             raise InvalidSetting(f"{folder}: is a comparison; {_OPTIONS}.")
-        _report_comparison(request, folder)
+        results = stored_results(comparison.runs, Store(folder))
+        if not any(results.values()):
+            raise BadFile(f"{folder}: none of the runs of this comparison is stored; repeat `wanderlust compare`.")
+        show_comparison(comparison, results, folder)
         return
+    problems: list[str] = []
     try:
-        sweeps, exams = list(sweeps_in(folder)), list(exams_in(folder))
+        sweeps, exams = list(sweeps_in(folder, problems)), list(exams_in(folder, problems))
         kinds = [kind for kind in report_kinds() if any(folder.glob(f"*/{kind.REQUEST_FILE}"))]
     except OSError as error:
         raise BadFile(f"{folder}: cannot be read ({error.strerror or error}).") from error
+    print_problems(problems)
     others = [*([counted(len(sweeps), "sweep")] if sweeps else []), *([counted(len(exams), "exam")] if exams else [])]
     left_out = " and ".join(others)
     if has_options and others and not kinds:
@@ -77,7 +78,10 @@ def report(
     for place, sweep in [] if has_options else sweeps:
         show_sweep_report(sweep, place, Store(folder), console)
     for exam in [] if has_options else exams:
-        _report_exam(exam, Store(folder))
+        problems = []
+        scores = stored_scores(exam, Store(folder), problems)
+        print_problems(problems)
+        show_card(make_card(exam.selection, tuple(scores)), exam.folder)
     if has_options and others and not quiet:
         console.print(f"{left_out} left out: {_OPTIONS}.", markup=False, highlight=False, soft_wrap=True)
     if not kinds and not others:
@@ -87,18 +91,3 @@ def report(
         )
     for kind in kinds:
         kind.write_reports(folder, console, quiet=quiet, out=out, formats=chosen)
-
-
-def _report_exam(exam: StoredExam, store: Store) -> None:
-    """Print the report card of an exam from its stored runs, and write its files."""
-    problems: list[str] = []
-    scores = stored_scores(exam, store, problems)
-    print_problems(problems)
-    show_card(make_card(exam.selection, tuple(scores)), exam.folder)
-
-
-def _report_comparison(request: Comparison, folder: Path) -> None:
-    results = {explorer: found for explorer, found in stored_results(request.runs, Store(folder)).items() if found}
-    if not results:
-        raise BadFile(f"{folder}: none of the runs of this comparison is stored; repeat `wanderlust compare`.")
-    show_comparison(request, results, folder)

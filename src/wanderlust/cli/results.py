@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli import HELP_ONLY
-
-if TYPE_CHECKING or not HELP_ONLY:
-    from rich.table import Table
-
-    from wanderlust.cli.printing import new_console, new_table, print_problems, print_table
-    from wanderlust.core.errors import InvalidSetting, counted, unknown_name
-    from wanderlust.experiments.results import check_table_file, write_rows
-    from wanderlust.experiments.store import Store
-    from wanderlust.experiments.table import condition, row_of, row_of_line, same_columns
+from wanderlust.core.errors import InvalidSetting, counted, unknown_name
 
 _HIDDEN = (
     "key", "kind", "optimal_return", "states_reachable", "seconds", "finished", "wanderlust", "numpy", "numba",
     "machine",
 )  # fmt: skip
-"""Columns that are not shown unless asked for."""
+"""Columns that are not printed unless asked for; files have them."""
 
 
 def results(
@@ -52,18 +42,42 @@ def results(
 
     Example: wanderlust results results/ --to runs.parquet --curves
     """
+    from wanderlust.cli.printing import new_console, new_table, print_problems, print_table
+    from wanderlust.experiments.store import Store
+    from wanderlust.experiments.table import (
+        check_table_file,
+        condition,
+        row_of,
+        row_of_line,
+        same_columns,
+        superseded,
+        write_rows,
+    )
+
     if to is not None:
         check_table_file(to)
     elif curves:
         raise InvalidSetting("--curves is for a file: add --to FILE, such as --to runs.parquet.")
     problems: list[str] = []
     store = Store(folder)
+    lines = list(store.lines([] if curves else problems))
+    old = superseded(lines)
     if curves:
-        rows = same_columns([row_of(stored, curves=True) for stored in store.load_all(problems)])
+        found = [row_of(stored, curves=True) for stored in store.load_all(problems)]
     else:
-        rows = same_columns([row_of_line(line) for line in store.lines(problems)])
+        found = [row_of_line(line) for line in lines]
+    rows = same_columns([row for row in found if row["key"] not in old])
+    if old:
+        problems.append(f"{counted(len(old), 'result')} of other code left out: the same runs were executed later.")
     print_problems(problems)
-    selected, names = _selected(rows, where, columns, sort)
+    every = list(rows[0]) if rows else []
+    for name in (*columns, *([sort] if sort else [])):
+        if rows and name not in every and name != "all":
+            raise unknown_name("column", name, every)
+    fulfilled = condition(where, every) if where and rows else lambda _: True
+    selected = _sorted([row for row in rows if fulfilled(row)], every, sort)
+    used = [name for name in every if name not in _HIDDEN and any(row[name] is not None for row in selected)]
+    names = every if columns == ("all",) else list(columns) or (used if to is None else every)
     if to is not None:
         write_rows(to, [{name: row[name] for name in names} for row in selected])
         print(f"{counted(len(selected), 'run')} written to {to}")
@@ -71,39 +85,23 @@ def results(
     console = new_console()
     shown = selected[:limit] if limit > 0 else selected
     if shown:
-        print_table(_table(shown, names), console)
+        texts = [name for name in names if not any(isinstance(row[name], int | float) for row in shown)]
+        cells = [[_cell(row[name]) for name in names] for row in shown]
+        print_table(new_table(names, cells, left=texts), console)
     count = f"{len(selected):,} of {counted(len(rows), 'stored run')}"
     print(count if len(shown) == len(selected) else f"{count}; {len(shown):,} shown, --limit 0 shows all")
 
 
-def _selected(
-    rows: Sequence[dict[str, Any]], where: str, columns: tuple[str, ...], sort: str
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the rows that fulfil the condition, sorted, and the names of the columns to show."""
-    every = list(rows[0]) if rows else []
-    fulfilled = condition(where, every) if where and rows else lambda _: True
-    selected = [row for row in rows if fulfilled(row)]
-    for name in (*columns, *([sort] if sort else [])):
-        if rows and name not in every and name != "all":
-            raise unknown_name("column", name, every)
-    if sort:
-        present = [row for row in selected if row[sort] is not None]
-        missing = [row for row in selected if row[sort] is None]
-        try:
-            present.sort(key=lambda row: row[sort], reverse=True)
-        except TypeError:
-            present.sort(key=lambda row: str(row[sort]), reverse=True)
-        selected = present + missing
-    else:
-        # The seeds of a setting are next to each other.
+def _sorted(rows: list[dict[str, Any]], every: list[str], sort: str) -> list[dict[str, Any]]:
+    """Return rows by a column, the largest first; without one, the seeds of a setting next to each other."""
+    if not sort:
         options = every[: every.index("success")] if "success" in every else every
-        names = [*dict.fromkeys(["world", "explorer", *(name for name in options if name not in _HIDDEN), "seed"])]
-        names.append(names.pop(names.index("seed")))
-        selected.sort(key=lambda row: [_rank(row[name]) for name in names if name in row])
-    if columns == ("all",):
-        return selected, every
-    used = [name for name in every if any(row[name] is not None for row in selected)]
-    return selected, list(columns) or [name for name in used if name not in _HIDDEN]
+        names = dict.fromkeys(["world", "explorer", *options])
+        by = [name for name in names if name not in (*_HIDDEN, "seed") and name in every] + ["seed"]
+        return sorted(rows, key=lambda row: [_rank(row.get(name)) for name in by])
+    present = [row for row in rows if row[sort] is not None]
+    present.sort(key=lambda row: _rank(row[sort]), reverse=True)
+    return present + [row for row in rows if row[sort] is None]
 
 
 def _rank(value: Any) -> tuple[int, float, str]:
@@ -113,14 +111,5 @@ def _rank(value: Any) -> tuple[int, float, str]:
     return (0, 0.0, "") if value is None else (2, 0.0, str(value))
 
 
-def _table(rows: Sequence[dict[str, Any]], names: list[str]) -> Table:
-    texts = [name for name in names if not any(isinstance(row[name], int | float) for row in rows)]
-    return new_table(names, [[_cell(row[name]) for name in names] for row in rows], left=texts)
-
-
 def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return str(value)
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli import HELP_ONLY
-
-if TYPE_CHECKING or not HELP_ONLY:
-    from wanderlust.core.errors import WanderlustError, counted
-    from wanderlust.experiments.run import Run
-    from wanderlust.experiments.store import Store
+from wanderlust.core.errors import WanderlustError, counted
+from wanderlust.core.user_code import announce_imports, modules_named
 
 
 def run(
@@ -27,7 +23,11 @@ def run(
 
     Example: wanderlust run '{"world":"prison","explorer":"vv-ucb","seed":1}'
     """
+    from wanderlust.experiments.run import Run
+    from wanderlust.experiments.store import Store
+
     selected = Run.from_json(description)
+    announce_imports(modules_named(selected.description), "which the description names")
     store = None if out is None else Store(out)
     if store is not None:
         store.prepare()

@@ -1,4 +1,4 @@
-"""The runs of several explorers in one environment, as `compare` and `diagnose` need them."""
+"""The runs of several explorers in one environment, as `compare`, `diagnose` and `report` need them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,26 @@ from typing import Any
 
 from wanderlust.agents.settings import MAX_STEPS
 from wanderlust.cli.options import REWARD_RANGE, EnvironmentOptions, ExecutionOptions, RunsOptions, read_settings
-from wanderlust.cli.printing import print_failures, print_problems
-from wanderlust.core.errors import InvalidSetting, check_integer
+from wanderlust.cli.printing import new_console, new_table, print_failures, print_lines, print_problems, print_table
+from wanderlust.core.errors import InvalidSetting, check_integer, counted
+from wanderlust.core.files import write_file
 from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.code_version import source_files
+from wanderlust.experiments.comparison import Comparison, ComparisonReport
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.result import Result
-from wanderlust.experiments.run import Run
+from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.world_run import model_world_of
 from wanderlust.training.adaptive import chosen_preset
 from wanderlust.training.learn import new_loop
 from wanderlust.training.model_training import ModelTraining
 
+TABLE_FILE = "comparison.csv"
+_EXACT_NOTE = (
+    "Exact: trained on the environment's model, with its range of rewards. Returns are exact expected values of the "
+    "greedy policy; stored runs are used while the model is the same."
+)
 Results = dict[str, list[Result]]
 """Explorer name to the results of its seeds."""
 
@@ -37,10 +43,10 @@ def plan_runs(
     check_integer("episodes", episodes, low=1)
     preset = chosen_preset(env, options.preset)
     runs = []
-    for explorer, settings in _settings_of_explorers(options).items():
-        changes = dict(settings)
-        reward_range = changes.pop(REWARD_RANGE, (0.0, 1.0))
-        new_loop(env, explorer, options.steps, 0, reward_range, preset, changes)  # Raises errors of invalid settings.
+    for explorer, settings in _settings_of_explorers(options, evaluate_every).items():
+        changes = {name: value for name, value in settings.items() if name not in (REWARD_RANGE, "steps")}
+        rewards = settings.get(REWARD_RANGE, (0.0, 1.0))
+        new_loop(env, explorer, options.steps, 0, rewards, preset, changes)  # Raises errors of invalid settings.
         first = Run(
             kind="environment",
             world=environment.name,
@@ -48,7 +54,7 @@ def plan_runs(
             encoder_options=environment.encoder_options,
             explorer=explorer,
             preset=preset,
-            settings=_with_defaults(settings, options, evaluate_every),
+            settings=settings,
             episodes=episodes,
             env_version=options.env_version,
         )
@@ -58,56 +64,32 @@ def plan_runs(
 
 def plan_exact_runs(environment: EnvironmentOptions, options: RunsOptions, evaluate_every: int | None) -> list[Run]:
     """Return runs on the environment's model; raise an error if it has none or a run is invalid."""
-    check_exact(environment)
     if options.env_version:
         raise InvalidSetting("--env-version is not used with --exact: a hash of the model identifies it; leave it out.")
     runs = []
-    for explorer, settings in _settings_of_explorers(options).items():
+    for explorer, settings in _settings_of_explorers(options, evaluate_every).items():
         first = Run.of_model(
             environment.name,
             explorer=explorer,
             preset=options.preset or "",
             world_options=environment.env_options,
-            settings=_with_defaults(without_reward_range(settings), options, evaluate_every),
+            settings=environment.exact_settings(settings),
         )
-        # Raises an error for invalid settings.
-        ModelTraining(
-            model_world_of(first),
-            explorer,
-            preset=first.preset,
-            seed=0,
-            undiscounted_returns=True,
-            changes=first.overrides,
-        )
+        world, changes = model_world_of(first), first.overrides
+        # Raises errors of invalid settings.
+        ModelTraining(world, explorer, preset=first.preset, seed=0, undiscounted_returns=True, changes=changes)
         runs += [replace(first, seed=seed) for seed in range(options.seeds)]
     return runs
 
 
-def check_exact(environment: EnvironmentOptions) -> None:
-    """Raise an error if options of the state encoding are given, which --exact does not use."""
-    if environment.encoder_options:
-        names = ", ".join(f"--{name.replace('_', '-')}" for name in environment.encoder_options)
-        raise InvalidSetting(f"--exact uses the states and actions of the environment's model; leave {names} out.")
-
-
-def without_reward_range(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings; raise an error if they have a reward range, which --exact does not use."""
-    if REWARD_RANGE in settings:
-        raise InvalidSetting(f"{REWARD_RANGE} cannot be set with --exact: the model contains all rewards.")
-    return settings
-
-
-def _settings_of_explorers(options: RunsOptions) -> dict[str, dict[str, Any]]:
+def _settings_of_explorers(options: RunsOptions, evaluate_every: int | None) -> dict[str, dict[str, Any]]:
     check_integer("seeds", options.seeds, low=1)
     check_integer("steps", options.steps, low=1, high=MAX_STEPS)
     if not options.explorers:
         raise InvalidSetting("give at least one explorer, such as --explorers vv-ucb; see `wanderlust explorers`.")
-    return read_settings(options.settings, list(dict.fromkeys(options.explorers)))
-
-
-def _with_defaults(settings: dict[str, Any], options: RunsOptions, evaluate_every: int | None) -> dict[str, Any]:
     defaults = {} if evaluate_every is None else {"evaluate_every": evaluate_every}
-    return {**defaults, **settings, "steps": options.steps}
+    given = read_settings(options.settings, list(dict.fromkeys(options.explorers)))
+    return {name: {**defaults, **settings, "steps": options.steps} for name, settings in given.items()}
 
 
 def version_note(run: Run) -> str:
@@ -117,10 +99,10 @@ def version_note(run: Run) -> str:
     modules = tuple(dict.fromkeys(run.environment_modules))
     if not modules:
         return ""
-    files = [file for module in modules for file in source_files(module).values()]
+    files = {file for module in modules for file in source_files(module).values()}
     if not files:
         return f"Changes of {' and '.join(modules)} cannot be detected; set a version with --env-version."
-    count = "1 file" if len(set(files)) == 1 else f"{len(set(files))} files"
+    count = "1 file" if len(files) == 1 else f"{len(files)} files"
     return f"Stored runs are used until the code of {' or '.join(modules)} changes: a hash of {count} identifies it."
 
 
@@ -143,3 +125,16 @@ def stored_results(runs: Sequence[Run], store: Store) -> Results:
         results[stored.run.explorer].append(result._replace(episodes=result.episodes.reshape(-1, 4)))
     print_problems(problems)
     return results
+
+
+def show_comparison(comparison: Comparison, results: Results, folder: Path, plot: Path | None = None) -> None:
+    """Print the table with its notes; write it to the folder, and the plot if a file is given."""
+    report, console = ComparisonReport(comparison, results), new_console(120, highlight=False)
+    title = f"{comparison.title}, {counted(comparison.steps, 'step')}, preset {comparison.preset}"
+    print_table(new_table(report.headings, report.cells, title=title), console)
+    print_lines(console, [*report.notes, _EXACT_NOTE if comparison.is_exact else version_note(comparison.runs[0])])
+    write_file(folder / TABLE_FILE, report.csv)
+    print_lines(console, [f"runs and {TABLE_FILE} are in {folder}"])
+    if plot is not None:
+        write_file(plot, report.plot(plot.suffix[1:].lower()))
+        print_lines(console, [f"plot written to {plot}"])

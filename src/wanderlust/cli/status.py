@@ -10,20 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli import HELP_ONLY
+from wanderlust.core.errors import counted
 
-if TYPE_CHECKING or not HELP_ONLY:
-    from rich.console import Group, RenderableType
-    from rich.live import Live
-    from rich.table import Table
-    from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
-    from wanderlust.cli.printing import new_console, print_problems
-    from wanderlust.core.errors import counted
-    from wanderlust.experiments import status as status_files
-    from wanderlust.experiments.execute.estimate import format_duration
-    from wanderlust.experiments.report.text_tables import fit_to_width, printable
-    from wanderlust.experiments.store import Store
 
 _SHOWN_FAILURES = 10
 
@@ -40,6 +31,10 @@ def status(
 
     Example: wanderlust status results/ --watch
     """
+    from rich.live import Live
+
+    from wanderlust.cli.printing import new_console
+
     console = new_console()
     is_live = watch and console.is_terminal
     with Live(console=console, auto_refresh=False) if is_live else contextlib.nullcontext() as live:
@@ -57,16 +52,26 @@ def status(
 
 def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
     """Return what to print, and whether any driver is active."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from wanderlust.cli.printing import new_table, print_problems
+    from wanderlust.experiments import status as status_files
+    from wanderlust.experiments.execute.progress import format_duration
+    from wanderlust.experiments.report.text_tables import fit_to_width, printable
+    from wanderlust.experiments.store import Store
+
     store, problems = Store(folder), list[str]()
     store.check_exists()
     stored = store.stored_keys(problems)
     found = list(status_files.read_all(store, problems, stored))
-    table = Table()
-    for heading in ("name", "runs", "done", "running", "failed", "rate", "time left"):
-        is_text = heading == "name"
-        table.add_column(heading, justify="left" if is_text else "right", no_wrap=not is_text)
+    rows = []
     for each in found:
-        table.add_row(*_cells(each))
+        rate = f"{each.rate:,.1f}/s" if each.rate >= 1 else f"{60 * each.rate:.1f}/min" if each.rate else ""
+        left = "" if each.seconds_left is None else format_duration(each.seconds_left)
+        percent = f"{each.done:,} ({100 * each.done / max(each.total, 1):.0f} %)"
+        rows.append([each.name, f"{each.total:,}", percent, f"{each.running:,}", f"{each.failed:,}", rate, left])
+    table = new_table(["name", "runs", "done", "running", "failed", "rate", "time left"], rows)
     print_problems(problems)
     # Below the table: a terminal of 80 columns has no place for it in a column.
     drivers = [Text(f"{printable(each.name)}: {printable(each.driver)}") for each in found]
@@ -75,16 +80,12 @@ def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
     return Group(*shown), any(each.active for each in found)
 
 
-def _cells(each: status_files.Status) -> list[str]:
-    rate = f"{each.rate:,.1f}/s" if each.rate >= 1 else f"{60 * each.rate:.1f}/min" if each.rate else ""
-    left = "" if each.seconds_left is None else format_duration(each.seconds_left)
-    percent = f"{each.done:,} ({100 * each.done / max(each.total, 1):.0f} %)"
-    numbers = [f"{each.total:,}", percent, f"{each.running:,}", f"{each.failed:,}"]
-    return [printable(each.name), *numbers, rate, left]
-
-
 def _print_failures(folder: Path, *, everything: bool) -> None:
     """Print the failed runs that have not been executed since."""
+    from wanderlust.experiments import status as status_files
+    from wanderlust.experiments.report.text_tables import printable
+    from wanderlust.experiments.store import Store
+
     found = [failure for each in status_files.failures(folder).values() for failure in each]
     stored = Store(folder).stored_keys() if found else set()
     missing = [failure for failure in found if failure["key"] not in stored]

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli import HELP_ONLY
+from wanderlust.core.errors import BadFile, InvalidSetting, MissingPackage, check_integer
+from wanderlust.core.files import check_writable, read_text_file, write_file
 
-if TYPE_CHECKING or not HELP_ONLY:
-    from wanderlust.core.errors import BadFile, InvalidSetting, MissingPackage, check_integer
-    from wanderlust.core.files import check_writable, read_text_file, write_file
-    from wanderlust.studio import limits
-    from wanderlust.studio.export import export_page
-    from wanderlust.studio.setup import Setup, read_setup
-    from wanderlust.worlds import world_names
-    from wanderlust.worlds.maps import parse_toml, read_map_file
+if TYPE_CHECKING:
+    from wanderlust.studio.setup import Setup
+
 
 DEFAULT_WORLD = "prison"
 DEFAULT_LANES = ("vv-ucb",)
@@ -61,7 +57,12 @@ def studio(
     if export is not None:
         if store is not None:
             raise InvalidSetting(f"--export needs a world, not a folder of results, got {what!r}.")
-        _write_export(setup, export)
+        from wanderlust.studio.export import export_page
+
+        check_writable(export)
+        text = export_page(setup)
+        write_file(export, text)
+        print(f"written to {export} ({len(text.encode()) / 1e6:.1f} MB); open it in any browser.")
         return
     try:
         from wanderlust.studio import server
@@ -79,12 +80,16 @@ def studio(
 
 def _read_what(what: str, explorers: tuple[str, ...], seed: int) -> tuple[Setup, Path | None]:
     """Return the setup to open, and the folder of results if one was given."""
+    from wanderlust.studio.setup import read_setup
+    from wanderlust.worlds import world_names
+    from wanderlust.worlds.grid import MAP_SUFFIXES
+
     extra = tuple(name for name in explorers if ":" in name)
     given: dict[str, Any] = {"seed": seed, "lanes": [{"explorer": name} for name in explorers]}
     path = Path(what)
     if what in world_names():
         return read_setup({**given, "world": what}, extra), None
-    if what.endswith((".toml", ".txt")):
+    if what.endswith(MAP_SUFFIXES):
         return read_setup(_from_file(path, given), extra), None
     if path.is_dir():
         return read_setup({**given, "world": DEFAULT_WORLD}, extra), path
@@ -95,39 +100,29 @@ def _read_what(what: str, explorers: tuple[str, ...], seed: int) -> tuple[Setup,
 
 def _from_file(path: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Return the plain setup of a setup file (TOML with lanes), or of a map file."""
+    from wanderlust.studio.limits import MAX_MESSAGE
+    from wanderlust.worlds.grid import parse_toml, read_map_file
+
     if path.suffix == ".toml":
-        table = parse_toml(read_text_file(path, max_bytes=limits.MAX_MESSAGE))
+        table = parse_toml(read_text_file(path, max_bytes=MAX_MESSAGE))
         if "lanes" in table:
             return table
     return {**given, "world": path.stem, "world_options": {"map": read_map_file(path)}}
 
 
-def _write_export(setup: Setup, path: Path) -> None:
-    check_writable(path)
-    text = export_page(setup)
-    write_file(path, text)
-    print(f"written to {path} ({len(text.encode()) / 1e6:.1f} MB); open it in any browser.")
-
-
 def _serve(server: Any, studio: Any, port: int | None, *, open_browser: bool) -> None:
-    if port is not None:
-        check_integer("--port", port, low=0, high=65535)
-        listener = server.listen(studio.host, port)
-    else:
-        listener = _listen_on_free_port(server, studio.host)
+    # By default the usual port, so that links stay valid, or one of the next ones, or any other.
+    ports = [*range(DEFAULT_PORT, DEFAULT_PORT + _FREE_PORTS), 0] if port is None else [port]
+    for each in ports:
+        try:
+            listener = server.listen(studio.host, check_integer("--port", each, low=0, high=65535))
+            break
+        except InvalidSetting:
+            if each == ports[-1]:
+                raise
     studio.port = listener.getsockname()[1]
     print(f"wanderlust studio: {studio.url}", flush=True)
     print("Stop with Ctrl-C.", flush=True)
     if open_browser:
         webbrowser.open(studio.url)
     server.make_server(studio).run(sockets=[listener])
-
-
-def _listen_on_free_port(server: Any, host: str) -> Any:
-    """Return a listener on the usual port, so that links stay valid, or on one of the next ones."""
-    for port in range(DEFAULT_PORT, DEFAULT_PORT + _FREE_PORTS):
-        try:
-            return server.listen(host, port)
-        except InvalidSetting:
-            continue
-    return server.listen(host, 0)

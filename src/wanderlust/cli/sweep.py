@@ -11,57 +11,44 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli import HELP_ONLY
-from wanderlust.cli.options import LOCAL, ExecutionArgument, read_options, read_value
+from wanderlust.cli.options import LOCAL, ExecutionArgument, Names, read_options, read_value
+from wanderlust.core.errors import InvalidSetting, counted
 
-if TYPE_CHECKING or not HELP_ONLY:
-    from wanderlust.cli.printing import print_problems, print_summary
-    from wanderlust.core.errors import InvalidSetting, counted
-    from wanderlust.experiments.execute import Execution, estimate
-    from wanderlust.experiments.execute.driver import RunSummary, missing_runs
-    from wanderlust.experiments.execute.progress import Progress
-    from wanderlust.experiments.report.text_tables import printable
-    from wanderlust.experiments.store import Store
+if TYPE_CHECKING:
+    from wanderlust.experiments.execute import Execution
     from wanderlust.experiments.sweep import Sweep
-    from wanderlust.experiments.table import fields_of, swept_fields
+
 
 _MAX_SHOWN = 12
-_LISTS = "NAME=VALUE[,VALUE] ..."
+Lists = Annotated[tuple[str, ...], arg(metavar="NAME=VALUE[,VALUE] ...")]
 
 
 @dataclass(frozen=True)
 class SweepOptions:
     """The description of a sweep on the command line; the same keys as in a file."""
 
-    world: Annotated[tuple[str, ...], arg(metavar="NAME ...", help="Built-in worlds.")] = ()
-    environment: Annotated[
-        tuple[str, ...],
-        arg(metavar="NAME ...", help="Gymnasium ids, or module:function."),
-    ] = ()
-    env: Annotated[
-        tuple[str, ...],
-        arg(metavar=_LISTS, help="Options of the worlds and environments, such as depth=10,20 or map_name=4x4,8x8."),
-    ] = ()
-    explorer: Annotated[tuple[str, ...], arg(metavar="NAME ...", help="Explorers, also module:Class.")] = ()
-    set: Annotated[
-        tuple[str, ...],
-        arg(metavar=_LISTS, help="Settings and options of the explorers, such as kappa=0.1,1,10 steps=2000."),
-    ] = ()
-    memory: Annotated[tuple[str, ...], arg(metavar="NAME ...", help="Replay memories: full, none, window.")] = ()
-    preset: Annotated[
-        tuple[str, ...], arg(metavar="NAME ...", help="as_written, as_published_code; in environments also adaptive.")
-    ] = ()
-    seeds: Annotated[str, arg(metavar="N", help="Number of seeds, 0 to N-1; or a list 3,5,8, or a range 10..19.")] = (
-        "10"
-    )
-    zip: Annotated[
-        tuple[str, ...],
-        arg(metavar="GROUP ...", help="Fields that change together: 'world=prison,taxi steps=1000,20000'."),
-    ] = ()
-    exclude: Annotated[
-        tuple[str, ...], arg(metavar="PATTERN ...", help="Combinations to leave out: 'world=taxi kappa=10'.")
-    ] = ()
-    name: Annotated[str, arg(metavar="TEXT", help="Name in `status` and `report`; a hash if not given.")] = ""
+    world: Names = ()
+    """Built-in worlds."""
+    environment: Names = ()
+    """Gymnasium ids, or module:function."""
+    env: Lists = ()
+    """Options of the worlds and environments, such as depth=10,20 or map_name=4x4,8x8."""
+    explorer: Names = ()
+    """Explorers, also module:Class."""
+    set: Lists = ()
+    """Settings and options of the explorers, such as kappa=0.1,1,10 steps=2000."""
+    memory: Names = ()
+    """Replay memories: full, none, window."""
+    preset: Names = ()
+    """as_written, as_published_code; in environments also adaptive."""
+    seeds: Annotated[str, arg(metavar="N")] = "10"
+    """Number of seeds, 0 to N-1; or a list 3,5,8, or a range 10..19."""
+    zip: Annotated[tuple[str, ...], arg(metavar="GROUP ...")] = ()
+    """Fields that change together: 'world=prison,taxi steps=1000,20000'."""
+    exclude: Annotated[tuple[str, ...], arg(metavar="PATTERN ...")] = ()
+    """Combinations to leave out: 'world=taxi kappa=10'."""
+    name: Annotated[str, arg(metavar="TEXT")] = ""
+    """Name in `status` and `report`; a hash if not given."""
 
 
 _NO_OPTIONS = SweepOptions()
@@ -80,7 +67,9 @@ def sweep(
         tuple[str, ...],
         arg(metavar="MODULE ...", help="Modules that names 'module:attribute' in FILE may import; none by default."),
     ] = (),
-    dry_run: Annotated[bool, arg(help="Only print what would run: how many, how long, what is stored.")] = False,
+    dry_run: Annotated[
+        bool, arg(help="Only print what would run: how many, how long, what is stored. Import no user-defined code.")
+    ] = False,
 ) -> None:
     """Execute every combination of worlds, explorers, settings and seeds, on this machine or on a Ray cluster.
 
@@ -90,9 +79,15 @@ def sweep(
 
     Example: wanderlust sweep sweep.toml --on ray --dry-run
     """
+    from wanderlust.cli.printing import print_summary
+    from wanderlust.experiments.execute.progress import Progress
+    from wanderlust.experiments.sweep import Sweep
+
     if file is not None and description != _NO_OPTIONS:
         raise InvalidSetting("give the sweep as a file or as options such as --world, not both.")
-    described = Sweep.from_file(file, allow_code=allow_code) if file is not None else from_options(description)
+    described = (
+        from_options(description) if file is None else Sweep.from_file(file, allow_code=allow_code, imports=not dry_run)
+    )
     if dry_run:
         _print_plan(described, out, execution.checked)
         return
@@ -105,7 +100,9 @@ def sweep(
 
 def from_options(options: SweepOptions) -> Sweep:
     """Return the sweep of command-line options."""
-    shared = _tables(options.env, "depth=10,20")
+    from wanderlust.experiments.sweep import Sweep
+
+    shared, seeds = _tables(options.env, "depth=10,20"), read_values(options.seeds)
     tables: dict[str, Any] = {
         "worlds": dict.fromkeys(options.world, shared) if shared else list(options.world),
         "environments": dict.fromkeys(options.environment, shared) if shared else list(options.environment),
@@ -113,7 +110,7 @@ def from_options(options: SweepOptions) -> Sweep:
         "settings": _tables(options.set, "kappa=0.1,1,10"),
         "memory": [read_value(each) for each in options.memory],
         "presets": list(options.preset),
-        "seeds": _one(read_values(options.seeds)),
+        "seeds": seeds[0] if len(seeds) == 1 else seeds,  # 20 seeds, not the seed 20.
         "zip": [_tables(shlex.split(each), "steps=1000,2000") for each in options.zip],
         "exclude": [_tables(shlex.split(each), "kappa=10") for each in options.exclude],
         "name": options.name,
@@ -144,14 +141,17 @@ def _tables(options: Any, example: str) -> dict[str, Any]:
     return {name: read_values(text) for name, text in pairs if name in texts}
 
 
-def _one(values: list[Any]) -> Any:
-    """Return a single value as it is: 20 seeds, not the seed 20."""
-    return values[0] if len(values) == 1 else values
-
-
 def _print_plan(described: Sweep, out: Path, execution: Execution) -> None:
-    described.check_environments()
-    runs, summary = described.runs, RunSummary()
+    from wanderlust.cli.printing import print_problems
+    from wanderlust.core.user_code import modules_named
+    from wanderlust.experiments.execute.driver import RunSummary, missing_runs
+    from wanderlust.experiments.execute.progress import format_duration, total_seconds
+    from wanderlust.experiments.report.text_tables import printable
+    from wanderlust.experiments.store import Store
+    from wanderlust.experiments.table import fields_of, swept_fields
+
+    described.check_environments(imports=False)
+    runs, summary = described.plan(imports=False), RunSummary()
     missing = missing_runs(runs, Store(out), summary)
     jobs = execution.jobs or os.cpu_count() or 1
     print(f"sweep       {printable(described.name)}")
@@ -162,6 +162,8 @@ def _print_plan(described: Sweep, out: Path, execution: Execution) -> None:
     print(f"runs        {len(runs):,}")
     print(f"stored      {summary.stored:,} in {out}")
     print(f"to execute  {len(missing):,}")
-    duration = estimate.format_duration(estimate.total_seconds(missing, jobs))
+    duration = format_duration(total_seconds(missing, jobs))
     print(f"time        about {duration} here with {counted(jobs, 'job')}, without compilation")
+    if modules := modules_named([run.description for run in runs]):
+        print(f"not checked {', '.join(modules)}: a dry run imports no user-defined code and assumes all its options")
     print_problems(summary.problems)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ EXPLORATION = ("#271a33", "#7c2d6b", "#dd6a3f", "#fbe38e")
 _UNKNOWN = "#12161d"
 _WALL = "#565c68"
 _AGENT = "#ff3d8b"
+_AGENT_STYLE = Style(color="white", bgcolor=_AGENT, bold=True)
 _KIND_COLORS = {CellKind.TREASURE: "#43d675", CellKind.REWARD: "#43d675", CellKind.PENALTY: "#ff5d5d"}
 _GAP = 3
 _OTHER_LINES = 3
@@ -96,7 +97,8 @@ class FrameRenderer:
         """Return the current frame as text without colors."""
         snapshot = self.run.snapshot()
         visits, values = self.heatmaps(snapshot)
-        columns = self._letters(snapshot), shaded(visits.intensity, width=1), shaded(values.intensity, width=1)
+        letters = text_map(self.layout, snapshot.state).splitlines()[: self.layout.rows]
+        columns = letters, shaded(visits.intensity, width=1), shaded(values.intensity, width=1)
         return "\n".join(
             [
                 self.heading(snapshot),
@@ -117,9 +119,6 @@ class FrameRenderer:
         meanings = describe_layer(self.layout, int(self.layout.layer[snapshot.state])).meanings
         return [f"{letter} {meaning}" for letter, meaning in meanings.items()]
 
-    def _letters(self, snapshot: Snapshot) -> list[str]:
-        return text_map(self.layout, snapshot.state).splitlines()[: self.layout.rows]
-
     def heatmaps(self, snapshot: Snapshot) -> tuple[Heatmap, Heatmap]:
         """Return the map of the visits and that of the exploration values."""
         visits = by_cell(self.layout, snapshot.visits.astype(np.float64), largest=False)
@@ -130,10 +129,14 @@ class FrameRenderer:
             Heatmap(f"{self.run.value_name} {_range(sign * values)}", _ranks(values), EXPLORATION),
         )
 
-    def _draw(self, heatmap: Heatmap, snapshot: Snapshot, size: CellSize) -> list[Text]:
+    def colors(self, heatmap: Heatmap, snapshot: Snapshot) -> Colors:
+        """Return the color of each cell of a map."""
         is_wall = self.layout.kind[self.layout.layer[snapshot.state]] == CellKind.WALL
-        colors = cell_colors(heatmap.intensity, is_wall, heatmap.palette)
-        return [Text(heatmap.heading, no_wrap=True), *draw_map(self.layout, snapshot.state, colors, size)]
+        return cell_colors(heatmap.intensity, is_wall, heatmap.palette)
+
+    def _draw(self, heatmap: Heatmap, snapshot: Snapshot, size: CellSize) -> list[Text]:
+        drawn = draw_map(self.layout, snapshot.state, self.colors(heatmap, snapshot), size)
+        return [Text(heatmap.heading, no_wrap=True), *drawn]
 
 
 def _wrap(phrases: list[str], width: int) -> list[str]:
@@ -149,22 +152,15 @@ def _wrap(phrases: list[str], width: int) -> list[str]:
 
 
 def _side_by_side(left: list[Text], right: list[Text]) -> list[Text]:
-    width = max(len(line) for line in left)
-    lines = []
-    for left_line, right_line in zip(left, right, strict=True):
-        left_line.append(" " * (width - len(left_line) + _GAP))
-        left_line.append_text(right_line)
-        lines.append(left_line)
-    return lines
+    width = max(len(line) for line in left) + _GAP
+    pairs = zip(left, right, strict=True)
+    return [Text.assemble(one, " " * (width - len(one)), other, no_wrap=True) for one, other in pairs]
 
 
 def _ranks(values: FloatArray) -> FloatArray:
     """Return the rank of each value, scaled so that the largest has rank 1; ranks show order, not differences."""
-    known = ~np.isnan(values)
-    distinct, index = np.unique(values[known], return_inverse=True)
-    ranks = np.full(values.shape, np.nan)
-    ranks[known] = (index + 1) / len(distinct)
-    return ranks
+    distinct = np.unique(values[~np.isnan(values)])
+    return np.where(np.isnan(values), np.nan, (np.searchsorted(distinct, values) + 1) / max(len(distinct), 1))
 
 
 def _range(values: FloatArray) -> str:
@@ -212,34 +208,31 @@ def cell_colors(intensity: NDArray[np.float64], is_wall: NDArray[np.bool_], pale
 
 def draw_map(layout: Layout, state: int, colors: Colors, size: CellSize) -> list[Text]:
     """Return the lines of a map: colored cells with their contents and the agent."""
-    if size.scale:
-        return _draw_cells(layout, state, colors, size.scale)
-    return _draw_half_blocks(layout, state, colors, size.pooled)
+    draw = _draw_cells if size.scale else _draw_half_blocks
+    return draw(layout, state, colors, size.scale or size.pooled)
 
 
 def _draw_cells(layout: Layout, state: int, colors: Colors, scale: int) -> list[Text]:
     """Return cells of 2 `scale` characters by `scale` lines, each with its letter in the middle."""
-    layer = int(layout.layer[state])
+    layer, agent = int(layout.layer[state]), (int(layout.row[state]), int(layout.column[state]))
     drawn = describe_layer(layout, layer).letter
     drawn[np.isin(layout.kind[layer], (CellKind.FLOOR, CellKind.WALL))] = " "
-    drawn[layout.row[state], layout.column[state]] = AGENT
+    drawn[agent] = AGENT
     lines = []
     for row in range(layout.rows):
         for line in range(scale):
             text = Text(no_wrap=True)
             for column in range(layout.columns):
                 letter = str(drawn[row, column]) if line == scale // 2 else " "
-                is_agent = (row, column) == (layout.row[state], layout.column[state])
-                text.append(letter.center(2 * scale), _style(colors[row, column], is_agent=is_agent))
+                color = colors[row, column]
+                style = Style(color="white" if is_dark(color) else "black", bgcolor=_color(color), bold=True)
+                text.append(letter.center(2 * scale), _AGENT_STYLE if (row, column) == agent else style)
             lines.append(text)
     return lines
 
 
-def _style(color: NDArray[np.uint8], *, is_agent: bool) -> Style:
-    if is_agent:
-        return Style(color="white", bgcolor=_AGENT, bold=True)
-    red, green, blue = (int(part) for part in color)
-    return Style(color="white" if is_dark(color) else "black", bgcolor=Color.from_rgb(red, green, blue), bold=True)
+def _color(color: NDArray[np.uint8]) -> Color:
+    return Color.from_rgb(*map(int, color))
 
 
 def _draw_half_blocks(layout: Layout, state: int, colors: Colors, pooled: int) -> list[Text]:
@@ -257,28 +250,24 @@ def _draw_half_blocks(layout: Layout, state: int, colors: Colors, pooled: int) -
     lines = []
     for upper in range(0, len(blocks), 2):
         text = Text(no_wrap=True)
-        for column in range(blocks.shape[1]):
-            below = blocks[upper + 1, column] if upper + 1 < len(blocks) else None
-            bgcolor = None if below is None else Color.from_rgb(*(int(part) for part in below))
-            above = Color.from_rgb(*(int(part) for part in blocks[upper, column]))
-            text.append("▀", Style(color=above, bgcolor=bgcolor))
+        for above, *below in zip(*blocks[upper : upper + 2], strict=True):
+            text.append("▀", Style(color=_color(above), bgcolor=_color(below[0]) if below else None))
         lines.append(text)
     return lines
 
 
 def _pool(colors: Colors, priority: NDArray[np.int64], pooled: int) -> Colors:
     """Return one cell for each square of `pooled` x `pooled` cells: the one with the highest priority."""
+    padding = [(0, -length % pooled) for length in priority.shape]
     rows, columns = (-(-length // pooled) for length in priority.shape)
-    best = np.full((rows, columns), -1)
-    chosen = np.zeros((rows, columns, 3), dtype=np.uint8)
-    for row in range(pooled):
-        for column in range(pooled):
-            part = priority[row::pooled, column::pooled]
-            region = slice(part.shape[0]), slice(part.shape[1])
-            better = part > best[region]
-            chosen[region][better] = colors[row::pooled, column::pooled][better]
-            best[region][better] = part[better]
-    return chosen
+
+    def squares(cells: NDArray[Any], fill: int) -> NDArray[Any]:
+        """Return [row, column, cell of the square]."""
+        padded = np.pad(cells, padding, constant_values=fill).reshape(rows, pooled, columns, pooled)
+        return padded.transpose(0, 2, 1, 3).reshape(rows, columns, -1)
+
+    best = squares(priority, -1).argmax(axis=2)[..., None]
+    return np.concatenate([np.take_along_axis(squares(part, 0), best, 2) for part in np.moveaxis(colors, 2, 0)], axis=2)
 
 
 # --- Animated GIF --------------------------------------------------------------------------------------
@@ -290,8 +279,7 @@ def write_gif(run: WatchedRun, renderer: FrameRenderer, path: Path) -> int:
     frames = [_image(renderer, maps, run.snapshot())]
     n_frames = min(FRAMES, run.length)
     for i in range(1, n_frames + 1):
-        while run.step < run.length * i // n_frames:
-            run.advance()
+        run.advance_to(run.length * i // n_frames)
         frames.append(_image(renderer, maps, run.snapshot()))
     durations = [_FRAME_MS] * (len(frames) - 1) + [_LAST_FRAME_MS]
     try:
@@ -312,9 +300,7 @@ def _image(renderer: FrameRenderer, maps: Renderer, snapshot: Snapshot) -> Image
     for i, heatmap in enumerate(renderer.heatmaps(snapshot)):
         left, top = _MARGIN + i * (width + _MARGIN), 2 * _LINE + _LINE // 2
         draw.text((left, top - _LINE), heatmap.heading, fill=_TEXT, font=font)
-        is_wall = layout.kind[int(layout.layer[snapshot.state])] == CellKind.WALL
-        colors = cell_colors(heatmap.intensity, is_wall, heatmap.palette)
-        image.paste(maps.grid(snapshot.state, colors, lines=False), (left, top))
+        image.paste(maps.grid(snapshot.state, renderer.colors(heatmap, snapshot), lines=False), (left, top))
     for i, line in enumerate(status):
         draw.text((_MARGIN, 2 * _LINE + height + _MARGIN + i * _LINE), line, fill=_TEXT, font=font)
     return image

@@ -1,4 +1,4 @@
-"""Playing a run: its speed, pauses, single steps, frames that were already shown, and the keys that control it."""
+"""Playing a run in a terminal: its speed, pauses, single steps, earlier frames, and the keys that control it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 
+from rich.console import Console
+from rich.live import Live
+
+from wanderlust.cli.live_view.frames import FrameRenderer
 from wanderlust.cli.live_view.watched_run import Snapshot, WatchedRun
 
 KEYS = ("space pause", "→ step", "← back", "+ - speed", "q quit")
 """What the keys do, in words."""
+_FRAMES_PER_SECOND = 12
+MAX_PAUSE = 60
+"""The maximum number of seconds between frames."""
 _MAX_SECONDS_PER_FRAME = 0.5
 _MAX_HISTORY, _HISTORY_BYTES = 5_000, 64_000_000
 """The maximum number of frames that are kept, and their total size."""
@@ -131,3 +138,30 @@ def split_keys(text: str) -> list[str]:
         keys.append(_SEQUENCES.get(text[:length], text[0]))
         text = text[length:]
     return keys
+
+
+def show_live(run: WatchedRun, renderer: FrameRenderer, console: Console, speed: float) -> None:
+    """Play a run in a terminal, at a number of steps per second, until it ends or the user stops it."""
+    player = Player(run, speed)
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        key_reader() as read,
+        Live(console=console, auto_refresh=False) as live,
+    ):
+        before = time.monotonic()
+        while True:
+            more = [] if read is None else [*(["paused"] if player.paused else []), *KEYS]
+            live.update(renderer.frame(console.size, player.snapshot, more), refresh=True)
+            if player.is_over:
+                break
+            pause = max(1 / _FRAMES_PER_SECOND, min(1 / player.speed, MAX_PAUSE))
+            if read is None:
+                time.sleep(pause)
+            else:
+                for key in read(pause):
+                    player.press(key)
+            now = time.monotonic()
+            player.play(now - before)
+            before = now
+    if not run.finished:
+        console.print(f"stopped at step {run.step:,} of {run.length:,}", highlight=False)

@@ -17,7 +17,7 @@ from wanderlust.environments.make import make_environment
 from wanderlust.environments.model import world_from_gym
 from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import World, make_world, world_names
-from wanderlust.worlds.maps import MAP_SUFFIXES
+from wanderlust.worlds.grid import MAP_SUFFIXES
 
 EVALUATIONS = 200
 """Number of evaluations of the greedy policy during a run; the setting `evaluate_every` overrides it."""
@@ -80,6 +80,11 @@ class WatchedRun:
         self.session.advance(step + 1)
         if self.first_reward is None and (self._visits(state)[self._has_positive_reward[state]] > 0).any():
             self.first_reward = step + 1
+
+    def advance_to(self, step: int) -> None:
+        """Run up to a step."""
+        while self.step < step:
+            self.advance()
 
     def _visits(self, state: int) -> NDArray[np.int64]:
         """Return the visit count of each action in a state."""

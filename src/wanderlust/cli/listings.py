@@ -1,30 +1,28 @@
-"""The command `worlds`."""
+"""The commands `worlds` and `explorers`."""
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
-from wanderlust.cli import HELP_ONLY
+from wanderlust.cli.options import read_options
+from wanderlust.core.errors import InvalidSetting, check_choice
+from wanderlust.core.files import check_writable, shown_path, write_file
 
-if TYPE_CHECKING or not HELP_ONLY:
-    from rich.table import Table
+if TYPE_CHECKING:
+    from wanderlust.core.hardness import Hardness
 
-    from wanderlust.cli.printing import new_console, new_table, print_listing, print_table
-    from wanderlust.core.errors import InvalidSetting, check_choice
-    from wanderlust.core.files import check_writable, shown_path, write_file
-    from wanderlust.core.hardness import Hardness, short_number
-    from wanderlust.environments.registration import environment_id
-    from wanderlust.worlds import World, make_world, world_names, world_options
-    from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, exam_world
-    from wanderlust.worlds.registry import world_meaning
 
 PICTURE_FORMATS = ("png", "svg", "pdf")
+_HEADINGS = (
+    "world", "states", "horizon", "random walks per visit of the rarest state", "random return / optimal (%)",
+    "smallest action gap", "value norm", "steps to the farthest state", "diameter",
+)  # fmt: skip
 
 
 def worlds(
@@ -51,6 +49,9 @@ def worlds(
 
     Example: wanderlust worlds --draw deep-sea --env depth=10 --out deep-sea.png
     """
+    from wanderlust.worlds import world_names, world_options
+    from wanderlust.worlds.registry import environment_id, world_meaning
+
     if draw is not None:
         _draw(draw, env, out)
         return
@@ -59,18 +60,42 @@ def worlds(
     if exam and not hardness:
         raise InvalidSetting("--exam is for the measures of the exam's worlds: add --hardness.")
     if hardness:
-        print_table(_hardness_table(exam=exam), new_console(120, highlight=False))
+        _print_hardness(exam=exam)
         return
     entries = []
     for name in world_names():
         options = [(f"{option.name}={option.default}", option.meaning) for option in world_options(name)]
         entries.append((name, f"{world_meaning(name)} Gymnasium: {environment_id(name)}", options))
-    print_listing(entries)
+    _print_listing(entries)
+
+
+def explorers() -> None:
+    """List the explorers with their options, default values and descriptions.
+
+    Example: wanderlust explorers
+    """
+    from wanderlust.explorers.protocol import explorer_class, explorer_names, explorer_options
+
+    entries = []
+    for name in explorer_names():
+        options = [(f"{option.name}={option.default}", option.text) for option in explorer_options(name)]
+        entries.append((name, (explorer_class(name).__doc__ or "").splitlines()[0], options))
+    _print_listing(entries)
+
+
+def _print_listing(entries: Sequence[tuple[str, str, list[tuple[str, str]]]]) -> None:
+    """Print (name, description, options) of every entry; options are (name=default, description)."""
+    name_width = max(len(name) for name, _, _ in entries)
+    option_width = max(len(option) for _, _, options in entries for option, _ in options)
+    for name, description, options in entries:
+        print(f"{name:<{name_width}}  {description}")
+        for option, option_description in options:
+            print(f"    {option:<{option_width}}  {option_description}".rstrip())
 
 
 def _draw(name: str, env: tuple[str, ...], out: Path | None) -> None:
     """Write the picture of a world."""
-    from wanderlust.cli.options import read_options  # Not at the top: it imports numba, which a list does not need.
+    from wanderlust.worlds import make_world
 
     world = make_world(name, **read_options(env, "depth=10"))
     path = Path(f"{Path(name).stem}.png") if out is None else out
@@ -82,30 +107,24 @@ def _draw(name: str, env: tuple[str, ...], out: Path | None) -> None:
     print(f"{world.name}: {world.n_states:,} states, drawn to {shown_path(path)}")
 
 
-def _hardness_table(*, exam: bool = False) -> Table:
-    """Return the measures of every built-in world, one row each; with `exam`, of the held-out worlds of the exam."""
-    headings = (
-        "world",
-        "states",
-        "horizon",
-        "random walks per visit of the rarest state",
-        "random return / optimal (%)",
-        "smallest action gap",
-        "value norm",
-        "steps to the farthest state",
-        "diameter",
-    )
-    worlds = _exam_worlds() if exam else ((name, make_world(name)) for name in world_names())
-    return new_table(headings, [[name, *_hardness_cells(world.hardness())] for name, world in worlds])
+def _print_hardness(*, exam: bool) -> None:
+    """Print the measures of every built-in world, one row each; with `exam`, of the held-out worlds of the exam."""
+    from wanderlust.cli.printing import new_console, new_table, print_table
+    from wanderlust.worlds import make_world, world_names
+    from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, exam_world
 
-
-def _exam_worlds() -> Iterator[tuple[str, World]]:
-    for family in FAMILIES:
-        for level in LEVELS:
-            yield f"{family} {level}", exam_world(family, level=level, held_out=True)
+    if exam:
+        levels = [(family, level) for family in FAMILIES for level in LEVELS]
+        worlds = {f"{family} {level}": exam_world(family, level=level, held_out=True) for family, level in levels}
+    else:
+        worlds = {name: make_world(name) for name in world_names()}
+    rows = [[name, *_hardness_cells(world.hardness())] for name, world in worlds.items()]
+    print_table(new_table(_HEADINGS, rows), new_console(120, highlight=False))
 
 
 def _hardness_cells(found: Hardness) -> list[str]:
+    from wanderlust.core.hardness import short_number
+
     share = found.random_share
     return [
         f"{found.n_states:,}",
