@@ -6,24 +6,40 @@ N^x               the 95 % interval of the fitted exponent, within a quarter of 
 at least k times  the estimate
 better, earlier   the probability that a seed of one is better than a seed of the other, with the rank sum test
 similar           the difference of two means, in points
+
+A *check* yields the claims about a table of runs. It raises `NoRuns` when it looks up runs that there are not.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
 
-from wanderlust.experiments.report.text_tables import markdown_cell
+from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.statistics import Interval, probability_of_improvement
+from wanderlust.experiments.table import Group
 
 REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
 VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED)
-HEADS = ("section", "claim", "here", "tolerance", "verdict")
-REASON_HEADS = ("section", "reason", "test", "prediction", "verdict")
 CLAIM, REASON = "claim", "reason"
 _REASON_VERDICTS = {REPRODUCED: "supported", PARTLY: "partly", NOT_REPRODUCED: "not supported"}
+T = TypeVar("T")
+LEVEL = 0.05
+"""Of all tests."""
+RARE_SHARE = 0.05
+"""The share of exceptions up to which a claim of the kind "this never happens" is partly reproduced."""
+ABOUT = 0.25
+"""The relative difference that "about" and "around" allow."""
+EXPONENT = 0.25
+SIMILAR, LESS_SIMILAR = 5.0, 10.0
+"""Points of percent that "similar" allows."""
+
+
+Numbers = Sequence[float] | FloatArray
 
 
 @dataclass(frozen=True)
@@ -38,25 +54,43 @@ class Claim:
     verdict: str
     """'reproduced', 'partly' or 'not reproduced'."""
     tolerance: str = ""
-    """What our result must satisfy for 'reproduced', and for 'partly'; see `claim_rules`."""
+    """What our result must satisfy for 'reproduced', and for 'partly'."""
     kind: str = CLAIM
     """'claim', or 'reason': not a statement of the paper, but our reason for a difference, which runs test."""
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The columns of `HEADS`, or of `REASON_HEADS`."""
+        """The columns of a table: section, claim, our result, tolerance, verdict."""
         verdict = self.verdict if self.kind == CLAIM else _REASON_VERDICTS[self.verdict]
         return self.place, self.claim, self.found, self.tolerance, verdict
 
 
-def check_claim(place: str, claim: str, found: str, *, tolerance: str, holds: bool, partly: bool = False) -> Claim:
-    """Return a claim with its verdict: reproduced if it holds, partly, or not reproduced."""
-    return Claim(place, claim, found, REPRODUCED if holds else PARTLY if partly else NOT_REPRODUCED, tolerance)
+Check = Callable[..., Iterable[Claim]]
 
 
-def check_reason(place: str, reason: str, found: str, *, tolerance: str, holds: bool, partly: bool = False) -> Claim:
-    """Return our reason for a difference from the paper, with the verdict of its test."""
-    return replace(check_claim(place, reason, found, tolerance=tolerance, holds=holds, partly=partly), kind=REASON)
+class NoRuns(LookupError):
+    """There are no runs of something that a check looked up."""
+
+
+class Found(dict[Any, T]):
+    """What there are runs of, by its label."""
+
+    def __missing__(self, label: Any) -> T:
+        raise NoRuns(label)
+
+
+Groups = Found[Group]
+"""The runs that differ only in their seed, by their label."""
+
+
+def check_all(checks: Iterable[Check], *table: Any) -> list[Claim]:
+    """Return the claims of all checks; a check ends where it looks up runs that there are not."""
+
+    def until_runs_are_missing(check: Check) -> Iterator[Claim]:
+        with contextlib.suppress(NoRuns):
+            yield from check(*table)
+
+    return [claim for check in checks for claim in until_runs_are_missing(check)]
 
 
 def in_order(claims: Iterable[Claim]) -> list[Claim]:
@@ -71,16 +105,6 @@ def _section(place: str) -> tuple[float, ...]:
     return tuple(float(part) if part.isdecimal() else 99.0 for part in parts)
 
 
-def statements(claims: Iterable[Claim]) -> list[Claim]:
-    """Return the statements of the paper."""
-    return [claim for claim in claims if claim.kind == CLAIM]
-
-
-def reasons(claims: Iterable[Claim]) -> list[Claim]:
-    """Return the reasons for differences."""
-    return [claim for claim in claims if claim.kind == REASON]
-
-
 def as_json(claims: Iterable[Claim]) -> str:
     """Return the claims as JSON."""
     return json.dumps([asdict(claim) for claim in claims], indent=1, ensure_ascii=False) + "\n"
@@ -88,43 +112,32 @@ def as_json(claims: Iterable[Claim]) -> str:
 
 def summary(claims: Iterable[Claim]) -> str:
     """Return the number of the paper's statements with each verdict, as a sentence."""
-    claims = statements(claims)
-    counts = [f"{sum(claim.verdict == verdict for claim in claims)} {verdict}" for verdict in VERDICTS]
-    return f"Of {len(claims)} {'claim' if len(claims) == 1 else 'claims'} of the text: {', '.join(counts)}."
+    verdicts = [claim.verdict for claim in claims if claim.kind == CLAIM]
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS)
+    return f"Of {len(verdicts)} {'claim' if len(verdicts) == 1 else 'claims'} of the text: {counts}."
 
 
-def as_markdown(claims: Iterable[Claim]) -> str:
-    """Return the claims as a section with a table, and the reasons as another."""
-    claims = list(claims)
-    parts = ["## Statements of the paper's text\n", f"{summary(claims)}\n", f"{TOLERANCES}\n"]
-    parts += _table(HEADS, statements(claims))
-    if reasons(claims):
-        parts += ["\n## Reasons of differences, tested\n", *_table(REASON_HEADS, reasons(claims))]
-    return "\n".join(parts) + "\n"
+def step_text(step: float) -> str:
+    """Return a step as text."""
+    return f"{step:,.0f}" if math.isfinite(step) else "never"
 
 
-def _table(heads: Sequence[str], claims: Iterable[Claim]) -> list[str]:
-    lines = [f"| {' | '.join(map(markdown_cell, claim.texts))} |" for claim in claims]
-    return [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads), *lines]
+# --- Rules -----------------------------------------------------------------------------------------------
 
 
-TOLERANCES = (
-    "Statements of the same kind have the same tolerance (`wanderlust_paper/claims.py`), which was set before "
-    "the full run that is reported here. The column *tolerance* has what is required for the verdict *reproduced*, "
-    "then for *partly*. “Never” and “always” are tests of consistency: the exceptions among our runs, of which there "
-    "are more than in the paper, are compared with none among the paper's."
-)
-
-
-LEVEL = 0.05
-"""Of all tests."""
-RARE_SHARE = 0.05
-"""The share of exceptions up to which a claim of the kind "this never happens" is partly reproduced."""
-ABOUT = 0.25
-"""The relative difference that "about" and "around" allow."""
-EXPONENT = 0.25
-SIMILAR, LESS_SIMILAR = 5.0, 10.0
-"""Points of percent that "similar" allows."""
+def check_claim(
+    place: str,
+    claim: str,
+    found: str,
+    *,
+    holds: bool,
+    partly: bool = False,
+    tolerance: str = "exact",
+    kind: str = CLAIM,
+) -> Claim:
+    """Return a claim with its verdict: reproduced if it holds, partly, or not reproduced."""
+    verdict = REPRODUCED if holds else PARTLY if partly else NOT_REPRODUCED
+    return Claim(place, claim, found, verdict, tolerance, kind)
 
 
 def chance_of_none(exceptions: int, runs: int, others: int) -> float:
@@ -148,14 +161,9 @@ def never(place: str, claim: str, exceptions: int, runs: int, *, paper_runs: int
 
 def about(place: str, claim: str, value: float, paper: float, found: str) -> Claim:
     """Check a number that the paper gives as "about" or "around"."""
-    return check_claim(
-        place,
-        claim,
-        found,
-        tolerance=f"within 25 % of {paper:,g}; within a factor of 2",
-        holds=abs(value - paper) <= ABOUT * paper,
-        partly=paper / 2 <= value <= 2 * paper,
-    )
+    tolerance = f"within 25 % of {paper:,g}; within a factor of 2"
+    holds, partly = abs(value - paper) <= ABOUT * paper, paper / 2 <= value <= 2 * paper
+    return check_claim(place, claim, found, tolerance=tolerance, holds=holds, partly=partly)
 
 
 def exponent(place: str, claim: str, fit: Interval, paper: float) -> Claim:
@@ -173,29 +181,23 @@ def exponent(place: str, claim: str, fit: Interval, paper: float) -> Claim:
 
 def at_most_exponent(place: str, claim: str, fit: Interval, paper: float) -> Claim:
     """Check an exponent that is below a number of the paper."""
-    return check_claim(
-        place,
-        claim,
-        f"exponent {fit.estimate:.2f}, 95 % interval {fit.low:.2f} to {fit.high:.2f}",
-        tolerance=f"the interval is below {paper:g}; the estimate is",
-        holds=fit.high < paper,
-        partly=fit.estimate < paper,
-    )
+    found = f"exponent {fit.estimate:.2f}, 95 % interval {fit.low:.2f} to {fit.high:.2f}"
+    tolerance = f"the interval is below {paper:g}; the estimate is"
+    return check_claim(place, claim, found, tolerance=tolerance, holds=fit.high < paper, partly=fit.estimate < paper)
 
 
 def at_least(place: str, claim: str, ratio: float, paper: float, found: str) -> Claim:
     """Check a ratio that is at least a number of the paper."""
-    return check_claim(
-        place, claim, found, tolerance=f"ratio ≥ {paper:g}; ratio > 1", holds=ratio >= paper, partly=ratio > 1.0
-    )
+    tolerance = f"ratio ≥ {paper:g}; ratio > 1"
+    return check_claim(place, claim, found, tolerance=tolerance, holds=ratio >= paper, partly=ratio > 1.0)
 
 
-def larger(place: str, claim: str, x: Sequence[float], y: Sequence[float], found: str) -> Claim:
+def larger(place: str, claim: str, x: Numbers, y: Numbers, found: str) -> Claim:
     """Check that the seeds of `x` tend to have larger numbers than those of `y`."""
     from scipy.stats import mannwhitneyu
 
     share = probability_of_improvement(x, y)
-    p = float(mannwhitneyu(x, y).pvalue) if len(set(x) | set(y)) > 1 else 1.0
+    p = float(mannwhitneyu(x, y).pvalue) if len({*x, *y}) > 1 else 1.0
     return check_claim(
         place,
         claim,
@@ -208,17 +210,7 @@ def larger(place: str, claim: str, x: Sequence[float], y: Sequence[float], found
 
 def similar(place: str, claim: str, differences: Sequence[float], found: str) -> Claim:
     """Check that two explorers are similar, by the differences of their means in points of percent."""
-    largest = max(map(abs, differences))
+    largest, tolerance = max(map(abs, differences)), f"differences ≤ {SIMILAR:g} points; ≤ {LESS_SIMILAR:g} points"
     return check_claim(
-        place,
-        claim,
-        found,
-        tolerance=f"differences ≤ {SIMILAR:g} points; ≤ {LESS_SIMILAR:g} points",
-        holds=largest <= SIMILAR,
-        partly=largest <= LESS_SIMILAR,
+        place, claim, found, tolerance=tolerance, holds=largest <= SIMILAR, partly=largest <= LESS_SIMILAR
     )
-
-
-def fact(place: str, claim: str, found: str, *, holds: bool, partly: bool = False, tolerance: str = "exact") -> Claim:
-    """Check a statement without random numbers."""
-    return check_claim(place, claim, found, tolerance=tolerance, holds=holds, partly=partly)

@@ -5,23 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli import HELP_ONLY
 from wanderlust.cli.options import LOCAL, ExecutionArgument
-
-if TYPE_CHECKING or not HELP_ONLY:
-    from rich.table import Table
-    from rich.text import Text
-
-    from wanderlust.cli.printing import new_console, print_summary
-    from wanderlust.experiments.execute.estimate import format_duration, total_seconds
-    from wanderlust.experiments.report.text_tables import fit_to_width
-    from wanderlust_paper.registry import StudySelection, find_study, study_names
-    from wanderlust_paper.reproduce import reproduce as reproduce_study
-    from wanderlust_paper.reproduce import write_scorecard
 
 
 def reproduce(
@@ -47,6 +35,13 @@ def reproduce(
 
     Example: wanderlust reproduce recap --worlds prison taxi --seeds 5 --jobs 2 --out results/
     """
+    from rich.text import Text
+
+    from wanderlust.cli.printing import new_console, print_summary
+    from wanderlust_paper.registry import StudySelection, find_study, study_names
+    from wanderlust_paper.reproduce import reproduce as reproduce_study
+    from wanderlust_paper.reproduce import write_scorecard
+
     if experiment == "list":
         _list_studies(execution.jobs or os.cpu_count() or 1)
         return
@@ -70,6 +65,13 @@ def reproduce(
 
 def _list_studies(jobs: int) -> None:
     """Print every experiment: name, place in the paper, number of runs, estimated time."""
+    from rich.table import Table
+
+    from wanderlust.cli.printing import new_console
+    from wanderlust.experiments.execute.progress import format_duration, total_seconds
+    from wanderlust.experiments.report.text_tables import fit_to_width
+    from wanderlust_paper.registry import StudySelection, find_study, study_names
+
     table = Table(caption=f"Rough times for {jobs} parallel runs, without compilation (one or two minutes, once).")
     for column in ("experiment", "in the paper", "description"):
         table.add_column(column, overflow="fold")

@@ -19,41 +19,27 @@ from rich.console import RenderableType
 from wanderlust import Run, check_integer
 from wanderlust.agents.settings import WORLD_PRESETS
 from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, check_flag, unknown_name
-from wanderlust.experiments.result import Result
+from wanderlust.experiments.run import Result
 from wanderlust.experiments.store import StoredRun
 from wanderlust_paper.claims import Claim
-from wanderlust_paper.reports.recap_cells import Row
+from wanderlust_paper.reports.recap_tables import Row
 from wanderlust_paper.summary_file import reduced
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EXPLORERS = (
-    "vv-ucb",
-    "vv-count",
-    "random-prior",
-    "bootstrapped",
-    "thompson",
-    "ucb1",
-    "bonus",
-    "epsilon-greedy",
-    "random",
-)
+    "vv-ucb", "vv-count", "random-prior", "bootstrapped", "thompson", "ucb1", "bonus", "epsilon-greedy", "random",
+)  # fmt: skip
 """The nine algorithms, in the order of the paper's tables."""
+VV_EXPLORERS, OTHERS = EXPLORERS[:2], EXPLORERS[2:]
+"""Those of the paper, and those that it compares them with."""
 
-_MODULES = {
-    "environments": "environments",
-    "toy-example": "toy_example",
-    "recap": "recap",
-    "deep-sea-ensembles": "deep_sea_ensembles",
-    "taxi-horizon": "taxi_horizon",
-    "visit-maps": "visit_maps",
-    "gamma-w": "gamma_w",
-    "deep-sea-scaling": "deep_sea_scaling",
-    "chain": "chain",
-    "stochastic": "stochastic",
-    "memory": "memory",
-}
+_STUDIES = (
+    "environments", "toy-example", "recap", "deep-sea-ensembles", "taxi-horizon", "visit-maps", "gamma-w",
+    "deep-sea-scaling", "chain", "stochastic", "memory",
+)  # fmt: skip
+"""In the order of the paper. Each has a module of this name."""
 _ALIASES = {"curves": "recap"}
 
 
@@ -131,15 +117,15 @@ class Study:
 
 def study_names() -> tuple[str, ...]:
     """Return the experiments, in the order of the paper."""
-    return tuple(_MODULES)
+    return _STUDIES
 
 
 def find_study(name: str) -> Study:
     """Return an experiment by its name or alias."""
-    module = _MODULES.get(_ALIASES.get(name, name))
-    if module is None:
-        raise unknown_name("experiment", name, [*_MODULES, *_ALIASES])
-    study: Study = importlib.import_module(f"wanderlust_paper.studies.{module}").STUDY
+    name = _ALIASES.get(name, name)
+    if name not in _STUDIES:
+        raise unknown_name("experiment", name, [*_STUDIES, *_ALIASES])
+    study: Study = importlib.import_module(f"wanderlust_paper.studies.{name.replace('-', '_')}").STUDY
     return study
 
 

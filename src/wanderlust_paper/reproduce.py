@@ -25,7 +25,7 @@ from wanderlust.experiments.report.text_tables import fit_to_width, printable
 from wanderlust.experiments.store import StoredRun
 from wanderlust_paper import claims, registry
 from wanderlust_paper.registry import Report, Study, StudySelection, study_names
-from wanderlust_paper.reports import scorecard, scorecard_html
+from wanderlust_paper.reports import scorecard
 from wanderlust_paper.summary_file import RunSource, source_in, write_summary
 
 REQUEST_FILE, LOCK_FILE, CLAIMS_FILE = "study.json", ".lock", "claims.json"
@@ -61,18 +61,22 @@ def reproduce(
     console: Console,
 ) -> tuple[RunSummary, Report]:
     """Execute the runs of a study that are not stored in the folder, then write its report."""
-    runs = study.runs(selection)
+    runs = study.runs(selection)  # Raises for names that the study does not have, before anything is written.
     store = Store(out)
     store.prepare()
     folder = out / f"{study.id}{selection.suffix}"
-    add_selection(study, selection, folder)
+    request, written = add_selection(study, selection, folder)
     summary = run_all(runs, store, execution, name=folder.name, progress=Progress(quiet=quiet))
-    # Read again: another process may have added a selection.
-    return summary, show_report(_read_request(folder), store, console, quiet=quiet)
+    if _time_of(folder / REQUEST_FILE) != written:  # Another process has added a selection.
+        request = _read_request(folder)
+    return summary, show_report(request, store, console, quiet=quiet)
 
 
-def add_selection(study: Study, selection: StudySelection, folder: Path) -> None:
-    """Add a selection to the request of a study; several processes can do so at the same time."""
+def add_selection(study: Study, selection: StudySelection, folder: Path) -> tuple[StudyRequest, int]:
+    """Add a selection to the request of a study; return the request, and the time at which it was written.
+
+    Several processes can do so at the same time.
+    """
     file = folder / REQUEST_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -80,8 +84,14 @@ def add_selection(study: Study, selection: StudySelection, folder: Path) -> None
             before = _read_request(folder).selections if file.exists() else []
             selections = [*(each for each in before if each != selection), selection]
             write_file(file, registry.to_json(study, selections).encode())
+            return StudyRequest(study, selections, folder), _time_of(file)
     except OSError as error:
         raise cannot_write(file, error) from error
+
+
+def _time_of(file: Path) -> int:
+    """Return the time at which a file was written; 0 if it is not there."""
+    return file.stat().st_mtime_ns if file.exists() else 0
 
 
 def show_report(
@@ -153,34 +163,29 @@ def write_scorecard(
 
     `reports` has the reports that were made before, by folder name; the others are made from the stored runs.
     """
-    source, out = source_in(folder), out or folder
-    found = dict(reports)
-    for place in (folder / f"{name}{suffix}" for name in study_names()):
-        if place.name not in found and (place / REQUEST_FILE).exists():
-            found[place.name] = _make_report(_read_request(place), source, [])
-    chosen = [found[f"{name}{suffix}"] for name in study_names() if f"{name}{suffix}" in found]
+    found, out = dict(reports), out or folder
+    names = [f"{name}{suffix}" for name in study_names()]
+    for name in names:
+        if name not in found and (folder / name / REQUEST_FILE).exists():
+            found[name] = _make_report(_read_request(folder / name), Store(folder), [])
+    chosen = [found[name] for name in names if name in found]
     all_claims = claims.in_order(claim for report in chosen for claim in report.claims)
     rows = [row for report in chosen for row in report.cells]
     if not rows and not all_claims:
         return
     note = "".join(report.note for report in chosen if report.cells)
-    files = {
-        "md": scorecard.as_markdown(rows, all_claims, note),
-        "html": scorecard_html.as_html(rows, all_claims, note),
-        "json": scorecard.as_json(rows, all_claims, note),
-    }
-    for form, text in files.items():
-        write_file(out / f"scorecard{suffix}.{form}", text.encode())
+    for form, as_text in scorecard.FORMATS.items():
+        write_file(out / f"scorecard{suffix}.{form}", as_text(rows, all_claims, note).encode())
     if not quiet:
         text = f"{scorecard.summary(rows, note) if rows else ''} {claims.summary(all_claims) if all_claims else ''}"
         console.print(text.strip(), markup=False, highlight=False, soft_wrap=True)
-        written = f"written to {out}: scorecard{suffix}.{{{','.join(files)}}}"
+        written = f"written to {out}: scorecard{suffix}.{{{','.join(scorecard.FORMATS)}}}"
         console.print(written, markup=False, highlight=False, soft_wrap=True)
 
 
 def summarise_runs(folder: Path, path: Path) -> int:
     """Write the runs of all studies of a folder, except the quick ones, to a summary file; return their number."""
-    source, problems = Store(folder), list[str]()
+    source, problems = source_in(folder), list[str]()
 
     def stored() -> Iterator[StoredRun]:
         written: set[Run] = set()
@@ -217,11 +222,8 @@ def studies_in(out: Path) -> Iterator[StudyRequest]:
 
 def _read_request(folder: Path) -> StudyRequest:
     file = folder / REQUEST_FILE
-    return StudyRequest(*registry.from_json(_read_text(file), str(file)), folder)
-
-
-def _read_text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"{file}: cannot be read ({error}).") from error
+    return StudyRequest(*registry.from_json(text, str(file)), folder)

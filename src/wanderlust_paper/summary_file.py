@@ -3,7 +3,7 @@
 A line is a run with its description, its final numbers, and the arrays that the reports use. Arrays are text: numbers
 separated by spaces, where `x*n` stands for n times x. `discovered` and `visits_by_moment` have the differences of
 successive entries. What reports do not use is left out: `visits` has one column with the visits of each state, and if
-the order of `first_visit` is not kept, it only shows how many states were visited.
+the order of `first_visit` is not kept, it only shows how many states were visited. A number that is not known is empty.
 
     pandas.read_csv("runs.csv.gz")[["run", "discovery_percent", "success_percent"]]
 """
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from wanderlust import Run, Store, WanderlustError
 from wanderlust.core.errors import BadFile
-from wanderlust.experiments.result import Result
+from wanderlust.experiments.run import Result
 from wanderlust.experiments.store import PACKS, StoredRun
 
 FILE = "runs.csv.gz"
@@ -35,16 +35,8 @@ _INTEGERS = ("discovered", "visits", "first_visit", "bad_steps", "ends_good", "m
 _FLOATS = ("returns", "value_errors", "gaps")
 _DIFFERENCES = ("discovered", "visits_by_moment")
 _ARRAYS = ("steps", *_FLOATS, *_INTEGERS)
-_COLUMNS = (
-    "run",
-    "discovery_percent",
-    "success_percent",
-    "n_discovered",
-    "reachable",
-    "optimal_return",
-    *_METADATA,
-    *_ARRAYS,
-)
+_NUMBERS = ("discovery_percent", "success_percent", "n_discovered", "reachable", "optimal_return")
+_COLUMNS = ("run", *_NUMBERS, *_METADATA, *_ARRAYS)
 _MAX_FIELD = 2**24
 _MAX_REPEATS = 10**7
 
@@ -73,11 +65,9 @@ def reduced(result: Result, *, keep: Iterable[str] = (), max_points: int | None 
 
     keep, discovered = set(keep), result.discovered
     if max_points is not None and len(discovered) > max_points:
-        exact = np.arange(len(discovered))[thinned(len(discovered), max_points)]
-        last = np.maximum.accumulate(
-            np.where(np.isin(np.arange(len(discovered)), exact), np.arange(len(discovered)), 0)
-        )
-        discovered = discovered[last]
+        exact, last = thinned(len(discovered), max_points), np.zeros(len(discovered), np.int64)
+        last[exact] = np.arange(len(discovered))[exact]
+        discovered = discovered[np.maximum.accumulate(last)]
     visited = result.n_discovered
     counted = np.repeat([0, -1], [visited, max(int(result.reachable) - visited, 0)])
     empty = np.zeros(0)
@@ -109,11 +99,13 @@ def write_summary(stored: Iterable[StoredRun], path: Path) -> int:
 
 def _line(stored: StoredRun) -> list[Any]:
     run, result, metadata = stored
-    final = [result.discovery, result.success if len(result.returns) else math.nan]
+    is_counted = len(result.first_visit) > 0
+    final = [result.discovery if is_counted else math.nan, result.success]
     numbers = [f"{x:.6g}" if math.isfinite(x) else "" for x in final]
     arrays = {name: getattr(result, name) for name in _ARRAYS}
     texts = [_steps_text(result.steps), *(_pack(name, arrays[name]) for name in _ARRAYS[1:])]
-    scalars = [result.n_discovered, int(result.reachable), repr(float(result.optimal_return))]
+    n_discovered = result.n_discovered if is_counted else ""
+    scalars = [n_discovered, int(result.reachable), repr(float(result.optimal_return))]
     return [run.json, *numbers, *scalars, *(metadata.get(name, "") for name in _METADATA), *texts]
 
 

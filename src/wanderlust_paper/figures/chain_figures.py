@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.report.style import (
     GREY,
@@ -33,8 +31,7 @@ _ZERO = 1e-8
 """Errors up to this one are drawn as zero, on a line of its own at the lower end of the logarithmic axis."""
 
 
-@dataclass(frozen=True)
-class CountsOverTime:
+class CountsOverTime(NamedTuple):
     """Visits of each state at several steps of one run."""
 
     steps: NDArray[np.int64]
@@ -42,29 +39,14 @@ class CountsOverTime:
     counts: NDArray[np.int64]
     """[time, state]"""
 
-    def __post_init__(self) -> None:
-        _check_times("counts", self.steps, len(self.counts))
 
-
-@dataclass(frozen=True)
-class ErrorsOverTime:
+class ErrorsOverTime(NamedTuple):
     """An error at several steps of runs that differ in their seed."""
 
     steps: NDArray[np.int64]
     """[time], increasing from at least 1."""
     errors: FloatArray
     """[seed, time]"""
-
-    def __post_init__(self) -> None:
-        _check_times("errors", self.steps, self.errors.shape[1])
-
-
-def _check_times(what: str, steps: NDArray[np.int64], times: int) -> None:
-    if len(steps) != times or len(steps) < 2 or steps[0] < 1 or (np.diff(steps) <= 0).any():
-        raise InvalidSetting(
-            f"{what} must have one entry for each of at least two steps, increasing from at least 1; "
-            f"got {times} entries for the steps {steps}."
-        )
 
 
 @styled

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust import Run, World, make_world
-from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import BoolArray, FloatArray
 from wanderlust.core.planning import reachable_states
 from wanderlust.experiments.report.style import GREY, LIGHT_GREY, add_legend, mark_empty, new_figure, styled
-from wanderlust.experiments.result import Result, evenness
-from wanderlust.worlds import GRID_ACTIONS, CellKind, Layout
+from wanderlust.experiments.run import Result, evenness
+from wanderlust.worlds import CellKind, Layout
 from wanderlust.worlds.action_values import CELL_WIDTH, add_color_bar, draw_action_values
 
 if TYPE_CHECKING:
@@ -137,12 +136,6 @@ def action_values_figure(
     title: str, rows: Mapping[str, Sequence[ValuePanel]], layout: Layout, *, note: str = ""
 ) -> Figure:
     """Draw panels side by side, in named rows; `layout` has the kinds of the cells."""
-    for panel in (panel for panels in rows.values() for panel in panels):
-        if panel.values.shape != (len(layout.row), len(GRID_ACTIONS)):
-            raise InvalidSetting(
-                f"the values of {panel.title!r} must have the shape [{len(layout.row)} states, {len(GRID_ACTIONS)} "
-                f"actions], got {panel.values.shape}."
-            )
     columns = max(len(panels) for panels in rows.values())
     width, height = CELL_WIDTH * layout.columns + 0.15, CELL_WIDTH * layout.rows + 0.35
     figure = new_figure(title, max(width * columns + 0.3, 4.0), (height + 0.35) * len(rows) + 0.9)

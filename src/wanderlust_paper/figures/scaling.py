@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import BoolArray, FloatArray
 from wanderlust.experiments.report.style import (
     GREY,
@@ -51,13 +50,6 @@ class SampleComplexity:
     every_seed: bool = False
     """Whether the mean is over all seeds, those included that did not learn."""
 
-    def __post_init__(self) -> None:
-        if self.steps.shape != self.learnt.shape or self.steps.shape[:1] != self.x.shape:
-            raise InvalidSetting(
-                f"steps and learnt must have shape [point, seed], with the points of x; got the shapes "
-                f"{self.steps.shape}, {self.learnt.shape} and {self.x.shape}."
-            )
-
     @property
     def complete(self) -> BoolArray:
         """[point]: whether there are runs and all of them learnt."""
@@ -92,27 +84,23 @@ class SampleComplexity:
         return power_law(self.x[complete], [np.nanmean(np.log(self.steps[i])) for i in complete])
 
 
+Lines = Mapping[str, SampleComplexity]
+"""Explorer -> its sample complexity."""
+Panels = Mapping[str, Lines]
+
+
 @styled
 def scaling_figure(
-    title: str,
-    panels: Mapping[str, Mapping[str, SampleComplexity]],
-    *,
-    x_name: str,
-    y_name: str,
-    limit: float | None = None,
-    note: str = "",
+    title: str, panels: Panels, *, x_name: str, y_name: str, limit: float | None = None, note: str = ""
 ) -> Figure:
-    """Draw steps against size on logarithmic axes; `panels` maps panel -> explorer -> sample complexity.
+    """Draw steps against size on logarithmic axes.
 
     The legend has the fitted exponents of each explorer, one for each panel.
     """
-    figure, rows, styles = _panels(title, panels, y_name, height=4.0)
+    figure, columns, styles = _panels(title, panels, y_name)
     handles: dict[str, Any] = {}
-    for column, lines in zip(rows, panels.values(), strict=True):
-        for axes in column:
-            axes.set_xscale("log")
-        handles |= _draw_column(column, lines, styles, limit)
-        column[-1].set_xlabel(x_name)
+    for column, lines in zip(columns, panels.values(), strict=True):
+        handles |= _draw_column(column, lines, styles, limit, x_name)
         _set_size_ticks(column[-1], sorted({float(x) for each in lines.values() for x in each.x}))
     labels = {f"{name}  {_exponents(panels, name)}": handles[name] for name in styles if name in handles}
     add_legend(figure, labels | _marker_handles(limit, _every_seed(panels)), note)
@@ -120,42 +108,30 @@ def scaling_figure(
 
 
 @styled
-def epsilon_figure(
-    title: str,
-    panels: Mapping[str, Mapping[str, SampleComplexity]],
-    *,
-    y_name: str,
-    limit: float | None = None,
-    note: str = "",
-) -> Figure:
+def epsilon_figure(title: str, panels: Panels, *, y_name: str, limit: float | None = None, note: str = "") -> Figure:
     """Draw steps against ε on logarithmic axes; ε = 0 is drawn at the left end."""
-    figure, rows, styles = _panels(title, panels, y_name, height=4.0)
+    figure, columns, styles = _panels(title, panels, y_name)
     handles: dict[str, Any] = {}
-    for column, lines in zip(rows, panels.values(), strict=True):
+    for column, lines in zip(columns, panels.values(), strict=True):
         epsilons = sorted({float(x) for each in lines.values() for x in each.x})
         positive = [x for x in epsilons if x > 0]
         zero_x = min(positive, default=1.0) / _zero_gap(positive)
         shifted = {name: replace(each, x=np.where(each.x > 0, each.x, zero_x)) for name, each in lines.items()}
-        for axes in column:
-            axes.set_xscale("log")
-        handles |= _draw_column(column, shifted, styles, limit)
-        column[-1].set_xlabel("ε")
+        handles |= _draw_column(column, shifted, styles, limit, "ε")
         _set_epsilon_ticks(column[-1], epsilons, zero_x)
     labels = {name: handles[name] for name in styles if name in handles}
     add_legend(figure, labels | _marker_handles(limit, _every_seed(panels)), note)
     return figure
 
 
-def _every_seed(panels: Mapping[str, Mapping[str, SampleComplexity]]) -> bool:
+def _every_seed(panels: Panels) -> bool:
     return any(each.every_seed for lines in panels.values() for each in lines.values())
 
 
-def _panels(
-    title: str, panels: Mapping[str, Mapping[str, SampleComplexity]], y_name: str, *, height: float
-) -> tuple[Figure, list[list[Axes]], dict[str, Style]]:
+def _panels(title: str, panels: Panels, y_name: str) -> tuple[Figure, list[list[Axes]], dict[str, Style]]:
     """Return the figure, the axes of each column, and the styles; with `every_seed` a column has two panels."""
     two = _every_seed(panels)
-    figure = new_figure(title, min(PAGE_WIDTH, 2.6 + 3.4 * len(panels)), height + 1.5 * two)
+    figure = new_figure(title, min(PAGE_WIDTH, 2.6 + 3.4 * len(panels)), 4.0 + 1.5 * two)
     ratios = (3.0, 1.3) if two else (1.0,)
     grid = figure.subplots(len(ratios), len(panels), sharex="col", sharey="row", squeeze=False, height_ratios=ratios)
     for axes, name in zip(grid[0], panels, strict=True):
@@ -165,35 +141,28 @@ def _panels(
     if two:
         grid[1, 0].set_ylabel("ε-optimal\nseeds (%)")
         grid[1, 0].set_ylim(-6, 106)
-    return (
-        figure,
-        [list(column) for column in grid.T],
-        explorer_styles(name for lines in panels.values() for name in lines),
-    )
+    styles = explorer_styles(name for lines in panels.values() for name in lines)
+    return figure, [list(column) for column in grid.T], styles
 
 
 def _draw_column(
-    column: list[Axes], lines: Mapping[str, SampleComplexity], styles: Mapping[str, Style], limit: float | None
+    column: list[Axes], lines: Lines, styles: Mapping[str, Style], limit: float | None, x_name: str
 ) -> dict[str, Any]:
     """Draw one column of panels; return the legend handles."""
+    for axes in column:
+        axes.set_xscale("log")
+    column[-1].set_xlabel(x_name)
     for rank, (explorer, style) in enumerate(styles.items()):
         if len(column) > 1 and explorer in lines:
             percent, zorder = lines[explorer].learnt_percent(), 4 - rank / len(styles)
             column[1].plot(
-                lines[explorer].x,
-                percent,
-                color=style.colour,
-                marker=style.marker,
-                markersize=2.6,
-                linewidth=0.9,
+                lines[explorer].x, percent, color=style.colour, marker=style.marker, markersize=2.6, linewidth=0.9,
                 zorder=zorder,
-            )
+            )  # fmt: skip
     return _draw_lines(column[0], lines, styles, limit)
 
 
-def _draw_lines(
-    axes: Axes, lines: Mapping[str, SampleComplexity], styles: Mapping[str, Style], limit: float | None
-) -> dict[str, Any]:
+def _draw_lines(axes: Axes, lines: Lines, styles: Mapping[str, Style], limit: float | None) -> dict[str, Any]:
     from matplotlib.lines import Line2D
 
     handles: dict[str, Any] = {}
@@ -256,7 +225,7 @@ def _marker_handles(limit: float | None, every_seed: bool) -> dict[str, Any]:
     return handles
 
 
-def _exponents(panels: Mapping[str, Mapping[str, SampleComplexity]], explorer: str) -> str:
+def _exponents(panels: Panels, explorer: str) -> str:
     """Return the fitted exponents of an explorer, one for each panel, as text."""
     fits = [lines[explorer].fit() if explorer in lines else None for lines in panels.values()]
     if not any(fits):
@@ -298,8 +267,6 @@ def _set_epsilon_ticks(axes: Axes, epsilons: list[float], zero_x: float) -> None
     axes.set_xticks(list(ticks), list(ticks.values()))
     axes.minorticks_off()
 
-
-Panels = Mapping[str, Mapping[str, SampleComplexity]]
 
 _LEGEND = "exponent: power law fitted to the sizes at which every seed learnt, with its 95 % interval; "
 _MEANS = {

@@ -1,16 +1,39 @@
-"""The recap tables (Tables 3 to 8) for the terminal, as Markdown, as CSV and as LaTeX."""
+"""The recap tables (Tables 3 to 8): their cells, our comparison with them, and both as text, CSV, LaTeX and JSON.
+
+A cell *agrees* if both its numbers, discovery and success, differ from the paper's by at most 2.58 standard errors of
+the difference (99 %) plus half a point for rounding. `benchmarks/agreement_rule.py` measures how often two samples of
+the same distribution differ by this rule.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import csv
+import functools
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import resources
 from itertools import groupby
+from typing import Any, NamedTuple
 
+import numpy as np
 from rich.table import Table
 from rich.text import Text
 
 from wanderlust.experiments.report.text_tables import as_csv, format_percent, markdown_cell, printable
-from wanderlust_paper.reports.recap_cells import Cell, Row
+from wanderlust.experiments.statistics import (
+    Interval,
+    Percent,
+    bootstrap_interval,
+    interquartile_mean,
+    standard_error_of_difference,
+)
+from wanderlust.experiments.table import Group
 
+PAPER_SEEDS = 20
+MAX_STANDARD_ERRORS = 2.58
+MAX_ROUNDING = 0.5
 TITLES = {
     "deep-sea": "Deep sea",
     "taxi": "Taxi",
@@ -35,14 +58,172 @@ ALGORITHMS = {
 }
 DAGGER = "†"
 """Marks rows that were run with an alternative setting."""
+LEGEND = """\
+* discovery: states visited by the end, in percent of the reachable states
+* success: return of the final policy, in percent of the optimal return
+* ±: two standard errors over the seeds, as in the paper
+* learnt: percent of the seeds that learnt an optimal policy, with the 95 % Wilson interval
+"""
 _VERDICT_STYLES = {"agrees": "green", "differs": "red", "not compared": "dim", "no runs": "dim"}
 _HEADS = ("algorithm", "discovery (%)", "paper", "success (%)", "paper", "learnt", "seeds", "")
+NUMBERS = ("discovery_mean", "discovery_ci95", "success_mean", "success_ci95")
 
 
-def scenario(cell: Cell) -> str:
-    """Return the initialization and the horizon of a cell in the paper's words."""
-    initialization = "zero init." if cell.initialization == "zero" else "opt. init."
-    return initialization if cell.horizon == "fixed" else f"{initialization}, {cell.horizon} horizon"
+class Cell(NamedTuple):
+    """One row of the paper's recap tables, identified by scenario and algorithm."""
+
+    environment: str
+    initialization: str
+    horizon: str
+    algorithm: str
+
+    @property
+    def scenario(self) -> str:
+        """The initialization and the horizon in the paper's words."""
+        initialization = "zero init." if self.initialization == "zero" else "opt. init."
+        return initialization if self.horizon == "fixed" else f"{initialization}, {self.horizon} horizon"
+
+
+class Numbers(NamedTuple):
+    """The two numbers of a cell."""
+
+    discovery: Percent
+    success: Percent
+
+
+class Row(NamedTuple):
+    """A cell with our numbers, the paper's numbers and the verdict."""
+
+    cell: Cell
+    seeds: int
+    planned: int
+    ours: Numbers | None
+    theirs: Numbers | None
+    error: tuple[float, float]
+    """Standard errors of the two differences."""
+    learnt: Interval | None
+    """The share of seeds that learnt an optimal policy."""
+    success_iqm: Interval | None
+    verdict: str
+    """'agrees', 'differs', 'not compared' or 'no runs'."""
+    setting: str = ""
+    """The alternative setting of `ours`, if the row agrees only with that."""
+    follows_text: bool = False
+    """Whether that setting follows the paper's text instead of the released code."""
+    default: Numbers | None = None
+    """Our numbers with the setting of the other rows, if `setting` is not empty."""
+    plain: str = ""
+    """The verdict with seeds 1 to 20 and the default setting; empty if it was not compared."""
+    released: Numbers | None = None
+    """Our numbers with the setting of the released code, if the default setting was inferred."""
+    released_seeds: int = 0
+    released_verdict: str = ""
+
+    @property
+    def agrees_by_default(self) -> bool:
+        """Whether it agrees with the default setting."""
+        return self.verdict == "agrees" and not self.setting
+
+
+@functools.cache
+def paper_cells() -> Mapping[Cell, Numbers]:
+    """Return the 198 cells of the paper's six tables."""
+    text = resources.files("wanderlust_paper.reports").joinpath("recap_tables.csv").read_text(encoding="utf-8")
+    cells = {}
+    for line in csv.DictReader(io.StringIO(text)):
+        numbers = [float(line[name]) for name in NUMBERS]
+        cells[Cell(*(line[name] for name in Cell._fields))] = Numbers(Percent(*numbers[:2]), Percent(*numbers[2:]))
+    return cells
+
+
+def compare(ours: Percent, theirs: Percent, seeds: int) -> tuple[float, bool]:
+    """Return the standard error of the difference, and whether the two agree."""
+    error = standard_error_of_difference(ours, theirs, (seeds, PAPER_SEEDS))
+    return error, abs(ours.mean - theirs.mean) <= MAX_STANDARD_ERRORS * error + MAX_ROUNDING
+
+
+def make_row(cell: Cell, group: Group, planned: int, *, is_compared: bool = True) -> Row:
+    """Return a cell with the numbers of its runs, the paper's numbers and the verdict, if it is compared."""
+    theirs = paper_cells().get(cell)
+    if not len(group):
+        return Row(cell, 0, planned, None, theirs, (math.nan, math.nan), None, None, "no runs")
+    ours = _numbers_of(group)
+    success = group.column("success")
+    iqm = bootstrap_interval(success, lambda x: np.apply_along_axis(interquartile_mean, -1, x), samples=200)
+    row = Row(cell, len(group), planned, ours, theirs, (math.nan, math.nan), group.learnt(), iqm, "not compared")
+    if theirs is None or not is_compared:
+        return row
+    error, verdict = _compare_both(ours, theirs, len(group))
+    first = Group(group.fields, [each for each in group.rows if each["seed"] <= PAPER_SEEDS])
+    plain = _compare_both(_numbers_of(first), theirs, len(first))[1] if len(first) else ""
+    return row._replace(error=error, verdict=verdict, plain=plain)
+
+
+def _numbers_of(group: Group) -> Numbers:
+    return Numbers(group.percent("discovery"), group.percent("success"))
+
+
+def _compare_both(ours: Numbers, theirs: Numbers, seeds: int) -> tuple[tuple[float, float], str]:
+    (discovery_error, one), (success_error, other) = (compare(a, b, seeds) for a, b in zip(ours, theirs, strict=True))
+    return (discovery_error, success_error), "agrees" if one and other else "differs"
+
+
+def rounded(row: Row) -> Row:
+    """Return a row whose numbers have the digits of `as_entry`, without differences that are only rounding errors."""
+
+    def four_digits(numbers: Numbers | None) -> Numbers | None:
+        return numbers and Numbers(*(Percent(round(each.mean, 4), round(each.ci, 4)) for each in numbers))
+
+    return row._replace(
+        ours=four_digits(row.ours),
+        theirs=four_digits(row.theirs),
+        error=(round(row.error[0], 4), round(row.error[1], 4)),
+        default=four_digits(row.default),
+        released=four_digits(row.released),
+    )
+
+
+# --- Formats ---------------------------------------------------------------------------------------------
+
+
+def as_json(rows: Iterable[Row], note: str) -> str:
+    """Return the rows as JSON."""
+    return json.dumps({"note": note, "cells": [as_entry(row) for row in rows]}, indent=1, allow_nan=False) + "\n"
+
+
+def as_entry(row: Row) -> dict[str, Any]:
+    """Return a row as plain values."""
+    difference = error = None
+    if row.ours and row.theirs and row.verdict in ("agrees", "differs"):
+        pairs = zip(Numbers._fields, row.ours, row.theirs, strict=True)
+        difference = {name: round(ours.mean - theirs.mean, 4) for name, ours, theirs in pairs}
+        error = {name: round(each, 4) for name, each in zip(Numbers._fields, row.error, strict=True)}
+    entry = {
+        **row.cell._asdict(),
+        "seeds": row.seeds,
+        "planned": row.planned,
+        "ours": _numbers_entry(row.ours),
+        "theirs": _numbers_entry(row.theirs),
+        "difference": difference,
+        "standard_error": error,
+        "learnt": row.learnt._asdict() if row.learnt else None,
+        "success_iqm": row.success_iqm._asdict() if row.success_iqm else None,
+        "verdict": row.verdict,
+        "verdict_with_20_seeds": row.plain,
+    }
+    if row.setting:
+        default = _numbers_entry(row.default)
+        entry |= {"setting": row.setting, "of_text": row.follows_text, "with_the_usual_setting": default}
+    if row.released:
+        entry |= {"released": _numbers_entry(row.released)}
+        entry |= {"released_seeds": row.released_seeds, "released_verdict": row.released_verdict}
+    return entry
+
+
+def _numbers_entry(numbers: Numbers | None) -> dict[str, dict[str, float]] | None:
+    if numbers is None:
+        return None
+    return {name: {"mean": round(x.mean, 4), "ci95": round(x.ci, 4)} for name, x in numbers._asdict().items()}
 
 
 def world_title(environment: str) -> str:
@@ -53,7 +234,7 @@ def world_title(environment: str) -> str:
 def group_by_environment(rows: Iterable[Row]) -> Iterator[tuple[str, list[tuple[str, list[Row]]]]]:
     """Yield each world with its scenarios and their rows."""
     for environment, group in groupby(rows, key=lambda row: row.cell.environment):
-        yield environment, [(name, list(part)) for name, part in groupby(group, key=lambda row: scenario(row.cell))]
+        yield environment, [(name, list(part)) for name, part in groupby(group, key=lambda row: row.cell.scenario)]
 
 
 def row_texts(row: Row) -> list[str]:
@@ -77,7 +258,7 @@ def row_texts(row: Row) -> list[str]:
 def alternative_setting_notes(rows: Iterable[Row]) -> list[str]:
     """Return a sentence for each row that was run with an alternative setting."""
     return [
-        f"{DAGGER} {row.cell.algorithm}, {scenario(row.cell)}: with {row.setting}. With the setting of the other rows "
+        f"{DAGGER} {row.cell.algorithm}, {row.cell.scenario}: with {row.setting}. With the setting of the other rows "
         f"discovery is {format_percent(row.default.discovery)} % and success {format_percent(row.default.success)} %."
         for row in rows
         if row.default
@@ -119,18 +300,9 @@ def as_markdown(rows: Iterable[Row], note: str) -> str:
     return "\n".join(parts)
 
 
-LEGEND = """\
-* discovery: states visited by the end, in percent of the reachable states
-* success: return of the final policy, in percent of the optimal return
-* ±: two standard errors over the seeds, as in the paper
-* learnt: percent of the seeds that learnt an optimal policy, with the 95 % Wilson interval
-"""
-
-
 def rows_as_csv(rows: Iterable[Row], note: str) -> str:
     """Return all numbers of all rows, ours and the paper's, as CSV; the last column is the note."""
-    names = ("discovery_mean", "discovery_ci95", "success_mean", "success_ci95")
-    heads = ["environment", "initialization", "horizon", "algorithm", "seeds", *names, *(f"paper_{n}" for n in names)]
+    heads = [*Cell._fields, "seeds", *NUMBERS, *(f"paper_{name}" for name in NUMBERS)]
     heads += ["learnt_share", "learnt_low", "learnt_high", "success_iqm", "iqm_low", "iqm_high"]
     heads += ["verdict", "setting", "note"]
     lines = []

@@ -3,13 +3,18 @@
 The counts begin with the plain rule and the paper's own seeds. Each setting that was inferred from the paper's numbers
 is counted apart. 109 of the 198 cells are 100 ± 0 in both columns, and the rows of `random` with optimistic
 initialization repeat those with zero initialization: the other cells are *informative*.
+
+The page and the Markdown are templates, `templates/scorecard.html` and `templates/scorecard.md`.
 """
 
 from __future__ import annotations
 
+import functools
 import json
+import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -17,13 +22,36 @@ from wanderlust import __version__
 from wanderlust.experiments.report.text_tables import format_percent, markdown_cell
 from wanderlust_paper import claims as claims_module
 from wanderlust_paper.claims import Claim
-from wanderlust_paper.reports.known_differences import explain_difference
-from wanderlust_paper.reports.recap_cells import PAPER_SEEDS, Numbers, Row, as_entry
-from wanderlust_paper.reports.recap_tables import scenario, world_title
+from wanderlust_paper.reports.recap_tables import (
+    PAPER_SEEDS,
+    Cell,
+    Numbers,
+    Row,
+    alternative_setting_notes,
+    as_entry,
+    group_by_environment,
+    row_texts,
+    world_title,
+)
 
 PERFECT = (100.0, 0.0)
 _DEEP_SEA = "deep sea: 100,000 steps instead of the 500,000 of the released code"
 _COMPARED = ("agrees", "differs")
+_SYMBOLS = {"agrees": "✓", "differs": "✗", "not compared": "·", "no runs": "·"}
+RULE = (
+    "A cell agrees if its discovery and its success both differ from the paper's by at most 2.58 standard errors of "
+    "the difference plus half a point. Of the cells that vary over seeds, about 1 % would differ by chance."
+)
+LEGEND = (
+    "*Informative* cells are those that can tell explorers apart: not 100 ± 0 in both columns of the paper, and not "
+    "the rows of `random` with optimistic initialization, which repeat those with zero initialization."
+)
+TOLERANCES = (
+    "Statements of the same kind have the same tolerance (`wanderlust_paper/claims.py`), which was set before "
+    "the full run that is reported here. The column *tolerance* has what is required for the verdict *reproduced*, "
+    "then for *partly*. “Never” and “always” are tests of consistency: the exceptions among our runs, of which there "
+    "are more than in the paper, are compared with none among the paper's."
+)
 
 
 class Count(NamedTuple):
@@ -44,8 +72,8 @@ class Inferred(NamedTuple):
     """A setting inferred from the paper's numbers, and the cells that it concerns."""
 
     setting: str
-    without: Count | None
-    """With the setting of the released code; None if there are no such runs."""
+    without: Count
+    """With the setting of the released code."""
     with_it: Count
 
 
@@ -108,20 +136,12 @@ def as_table(counts: Headline) -> list[list[str]]:
         ["more seeds: up to 200 where runs are brief, otherwise the same", *counts.more_seeds.texts],
     ]
     for setting, without, with_it in counts.inferred:
-        before = without.texts if without else ["–", "–"]
-        pairs = [f"{a} → {b}" for a, b in zip(before, with_it.texts, strict=True)]
+        pairs = [f"{a} → {b}" for a, b in zip(without.texts, with_it.texts, strict=True)]
         rows.append([f"inferred, {setting}: without → with", *pairs])
     if counts.nothing_inferred:
         rows.append(["more seeds, without any inferred setting", *counts.nothing_inferred.texts])
     rows.append(["more seeds, with all inferred settings", *counts.everything_inferred.texts])
     return rows
-
-
-TABLE_HEADS = ("cells that agree with the paper", "all", "informative")
-LEGEND = (
-    "*Informative* cells are those that can tell explorers apart: not 100 ± 0 in both columns of the paper, and not "
-    "the rows of `random` with optimistic initialization, which repeat those with zero initialization."
-)
 
 
 def sentence(counts: Headline) -> str:
@@ -139,27 +159,8 @@ def sentence(counts: Headline) -> str:
     return text
 
 
-RULE = (
-    "A cell agrees if its discovery and its success both differ from the paper's by at most 2.58 standard errors of "
-    "the difference plus half a point. Of the cells that vary over seeds, about 1 % would differ by chance."
-)
-ALTERNATIVE_SETTING_NOTE = (
-    "The paper does not state the length of its runs, and not all its tables were produced with the settings of the "
-    "released code. These cells differ with the setting of the other rows of their table (*default*) and agree with "
-    "one alternative, which was inferred from the numbers; docs/deviations.md has the evidence."
-)
-RELEASED_NOTE = (
-    "The tables have 100,000 steps in the deep sea. This number is not in the paper's text, and the released code has "
-    "500,000: it was inferred from the numbers of the explorers that learn nothing there."
-)
-
-
-_NAMES = ("world", "scenario", "algorithm")
-
-
-def summary(rows: Iterable[Row], note: str) -> str:
+def summary(rows: Sequence[Row], note: str) -> str:
     """Return a short summary of the scorecard."""
-    rows = list(rows)
     verdicts = Counter(row.verdict for row in rows)
     counts = headline(rows)
     text = f"{sentence(counts)}." if counts else ""
@@ -172,9 +173,8 @@ def summary(rows: Iterable[Row], note: str) -> str:
     return f"{text} ({note})".strip() if note else text.strip()
 
 
-def as_json(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
+def as_json(rows: Sequence[Row], claims: Sequence[Claim], note: str) -> str:
     """Return the scorecard as JSON; `cells` has one entry per row of the tables, `claims` one per statement."""
-    rows = list(rows)
     counts = headline(rows)
     document = {
         "wanderlust": __version__,
@@ -191,77 +191,165 @@ def as_json(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def as_markdown(rows: Iterable[Row], claims: Sequence[Claim], note: str) -> str:
-    """Return the scorecard as Markdown: counts, verdicts by world, the cells that differ, and the claims."""
-    rows = list(rows)
-    parts = ["# Scorecard\n", f"{summary(rows, note)} {claims_module.summary(claims) if claims else ''}\n"]
+def _render(template: str, rows: Sequence[Row], claims: Sequence[Claim], note: str) -> str:
+    import jinja2
+    from markupsafe import Markup, escape
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("wanderlust_paper.reports", "templates"), autoescape=template.endswith(".html"),
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    environment.filters |= {
+        "row": lambda cells: f"| {' | '.join(markdown_cell(str(cell)) for cell in cells)} |",
+        "paragraph": lambda text: " ".join(text.split()) + "\n",
+        "with_code": lambda text: Markup(re.sub("`([^`]*)`", r"<code>\1</code>", escape(text.replace("*", "")))),
+    }
     counts = headline(rows)
-    if counts:
-        parts.append("## Cells of the tables\n")
-        parts += markdown_table(TABLE_HEADS, as_table(counts), "lrr")
-        parts += ["", f"{LEGEND}\n"]
-    parts.append(f"{RULE}\n")
-    worlds = dict.fromkeys(row.cell.environment for row in rows)
-    parts += markdown_table(
-        ("world", "agree", "differ", "not compared", "no runs"),
-        [[markdown_cell(world_title(world)), *_verdicts(rows, world)] for world in worlds],
-        "lrrrr",
+    worlds = [_World(*each, note) for each in group_by_environment(rows)]
+    return environment.get_template(template).render(
+        summary=summary(rows, note),
+        claims_summary=claims_module.summary(claims) if claims else "",
+        counts=as_table(counts) if counts else [],
+        legend=LEGEND,
+        rule=RULE,
+        tolerances=TOLERANCES,
+        worlds=worlds,
+        verdicts=[[world.title, *world.counts] for world in worlds],
+        alternative=[
+            [*_names(row), row.setting, *_numbers(row.ours, row.default, row.theirs)] for row in rows if row.setting
+        ],
+        released=[
+            [
+                *_names(row)[1:],
+                *_numbers(row.default or row.ours, row.released, row.theirs),
+                row.released_verdict,
+                row.released_seeds,
+            ]
+            for row in rows
+            if row.released
+        ],
+        differing=[
+            [*_names(row), *_numbers(row.ours, row.theirs), explain_difference(row, note)]
+            for row in rows
+            if row.verdict == "differs"
+        ],
+        statements=[claim for claim in claims if claim.kind == claims_module.CLAIM],
+        reasons=[claim for claim in claims if claim.kind == claims_module.REASON],
+        version=__version__,
     )
-    parts += _alternative_settings([row for row in rows if row.setting])
-    parts += _released([row for row in rows if row.released])
-    parts += _differing([row for row in rows if row.verdict == "differs"], note)
-    if claims:
-        parts += ["", claims_module.as_markdown(claims)]
-    return "\n".join(parts) + "\n"
 
 
-def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]], align: str) -> list[str]:
-    """Return the lines of a Markdown table; `align` has l or r for each column."""
-    rule = "|" + "".join({"l": "---|", "r": "---:|"}[each] for each in align)
-    return [f"| {' | '.join(heads)} |", rule, *(f"| {' | '.join(row)} |" for row in rows)]
+class _World:
+    """The table of a world: its cells with each verdict, the texts of every row, and footnotes."""
+
+    def __init__(self, name: str, scenarios: Sequence[tuple[str, list[Row]]], note: str) -> None:
+        rows = [row for _, scenario_rows in scenarios for row in scenario_rows]
+        verdicts = Counter(row.verdict for row in rows)
+        self.name, self.title = name, world_title(name)
+        self.counts = [verdicts[each] for each in _SYMBOLS]
+        self.scenarios = [(scenario, [(row.verdict, _cell_texts(row)) for row in part]) for scenario, part in scenarios]
+        self.footnotes = alternative_setting_notes(rows) + [
+            f"✗ {row.cell.algorithm}, {row.cell.scenario}: {explain_difference(row, note)}"
+            for row in rows
+            if row.verdict == "differs"
+        ]
 
 
-def _verdicts(rows: Iterable[Row], environment: str) -> list[str]:
-    verdicts = [row.verdict for row in rows if row.cell.environment == environment]
-    return [str(verdicts.count(verdict)) for verdict in ("agrees", "differs", "not compared", "no runs")]
-
-
-def _alternative_settings(rows: list[Row]) -> list[str]:
-    """Return the cells that agree only with an alternative setting, with their default numbers."""
-    if not rows:
-        return []
-    heads = [*_NAMES, "setting", "discovery", "default", "paper", "success", "default", "paper"]
-    lines = [[*_names(row), markdown_cell(row.setting), *_numbers(row.ours, row.default, row.theirs)] for row in rows]
-    title = "\n## Cells that agree with an alternative setting\n"
-    return [title, f"{ALTERNATIVE_SETTING_NOTE}\n", *markdown_table(heads, lines, "llllrrrrrr")]
-
-
-def _released(rows: list[Row]) -> list[str]:
-    """Return the cells of the deep sea with the inferred number of steps, and with that of the released code."""
-    if not rows:
-        return []
-    heads = [*_NAMES[1:], "discovery", "with 500,000 steps", "paper"]
-    heads += ["success", "with 500,000 steps", "paper", "verdict with 500,000 steps", "seeds"]
-    lines = []
-    for row in rows:
-        numbers = _numbers(row.default or row.ours, row.released, row.theirs)
-        lines.append([*_names(row)[1:], *numbers, row.released_verdict, str(row.released_seeds)])
-    return ["\n## The steps of the deep sea\n", f"{RELEASED_NOTE}\n", *markdown_table(heads, lines, "llrrrrrrlr")]
-
-
-def _differing(rows: list[Row], note: str) -> list[str]:
-    """Return the cells that differ, each with an explanation."""
-    if not rows:
-        return []
-    heads = [*_NAMES, "discovery", "paper", "success", "paper", "why"]
-    lines = [[*_names(row), *_numbers(row.ours, row.theirs), explain_difference(row, note)] for row in rows]
-    return ["\n## Cells that differ\n", *markdown_table(heads, lines, "lllrrrrl")]
+def _cell_texts(row: Row) -> list[str]:
+    *numbers, _learnt, seeds, verdict = row_texts(row)
+    return [*numbers, seeds, f"{_SYMBOLS[row.verdict]} {verdict}"]
 
 
 def _names(row: Row) -> list[str]:
-    return [markdown_cell(text) for text in (world_title(row.cell.environment), scenario(row.cell), row.cell.algorithm)]
+    return [world_title(row.cell.environment), row.cell.scenario, row.cell.algorithm]
 
 
 def _numbers(*given: Numbers | None) -> list[str]:
     """Return the discovery of each argument, then the success of each."""
     return [format_percent(numbers[i] if numbers else None) for i in range(len(Numbers._fields)) for numbers in given]
+
+
+FORMATS: Mapping[str, Callable[[Sequence[Row], Sequence[Claim], str], str]] = {
+    "md": functools.partial(_render, "scorecard.md"),
+    "html": functools.partial(_render, "scorecard.html"),
+    "json": as_json,
+}
+"""The functions that return the scorecard in each format."""
+
+
+# --- Explanations of cells that differ -------------------------------------------------------------------
+
+
+def smallest_interval(mean: float, value: float, n: int) -> float:
+    """Return the smallest ± of `n` numbers with this mean, one of which is `value`."""
+    return 2.0 * abs(value - mean) / math.sqrt(n * (n - 1))
+
+
+def largest_interval(mean: float, upper: float, n: int) -> float:
+    """Return the largest ± of `n` numbers with this mean that do not exceed `upper`."""
+    return 2.0 * (upper - mean) * math.sqrt((n - 1) / n)
+
+
+_RANDOM_IN_TAXI = (
+    "The paper's row has the same two ± as its row for the short horizon, and almost the same success. Our row for the "
+    "short horizon agrees."
+)
+_EXPLANATIONS: Mapping[Cell, str] = {
+    Cell("taxi", "zero", "long", "random"): _RANDOM_IN_TAXI,
+    Cell("taxi", "optimistic", "long", "random"): _RANDOM_IN_TAXI,
+    Cell("taxi", "optimistic", "long", "ucb1"): (
+        "Unexplained. Our runs discover all states in every seed. The paper's discovery is larger with the short "
+        "horizon than with the long one, and it is not that of the 264 open states."
+    ),
+    Cell("toy", "zero", "long", "ucb1"): (
+        "All our seeds learnt an optimal policy. The paper's number results if ten of 20 seeds take one step too many "
+        "and ten take two."
+    ),
+}
+"""Explanations found by inspecting single cells of the full study."""
+
+_DEEP_GRIDWORLD_UCB1 = Cell("deep-gridworld", "zero", "long", "ucb1")
+_ROUNDING = 0.005
+_DISTRACTOR = 56.88
+"""Success of the shortest path to a smaller treasure of the deep gridworld, in percent: the paper's other rows."""
+
+
+def impossible_interval(mean: float, interval: float) -> str:
+    """Return why 20 seeds of the deep gridworld cannot have this mean and ±; empty if they can.
+
+    A policy either collects the larger treasure, with a success of 100, or not, with a success of at most 56.88.
+    """
+    one_optimal = smallest_interval(mean, 100.0, PAPER_SEEDS)
+    none_optimal = largest_interval(mean, _DISTRACTOR, PAPER_SEEDS)
+    if not none_optimal + _ROUNDING < interval < one_optimal - _ROUNDING:
+        return ""
+    return (
+        f"The paper's success is impossible for 20 seeds that end either at 100 or at no more than {_DISTRACTOR}: with "
+        f"the mean {mean:.2f}, one seed at 100 makes the ± at least {one_optimal:.2f}, and none at 100 makes it at "
+        f"most {none_optimal:.2f}; the paper has {interval:.2f}. The difference in discovery is unexplained: ours is "
+        "similar with both horizons, and agrees with the paper for the short one."
+    )
+
+
+def explain_difference(row: Row, note: str) -> str:
+    """Return the known explanation of a difference, or else its size.
+
+    Explanations are valid for the full study. Cells of a reduced study, or of another preset, have a note.
+    """
+    explanation = _EXPLANATIONS.get(row.cell)
+    if row.cell == _DEEP_GRIDWORLD_UCB1 and row.theirs:
+        explanation = impossible_interval(*row.theirs.success) or None
+    return explanation if explanation is not None and not note else _size_of_difference(row)
+
+
+def _size_of_difference(row: Row) -> str:
+    assert row.ours
+    assert row.theirs
+    parts = []
+    for name, ours, theirs, error in zip(Numbers._fields, row.ours, row.theirs, row.error, strict=True):
+        difference = abs(ours.mean - theirs.mean)
+        if error > 0:
+            parts.append(f"{name} differs by {difference / error:.1f} standard errors")
+        elif difference > 0:
+            parts.append(f"{name} differs by {difference:.2f} points, without variation over seeds in both samples")
+    return "; ".join(parts) + "."

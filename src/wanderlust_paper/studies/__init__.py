@@ -12,5 +12,6 @@
     stochastic           Section 4.2.5   Figure 27
     memory               Appendix A.5    Figure 28
 
-A module named `..._claims` has the statements of the text that its experiment checks, if there are many.
+A study has its constants, its runs, its report, and checks: functions that yield the statements of the text with our
+results. Those of `recap` are in `recap_claims`, those of `toy_example` about W in `w_function_claims`.
 """

@@ -14,7 +14,7 @@ and then it never finds the treasure.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from wanderlust import Run, Session, World, make_world
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
-from wanderlust.experiments.result import Result
+from wanderlust.experiments.run import Result
 from wanderlust.experiments.statistics import Interval, wilson_interval
 from wanderlust.experiments.store import StoredRun
-from wanderlust_paper.claims import Claim, check_reason, never
+from wanderlust_paper.claims import REASON, Claim, check_all, check_claim, never
 from wanderlust_paper.registry import Report, Study, StudySelection
-from wanderlust_paper.reports.recap_cells import PAPER_SEEDS
+from wanderlust_paper.reports.recap_tables import PAPER_SEEDS
 from wanderlust_paper.summary_file import reduced
 
 WORLDS = ("deep-sea",)
@@ -160,7 +160,7 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
             "table.md": as_markdown_table(TITLE, heads, rows, _LEGEND, note),
             "seeds.csv": as_csv(["initialization", "explorer", *Outcome._fields], lines),
         },
-        claims=check_claims({label: seeds for label, seeds in groups.items() if seeds}, depth),
+        claims=check_all((_converges, _reason), {label: seeds for label, seeds in groups.items() if seeds}, depth),
     )
 
 
@@ -172,24 +172,20 @@ def _row(label: tuple[str, str], seeds: list[Outcome], depth: int) -> list[str]:
     initial, explorer = label
     blocked = [_percent(_blocked(seeds)), f"{100 * predicted_share(depth, PRIOR_WEIGHTS[explorer]):.1f}"]
     shares = blocked if initial == "zero" else ["–", "–"]
-    return [str(len(seeds)), str(len(seeds) - len(failed)), _percent(_failed(seeds)), stopped, *shares]
-
-
-def _failed(seeds: list[Outcome]) -> Interval:
-    return wilson_interval(sum(not each.learnt for each in seeds), len(seeds))
+    share_failed = _percent(wilson_interval(len(failed), len(seeds)))
+    return [str(len(seeds)), str(len(seeds) - len(failed)), share_failed, stopped, *shares]
 
 
 def _blocked(seeds: list[Outcome]) -> Interval:
-    return wilson_interval(len(_with_cell(seeds)), len(seeds))
+    return wilson_interval(sum(each.blocked_cell > 0 for each in seeds), len(seeds))
 
 
 def _percent(share: Interval) -> str:
     return f"{100 * share.estimate:.1f} [{100 * share.low:.1f}, {100 * share.high:.1f}]"
 
 
-def check_claims(groups: dict[tuple[str, str], list[Outcome]], depth: int) -> list[Claim]:
-    """Check that the bootstraps converge, and the reason for the runs that do not."""
-    claims, names = [], {"zero": "zero init.", "optimistic": "opt. init."}
+def _converges(groups: Mapping[tuple[str, str], list[Outcome]], depth: int) -> Iterator[Claim]:
+    names = {"zero": "zero init.", "optimistic": "opt. init."}
     for (initial, explorer), seeds in groups.items():
         failed = sum(not each.learnt for each in seeds)
         found = f"{len(seeds) - failed} of {len(seeds)} runs converge"
@@ -197,38 +193,31 @@ def check_claims(groups: dict[tuple[str, str], list[Outcome]], depth: int) -> li
             chance = (1.0 - failed / len(seeds)) ** PAPER_SEEDS
             found += f"; with this share all of {PAPER_SEEDS} seeds do so with a probability of {100 * chance:.0f} %"
         text = f"deep sea, {names[initial]}: {explorer} converges to the optimal policy within the limit"
-        claims.append(never("4.1.1", text, failed, len(seeds), paper_runs=PAPER_SEEDS, found=found))
-    return [*claims, *_reason(groups, depth)]
+        yield never("4.1.1", text, failed, len(seeds), paper_runs=PAPER_SEEDS, found=found)
 
 
-def _reason(groups: dict[tuple[str, str], list[Outcome]], depth: int) -> list[Claim]:
-    claims = []
+def _reason(groups: Mapping[tuple[str, str], list[Outcome]], depth: int) -> Iterator[Claim]:
+    """Check our reason for the runs that do not converge."""
     for (initial, explorer), seeds in groups.items():
         failed = [each for each in seeds if not each.learnt]
         if initial != "zero" or not failed:
             continue
-        stopped, with_cell, share = sum(each.stopped_there for each in failed), _with_cell(seeds), _blocked(seeds)
+        stopped, share = sum(each.stopped_there for each in failed), _blocked(seeds)
         predicted = predicted_share(depth, PRIOR_WEIGHTS[explorer])
         is_inside = share.low <= predicted <= share.high
-        learnt = sum(each.learnt for each in with_cell)
-        claims.append(
-            check_reason(
-                "4.1.1",
-                f"{explorer} fails in the deep sea only if at one cell of the diagonal none of its ten tables starts "
-                "with a value of “right” that is worth the way",
-                f"{stopped} of {len(failed)} failed runs stopped at such a cell; {len(with_cell)} of {len(seeds)} runs "
-                f"have one, 95 % interval {100 * share.low:.1f} to {100 * share.high:.1f} %, {100 * predicted:.1f} % "
-                f"are predicted; {learnt} of them learn all the same",
-                tolerance="true for every failed run, and the predicted share is inside the interval; one of the two",
-                holds=stopped == len(failed) and is_inside,
-                partly=stopped == len(failed) or is_inside,
-            )
+        with_cell = [each for each in seeds if each.blocked_cell]
+        yield check_claim(
+            "4.1.1",
+            f"{explorer} fails in the deep sea only if at one cell of the diagonal none of its ten tables starts "
+            "with a value of “right” that is worth the way",
+            f"{stopped} of {len(failed)} failed runs stopped at such a cell; {len(with_cell)} of {len(seeds)} runs "
+            f"have one, 95 % interval {100 * share.low:.1f} to {100 * share.high:.1f} %, {100 * predicted:.1f} % "
+            f"are predicted; {sum(each.learnt for each in with_cell)} of them learn all the same",
+            tolerance="true for every failed run, and the predicted share is inside the interval; one of the two",
+            holds=stopped == len(failed) and is_inside,
+            partly=stopped == len(failed) or is_inside,
+            kind=REASON,
         )
-    return claims
-
-
-def _with_cell(seeds: list[Outcome]) -> list[Outcome]:
-    return [each for each in seeds if each.blocked_cell]
 
 
 def _summarise(run: Run, result: Result) -> Result:

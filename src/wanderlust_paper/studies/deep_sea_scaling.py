@@ -3,160 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from wanderlust import Run
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.result import Result
+from wanderlust.experiments.run import Result
 from wanderlust.experiments.store import StoredRun
-from wanderlust_paper.claims import Claim, at_most_exponent, check_claim, exponent, never
+from wanderlust_paper.claims import Claim, Found, at_most_exponent, check_all, check_claim, exponent, never
 from wanderlust_paper.figures.scaling import SampleComplexity, build_complexity, complexity_report, scaling_figure
-from wanderlust_paper.registry import Report, Study, StudySelection
+from wanderlust_paper.registry import VV_EXPLORERS, Report, Study, StudySelection
 from wanderlust_paper.summary_file import reduced
 
-STEP_LIMIT = 500_000
-VV_EXPLORERS = ("vv-ucb", "vv-count")
-BOOTSTRAPS = ("random-prior", "bootstrapped")
-PAPER_SEEDS = 10
-UNUSUAL_DEPTHS = (23, 27, 33, 37, 43, 47, 51, 55)
-"""Depths at which one seed of a bootstrap failed or was late in the paper."""
-_LATE = 2.0
-"""A seed is late if it takes this many times the median of its depth."""
-_PLACE = "4.2.3"
-
-Runs = Mapping[str, SampleComplexity]
-
-
-def check_claims(by_explorer: Runs) -> list[Claim]:
-    """Check every claim for which there are runs, at every depth."""
-    checks = (_exponents, _always, _lowest, _intervals, _single_seeds, _left_out)
-    stored = {name: runs for name, runs in by_explorer.items() if not np.isnan(runs.steps).all(axis=1).any()}
-    return [claim for check in checks for claim in check(stored)]
-
-
-def _exponents(by_explorer: Runs) -> list[Claim]:
-    claims = []
-    fits = {name: fit.exponent for name, runs in by_explorer.items() if (fit := runs.fit())}
-    if "vv-ucb" in fits:
-        text = "the steps that vv-ucb takes to learn grow slower than N^2.5"
-        claims.append(at_most_exponent(_PLACE, text, fits["vv-ucb"], 2.5))
-    for name, paper in (("vv-count", 2.5), ("random-prior", 3.0), ("bootstrapped", 3.0)):
-        if name in fits:
-            text = f"the steps that {name} takes to learn grow like N^{paper:g}"
-            claims.append(exponent(_PLACE, text, fits[name], paper))
-    return claims
-
-
-def _always(by_explorer: Runs) -> list[Claim]:
-    vv = [by_explorer[name] for name in VV_EXPLORERS if name in by_explorer]
-    if not vv:
-        return []
-    total = sum(int((~np.isnan(runs.steps)).sum()) for runs in vv)
-    learnt = sum(int(runs.learnt.sum()) for runs in vv)
-    found = f"{learnt} of {total} runs learnt within {STEP_LIMIT:,} steps"
-    return [never(_PLACE, "vv always learns within the limit", total - learnt, total, paper_runs=total, found=found)]
-
-
-def _lowest(by_explorer: Runs) -> list[Claim]:
-    names = (*VV_EXPLORERS, *BOOTSTRAPS, "bonus")
-    if any(name not in by_explorer for name in names):
-        return []
-    means = {name: _capped_means(by_explorer[name]) for name in names}
-    slower = np.maximum(*(means[name] for name in VV_EXPLORERS))
-    others = np.min([means[name] for name in names if name not in VV_EXPLORERS], axis=0)
-    lowest = int((slower < others).sum())
-    return [
-        check_claim(
-            _PLACE,
-            "vv has the lowest sample complexity",
-            f"both vv need fewer steps than all others at {lowest} of {len(slower)} depths",
-            tolerance="at all depths; at three quarters of them",
-            holds=lowest == len(slower),
-            partly=lowest >= 0.75 * len(slower),
-        )
-    ]
-
-
-def _capped_means(runs: SampleComplexity) -> FloatArray:
-    """Return the mean steps of each depth; runs that did not learn have the limit."""
-    return np.asarray(np.nanmean(np.where(runs.learnt | np.isnan(runs.steps), runs.steps, STEP_LIMIT), axis=1))
-
-
-def _intervals(by_explorer: Runs) -> list[Claim]:
-    widths = {}
-    for name in (*VV_EXPLORERS, *BOOTSTRAPS):
-        if name not in by_explorer:
-            return []
-        mean, ci = by_explorer[name].means()
-        widths[name] = 100.0 * float(np.nanmean(ci / mean))
-    text = ", ".join(f"{name} {width:.1f} %" for name, width in widths.items())
-    vv, others = (max(widths[name] for name in VV_EXPLORERS), min(widths[name] for name in BOOTSTRAPS))
-    return [
-        check_claim(
-            _PLACE,
-            "only vv learns with a confidence interval close to zero",
-            f"mean ± in percent of the mean, over the depths: {text}",
-            tolerance="vv at most 5 % and all bootstraps above; vv below the bootstraps",
-            holds=vv <= 5.0 < others,
-            partly=vv < others,
-        )
-    ]
-
-
-def _single_seeds(by_explorer: Runs) -> list[Claim]:
-    if any(name not in by_explorer for name in BOOTSTRAPS):
-        return []
-    unusual, failed = set(), 0
-    for name in BOOTSTRAPS:
-        runs = by_explorer[name]
-        stored = ~np.isnan(runs.steps)
-        missed = stored & ~runs.learnt
-        with np.errstate(invalid="ignore"):
-            late = runs.learnt & (runs.steps > _LATE * np.nanmedian(runs.steps, axis=1, keepdims=True))
-        unusual |= {int(depth) for depth, row in zip(runs.x, missed | late, strict=True) if row.any()}
-        failed += int(missed.sum())
-    n, paper = len(unusual), len(UNUSUAL_DEPTHS)
-    return [
-        check_claim(
-            _PLACE,
-            "at many depths (8 of 28) one seed of a bootstrap does not learn, or learns after substantially more steps",
-            f"at {n} of {len(by_explorer[BOOTSTRAPS[0]].x)} depths a seed fails or takes more than twice the median "
-            f"of its depth; {failed} runs fail",
-            tolerance="within 25 % of 8 depths; within a factor of 2",
-            holds=0.75 * paper <= n <= 1.25 * paper,
-            partly=paper / 2 <= n <= 2 * paper,
-        )
-    ]
-
-
-def _left_out(by_explorer: Runs) -> list[Claim]:
-    if any(name not in by_explorer for name in LEFT_OUT):
-        return []
-    parts, often = [], []
-    for name in LEFT_OUT:
-        runs = by_explorer[name]
-        by_depth = ", ".join(
-            f"{int(row.sum())} of {len(row)} at N = {x:g}" for x, row in zip(runs.x, runs.learnt, strict=True)
-        )
-        parts.append(f"{name} {by_depth}")
-        often.append(float(runs.learnt.mean()) < 0.5)
-    return [
-        check_claim(
-            _PLACE,
-            "random, ε-greedy, UCB1 and Thompson sampling, left out of the figure, often do not learn within "
-            "500,000 steps even for small N",
-            f"runs that learn: {'; '.join(parts)}",
-            tolerance="fewer than half of the runs of each; of some",
-            holds=all(often),
-            partly=any(often),
-        )
-    ]
-
-
 WORLDS = ("deep-sea",)
-EXPLORERS = ("vv-ucb", "vv-count", "random-prior", "bootstrapped", "bonus")
+BOOTSTRAPS = ("random-prior", "bootstrapped")
+EXPLORERS = (*VV_EXPLORERS, *BOOTSTRAPS, "bonus")
 """The explorers of Figure 22."""
 LEFT_OUT = ("thompson", "ucb1", "epsilon-greedy", "random")
 """The explorers that the figure leaves out because they rarely learn."""
@@ -165,7 +27,13 @@ LEFT_OUT_DEPTHS = (11, 17, 25)
 """A few small depths show whether they learn."""
 QUICK_DEPTHS = (5, 9, 13, 19, 27)
 SEEDS = 10
+STEP_LIMIT = 500_000
 TITLE = "Steps to learn the deep sea"
+UNUSUAL_DEPTHS = (23, 27, 33, 37, 43, 47, 51, 55)
+"""Depths at which one seed of a bootstrap failed or was late in the paper."""
+_LATE = 2.0
+"""A seed is late if it takes this many times the median of its depth."""
+_PLACE = "4.2.3"
 
 
 def runs(selection: StudySelection) -> list[Run]:
@@ -209,16 +77,117 @@ def complexities(requested: list[Run], stored: Iterable[StoredRun]) -> dict[str,
     return {explorer: build_complexity(by_depth) for explorer, by_depth in steps.items()}
 
 
+Runs = Found[SampleComplexity]
+"""Explorer -> its steps to learn, for the explorers that have runs at every depth."""
+
+
+def _exponents(runs: Runs) -> Iterator[Claim]:
+    fits = {name: fit.exponent for name, each in runs.items() if (fit := each.fit())}
+    if "vv-ucb" in fits:
+        text = "the steps that vv-ucb takes to learn grow slower than N^2.5"
+        yield at_most_exponent(_PLACE, text, fits["vv-ucb"], 2.5)
+    for name, paper in (("vv-count", 2.5), ("random-prior", 3.0), ("bootstrapped", 3.0)):
+        if name in fits:
+            yield exponent(_PLACE, f"the steps that {name} takes to learn grow like N^{paper:g}", fits[name], paper)
+
+
+def _always(runs: Runs) -> Iterator[Claim]:
+    vv = [runs[name] for name in VV_EXPLORERS if name in runs]
+    total = sum(int((~np.isnan(each.steps)).sum()) for each in vv)
+    learnt = sum(int(each.learnt.sum()) for each in vv)
+    if vv:
+        found = f"{learnt} of {total} runs learnt within {STEP_LIMIT:,} steps"
+        yield never(_PLACE, "vv always learns within the limit", total - learnt, total, paper_runs=total, found=found)
+
+
+def _lowest(runs: Runs) -> Iterator[Claim]:
+    means = {name: _capped_means(runs[name]) for name in EXPLORERS}
+    slower = np.maximum(*(means[name] for name in VV_EXPLORERS))
+    others = np.min([means[name] for name in EXPLORERS if name not in VV_EXPLORERS], axis=0)
+    lowest = int((slower < others).sum())
+    yield check_claim(
+        _PLACE,
+        "vv has the lowest sample complexity",
+        f"both vv need fewer steps than all others at {lowest} of {len(slower)} depths",
+        tolerance="at all depths; at three quarters of them",
+        holds=lowest == len(slower),
+        partly=lowest >= 0.75 * len(slower),
+    )
+
+
+def _capped_means(runs: SampleComplexity) -> FloatArray:
+    """Return the mean steps of each depth; runs that did not learn have the limit."""
+    return np.asarray(np.nanmean(np.where(runs.learnt | np.isnan(runs.steps), runs.steps, STEP_LIMIT), axis=1))
+
+
+def _intervals(runs: Runs) -> Iterator[Claim]:
+    widths = {}
+    for name in (*VV_EXPLORERS, *BOOTSTRAPS):
+        mean, ci = runs[name].means()
+        widths[name] = 100.0 * float(np.nanmean(ci / mean))
+    vv, others = max(widths[name] for name in VV_EXPLORERS), min(widths[name] for name in BOOTSTRAPS)
+    yield check_claim(
+        _PLACE,
+        "only vv learns with a confidence interval close to zero",
+        "mean ± in percent of the mean, over the depths: "
+        + ", ".join(f"{name} {width:.1f} %" for name, width in widths.items()),
+        tolerance="vv at most 5 % and all bootstraps above; vv below the bootstraps",
+        holds=vv <= 5.0 < others,
+        partly=vv < others,
+    )
+
+
+def _single_seeds(runs: Runs) -> Iterator[Claim]:
+    unusual, failed = set(), 0
+    for each in [runs[name] for name in BOOTSTRAPS]:
+        missed = ~np.isnan(each.steps) & ~each.learnt
+        with np.errstate(invalid="ignore"):
+            late = each.learnt & (each.steps > _LATE * np.nanmedian(each.steps, axis=1, keepdims=True))
+        unusual |= {int(depth) for depth, row in zip(each.x, missed | late, strict=True) if row.any()}
+        failed += int(missed.sum())
+    n, paper = len(unusual), len(UNUSUAL_DEPTHS)
+    yield check_claim(
+        _PLACE,
+        "at many depths (8 of 28) one seed of a bootstrap does not learn, or learns after substantially more steps",
+        f"at {n} of {len(runs[BOOTSTRAPS[0]].x)} depths a seed fails or takes more than twice the median of its "
+        f"depth; {failed} runs fail",
+        tolerance="within 25 % of 8 depths; within a factor of 2",
+        holds=0.75 * paper <= n <= 1.25 * paper,
+        partly=paper / 2 <= n <= 2 * paper,
+    )
+
+
+def _left_out(runs: Runs) -> Iterator[Claim]:
+    parts = []
+    for name in LEFT_OUT:
+        pairs = zip(runs[name].x, runs[name].learnt, strict=True)
+        by_depth = ", ".join(f"{int(row.sum())} of {len(row)} at N = {x:g}" for x, row in pairs)
+        parts.append(f"{name} {by_depth}")
+    rarely = [float(runs[name].learnt.mean()) < 0.5 for name in LEFT_OUT]
+    yield check_claim(
+        _PLACE,
+        "random, ε-greedy, UCB1 and Thompson sampling, left out of the figure, often do not learn within 500,000 "
+        "steps even for small N",
+        f"runs that learn: {'; '.join(parts)}",
+        tolerance="fewer than half of the runs of each; of some",
+        holds=all(rarely),
+        partly=any(rarely),
+    )
+
+
+CHECKS = (_exponents, _always, _lowest, _intervals, _single_seeds, _left_out)
+
+
 def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
     """Return one row per explorer and depth, the fitted exponents, and the figure."""
     everything = complexities(requested, stored)
-    panels = {"": everything}
-    table = complexity_report(TITLE, panels, size="depth N", limit=STEP_LIMIT, note=note)
+    table = complexity_report(TITLE, {"": everything}, size="depth N", limit=STEP_LIMIT, note=note)
     shown = {"": {name: runs for name, runs in everything.items() if name not in LEFT_OUT}}
     draw = functools.partial(
         scaling_figure, TITLE, shown, x_name="depth N", y_name="steps to learn", limit=STEP_LIMIT, note=note
     )
-    return table._replace(figures={"steps-to-learn": draw}, claims=check_claims(everything))
+    complete = {name: runs for name, runs in everything.items() if not np.isnan(runs.steps).all(axis=1).any()}
+    return table._replace(figures={"steps-to-learn": draw}, claims=check_all(CHECKS, Runs(complete)))
 
 
 STUDY = Study(

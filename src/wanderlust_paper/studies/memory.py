@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Iterator
 
 from wanderlust import Run
 from wanderlust.experiments.report.style import Style, explorer_styles
-from wanderlust_paper.claims import Claim, about, check_claim, never, similar
-from wanderlust_paper.registry import Study, StudySelection
-from wanderlust_paper.reports.seed_groups import Label, SeedGroup, group_report
+from wanderlust.experiments.table import Group
+from wanderlust_paper.claims import Check, Claim, Groups, about, check_claim, never, similar
+from wanderlust_paper.registry import VV_EXPLORERS, Study, StudySelection
+from wanderlust_paper.reports.seed_groups import group_report, learnt, median_step
 from wanderlust_paper.summary_file import reduced
 
 WORLDS = ("toy", "prison")
@@ -21,16 +23,16 @@ MEMORIES = {
 _MEMORY_NAMES = {"full": "infinite memory", "none": "no memory", "window": "finite memory"}
 BUDGET = 2500
 SEEDS = 20
+_PAPER_SPEEDUPS = {("toy", "vv-ucb"): 4, ("toy", "vv-count"): 4, ("prison", "vv-ucb"): 4, ("prison", "vv-count"): 8}
+"""The paper's speed-up of learning by infinite memory."""
+_PLACE = "A.5"
 
 
 def runs(selection: StudySelection) -> list[Run]:
     """Return world x explorer x memory x seed."""
     return [
         Run(
-            world=world,
-            explorer=explorer,
-            preset=selection.preset,
-            seed=seed,
+            world=world, explorer=explorer, preset=selection.preset, seed=seed,
             settings={"budget": BUDGET, "replay": memory},
         )
         for world in selection.select_worlds(WORLDS)
@@ -54,118 +56,92 @@ def _styles() -> dict[str, Style]:
     }
 
 
-_PAPER_SPEEDUPS = {("toy", "vv-ucb"): 4, ("toy", "vv-count"): 4, ("prison", "vv-ucb"): 4, ("prison", "vv-count"): 8}
-"""The paper's speed-up of learning by infinite memory."""
-_VV = ("vv-ucb", "vv-count")
-Groups = Mapping[Label, SeedGroup]
+def _speedup(world: str, explorer: str, groups: Groups) -> Iterator[Claim]:
+    paper = _PAPER_SPEEDUPS[world, explorer]
+    without, with_memory = (median_step(groups[world, explorer, memory]) for memory in ("none", "full"))
+    text = f"{world}: {explorer} learns about {paper} times faster with memory"
+    ratio = without / with_memory
+    found = f"median steps until learnt: {without:.0f} without, {with_memory:.0f} with: {ratio:.1f} times"
+    yield about(_PLACE, text, ratio, float(paper), found)
 
 
-def check_claims(groups: Groups) -> list[Claim]:
-    """Check the statements of Appendix A.5."""
-    checks = (_speedups, _without_memory, _prison, _epsilon_greedy, _bootstrap, _benefit)
-    return [claim for check in checks for claim in check(groups)]
+def _without_memory(groups: Groups) -> Iterator[Claim]:
+    n, total = learnt(group for (_, name, _), group in groups.items() if name in VV_EXPLORERS)
+    if total:
+        text, found = "vv always learns, regardless of the memory", f"{n} of {total} runs, with and without memory"
+        yield never(_PLACE, text, total - n, total, paper_runs=8 * SEEDS, found=found)
 
 
-def _speedups(groups: Groups) -> list[Claim]:
-    claims = []
-    for (world, explorer), paper in _PAPER_SPEEDUPS.items():
-        if (world, explorer, "none") in groups and (world, explorer, "full") in groups:
-            without, with_memory = (groups[world, explorer, memory].median_step() for memory in ("none", "full"))
-            text = f"{world}: {explorer} learns about {paper} times faster with memory"
-            found = f"median steps until learnt: {without:.0f} without, {with_memory:.0f} with: "
-            found += f"{without / with_memory:.1f} times"
-            claims.append(about("A.5", text, without / with_memory, float(paper), found))
-    return claims
+def _prison(groups: Groups) -> Iterator[Claim]:
+    others = [group for (world, name, _), group in groups.items() if world == "prison" and name not in VV_EXPLORERS]
+    n, total = learnt(others)
+    if total:
+        text = "prison: the other explorers cannot learn where there are distractors, with or without memory"
+        yield never(_PLACE, text, n, total, paper_runs=4 * SEEDS, found=f"{n} of {total} runs learnt")
 
 
-def _counts(groups: Groups, test: Callable[[Label], bool]) -> tuple[int, int]:
-    """Return the number of runs that learnt, and of all runs, of the groups that pass a test."""
-    selected = [group for label, group in groups.items() if test(label)]
-    return sum(len(group.steps_to_learn()) for group in selected), sum(len(group.curves) for group in selected)
-
-
-def _without_memory(groups: Groups) -> list[Claim]:
-    learnt, runs = _counts(groups, lambda label: label[1] in _VV)
-    if not runs:
-        return []
-    text = "vv always learns, regardless of the memory"
-    found = f"{learnt} of {runs} runs, with and without memory"
-    return [never("A.5", text, runs - learnt, runs, paper_runs=8 * SEEDS, found=found)]
-
-
-def _prison(groups: Groups) -> list[Claim]:
-    learnt, runs = _counts(groups, lambda label: label[0] == "prison" and label[1] not in _VV)
-    if not runs:
-        return []
-    text = "prison: the other explorers cannot learn where there are distractors, with or without memory"
-    found = f"{learnt} of {runs} runs learnt"
-    return [never("A.5", text, learnt, runs, paper_runs=4 * SEEDS, found=found)]
-
-
-def _epsilon_greedy(groups: Groups) -> list[Claim]:
-    learnt, runs = _counts(groups, lambda label: label[:2] == ("toy", "epsilon-greedy"))
-    others, other_runs = _counts(groups, lambda label: label[0] == "toy" and label[1] != "epsilon-greedy")
-    if not (runs and other_runs):
-        return []
-    return [
-        check_claim(
-            "A.5",
+def _epsilon_greedy(groups: Groups) -> Iterator[Claim]:
+    toy = {(name, memory): group for (world, name, memory), group in groups.items() if world == "toy"}
+    n, runs = learnt(group for (name, _), group in toy.items() if name == "epsilon-greedy")
+    others, other_runs = learnt(group for (name, _), group in toy.items() if name != "epsilon-greedy")
+    if runs and other_runs:
+        yield check_claim(
+            _PLACE,
             "toy: all algorithms perform well except ε-greedy, which misses the reward in some trials",
-            f"ε-greedy misses it in {runs - learnt} of {runs} runs, the others in {other_runs - others} of "
-            f"{other_runs}",
+            f"ε-greedy misses it in {runs - n} of {runs} runs, the others in {other_runs - others} of {other_runs}",
             tolerance="ε-greedy in some runs, the others in none; ε-greedy more often",
-            holds=learnt < runs and others == other_runs,
-            partly=learnt / runs < others / other_runs,
+            holds=n < runs and others == other_runs,
+            partly=n / runs < others / other_runs,
         )
-    ]
 
 
-def _bootstrap(groups: Groups) -> list[Claim]:
-    claims = []
-    for world in WORLDS:
-        labels = [(world, "random-prior", memory) for memory in ("full", "window")]
-        if set(labels) <= set(groups):
-            full, window = (groups[label] for label in labels)
-            differences = [float(x) for x in full.mean_curve() - window.mean_curve()]
-            claims.append(
-                similar(
-                    "A.5",
-                    f"{world}: the performance of the bootstrap does not change substantially with the memory",
-                    differences,
-                    f"infinite minus finite memory, means over the run: discovery {differences[0]:+.1f}, return "
-                    f"{differences[1]:+.1f} points",
-                )
-            )
-    return claims
+def _means(group: Group) -> list[float]:
+    """Return discovery and success, averaged over the whole run and all seeds."""
+    return [group.percent(name).mean for name in ("mean_discovery", "mean_success")]
 
 
-def _benefit(groups: Groups) -> list[Claim]:
+def _bootstrap(world: str, groups: Groups) -> Iterator[Claim]:
+    full, window = (_means(groups[world, "random-prior", memory]) for memory in ("full", "window"))
+    differences = [a - b for a, b in zip(full, window, strict=True)]
+    yield similar(
+        _PLACE,
+        f"{world}: the performance of the bootstrap does not change substantially with the memory",
+        differences,
+        f"infinite minus finite memory, means over the run: discovery {differences[0]:+.1f}, return "
+        f"{differences[1]:+.1f} points",
+    )
+
+
+def _benefit(groups: Groups) -> Iterator[Claim]:
     """Check that vv benefits the most from memory, by the gain in return over the whole run."""
-    gains: dict[str, list[float]] = {}
-    for world in WORLDS:
-        for explorer, (full, other) in MEMORIES.items():
-            labels = [(world, explorer, full), (world, explorer, other)]
-            if set(labels) <= set(groups):
-                a, b = (groups[label].mean_curve()[1] for label in labels)
-                gains.setdefault(explorer, []).append(float(a - b))
-    if set(gains) != set(MEMORIES) or any(len(each) < len(WORLDS) for each in gains.values()):
-        return []
+    gains = {
+        name: [_means(groups[world, name, full])[1] - _means(groups[world, name, other])[1] for world in WORLDS]
+        for name, (full, other) in MEMORIES.items()
+    }
     text = "; ".join(f"{name} {', '.join(f'{gain:+.1f}' for gain in each)}" for name, each in gains.items())
-    lowest_vv = [min(gains[name][i] for name in _VV) for i in range(len(WORLDS))]
-    highest_other = [max(each[i] for name, each in gains.items() if name not in _VV) for i in range(len(WORLDS))]
-    more = [a > b for a, b in zip(lowest_vv, highest_other, strict=True)]
-    return [
-        check_claim(
-            "A.5",
-            "vv benefits the most from the replay memory",
-            f"gain in return over the whole run, in points, toy and prison: {text}",
-            tolerance="both vv gain more than the others in both worlds; in one",
-            holds=all(more),
-            partly=any(more),
-        )
+    others = [name for name in gains if name not in VV_EXPLORERS]
+    more = [
+        min(gains[name][i] for name in VV_EXPLORERS) > max(gains[name][i] for name in others)
+        for i in range(len(WORLDS))
     ]
+    yield check_claim(
+        _PLACE,
+        "vv benefits the most from the replay memory",
+        f"gain in return over the whole run, in points, toy and prison: {text}",
+        tolerance="both vv gain more than the others in both worlds; in one",
+        holds=all(more),
+        partly=any(more),
+    )
 
 
+CHECKS: tuple[Check, ...] = (
+    *(functools.partial(_speedup, *label) for label in _PAPER_SPEEDUPS),
+    _without_memory,
+    _prison,
+    _epsilon_greedy,
+    *(functools.partial(_bootstrap, world) for world in WORLDS),
+    _benefit,
+)
 STUDY = Study(
     id="memory",
     reference="Appendix A.5, Figure 28",
@@ -175,7 +151,7 @@ STUDY = Study(
         "Infinite, finite and no replay memory",
         ("world", "explorer", "memory"),
         lambda run: (run.world, run.explorer, run.settings["replay"]),
-        claims=check_claims,
+        checks=CHECKS,
         line=lambda label: _line(label[1], label[2]),
         styles=_styles,
     ),

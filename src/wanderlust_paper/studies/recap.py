@@ -10,20 +10,46 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from wanderlust import Run, make_world
-from wanderlust.experiments.execute.estimate import ENSEMBLES
+from wanderlust.core.mdp import FloatArray
+from wanderlust.experiments.execute.progress import ENSEMBLES
+from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves, thinned
+from wanderlust.experiments.report.style import explorer_styles
+from wanderlust.experiments.report.text_tables import as_csv
+from wanderlust.experiments.run import Result
+from wanderlust.experiments.statistics import probability_of_improvement
 from wanderlust.experiments.store import StoredRun
+from wanderlust.experiments.table import Group, row_of
+from wanderlust_paper.claims import Groups, check_all
 from wanderlust_paper.registry import EXPLORERS, Report, Study, StudySelection
-from wanderlust_paper.reports import recap_report
-from wanderlust_paper.reports.recap_cells import AlternativeSetting, Cell
-from wanderlust_paper.reports.recap_report import RecapRuns
-from wanderlust_paper.reports.recap_samples import CURVE_POINTS, Samples
-from wanderlust_paper.studies.recap_claims import check_claims
+from wanderlust_paper.reports import recap_tables, scorecard
+from wanderlust_paper.reports.recap_tables import Cell, Row, make_row
+from wanderlust_paper.studies.recap_claims import CHECKS
 from wanderlust_paper.summary_file import reduced
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CURVE_POINTS = 200
+"""Evaluations that curves have at most."""
+_LOG_SCALE_WORLDS = ("wall",)
+"""Worlds whose returns are drawn on a logarithmic axis, as in Figure 18."""
+
+
+class AlternativeSetting(NamedTuple):
+    """A setting with which the runs of a cell are executed a second time, or reported a second time."""
+
+    description: str
+    budget: int | None = None
+    preset: str = "as_published_code"
+    states: int | None = None
+    """The number of states of which discovery is a percentage, if it is not that of the reachable ones: no new runs."""
+
 
 _LONGER_RUNS = AlternativeSetting("200,000 steps instead of 100,000", budget=200_000)
 ALTERNATIVE_SETTINGS: Mapping[Cell, AlternativeSetting] = {
@@ -43,7 +69,7 @@ ALTERNATIVE_SETTINGS: Mapping[Cell, AlternativeSetting] = {
 def with_alternative_setting(run: Run, cell: Cell) -> Run | None:
     """Return the run with the alternative setting of its row, or None if the row needs no other run."""
     alternative = ALTERNATIVE_SETTINGS.get(cell)
-    if alternative is None or not alternative.needs_runs or run.preset != "as_published_code":
+    if alternative is None or alternative.states or run.preset != "as_published_code":
         return None
     budget = {} if alternative.budget is None else {"budget": alternative.budget}
     return replace(run, preset=alternative.preset, settings={**run.settings, **budget})
@@ -133,38 +159,140 @@ def cell_of(run: Run) -> Cell:
     return Cell(run.world, run.settings["initial"], horizon, run.explorer)
 
 
-def _states_of_discovery(run: Run) -> int | None:
-    """Return the number of states of which the paper's discovery is a percentage, if it is an unusual one."""
-    setting = ALTERNATIVE_SETTINGS.get(cell_of(run))
-    return setting.states if setting and run.preset == "as_published_code" else None
+DEFAULT, ALTERNATIVE, RELEASED = "default", "alternative", "released"
+Key = tuple[str, Cell]
+"""One of the three settings, and the cell."""
+
+
+def group_cells(requested: Iterable[Run], stored: Iterable[StoredRun]) -> tuple[Counter[Key], dict[Key, Group]]:
+    """Return the number of requested runs of each cell with each setting, and the stored ones."""
+    requested = list(requested)
+    second = {with_alternative_setting(run, cell_of(run)) for run in requested}
+    released = {with_released_budget(run) for run in requested}
+
+    def keys(run: Run) -> list[Key]:
+        cell = cell_of(run)
+        if run in second or run in released:
+            return [(ALTERNATIVE if run in second else RELEASED, cell)]
+        setting = ALTERNATIVE_SETTINGS.get(cell)
+        is_rescaled = setting is not None and setting.states and run.preset == "as_published_code"
+        return [(DEFAULT, cell), *([(ALTERNATIVE, cell)] if is_rescaled else [])]
+
+    planned = Counter(key for run in requested for key in keys(run))
+    groups = {(kind, cell): Group({"setting": kind, **cell._asdict()}, []) for kind, cell in planned}
+    for each in stored:
+        key, *rescaled = keys(each.run)
+        row = row_of(each) | _curve_columns(each.result)
+        groups[key].rows.append(row)
+        for other in rescaled:
+            share = int(each.result.reachable) / (ALTERNATIVE_SETTINGS[other[1]].states or 1)
+            curves = row["curves"] * np.array([[1.0], [share], [1.0]])
+            groups[other].rows.append(row | {"discovery": share * row["discovery"], "curves": curves})
+    return planned, groups
+
+
+def _curve_columns(result: Result) -> dict[str, Any]:
+    """Return the curves of a run, their means over the run, and the first evaluation without later discoveries."""
+    curves = result.percent_curves
+    curves = curves[:, thinned(curves.shape[1], CURVE_POINTS)].copy()
+    discovery, success = curves[1:].mean(axis=1)
+    last = curves[0, int(np.argmax(curves[1] >= curves[1, -1]))]
+    return {"curves": curves, "mean_discovery": discovery, "mean_success": success, "last_discovery": last}
 
 
 def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
     """Return the tables, the learning curves and the claims."""
-    second = {with_alternative_setting(run, cell_of(run)) for run in requested}
-    released = {with_released_budget(run) for run in requested if run not in second}
-
-    def samples(runs: Iterable[Run]) -> Samples:
-        counts = Counter(map(cell_of, runs))
-        return Samples(counts, {cell_of(run) for run in requested if run.world_options}, note)
-
-    other = second | released
-    rescaled = {run: states for run in requested if (states := _states_of_discovery(run))}
-    runs = RecapRuns(
-        default=samples(run for run in requested if run not in other),
-        alternative=samples(run for run in requested if run in second or run in rescaled),
-        settings=ALTERNATIVE_SETTINGS,
-        released=samples(run for run in requested if run in released and run not in second),
+    planned, groups = group_cells(requested, stored)
+    scaled_down = {cell_of(run) for run in requested if run.world_options}
+    rows = [compare_cell(cell, planned, groups, cell not in scaled_down) for kind, cell in planned if kind == DEFAULT]
+    cells = Groups({cell: group for (kind, cell), group in groups.items() if kind == DEFAULT and len(group)})
+    return Report(
+        renderables=[*recap_tables.rich_tables(rows, note), scorecard.summary(rows, note)],
+        files={
+            "tables.md": recap_tables.as_markdown(rows, note),
+            "tables.csv": recap_tables.rows_as_csv(rows, note),
+            "tables.tex": recap_tables.as_latex(rows, note),
+            "curves.csv": _curves_csv(rows, groups),
+            "improvement.csv": _improvement_csv(cells),
+            "cells.json": recap_tables.as_json(rows, note),
+        },
+        cells=[recap_tables.rounded(row) for row in rows],
+        note=note,
+        figures={
+            f"curves-{world}": functools.partial(_draw_curves, world, rows, groups, note)
+            for world in dict.fromkeys(cell.environment for cell in cells)
+        },
+        claims=check_all(CHECKS, cells),
     )
-    for run, result, _ in stored:
-        kind = runs.alternative if run in second else runs.released if run in released else runs.default
-        cell, curves = cell_of(run), result.percent_curves
-        kind.add(cell, run.seed, result.discovery, result.success, curves)
-        if run in rescaled:
-            share = int(result.reachable) / rescaled[run]
-            scaled = curves * np.array([[1.0], [share], [1.0]])
-            runs.alternative.add(cell, run.seed, share * result.discovery, result.success, scaled)
-    return recap_report.make_report(runs)._replace(claims=check_claims(runs.default))
+
+
+def compare_cell(cell: Cell, planned: Mapping[Key, int], groups: Mapping[Key, Group], is_compared: bool) -> Row:
+    """Return the row of a cell with the default setting; with its alternative setting if only that agrees."""
+    row, alternative, released = (
+        make_row(cell, groups[key], planned[key], is_compared=is_compared) if key in groups else None
+        for key in ((DEFAULT, cell), (ALTERNATIVE, cell), (RELEASED, cell))
+    )
+    assert row is not None
+    if alternative and (row.verdict, alternative.verdict) == ("differs", "agrees"):
+        setting = ALTERNATIVE_SETTINGS[cell]
+        row = alternative._replace(
+            setting=setting.description,
+            follows_text=setting.preset == "as_written",
+            default=row.ours,
+            plain=row.plain,
+        )
+    if released:
+        row = row._replace(released=released.ours, released_seeds=released.seeds, released_verdict=released.verdict)
+    return row
+
+
+def _curves_of(row: Row, groups: Mapping[Key, Group]) -> list[FloatArray]:
+    """Return the curves of the runs whose numbers a row has."""
+    return [each["curves"] for each in groups[ALTERNATIVE if row.setting else DEFAULT, row.cell].rows]
+
+
+def _curves_csv(rows: Iterable[Row], groups: Mapping[Key, Group]) -> str:
+    """Return the mean curves of the rows with the paper's interval, as CSV."""
+    lines = []
+    for row in rows:
+        curves = _curves_of(row, groups)
+        for step, *numbers in mean_curves(curves).points() if curves else ():
+            lines.append([*row.cell, len(curves), int(step), *(f"{number:.4f}" for number in numbers)])
+    return as_csv([*Cell._fields, "seeds", "step", *recap_tables.NUMBERS], lines)
+
+
+def _improvement_csv(cells: Mapping[Cell, Group]) -> str:
+    """Return the probability of improvement for all pairs of explorers of a scenario, as CSV."""
+    lines = []
+    for (x, one), (y, other) in combinations(cells.items(), 2):
+        if x[:3] == y[:3]:
+            shares = [
+                f"{probability_of_improvement(one.column(name), other.column(name)):.4f}"
+                for name in ("discovery", "success")
+            ]
+            lines.append([*x, y.algorithm, *shares])
+    return as_csv([*Cell._fields, "than", "probability_discovery", "probability_success"], lines)
+
+
+def _draw_curves(world: str, rows: Iterable[Row], groups: Mapping[Key, Group], note: str) -> Figure:
+    """Draw the learning curves of a world from the runs of its table, a column for each scenario."""
+    columns: dict[str, dict[str, Curves]] = {}
+    settings: dict[str, list[str]] = {}
+    rows = list(rows)
+    for row in rows:
+        if row.cell.environment == world:
+            column = columns.setdefault(row.cell.scenario, {})
+            curves = _curves_of(row, groups)
+            if curves:
+                column[row.cell.algorithm] = mean_curves(curves)
+            if row.setting:
+                settings.setdefault(f"{row.cell.algorithm} with {row.setting}", []).append(row.cell.scenario)
+    for text, scenarios in settings.items():
+        where = "" if len(scenarios) == len(columns) else f" ({', '.join(scenarios)})"
+        note = f"{note} {text}{where}, as in the table.".strip()
+    styles = explorer_styles(row.cell.algorithm for row in rows)
+    title = f"{recap_tables.world_title(world)}: mean and 95 % interval over the seeds"
+    return curves_figure(title, columns, styles, note=note, log_scale=world in _LOG_SCALE_WORLDS)
 
 
 STUDY = Study(
@@ -174,7 +302,6 @@ STUDY = Study(
     runs=runs,
     report=report,
     quick_changes="5 seeds (deep-sea and wall: 2) instead of 20 or 200, no alternative settings and no deep-sea of "
-    "500,000 steps; deep-sea of depth 20 "
-    "with 50,000 steps instead of depth 50 with 100,000",
+    "500,000 steps; deep-sea of depth 20 with 50,000 steps instead of depth 50 with 100,000",
     summarise=lambda run, result: reduced(result, max_points=CURVE_POINTS),
 )

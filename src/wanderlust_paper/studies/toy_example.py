@@ -7,129 +7,49 @@ one transition of every state-action pair except one (Figure 6).
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-from wanderlust import Agent, Run, World, make_world
+from wanderlust import Run, make_world
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.store import StoredRun
-from wanderlust_paper.claims import Claim
+from wanderlust_paper.claims import Claim, check_all, check_claim
 from wanderlust_paper.figures.maps import ValuePanel, action_values_figure
-from wanderlust_paper.registry import Report, Study, StudySelection
-from wanderlust_paper.studies import w_function_claims
-from wanderlust_paper.studies.toy_example_claims import DOWN, LEFT, RIGHT, START, UP, ToyValues, check_claims
-
-EPISODES = (
-    (LEFT, DOWN, LEFT, DOWN, DOWN),
-    (UP, DOWN, RIGHT, RIGHT, RIGHT),
-    (RIGHT, LEFT, RIGHT, DOWN, DOWN),
-    (RIGHT, DOWN, LEFT, UP, RIGHT),
+from wanderlust_paper.registry import VV_EXPLORERS, Report, Study, StudySelection
+from wanderlust_paper.studies.toy_agents import (
+    ACTION_NAMES,
+    DOWN,
+    LEFT,
+    PRISON,
+    RIGHT,
+    SMALL_TREASURE,
+    START,
+    UP,
+    VISITED,
+    after_four_episodes,
+    after_uniform_visits,
+    best,
+    cell,
 )
-"""The four episodes of Section 3.1."""
-UNVISITED = (START, LEFT)
-"""The only state-action pair without a visit, in Section 3.3."""
-DISCOUNT = 0.99
+from wanderlust_paper.studies.w_function_claims import AUXILIARY_REWARD_CHECKS, W_FUNCTION_CHECKS
+
 EXPLORERS = ("greedy", "bonus", "ucb1", "vv-ucb", "vv-count")
-
-_SWEEPS = 3000
-
-
-def new_agent(explorer: str, world: World, *, gamma_w: float = DISCOUNT) -> Agent:
-    """Return an agent for a world."""
-    return Agent(
-        explorer,
-        n_states=world.n_states,
-        n_actions=world.n_actions,
-        reward_range=(0.0, 2.0),
-        discount=DISCOUNT,
-        learning_rate=1.0,
-        gamma_w=gamma_w,
-    )
+CELLS = {"(1,2)": cell(1, 2), "(2,3)": cell(2, 3), "(1,3)": START}
 
 
-def converge(agent: Agent, sweeps: int = _SWEEPS) -> Agent:
-    """Train all tables to their fixed points on the agent's replay memory.
+class ToyValues(NamedTuple):
+    """The counts and the values of every policy, [state, action]."""
 
-    With γ = 0.99 and a learning rate of 1 each sweep multiplies the distance to the fixed point by 0.99, in total by
-    1e-13.
-    """
-    agent.replay(sweeps)
-    return agent
-
-
-def observe_episode(agent: Agent, world: World, actions: Sequence[int], start: int = START) -> None:
-    """Pass the transitions of one episode to an agent."""
-    mdp, state = world.mdp, start
-    for i, action in enumerate(actions):
-        next_state, terminated = int(mdp.next_state[state, action, 0]), bool(mdp.terminal[state, action, 0])
-        last = i == len(actions) - 1
-        reward = float(mdp.reward[state, action, 0])
-        agent.observe(state, action, reward, next_state, terminated, last and not terminated)
-        assert last or not terminated
-        state = next_state
-
-
-def observe_all(agent: Agent, world: World, times: int = 1, skip: Collection[tuple[int, int]] = ()) -> None:
-    """Pass the transition of every state-action pair of a deterministic world to an agent, except `skip`."""
-    mdp = world.mdp
-    for state, action in np.ndindex(mdp.n_states, mdp.n_actions):
-        for _ in range(0 if (state, action) in skip else times):
-            at = (state, action, 0)
-            agent.observe(state, action, float(mdp.reward[at]), int(mdp.next_state[at]), bool(mdp.terminal[at]))
-
-
-def scores(agent: Agent, state: int) -> FloatArray:
-    """Return [action]: the values that the behaviour policy maximises in a state."""
-    return np.array([reason.score for reason in agent.explain(state).actions])
-
-
-def policy_scores(explorer: str, agent: Agent, n_states: int) -> FloatArray:
-    """Return [state, action]: the values that the explorer, or the greedy policy, maximises."""
-    if explorer == "greedy":
-        return agent.tables["target"]
-    return np.stack([scores(agent, state) for state in range(n_states)])
-
-
-def after_four_episodes(explorer: str) -> tuple[FloatArray, FloatArray]:
-    """Return the visit counts after the four episodes, and the converged values of a policy."""
-    world = make_world("toy-example")
-    agent = new_agent("ucb1" if explorer == "greedy" else explorer, world)
-    for actions in EPISODES:
-        observe_episode(agent, world, actions)
-    counts = agent.visits.astype(float)
-    return counts, policy_scores(explorer, converge(agent), world.n_states)
-
-
-def after_uniform_visits(
-    explorer: str, *, terminal: bool, skip: Collection[tuple[int, int]] = (UNVISITED,)
-) -> FloatArray:
-    """Return the converged values of a policy when all pairs except `skip` were visited once."""
-    world = make_world("toy-example", terminal=terminal)
-    agent = new_agent("ucb1" if explorer == "greedy" else explorer, world)
-    observe_all(agent, world, skip=set(skip))
-    return policy_scores(explorer, converge(agent), world.n_states)
-
-
-def after_visits(explorer: str, gamma_w: float, times: int, skip: Collection[tuple[int, int]]) -> Agent:
-    """Return a converged agent that visited every pair so many times, except `skip`."""
-    world = make_world("toy-example")
-    agent = new_agent(explorer, world, gamma_w=gamma_w)
-    observe_all(agent, world, times, set(skip))
-    return converge(agent)
-
-
-def _auxiliary_reward_claims() -> list[Claim]:
-    """Check the statements about auxiliary rewards; the visits of the agent that explored are not uniform."""
-    world = make_world("toy-example", terminal=False)
-    explored = new_agent("vv-ucb", world)
-    observe_all(explored, world)
-    for actions in EPISODES:
-        observe_episode(explored, world, actions)
-    # The paper's κ: the largest difference of two values.
-    kappa = world.r_max / (1.0 - DISCOUNT)
-    return w_function_claims.auxiliary_reward_claims(after_visits, converge(explored), world.mdp, kappa)
+    counts: FloatArray
+    """After the four episodes."""
+    values: Mapping[str, FloatArray]
+    uniform: Mapping[bool, Mapping[str, FloatArray]]
+    """Treasures are terminal -> policy -> values, if all pairs except one were visited once."""
+    equal: Mapping[bool, Mapping[str, FloatArray]]
+    """The same if all pairs were visited once."""
 
 
 def runs(selection: StudySelection) -> list[Run]:
@@ -166,21 +86,18 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
     ]
     at_start = [[row[0], row[1], *row[4:]] for row in rows if row[2:4] == ["1", "1"]]
     title, columns = "Toy example: values of the actions in the start state", ["experience", "policy", *heads[4:]]
+    toy = ToyValues(
+        counts=counts,
+        values={name: values for name, (_, values) in results.items()},
+        uniform={cases[name]: {each.title: each.values for each in row} for name, row in uniform.items()},
+        equal={
+            terminal: {each: after_uniform_visits(each, terminal=terminal, skip=()) for each in EXPLORERS}
+            for terminal in cases.values()
+        },
+    )
     return Report(
         renderables=[as_rich_table(title, columns, at_start, note, text_columns=2)],
-        claims=w_function_claims.check_claims(after_visits, scores)
-        + _auxiliary_reward_claims()
-        + check_claims(
-            ToyValues(
-                counts=counts,
-                values={name: values for name, (_, values) in results.items()},
-                uniform={cases[name]: {each.title: each.values for each in row} for name, row in uniform.items()},
-                equal={
-                    terminal: {each: after_uniform_visits(each, terminal=terminal, skip=()) for each in EXPLORERS}
-                    for terminal in cases.values()
-                },
-            )
-        ),
+        claims=check_all((*W_FUNCTION_CHECKS, *AUXILIARY_REWARD_CHECKS)) + check_all(CHECKS, toy),
         files={"table.md": as_markdown_table(title, columns, at_start, "", note), "values.csv": as_csv(heads, rows)},
         figures={
             name: functools.partial(action_values_figure, title, panel_rows, layout, note=note)
@@ -189,6 +106,206 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
     )
 
 
+def names(actions: Iterable[int]) -> str:
+    """Return actions as text."""
+    return " or ".join(ACTION_NAMES[action] for action in sorted(actions))
+
+
+def _counts(toy: ToyValues) -> Iterator[Claim]:
+    n = toy.counts
+    untried = {state: {a for a in range(4) if n[state, a] == 0} for state in range(9)}
+    yield check_claim(
+        "3.1",
+        "after the four episodes all actions were executed at least once in (1,3) and in the prison (2,2)",
+        f"smallest counts {n[START].min():.0f} and {n[PRISON].min():.0f}",
+        holds=bool((n[[START, PRISON]] > 0).all()),
+    )
+    yield check_claim(
+        "3.1",
+        "“up” was not executed in (1,2)",
+        f"not executed there: {names(untried[cell(1, 2)])}",
+        holds=untried[cell(1, 2)] == {UP},
+    )
+    yield check_claim(
+        "3.1",
+        "the agent visited (1,3) once and experienced the reward of 1",
+        f"(1,3) is the start, with {n[START].sum():.0f} actions; (1,1) has the reward, with "
+        f"{n[SMALL_TREASURE].sum():.0f}",
+        holds=bool(n[START].sum() == 1),
+    )
+    yield check_claim(
+        "3.1",
+        "“up” and “right” were not executed in (2,1)",
+        f"(2,1) was never visited; in (2,3), {names(untried[cell(2, 3)])} were not executed",
+        holds=untried[cell(2, 1)] == {UP, RIGHT},
+    )
+
+
+def _greedy(toy: ToyValues) -> Iterator[Claim]:
+    q = toy.values["greedy"]
+    path = {START: DOWN, cell(1, 2): DOWN, SMALL_TREASURE: DOWN, cell(2, 3): LEFT}
+    right = sum(best(q[state]) == {action} for state, action in path.items())
+    text = f"in {right} of {len(path)} cells outside the prison the greedy action leads there"
+    yield check_claim("3.1", "the greedy policy points to the only reward collected", text, holds=right == len(path))
+
+
+def chooses(place: str, claim: str, chosen: Mapping[str, set[int]], *expected: set[int]) -> Claim:
+    """Check which actions policies choose; `expected` has those of each, or those of all."""
+    found = "; ".join(f"{where}: {names(actions)}" for where, actions in chosen.items())
+    each = expected if len(expected) == len(chosen) else expected * len(chosen)
+    return check_claim(place, claim, found, holds=list(chosen.values()) == list(each))
+
+
+def _ucb1(toy: ToyValues) -> Iterator[Claim]:
+    q, values = toy.values["greedy"].max(), toy.values["ucb1"]
+    largest = values[list(VISITED)].max()
+    chosen = {name: best(values[state]) for name, state in CELLS.items()}
+    yield check_claim(
+        "3.1",
+        "UCB1 yields values of much larger magnitude than the greedy policy",
+        f"largest values: {largest:.0f} and {q:.2f}",
+        holds=largest / q > 100,
+        tolerance="more than 100 times",
+    )
+    claim, at_start = "UCB1 correctly selects unexecuted actions in (1,2) and (2,3)", {"(1,3)": chosen.pop("(1,3)")}
+    yield chooses("3.1", claim, chosen, {UP}, {UP, RIGHT})
+    claim = "in (1,3) UCB1 selects the least executed actions, “up” and “left”, which do not bring it anywhere"
+    yield chooses("3.1", claim, at_start, {LEFT, UP})
+
+
+def _bonus(toy: ToyValues) -> Iterator[Claim]:
+    chosen = {name: best(toy.values["bonus"][state]) for name, state in CELLS.items()}
+    at_start = {"(1,3)": chosen.pop("(1,3)")}
+    claim = "in (1,3) the policy with the bonus also selects the actions with the smallest count"
+    yield chooses("3.1", claim, at_start, {LEFT, UP})
+    claim = "in (1,2) and (2,3) it chooses “left”, with count one, instead of actions with count zero"
+    yield chooses("3.1", claim, chosen, {LEFT})
+
+
+def _same_policy(toy: ToyValues) -> Iterator[Claim]:
+    chosen = [[best(toy.values[name][state]) for state in VISITED] for name in VV_EXPLORERS]
+    unvisited = [float(toy.values[name][cell(3, 3)].max()) for name in VV_EXPLORERS]
+    yield check_claim(
+        "3.2",
+        "the policies of both W-functions are identical",
+        f"in {sum(a == b for a, b in zip(*chosen, strict=True))} of {len(VISITED)} visited cells",
+        holds=chosen[0] == chosen[1],
+    )
+    yield check_claim(
+        "3.2",
+        "the only difference is the magnitude of the values, especially in unvisited states",
+        f"largest value in the unvisited cell (3,3): vv-ucb {unvisited[0]:,.0f}, vv-count {unvisited[1]:,.0f}",
+        holds=unvisited[0] != unvisited[1],
+    )
+
+
+def _w_policies(toy: ToyValues) -> Iterator[Claim]:
+    def chosen(state: int) -> dict[str, set[int]]:
+        return {name: best(toy.values[name][state]) for name in VV_EXPLORERS}
+
+    claim = "in (1,3) both select “down”, although “up” and “left” have lower counts"
+    yield chooses("3.2", claim, chosen(START), {DOWN})
+    claim = "in (1,2) both select “up”, overturning the greedy action “down”"
+    greedy_is_down = best(toy.values["greedy"][cell(1, 2)]) == {DOWN}
+    yield chooses("3.2", claim, chosen(cell(1, 2)), {UP} if greedy_is_down else set())
+    yield chooses("3.2", "in (2,3) both select actions with count zero", chosen(cell(2, 3)), {UP, RIGHT})
+    next_state = make_world("toy-example").mdp.next_state[:, :, 0]
+    outside = [state for state in VISITED if state != PRISON]
+    followed = [next_state[state, a] for state in outside for actions in chosen(state).values() for a in actions]
+    into_prison = followed.count(PRISON)
+    yield check_claim(
+        "3.2",
+        "none of the policies leads the agent to the prison",
+        f"{into_prison} of the selected actions lead there",
+        holds=into_prison == 0,
+    )
+    yield chooses("3.2", "in the prison both do not select “right”", chosen(PRISON), {LEFT, UP, DOWN})
+    counts = toy.counts[PRISON]
+    yield check_claim(
+        "3.2",
+        "in the prison “right” was executed one more time than the other actions",
+        f"executed {counts[RIGHT]:.0f} times, the others {counts[LEFT]:.0f} time each",
+        holds=bool(counts[RIGHT] == counts[LEFT] + 1),
+    )
+    spread = max(float(np.ptp(x[PRISON]) / x[PRISON].max()) for x in (toy.values[name] for name in VV_EXPLORERS))
+    yield check_claim(
+        "3.2",
+        "in the prison the difference in the action values is minimal",
+        f"{100 * spread:.2f} % of the largest value at most",
+        tolerance="at most 1 %",
+        holds=spread <= 0.01,
+    )
+
+
+def _uniform(toy: ToyValues) -> Iterator[Claim]:
+    both = toy.uniform.values()
+    bonus = [values["bonus"] for values in both]
+    ucb1_elsewhere = all(
+        best(values["ucb1"][state]) == best(values["greedy"][state])
+        for values in both
+        for state in set(range(9)) - {START}
+    )
+    chosen = {name: [best(values[name][START]) for values in both] for name in ("ucb1", *VV_EXPLORERS)}
+    reached, possible = 0, 0
+    for terminal, values in toy.uniform.items():
+        for name in VV_EXPLORERS:
+            counts = _lead_to_start(values[name], terminal=terminal)
+            reached, possible = reached + counts[0], possible + counts[1]
+    yield check_claim(
+        "3.3",
+        "all pairs visited once, except “left” in (1,3): the augmented policy has no interest in it, and its "
+        "value is the lowest",
+        f"its value: {bonus[0][START, LEFT]:g}; the lowest of all: {min(float(x.min()) for x in bonus):g}",
+        holds=all(x[START, LEFT] == x.min() and LEFT not in best(x[START]) for x in bonus),
+    )
+    yield check_claim(
+        "3.3",
+        "UCB1 acts greedily everywhere except in (1,3), where it selects the unexecuted action",
+        f"(1,3): {names(chosen['ucb1'][0])}; greedy elsewhere: {'yes' if ucb1_elsewhere else 'no'}",
+        holds=ucb1_elsewhere and all(actions == {LEFT} for actions in chosen["ucb1"]),
+    )
+    yield check_claim(
+        "3.3",
+        "the policies of both W-functions bring the agent to the unexecuted action from any state",
+        f"from {reached} of {possible} states from which (1,3) can be reached, over both W-functions and both "
+        "cases",
+        holds=reached == possible and all(actions == {LEFT} for name in VV_EXPLORERS for actions in chosen[name]),
+    )
+
+
+def _lead_to_start(values: FloatArray, *, terminal: bool) -> tuple[int, int]:
+    """Return from how many states a policy leads to the start, and from how many the start can be reached."""
+    mdp = make_world("toy-example", terminal=terminal).mdp
+    moves = np.where(mdp.terminal[:, :, 0], -1, mdp.next_state[:, :, 0])
+    possible = {START}
+    while True:
+        more = {s for s in range(9) if any(int(m) in possible for m in moves[s])} | possible
+        if more == possible:
+            break
+        possible = more
+    reached = 0
+    for state in possible:
+        for _ in range(9):
+            if state == START:
+                break
+            state = int(moves[state, max(best(values[state]))])
+        reached += state == START
+    return reached, len(possible)
+
+
+def _equal(toy: ToyValues) -> Iterator[Claim]:
+    differ = [
+        f"{name}, {'terminal' if terminal else 'non-terminal'} treasures"
+        for terminal, values in toy.equal.items()
+        for name in ("bonus", "ucb1", *VV_EXPLORERS)
+        if any(best(values[name][state]) != best(values["greedy"][state]) for state in range(9))
+    ]
+    text = f"different: {', '.join(differ)}; 0.1 per step for ever is worth more than the treasure" if differ else "all"
+    claim = "with uniform counts for all pairs, all policies look like the greedy one"
+    yield check_claim("3.3", claim, text, holds=not differ)
+
+
+CHECKS = (_counts, _greedy, _ucb1, _bonus, _same_policy, _w_policies, _uniform, _equal)
 STUDY = Study(
     id="toy-example",
     reference="Sections 3.1 to 3.4, Figures 3, 4, 6",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +14,11 @@ from wanderlust import Run, make_world
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.core.planning import reachable_states
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
-from wanderlust.experiments.result import Result, evenness
+from wanderlust.experiments.run import Result, evenness
 from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds.drawing import logarithmic, shaded
-from wanderlust_paper.claims import SIMILAR, Claim, check_claim
-from wanderlust_paper.figures.maps import CountMap, Counts, cell_counts, count_map, maps_figure
+from wanderlust_paper.claims import SIMILAR, Claim, check_all, check_claim
+from wanderlust_paper.figures.maps import CountMap, cell_counts, count_map, maps_figure
 from wanderlust_paper.registry import Report, Study, StudySelection
 from wanderlust_paper.reports.recap_tables import world_title
 from wanderlust_paper.summary_file import reduced
@@ -74,24 +74,20 @@ def distances(mdp: TabularMDP) -> NDArray[np.int64]:
     return steps
 
 
+Table = Mapping[str, Mapping[str, Visits]]
+"""World -> explorer -> measures."""
+
+
 def check_claims(visits: Mapping[tuple[str, str], Visits]) -> list[Claim]:
     """Check the statements about the worlds that have all explorers."""
-    worlds = [
-        world
-        for world in dict.fromkeys(world for world, _ in visits)
-        if all((world, name) in visits for name in EXPLORERS)
-    ]
-    if not worlds:
-        return []
-    table = {world: {name: visits[world, name] for name in EXPLORERS} for world in worlds}
-    checks = (_coverage, _entropy, _vv_count, _start, _distance, _slow, _bootstraps)
-    return [claim for check in checks for claim in check(table)]
+    table: dict[str, dict[str, Visits]] = {}
+    for (world, explorer), each in visits.items():
+        table.setdefault(world, {})[explorer] = each
+    table = {world: each for world, each in table.items() if set(each) == set(EXPLORERS)}
+    return check_all(CHECKS if table else (), table)
 
 
-Table = Mapping[str, Mapping[str, Visits]]
-
-
-def _coverage(table: Table) -> list[Claim]:
+def _coverage(table: Table) -> Iterator[Claim]:
     parts, only, most = [], 0, 0
     for world, visits in table.items():
         vv = visits["vv-ucb"]
@@ -102,38 +98,33 @@ def _coverage(table: Table) -> list[Claim]:
         )
         only += vv.coverage >= 100.0 and all(visits[name].coverage < 100.0 for name in OTHERS)
         most += vv.coverage >= 100.0 and vv.smallest >= max(visits[name].smallest for name in OTHERS)
-    return [
-        check_claim(
-            _PLACE,
-            "only vv uniformly explores all states",
-            f"coverage of vv-ucb, and its smallest count: {'; '.join(parts)}",
-            tolerance="only vv visits all states, in every world; it has the largest smallest count in every world",
-            holds=only == len(table),
-            partly=most == len(table),
-        )
-    ]
+    yield check_claim(
+        _PLACE,
+        "only vv uniformly explores all states",
+        f"coverage of vv-ucb, and its smallest count: {'; '.join(parts)}",
+        tolerance="only vv visits all states, in every world; it has the largest smallest count in every world",
+        holds=only == len(table),
+        partly=most == len(table),
+    )
 
 
-def _entropy(table: Table) -> list[Claim]:
-    parts, first = [], 0
+def _entropy(table: Table) -> Iterator[Claim]:
+    parts, first = [], []
     for world, visits in table.items():
         second = max(OTHERS, key=lambda name: visits[name].evenness)
         parts.append(f"{world} {visits['vv-ucb'].evenness:.1f} % ({second} {visits[second].evenness:.1f} %)")
-        first += visits["vv-ucb"].evenness > visits[second].evenness
-    return [
-        check_claim(
-            _PLACE,
-            "vv explores the environment as uniformly as possible",
-            f"entropy of the counts of vv-ucb in percent of the maximum, and of the best other: {'; '.join(parts)}; "
-            f"the highest in {first} of {len(table)} worlds",
-            tolerance="the highest in every world; in half of them",
-            holds=first == len(table),
-            partly=first >= len(table) / 2,
-        )
-    ]
+        first.append(visits["vv-ucb"].evenness > visits[second].evenness)
+    yield _in_worlds(
+        _PLACE,
+        "vv explores the environment as uniformly as possible",
+        f"entropy of the counts of vv-ucb in percent of the maximum, and of the best other: {'; '.join(parts)}; "
+        f"the highest in {sum(first)} of {len(table)} worlds",
+        "the highest",
+        first,
+    )
 
 
-def _vv_count(table: Table) -> list[Claim]:
+def _vv_count(table: Table) -> Iterator[Claim]:
     differences = {
         world: (
             visits["vv-count"].coverage - visits["vv-ucb"].coverage,
@@ -142,71 +133,61 @@ def _vv_count(table: Table) -> list[Claim]:
         for world, visits in table.items()
     }
     text = "; ".join(f"{world} {a:+.1f} and {b:+.1f}" for world, (a, b) in differences.items())
-    largest = [max(map(abs, pair)) for pair in differences.values()]
-    return [
-        check_claim(
-            _PLACE,
-            "the count-based W-function performs very similarly",
-            f"vv-count minus vv-ucb, coverage and evenness in points: {text}",
-            tolerance=f"differences ≤ {SIMILAR:g} points in every world; in half of them",
-            holds=max(largest) <= SIMILAR,
-            partly=sum(each <= SIMILAR for each in largest) >= len(largest) / 2,
-        )
-    ]
-
-
-def _start(table: Table) -> list[Claim]:
-    text = ", ".join(f"{world} {visits['vv-ucb'].start:.2g} times" for world, visits in table.items())
-    ratios = [visits["vv-ucb"].start for visits in table.values()]
-    return [
-        check_claim(
-            "3.4",
-            "the initial state has a higher visitation count",
-            f"count of the start divided by the mean of all reachable states, vv-ucb: {text}",
-            tolerance="above 1 in every world; in half of them",
-            holds=min(ratios) > 1.0,
-            partly=sum(ratio > 1.0 for ratio in ratios) >= len(ratios) / 2,
-        )
-    ]
-
-
-def _distance(table: Table) -> list[Claim]:
-    text = ", ".join(f"{world} {visits['vv-ucb'].distance:.2f}" for world, visits in table.items())
-    values = [visits["vv-ucb"].distance for visits in table.values()]
-    return [
-        check_claim(
-            _PLACE,
-            "the count of vv decreases with the distance from the initial state",
-            f"rank correlation of count and distance: {text}",
-            tolerance="at most −0.5 in every world; negative in every world",
-            holds=max(values) <= -0.5,
-            partly=max(values) < 0.0,
-        )
-    ]
-
-
-def _slow(table: Table) -> list[Claim]:
-    text = "; ".join(
-        f"{world} {visits['ucb1'].coverage:.1f} % (vv-ucb {visits['vv-ucb'].coverage:.1f} %)"
-        for world, visits in table.items()
+    yield _in_worlds(
+        _PLACE,
+        "the count-based W-function performs very similarly",
+        f"vv-count minus vv-ucb, coverage and evenness in points: {text}",
+        f"differences ≤ {SIMILAR:g} points",
+        [max(map(abs, pair)) <= SIMILAR for pair in differences.values()],
     )
-    return [
-        check_claim(
-            _PLACE,
-            "UCB1 explores very slowly",
-            f"coverage of UCB1: {text}",
-            tolerance="lower than vv-ucb's in every world; in half of them",
-            holds=all(visits["ucb1"].coverage < visits["vv-ucb"].coverage for visits in table.values()),
-            partly=sum(visits["ucb1"].coverage < visits["vv-ucb"].coverage for visits in table.values())
-            >= len(table) / 2,
-        )
-    ]
 
 
-def _bootstraps(table: Table) -> list[Claim]:
-    if "deep-sea" not in table or not set(_GRIDWORLDS) & set(table):
-        return []
+def _start(table: Table) -> Iterator[Claim]:
+    ratios = {world: visits["vv-ucb"].start for world, visits in table.items()}
+    yield _in_worlds(
+        "3.4",
+        "the initial state has a higher visitation count",
+        "count of the start divided by the mean of all reachable states, vv-ucb: "
+        + ", ".join(f"{world} {ratio:.2g} times" for world, ratio in ratios.items()),
+        "above 1",
+        [ratio > 1.0 for ratio in ratios.values()],
+    )
+
+
+def _distance(table: Table) -> Iterator[Claim]:
+    values = {world: visits["vv-ucb"].distance for world, visits in table.items()}
+    yield check_claim(
+        _PLACE,
+        "the count of vv decreases with the distance from the initial state",
+        "rank correlation of count and distance: "
+        + ", ".join(f"{world} {value:.2f}" for world, value in values.items()),
+        tolerance="at most −0.5 in every world; negative in every world",
+        holds=max(values.values()) <= -0.5,
+        partly=max(values.values()) < 0.0,
+    )
+
+
+def _slow(table: Table) -> Iterator[Claim]:
+    both = {world: (visits["ucb1"].coverage, visits["vv-ucb"].coverage) for world, visits in table.items()}
+    yield _in_worlds(
+        _PLACE,
+        "UCB1 explores very slowly",
+        f"coverage of UCB1: {'; '.join(f'{world} {a:.1f} % (vv-ucb {b:.1f} %)' for world, (a, b) in both.items())}",
+        "lower than vv-ucb's",
+        [ucb1 < vv for ucb1, vv in both.values()],
+    )
+
+
+def _in_worlds(place: str, claim: str, found: str, what: str, holds: Sequence[bool]) -> Claim:
+    """Check a statement about every world; it is partly reproduced if it holds in half of them."""
+    tolerance = f"{what} in every world; in half of them"
+    return check_claim(place, claim, found, tolerance=tolerance, holds=all(holds), partly=sum(holds) >= len(holds) / 2)
+
+
+def _bootstraps(table: Table) -> Iterator[Claim]:
     grids = [world for world in _GRIDWORLDS if world in table]
+    if "deep-sea" not in table or not grids:
+        return
     parts = [
         f"{name} {table['deep-sea'][name].coverage:.1f} % in the deep sea, "
         + ", ".join(f"{table[world][name].coverage:.1f} % in {world}" for world in grids)
@@ -214,19 +195,17 @@ def _bootstraps(table: Table) -> list[Claim]:
     ]
     deep = min(table["deep-sea"][name].coverage for name in BOOTSTRAPS)
     others = max(table[world][name].coverage for world in grids for name in BOOTSTRAPS)
-    return [
-        check_claim(
-            _PLACE,
-            "the bootstraps perform very well on the deep sea, and barely explore the gridworlds",
-            f"coverage: {'; '.join(parts)}",
-            tolerance="at least 95 % in the deep sea and at most 80 % in every gridworld; more in the deep sea than "
-            "in any",
-            holds=deep >= 95.0 and others <= 80.0,
-            partly=deep > others,
-        )
-    ]
+    yield check_claim(
+        _PLACE,
+        "the bootstraps perform very well on the deep sea, and barely explore the gridworlds",
+        f"coverage: {'; '.join(parts)}",
+        tolerance="at least 95 % in the deep sea and at most 80 % in every gridworld; more in the deep sea than in any",
+        holds=deep >= 95.0 and others <= 80.0,
+        partly=deep > others,
+    )
 
 
+CHECKS = (_coverage, _entropy, _vv_count, _start, _distance, _slow, _bootstraps)
 WORLDS = ("deep-sea", "deep-gridworld", "prison", "wall")
 TITLE = "Visit counts at the end of learning"
 _LEGEND = (
@@ -262,7 +241,9 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
         counts = cell_counts(run, result.visits)
         maps.setdefault(world_title(run.world), {}).setdefault(run.explorer, count_map(run, result, run.explorer))
         measured.setdefault((run.world, run.explorer), []).append(measure_visits(run, result))
-        drawings.append(f"{run.world}, {run.explorer}, seed {run.seed}\n{drawing(counts)}\n")
+        # The darkness of a character shows the logarithm of the count.
+        drawing = "\n".join(shaded(logarithmic(counts)))
+        drawings.append(f"{run.world}, {run.explorer}, seed {run.seed}\n{drawing}\n")
         for (row, column), count in np.ndenumerate(counts):
             lines.append([run.world, run.explorer, run.seed, row + 1, column + 1, count])
     heads = ["world", "explorer", "seeds", "coverage (%)", "smallest", "evenness (%)", "distance"]
@@ -287,11 +268,6 @@ def _numbers(seeds: list[Visits]) -> list[str]:
         return ["0", *["–"] * 4]
     means = np.mean(seeds, axis=0)
     return [str(len(seeds)), f"{means[0]:.2f}", f"{means[1]:,.0f}", f"{means[2]:.1f}", f"{means[3]:.2f}"]
-
-
-def drawing(counts: Counts) -> str:
-    """Return a map of characters whose darkness shows the logarithm of the count."""
-    return "\n".join(shaded(logarithmic(counts)))
 
 
 STUDY = Study(

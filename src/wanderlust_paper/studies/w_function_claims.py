@@ -2,79 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 
-from wanderlust import Agent, formulas
+from wanderlust import formulas, make_world
 from wanderlust.core.mdp import FloatArray, TabularMDP
-from wanderlust_paper.claims import Claim, fact
+from wanderlust_paper.claims import Claim, check_claim
+from wanderlust_paper.studies.toy_agents import (
+    DISCOUNT,
+    EPISODES,
+    after_visits,
+    best,
+    converge,
+    new_agent,
+    observe_all,
+    observe_episode,
+    scores,
+)
 
 _PLACE = "3.4"
 _GAMMAS = (0.0, 0.5, 0.9, 0.99)
 _UNVISITED = ((0, 0),)
 _EQUAL = 1e-7
 _SWEEPS = 3000
+N_STATES, N_ACTIONS = 9, 4
+_TIMES = 3
+_ROUNDING = 1e-6
+_SIZES, _BOUND_GAMMAS = range(2, 13), (0.0, 0.3, 0.9, 0.99, 0.999)
 
 
-def auxiliary_reward_claims(after_visits: AfterVisits, explored: Agent, mdp: TabularMDP, kappa: float) -> list[Claim]:
-    """Check all statements; `explored` is a converged agent with vv-ucb in `mdp`, in which γ_w is γ."""
-    return [*_independent(after_visits), *_stationary(after_visits), *_not_equivalent(explored, mdp, kappa)]
-
-
-def _independent(after_visits: AfterVisits) -> list[Claim]:
+def _independent() -> Iterator[Claim]:
     agents = [after_visits("vv-ucb", gamma_w, 1, _UNVISITED).tables for gamma_w in _GAMMAS]
     q, w = (max(_difference(agents[0][name], each[name]) for each in agents) for name in ("target", "visitation"))
-    return [
-        fact(
-            _PLACE,
-            "W does not influence the Q-function, so γ_w can differ from γ",
-            f"toy example, vv-ucb with γ_w = {_GAMMAS[0]:g} to {_GAMMAS[-1]:g} after the same transitions: largest "
-            f"difference of Q {q:.1g}, of W {w:.2g}",
-            tolerance="Q is identical, W is not",
-            holds=q == 0.0 and w > 0.0,
-        )
-    ]
+    yield check_claim(
+        _PLACE,
+        "W does not influence the Q-function, so γ_w can differ from γ",
+        f"toy example, vv-ucb with γ_w = {_GAMMAS[0]:g} to {_GAMMAS[-1]:g} after the same transitions: largest "
+        f"difference of Q {q:.1g}, of W {w:.2g}",
+        tolerance="Q is identical, W is not",
+        holds=q == 0.0 and w > 0.0,
+    )
 
 
-def _stationary(after_visits: AfterVisits) -> list[Claim]:
+def _stationary() -> Iterator[Claim]:
     """Compare the tables after one and after three visits of every pair."""
     augmented = _difference(*(after_visits("bonus", 0.9, n, _UNVISITED).tables["behaviour"] for n in (1, 3)))
     once, thrice = (after_visits("vv-ucb", 0.9, n, _UNVISITED).tables for n in (1, 3))
     q, w = (_difference(once[name], thrice[name]) for name in ("target", "visitation"))
-    return [
-        fact(
-            _PLACE,
-            "an auxiliary reward makes the target of the Q-function non-stationary; a separate W-function does not",
-            "toy example, the same transitions once and three times, largest difference: augmented Q-function "
-            f"{augmented:.2g}, Q beside W {q:.1g}, W {w:.2g}",
-            tolerance="Q beside W is the same, the others are not",
-            holds=q < _EQUAL < min(augmented, w),
-        )
-    ]
+    yield check_claim(
+        _PLACE,
+        "an auxiliary reward makes the target of the Q-function non-stationary; a separate W-function does not",
+        "toy example, the same transitions once and three times, largest difference: augmented Q-function "
+        f"{augmented:.2g}, Q beside W {q:.1g}, W {w:.2g}",
+        tolerance="Q beside W is the same, the others are not",
+        holds=q < _EQUAL < min(augmented, w),
+    )
 
 
-def _not_equivalent(agent: Agent, mdp: TabularMDP, kappa: float) -> list[Claim]:
-    """Compare Q + αW with the Q-function of the reward r + αrʷ, for the same transitions and counts."""
-    discount = agent.settings.discount
-    alpha = kappa * (1.0 - discount)
+def _not_equivalent() -> Iterator[Claim]:
+    """Compare Q + αW with the Q-function of the reward r + αrʷ, for the same transitions and counts.
+
+    The visits of the agent that explored are not uniform, and γ_w is γ.
+    """
+    world = make_world("toy-example", terminal=False)
+    agent = new_agent("vv-ucb", world)
+    observe_all(agent, world)
+    for actions in EPISODES:
+        observe_episode(agent, world, actions)
+    converge(agent)
+    mdp, discount = world.mdp, agent.settings.discount
+    # α = κ (1 - γ_w); the paper's κ is the largest difference of two values.
+    alpha = world.r_max / (1.0 - DISCOUNT) * (1.0 - discount)
     separate = agent.tables["target"] + alpha * agent.tables["visitation"]
     visits = agent.visits
     bonus = np.array([[formulas.ucb(int(n), int(row.sum()), 0.0) for n in row] for row in visits])
     together = _fixed_point(mdp, mdp.reward[:, :, 0] + alpha * bonus, discount)
-    cells = sum(set(_best(a)) != set(_best(b)) for a, b in zip(separate, together, strict=True))
+    cells = sum(best(a) != best(b) for a, b in zip(separate, together, strict=True))
     error = _difference(separate, together)
-    return [
-        fact(
-            _PLACE,
-            "a W-function is not equivalent to an auxiliary reward: the maximum of a sum is not the sum of the maxima",
-            f"toy example with non-terminal treasures, γ_w = γ: the values differ by up to {error:.3g}, the best "
-            f"actions in {cells} of {mdp.n_states} cells",
-            tolerance="the values differ",
-            holds=error > _EQUAL,
-        )
-    ]
+    yield check_claim(
+        _PLACE,
+        "a W-function is not equivalent to an auxiliary reward: the maximum of a sum is not the sum of the maxima",
+        f"toy example with non-terminal treasures, γ_w = γ: the values differ by up to {error:.3g}, the best "
+        f"actions in {cells} of {mdp.n_states} cells",
+        tolerance="the values differ",
+        holds=error > _EQUAL,
+    )
 
 
 def _fixed_point(mdp: TabularMDP, reward: FloatArray, discount: float) -> FloatArray:
@@ -86,85 +100,58 @@ def _fixed_point(mdp: TabularMDP, reward: FloatArray, discount: float) -> FloatA
     return q
 
 
-def _best(values: FloatArray) -> list[int]:
-    return [int(action) for action in np.flatnonzero(values >= values.max() - _EQUAL)]
-
-
 def _difference(a: FloatArray, b: FloatArray) -> float:
     return float(np.abs(a - b).max())
 
 
-AfterVisits = Callable[[str, float, int, Collection[tuple[int, int]]], Agent]
-"""Returns the converged agent of an explorer with a γ_w, after so many visits of every pair of the toy example, except
-some."""
-N_STATES, N_ACTIONS = 9, 4
-_TIMES = 3
-_ROUNDING = 1e-6
-_SIZES, _BOUND_GAMMAS = range(2, 13), (0.0, 0.3, 0.9, 0.99, 0.999)
-
-
-def check_claims(after_visits: AfterVisits, scores: Callable[[Agent, int], FloatArray]) -> list[Claim]:
-    """Check all statements; `scores` returns the values that an agent maximises in a state."""
-    return [*_identical_visits(after_visits), *_gamma_w_0(after_visits, scores), *_uneven(after_visits), *_bounds()]
-
-
-def _identical_visits(after_visits: AfterVisits) -> list[Claim]:
+def _identical_visits() -> Iterator[Claim]:
     expected = {"vv-ucb": formulas.ucb(_TIMES, N_ACTIONS * _TIMES, 0.0), "vv-count": float(_TIMES)}
     names = {"vv-ucb": "the discounted immediate UCB (Eq. 13)", "vv-count": "the discounted cumulative count (Eq. 18)"}
-    claims = []
     for explorer, immediate in expected.items():
         errors = []
         for gamma_w in _GAMMAS:
             w = after_visits(explorer, gamma_w, _TIMES, ()).tables["visitation"]
             errors.append(float(np.abs((1.0 - gamma_w) * w / immediate - 1.0).max()))
-        claims.append(
-            fact(
-                "3.2",
-                f"with identical visits of all pairs, the W of {explorer} is {names[explorer]}",
-                f"largest relative difference in the toy example, γ_w = 0 to 0.99: {max(errors):.1g}",
-                tolerance="rounding errors",
-                holds=max(errors) < _ROUNDING,
-            )
+        yield check_claim(
+            "3.2",
+            f"with identical visits of all pairs, the W of {explorer} is {names[explorer]}",
+            f"largest relative difference in the toy example, γ_w = 0 to 0.99: {max(errors):.1g}",
+            tolerance="rounding errors",
+            holds=max(errors) < _ROUNDING,
         )
-    return claims
 
 
-def _gamma_w_0(after_visits: AfterVisits, scores: Callable[[Agent, int], FloatArray]) -> list[Claim]:
+def _gamma_w_0() -> Iterator[Claim]:
     """Check that γ_w = 0 gives UCB1: its policy, and for vv-count the same values."""
     skip = ((0, 0), (1, 2), (5, 3))
     agents = {name: after_visits(name, 0.0, 2, skip) for name in ("ucb1", "vv-ucb", "vv-count")}
     values = {name: np.stack([scores(agent, s) for s in range(N_STATES)]) for name, agent in agents.items()}
-    best = {name: [set(np.flatnonzero(row >= row.max() - 1e-7)) for row in x] for name, x in values.items()}
-    same = {name: sum(a == b for a, b in zip(best[name], best["ucb1"], strict=True)) for name in ("vv-ucb", "vv-count")}
     error = float(np.abs(values["vv-count"] / values["ucb1"] - 1.0).max())
-    return [
-        fact(
+    for name in ("vv-ucb", "vv-count"):
+        same = sum(best(a) == best(b) for a, b in zip(values[name], values["ucb1"], strict=True))
+        yield check_claim(
             "3.2",
             f"with γ_w = 0 the policy of {name} is equivalent to UCB1",
-            f"the same best actions in {count} of {N_STATES} cells of the toy example"
+            f"the same best actions in {same} of {N_STATES} cells of the toy example"
             + (f"; largest relative difference of the values: {error:.1g}" if name == "vv-count" else ""),
-            holds=count == N_STATES and (name == "vv-ucb" or error < _ROUNDING),
+            holds=same == N_STATES and (name == "vv-ucb" or error < _ROUNDING),
         )
-        for name, count in same.items()
-    ]
 
 
-def _uneven(after_visits: AfterVisits) -> list[Claim]:
+def _uneven() -> Iterator[Claim]:
     gamma_w = 0.9
     w = after_visits("vv-count", gamma_w, 1, ((0, 0),)).tables["visitation"]
     counts = np.delete((1.0 - gamma_w) * w.ravel(), 0)
-    return [
-        fact(
-            "3.3",
-            "uniform counts do not imply uniform pseudocounts (Eq. 26); the smallest is 1 − γ_w, the highest is 1",
-            f"toy example with one pair not visited, γ_w = {gamma_w}: from {counts.min():.3g} to {counts.max():.3g}",
-            tolerance="not uniform, and inside the bounds",
-            holds=counts.min() < counts.max() and counts.min() >= 0.1 - _ROUNDING and counts.max() <= 1.0 + _ROUNDING,
-        )
-    ]
+    yield check_claim(
+        "3.3",
+        "uniform counts do not imply uniform pseudocounts (Eq. 26); the smallest is 1 − γ_w, the highest is 1",
+        f"toy example with one pair not visited, γ_w = {gamma_w}: from {counts.min():.3g} to {counts.max():.3g}",
+        tolerance="not uniform, and inside the bounds",
+        holds=counts.min() < counts.max() and counts.min() >= 0.1 - _ROUNDING and counts.max() <= 1.0 + _ROUNDING,
+    )
 
 
-def _bounds() -> list[Claim]:
+def _bounds() -> Iterator[Claim]:
     """Check both bounds for many numbers of actions and discounts, with Q as far against the action as possible."""
     cases = list(product(_SIZES, _BOUND_GAMMAS))
     preferred, defined = 0, 0
@@ -176,20 +163,22 @@ def _bounds() -> list[Claim]:
         visited = formulas.ucb(smallest, smallest + size - 2, 1.0)
         defined += formulas.untried_pseudocount_ucb(size, 1.0, gamma_w, plus=1.0) >= (1.0 + visited) * (1.0 - 1e-12)
     actions = f"{_SIZES[0]} to {_SIZES[-1]} actions, γ_w = {_BOUND_GAMMAS[0]:g} to {_BOUND_GAMMAS[-1]:g}"
-    return [
-        fact(
-            "3.3",
-            "initializing W as in Eq. 24 guarantees that an action that was not executed yet is selected",
-            f"in {preferred} of {len(cases)} worst cases: {actions}",
-            holds=preferred == len(cases),
-        ),
-        fact(
-            "3.3",
-            "replacing U by the bound of Eq. 27 guarantees the same for W as a count",
-            f"with +1 inside the logarithm, as the text says, in {defined} of {len(cases)} worst cases: {actions}; the "
-            "equation as printed is undefined for two actions",
-            tolerance="in all cases, as printed; in all cases with +1",
-            holds=False,
-            partly=defined == len(cases),
-        ),
-    ]
+    yield check_claim(
+        "3.3",
+        "initializing W as in Eq. 24 guarantees that an action that was not executed yet is selected",
+        f"in {preferred} of {len(cases)} worst cases: {actions}",
+        holds=preferred == len(cases),
+    )
+    yield check_claim(
+        "3.3",
+        "replacing U by the bound of Eq. 27 guarantees the same for W as a count",
+        f"with +1 inside the logarithm, as the text says, in {defined} of {len(cases)} worst cases: {actions}; the "
+        "equation as printed is undefined for two actions",
+        tolerance="in all cases, as printed; in all cases with +1",
+        holds=False,
+        partly=defined == len(cases),
+    )
+
+
+W_FUNCTION_CHECKS = (_identical_visits, _gamma_w_0, _uneven, _bounds)
+AUXILIARY_REWARD_CHECKS = (_independent, _stationary, _not_equivalent)
