@@ -16,12 +16,11 @@ import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from adaptive_rules import EXPLORER, measure_rules, rules_table
 from adaptive_tasks import EVALUATIONS, MAX_LOSS, SEEDS, SETS, Summary, Task, ratio, ratio_text
 
 from wanderlust.experiments.execute.driver import run_all
@@ -38,6 +37,11 @@ ENSEMBLE_SEEDS = 5
 WITH_ADAPTED_QUANTITY = ("vv-ucb", "vv-count", "ucb1", "bonus")
 WRITTEN, ADAPTIVE, CONTROL = "as_written", "adaptive", "control"
 """The control is `as_written` with other seeds: how much two groups of seeds differ by chance."""
+EXPLORER = "vv-ucb"
+"""The explorer with which each rule of `adaptive` is measured alone, and options that are not part of it."""
+SCHEDULES, PENALTY, SWEEPS = "schedules of κ and γ_w", "remove_time_penalty", "sweeps=50"
+RULES = (SCHEDULES, PENALTY, SWEEPS)
+Cell = TypeVar("Cell", bound=tuple[str, ...])
 
 
 def seeds_of(explorer: str) -> int:
@@ -60,6 +64,19 @@ def group_runs(task: Task, explorer: str, group: str, changes: Mapping[str, Any]
     ]
 
 
+def rule_runs(task: Task, rule: str) -> list[Run]:
+    """Return the runs of a rule in an environment."""
+    preset, changes = WRITTEN, dict[str, Any]()
+    if rule == SCHEDULES:
+        preset = ADAPTIVE
+        changes = {"remove_time_penalty": False} if task.is_minigrid else {}
+    elif rule == PENALTY and task.is_minigrid:  # The rewards of a model have no time penalty.
+        changes = {"remove_time_penalty": True}
+    elif rule == SWEEPS:
+        changes = {"sweeps": 50}
+    return [task.run(EXPLORER, preset, seed, changes) for seed in range(SEEDS)]
+
+
 def measure(
     tasks: Mapping[str, Task],
     explorers: Sequence[str],
@@ -76,10 +93,22 @@ def measure(
         for group in groups
         if group != CONTROL or explorer in WITH_ADAPTED_QUANTITY
     ]
-    runs = {cell: group_runs(tasks[cell[0]], *cell[1:], changes) for cell in cells}
+    return execute({cell: group_runs(tasks[cell[0]], *cell[1:], changes) for cell in cells}, tasks, store, jobs)
+
+
+def measure_rules(tasks: Mapping[str, Task], store: Store, jobs: int) -> dict[tuple[str, str], Summary]:
+    """Execute what is not stored, unless `jobs` is 0; return the summary of every (environment, rule)."""
+    return execute({(name, rule): rule_runs(task, rule) for name, task in tasks.items() for rule in RULES},
+                   tasks, store, jobs)  # fmt: skip
+
+
+def execute(
+    runs: Mapping[Cell, list[Run]], tasks: Mapping[str, Task], store: Store, jobs: int
+) -> dict[Cell, Summary]:
+    """Execute the runs of cells, which begin with an environment; return their summaries."""
     if jobs:
-        outcome = run_all([run for group in runs.values() for run in group], store, jobs=jobs, progress=Progress())
-        for failure in outcome.failures:
+        every = [run for group in runs.values() for run in group]
+        for failure in run_all(every, store, jobs=jobs, progress=Progress()).failures:
             print(f"failed: {failure}\n{failure.trace}", file=sys.stderr)
     return {
         cell: tasks[cell[0]].summary(stored.result for stored in store.load_many(group, []))
@@ -135,6 +164,31 @@ def all_explorers_table(
         best = min(each.median for each in row)
         cells = [f"**{each.cell}**" if each.median == best < np.inf else each.cell for each in row]
         lines.append(f"| {task.title} | {' | '.join(cells)} |")
+    return lines
+
+
+def rules_table(tasks: Mapping[str, Task], written: Mapping[str, Summary], rules: Mapping[Any, Summary]) -> list[str]:
+    """Return the section with each rule alone; unfinished environments are left out."""
+    finished = {name: task for name, task in tasks.items() if all(len(rules[name, r].final) == SEEDS for r in RULES)}
+    ratios = {(name, rule): ratio(rules[name, rule], written[name]) for name in finished for rule in RULES}
+    lines = [f"## Each rule alone, {EXPLORER}", ""]
+    lines += [
+        f"Each column adds one rule or option to `{WRITTEN}`. The first two are part of `{ADAPTIVE}`, the last is",
+        "an option that has to be given. A cell is the median number of steps, and the ratio to",
+        f"`{WRITTEN}`; above {MAX_LOSS} it is bold. `{SWEEPS}` stands for 50 sweeps per step instead of one.",
+        "",
+        f"| environment | {WRITTEN} | {' | '.join(RULES)} |",
+        f"|---|---{'|---' * len(RULES)}|",
+    ]
+    for name, task in finished.items():
+        cells = [f"{rules[name, rule].cell}: {ratio_text(ratios[name, rule])}" for rule in RULES]
+        lines.append(f"| {task.title} | {written[name].cell} | {' | '.join(cells)} |")
+    for word, counts in (
+        ("sooner", lambda value: value < 1 / MAX_LOSS),
+        ("later", lambda value: value > MAX_LOSS),
+    ):
+        cells = [str(sum(counts(ratios[name, rule]) for name in finished)) for rule in RULES]
+        lines.append(f"| **{word} by more than a factor of {MAX_LOSS}** | | {' | '.join(cells)} |")
     return lines
 
 
@@ -214,7 +268,7 @@ def main() -> None:
     summaries = measure(tasks, arguments.explorers, groups, store, jobs, changes)
     unfinished = {cell[0] for cell, summary in summaries.items() if len(summary.final) < seeds_of(cell[1])}
     tasks = {name: task for name, task in tasks.items() if name not in unfinished}
-    rules = measure_rules(tasks, store, arguments.out, jobs) if EXPLORER in arguments.explorers else {}
+    rules = measure_rules(tasks, store, jobs) if EXPLORER in arguments.explorers else {}
     page = as_markdown(tasks, arguments.explorers, summaries, sorted(unfinished), rules)
     print(page)
     if arguments.markdown is not None:

@@ -20,8 +20,7 @@ import numpy as np
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.statistics import Percent, paper_percent
 from wanderlust_paper.registry import StudySelection
-from wanderlust_paper.reports.recap_cells import PAPER_SEEDS, Cell
-from wanderlust_paper.reports.recap_report import MAX_ROUNDING, MAX_STANDARD_ERRORS, compare
+from wanderlust_paper.reports.recap_tables import MAX_ROUNDING, MAX_STANDARD_ERRORS, PAPER_SEEDS, Cell, compare
 from wanderlust_paper.studies import recap
 from wanderlust_paper.summary_file import RunSource, source_in
 

@@ -13,7 +13,7 @@ from speed import report as bench_report
 from tyro.conf import arg
 
 from wanderlust.cli.printing import new_console
-from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError
+from wanderlust.core.errors import InvalidSetting, WanderlustError
 from wanderlust.core.files import check_writable, shown_path, write_file
 
 _PLOT_SUFFIXES = (".png", ".svg", ".pdf")
@@ -46,16 +46,14 @@ def bench(
     console = new_console(markup=True)
     results = bench_report.collect(measures.all_lines(quick, peers_python), console)
     console.print(bench_report.table(results))
-    for file, text in ((json, bench_report.as_json(results, quick)), (markdown, bench_report.as_markdown(results))):
-        if file is not None:
-            write_file(file, f"{text}\n")
-            console.print(f"written to {file}", markup=False, soft_wrap=True)
+    if json is not None:
+        write_file(json, f"{bench_report.as_json(results, quick)}\n")
+    if markdown is not None:
+        write_file(markdown, f"{bench_report.as_markdown(results)}\n")
     if plot is not None:
-        try:
-            bench_report.plot_growth(results, plot)
-        except OSError as error:
-            raise BadFile(f"{shown_path(plot)}: the plot cannot be written ({error.strerror or error}).") from error
-        console.print(f"plot written to {plot}", markup=False, soft_wrap=True)
+        write_file(plot, bench_report.growth_plot(results, plot.suffix[1:].lower()))
+    for file in filter(None, (json, markdown, plot)):
+        console.print(f"written to {file}", markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -22,20 +22,17 @@ import numpy as np
 
 import wanderlust as wl
 from wanderlust.core.mdp import FloatArray
-from wanderlust.exams.leaderboard import TUNED, tuned_settings
-from wanderlust.exams.scores import world_bounds, world_scores
-from wanderlust.exams.selection import FIRST_SEED
+from wanderlust.exams.scores import FIRST_SEED, TUNED_FILE, score_row, tuned_settings, world_bounds
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.result import Result
-from wanderlust.experiments.run import Run
+from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import Store
 from wanderlust.explorers.optimism import largest_reward
 from wanderlust.explorers.protocol import Problem
 from wanderlust.worlds.exam_suite import FAMILIES, PREFIX
 from wanderlust.worlds.exam_suite import LEVELS as ALL_LEVELS
 
-FILE = Path(__file__).parents[1] / "src" / "wanderlust" / "exams" / TUNED
+FILE = Path(__file__).parents[1] / "src" / "wanderlust" / "exams" / TUNED_FILE
 PAPER_EXPLORERS = ("vv-ucb", "vv-count", "ucb1", "bonus", "epsilon-greedy", "bootstrapped", "random-prior", "thompson")
 """Explorers whose defaults are the paper's; for the others, the chosen value is the default."""
 LEVELS, SEEDS = (2, 3), (0,)
@@ -118,8 +115,8 @@ def runs_of(explorer: str, i: int) -> Iterator[tuple[Place, Run]]:
 
 def score_of(run: Run, result: Result) -> float:
     """Return the score of one run in a world for development."""
-    bounds = world_bounds(run.world.removeprefix(PREFIX), run.world_options["level"], held_out=False)
-    return float(world_scores({run.seed: result}, bounds).scores[0])
+    place = run.world.removeprefix(PREFIX), run.world_options["level"]
+    return float(score_row(place, run.seed, result, world_bounds(*place, held_out=False))["score"])
 
 
 def scores_of(explorer: str, i: int, store: Store) -> FloatArray:

@@ -3,6 +3,7 @@
     wanderlust reproduce all --jobs 2 --out results/
     wanderlust reproduce recap --preset as_written --explorers vv-ucb vv-count thompson ucb1 --jobs 2 --out results/
     python benchmarks/keep_results.py results/
+    python benchmarks/keep_results.py docs/results   # again, from the summary of the runs
 
 All reports are made from docs/results/runs.csv.gz, as `wanderlust report docs/results` does. Every number is read from
 the results; none is written by hand. The README gets one sentence between the lines of `MARKERS`.
@@ -14,12 +15,14 @@ import csv
 import json
 import shutil
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from wanderlust.core.files import write_file
 from wanderlust_paper.claims import VERDICTS
 from wanderlust_paper.registry import study_names
 from wanderlust_paper.reports.recap_tables import world_title
@@ -43,13 +46,16 @@ def main() -> None:
     missing = [study for study in study_names() if not (results / study / REQUEST_FILE).exists()]
     if missing:
         sys.exit(f"{results}: no results of {', '.join(missing)}; run `{COMMAND.replace('results/', str(results))}`.")
-    shutil.rmtree(DESTINATION, ignore_errors=True)
-    DESTINATION.mkdir(parents=True)
-    print(f"{summarise_runs(results, DESTINATION / FILE):,} runs written to {DESTINATION / FILE}")
-    for request in studies_in(results):
-        if not any(selection.quick for selection in request.selections):
-            (DESTINATION / request.folder.name).mkdir()
-            shutil.copy(request.folder / REQUEST_FILE, DESTINATION / request.folder.name)
+    requests = [each for each in studies_in(results) if not any(selection.quick for selection in each.selections)]
+    texts = {each.folder.name: (each.folder / REQUEST_FILE).read_bytes() for each in requests}
+    with tempfile.TemporaryDirectory() as folder:
+        summary_file = Path(folder) / FILE
+        print(f"{summarise_runs(results, summary_file):,} runs written to {DESTINATION / FILE}")
+        shutil.rmtree(DESTINATION, ignore_errors=True)
+        DESTINATION.mkdir(parents=True)
+        shutil.move(summary_file, DESTINATION)
+    for name, text in texts.items():
+        write_file(DESTINATION / name / REQUEST_FILE, text)
     write_reports(DESTINATION, Console(), quiet=True, formats=("png",))
     for name in LARGE_FILES:
         for file in DESTINATION.glob(f"*/{name}"):

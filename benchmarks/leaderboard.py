@@ -11,18 +11,108 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import wanderlust as wl
-from wanderlust.exams import leaderboard
-from wanderlust.exams.formats import leaderboard_page
-from wanderlust.exams.scores import BOUNDS_FILE, computed_bounds
-from wanderlust.exams.selection import SEEDS
+from wanderlust.core.files import finite
+from wanderlust.exams.card import (
+    DIFFERENCES,
+    LEADERBOARD_COMMAND,
+    failure_sentences,
+    interval_text,
+    leaderboard_rows,
+    templates,
+)
+from wanderlust.exams.scores import (
+    BOUNDS_FILE,
+    FIRST_SEED,
+    LEADERBOARD_FILE,
+    SEEDS,
+    ExplorerScores,
+    Leaderboard,
+    computed_bounds,
+    mean_curve,
+    ranked,
+    read_leaderboard,
+    tuned_settings,
+)
+from wanderlust.experiments.table import Group
 from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, VERSION
 
 ROOT = Path(__file__).parents[1]
-FILE = ROOT / "src" / "wanderlust" / "exams" / leaderboard.FILE
+FILE = ROOT / "src" / "wanderlust" / "exams" / LEADERBOARD_FILE
 PAGE = ROOT / "docs" / "leaderboard.md"
+
+
+_DIGITS, _CURVE_DIGITS = 4, 3
+_TINY = 1e-6
+
+
+def as_json(board: Leaderboard) -> str:
+    """Return a leaderboard as JSON: one line per explorer and family, so that versions can be compared."""
+    head = {
+        "suite": VERSION,
+        "wanderlust": board.version,
+        "held_out": True,
+        "first_seed": FIRST_SEED,
+        "seeds": board.seeds,
+        "command": LEADERBOARD_COMMAND,
+    }
+    lines = [f"{json.dumps(name)}: {json.dumps(value)}," for name, value in head.items()]
+    return "\n".join(["{", *lines, '"explorers": [', ",\n".join(map(_explorer_json, board.explorers)), "]", "}"]) + "\n"
+
+
+def _explorer_json(explorer: ExplorerScores) -> str:
+    head = {
+        "explorer": explorer.explorer,
+        "options": dict(explorer.options),
+        "step_microseconds": finite(round(explorer.step_microseconds, 2)),
+        "failures": [[*place, *failed] for place, failed in explorer.failures.items()],
+    }
+    families = []
+    for family, worlds in explorer.families.items():
+        levels = {level: _plain(world) for level, world in worlds.items()}
+        families.append(f"{json.dumps(family)}:{json.dumps(levels, separators=(',', ':'))}")
+    return f'{json.dumps(head)[:-1]}, "worlds": {{\n' + ",\n".join(families) + "}}"
+
+
+def _plain(world: Group) -> dict[str, Any]:
+    scale = 10**_DIGITS
+    return {
+        "scores": _rounded(world.column("score"), _DIGITS),
+        "data": _rounded(world.column("data_score"), _DIGITS),
+        # Rounded down, so that rounding never passes a level.
+        "last": _rounded(np.floor(world.column("last") * scale + _TINY) / scale, _DIGITS),
+        "curve": _rounded(mean_curve(world), _CURVE_DIGITS),
+    }
+
+
+def _rounded(values: Iterable[float], digits: int) -> list[float | None]:
+    rounded = [finite(round(float(value), digits)) for value in values]
+    return [int(value) if value in (0.0, 1.0) else value for value in rounded]  # Shorter.
+
+
+def page_of(board: Leaderboard) -> str:
+    """Return the page of the documentation."""
+    pairs = []
+    for i, explorer in enumerate(board.explorers):
+        differences = [(other.label, explorer.minus(other)) for other in board.explorers[i + 1 :]]
+        close = [
+            f"{label} ({difference.estimate:.3f}, {interval_text(difference._asdict())})"
+            for label, difference in differences
+            if difference.low <= 0 <= difference.high
+        ]
+        if close:
+            pairs.append((explorer.label, "; ".join(close)))
+    scores, rows = zip(*leaderboard_rows(board), strict=True)
+    return templates(".md").get_template("leaderboard.md").render(
+        board=board, scores=scores, rows=rows, pairs=pairs or [("–", "–")], failures=failure_sentences(board),
+        differences=DIFFERENCES, command=LEADERBOARD_COMMAND,
+    )  # fmt: skip
 
 
 def write_bounds(file: Path) -> None:
@@ -47,19 +137,19 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="only make the page from the file")
     arguments = parser.parse_args()
     if not arguments.page:
-        tuned = leaderboard.tuned_settings()
+        tuned = tuned_settings()
         result = wl.exam(
             arguments.explorers, families=arguments.families, levels=arguments.levels, seeds=arguments.seeds,
             options={name: tuned[name] for name in arguments.explorers if name in tuned},
             out=arguments.out, jobs=arguments.jobs, on=arguments.on,
         )  # fmt: skip
-        board = leaderboard.ranked(list(result.scores.values()), arguments.seeds)
-        arguments.file.write_text(leaderboard.as_json(board), encoding="utf-8")
+        board = ranked(result.scores.values(), arguments.seeds)
+        arguments.file.write_text(as_json(board), encoding="utf-8")
         print(f"written: {arguments.file}")
         write_bounds(arguments.file.parent / BOUNDS_FILE)
     # From the file, whose numbers are rounded, so that the page and the command agree.
-    board = leaderboard.from_json(arguments.file.read_text(encoding="utf-8"))
-    arguments.docs.write_text(leaderboard_page(board), encoding="utf-8")
+    board = read_leaderboard(json.loads(arguments.file.read_text(encoding="utf-8")))
+    arguments.docs.write_text(page_of(board), encoding="utf-8")
     print(f"written: {arguments.docs}")
 
 

@@ -137,9 +137,14 @@ MUTATIONS = [
     Mutation(EXAM, "return min(failed, key=lambda place: (self.family_score(place[0]), place[1]))", "min(", "max("),
     Mutation(EXAM, "return sum(scores.passed for scores in self.worlds.values())", "scores.passed", "True"),
     # Files.
-    Mutation(("core", "agents"), "return stored == _checksum(metadata, arrays)",
-             "stored ==", "stored is not None or stored =="),
-    Mutation(("core", "agents"), "if stream.tell() + size != member.file_size:", "!=", ">"),
+    Mutation(("core", "agents"), "if self._checksum != _checksum(self.metadata, arrays):",
+             "self._checksum !=", "self._checksum is None and self._checksum !="),
+    Mutation(("core", "agents"), "if stream.tell() + math.prod(shape) * kind.itemsize != member.file_size:", "!=", ">"),
+    Mutation(("core", "agents"), "if unknown := sorted(headers.keys() - declared.keys()):", "- declared", "- headers"),
+    Mutation(("agents",), 'times_stored = np.bincount(arrays["transitions"], minlength=len(pair))',
+             "len(pair))", "len(pair)) * 0 + stored"),
+    Mutation(("_numba",), "if status.st_uid not in owners:", "not in owners", "in ()"),
+    Mutation(("_numba",), "for parent in self.path.parents:", "self.path.parents", "()"),
     Mutation(("core", "agents"), "if len(members) > _MAX_MEMBERS:", ">", "<"),
     Mutation(("core", "agents"), "partial.chmod(mode)", "mode", "0o600"),
 ]  # fmt: skip

@@ -32,16 +32,14 @@ from scaling_page import Measured, write_page
 from store_formats import measure_formats
 
 from wanderlust.experiments import status
-from wanderlust.experiments.execute.batches import Batches
-from wanderlust.experiments.execute.driver import run_all
+from wanderlust.experiments.execute import Execution
+from wanderlust.experiments.execute.driver import Batches, run_all
 from wanderlust.experiments.execute.processes import ProcessExecutor
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.execute.ray_cluster import BATCH_SECONDS, RayExecutor
-from wanderlust.experiments.execute.threads import ThreadExecutor
-from wanderlust.experiments.packs import write_pack
+from wanderlust.experiments.execute.tasks import ThreadExecutor
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import PACK_RUNS, PACKS, Store
-from wanderlust.experiments.stored_run import Sealed, seal
+from wanderlust.experiments.store import PACK_RUNS, PACKS, Sealed, Store, seal, write_pack
 from wanderlust.experiments.sweep import Sweep
 
 TINY = {"world": "toy", "explorer": "ucb1", "settings": {"steps": 200}}
@@ -168,7 +166,7 @@ def measure_costs(folder: Path) -> Measured:
 
 def _batches() -> Measured:
     """Return the time of an empty batch of Ray: to schedule it, to check the versions, and to return."""
-    executor = RayExecutor("ray", jobs=1, time_limit=None, ship_package=False, message=print)
+    executor = RayExecutor(Execution(on="ray", jobs=1), [], message=print)
     try:
         times, used = [], time.process_time()
         for _ in range(300):
@@ -210,7 +208,7 @@ def measure_workers(chosen: str) -> Measured:
                         executor.submit(batch)
                 for outcome in executor.collect(0.5):
                     assert outcome.sealed is not None, outcome
-                    batches.finish(outcome.task.run, outcome.seconds)
+                    batches.finish(outcome.run, outcome.seconds)
             executor.close()
             times[each].append(time.perf_counter() - start)
         measured[name] = {"runs": len(runs), **{each: float(np.median(values)) for each, values in times.items()}}

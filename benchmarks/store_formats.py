@@ -11,8 +11,7 @@ from pathlib import Path
 from scaling_page import Measured
 
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import Store
-from wanderlust.experiments.stored_run import Sealed, seal
+from wanderlust.experiments.store import Sealed, Store, seal
 
 
 def measure_formats(folder: Path, count: int) -> Measured:

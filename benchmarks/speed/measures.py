@@ -19,7 +19,7 @@ from speed.result import MICRO, NANO, Results, absolute_time, median_times, rela
 from speed.sweeps import active_against_dense, deep_sea, minibatches, sweep_against_stream
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.session import Session, train
-from wanderlust.learning.state import n_bytes, trimmed
+from wanderlust.learning.state import LearnerState, Outcomes, copied
 from wanderlust.training.learn import learn
 from wanderlust.worlds import World, make_world
 
@@ -33,36 +33,18 @@ print(time.perf_counter() - begin)
 """
 
 
+def n_bytes(learner: LearnerState) -> int:
+    """Return the size of all arrays."""
+    arrays = [array for array in learner if not isinstance(array, Outcomes)]
+    return sum(int(array.nbytes) for array in [*arrays, *learner.outcomes])
+
+
 def run_python(arguments: list[str], **environment: str) -> tuple[float, str]:
     """Return the time and the output of a new Python process."""
     command, variables = [sys.executable, *arguments], {**os.environ, **environment}
     begin = time.perf_counter()
     done = subprocess.run(command, env=variables, check=True, capture_output=True, text=True)
     return time.perf_counter() - begin, done.stdout
-
-
-def first_step_times(repeats: int) -> tuple[float, float]:
-    """Return the shortest times of a process that makes one step, with an empty and with a filled cache."""
-    empty = filled = float("inf")
-    for _ in range(repeats):
-        with tempfile.TemporaryDirectory() as folder:
-            first, *others = (run_python(["-c", _FIRST_STEP], WANDERLUST_CACHE_DIR=folder)[0] for _ in range(4))
-            empty, filled = min(empty, first), min(filled, *others)
-    return empty, filled
-
-
-def second_explorer_time(repeats: int) -> float:
-    """Return the shortest time of an explorer's first step in a process that has just compiled another explorer."""
-    times = []
-    for _ in range(repeats):
-        with tempfile.TemporaryDirectory() as folder:
-            times.append(float(run_python(["-c", _SECOND_EXPLORER], WANDERLUST_CACHE_DIR=folder)[1]))
-    return min(times)
-
-
-def help_time() -> float:
-    """Return the time of `wanderlust --help`."""
-    return min(run_python(["-m", "wanderlust", "--help"])[0] for _ in range(3))
 
 
 def wall_like(side: int) -> World:
@@ -103,7 +85,7 @@ def growth(quick: bool) -> Results:
         session.advance(first_steps)
         t = shortest_times(repeats, partial(_advance, session, steps))[0] / steps
         n_pairs = int(session.agent.learner.counters.n_states) * session.agent.spec.n_actions
-        size = n_bytes(trimmed(session.agent.learner, session.agent.spec))
+        size = n_bytes(copied(session.agent.learner, session.agent.spec))
         points.append((float(n_pairs), NANO * t))
         times_per_pair.append(NANO * t / n_pairs)
         notes.append(f"N={depth}: {n_pairs:,} pairs, {MICRO * t:.1f} µs, {size / 2**20:.1f} MiB")
@@ -133,12 +115,8 @@ def step_by_step(quick: bool) -> Results:
 
     replay_transitions()
     agent, fused = shortest_times(3, replay_transitions, lambda: train(wall, "epsilon-greedy", seed=1, steps=steps))
-    yield absolute_time(
-        "step-by-step Agent on wall (act and observe), in addition to the fused step",
-        MICRO * (agent - fused) / steps,
-        15,
-        unit="µs/step",
-    )
+    name = "step-by-step Agent on wall (act and observe), in addition to the fused step"
+    yield absolute_time(name, MICRO * (agent - fused) / steps, 15, unit="µs/step")
 
 
 def learning(quick: bool) -> Results:
@@ -172,13 +150,19 @@ def random_steps(name: str, steps: int) -> None:
 
 def startup(quick: bool) -> Results:
     """Measure first uses in new processes."""
-    repeats = 1 if quick else 2
-    empty, filled = first_step_times(repeats)
-    yield absolute_time("first step of an explorer in a new process, nothing cached", empty, 15, unit="s")
-    yield absolute_time("first step of an explorer in a new process, everything cached", filled, 1.5, unit="s")
-    second = second_explorer_time(repeats)
-    yield absolute_time("first step of a second explorer in one process, nothing of it cached", second, 3, unit="s")
-    yield absolute_time("wanderlust --help", help_time(), 0.5, unit="s")
+    empty, filled, second = [], [], []
+    for _ in range(1 if quick else 2):
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+            first, *others = (run_python(["-c", _FIRST_STEP], WANDERLUST_CACHE_DIR=folder)[0] for _ in range(4))
+            empty.append(first)
+            filled += others
+            second.append(float(run_python(["-c", _SECOND_EXPLORER], WANDERLUST_CACHE_DIR=other)[1]))
+    yield absolute_time("first step of an explorer in a new process, nothing cached", min(empty), 15, unit="s")
+    yield absolute_time("first step of an explorer in a new process, everything cached", min(filled), 1.5, unit="s")
+    name = "first step of a second explorer in one process, nothing of it cached"
+    yield absolute_time(name, min(second), 3, unit="s")
+    help_time = min(run_python(["-m", "wanderlust", "--help"])[0] for _ in range(3))
+    yield absolute_time("wanderlust --help", help_time, 0.5, unit="s")
 
 
 def threads(quick: bool) -> Results:

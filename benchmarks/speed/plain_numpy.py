@@ -173,10 +173,5 @@ def against_numpy(quick: bool) -> Results:
 
             reference_time = shortest_times(3 if quick else 10, some_steps)[0] / n_timed
             label = "NumPy transcription" if version is Transcription else "tuned NumPy"
-            yield speedup(
-                f"wall, {explorer}, {steps:,} steps, against {label}",
-                MICRO * ours,
-                MICRO * reference_time,
-                target,
-                unit="µs/step",
-            )
+            name = f"wall, {explorer}, {steps:,} steps, against {label}"
+            yield speedup(name, MICRO * ours, MICRO * reference_time, target, unit="µs/step")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
 import platform
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from speed.result import Result, Skipped
-from wanderlust._numba.jit import numba_version
+from wanderlust._numba.cache import numba_version
 from wanderlust.version import __version__
 
 
@@ -93,37 +95,20 @@ def _cells(line: Result | Skipped) -> list[str]:
 
 def as_json(lines: list[Result | Skipped], quick: bool) -> str:
     """Return the machine and the results as JSON."""
-    results = [
-        {
-            "name": line.name,
-            "ours": line.ours,
-            "reference": line.reference,
-            "ratio": line.ratio,
-            "target": line.target,
-            "sense": line.sense,
-            "unit": line.unit,
-            "note": line.note,
-            "met": line.met,
-            "points": line.points,
-        }
-        for line in lines
-        if isinstance(line, Result)
-    ]
-    skipped = [{"name": line.name, "reason": line.reason} for line in lines if isinstance(line, Skipped)]
+    results = [asdict(line) | {"met": line.met} for line in lines if isinstance(line, Result)]
+    skipped = [asdict(line) for line in lines if isinstance(line, Skipped)]
     document = {"machine": machine(), "quick": quick, "results": results, "skipped": skipped}
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def plot_growth(lines: list[Result | Skipped], file: Path) -> None:
-    """Plot time against size for the results with several sizes, on logarithmic axes."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+def growth_plot(lines: list[Result | Skipped], form: str) -> bytes:
+    """Return a plot of time against size for the results with several sizes, on logarithmic axes."""
+    from matplotlib.figure import Figure
     from matplotlib.ticker import NullFormatter
 
     with_points = [line for line in lines if isinstance(line, Result) and line.points]
-    figure, axes = pyplot.subplots(1, len(with_points), figsize=(4.8 * len(with_points), 3.6), squeeze=False)
+    figure = Figure(figsize=(4.8 * len(with_points), 3.6))
+    axes = figure.subplots(1, len(with_points), squeeze=False)
     labels = (("gridworld, ε-greedy with converged Q", "cells"), ("deep sea, vv-ucb", "visited pairs"))
     for axis, line, (title, size) in zip(axes[0], with_points, labels, strict=True):
         x, y = zip(*line.points, strict=True)
@@ -135,9 +120,9 @@ def plot_growth(lines: list[Result | Skipped], file: Path) -> None:
         axis.set_title(title, fontsize=10)
         axis.grid(alpha=0.3, which="both")
     figure.tight_layout()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=120)
-    pyplot.close(figure)
+    contents = io.BytesIO()
+    figure.savefig(contents, dpi=120, format=form)
+    return contents.getvalue()
 
 
 def _decades(values: tuple[float, ...]) -> tuple[float, float]:

@@ -10,9 +10,9 @@ from speed.result import MICRO, Results, relative_time, run_task, shortest_times
 from wanderlust._numba.jit import by_pointer, entry
 from wanderlust.agents.session import Session, train
 from wanderlust.learning.replay import shuffle_front
-from wanderlust.learning.spec import TableSpec
 from wanderlust.learning.state import LearnerState
 from wanderlust.learning.sweep import sweep_dense
+from wanderlust.learning.td import TableSpec
 from wanderlust.worlds import World, make_world
 
 
@@ -47,13 +47,8 @@ def sweep_against_stream(quick: bool) -> Results:
         lambda: _repeat_sweep(table, learner_pointer, spec_pointer, n),
         lambda: _repeat_stream(values, reward, sweep_next, n),
     )
-    yield relative_time(
-        f"one dense W sweep over {n_pairs:,} pairs, against streaming its arrays",
-        MICRO * ours / n,
-        MICRO * stream / n,
-        2.5,
-        unit="µs",
-    )
+    name = f"one dense W sweep over {n_pairs:,} pairs, against streaming its arrays"
+    yield relative_time(name, MICRO * ours / n, MICRO * stream / n, 2.5, unit="µs")
 
 
 def active_against_dense(quick: bool) -> Results:
@@ -70,13 +65,8 @@ def active_against_dense(quick: bool) -> Results:
         run_task(wall, "epsilon-greedy", steps=steps),
         lambda: _repeat_sweep(0, learner_pointer, spec_pointer, n),
     )
-    yield speedup(
-        "wall, ε-greedy, whole budget, work list against a dense sweep each step",
-        MICRO * ours / steps,
-        MICRO * dense / n,
-        25,
-        unit="µs/step",
-    )
+    name = "wall, ε-greedy, whole budget, work list against a dense sweep each step"
+    yield speedup(name, MICRO * ours / steps, MICRO * dense / n, 25, unit="µs/step")
 
 
 def check_plain_sweeps(world: World, explorer: str, steps: int) -> None:
@@ -131,13 +121,8 @@ def minibatches(quick: bool) -> Results:
         lambda: _repeat_draw(learner_pointer, spec_pointer, n),
         lambda: [generator.choice(n_stored, batch, replace=False) for _ in range(n)],
     )
-    yield speedup(
-        f"minibatch of {batch:,} out of {n_stored:,} without replacement, against Generator.choice",
-        MICRO * ours / n,
-        MICRO * numpy / n,
-        4,
-        unit="µs",
-    )
+    name = f"minibatch of {batch:,} out of {n_stored:,} without replacement, against Generator.choice"
+    yield speedup(name, MICRO * ours / n, MICRO * numpy / n, 4, unit="µs")
     wall, steps = make_world("wall"), 20_000 if quick else 100_000
     ensemble, active, visitation = shortest_times(
         1 if quick else 2,
