@@ -66,9 +66,13 @@ every_explorer = pytest.mark.parametrize("explorer", EXPLORERS)
 every_memory = pytest.mark.parametrize("memory", MEMORIES)
 
 
+LONG_FILES = ("test_studies", "test_ray", "test_experiments", "test_docs", "test_sweep", "test_figures")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out combinations that `can_run` excludes."""
+    """Leave out combinations that `can_run` excludes; long tests come first, so that none is alone at the end."""
     items[:] = [item for item in items if can_run(**getattr(getattr(item, "callspec", None), "params", {}))]
+    items.sort(key=lambda item: item.path.stem not in LONG_FILES)
 
 
 @pytest.fixture(scope="session")
@@ -79,22 +83,54 @@ def processes():
     server.close()
 
 
-@pytest.fixture
-def command(tmp_path, monkeypatch, capsys):
-    """Run a command in this process, in `tmp_path`; return its exit code and what it printed."""
-    from wanderlust.cli.main import main
+class CommandLine:
+    """Runs commands in this process."""
 
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    def __init__(self, monkeypatch, capsys):
+        self.monkeypatch, self.capsys = monkeypatch, capsys
 
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["wanderlust", *map(str, arguments)])
+    def __call__(self, *arguments):
+        """Return the exit code, the output and the errors of a command."""
+        from wanderlust.cli.main import main
+
+        self.monkeypatch.setattr(sys, "argv", ["wanderlust", *map(str, arguments)])
         code = 0
         try:
             main()
         except SystemExit as error:
             code = error.code or 0
-        printed = capsys.readouterr()
-        return code, printed.out + printed.err
+        out, err = self.capsys.readouterr()
+        assert "FORCE_COLOR" in os.environ or "\x1b" not in out + err, "control codes are for terminals"
+        return code, out, err
+
+    def succeeds(self, *arguments):
+        """Return the output of a command, which must succeed."""
+        code, out, err = self(*arguments)
+        assert code == 0, err
+        return out
+
+    def fails(self, *arguments):
+        """Return the errors of a command with invalid input."""
+        code, _, err = self(*arguments)
+        assert code == 2, err
+        assert err.startswith("wanderlust: ")
+        return err
+
+
+@pytest.fixture
+def run_cli(tmp_path, monkeypatch, capsys):
+    """Run commands in `tmp_path`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return CommandLine(monkeypatch, capsys)
+
+
+@pytest.fixture
+def command(run_cli):
+    """Run a command in this process, in `tmp_path`; return its exit code and what it printed."""
+
+    def run(*arguments):
+        code, out, err = run_cli(*arguments)
+        return code, out + err
 
     return run

@@ -3,7 +3,8 @@
     python tests/fingerprints.py            compare with tests/fingerprints.json
     python tests/fingerprints.py --write    replace it, after a change of results that is meant
 
-A change of any fingerprint is a change of results: it needs a new `ALGORITHM_VERSION`.
+A change of any fingerprint is a change of results: it needs a new `ALGORITHM_VERSION`, so that stored results of the
+earlier version are not used. The file has the version that it was written with.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ import gymnasium as gym
 import numpy as np
 
 import wanderlust as wl
+from wanderlust.experiments.run import ADAPTIVE_VERSION, ALGORITHM_VERSION
 
+VERSION = f"{ALGORITHM_VERSION}.{ADAPTIVE_VERSION}"
+"""The version of this code's results."""
 FILE = Path(__file__).with_suffix(".json")
 WORLDS: dict[str, dict[str, Any]] = {
     "toy": {},
@@ -133,17 +137,42 @@ def fingerprints() -> dict[str, str]:
     return {name: value for part in PARTS for name, value in part()}
 
 
+def read() -> tuple[str, dict[str, str]]:
+    """Return the committed version and fingerprints."""
+    kept = json.loads(FILE.read_text(encoding="utf-8"))
+    return kept["version"], kept["fingerprints"]
+
+
+def problem(kept_version: str, different: list[str]) -> str:
+    """Return what is wrong if some fingerprints differ from the committed ones; "" if nothing is."""
+    if different and kept_version == VERSION:
+        return (
+            f"the results of {', '.join(different)} changed, but not their version, {VERSION}: increase "
+            "ALGORITHM_VERSION (or ADAPTIVE_VERSION) in experiments/run.py, then run tests/fingerprints.py --write."
+        )
+    if kept_version != VERSION:
+        return (
+            f"{FILE.name} has results of version {kept_version}, this is version {VERSION} (ALGORITHM_VERSION and "
+            "ADAPTIVE_VERSION): run tests/fingerprints.py --write and commit the file."
+        )
+    return ""
+
+
 def main() -> None:
     """Compare or write the file."""
     now = fingerprints()
-    if "--write" in sys.argv:
-        FILE.write_text(json.dumps(now, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
-        print(f"{len(now)} fingerprints written to {FILE}")
-        return
-    kept = json.loads(FILE.read_text(encoding="utf-8"))
+    kept_version, kept = read()
     different = sorted(name for name in kept.keys() | now.keys() if kept.get(name) != now.get(name))
     print(f"{len(kept)} fingerprints, {len(different)} differ", *different, sep="\n  ")
-    sys.exit(bool(different))
+    sentence = problem(kept_version, different)
+    if "--write" in sys.argv:
+        if different and kept_version == VERSION:
+            sys.exit(sentence)
+        contents = {"version": VERSION, "fingerprints": now}
+        FILE.write_text(json.dumps(contents, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(f"{len(now)} fingerprints written to {FILE}")
+    elif sentence:
+        sys.exit(sentence)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ WARM_UP = """
 import json, os, signal, sys, traceback
 import gymnasium as gym
 import wanderlust as wl
-import wanderlust.cli.main, wanderlust.cli.train
+import wanderlust.cli.main, wanderlust.cli.training
 for explorer in ("vv-ucb", "epsilon-greedy", "bootstrapped"):
     wl.evaluate(wl.learn("FrozenLake-v1", explorer, steps=50, save=sys.argv[1] + "/warm-up.npz", quiet=True))
 wl.learn("FrozenLake-v1", resume=sys.argv[1] + "/warm-up.npz", steps=60, quiet=True)

@@ -16,11 +16,10 @@ import wanderlust as wl
 from wanderlust._numba.jit import by_pointer, entry
 from wanderlust.learning.hooks import Hooks
 from wanderlust.learning.memory import count_visit, has_room, remember
-from wanderlust.learning.random_streams import REPLAY, below
 from wanderlust.learning.replay import discard_batch, update_from_batch
-from wanderlust.learning.spec import TARGET, TableSpec
-from wanderlust.learning.state import TERMINAL, LearnerState
+from wanderlust.learning.state import REPLAY, TERMINAL, LearnerState, below
 from wanderlust.learning.sweep import sweep
+from wanderlust.learning.td import TARGET, TableSpec
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = sorted(path.name.removesuffix(".npz.xz") for path in GOLDEN.glob("*.npz.xz"))
@@ -79,7 +78,6 @@ class Recording:
         return set(range(1, self.length + 1)) if self.suite == "noise" else set()
 
 
-@functools.cache
 def recording(name: str) -> Recording:
     """Read one recording; its name is suite, place, algorithm and seed (the chain is its own place)."""
     suite, _, rest = name.partition("_")
@@ -204,7 +202,7 @@ class Follower:
             next_index = TERMINAL if done else agent.index_of(next_state)
             transition = (agent.index_of(state), action, reward, next_index, self._masks[t])
             while not _learn_batches(agent.hooks.pointer, by_pointer(agent.learner), self._spec, *transition):
-                agent._enlarge()
+                agent.enlarge()
             return
         if "upd_head" in data:
             agent.learner.streams[REPLAY] = counter_before(int(data["upd_head"][t]), agent.spec.n_heads)
@@ -241,10 +239,8 @@ class Followed:
     """In a stochastic world, the table whose greedy policy is evaluated, after that many steps."""
 
 
-@functools.cache
-def followed(name: str) -> Followed:
+def followed(run: Recording) -> Followed:
     """Replay a recording with our agent."""
-    run = recording(name)
     world, follower = world_of(run.suite, run.place), Follower(run)
     agent, checkpoints = follower.agent, set(run.data["ck_steps"].tolist())
     scores, discovered = np.zeros((run.length, world.n_actions)), np.zeros(run.length, int)

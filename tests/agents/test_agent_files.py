@@ -8,7 +8,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 from typing import NamedTuple
@@ -19,13 +18,12 @@ import pytest
 from hypothesis import settings
 
 import wanderlust as wl
-from wanderlust.agents import file
 from wanderlust.agents.settings import Replay
-from wanderlust.core.archives import read_archive, write_archive
+from wanderlust.core.archives import open_archive, write_archive
 from wanderlust.core.errors import BadFile
-from wanderlust.explorers.registry import explorer_names
-from wanderlust.learning.spec import FULL, WINDOW
+from wanderlust.explorers.protocol import explorer_names
 from wanderlust.learning.state import COUNTERS, LearnerState, Outcomes
+from wanderlust.learning.td import FULL, WINDOW
 
 pytestmark = pytest.mark.slow
 
@@ -107,13 +105,13 @@ def test_a_saved_agent_continues_exactly(explorer, memory, tmp_path):
     ]:
         agent = new_agent(explorer, memory, **changes)
         # At each first visit psrl draws and plans the whole model.
-        for steps in (0, 1, 57, 300 if explorer == "psrl" else 3000):
+        for steps in (0, 1, 57, 100 if explorer == "psrl" else 1000):
             drive([agent], steps, seed=steps, n_states=n_states, stochastic=stochastic)
             agent.save(path)
             loaded = wl.Agent.load(path)
             loaded.save(path)
             identical(agent, wl.Agent.load(path))
-        drive([agent, loaded], 500, seed=7, n_states=n_states, stochastic=stochastic)
+        drive([agent, loaded], 100 if explorer == "psrl" else 300, seed=7, n_states=n_states, stochastic=stochastic)
         identical(agent, loaded)
 
 
@@ -135,24 +133,6 @@ def test_values_that_overflowed_cannot_be_loaded(tmp_path):
     agent.save(tmp_path / "a.npz")
     with pytest.raises(BadFile, match=r"a\.npz: values must be from .* at 3;"):
         wl.Agent.load(tmp_path / "a.npz")
-
-
-def test_a_large_file_is_checked_fast(tmp_path, monkeypatch):
-    agent, n_states = wl.Agent("random", n_actions=4, reward_range=(0, 1)), 60_000
-    for pair in range(4 * n_states):
-        agent.observe(pair // 4, pair % 4, 0.0, (pair * 7) % n_states, False)
-    agent.save(tmp_path / "a.npz")
-    seconds = []
-
-    def timed(*arguments):
-        start = time.perf_counter()
-        check(*arguments)
-        seconds.append(time.perf_counter() - start)
-
-    check = file._check_arrays
-    monkeypatch.setattr(file, "_check_arrays", timed)
-    wl.Agent.load(tmp_path / "a.npz")
-    assert seconds[0] < 0.25
 
 
 # --- Forged files --------------------------------------------------------------------------------------
@@ -275,9 +255,8 @@ def outcome_of(path):
 
 
 def contents(path):
-    about, arrays = read_archive(path)
-    del about["checksum"]
-    return about, arrays
+    with open_archive(path) as archive:
+        return archive.metadata, archive.read()
 
 
 def try_forgeries(folder):
@@ -593,7 +572,7 @@ def fuzz(folder, seed, n):
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", [0, 1])
 def test_mutated_files_are_refused_or_work(seed, tmp_path):
-    n = 10 * settings().max_examples
+    n = 4 * settings().max_examples
     lines = in_another_process("fuzz", tmp_path, seed if settings().derandomize else random.randrange(10**9), n)
     outcomes = [line[1] for line in lines if line[0] == "end"]
     assert len(outcomes) == n

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.environments.model import action_names, grid_layout
+from wanderlust.environments.make import action_names, grid_layout
 from wanderlust.worlds import GRID_ACTIONS, Layout
 from wanderlust.worlds.action_values import action_values_figure, moves_of
 from wanderlust.worlds.base import checked_names, layout_from_plain, layout_to_plain

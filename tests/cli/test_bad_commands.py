@@ -14,30 +14,14 @@ from rich.console import Console
 
 import wanderlust as wl
 from wanderlust.cli import main as cli
-from wanderlust.cli import watch
-from wanderlust.cli.live_view.player import Player
+from wanderlust.cli.live_view import player
+from wanderlust.cli.live_view.frames import FrameRenderer
+from wanderlust.cli.live_view.watched_run import WatchedRun
 from wanderlust.cli.options import EnvironmentOptions
 from wanderlust.core.errors import BadFile
 from wanderlust.core.files import check_writable, write_file
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run a command line in an empty folder; return its exit code, output and error output."""
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["wanderlust", *map(str, arguments)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as stopped:
-            code = stopped.code
-        return code, *capsys.readouterr()
-
-    return run_command
 
 
 @pytest.fixture
@@ -48,47 +32,45 @@ def agent_file(tmp_path):
     return tmp_path / "agent.npz"
 
 
-def test_explain_of_files_that_are_not_agents(run, tmp_path):
+def test_explain_of_files_that_are_not_agents(run_cli, tmp_path):
     np.savez(tmp_path / "foreign.npz", weights=np.ones(3))
     (tmp_path / "empty.npz").touch()
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     names = ["foreign.npz", "empty.npz", "folder", "pipe", "missing", "my[/b].npz", "x" * 300, "a\0b", ""]
     for name in names:
-        code, out, err = run("explain", name, "--state", "0")
+        code, out, err = run_cli("explain", name, "--state", "0")
         assert (code, out) == (2, "")
         assert re.fullmatch("wanderlust: [^\n]+\n", err)
         assert name[:50].replace("\0", "\\x00") in err
 
 
 @pytest.mark.parametrize("columns", ["20", "5", "1"])
-def test_explain_in_a_narrow_terminal(run, agent_file, monkeypatch, columns):
-    wide = run("explain", agent_file, "--state", "0")[1]
+def test_explain_in_a_narrow_terminal(run_cli, agent_file, monkeypatch, columns):
+    wide = run_cli("explain", agent_file, "--state", "0")[1]
     numbers = re.findall(r"-?\d+\.\d+", wide)
     assert len(numbers) > 3
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setenv("FORCE_COLOR", "1")  # As on a terminal.
-    code, out, _ = run("explain", agent_file, "--state", "0")
-    assert code == 0
+    out = run_cli.succeeds("explain", agent_file, "--state", "0")
     for number in numbers:
         assert number in out.replace("\n", "")
     for heading in ("action", "visits", "score"):
         assert heading in out
 
 
-def test_explain_in_a_wide_terminal_prints_a_table(run, agent_file, monkeypatch):
+def test_explain_in_a_wide_terminal_prints_a_table(run_cli, agent_file, monkeypatch):
     monkeypatch.setenv("COLUMNS", "90")
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert "┃" in run("explain", agent_file, "--state", "0")[1]
+    assert "┃" in run_cli("explain", agent_file, "--state", "0")[1]
 
 
-def test_names_are_not_interpreted_as_markup(run, tmp_path):
+def test_names_are_not_interpreted_as_markup(run_cli, tmp_path):
     (tmp_path / "my[").mkdir()
     (tmp_path / "my[" / "b].txt").write_text("S.A\n\nA = treasure 1\nname = [/b] [red]x\n")
-    code, out, _ = run("watch", "my[/b].txt", "--steps", "4")
-    assert code == 0
+    out = run_cli.succeeds("watch", "my[/b].txt", "--steps", "4")
     assert "[/b] [red]x, vv-ucb, seed 0" in out
-    assert "my[/c].txt" in run("watch", "my[/c].txt")[2]
+    assert "my[/c].txt" in run_cli("watch", "my[/c].txt")[2]
 
 
 def test_output_files_that_cannot_be_written(tmp_path):
@@ -109,28 +91,28 @@ def test_output_files_that_cannot_be_written(tmp_path):
     check_writable(tmp_path / "new" / "folder" / "file")
 
 
-def test_a_misspelled_command_names_the_closest_one(run):
-    code, out, err = run("trian", "FrozenLake-v1")
+def test_a_misspelled_command_names_the_closest_one(run_cli):
+    code, out, err = run_cli("trian", "FrozenLake-v1")
     assert (code, out) == (2, "")
     assert "'trian'. Did you mean 'train'?" in err
-    assert run()[0] == 2, "without a command, the help is printed"
+    assert run_cli()[0] == 2, "without a command, the help is printed"
 
 
 @pytest.mark.parametrize("words", ["--hlep FrozenLake-v1", "FrozenLake-v1 --hlep", "FrozenLake-v1 --hlep=3"])
-def test_an_unknown_option_is_named(run, words):
-    code, out, err = run("train", *words.split())
+def test_an_unknown_option_is_named(run_cli, words):
+    code, out, err = run_cli("train", *words.split())
     assert (code, out) == (2, "")
     assert "option '--hlep'. Did you mean '--help'?" in err
 
 
-def test_a_missing_argument_is_named(run):
-    code, out, err = run("train", "--steps", "5")
+def test_a_missing_argument_is_named(run_cli):
+    code, out, err = run_cli("train", "--steps", "5")
     assert code == 2
     assert "ENVIRONMENT" in out + err
 
 
-def test_every_command_is_in_the_overview(run):
-    out = run("--help")[1]
+def test_every_command_is_in_the_overview(run_cli):
+    out = run_cli("--help")[1]
     assert "\x1b" not in out
     for name in cli.commands():
         assert re.search(rf"^  {name} +\S", out, flags=re.M), name
@@ -163,26 +145,11 @@ def test_environment_options(tmp_path):
 @pytest.mark.parametrize("speed", [1e-320, 1e308])
 def test_watch_at_extreme_speeds(monkeypatch, speed):
     """A tiny speed would sleep for centuries, a huge one would overflow."""
-    monkeypatch.setattr(watch, "_MAX_PAUSE", 0.01)
+    monkeypatch.setattr(player, "MAX_PAUSE", 0.01)
     console = Console(file=io.StringIO(), force_terminal=True, width=60, height=30)
-    world, settings = "S.A\n\nA = treasure 1\n", {"steps": 5}
-    run = watched_run(world, settings)
-    if speed < 1:
-        run.session.advance(4)
-        monkeypatch.setattr(Player, "play", lambda player, seconds: player._forward(1))
-    watch._show_live(run, renderer_of(run), console, speed)
-    assert run.finished
-
-
-def watched_run(world, settings):
-    from wanderlust.cli.live_view.watched_run import WatchedRun
-
-    run = WatchedRun(wl.make_world(world), "vv-ucb", **settings)
+    run = WatchedRun(wl.make_world("S.A\n\nA = treasure 1\n"), "vv-ucb", steps=5)
     run.prepare()
-    return run
-
-
-def renderer_of(run):
-    from wanderlust.cli.live_view.frames import FrameRenderer
-
-    return FrameRenderer(run, "title")
+    if speed < 1:
+        monkeypatch.setattr(player.Player, "play", lambda player, seconds: player.press("n") or player.press(" "))
+    player.show_live(run, FrameRenderer(run, "title"), console, speed)
+    assert run.finished

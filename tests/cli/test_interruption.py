@@ -1,5 +1,6 @@
 """Interrupted training loses nothing: signals and kills at random moments of real processes."""
 
+import contextlib
 import csv
 import os
 import random
@@ -15,9 +16,10 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import wanderlust as wl
-from process_server import ProcessServer, send
+from process_server import send
 from wanderlust.core.errors import WanderlustError
 from wanderlust.experiments.store import Store
 from wanderlust.training.learn import SIGNALS
@@ -31,11 +33,9 @@ LAKE = "FrozenLake-v1"
 COMMAND = ("train", LAKE, "--steps", BUDGET, "--quiet", "--log", "log.csv")
 
 
-@pytest.fixture(scope="module")
-def server():
-    started = ProcessServer()
-    yield started
-    started.close()
+@pytest.fixture
+def server(processes):
+    return processes
 
 
 @pytest.fixture(scope="module")
@@ -93,20 +93,26 @@ def wait_for_random_moment(moments, log):
         time.sleep(moments.uniform(0.0, 0.1))
 
 
-# --- More than a hundred random moments ----------------------------------------------------------------
+def folders(tmp_path):
+    """Yield new folders, one for each random moment; `make fuzz` has ten times as many."""
+    for i in range(settings().max_examples // 8):
+        (tmp_path / str(i)).mkdir()
+        yield tmp_path / str(i)
 
 
+# --- Random moments --------------------------------------------------------------------------------------
+
+
+@pytest.mark.fuzz
 @pytest.mark.parametrize("explorer", ["vv-ucb", "bootstrapped"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("save", [True, False])
 def test_command_interrupted_at_random_moments(server, whole, explorer, number, save, tmp_path):
-    """Eight times nine moments. Every run continues, bit for bit, from the file that the message names."""
+    """Every run continues, bit for bit, from the file that the message names."""
     words = [*COMMAND, "--explorer", explorer, *(["--save", "agent.npz"] if save else [])]
     moments, saved = random.Random(f"{explorer} {number} {save}"), 0
     expected = "agent.npz" if save else f"{LAKE}-unfinished.npz"
-    for i in range(9):
-        folder = tmp_path / str(i)
-        folder.mkdir()
+    for folder in folders(tmp_path):
         process = server.start_command(folder, *words)
         wait_for_random_moment(moments, folder / "log.csv")
         send(process, number)
@@ -117,12 +123,11 @@ def test_command_interrupted_at_random_moments(server, whole, explorer, number, 
             assert not list(folder.glob("*.npz"))
             continue
         assert code == 128 + number
-        start = "wanderlust: interrupted. The agent trained so far is saved in"
-        assert message.startswith(f"{start} {expected}; continue with --resume {expected}: wanderlust train {LAKE} ")
+        assert f"saved in {expected}; continue with --resume {expected}: wanderlust train {LAKE} " in message
         assert [path.name for path in folder.glob("*.npz")] == [expected]
         assert_unfinished_is_resumable(folder / expected, explorer, whole)
         saved += 1
-    assert saved >= 4
+    assert saved
 
 
 SCRIPT = """
@@ -132,16 +137,14 @@ wl.learn("FrozenLake-v1", {explorer!r}, steps={steps}, callbacks=callbacks, quie
 """
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize("explorer", ["vv-ucb", "epsilon-greedy"])
 @pytest.mark.parametrize("kind", ["interrupt", "two interrupts", "terminate"])
 def test_script_interrupted_at_random_moments(server, whole, explorer, kind, tmp_path):
-    """Six times six moments. Ctrl-C saves; SIGTERM ends the process, and the latest checkpoint remains."""
-    code = SCRIPT.format(explorer=explorer, steps=BUDGET)
+    """Ctrl-C saves; SIGTERM ends the process, and the latest checkpoint remains."""
     moments, saved = random.Random(f"{explorer} {kind}"), 0
-    for i in range(6):
-        folder = tmp_path / str(i)
-        folder.mkdir()
-        process = server.start(folder, code)
+    for folder in folders(tmp_path):
+        process = server.start(folder, SCRIPT.format(explorer=explorer, steps=BUDGET))
         wait_for_random_moment(moments, folder / "log.csv")
         send(process, signal.SIGTERM if kind == "terminate" else signal.SIGINT)
         if kind == "two interrupts":
@@ -150,20 +153,18 @@ def test_script_interrupted_at_random_moments(server, whole, explorer, kind, tmp
         # Python ends with -SIGINT if an interrupt comes while it prints the traceback of the first one.
         codes = {"interrupt": {1}, "two interrupts": {1, -signal.SIGINT}, "terminate": {-signal.SIGTERM}}
         assert server.wait(process) in codes[kind]
-        message = (folder / "err.txt").read_text()
-        assert ("KeyboardInterrupt" in message) == (kind != "terminate")
+        assert ("KeyboardInterrupt" in (folder / "err.txt").read_text()) == (kind != "terminate")
         if (folder / "agent.npz").exists():
             assert_unfinished_is_resumable(folder / "agent.npz", explorer, whole)
             saved += 1
-    assert saved >= 2
+    assert saved
 
 
+@pytest.mark.fuzz
 def test_killed_command_loses_at_most_the_steps_since_the_checkpoint(server, whole, tmp_path):
     """Kill -9, a row that was cut off, resume: the agent and the log are those of uninterrupted training."""
     moments, name = random.Random(0), f"{LAKE}-unfinished.npz"
-    for i in range(8):
-        folder = tmp_path / str(i)
-        folder.mkdir()
+    for folder in folders(tmp_path):
         process = server.start_command(folder, *COMMAND, "--checkpoint-every", 50)
         wait_for_rows(folder / "log.csv", 8)
         while not (folder / name).exists() or not (folder / name).stat().st_size:
@@ -178,10 +179,9 @@ def test_killed_command_loses_at_most_the_steps_since_the_checkpoint(server, who
         (folder / "log.csv").write_bytes(logged + b"99")  # As if the process had been killed within a row.
         resumed = ("--steps", steps, "--resume", name, "--save", "resumed.npz", "--episodes", 1)
         assert server.wait(server.start_command(folder, *COMMAND, *resumed)) == 0, (folder / "err.txt").read_text()
-        assert_resumable(folder / "resumed.npz", whole(steps=steps, budget=BUDGET))
-        assert_resumable(folder / name, whole(steps=steps, budget=BUDGET))
-        callbacks = [wl.CsvLog(folder / "whole.csv")]
-        wl.learn(LAKE, steps=steps, budget=BUDGET, callbacks=callbacks, quiet=True)
+        for file in ("resumed.npz", name):
+            assert_resumable(folder / file, whole(steps=steps, budget=BUDGET))
+        wl.learn(LAKE, steps=steps, budget=BUDGET, callbacks=[wl.CsvLog(folder / "whole.csv")], quiet=True)
         assert (folder / "log.csv").read_bytes() == (folder / "whole.csv").read_bytes()
 
 
@@ -208,9 +208,8 @@ def test_log_survives_a_kill_after_a_resume(server, tmp_path):
     assert (tmp_path / "log.csv").read_bytes().startswith(before)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_printed_command_continues(whole, number, tmp_path):
-    """In a new process each: interrupt the training, then run the command that the message contains."""
+def test_printed_command_continues(tmp_path):
+    """In new processes: hang up the training, then run the command that the message contains."""
     environment = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1])}
     words = ["train", LAKE, "--env", "is_slippery=true", "--steps", str(10**6), "--log", "my log.csv"]
     process = subprocess.Popen(
@@ -219,12 +218,12 @@ def test_printed_command_continues(whole, number, tmp_path):
         stderr=subprocess.PIPE,
         env=environment,
         text=True,
-        preexec_fn=lambda: [signal.signal(each, signal.SIG_DFL) for each in (signal.SIGINT, signal.SIGHUP)],
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     wait_for_rows(tmp_path / "my log.csv", 20)
-    process.send_signal(number)
+    process.send_signal(signal.SIGHUP)
     message = process.communicate(timeout=60)[1]
-    assert process.returncode == 128 + number
+    assert process.returncode == 128 + signal.SIGHUP
     command = re.search(r"--resume \S+: (wanderlust train .*)\n", message)[1]
     assert f"{LAKE}-unfinished.npz" in command
     done = wl.Agent.load(tmp_path / f"{LAKE}-unfinished.npz").steps
@@ -293,30 +292,24 @@ def default_handler():
 
 
 @pytest.mark.parametrize(
-    ("where", "expected"), [({"step": 1}, 1), ({"step": 200}, 200), ({"reset": 1}, 1), ({"reset": 5}, None)]
-)
-def test_interrupt_is_raised_after_the_step(where, expected, whole, tmp_path):
-    path = tmp_path / "a.npz"
+    ("count", "where"),
+    [*((1, {name: n}) for name, n in (("step", 1), ("step", 200), ("reset", 1), ("reset", 5))), (2, {"step": 200}),
+     (2, {"reset": 5})],
+)  # fmt: skip
+def test_the_first_interrupt_waits_for_the_step_and_the_second_does_not(count, where, whole, tmp_path):
+    """The call of the environment that a second one interrupts is undone, so that the agent can be saved."""
+    env, path = Interrupting(**where, signals=(signal.SIGINT,) * count), tmp_path / "a.npz"
     with pytest.raises(KeyboardInterrupt) as caught:
-        wl.learn(Interrupting(**where), steps=STEPS, save=path, quiet=True)
-    saved = wl.Agent.load(path)
-    assert saved.steps == caught.value.agent.steps
-    assert saved.steps == expected or expected is None
-    assert_identical(wl.learn(Interrupting(), resume=path, steps=STEPS, quiet=True), whole())
-
-
-@pytest.mark.parametrize("where", [{"step": 200}, {"reset": 5}])
-def test_second_interrupt_is_raised_at_once(where, whole, tmp_path):
-    """The interrupted call of the environment is undone, so that the agent can be saved."""
-    env, path = Interrupting(**where, signals=(signal.SIGINT, signal.SIGINT)), tmp_path / "a.npz"
-    with pytest.raises(KeyboardInterrupt):
         wl.learn(env, steps=STEPS, save=path, quiet=True)
-    assert wl.Agent.load(path).steps == env.steps - ("step" in where)
+    saved = wl.Agent.load(path).steps
+    assert saved == (caught.value.agent.steps if count == 1 else env.steps - ("step" in where))
+    assert count == 2 or saved == where.get("step", saved)
     assert_identical(wl.learn(Interrupting(), resume=path, steps=STEPS, quiet=True), whole())
 
 
-def interrupt_in(function, *, at_call, count):
-    """Return a profile function that sends interrupts to its own process at one call of a function."""
+@contextlib.contextmanager
+def interrupts_in(function, *, at_call, count):
+    """Send interrupts to this process at one call of a function."""
     calls = 0
 
     def profile(frame, event, argument):
@@ -327,39 +320,31 @@ def interrupt_in(function, *, at_call, count):
                 for _ in range(count):
                     signal.raise_signal(signal.SIGINT)
 
-    return profile
-
-
-def train_with_interrupts(path, function, count):
-    callbacks = [wl.Checkpoint(path, every=70)]
-    sys.setprofile(interrupt_in(function, at_call=200, count=count))
+    sys.setprofile(profile)
     try:
-        with pytest.raises(KeyboardInterrupt) as caught:
-            wl.learn(Interrupting(), steps=STEPS, callbacks=callbacks, quiet=True)
+        yield
     finally:
         sys.setprofile(None)
-    return caught.value
 
 
 @pytest.mark.parametrize(
-    "function", ["take_step", "act", "action_of", "_adapt", "observe", "_transition", "_call", "deliver"]
+    ("function", "count", "saved"),
+    [
+        *((name, 1, None) for name in ("take_step", "act", "action_of", "_adapt", "observe", "_transition", "on_step")),
+        ("deliver", 1, None),
+        *((name, 2, 199) for name in ("act", "action_of", "_transition")),
+        *((name, 2, 140) for name in ("_adapt", "observe")),
+    ],
 )
-def test_one_interrupt_anywhere_in_a_step(function, whole, tmp_path):
-    error = train_with_interrupts(tmp_path / "a.npz", function, 1)
-    assert wl.Agent.load(tmp_path / "a.npz").steps == error.agent.steps
-    assert_identical(wl.learn(Interrupting(), resume=tmp_path / "a.npz", steps=STEPS, quiet=True), whole())
-
-
-@pytest.mark.parametrize(
-    ("function", "saved"),
-    [("act", 199), ("action_of", 199), ("_adapt", 140), ("observe", 140), ("_transition", 199)],
-)
-def test_two_interrupts_anywhere_in_a_step(function, saved, whole, tmp_path):
+def test_interrupts_anywhere_in_a_step(function, count, saved, whole, tmp_path):
     """While the agent learns, a second interrupt leaves the previous checkpoint; no file is of half a step."""
-    error = train_with_interrupts(tmp_path / "a.npz", function, 2)
-    assert wl.Agent.load(tmp_path / "a.npz").steps == saved
-    assert any("earlier checkpoints are unchanged" in note for note in error.__notes__) == (saved == 140)
-    assert_identical(wl.learn(Interrupting(), resume=tmp_path / "a.npz", steps=STEPS, quiet=True), whole())
+    path = tmp_path / "a.npz"
+    with pytest.raises(KeyboardInterrupt) as caught, interrupts_in(function, at_call=200, count=count):
+        wl.learn(Interrupting(), steps=STEPS, callbacks=[wl.Checkpoint(path, every=70)], quiet=True)
+    assert wl.Agent.load(path).steps == (saved or caught.value.agent.steps)
+    notes = getattr(caught.value, "__notes__", [])
+    assert any("earlier checkpoints are unchanged" in note for note in notes) == (saved == 140)
+    assert_identical(wl.learn(Interrupting(), resume=path, steps=STEPS, quiet=True), whole())
 
 
 def test_half_a_step_cannot_be_saved(tmp_path):
@@ -368,12 +353,8 @@ def test_half_a_step_cannot_be_saved(tmp_path):
             with pytest.raises(WanderlustError, match="interrupted while it learned from a step"):
                 loop.save(tmp_path / "b.npz")
 
-    sys.setprofile(interrupt_in("observe", at_call=9, count=2))
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            wl.learn(Interrupting(), steps=STEPS, callbacks=[Saves()], save=tmp_path / "a.npz", quiet=True)
-    finally:
-        sys.setprofile(None)
+    with pytest.raises(KeyboardInterrupt), interrupts_in("observe", at_call=9, count=2):
+        wl.learn(Interrupting(), steps=STEPS, callbacks=[Saves()], save=tmp_path / "a.npz", quiet=True)
     assert not list(tmp_path.iterdir())
 
 

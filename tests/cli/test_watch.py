@@ -22,7 +22,7 @@ from wanderlust.agents.presentation import explain
 from wanderlust.cli.live_view.frames import EXPLORATION, FrameRenderer, cell_colors, draw_map, fit_size
 from wanderlust.cli.live_view.player import Player, split_keys
 from wanderlust.cli.live_view.watched_run import WatchedRun, make_watched_world
-from wanderlust.cli.watch import show_run
+from wanderlust.cli.watch import watch
 from wanderlust.worlds import CellKind
 from wanderlust.worlds.drawing import display_layout
 
@@ -39,22 +39,15 @@ def new_run(world="prison", explorer="vv-ucb", steps=0, **settings):
     return run
 
 
-def plain_frames(*arguments, **options):
-    """Return the output of the command without a terminal."""
-    console = Console(file=io.StringIO(), width=100)
-    show_run(*arguments, console=console, **options)
-    return console.file.getvalue()
+@pytest.fixture
+def plain_frames(capsys):
+    """Return a function that returns the output of the command without a terminal."""
 
+    def run(*arguments, **options):
+        watch(*arguments, **options)
+        return capsys.readouterr().out
 
-def command(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "wanderlust", "watch", *arguments],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
+    return run
 
 
 # --- The run ---------------------------------------------------------------------------------------
@@ -239,8 +232,8 @@ def test_large_cells_have_letters():
 # --- The command -----------------------------------------------------------------------------------
 
 
-def test_without_a_terminal_a_few_frames_are_printed():
-    text = plain_frames("prison", "vv-ucb", seed=1, steps=400, speed=0.001)
+def test_without_a_terminal_a_few_frames_are_printed(plain_frames):
+    text = plain_frames("prison", seed=1, steps=400, speed=0.001)
     assert [int(step) for step in re.findall(r"^step (\d+) of 400$", text, flags=re.M)] == [100, 200, 300, 400]
     assert text.count("prison, vv-ucb, seed 1") == 4
     assert text.count("@") == 4
@@ -248,15 +241,15 @@ def test_without_a_terminal_a_few_frames_are_printed():
     assert "A treasure 1, B treasure 2, C treasure 5" in text
 
 
-def test_option_values():
-    text = plain_frames("deep-sea", "vv-ucb", steps=20, env=["depth=4", "flag=treasure", "slips=[0.9, 0.05, 0.05]"])
+def test_option_values(plain_frames):
+    text = plain_frames("deep-sea", steps=20, env=["depth=4", "flag=treasure", "slips=[0.9, 0.05, 0.05]"])
     assert "deep-sea, vv-ucb, seed 0 (treasure)" in text
     with pytest.raises(wl.WanderlustError, match="written as name=value"):
-        plain_frames("toy", "vv-ucb", env=["depth"])
+        plain_frames("toy", env=["depth"])
 
 
-def test_a_run_as_a_gif(tmp_path):
-    text = plain_frames("FrozenLake-v1", "vv-ucb", steps=30, gif=tmp_path / "lake.gif")
+def test_a_run_as_a_gif(plain_frames, tmp_path):
+    text = plain_frames("FrozenLake-v1", steps=30, gif=tmp_path / "lake.gif")
     assert text == f"{tmp_path / 'lake.gif'}: 31 frames\n"
     with Image.open(tmp_path / "lake.gif") as picture:
         assert picture.n_frames > 20  # Equal frames are stored as one.
@@ -264,11 +257,11 @@ def test_a_run_as_a_gif(tmp_path):
         picture.seek(picture.n_frames - 1)
         assert not np.array_equal(first, np.asarray(picture.convert("RGB")))
     with pytest.raises(wl.WanderlustError, match=r"--gif must be a \.gif file"):
-        plain_frames("toy", "vv-ucb", gif=tmp_path / "lake.mp4")
+        plain_frames("toy", gif=tmp_path / "lake.mp4")
 
 
-def test_a_run_with_fewer_steps_than_frames():
-    assert re.findall(r"^step (\d) of 2$", plain_frames("toy", "vv-ucb", steps=2), flags=re.M)[-1] == "2"
+def test_a_run_with_fewer_steps_than_frames(plain_frames):
+    assert re.findall(r"^step (\d) of 2$", plain_frames("toy", steps=2), flags=re.M)[-1] == "2"
 
 
 @pytest.mark.parametrize(
@@ -281,20 +274,17 @@ def test_a_run_with_fewer_steps_than_frames():
         (["nowhere.txt"], "cannot read the map 'nowhere.txt'"),
     ],
 )
-def test_invalid_input_prints_a_message(arguments, message):
-    done = command(*arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+def test_invalid_input_prints_a_message(run_cli, arguments, message):
+    code, out, err = run_cli("watch", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
 
 
-def test_a_map_from_a_file(tmp_path):
-    file = tmp_path / "corridor.txt"
-    file.write_text("S.A\n\nA = treasure 1\nname = corridor\n")
-    done = command(str(file), "--steps", "40")
-    assert done.returncode == 0, done.stderr
-    assert "corridor, vv-ucb, seed 0" in done.stdout
-    assert "first reward at step" in done.stdout
+def test_a_map_from_a_file(run_cli, tmp_path):
+    (tmp_path / "corridor.txt").write_text("S.A\n\nA = treasure 1\nname = corridor\n")
+    out = run_cli.succeeds("watch", "corridor.txt", "--steps", "40")
+    assert "corridor, vv-ucb, seed 0" in out
+    assert "first reward at step" in out
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")

@@ -18,8 +18,14 @@ from hypothesis import strategies as st
 
 import wanderlust as wl
 from wanderlust.core.errors import BadFile, InvalidEnvironment, InvalidSetting
-from wanderlust.environments.encoding import DiscreteActions, Encoding, discrete_actions
-from wanderlust.environments.keys import StateEncoder, space_from_plain, space_to_plain
+from wanderlust.environments.encoding import (
+    DiscreteActions,
+    Encoding,
+    StateEncoder,
+    discrete_actions,
+    space_from_plain,
+    space_to_plain,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -18,16 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
-from wanderlust.environments.registration import (
-    GRID_ID,
-    WORLDS,
-    environment_id,
-    register_environments,
-)
+from wanderlust.environments import register_environments
 from wanderlust.environments.world_env import WorldEnv
 from wanderlust.worlds import register_world, world_names
 from wanderlust.worlds import registry as worlds_registry
 from wanderlust.worlds.exam_suite import FAMILIES
+from wanderlust.worlds.registry import GRID_ID, environment_id
 
 pytestmark = pytest.mark.filterwarnings("ignore:world .* cannot be reached")  # C in the map below.
 
@@ -46,10 +42,8 @@ CAVE = """
     horizon = 7
 """
 OPTIONS = {GRID_ID: {"map": CAVE}, "wanderlust/Chain-v0": {"length": 5}, "wanderlust/DeepSea-v0": {"depth": 6}}
-IDS = [GRID_ID, *map(environment_id, WORLDS)]
+IDS = [GRID_ID, *map(environment_id, world_names())]
 SOURCES = str(Path(wl.__file__).parents[1])
-
-register_environments()  # Another test module may have imported wanderlust before Gymnasium.
 
 
 def make(environment, **options):
@@ -62,14 +56,6 @@ def in_a_new_process(code, folder):
 
 
 # --- Registration ----------------------------------------------------------------------------------
-
-
-def test_every_world_of_the_package_has_an_id():
-    assert world_names()[: len(WORLDS)] == WORLDS
-    registered = {name for name in gym.registry if name.startswith("wanderlust/")}
-    assert set(IDS) <= registered
-    assert "wanderlust/DeepSea-v0" in registered
-    assert "wanderlust/NoisyDeepGridworld-v0" in registered
 
 
 @pytest.mark.parametrize(
@@ -102,7 +88,7 @@ def test_importing_wanderlust_alone_loads_neither_gymnasium_nor_numpy(tmp_path):
 
 def test_registering_again_changes_nothing():
     before = dict(gym.registry)
-    register_environments()
+    register_environments(["prison"])
     assert gym.registry == before
     assert all(gym.registry[name] is before[name] for name in before)
 
@@ -110,7 +96,7 @@ def test_registering_again_changes_nothing():
 def test_a_user_defined_world_gets_an_id(monkeypatch):
     monkeypatch.setattr(worlds_registry, "_FACTORIES", dict(worlds_registry._FACTORIES))
     register_world("short corridor", lambda: wl.make_world("S.A\n\nA = treasure 1\n"), replace_existing=True)
-    register_environments(["short corridor"])
+    wl.tabular("short corridor")  # An environment by its name.
     try:
         env = gym.make("wanderlust/ShortCorridor-v0")
         assert env.reset(seed=0)[0] == 0
@@ -207,13 +193,6 @@ def test_vector_environments(mode):
         envs.close()
 
 
-def test_a_spec_survives_json():
-    env = gym.make("wanderlust/DeepSea-v0", depth=7)
-    again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
-    assert again.unwrapped.world.options == {"depth": 7}
-    assert again.spec.max_episode_steps == 7
-
-
 # --- Horizons --------------------------------------------------------------------------------------
 
 
@@ -234,8 +213,9 @@ def test_a_spec_survives_json():
 def test_the_time_limit_is_the_horizon_of_the_world(environment, options, horizon):
     env = gym.make(environment, **options)
     assert env.spec.max_episode_steps == horizon
-    again = gym.make(env.spec)
+    again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
     assert again.spec.max_episode_steps == horizon
+    assert again.unwrapped.world.options == env.unwrapped.world.options
     for each in (env, again):
         layers = [each]
         while isinstance(layers[-1], gym.Wrapper):
@@ -307,7 +287,9 @@ def test_outcomes_have_their_probabilities():
 
 
 def test_start_states_have_their_probabilities():
-    env = WorldEnv("S.S\n.S#\n")
+    world = wl.make_world("S.S\n.S#\n")
+    env = WorldEnv(world)
+    assert env.world is world
     env.reset(seed=0)
     seen = Counter(env.reset()[0] for _ in range(3000))
     assert set(seen) == {0, 2, 4}
@@ -320,11 +302,6 @@ def test_visits_count_the_states_acted_in():
     for _ in range(3):
         env.step(1)
     assert env.visits.tolist() == [1, 1, 1] + [0] * 22
-
-
-def test_an_existing_world_is_used_as_it_is():
-    world = wl.make_world("S.A\n\nA = treasure 2\n")
-    assert WorldEnv(world).world is world
 
 
 # --- Errors ----------------------------------------------------------------------------------------

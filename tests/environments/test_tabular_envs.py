@@ -12,8 +12,7 @@ from gymnasium import spaces
 import wanderlust as wl
 from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, InvalidSetting, UnknownName
 from wanderlust.core.planning import optimal_values, policy_value
-from wanderlust.environments.encoding import StateKeys
-from wanderlust.environments.keys import state_key
+from wanderlust.environments.encoding import StateKeys, state_key
 
 
 class Scripted(gym.Env):
@@ -130,6 +129,8 @@ def test_an_observation_that_cannot_be_a_state_is_an_error(space, observation, o
     [
         (spaces.Box(0, 1, (2,)), ["Box", "bins=8", "key='hash'"]),
         (spaces.Dict({"camera": spaces.Box(0, 255, (3,), np.uint8)}), ["observation['camera']", "key='hash'"]),
+        (spaces.Box(0, 255, (2, 2), np.uint8), ["Box", "bins=8", "key='hash'"]),
+        (spaces.Box(-(2**31), 2**31 - 1, (2,), np.int32), ["Box", "bins=8", "key='hash'"]),
         (spaces.Tuple([spaces.Discrete(2), spaces.Box(0, 1)]), ["observation[1]"]),
         (spaces.Sequence(spaces.Discrete(2)), ["Sequence", "key=function"]),
     ],
@@ -138,6 +139,16 @@ def test_an_observation_that_is_not_discrete_names_the_missing_option(space, wor
     with pytest.raises(InvalidEnvironment) as caught:
         wl.tabular(Scripted(space))
     assert all(word in str(caught.value) for word in words), caught.value
+
+
+def test_a_vector_of_bounded_integers_is_its_own_state():
+    space = spaces.Box(np.array([-2, 0]), np.array([2, 9]), dtype=np.int16)
+    seen = [np.array(each, np.int16) for each in ([-2, 0], [2, 9], [-2, 0], [2, 10])]
+    env = wl.tabular(Scripted(space, seen))
+    assert rollout(env, 2) == [0, 1, 0]
+    assert env.observation_space.n == 50
+    with pytest.raises(InvalidObservation, match="outside the observation space"):
+        env.step(0)
 
 
 # --- State keys ----------------------------------------------------------------------------------------

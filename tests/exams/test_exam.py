@@ -14,16 +14,26 @@ import pytest
 import wanderlust as wl
 from wanderlust.cli.live_view.watched_run import WatchedRun, make_watched_world
 from wanderlust.core.errors import BadFile, InvalidExplorer, InvalidSetting, UnknownName
-from wanderlust.exams import leaderboard
-from wanderlust.exams.card import card_beside, make_card
-from wanderlust.exams.exam import Exam
-from wanderlust.exams.formats import FORMATS, card_text, leaderboard_page
-from wanderlust.exams.scores import Bounds, ExplorerScores, WorldScores, computed_bounds, levels_text, world_bounds
-from wanderlust.exams.scores import world_scores as scores_with_bounds
-from wanderlust.exams.selection import FIRST_SEED, SEEDS, ExamSelection, read_exam, save_exam, select
-from wanderlust.experiments.exact_returns import N_EVALUATIONS
-from wanderlust.experiments.result import Result
+from wanderlust.exams.card import FORMATS, LEADERBOARD_COMMAND, card_text, make_card
+from wanderlust.exams.exam import Exam, ExamSelection, read_exam, save_exam, select
+from wanderlust.exams.scores import (
+    FIRST_SEED,
+    SEEDS,
+    Bounds,
+    ExplorerScores,
+    FailedRun,
+    computed_bounds,
+    is_passed,
+    kept_leaderboard,
+    levels_text,
+    ranked,
+    read_leaderboard,
+    score_row,
+    world_bounds,
+)
+from wanderlust.experiments.run import Result
 from wanderlust.experiments.store import Store
+from wanderlust.experiments.world_run import N_EVALUATIONS
 from wanderlust.worlds.exam_suite import FAMILIES, LEVELS
 
 pytestmark = pytest.mark.slow
@@ -72,40 +82,41 @@ def fading(tmp_path, monkeypatch):
 # --- Scores ------------------------------------------------------------------------------------------------------
 
 
-BOUNDS = Bounds(random=1.0, optimal=3.0)
+def scores_in_a_world(*returns, data=None):
+    """Return an explorer with a run for each curve of returns, None for a failed one; 1 is random and 3 is optimal.
+
+    What a result says about the optimum does not count.
+    """
+    zeros, rows = np.zeros(1, np.int64), []
+    for seed, given in enumerate(returns, start=FIRST_SEED):
+        curve = np.array(given, np.float64)
+        found = None if given is None else Result(
+            steps=np.arange(1, N_EVALUATIONS + 1), returns=curve, discovered=np.ones(N_EVALUATIONS, np.int64),
+            visits=zeros[:, None], first_visit=zeros, optimal_return=np.full((), 9.0), reachable=np.ones((), np.int64),
+            data_returns=curve if data is None else np.array(data, np.float64), random_return=np.array([-9.0]),
+        )  # fmt: skip
+        rows.append(score_row(("depth", 1), seed, found, Bounds(random=1.0, optimal=3.0)))
+    return ExplorerScores("mine", rows)
 
 
-def world_scores(results):
-    return scores_with_bounds(results, BOUNDS)
+GOOD, BAD = [3.0] * N_EVALUATIONS, [1.0] * N_EVALUATIONS
 
 
-def result(returns, data=None):
-    """Return a result of an exam; what it says about the optimum does not count."""
-    curve = np.array(returns, np.float64)
-    zeros = np.zeros(1, np.int64)
-    return Result(
-        steps=np.arange(1, N_EVALUATIONS + 1), returns=curve, discovered=np.ones(N_EVALUATIONS, np.int64),
-        visits=zeros[:, None], first_visit=zeros, optimal_return=np.full((), 9.0), reachable=np.ones((), np.int64),
-        data_returns=curve if data is None else np.array(data, np.float64), random_return=np.array([-9.0]),
-    )  # fmt: skip
+def test_the_score_of_a_run_is_the_clipped_mean_over_the_evaluations():
+    (row,) = scores_in_a_world([0.0] * 3 + [2.0] * 3 + [4.0] * 6, data=GOOD).rows
+    assert row["curve"].tolist() == [0.0] * 3 + [0.5] * 3 + [1.0] * 6
+    assert (row["score"], row["data_score"], row["last"]) == (pytest.approx((3 * 0.5 + 6) / 12), 1.0, 1.0)
+    (failed,) = scores_in_a_world(None).rows
+    assert (failed["score"], failed["data_score"], failed["last"]) == (0.0, 0.0, 0.0)
 
 
-def test_the_score_of_a_run_is_the_clipped_mean_over_the_looks():
-    half = [0.0] * 3 + [2.0] * 3 + [4.0] * 6
-    scores = world_scores({1: result(half, data=[3.0] * N_EVALUATIONS)})
-    assert scores.curve.tolist() == [0.0] * 3 + [0.5] * 3 + [1.0] * 6
-    assert scores.scores.tolist() == [pytest.approx((3 * 0.5 + 6) / 12)]
-    assert scores.data_scores.tolist() == [1.0]
-
-
-def test_a_failed_run_has_the_score_0_and_a_level_needs_80_percent_of_the_seeds():
-    good, bad = result([3.0] * N_EVALUATIONS), result([1.0] * N_EVALUATIONS)
-    with_error = world_scores({0: good, 1: None})
-    assert with_error.scores.tolist() == with_error.data_scores.tolist() == [1.0, 0.0]
-    assert world_scores({0: None}).curve.tolist() == [0.0] * N_EVALUATIONS
-    assert world_scores(dict(enumerate([good] * 4 + [bad]))).passed
-    assert not world_scores(dict(enumerate([good] * 3 + [None]))).passed
-    assert not world_scores({0: result([3.0] * (N_EVALUATIONS - 1) + [2.8])}).passed, "the last evaluation counts"
+@pytest.mark.parametrize(
+    ("returns", "passed"),
+    [([*[GOOD] * 4, BAD], True), ([*[GOOD] * 3, None], False), ([[*GOOD[1:], 2.8]], False)],
+    ids=["80 percent of the seeds", "75 percent", "the last evaluation counts"],
+)
+def test_a_level_needs_80_percent_of_the_seeds(returns, passed):
+    assert is_passed(scores_in_a_world(*returns).worlds["depth", 1]) is passed
 
 
 def test_the_kept_bounds_are_those_of_the_worlds():
@@ -118,13 +129,13 @@ def test_the_kept_bounds_are_those_of_the_worlds():
 def made_up(name, means, seeds=SEEDS, spread=0.0, **others):
     """Return scores [family, level] with some spread over the seeds."""
     noise = np.random.default_rng(len(name)).uniform(-spread, spread, (len(means), len(LEVELS), seeds))
-    worlds = {}
-    for i, family in enumerate(list(FAMILIES)[: len(means)]):
-        for j, level in enumerate(LEVELS):
-            scores = np.clip(means[i] + noise[i, j], 0, 1)
-            numbers = tuple(range(FIRST_SEED, FIRST_SEED + seeds))
-            worlds[family, level] = WorldScores(scores, scores, scores, np.full(N_EVALUATIONS, means[i]), numbers)
-    return ExplorerScores(name, worlds, **others)
+    rows = [
+        {"family": family, "level": level, "seed": FIRST_SEED + k, "score": score, "data_score": score, "last": score,
+         "curve": np.full(N_EVALUATIONS, means[i])}
+        for i, family in enumerate(list(FAMILIES)[: len(means)]) for j, level in enumerate(LEVELS)
+        for k, score in enumerate(np.clip(means[i] + noise[i, j], 0, 1))
+    ]  # fmt: skip
+    return ExplorerScores(name, rows, **others)
 
 
 def test_the_total_is_the_mean_over_families_whatever_the_number_of_their_levels():
@@ -134,7 +145,7 @@ def test_the_total_is_the_mean_over_families_whatever_the_number_of_their_levels
     assert fewer.total().estimate == explorer.total().estimate == 0.5
     low, high = made_up("b", [0.5, 0.6], spread=0.2).total()[1:]
     assert low < 0.55 < high
-    assert math.isnan(ExplorerScores("c", {}).total().estimate)
+    assert math.isnan(ExplorerScores("c", []).total().estimate)
     one = made_up("d", [0.5, 0.6], seeds=1).restricted([("depth", 1), ("lock", 1)]).total()
     assert one.estimate == pytest.approx(0.55)
     assert math.isnan(one.low), "one run of each family does not say how much scores vary"
@@ -142,57 +153,71 @@ def test_the_total_is_the_mean_over_families_whatever_the_number_of_their_levels
 
 def test_ranks_of_explorers_that_cannot_be_told_apart():
     close = [made_up("one", [0.8, 0.7], spread=0.2), made_up("other", [0.79, 0.71], spread=0.2)]
-    board = leaderboard.ranked([made_up("worst", [0.1, 0.1]), *close, made_up("best", [1.0, 1.0])], SEEDS)
+    board = ranked([made_up("worst", [0.1, 0.1]), *close, made_up("best", [1.0, 1.0])], SEEDS)
     assert [each.explorer for each in board.explorers][0::3] == ["best", "worst"]
-    ranges = {name: standing["range"] for name, standing in board.standings.items()}
-    assert ranges == {"best": "1", "one": "2–3", "other": "2–3", "worst": "4"}
-    assert board.standings["one"]["cannot_be_told_apart_from"] == ["other"]
-    assert board.standings["best"]["cannot_be_told_apart_from"] == []
-    again = leaderboard.standing(made_up("best", [0.0, 0.0]), board.explorers)
+    ranks = {each.explorer: board.standing(each) for each in board.explorers}
+    assert {name: rank["range"] for name, rank in ranks.items()} == {
+        "best": "1", "one": "2–3", "other": "2–3", "worst": "4"
+    }  # fmt: skip
+    assert ranks["one"]["cannot_be_told_apart_from"] == ["other"]
+    assert ranks["best"]["cannot_be_told_apart_from"] == []
+    again = board.standing(made_up("best", [0.0, 0.0]))
     assert (again["rank"], again["of"]) == (4, 4), "an explorer is not compared with its own kept results"
 
 
 # --- The leaderboard ---------------------------------------------------------------------------------------------
 
 
-def test_a_leaderboard_is_read_as_it_was_written():
-    failed = {("lock", 2): leaderboard.FailedRun(1001, "out of order | <b>")}
-    nearly = world_scores({FIRST_SEED: result([3.0] * 11 + [2.89999])})
-    first = made_up("one", [0.123456, 0.9], spread=0.1, failures=failed, step_microseconds=1.25)
-    worlds = {**first.worlds, ("depth", 1): nearly}
-    board = leaderboard.ranked([ExplorerScores("one", worlds, failed, 1.25), made_up("two", [0.5, 0.5])], SEEDS)
-    read = leaderboard.from_json(leaderboard.as_json(board))
-    assert leaderboard.as_json(read) == leaderboard.as_json(board)
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """Return a function that runs the script of the leaderboard in a folder of its own, and returns its names."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, name="__main__"):
+        monkeypatch.setattr(sys, "argv", ["leaderboard.py", *arguments])
+        return runpy.run_path(str(ROOT / "benchmarks" / "leaderboard.py"), run_name=name)
+
+    return run
+
+
+def test_a_leaderboard_is_read_as_it_was_written(script):
+    functions = script(name="functions")
+    failed = {("lock", 2): FailedRun(1001, "out of order | <b>")}
+    nearly = scores_in_a_world([3.0] * 11 + [2.89999]).rows
+    rows = [*nearly, *(row for row in made_up("one", [0.123456, 0.9], spread=0.1).rows if row["level"] > 1)]
+    board = ranked([ExplorerScores("one", rows, failed, 1.25), made_up("two", [0.5, 0.5])], SEEDS)
+    text = functions["as_json"](board)
+    read = read_leaderboard(json.loads(text))
+    assert functions["as_json"](read) == text
     assert read.find("one").failures == failed
-    assert read.find("one").total().estimate == pytest.approx(board.find("one").total().estimate, abs=1e-4)
-    assert not read.find("one").worlds["depth", 1].passed, "rounding must not pass a level"
-    assert "out of order" in leaderboard_page(read)
+    assert read.find("one").mean() == pytest.approx(board.find("one").mean(), abs=1e-4)
+    assert not is_passed(read.find("one").worlds["depth", 1]), "rounding must not pass a level"
+    board = read.restricted(read.places)
+    assert "out of order" in functions["page_of"](board)
 
 
-def test_the_kept_leaderboard_is_the_page_of_the_documentation():
-    board = leaderboard.kept_leaderboard()
+def test_the_kept_leaderboard_is_the_page_of_the_documentation(script):
+    board = kept_leaderboard()
     assert {each.explorer for each in board.explorers} == set(wl.explorer_names())
-    assert (ROOT / "docs" / "leaderboard.md").read_text(encoding="utf-8") == leaderboard_page(board)
+    script("--page", "--docs", "page.md")
+    assert Path("page.md").read_text(encoding="utf-8") == (ROOT / "docs/leaderboard.md").read_text(encoding="utf-8")
     assert board.is_complete is ("not the whole exam" not in board.extent)
 
 
 def test_the_leaderboard_is_printed(command):
     code, printed = command("exam", "--leaderboard")
     assert code == 0
-    board = leaderboard.kept_leaderboard()
-    for word in (board.extent[1:], "ucbvi", f"{board.find('vv-ucb').total().estimate:.3f}", leaderboard.COMMAND):
+    board = kept_leaderboard()
+    for word in (board.extent[1:], "ucbvi", f"{board.find('vv-ucb').mean():.3f}", LEADERBOARD_COMMAND):
         assert word in printed
     code, printed = command("exam", "vv-ucb", "--leaderboard")
     assert code == 2
     assert "leave the explorers" in printed
 
 
-def test_the_script_of_the_leaderboard(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    files = ["--file", "board.json", "--docs", "page.md"]
-    monkeypatch.setattr(sys, "argv", ["leaderboard.py", "--explorers", "random", "vv-ucb", *OPTIONS, *files])
-    runpy.run_path(str(ROOT / "benchmarks" / "leaderboard.py"), run_name="__main__")
-    board = leaderboard.from_json(Path("board.json").read_text())
+def test_the_script_executes_the_runs(script):
+    script("--explorers", "random", "vv-ucb", *OPTIONS, "--file", "board.json", "--docs", "page.md")
+    board = read_leaderboard(json.loads(Path("board.json").read_text()))
     assert [each.explorer for each in board.explorers] == ["vv-ucb", "random"]
     assert "2 of 16 families, level 1 with 2 seeds per world; not the whole exam" in Path("page.md").read_text()
 
@@ -220,12 +245,11 @@ def test_two_jobs_give_the_same_card(small_exam):
 
 def test_the_kept_leaderboard_has_the_scores_of_these_runs(small_exam):
     """It is made by the code of this version: the same seeds in the same worlds have the same scores."""
-    board = leaderboard.kept_leaderboard()
     for name, explorer in small_exam.scores.items():
         for place, world in explorer.worlds.items():
-            kept = board.find(name).worlds[place]
-            np.testing.assert_allclose(world.scores, kept.scores[: len(world.scores)], atol=6e-5)
-            np.testing.assert_allclose(world.data_scores, kept.data_scores[: len(world.scores)], atol=6e-5)
+            kept = kept_leaderboard().find(name).worlds[place]
+            for column in ("score", "data_score"):
+                np.testing.assert_allclose(world.column(column), kept.column(column)[: len(world)], atol=6e-5)
 
 
 def test_the_result_in_python(small_exam, tmp_path):
@@ -314,11 +338,11 @@ def test_forged_runs_are_not_used_and_named(command, tmp_path):
 
 def test_the_same_error_in_many_worlds_is_shown_once_and_is_not_a_weak_point():
     """The weakest family is one without errors; a world that is passed in spite of an error is passed."""
-    failed = {(family, level): leaderboard.FailedRun(1000, "ValueError: no") for family in ("depth", "lock")
+    failed = {(family, level): FailedRun(1000, "ValueError: no") for family in ("depth", "lock")
               for level in (1, 2, 4)}  # fmt: skip
-    other = {("lock", 3): leaderboard.FailedRun(1001, "out of order.")}
-    selection = ExamSelection(("mine",), families=("depth", "lock", "actions"))
-    card = card_beside(selection, [made_up("mine", [0.0, 0.0, 0.3], failures=failed | other)], None)
+    other = {("lock", 3): FailedRun(1001, "out of order.")}
+    selection = ExamSelection(("mine",), families=("depth", "lock", "actions"), held_out=False)
+    card = make_card(selection, [made_up("mine", [0.0, 0.0, 0.3], failures=failed | other)])
     mine = card["results"][0]
     assert (mine["fails_at"]["family"], mine["fails_at"]["level"]) == ("depth", 3)
     wheres = [error["where"] for error in mine["errors"]]
@@ -327,8 +351,8 @@ def test_the_same_error_in_many_worlds_is_shown_once_and_is_not_a_weak_point():
     assert text.count("ValueError: no. Repeat the first of 6 worlds:") == 1
     assert "out of order. Repeat it:" in text
     assert [len(error["worlds"]) for error in mine["errors"]] == [6, 1]
-    everywhere = {place: leaderboard.FailedRun(1000, "no") for place in selection.places}
-    card = card_beside(selection, [made_up("mine", [0.0] * 3, failures=everywhere)], None)
+    everywhere = {place: FailedRun(1000, "no") for place in selection.places}
+    card = make_card(selection, [made_up("mine", [0.0] * 3, failures=everywhere)])
     for suffix in (".txt", ".html", ".md"):
         text = card_text(card, suffix)
         assert "Error in every world" in text
@@ -374,7 +398,7 @@ def test_the_command_of_the_card_replays_exactly_that_run(command, tmp_path, fad
 def test_a_card_of_many_explorers_is_self_contained_and_escaped():
     names = ["a<script>", "b|c", "[red]d[/red]"]
     explorers = tuple(made_up(name, [0.5, 0.99], options={"x": "<i>"}) for name in names)
-    card = card_beside(ExamSelection(tuple(names), families=("depth", "lock")), explorers, None)
+    card = make_card(ExamSelection(tuple(names), families=("depth", "lock"), held_out=False), explorers)
     texts = {suffix: card_text(card, suffix) for suffix in FORMATS}
     for suffix in (".html", ".md"):
         # An indented line of Markdown is code, in which nothing is markup.
@@ -389,7 +413,7 @@ def test_a_card_of_many_explorers_is_self_contained_and_escaped():
 
 
 def test_ranks_and_references_come_from_the_kept_leaderboard_in_the_same_worlds():
-    board = leaderboard.kept_leaderboard()
+    board = kept_leaderboard()
     places = [place for place in board.places if place[0] in ("lock", "tv") and place[1] == 1]
     selection = ExamSelection(("mine",), families=("lock", "tv"), levels=(1,))
     perfect = made_up("mine", [1.0] * len(FAMILIES)).restricted(places)
@@ -445,7 +469,7 @@ class Local(NamedTuple):
 
 def test_explorers_given_as_classes():
     assert select(Local).explorers == (f"{__name__}:Local",)
-    assert select([wl.explorers.registry.explorer_class("vv-ucb")]).explorers == ("vv-ucb",)
+    assert select([wl.explorers.protocol.explorer_class("vv-ucb")]).explorers == ("vv-ucb",)
 
     class Inner(Local):
         pass
@@ -499,6 +523,6 @@ def test_files_of_exams_are_checked(change, tmp_path):
 
 
 def test_an_exam_without_results_has_a_card():
-    card = Exam(ExamSelection(("random",), held_out=False), [ExplorerScores("random", {}, n_missing=320)], None).card
+    card = Exam(ExamSelection(("random",), held_out=False), [ExplorerScores("random", [], n_missing=320)], None).card
     for suffix in FORMATS:
         assert "Incomplete: 320 runs not executed yet" in card_text(card, suffix)

@@ -186,3 +186,51 @@ def test_faults_of_runs_are_listed_and_stop_no_other(cluster, expected, tmp_path
         assert bad[failure.run] in failure.error
         assert failure.run.command in str(failure)
     assert contents(tmp_path).items() <= expected.items()
+
+
+OWN_CLUSTER = """
+import os
+from pathlib import Path
+from wanderlust.experiments.execute import Execution
+from wanderlust.experiments.execute.ray_cluster import RayExecutor
+from wanderlust.experiments.run import Run
+
+run = Run(world="toy", explorer="own_code:Own", settings={"steps": 20})
+executor = RayExecutor(Execution(on="ray", jobs=1), [run], message=print)
+executor.submit([run])
+while not (outcomes := executor.collect(1.0)):
+    pass
+print(outcomes[0].error or f"executed {run.key}")
+sockets, token = set(), os.environ["RAY_AUTH_TOKEN"].encode()
+for process in Path("/proc").glob("[0-9]*"):
+    try:
+        if int(process.name) == os.getpid() or token in (process / "environ").read_bytes():
+            sockets |= {os.readlink(file) for file in (process / "fd").iterdir()}
+    except OSError:
+        continue
+for table in ("tcp", "tcp6"):
+    for fields in map(str.split, Path("/proc/net", table).read_text().splitlines()[1:]):
+        if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+            print("listens on", fields[1].partition(":")[0])
+executor.close()
+assert "RAY_AUTH_TOKEN" not in os.environ
+"""
+
+
+def test_a_cluster_of_this_machine_is_closed_to_others(tmp_path):
+    """It listens on the loopback interface, has a token, and gets no other code than that of the runs."""
+    code = "from typing import NamedTuple\nclass Own(NamedTuple):\n    x: float\n    @classmethod\n"
+    code += "    def configure(cls, problem, *, x: float = 1.0):\n        return cls(float(x))\n"
+    for name in ("own_code.py", "private.py"):
+        (tmp_path / name).write_text(code)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    environment["PYTHONPATH"] = str(SOURCES)
+    done = subprocess.run(
+        [sys.executable, "-c", OWN_CLUSTER], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    first, executed, *listens = done.stdout.splitlines()
+    assert (first, executed.startswith("executed")) == ("sent to the workers: own_code.py", True)
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+    assert {line.removeprefix("listens on ") for line in listens} <= loopback
+    assert len(listens) >= 4

@@ -23,9 +23,8 @@ from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments import status
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.report.style import as_files
-from wanderlust.experiments.report.sweep_figure import _limits
+from wanderlust.experiments.report.sweep_figure import SUCCESS, Setting, scale_limits
 from wanderlust.experiments.report.sweep_report import sweep_report
-from wanderlust.experiments.report.sweep_settings import SUCCESS, Setting
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep_points import values_of
@@ -348,7 +347,7 @@ def test_a_report_without_the_list_of_runs(tmp_path):
 
 def test_the_scale_of_a_heat_map_has_the_seeds_and_no_rounding_errors(tmp_path):
     def limits(*rows):
-        return _limits([Setting({}, [{SUCCESS: value} for value in row])
+        return scale_limits([Setting({}, [{SUCCESS: value} for value in row])
                         for row in rows])  # fmt: skip
 
     assert limits([20.0, 60.0], [30.0, 40.0]) == (20.0, 60.0)

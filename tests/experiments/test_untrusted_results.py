@@ -15,18 +15,17 @@ from rich.console import Console
 from rich.table import Table
 
 import wanderlust as wl
-from wanderlust.core.archives import archive_bytes, is_intact, read_archive_bytes
+from wanderlust._numba.cache import numba_version
+from wanderlust.core.archives import archive_bytes, open_archive
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError
 from wanderlust.experiments.code_version import source_files
-from wanderlust.experiments.execute.tasks import Task, execute
-from wanderlust.experiments.packs import write_pack
+from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.report.curves import LearningCurves, comparison_figure
 from wanderlust.experiments.report.style import as_files
 from wanderlust.experiments.report.text_tables import fit_to_width
-from wanderlust.experiments.results import SUFFIXES
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import Store
-from wanderlust.experiments.stored_run import seal
+from wanderlust.experiments.store import Store, seal, write_pack
+from wanderlust.experiments.table import SUFFIXES
 
 pytestmark = pytest.mark.slow
 
@@ -103,7 +102,7 @@ def test_a_key_is_computed_without_imports(tmp_path, monkeypatch):
     for name in ("__init__.py", "sub.py"):
         (tmp_path / "key_payload" / name).write_text(PAYLOAD)
     run = Run(kind="environment", world="key_payload.sub:make", explorer="key_payload.sub:X", settings={"steps": 9})
-    assert len([each for each in run.code if each]) == 2
+    assert len([each for each in run.code[1:] if each]) == 2
     assert list(tmp_path.rglob("executed")) == []
 
 
@@ -112,7 +111,7 @@ def test_results_can_be_read_without_their_code(store, result, tmp_path, monkeyp
         patch.syspath_prepend(tmp_path)
         (tmp_path / "gone_code.py").write_text("x = 1\n")
         run = Run(world="toy", explorer="gone_code:X", settings={"budget": 200})
-        assert any(run.code)
+        assert any(run.code[1:])
         store.save(run, result, 0.0)
     (tmp_path / "gone_code.py").unlink()
     problems = []
@@ -127,10 +126,10 @@ def key_of(world, **fields):
     return Run(kind="environment", world=world, explorer="random", settings={"steps": 9}, **fields).key
 
 
-def test_keys_of_built_in_code_do_not_change():
+def test_keys_of_a_release_do_not_change():
     run = Run(kind="environment", world="FrozenLake-v1", explorer="vv-ucb", seed=2, settings={"steps": 500})
-    assert run.key == "a71667053ffd3f617dddb96b"
-    assert Run(world="prison", explorer="vv-ucb").key == "e05231ab0b532aaaf4504bde"
+    assert run.key_with(("", "")) == "f280827f0b76435cb7c2f719"
+    assert Run(world="prison", explorer="vv-ucb").key_with(("", "")) == "c1d092db020582f9d781368a"
 
 
 @pytest.mark.parametrize(
@@ -145,16 +144,23 @@ def test_keys_of_built_in_code_do_not_change():
         ("single_file:make", "beside_beside.py", True),
         ("single_file:make", "unrelated.py", False),
         ("single_file:make", "versioned/physics.py", False),
+        ("single_file:make", "elsewhere/far_helper.py", True),
+        ("single_file:make", "elsewhere/far_map.csv", True),
+        ("single_file:make", "elsewhere/unnamed.csv", False),
     ],
 )
 def test_an_edit_of_any_file_of_an_environment_gives_new_keys(world, edited, changes, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path / "elsewhere")
     monkeypatch.syspath_prepend(tmp_path)
     files = {
+        "elsewhere/far_helper.py": "depends_on = ['far_map.csv']",
+        "elsewhere/far_map.csv": "1, 2",
+        "elsewhere/unnamed.csv": "1, 2",
         "versioned/__init__.py": "from versioned.physics import make",
         "versioned/physics.py": "def make(): ...",
         "versioned/deep/rewards.py": "REWARD = 1",
         "single_file.py": "def make():\n    from beside import x",
-        "beside.py": "import beside_beside as other, os",
+        "beside.py": "import beside_beside as other, far_helper, os",
         "beside_beside.py": "import beside",
         "unrelated.py": "",
     }
@@ -178,10 +184,13 @@ def test_installed_modules_do_not_include_other_packages():
         assert source_files(name) == {}
 
 
-def test_a_run_is_not_stored_if_its_code_was_edited_meanwhile(store):
-    outcome = execute(Task(RUN, ("another hash",)))
-    assert "was edited during the run" in outcome.error
-    assert outcome.sealed is None
+def test_a_run_is_not_stored_if_its_code_was_edited_meanwhile(store, tmp_path, monkeypatch):
+    code = "import gymnasium\n\ndef make():\n    open(__file__, 'a').write('# edited')\n"
+    (tmp_path / "edited_lake.py").write_text(code + "    return gymnasium.make('FrozenLake-v1')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    run = Run(kind="environment", world="edited_lake:make", explorer="random", settings={"steps": 20})
+    summary = run_all([run], store, jobs=1, time_limit=60)
+    assert (summary.executed, ["was edited during the run" in each.error for each in summary.failures]) == (0, [True])
 
 
 def test_compare_uses_stored_runs_until_the_code_changes(tmp_path):
@@ -196,6 +205,13 @@ def test_compare_uses_stored_runs_until_the_code_changes(tmp_path):
     assert "0 runs to execute, 2 already stored" in wanderlust(*arguments, cwd=tmp_path)
     (tmp_path / "lake" / "maker.py").write_text(maker + "# edited\n")
     assert "2 runs to execute;" in wanderlust(*arguments, cwd=tmp_path)
+    (folder,) = (path.parent for path in tmp_path.rglob("packs"))
+    for more in ((), ("--curves",)):
+        listed = wanderlust("results", str(folder), "--to", "runs.json", *more, cwd=tmp_path)
+        assert "2 results of other code left out" in listed
+        rows = json.loads((tmp_path / "runs.json").read_text())
+        assert [row["seed"] for row in sorted(rows, key=lambda row: row["seed"])] == [0, 1]
+        assert {(row["numpy"], row["numba"]) for row in rows} == {(np.__version__, numba_version())}
     versioned = (*arguments, "--env-version", "v7")
     assert "while the environment's version is 'v7' (--env-version)" in wanderlust(*versioned, cwd=tmp_path)
     (tmp_path / "lake" / "maker.py").write_text(maker + "# edited again\n")
@@ -346,8 +362,8 @@ def test_commands_print_all_cells_in_a_narrow_terminal(tmp_path):
 
 def test_arrays_of_results_are_checked(store, result):
     entry = seal(RUN, result, 0.0)
-    metadata, arrays = read_archive_bytes(entry.contents)
-    is_intact(metadata, arrays)  # Removes the checksum, so that the forged archive gets its own.
+    with open_archive(entry.contents) as archive:
+        metadata, arrays = archive.metadata, archive.read()
     arrays["returns"] = np.array(["a"] * len(result.returns))
     write_pack(store.packs, [entry._replace(contents=archive_bytes(metadata, arrays))])
     with pytest.raises(BadFile, match="'returns' must contain numbers"):
@@ -441,6 +457,31 @@ def test_paths_with_spaces_and_other_scripts(command, tmp_path):
     code, printed = command(*COMPARE, "--out", folder, "--plot", folder / "[b].png")
     assert (code, str(folder) in printed) == (0, True)
     assert (folder / "[b].png").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_named_pipes_block_no_command(command, store, tmp_path, result):
+    """Neither where files are read, of which one that is bad does not stop the others, nor where they are written."""
+    store.save(RUN, result, 0.0)
+    sweep = wl.Sweep(worlds="toy", explorers="random", settings={"steps": 20}, seeds=1, name="good")
+    sweep.run(store.folder, quiet=True)
+    pipes = [store.packs / "9.zip", *(store.folder / "status" / f"bad{end}" for end in (".keys.npz", ".json"))]
+    pipes += [store.folder / "sweeps" / "bad" / "sweep.json", store.folder / "exams" / "bad" / "exam.json"]
+    for pipe in (*pipes, tmp_path / "runs.csv"):
+        pipe.parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(pipe)
+    for name, good, bad in (
+        ("results", "2 of 2 stored runs", pipes[:1]),
+        ("status", "good", pipes[:2]),
+        ("report", "Sweep good", [pipes[0], *pipes[3:]]),
+    ):
+        code, printed = command(name, "results")
+        assert (code, good in printed) == (0, True), printed
+        assert all(f"{pipe.name}: cannot be read" in printed for pipe in bad)
+    train = ("train", "FrozenLake-v1", "--explorer", "random", "--steps", 20, "--log", "runs.csv")
+    for arguments in (("results", "results", "--to", "runs.csv"), train):
+        code, printed = command(*arguments)
+        assert (code, "runs.csv: cannot be written" in printed) == (2, True), printed
 
 
 EXPORT_TO_A_FULL_DISK = """

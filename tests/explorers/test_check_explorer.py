@@ -14,12 +14,11 @@ import pytest
 
 import wanderlust as wl
 from wanderlust._numba.jit import JIT_ENABLED
-from wanderlust.checks import _check_in_python
+from wanderlust.checks import check_in_python
 from wanderlust.explorers import choice, dithering
 from wanderlust.explorers.choice import greedy_action
 from wanderlust.explorers.compiled import compilation_reason
-from wanderlust.explorers.protocol import ExtraTables, Visitation
-from wanderlust.explorers.registry import explorer_class
+from wanderlust.explorers.protocol import ExtraTables, Visitation, explorer_class
 
 SOURCES = Path(wl.__file__).parent
 
@@ -145,7 +144,7 @@ def test_mistakes_are_reported_by_python_before_anything_is_compiled(
 @pytest.mark.parametrize("explorer", wl.explorer_names())
 def test_built_in_explorers_run_in_plain_python(explorer: str, memory: str) -> None:
     """Combinations that `can_run` of conftest.py excludes are left out."""
-    _check_in_python(explorer_class(explorer), explorer, {"replay": memory})
+    check_in_python(explorer_class(explorer), explorer, {"replay": memory})
 
 
 def test_valid_explorers_run_in_plain_python() -> None:
@@ -168,7 +167,7 @@ def test_valid_explorers_run_in_plain_python() -> None:
         def choose(self, view, scores, random):
             return dithering.choose_epsilon_greedy(self, view, scores, random)
 
-    _check_in_python(explorer_class(Valid), "valid", {})
+    check_in_python(explorer_class(Valid), "valid", {})
 
 
 class NotCompilable(NamedTuple):

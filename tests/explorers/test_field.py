@@ -15,19 +15,17 @@ from numpy.typing import NDArray
 
 import wanderlust as wl
 from conftest import PAPER_EXPLORERS, PLANNERS
-from wanderlust.checks import _InPython
+from wanderlust.checks import InPython
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.core.planning import optimal_values
 from wanderlust.explorers.choice import standard_gamma, standard_normal
 from wanderlust.explorers.formulas import annealed_rate
 from wanderlust.explorers.planners import GOAL
 from wanderlust.explorers.posterior import DRAWN, SHARE
-from wanderlust.explorers.protocol import Problem
-from wanderlust.explorers.registry import configured, explorer_class
+from wanderlust.explorers.protocol import Problem, configured, explorer_class
 from wanderlust.learning.planned import Model, mark_all, plan
-from wanderlust.learning.random_streams import new_streams
-from wanderlust.learning.spec import REWARD
-from wanderlust.learning.state import TERMINAL
+from wanderlust.learning.state import TERMINAL, new_streams
+from wanderlust.learning.td import REWARD
 from wanderlust.worlds import Defaults, World
 
 FIELD = np.load(Path(__file__).parents[1] / "data" / "field.npz")
@@ -122,7 +120,7 @@ def new_agent(explorer: str, n_states: int, n_actions: int) -> wl.Agent:
 
 def replanned(agent: wl.Agent, explorer: str, *, everywhere: bool = False) -> NDArray[np.float64]:
     """Plan in the agent's model as it is now; return the table: [state, action]."""
-    in_python = _InPython()
+    in_python = InPython()
     model = in_python(Model)(agent.learner, agent.spec)
     fields = configured(explorer, Problem(agent.n_actions, (0, 1), agent.settings.discount), {})
     in_python(mark_all)(model)
@@ -234,7 +232,7 @@ def test_the_far_treasure_of_prison(explorer: str) -> None:
 
 
 def test_distributions() -> None:
-    streams, in_python = new_streams(5), _InPython()
+    streams, in_python = new_streams(5), InPython()
     normal, gamma = in_python(standard_normal), in_python(standard_gamma)
     with np.errstate(over="ignore"):
         normals = np.array([normal(streams) for _ in range(4000)])

@@ -5,8 +5,8 @@ the last bit.
 """
 
 import copy
-import functools
 import hashlib
+import itertools
 import json
 import os
 import pickle
@@ -21,6 +21,7 @@ import pytest
 import wanderlust as wl
 from conftest import ENSEMBLES, EXPLORERS, MEMORIES, PLANNERS, can_run, every_explorer, every_memory
 from oracle import train_slowly
+from pairwise import every_pair
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import deterministic_mdp
 from wanderlust.core.planning import optimal_values
@@ -77,12 +78,16 @@ def assert_same_tables(given: wl.Agent, wanted: wl.Agent | wl.Record) -> None:
         np.testing.assert_array_equal(given.tables[name], values, err_msg=name)
 
 
-@every_explorer
-@every_memory
-@pytest.mark.parametrize("name", ["prison", "noisy-toy", "deep-sea"])
-def test_step_by_step_equals_fused(name: str, memory: str, explorer: str) -> None:
+@every_pair(
+    name=["prison", "noisy-toy", "deep-sea"],
+    preset=["as_written", "as_published_code"],
+    initial=["zero", "optimistic"],
+    memory=MEMORIES,
+    explorer=EXPLORERS,
+)
+def test_step_by_step_equals_fused(name: str, preset: str, initial: str, memory: str, explorer: str) -> None:
     world = make_world(name, **({"depth": 6} if name == "deep-sea" else {}))
-    steps, changes = 300, changes_for(explorer, memory)
+    steps, changes = 300, changes_for(explorer, memory) | {"preset": preset, "initial": initial}
     fused = wl.train(world, explorer, seed=4, steps=steps, keep_trajectory=True, **changes)
     walk = Walk(wl.Agent.for_world(world, explorer, seed=4, **changes), world)
     walk.go(steps)
@@ -94,9 +99,7 @@ def test_step_by_step_equals_fused(name: str, memory: str, explorer: str) -> Non
         np.testing.assert_array_equal(walk.returns, fused.returns)
 
 
-@every_explorer
-@every_memory
-@pytest.mark.parametrize("name", ["prison", "noisy-toy", "deep-sea"])
+@every_pair(name=["prison", "noisy-toy", "deep-sea"], memory=MEMORIES, explorer=EXPLORERS)
 def test_the_agent_of_a_record_goes_on_exactly(name: str, memory: str, explorer: str, tmp_path: Path) -> None:
     """Also in the middle of an episode, after saving, and when the arrays must grow."""
     world = make_world(name, **({"depth": 12} if name == "deep-sea" else {}))
@@ -150,15 +153,13 @@ def test_a_copy_of_an_agent_is_independent(memory: str, copied: Any) -> None:
     assert_same_tables(walk.agent, other.agent)
 
 
-@every_explorer
-@pytest.mark.parametrize(("memory", "sweeps"), [("full", 1), ("full", 4), ("window", 1)])
-@pytest.mark.parametrize("name", ["toy", "noisy-toy"])
-def test_replay_equals_the_slow_one(name: str, memory: str, sweeps: int, explorer: str) -> None:
+@every_pair(name=["toy", "noisy-toy"], memory=["full", "window"], explorer=EXPLORERS)
+def test_replay_equals_the_slow_one(name: str, memory: str, explorer: str) -> None:
     world, few = make_world(name), {"heads": 3} if explorer in ENSEMBLES else {}
-    changes = {**changes_for(explorer, memory), **few, "sweeps": sweeps}
-    slow = train_slowly(world, explorer, seed=3, steps=120, replays=3, **changes)
+    changes = {**changes_for(explorer, memory), **few, "sweeps": 4 if memory == "full" else 1}
+    slow = train_slowly(world, explorer, seed=3, steps=60, replays=3, **changes)
     walk = Walk(wl.Agent.for_world(world, explorer, seed=3, **changes), world)
-    walk.go(120, replays=3)
+    walk.go(60, replays=3)
     np.testing.assert_array_equal(walk.actions, slow.actions)
     np.testing.assert_array_equal(walk.agent.visits, slow.visits)
     for table, values in slow.tables.items():
@@ -190,23 +191,7 @@ def test_replay_needs_a_memory() -> None:
     wl.Agent("ucb1", n_actions=2, reward_range=(0, 1), replay="window").replay(5)
 
 
-@every_explorer
-@pytest.mark.parametrize("preset", ["as_written", "as_published_code"])
-@pytest.mark.parametrize("initial", ["zero", "optimistic"])
-def test_step_by_step_equals_fused_with_presets(initial: str, preset: str, explorer: str) -> None:
-    world, steps = make_world("toy"), 200
-    changes = {**changes_for(explorer, "full"), "preset": preset, "initial": initial}
-    fused = wl.train(world, explorer, seed=9, steps=steps, keep_trajectory=True, **changes)
-    walk = Walk(wl.Agent.for_world(world, explorer, seed=9, **changes), world)
-    walk.go(steps)
-    np.testing.assert_array_equal(walk.actions, fused.actions)
-    np.testing.assert_array_equal(walk.returns, fused.returns)
-    assert_same_tables(walk.agent, fused)
-
-
-@every_explorer
-@every_memory
-@pytest.mark.parametrize("name", ["deep-sea", "noisy-deep-gridworld"])
+@every_pair(name=["deep-sea", "noisy-deep-gridworld"], memory=MEMORIES, explorer=EXPLORERS)
 def test_stopped_and_loaded_equals_never_stopped(name: str, memory: str, explorer: str, tmp_path: Path) -> None:
     """In the deep sea the first file has few states, the last more than the arrays held at first."""
     world = make_world(name, **({"depth": 20} if name == "deep-sea" else {}))
@@ -279,15 +264,14 @@ def test_evaluation_after_few_visited_states() -> None:
 def run_hashes() -> dict[str, str]:
     """Return a hash of all actions and tables of a short run of every explorer with every memory."""
     hashes = {}
-    for explorer in EXPLORERS:
-        for memory in filter(functools.partial(can_run, explorer), MEMORIES):
-            for name in ("prison", "noisy-toy"):
-                changes = changes_for(explorer, memory) | {"seed": 7, "steps": 200, "keep_trajectory": True}
-                record = wl.train(make_world(name), explorer, **changes)
-                digest = hashlib.sha256(record.actions.tobytes())
-                for table in sorted(record.tables):
-                    digest.update(np.ascontiguousarray(record.tables[table]).tobytes())
-                hashes[f"{explorer} {memory} {name}"] = digest.hexdigest()
+    for i, (explorer, memory) in enumerate(itertools.product(EXPLORERS, MEMORIES)):
+        if can_run(explorer, memory):
+            changes = changes_for(explorer, memory) | {"seed": 7, "steps": 80, "keep_trajectory": True}
+            record = wl.train(make_world(("prison", "noisy-toy")[i % 2]), explorer, **changes)
+            digest = hashlib.sha256(record.actions.tobytes())
+            for table in sorted(record.tables):
+                digest.update(np.ascontiguousarray(record.tables[table]).tobytes())
+            hashes[f"{explorer} {memory}"] = digest.hexdigest()
     return hashes
 
 

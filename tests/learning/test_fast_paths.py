@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
-from conftest import MEMORIES, SMALL_WORLDS, every_explorer, every_memory
+from conftest import EXPLORERS, MEMORIES, SMALL_WORLDS
+from pairwise import every_pair
 from random_mdps import random_mdps
 from wanderlust.agents.session import Record
-from wanderlust.checks import run_agent
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.learning.state import CACHE_LINE
 from wanderlust.worlds import Defaults
@@ -35,13 +33,10 @@ def both(world: wl.World, explorer: str, **changes: object) -> tuple[Record, Rec
     return wl.train(world, explorer, **run), wl.train(world, explorer, plain_sweeps=True, **run)
 
 
-@pytest.mark.parametrize("initial", ["zero", "optimistic"])
-@every_memory
-@every_explorer
-def test_every_world(explorer: str, memory: str, initial: str) -> None:
-    for name in wl.world_names():
-        world = wl.make_world(name, **SMALL_WORLDS.get(name, {}))
-        assert_same(*both(world, explorer, replay=MEMORIES[memory], initial=initial, steps=700))
+@every_pair(name=wl.world_names(), initial=["zero", "optimistic"], memory=MEMORIES, explorer=EXPLORERS)
+def test_every_world(name: str, initial: str, memory: str, explorer: str) -> None:
+    world = wl.make_world(name, **SMALL_WORLDS.get(name, {}))
+    assert_same(*both(world, explorer, replay=MEMORIES[memory], initial=initial, steps=700))
 
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "bonus", "epsilon-greedy", "bootstrapped"])
@@ -78,36 +73,6 @@ def test_wall_through_both_kinds_of_sweep() -> None:
     fast = session.record()
     for name in fast.tables:
         assert np.array_equal(fast.tables[name], plain.tables[name])
-
-
-@pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "epsilon-greedy"])
-def test_across_save_and_load(explorer: str, tmp_path: Path) -> None:
-    world = wl.make_world("deep-gridworld")
-    fused = wl.train(world, explorer, seed=4, steps=1200, plain_sweeps=True)
-    agent, _ = run_agent(world, explorer, seed=4, steps=600)
-    agent.save(tmp_path / "agent.npz")
-    resumed = wl.Agent.load(tmp_path / "agent.npz")
-    # The rest of the run, from where the first half left off.
-    whole, _ = run_agent(world, explorer, seed=4, steps=1200)
-    simulator = resumed.simulate(world)
-    state, t = _place_after(world, explorer, 600)
-    for _ in range(600):
-        action = resumed.act(state)
-        following, reward, terminated = simulator.step(state, action)
-        t += 1
-        truncated = not terminated and t == resumed.settings.horizon
-        resumed.observe(state, action, reward, following, terminated, truncated)
-        state, t = (simulator.reset(), 0) if terminated or truncated else (following, t)
-    for name, values in fused.tables.items():
-        assert np.array_equal(values, resumed.tables[name])
-        assert np.array_equal(values, whole.tables[name])
-
-
-def _place_after(world: wl.World, explorer: str, steps: int) -> tuple[int, int]:
-    """Return the state and the step of the episode after `steps` steps."""
-    session = wl.Session(world, explorer, seed=4, steps=1200)
-    session.advance(steps)
-    return int(session.run_state.position.state), int(session.run_state.position.episode_step)
 
 
 def test_tables_begin_with_a_line_of_the_cache_however_often_they_grow() -> None:

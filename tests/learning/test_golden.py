@@ -29,14 +29,6 @@ BITS = 1e-14
 GREEDY = ("vv-ucb", "vv-count", "ucb1", *ENSEMBLES)
 DITHERING = ("epsilon-greedy", "bonus")
 
-GREEDY_RUNS = [name for name in ALL if recording(name).explorer in GREEDY]
-DITHERING_RUNS = [name for name in ALL if recording(name).explorer in DITHERING]
-NOISE_RUNS = [name for name in ALL if recording(name).suite == "noise"]
-CHAIN_RUNS = [name for name in ALL if recording(name).suite == "chain27"]
-EPISODIC_RUNS = [name for name in ALL if name not in CHAIN_RUNS]
-DETERMINISTIC_RUNS = [name for name in EPISODIC_RUNS if name not in NOISE_RUNS]
-
-
 def best_actions(scores: Array) -> Array:
     """[..., action]: whether an action's score is the largest, but for the last bits."""
     best = scores.max(axis=-1, keepdims=True)
@@ -59,12 +51,31 @@ def readings(table: Array) -> Iterator[Array]:
 
 def test_every_recording_is_there():
     assert len(ALL) == 102
-    assert {recording(name).explorer for name in ALL} == set(PAPER_EXPLORERS)
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_transitions_are_those_of_our_world(name):
+def test_recording(name):
+    """Follow a recording once, and compare all that was recorded."""
     run = recording(name)
+    assert run.explorer in PAPER_EXPLORERS
+    check_transitions(run)
+    ours = followed(run)
+    check_settings_and_constants(run, ours.agent)
+    check_counts_and_tables(run, ours)
+    if run.explorer in GREEDY:
+        check_actions(run, ours)
+    if run.explorer in DITHERING:
+        check_share_of_random_actions(run, ours)
+    check_explanations(run, ours.agent)
+    if run.suite == "chain27":
+        check_value_errors(run, ours)
+    else:
+        np.testing.assert_array_equal(ours.discovered, run.data["VC_history"])
+        (check_values_under_noise if run.suite == "noise" else check_returns)(run, ours)
+
+
+def check_transitions(run):
+    """They are those of our world."""
     mdp, d = world_of(run.suite, run.place).mdp, run.data
     states, actions, over = d["s"], d["a"], d["done"] == 1
     outcome = (mdp.next_state[states, actions] == d["sn"][:, None]) & (mdp.probability[states, actions] > 0)
@@ -79,10 +90,8 @@ def test_the_transitions_are_those_of_our_world(name):
     assert (mdp.start[states[starts]] > 0).all()
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_settings_and_constants(name):
-    run = recording(name)
-    d, agent = run.data, followed(name).agent
+def check_settings_and_constants(run, agent):
+    d = run.data
     settings, fields = agent.settings, agent.configured_explorer._asdict()
     assert (settings.discount, settings.learning_rate) == (d["gamma"], d["lrate"])
     assert settings.gamma_w == d["gamma_vv"]
@@ -107,9 +116,7 @@ def test_settings_and_constants(name):
         np.testing.assert_allclose(fields[field], value, rtol=1e-13, err_msg=field)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_counts_and_tables(name):
-    run, ours = recording(name), followed(name)
+def check_counts_and_tables(run, ours):
     d = run.data
     for i, step in enumerate(d["ck_steps"]):
         tables = ours.tables[i]
@@ -128,17 +135,14 @@ def test_counts_and_tables(name):
             np.testing.assert_allclose(mine, theirs, **EXACT, err_msg=f"{table} table after {step} steps")
 
 
-@pytest.mark.parametrize("name", GREEDY_RUNS)
-def test_every_action_is_one_of_our_best(name):
-    run, ours = recording(name), followed(name)
+def check_actions(run, ours):
+    """Every action is one of our best."""
     best = best_actions(ours.scores)
     wrong = np.flatnonzero(~best[np.arange(run.length), run.data["a"]])
     assert not len(wrong), f"first at step {wrong[0]}: {run.data['a'][wrong[0]]} by {ours.scores[wrong[0]]}"
 
 
-@pytest.mark.parametrize("name", DITHERING_RUNS)
-def test_share_of_random_actions(name):
-    run, ours = recording(name), followed(name)
+def check_share_of_random_actions(run, ours):
     best = best_actions(ours.scores)
     explorer = ours.agent.configured_explorer
     off = explorer.epsilon * explorer.decay ** np.arange(run.length) * (1.0 - best.mean(axis=1))
@@ -146,10 +150,9 @@ def test_share_of_random_actions(name):
     assert abs(seen - off.sum()) <= 4.0 * np.sqrt((off * (1.0 - off)).sum())
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_explanations_show_the_scores_that_are_compared(name):
-    agent = followed(name).agent
-    for state in np.unique(recording(name).data["s"])[:3].tolist():
+def check_explanations(run, agent):
+    """They show the scores that are compared."""
+    for state in np.unique(run.data["s"])[:3].tolist():
         explanation = agent.explain(state)
         scores = np.array([reason.score for reason in explanation.actions])
         before = agent.learner.streams.copy()
@@ -161,14 +164,9 @@ def test_explanations_show_the_scores_that_are_compared(name):
             assert scores[action] == scores.max()
 
 
-@pytest.mark.parametrize("name", EPISODIC_RUNS)
-def test_discovered_states(name):
-    np.testing.assert_array_equal(followed(name).discovered, recording(name).data["VC_history"])
-
-
-@pytest.mark.parametrize("name", DETERMINISTIC_RUNS)
-def test_returns_of_the_greedy_policy(name):
-    d, returns = recording(name).data, followed(name).returns
+def check_returns(run, ours):
+    """Of the greedy policy."""
+    d, returns = run.data, ours.returns
     # Their first evaluation is of a random policy, before the first step.
     lowest, highest, recorded = (d[key][1:] for key in ("J_lo", "J_hi", "J_history"))
     assert len(returns) == len(recorded)
@@ -178,10 +176,8 @@ def test_returns_of_the_greedy_policy(name):
     np.testing.assert_allclose(returns[sure], recorded[sure], **EXACT)
 
 
-@pytest.mark.parametrize("name", NOISE_RUNS)
-def test_values_of_the_greedy_policy_under_noise(name):
+def check_values_under_noise(run, ours):
     """The authors' model has no step penalty, and they report the value of the first cell."""
-    run, ours = recording(name), followed(name)
     changes = {"step_penalty": 0.0} if run.place == "prison" else {}
     mdp, discount = wl.make_world(f"noisy-{run.place}", **changes).mdp, float(run.data["gamma"])
     n_unsure = 0
@@ -194,10 +190,8 @@ def test_values_of_the_greedy_policy_under_noise(name):
     assert n_unsure < 0.05 * run.length
 
 
-@pytest.mark.parametrize("name", CHAIN_RUNS)
-def test_value_errors_along_the_chain(name):
+def check_value_errors(run, ours):
     """They were recorded before each step's update."""
-    run, ours = recording(name), followed(name)
     d, mdp = run.data, world_of(run.suite, run.place).mdp
     values = {t: policy_value(mdp, uniform_over_ties(ours.evaluated[t]), d["gamma"]) for t in sorted(run.solved_after)}
     steps = list(values)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from oracle.memory import Memory
 from oracle.random_stream import RandomStream
 from wanderlust._numba.jit import entry
-from wanderlust.learning.random_streams import REPLAY, new_streams
 from wanderlust.learning.replay import draw_places, draw_places_vectorised, shuffle_front
+from wanderlust.learning.state import REPLAY, new_streams
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -15,34 +15,32 @@ from wanderlust.experiments.statistics import (
     standard_error_of_difference,
 )
 from wanderlust_paper import claims as claim_rules
-from wanderlust_paper.claims import as_json, as_markdown, check_reason, summary
-from wanderlust_paper.reports import recap_report
-from wanderlust_paper.reports.known_differences import largest_interval, smallest_interval
-
-numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
+from wanderlust_paper.claims import REASON, as_json, check_all, check_claim, summary
+from wanderlust_paper.reports import recap_tables
+from wanderlust_paper.reports.scorecard import FORMATS, largest_interval, smallest_interval
 
 
 def test_the_paper_tables_are_complete():
-    cells = recap_report.paper_cells()
+    cells = recap_tables.paper_cells()
     assert len(cells) == 198
-    assert cells[recap_report.Cell("taxi", "zero", "short", "bonus")] == ((74.62, 2.24), (17.6, 2.56))
+    assert cells[recap_tables.Cell("taxi", "zero", "short", "bonus")] == ((74.62, 2.24), (17.6, 2.56))
 
 
 @given(st.floats(0, 100), st.floats(0, 20), st.integers(1, 20))
 def test_a_number_agrees_with_itself(mean, ci, seeds):
-    assert recap_report.compare(Percent(mean, ci), Percent(mean, ci), seeds)[1]
+    assert recap_tables.compare(Percent(mean, ci), Percent(mean, ci), seeds)[1]
 
 
 def test_the_tolerance_is_half_a_point_without_variation():
     theirs = Percent(100.0, 0.0)
-    assert recap_report.compare(Percent(99.5, 0.0), theirs, 20) == (0.0, True)
-    assert recap_report.compare(Percent(99.4, 0.0), theirs, 20) == (0.0, False)
+    assert recap_tables.compare(Percent(99.5, 0.0), theirs, 20) == (0.0, True)
+    assert recap_tables.compare(Percent(99.4, 0.0), theirs, 20) == (0.0, False)
 
 
 def test_the_tolerance_is_2_58_standard_errors():
     ours, theirs = Percent(10.0, 6.0), Percent(10.0 + 2.58 * 5 + 0.4, 8.0)
-    assert recap_report.compare(ours, theirs, 20) == (5.0, True)
-    assert not recap_report.compare(ours, theirs._replace(mean=theirs.mean + 0.2), 20)[1]
+    assert recap_tables.compare(ours, theirs, 20) == (5.0, True)
+    assert not recap_tables.compare(ours, theirs._replace(mean=theirs.mean + 0.2), 20)[1]
 
 
 @given(st.floats(0, 100), st.floats(0, 100), st.integers(1, 500))
@@ -55,7 +53,7 @@ def test_with_equal_numbers_of_seeds_the_error_is_that_of_independent_means(ci, 
 def test_samples_of_the_same_distribution_rarely_differ(share):
     random = np.random.default_rng(0)
     differ = [
-        not recap_report.compare(paper_percent(100 * (random.random(200) < share)), twenty, 200)[1]
+        not recap_tables.compare(paper_percent(100 * (random.random(200) < share)), twenty, 200)[1]
         for twenty in (paper_percent(100 * (random.random(20) < share)) for _ in range(2_000))
     ]
     assert np.mean(differ) < 0.025
@@ -116,11 +114,22 @@ def test_no_sample_exceeds_the_largest_interval(values):
 
 def test_reasons_are_not_counted_as_claims_of_the_paper():
     claims = [
-        claim_rules.fact("3.1", "a statement", "so", holds=True),
-        check_reason("4.1.1", "a reason", "so", tolerance="a prediction", holds=True),
+        check_claim("3.1", "a statement", "so", holds=True),
+        check_claim("4.1.1", "a reason", "so", tolerance="a prediction", holds=True, kind=REASON),
     ]
     assert summary(claims) == "Of 1 claim of the text: 1 reproduced, 0 partly, 0 not reproduced."
-    text = as_markdown(claims)
+    text = FORMATS["md"]([], claims, "")
     assert "| 4.1.1 | a reason | so | a prediction | supported |" in text
     assert "| 3.1 | a statement | so | exact | reproduced |" in text
     assert [each["kind"] for each in json.loads(as_json(claims))] == ["claim", "reason"]
+
+
+def test_a_check_ends_where_runs_are_missing():
+    def check(groups):
+        yield check_claim("3.1", "first", "", holds=bool(groups["a"]))
+        yield check_claim("3.1", "second", "", holds=bool(groups["b"]))
+
+    groups = claim_rules.Found({"a": 1, "c": 0})
+    assert [claim.claim for claim in check_all((check, check), groups)] == ["first", "first"]
+    with pytest.raises(claim_rules.NoRuns):
+        groups["b"]

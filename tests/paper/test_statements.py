@@ -1,7 +1,6 @@
-"""The statements of Section 3 of the paper, one test each.
+"""The equations of Section 3 of the paper: fixed points, bounds and limits of the W-functions.
 
-The paper denotes cells as (column, row from the bottom); `cell` takes this form. Where the text contradicts its own
-equations, a comment explains it and the test follows the equations.
+The study `toy-example` checks the statements of the text; `test_single_studies.py` compares its claims and values.
 """
 
 import math
@@ -23,50 +22,34 @@ from wanderlust.explorers.formulas import (
     untried_pseudocount_ucb,
     untried_ucb,
 )
-from wanderlust_paper.reports.recap_cells import PAPER_SEEDS
+from wanderlust_paper.registry import VV_EXPLORERS
+from wanderlust_paper.reports.recap_tables import PAPER_SEEDS
 from wanderlust_paper.studies.deep_sea_ensembles import PRIOR_WEIGHTS, predicted_share
-from wanderlust_paper.studies.toy_example import EPISODES, converge, observe_all, observe_episode, scores
+from wanderlust_paper.studies.toy_agents import (
+    EPISODES,
+    LARGE_TREASURE,
+    LEFT,
+    PRISON,
+    SMALL_TREASURE,
+    START,
+    UP,
+    best,
+    cell,
+    converge,
+    observe_all,
+    observe_episode,
+)  # fmt: skip
 
 pytestmark = pytest.mark.slow
 
-LEFT, RIGHT, UP, DOWN = range(4)
-ALL_ACTIONS = {LEFT, RIGHT, UP, DOWN}
 GAMMA = GAMMA_W = 0.99
 KAPPA = 2 / (1 - GAMMA)
-
-
-def cell(column, row_from_bottom):
-    """Return the index of the state that the paper denotes as (column, row from the bottom)."""
-    return 3 * (3 - row_from_bottom) + column - 1
-
-
-START, PRISON, SMALL_TREASURE, LARGE_TREASURE = cell(1, 3), cell(2, 2), cell(1, 1), cell(3, 1)
-VISITED = [START, cell(1, 2), SMALL_TREASURE, cell(2, 3), PRISON]
 
 
 def new_agent(explorer, n_states=9, reward_range=(0, 2), gamma_w=GAMMA_W, **options):
     """Return an agent for `n_states` states and one additional state (see `converge`)."""
     options["settings"] = wl.Settings(discount=GAMMA, learning_rate=1.0, gamma_w=gamma_w)
     return wl.Agent(explorer, n_states=n_states + 1, n_actions=4, reward_range=reward_range, **options)
-
-
-def best(values):
-    """Return the set of best actions, equal up to rounding."""
-    values = np.asarray(values)
-    return set(np.flatnonzero(values >= values.max() - 1e-7).tolist())
-
-
-def greedy(agent, state):
-    return best(agent.action_values(state))
-
-
-def behaviour(agent, state):
-    return best(scores(agent, state))
-
-
-def terms(agent, state):
-    """Return the exploration terms κ U of a state."""
-    return np.array([reason.bonus for reason in agent.explain(state).actions])
 
 
 # --- Section 3.1: immediate counts are myopic ------------------------------------------------------
@@ -106,93 +89,6 @@ def test_counts_of_the_four_episodes(toy):
         np.testing.assert_array_equal(agent.visits[:9], expected)
 
 
-def test_visits_described_in_the_text(toy):
-    n = toy["ucb1"].visits
-    assert (n[START] > 0).all()
-    assert (n[PRISON] > 0).all()
-    assert n[cell(1, 2)].tolist().count(0) == 1
-    assert n[cell(1, 2), UP] == 0
-    # The text says that it "visited (1,3) once and experienced the reward of 1" and did not execute "up" and
-    # "right" in (2,1). The reward is in (1,1), and (2,1) has no visits: the text means (1,1) and (2,3).
-    assert n[SMALL_TREASURE].sum() == 1
-    assert n[cell(2, 3), UP] == n[cell(2, 3), RIGHT] == 0
-    assert n[cell(2, 1)].sum() == 0
-
-
-def test_greedy_points_to_the_only_reward_collected(toy):
-    agent = toy["ucb1"]
-    for state, action in ((START, DOWN), (cell(1, 2), DOWN), (SMALL_TREASURE, DOWN), (cell(2, 3), LEFT)):
-        assert greedy(agent, state) == {action}
-    assert agent.action_values(SMALL_TREASURE)[DOWN] == pytest.approx(1)
-    assert agent.action_values(START)[DOWN] == pytest.approx(GAMMA**2)
-
-
-def test_ucb1_selects_unvisited_actions_but_fails_at_the_start(toy):
-    agent = toy["ucb1"]
-    assert behaviour(agent, cell(1, 2)) == {UP}
-    assert behaviour(agent, cell(2, 3)) == {UP, RIGHT}
-    assert behaviour(agent, START) == {UP, LEFT}
-    for state in VISITED:
-        assert terms(agent, state).min() > 100 * abs(agent.action_values(state)).max()
-
-
-def test_bonus_also_repeats_actions_where_others_are_unvisited(toy):
-    agent = toy["bonus"]
-    # In (1,2) the text names only "left"; "right", also visited once, leads to a cell with 0.1 per step indefinitely.
-    assert behaviour(agent, cell(1, 2)) == {LEFT, RIGHT}
-    assert behaviour(agent, cell(2, 3)) == {LEFT}
-    assert behaviour(agent, START) == {UP, LEFT}
-    assert agent.visits[cell(1, 2), LEFT] == agent.visits[cell(2, 3), LEFT] == 1
-    assert scores(agent, cell(1, 2))[UP] == scores(agent, cell(2, 3))[UP] == 0
-
-
-# --- Section 3.2: the W-function explores deeply ---------------------------------------------------
-
-W_EXPLORERS = ["vv-ucb", "vv-count"]
-
-
-@pytest.mark.parametrize("name", W_EXPLORERS)
-def test_w_goes_down_from_the_start(toy, name):
-    agent = toy[name]
-    assert behaviour(agent, START) == {DOWN}
-    assert agent.visits[START, DOWN] > agent.visits[START, [UP, LEFT]].max()
-    assert scores(agent, START)[DOWN] > scores(agent, START)[RIGHT]
-
-
-@pytest.mark.parametrize("name", W_EXPLORERS)
-def test_w_selects_unvisited_actions_over_greedy_ones(toy, name):
-    agent = toy[name]
-    assert behaviour(agent, cell(1, 2)) == {UP}
-    assert greedy(agent, cell(1, 2)) == {DOWN}
-    assert behaviour(agent, cell(2, 3)) == {UP, RIGHT}
-    assert greedy(agent, cell(2, 3)) == {LEFT}
-    assert behaviour(agent, SMALL_TREASURE) == ALL_ACTIONS - {DOWN}
-
-
-@pytest.mark.parametrize("name", W_EXPLORERS)
-def test_w_does_not_lead_into_the_prison(toy, name):
-    next_state = wl.make_world("toy-example").mdp.next_state[:, :, 0]
-    for state in set(VISITED) - {PRISON}:
-        assert all(next_state[state, action] != PRISON for action in behaviour(toy[name], state))
-
-
-@pytest.mark.parametrize("name", W_EXPLORERS)
-def test_w_slightly_avoids_the_most_visited_action_in_the_prison(toy, name):
-    # The text says that "right" was executed once more than the others; in its four episodes it is twice more.
-    agent = toy[name]
-    assert agent.visits[PRISON].tolist() == [1, 3, 1, 1]
-    assert behaviour(agent, PRISON) == ALL_ACTIONS - {RIGHT}
-    values = scores(agent, PRISON)
-    assert (values.max() - values.min()) / values.max() < 0.01
-
-
-def test_both_w_functions_give_the_same_policy_with_values_of_different_magnitude(toy):
-    for state in VISITED:
-        assert behaviour(toy["vv-ucb"], state) == behaviour(toy["vv-count"], state)
-    unvisited = cell(3, 3)
-    assert scores(toy["vv-ucb"], unvisited).min() > 5 * scores(toy["vv-count"], unvisited).max()
-
-
 def fixed_point(world, n, reward, terminal, discount, initial, reduce):
     """Solve x(s,a) = reward + discount · reduce x(s',·) over visited pairs; others keep their initial value."""
     next_state = world.mdp.next_state[:, :, 0]
@@ -226,80 +122,22 @@ def test_tables_are_the_fixed_points_of_their_definitions(toy):
 # --- Section 3.3: uniform counts -------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["terminal", "non-terminal"])
-def uniform(request):
-    """A world, and explorer -> an agent that visited all pairs once, except "left" in the start state."""
-    world = wl.make_world("toy-example", terminal=request.param)
-    agents = {name: new_agent(name) for name in ("ucb1", "bonus", "vv-ucb", "vv-count")}
-    for agent in agents.values():
-        observe_all(agent, world, skip={(START, LEFT)})
-        converge(agent)
-    return world, agents
-
-
-def test_greedy_is_optimal_and_leads_to_the_larger_reward(uniform):
-    world, agents = uniform
+@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "non-terminal"])
+def test_greedy_is_optimal_and_leads_to_the_larger_reward(terminal):
+    """All pairs were visited once, except "left" in the start state."""
+    world = wl.make_world("toy-example", terminal=terminal)
+    agent = new_agent("ucb1")
+    observe_all(agent, world, skip={(START, LEFT)})
+    converge(agent)
     expected = optimal_values(world.mdp, GAMMA).q
     expected[START, LEFT] = 0
-    np.testing.assert_allclose(agents["ucb1"].tables["target"][:9], expected, atol=1e-8)
+    np.testing.assert_allclose(agent.tables["target"][:9], expected, atol=1e-8)
     state, path = START, []
     while state != LARGE_TREASURE and len(path) < 9:
-        state = int(world.mdp.next_state[state, min(greedy(agents["ucb1"], state)), 0])
+        state = int(world.mdp.next_state[state, min(best(agent.action_values(state))), 0])
         path.append(state)
     assert state == LARGE_TREASURE
     assert PRISON not in path
-
-
-def test_bonus_does_not_select_the_unvisited_action(uniform):
-    _, agents = uniform
-    at_start = scores(agents["bonus"], START)
-    assert at_start[LEFT] == 0
-    assert at_start[LEFT] < at_start[[RIGHT, UP, DOWN]].min()
-    table = agents["bonus"].tables["behaviour"][:9]
-    assert table.min() == table[START, LEFT]
-
-
-def test_ucb1_is_greedy_except_in_the_state_of_the_unvisited_action(uniform):
-    _, agents = uniform
-    agent = agents["ucb1"]
-    assert behaviour(agent, START) == {LEFT}
-    for state in set(range(9)) - {START}:
-        assert behaviour(agent, state) == greedy(agent, state)
-
-
-@pytest.mark.parametrize("name", W_EXPLORERS)
-def test_w_leads_to_the_unvisited_action_from_everywhere(uniform, name):
-    world, agents = uniform
-    agent = agents[name]
-    exploration = np.array([terms(agent, state) for state in range(9)])
-    assert exploration.max() == exploration[START, LEFT]
-    assert (exploration == exploration.max()).sum() == 1
-    # The start is not reachable from the prison, nor from terminal states, and (2,1) has no other neighbours.
-    excluded = {PRISON, SMALL_TREASURE, LARGE_TREASURE, cell(2, 1)} if world.mdp.terminal.any() else {PRISON}
-    for state in set(range(9)) - excluded:
-        steps = 0
-        while state != START:
-            state = int(world.mdp.next_state[state, max(behaviour(agent, state)), 0])
-            steps += 1
-            assert steps <= 4
-        assert behaviour(agent, state) == {LEFT}
-
-
-@pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "non-terminal"])
-@pytest.mark.parametrize("name", ["ucb1", "bonus", "vv-ucb", "vv-count"])
-def test_with_equal_counts_every_policy_is_greedy(name, terminal):
-    world = wl.make_world("toy-example", terminal=terminal)
-    agent = new_agent(name)
-    observe_all(agent, world)
-    converge(agent)
-    if name == "bonus" and terminal:
-        # The text says "all policies", but a constant bonus rewards not terminating: 0.1 per step indefinitely has a
-        # discounted return of 10, more than the reward of 2 of the treasure.
-        assert behaviour(agent, START) == ALL_ACTIONS
-        assert scores(agent, START)[LEFT] == pytest.approx(0.1 / (1 - GAMMA))
-        return
-    for state in range(9):
-        assert behaviour(agent, state) == greedy(agent, state)
 
 
 # --- γ_w = 0 is UCB1 -------------------------------------------------------------------------------
@@ -451,7 +289,7 @@ def small_worlds(draw):
     world=small_worlds(),
     times=st.integers(1, 5),
     gamma_w=st.floats(0, 0.9),
-    name=st.sampled_from(W_EXPLORERS),
+    name=st.sampled_from(VV_EXPLORERS),
 )
 def test_w_under_identical_visitation(world, times, gamma_w, name):
     next_state, terminal = world

@@ -17,29 +17,23 @@ import pytest
 from rich.console import Console
 
 import wanderlust as wl
+from paper_tools import run_study
 from wanderlust.core.errors import BadFile, UnknownName, WanderlustError
-from wanderlust.experiments.execute import Execution, estimate
+from wanderlust.experiments.execute import progress as estimate
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.statistics import paper_percent
 from wanderlust.experiments.store import Store, StoredRun
+from wanderlust.experiments.table import Group
+from wanderlust_paper.claims import Groups, check_all
 from wanderlust_paper.registry import EXPLORERS, StudySelection, find_study, study_names
-from wanderlust_paper.reports import scorecard, scorecard_html
-from wanderlust_paper.reports.known_differences import impossible_interval
-from wanderlust_paper.reports.recap_cells import AlternativeSetting, Cell
-from wanderlust_paper.reports.recap_report import RecapRuns, make_rows, paper_cells
-from wanderlust_paper.reports.recap_samples import Samples
-from wanderlust_paper.reports.scorecard import headline, is_informative
-from wanderlust_paper.reproduce import (
-    reproduce,
-    show_report,
-    studies_in,
-    summarise_runs,
-    write_scorecard,
-)
+from wanderlust_paper.reports import scorecard
+from wanderlust_paper.reports.recap_tables import Cell, paper_cells, rounded
+from wanderlust_paper.reports.scorecard import FORMATS, headline, impossible_interval, is_informative
+from wanderlust_paper.reproduce import show_report, studies_in, summarise_runs, write_scorecard
 from wanderlust_paper.studies import recap
-from wanderlust_paper.studies.chain_results import exploration
-from wanderlust_paper.studies.recap import ALTERNATIVE_SETTINGS
-from wanderlust_paper.studies.recap_claims import check_claims
+from wanderlust_paper.studies.chain import exploration
+from wanderlust_paper.studies.recap import ALTERNATIVE_SETTINGS, AlternativeSetting, compare_cell
+from wanderlust_paper.studies.recap_claims import CHECKS
 from wanderlust_paper.summary_file import FILE, Summary, write_summary
 
 pytestmark = pytest.mark.slow
@@ -52,6 +46,8 @@ ENVIRONMENT = {
     "COLUMNS": "150",
 }
 RUN = Run(world="toy", explorer="random", seed=1, settings={"budget": 300})
+
+
 def wanderlust(*arguments, cwd, code=0):
     done = subprocess.run(
         [sys.executable, "-m", "wanderlust", *arguments],
@@ -83,7 +79,7 @@ def assert_same(one, other):
 
 def test_the_longest_run_has_the_longest_estimate():
     runs = recap.runs(StudySelection(seeds=1))
-    longest = max(runs, key=estimate.seconds)
+    longest = max(runs, key=estimate.estimated_seconds)
     assert (longest.world, longest.explorer in estimate.ENSEMBLES) == ("deep-sea", True)
     assert estimate.format_duration(30) == "30 s"
     assert estimate.format_duration(3600) == "60 min"
@@ -95,79 +91,95 @@ def test_the_recap_study_has_the_runs_of_the_paper():
     second, released = runs[198 * 20 : 203 * 20], runs[203 * 20 :]
     assert len(runs) == len(set(runs))
     assert {recap.cell_of(run) for run in runs[: 198 * 20]} == set(paper_cells())
-    needed = {cell for cell, setting in ALTERNATIVE_SETTINGS.items() if setting.needs_runs}
+    needed = {cell for cell, setting in ALTERNATIVE_SETTINGS.items() if not setting.states}
     assert {recap.cell_of(run) for run in second} == needed
     assert {recap.cell_of(run) for run in released} == {cell for cell in paper_cells() if cell[0] == "deep-sea"}
     assert {run.settings["budget"] for run in released} == {500_000}
     assert len(released) == 12 * 20 + 6 * 5, "ensembles have fewer seeds"
     assert {run.seed for run in runs} == set(range(1, 21))
     assert {run.preset for run in runs[: 198 * 20]} == {"as_published_code"}
-    assert {run.preset for run in recap.runs(StudySelection(preset="as_written"))} == {"as_written"}
-    assert set(runs) <= set(recap.runs(StudySelection())), "there may be more seeds than in the paper, never fewer"
+    assert {run.preset for run in recap.runs(StudySelection(preset="as_written", seeds=1))} == {"as_written"}
+    long = ("deep-sea", "wall")
+    by_default = recap.runs(StudySelection(worlds=long))
+    assert set(by_default) >= {run for run in runs if run.world in long}, "there may be more seeds, never fewer"
 
 
-def samples_of(cell, percent, *, seeds=20, success=0.59):
-    samples = Samples({cell: seeds})
-    for seed in range(1, seeds + 1):
-        samples.add(cell, seed, percent, success, np.array([[50.0], [percent], [success]]))
-    return samples
+def runs_of(discovery, success=0.59, seeds=range(1, 21)):
+    """Return runs that all have the same numbers."""
+    return [{"seed": seed, "discovery": discovery, "success": success} for seed in seeds]
 
 
+def compared(cell, **runs):
+    """Return the row of a cell from its runs with each setting."""
+    groups = {(setting, cell): Group({}, rows) for setting, rows in runs.items()}
+    return compare_cell(cell, {key: len(group) for key, group in groups.items()}, groups, True)
+
+
+@pytest.mark.parametrize("preset", ["as_published_code", "as_written"])
 @pytest.mark.parametrize(
     ("default", "alternative", "expected"),
     [(65.28, 100.0, ("agrees", "")), (63.0, 65.28, ("agrees", "longer")), (63.0, 60.0, ("differs", ""))],
 )
-def test_a_row_that_differs_is_compared_with_its_alternative_setting(default, alternative, expected):
+def test_a_row_that_differs_is_compared_with_its_alternative_setting(
+    default, alternative, expected, preset, monkeypatch
+):
     cell = Cell("wall", "zero", "short", "random")
-    both = samples_of(cell, default), samples_of(cell, alternative)
-    row = make_rows(cell, RecapRuns(*both, {cell: AlternativeSetting("longer")}, Samples({})))
+    monkeypatch.setitem(ALTERNATIVE_SETTINGS, cell, AlternativeSetting("longer", preset=preset))
+    row = compared(cell, default=runs_of(default), alternative=runs_of(alternative))
     assert (row.verdict, row.setting) == expected
+    assert row.follows_text == bool(row.setting and preset == "as_written")
     if row.setting:
         assert row.ours.discovery.mean == pytest.approx(alternative)
         assert row.default.discovery.mean == pytest.approx(default)
         assert scorecard.summary([row], "").startswith("0 of 1 cells agree with the paper with the plain rule")
         assert "; 1 more with settings inferred from its numbers" in scorecard.summary([row], "")
-        by_text = make_rows(
-            cell, RecapRuns(*both, {cell: AlternativeSetting("longer", preset="as_written")}, Samples({}))
-        )
-        assert by_text.follows_text
-        assert "| longer | 65.28 ± 0.00 | 63.00 ± 0.00 | 65.28 ± 0.45 |" in scorecard.as_markdown([row], [], "")
-        assert "agrees†" in scorecard_html.as_html([row], [], "")
+        assert "| longer | 65.28 ± 0.00 | 63.00 ± 0.00 | 65.28 ± 0.45 |" in FORMATS["md"]([row], [], "")
+        assert "agrees†" in FORMATS["html"]([row], [], "")
 
 
 def test_each_inferred_setting_is_counted_apart():
     """Two cells of the deep sea: one agrees with 100,000 steps only, one with more than 20 seeds only."""
-    random = Cell("deep-sea", "zero", "fixed", "random")
-    perfect = Cell("deep-sea", "zero", "fixed", "vv-ucb")
-    rows = []
-    for cell, numbers, more, released in ((random, 58.59, 58.59, 65.0), (perfect, 90.0, 100.0, 100.0)):
-        success = 0.0 if cell == random else numbers
-        samples = samples_of(cell, numbers, success=success)
-        for seed in range(21, 2001):
-            samples.add(cell, seed, more, 0.0 if cell == random else more, np.array([[50.0], [more], [0.0]]))
-        longer = samples_of(cell, released, success=0.0 if cell == random else released)
-        rows.append(make_rows(cell, RecapRuns(samples, Samples({}), {}, longer)))
+    more = range(21, 2001)
+    rows = [
+        compared(
+            Cell("deep-sea", "zero", "fixed", "random"),
+            default=runs_of(58.59, 0.0) + runs_of(58.59, 0.0, more),
+            released=runs_of(65.0, 0.0),
+        ),
+        compared(
+            Cell("deep-sea", "zero", "fixed", "vv-ucb"),
+            default=runs_of(90.0, 90.0) + runs_of(100.0, 100.0, more),
+            released=runs_of(100.0, 100.0),
+        ),
+    ]
     counts = headline(rows)
     assert counts.plain == (1, 2, 1, 1), "the cell with 100 ± 0 in both columns is not informative"
     assert counts.more_seeds == (2, 2, 1, 1)
     assert counts.inferred[0].without == (1, 2, 0, 1)
     assert counts.inferred[0].with_it == (2, 2, 1, 1)
     assert counts.nothing_inferred == (1, 2, 0, 1)
-    markdown = scorecard.as_markdown(rows, [], "")
+    markdown = FORMATS["md"](rows, [], "")
     assert "| plain: seeds 1 to 20, the released code, deep sea with 100,000 steps | 1 of 2 | 1 of 1 |" in markdown
     assert "1 of 2 → 2 of 2" in markdown
     assert "| zero init. | random | 58.59 ± 0.00 | 65.00 ± 0.00 | 58.59 ± 1.35 |" in markdown
 
 
+def test_a_rounding_error_is_not_a_difference():
+    row = compared(Cell("toy", "zero", "short", "vv-ucb"), default=runs_of(90.0, 100.0 - 1e-13))
+    assert scorecard.explain_difference(rounded(row), "") == (
+        "discovery differs by 10.00 points, without variation over seeds in both samples."
+    )
+
+
 def test_the_informative_cells_of_the_paper():
-    rows = [make_rows(cell, RecapRuns(samples_of(cell, 0.0), Samples({}), {}, Samples({}))) for cell in paper_cells()]
-    assert sum(map(is_informative, rows)) == 79
+    assert sum(is_informative(compared(cell, default=runs_of(0.0))) for cell in paper_cells()) == 79
 
 
 def test_discovery_of_one_cell_is_in_percent_of_all_open_states():
     cell = Cell("taxi", "optimistic", "long", "thompson")
     runs = recap.runs(StudySelection(worlds=("taxi",), explorers=("thompson",), seeds=2))
-    stored = [StoredRun(run, complete_result(252, 11.320789), {}) for run in runs if recap.cell_of(run) == cell]
+    result = complete_result(252, 11.320789)
+    stored = [StoredRun(run, result, {"key": run.key}) for run in runs if recap.cell_of(run) == cell]
     report = recap.report(runs, stored, "")
     row = next(row for row in report.cells if row.cell == cell)
     assert row.verdict == "agrees"
@@ -224,17 +236,6 @@ def test_unknown_names_suggest_the_closest_one():
         StudySelection(seeds=0)
 
 
-def run_study(study, selection, folder):
-    text = io.StringIO()
-    console = Console(file=text, width=170)
-    summary, report = reproduce(
-        find_study(study), selection, folder, execution=Execution(jobs=2), quiet=False, console=console
-    )
-    assert summary.failures == []
-    write_scorecard(folder, selection.suffix, {f"{study}{selection.suffix}": report}, console)
-    return text.getvalue()
-
-
 @pytest.fixture(scope="module")
 def prison(tmp_path_factory):
     """The folder of a small part of the recap study, and the printed text."""
@@ -265,12 +266,12 @@ def test_the_recap_is_compared_with_the_paper(prison):
 @pytest.mark.parametrize(("best_other", "verdict"), [(60.0, "reproduced"), (100.0, "partly")])
 def test_a_claim_about_all_algorithms_needs_runs_of_all(best_other, verdict):
     def verdicts(explorers):
-        cells = {name: Cell("prison", "zero", "short", name) for name in explorers}
-        samples = Samples(dict.fromkeys(cells.values(), 1))
-        for name, cell in cells.items():
-            percent = 100.0 if name.startswith("vv") else best_other
-            samples.add(cell, 1, percent, percent, np.array([[50.0], [percent], [percent]]))
-        return [claim.verdict for claim in check_claims(samples) if claim.claim.startswith("only vv")]
+        percents = {name: 100.0 if name.startswith("vv") else best_other for name in explorers}
+        cells = {
+            Cell("prison", "zero", "short", name): Group({}, runs_of(percent, percent, [1]))
+            for name, percent in percents.items()
+        }
+        return [claim.verdict for claim in check_all(CHECKS[:1], Groups(cells))]
 
     assert verdicts(EXPLORERS) == [verdict]
     assert verdicts(["vv-ucb", "vv-count", "ucb1"]) == []
@@ -407,36 +408,13 @@ def test_quick_results_are_marked_everywhere(tmp_path):
     assert {cell["verdict"] for cell in json.loads(files["scorecard-quick.json"])["cells"]} == {"not compared"}
 
 
-@pytest.mark.parametrize(
-    ("study", "selection"),
-    [
-        ("gamma-w", StudySelection(seeds=2)),
-        ("memory", StudySelection(worlds=("toy",), explorers=("vv-ucb", "epsilon-greedy"), seeds=2)),
-        ("stochastic", StudySelection(worlds=("noisy-toy",), explorers=("vv-ucb", "ucb1"), seeds=2)),
-        ("visit-maps", StudySelection(worlds=("prison",), explorers=("vv-ucb", "ucb1"))),
-    ],
-)
-def test_studies_with_group_reports(study, selection, tmp_path):
-    printed = run_study(study, selection, tmp_path)
-    assert "100.00" in printed
-    (request,) = studies_in(tmp_path)
-    if study != "visit-maps":
-        assert "100.00 ± 0.00" in printed
-        with (request.folder / "curves.csv").open(encoding="utf-8", newline="") as file:
-            assert len(list(csv.DictReader(file))) >= 10
-    else:
-        with (request.folder / "counts.csv").open(encoding="utf-8", newline="") as file:
-            assert sum(int(row["visits"]) for row in csv.DictReader(file)) == 2 * 999
-        assert "█" in (request.folder / "maps.txt").read_text(encoding="utf-8")
-
-
 def test_the_commands(tmp_path):
     listed = wanderlust("reproduce", "list", cwd=tmp_path)
     assert all(name in listed for name in study_names())
     arguments = ("reproduce", "recap", "--worlds", "prison", "--explorers", "vv-ucb", "--seeds", "2", "--jobs", "2")
     assert "\n8 runs executed" in wanderlust(*arguments, "--out", "here", cwd=tmp_path)
     assert "\n0 runs executed" in wanderlust(*arguments, "--out", "here", cwd=tmp_path)
-    assert "cells agree with the paper" in wanderlust("report", "here", cwd=tmp_path)
+    assert "cells agree with the paper" in wanderlust("report", "here", "--formats", "png", cwd=tmp_path)
     assert "8 runs written" in wanderlust("results", "here", "--to", "all.csv", cwd=tmp_path)
     with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
         assert [float(row["success"]) for row in csv.DictReader(file)] == pytest.approx([100.0] * 8)
@@ -497,6 +475,12 @@ def test_a_folder_that_cannot_be_used(out, tmp_path):
     printed = wanderlust("reproduce", "gamma-w", "--quick", "--out", out, cwd=tmp_path, code=2)
     assert printed.splitlines()[-1].startswith("wanderlust: ")
     assert (tmp_path / "file").read_text() == "text"
+
+
+def test_a_selection_that_a_study_does_not_have_is_not_written(tmp_path):
+    with pytest.raises(UnknownName, match="atlantis"):
+        run_study("recap", StudySelection(worlds=("atlantis",)), tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_invalid_study_file_is_named_in_the_error(tmp_path):

@@ -10,13 +10,13 @@ from rich.console import Console
 
 import wanderlust as wl
 from wanderlust.core.errors import BadFile
-from wanderlust.experiments.packs import write_pack
 from wanderlust.experiments.report.text_tables import fit_to_width
 from wanderlust.experiments.statistics import Percent
-from wanderlust.experiments.stored_run import seal
+from wanderlust.experiments.store import seal, write_pack
 from wanderlust_paper import claims, registry
-from wanderlust_paper.reports import recap_tables, scorecard, scorecard_html
-from wanderlust_paper.reports.recap_cells import Cell, Numbers, Row
+from wanderlust_paper.reports import recap_tables
+from wanderlust_paper.reports.recap_tables import Cell, Numbers, Row
+from wanderlust_paper.reports.scorecard import FORMATS
 
 pytestmark = pytest.mark.slow
 
@@ -84,14 +84,14 @@ def hostile_row(verdict="differs"):
 
 def test_reports_escape_names():
     claim = claims.Claim(HOSTILE, HOSTILE, "a | b", "reproduced")
-    page = scorecard_html.as_html([hostile_row()], [claim], HOSTILE)
+    page = FORMATS["html"]([hostile_row()], [claim], HOSTILE)
     assert "<i>" not in page
     assert "&lt;i&gt;&amp;" in page
-    for text in (scorecard.as_markdown([hostile_row()], [claim], ""), recap_tables.as_markdown([hostile_row()], "")):
+    for text in (FORMATS["md"]([hostile_row()], [claim], ""), recap_tables.as_markdown([hostile_row()], "")):
         rows = [line for line in text.splitlines() if line.startswith("| ") and "a[/b]" in line]
         assert rows
         assert all("\x1b" not in line and "<i>" not in line for line in rows)
-    assert "a \\| b" in claims.as_markdown([claim])
+    assert "a \\| b" in FORMATS["md"]([], [claim], "")
     latex = recap_tables.as_latex([hostile_row()], "")
     assert "\\$x\\_\\{\\$ <i>\\&" in latex
     console = Console(width=200, record=True, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115

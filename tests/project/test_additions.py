@@ -19,7 +19,7 @@ EXPLORER = '''
 from typing import Annotated, NamedTuple
 
 from wanderlust.core.errors import check_number
-from wanderlust.explorers.registry import register_explorer
+from wanderlust.explorers.protocol import register_explorer
 
 
 @register_explorer("fading")

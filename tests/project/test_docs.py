@@ -59,8 +59,11 @@ SHORT = {
     "watch": {"--steps": [20]},
     "exam": {"--families": ["lock"], "--levels": [1], "--seeds": [1], "--jobs": [1]},
     "sweep": {"--world": ["toy"], "--explorer": ["vv-ucb"], "--seeds": [1]},
-    "reproduce": {"--quick": [], "--worlds": ["toy"], "--explorers": ["vv-ucb"], "--seeds": [1], "--out": ["results"]},
-}
+    "reproduce": {
+        "--quick": [], "--worlds": ["toy"], "--explorers": ["vv-ucb"], "--seeds": [1], "--jobs": [1],
+        "--out": ["results"],
+    },
+}  # fmt: skip
 """Command -> the options that shorten it, in place of those on the page."""
 
 FOLDERS = ("explorers/", "worlds/")

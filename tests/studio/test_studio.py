@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from conftest import PLANNERS, SMALL_WORLDS, every_explorer
+from conftest import PLANNERS, SMALL_WORLDS
 from wanderlust.agents.presentation import explain
 from wanderlust.core.errors import WanderlustError
 from wanderlust.core.planning import optimal_values
@@ -25,37 +25,32 @@ from wanderlust.studio import limits
 from wanderlust.studio.catalogue import catalogue, describe_world, gallery
 from wanderlust.studio.export import LARGE, SMALL, bundle, export_page, moments, pack
 from wanderlust.studio.frames import HEADER, History
-from wanderlust.studio.lane import Lane
 from wanderlust.studio.setup import Setup, read_setup, snippets
-from wanderlust.studio.workbench import Workbench
+from wanderlust.studio.workbench import Lane, Workbench
 
 pytestmark = pytest.mark.slow
 
+WORLDS = ("prison", "deep-sea", "chain")
 PAINTED = 'S..\n\\".\n..A\n\nA = treasure 2\n" = puddle -0.1\n\\ = reward 0.1\nbudget = 150'
-
-
-def memory_of(explorer: str) -> dict[str, Any]:
-    """Return the memory that an explorer needs; some worlds have another default."""
-    return {"replay": "full"} if explorer in PLANNERS else {}
-
-
-def lane_of(world: str, explorer: str, seed: int = 3, **settings: Any) -> Lane:
-    options = SMALL_WORLDS.get(world, {})
-    setup = read_setup(
-        {
-            "world": world,
-            "world_options": options,
-            "seed": seed,
-            "settings": settings,
-            "lanes": [{"explorer": explorer, "settings": memory_of(explorer)}],
-        }
-    )
-    made = setup.make_world()
-    return Lane(setup.runs(made)[0], made)
 
 
 def setup_of(*explorers: str, world: str = "prison", **fields: Any) -> Setup:
     return read_setup({"world": world, "seed": 1, "lanes": [{"explorer": name} for name in explorers], **fields})
+
+
+def lane_of(world: str, explorer: str, seed: int = 3, memory: dict[str, Any] | None = None, **settings: Any) -> Lane:
+    lanes = [{"explorer": explorer, "settings": memory or {}}]
+    fields = {"world_options": SMALL_WORLDS.get(world, {}), "seed": seed, "settings": settings, "lanes": lanes}
+    setup = setup_of(world=world, **fields)
+    made = setup.make_world()
+    return Lane(setup.runs(made)[0], made)
+
+
+def finished(bench: Workbench) -> Workbench:
+    while not bench.finished:
+        bench.advance(bench.length, 1)
+        assert len({lane.step for lane in bench.lanes}) == 1, "the lanes stay together"
+    return bench
 
 
 def decoded(frame: bytes) -> dict[str, Any]:
@@ -75,10 +70,10 @@ def decoded(frame: bytes) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@every_explorer
-@pytest.mark.parametrize("world", ["prison", "deep-sea", "chain"])
+@pytest.mark.parametrize(("explorer", "world"), list(zip(wl.explorer_names(), itertools.cycle(WORLDS), strict=False)))
 def test_a_lane_gives_the_results_of_train_bit_for_bit(world: str, explorer: str) -> None:
-    lane = lane_of(world, explorer, budget=600)
+    memory = {"replay": "full"} if explorer in PLANNERS else {}  # Some worlds have another default.
+    lane = lane_of(world, explorer, memory=memory, budget=600)
     for steps in itertools.cycle([1, 7, 50]):
         lane.advance(lane.step + steps)
         lane.frame()
@@ -87,8 +82,7 @@ def test_a_lane_gives_the_results_of_train_bit_for_bit(world: str, explorer: str
             break
         lane.advance_to_event("any", lane.step + 3)
     mine = lane.session.record()
-    expected = wl.train(wl.make_world(world, **SMALL_WORLDS.get(world, {})), explorer, seed=3, budget=600,
-                        **memory_of(explorer))  # fmt: skip
+    expected = wl.train(lane.world, explorer, seed=3, budget=600, **memory)
     assert (mine.returns == expected.returns).all()
     assert (mine.visits == expected.visits).all()
     assert all((mine.tables[name] == table).all() for name, table in expected.tables.items())
@@ -143,10 +137,9 @@ def test_events_are_found_at_their_step() -> None:
     before = lane.discovered
     assert lane.advance_to_event("state", 10**9) is not None
     assert lane.discovered == before + 1
-    policy = lane._policy().copy()
-    changed = lane.advance_to_event("policy", 10**9)
-    assert changed is not None
-    assert (lane._policy() != policy).any()
+    policy = decoded(lane.encoded())["greedy"]
+    assert lane.advance_to_event("policy", 10**9) is not None
+    assert (decoded(lane.encoded())["greedy"] != policy).any()
     lane.advance(10**9)
     assert lane.step == lane.length == 1000
     assert lane.advance_to_event("any", 10**9) is None
@@ -181,13 +174,10 @@ def test_an_earlier_step_is_shown_exactly() -> None:
     assert bench.frames_at(500) == seen[230], "the latest before the step"
 
 
-def test_the_lanes_of_a_workbench_stay_together() -> None:
-    bench = Workbench(setup_of("random", "vv-ucb", world="deep-gridworld"))
-    while not bench.finished:
-        bench.advance(bench.length, 0.01)
-        assert len({lane.step for lane in bench.lanes}) == 1
+def test_the_news_of_a_workbench_are_what_is_new() -> None:
+    bench = finished(Workbench(setup_of("random", "vv-ucb", world="deep-gridworld")))
     news = bench.news()
-    assert news["finished"]
+    assert news["step"] == bench.length
     assert [len(lane["points"]) for lane in news["lanes"]] == [1000, 1000]
     assert all(lane["points"] == [] for lane in bench.news()["lanes"]), "only what is new"
 
@@ -216,19 +206,13 @@ def test_a_setup_is_read_back_from_its_description_and_its_toml() -> None:
     "setup",
     [
         setup_of("epsilon-greedy", "vv-ucb", settings={"budget": 200}),
-        read_setup(
-            {
-                "world": "painted",
-                "world_options": {"map": PAINTED},
-                "lanes": [{"explorer": "vv-count", "options": {"gamma_w": 0.9}}],
-            }
-        ),
+        setup_of(world="painted", world_options={"map": PAINTED},
+                 lanes=[{"explorer": "vv-count", "options": {"gamma_w": 0.9}}]),
     ],
     ids=["built-in", "painted"],
-)
+)  # fmt: skip
 def test_copied_texts_repeat_the_run(setup: Setup, capsys: pytest.CaptureFixture[str]) -> None:
-    bench = Workbench(setup)
-    bench.advance(bench.length, 60)
+    bench = finished(Workbench(setup))
     texts = snippets(setup, bench.runs)
     exec(texts["python"], {})
     for lane, line in zip(bench.lanes, capsys.readouterr().out.splitlines(), strict=True):
@@ -362,10 +346,8 @@ def test_the_modules_of_the_page_can_be_one_script() -> None:
 
 def test_lanes_of_different_presets_have_one_length() -> None:
     lanes = [{"explorer": "ucb1"}, {"explorer": "ucb1", "preset": "as_published_code"}]
-    setup = read_setup({"world": "prison", "seed": 1, "settings": {"budget": 200}, "lanes": lanes})
-    bench = Workbench(setup)
-    while not bench.finished:
-        bench.advance(bench.length, 1)
+    setup = setup_of(lanes=lanes, settings={"budget": 200})
+    bench = finished(Workbench(setup))
     for lane, preset in zip(bench.lanes, ("as_written", "as_published_code"), strict=True):
         expected = wl.train("prison", "ucb1", seed=1, budget=200, steps=200, preset=preset)
         assert (lane.session.record().visits == expected.visits).all()

@@ -17,8 +17,8 @@ from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep import Sweep
-from wanderlust.studio.results import Chosen, browse, setup_of
-from wanderlust.studio.setup import read_setup
+from wanderlust.studio.results import browse, report_parts, setup_of
+from wanderlust.studio.setup import Results, read_setup
 from wanderlust.studio.workbench import Workbench
 
 SMALLEST_PNG = base64.b64decode(
@@ -50,13 +50,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_results_are_grouped_by_all_but_the_seed(store: Path) -> None:
-    listed = browse(store)
+    listed = browse(store, Results())
     assert [(group["world"][:4], group["explorer"], group["seeds"]) for group in listed["groups"]] == [
         ("<img", "random", 1), ("exam", "vv-ucb", 1), ("toy", "random", 3), ("toy", "ucb1", 1), ("toy", "vv-ucb", 3),
     ]  # fmt: skip
-    assert all(group["canOpen"] for group in listed["groups"])
     assert len(listed["problems"]) == 1, "a damaged run"
-    group = browse(store, Chosen(group=4))["group"]
+    group = browse(store, Results(group=4))["group"]
     assert [run["seed"] for run in group["runs"]] == [0, 1, 2]
     expected = wl.train("toy", "vv-ucb", seed=2, budget=200)
     assert group["runs"][2]["return"] == pytest.approx(expected.returns[-1], rel=1e-5)
@@ -65,29 +64,39 @@ def test_results_are_grouped_by_all_but_the_seed(store: Path) -> None:
 
 
 def test_studies_and_sweeps_have_their_runs_tables_and_figures(store: Path) -> None:
-    everything, study, sweep = browse(store)["collections"]
+    everything, study, sweep = browse(store, Results())["collections"]
     assert (everything["kind"], everything["groups"]) == ("folder", [0, 1, 2, 3, 4])
     assert everything["reports"] == ["scorecard.md"]
     assert (study["kind"], study["name"], study["reports"]) == ("study", "recap-quick", ["tables.md"])
     assert study["figures"] == ["curves", "forged"]
     assert (sweep["kind"], sweep["name"], sweep["groups"]) == ("sweep", "mine", [4])
-    assert browse(store, Chosen(collection=0, report=0))["report"]["text"] == "# Scorecard\n"
-    assert "| toy | vv-ucb |" in browse(store, Chosen(collection=2, report=0))["report"]["text"]
-    assert base64.b64decode(browse(store, Chosen(collection=1, figure=0))["figure"]["png"]) == SMALLEST_PNG
+    assert browse(store, Results(collection=0, report=0))["report"]["parts"] == [["h3", "Scorecard"]]
+    parts = browse(store, Results(collection=2, report=0))["report"]["parts"]
+    assert ["td", "toy"] in next(part for part in parts if part[0] == "table")[2][1]
+    assert base64.b64decode(browse(store, Results(collection=1, figure=0))["figure"]["png"]) == SMALLEST_PNG
     with pytest.raises(WanderlustError, match="not a PNG"):
-        browse(store, Chosen(collection=1, figure=1))
+        browse(store, Results(collection=1, figure=1))
 
 
 @pytest.mark.parametrize(("group", "note"), [(1, "the measure 'exam'"), (3, "")])
 def test_a_lane_repeats_a_stored_run(store: Path, group: int, note: str) -> None:
     """Also one of the exam, and one with the settings of the released code, which is a step shorter."""
-    shown = browse(store, Chosen(group=group))["group"]
+    shown = browse(store, Results(group=group))["group"]
     assert note in shown["note"]
     bench = Workbench(read_setup(shown["runs"][0]["setup"]))
     while not bench.finished:
         bench.advance(bench.length, 1)
     assert bench.lanes[0].discovered == shown["runs"][0]["discovered"]
     assert bench.length == (99 if group == 3 else 300)
+
+
+def test_a_report_is_sent_as_texts_and_known_elements() -> None:
+    assert report_parts("# A **b**\n\nc [d](http://x) `e` <i>f</i>\n\n| g\\|h |\n|---|\n| 1<br>&lt; |\n\n* i\n") == [
+        ["h3", "A ", ["strong", "b"]],
+        ["p", "c ", "d", " ", ["code", "e"], " <i>f</i>"],
+        ["table", ["thead", ["tr", ["th", "g|h"]]], ["tbody", ["tr", ["td", "1 <"]]]],
+        ["ul", ["li", ["p", "i"]]],
+    ]
 
 
 def test_a_run_that_a_lane_cannot_repeat_says_why() -> None:
@@ -99,11 +108,11 @@ def test_a_run_that_a_lane_cannot_repeat_says_why() -> None:
 @pytest.mark.parametrize(
     "chosen",
     [{"group": 99}, {"group": "../x"}, {"collection": 0, "report": -1}, {"collection": 0, "report": "/etc/passwd"},
-     {"collection": 9, "report": 0}, {"collection": 0, "figure": 0}, {"report": 0}, {}, "recap"],
+     {"collection": 9, "report": 0}, {"collection": 0, "figure": 0}, {"report": 0}, {"collection": 0}, "recap"],
 )  # fmt: skip
 def test_results_are_chosen_by_number_only(store: Path, chosen: dict[str, Any]) -> None:
     with pytest.raises(WanderlustError):
-        browse(store, checked("a choice", chosen, Chosen))
+        browse(store, checked("a choice", chosen, Results))
 
 
 def test_files_outside_of_the_folder_and_special_files_are_not_shown(store: Path, tmp_path: Path) -> None:
@@ -114,16 +123,16 @@ def test_files_outside_of_the_folder_and_special_files_are_not_shown(store: Path
     (place / "inner.md").symlink_to(place / "tables.md")
     os.mkfifo(place / "pipe.md")
     try:
-        study = browse(store)["collections"][1]
+        study = browse(store, Results())["collections"][1]
         assert study["reports"] == ["pipe.md", "inner.md", "tables.md"]
         assert study["figures"] == ["curves", "forged"]
-        assert "# Tables" in browse(store, Chosen(collection=1, report=1))["report"]["text"]
+        assert browse(store, Results(collection=1, report=1))["report"]["parts"][0] == ["h3", "Tables"]
         with pytest.raises(WanderlustError, match="named pipe"):
-            browse(store, Chosen(collection=1, report=0))
+            browse(store, Results(collection=1, report=0))
     finally:
         for name in ("link.md", "link.png", "inner.md", "pipe.md"):
             (place / name).unlink()
 
 
 def test_an_empty_folder_has_no_results(tmp_path: Path) -> None:
-    assert browse(tmp_path)["groups"] == []
+    assert browse(tmp_path, Results())["groups"] == []

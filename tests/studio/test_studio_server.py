@@ -20,8 +20,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from studio_server import ONE_LANE, RunningStudio, running_studio, wait_until
+from wanderlust.core.errors import InvalidSetting
 from wanderlust.studio import limits
 from wanderlust.studio.frames import step_of
+from wanderlust.studio.server import listen
 
 pytestmark = pytest.mark.slow
 
@@ -124,7 +126,7 @@ def test_a_page_of_another_site_cannot_connect(server: RunningStudio, origin: st
         assert get(server, "/catalogue.json", Origin=given)[0] == 403
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "", "0.0.0.0"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "localhost", "", "0.0.0.0", "::1", "::"])
 def test_every_address_needs_the_token_and_the_printed_one_works(host: str) -> None:
     with running_studio(host=host) as server:
         token = server.studio.token
@@ -132,34 +134,67 @@ def test_every_address_needs_the_token_and_the_printed_one_works(host: str) -> N
         printed = urlsplit(server.url)
         connection = http.client.HTTPConnection(str(printed.hostname), printed.port or 0, timeout=30)
 
-        def answer(path: str, **headers: str) -> http.client.HTTPResponse:
+        def answer(path: str, **headers: str) -> tuple[http.client.HTTPResponse, str]:
             connection.request("GET", path, headers=headers)
-            return connection.getresponse()
+            response = connection.getresponse()
+            return response, response.read().decode()
 
         for path in ("/", "/?token=wrong", "/?token=", "/catalogue.json", "/?token=%ff"):
-            refused = answer(path)
+            refused, text = answer(path)
             assert refused.status == 403
-            assert token not in refused.read().decode()
-        first = answer(f"/?{printed.query}")
-        first.read()
+            assert token not in text
+        first, _ = answer(f"/?{printed.query}")
         assert (first.status, first.headers["Location"]) == (303, "/"), "the address is left without the token"
+        assert first.headers["Referrer-Policy"] == "no-referrer"
         cookie = first.headers["Set-Cookie"]
         assert "HttpOnly" in cookie
         assert "samesite=lax" in cookie.lower()
-        second = answer("/catalogue.json", Cookie=cookie.split(";")[0])
+        second, text = answer("/catalogue.json", Cookie=cookie.split(";")[0])
         assert second.status == 200
-        assert token not in second.read().decode(), "what a page exports cannot contain it"
+        assert token not in text
         connection.close()
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: "])
-def test_a_half_open_connection_is_closed(
-    server: RunningStudio, sent: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.2)
-    with socket.create_connection(("127.0.0.1", server.studio.port), timeout=30) as connection:
-        connection.sendall(sent)
-        assert connection.recv(100) == b""
+@pytest.mark.parametrize("host", ["nowhere.invalid", "192.0.2.1", "300.1.1.1", "fe80::1", "127.0.0.1:80"])
+def test_an_address_that_is_not_of_this_machine_is_refused(host: str) -> None:
+    with pytest.raises(InvalidSetting, match="--host") as refused:
+        listen(host, 0)
+    assert host in str(refused.value)
+
+
+def test_the_token_is_in_no_export_link_or_log(server: RunningStudio, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    with Page(server) as page:
+        opened = page.open()
+        page.send("export", id=2, setup=ONE_LANE)
+        exported = page.receive("answer", "error")
+    assert exported["html"].startswith("<!doctype html>")
+    logged = [record.getMessage() for record in caplog.records if not record.name.startswith("websockets.client")]
+    for text in (json.dumps(opened), exported["html"], *logged, get(server)[1]):
+        assert server.studio.token not in text
+
+
+HANDSHAKE = (
+    "GET /socket HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nCookie: {cookie}\r\n"
+    "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n"
+    "Sec-WebSocket-Version: 13\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("sent", "answered"),
+    [("", b""), ("GET / HTTP/1.1\r\nHost: ", b""), (HANDSHAKE, b""), (f"{HANDSHAKE}\r\n", b"HTTP/1.1 101")],
+    ids=["nothing", "half a request", "half a handshake", "no answer to pings"],
+)
+def test_a_half_open_connection_is_closed(sent: str, answered: bytes) -> None:
+    with running_studio(patience=0.2) as server:
+        port, cookie = server.studio.port, server.cookie["Cookie"]
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(sent.format(port=port, cookie=cookie).encode())
+            received = b"".join(iter(lambda: connection.recv(1000), b""))
+            assert received.startswith(answered)
+            assert bool(received) == bool(answered)
+        wait_until(lambda: not server.studio.pages)
 
 
 def with_kappa(explorer: str, kappa: float) -> str:
@@ -168,23 +203,27 @@ def with_kappa(explorer: str, kappa: float) -> str:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("frame", "answered"),
     [
-        '{"type": "seek", "id": 5, "step": ' + "9" * 5000 + "}",
-        '{"type": "check", "id": 5, "world": "\\ud800"}',
-        *(with_kappa(explorer, kappa) for explorer in ("ucb1", "vv-ucb") for kappa in (5e-324, 1e300)),
+        (b'{"type": "check", "id": 5, "world": "\xff\xfe"}', "UTF-8"),
+        ('{"type": "seek", "id": 5, "step": ' + "9" * 5000 + "}", "step"),
+        ('{"type": "check", "id": 5, "world": "\\ud800"}', "a message"),
+        *((with_kappa(explorer, kappa), "") for explorer in ("ucb1", "vv-ucb") for kappa in (5e-324, 1e300)),
     ],
-    ids=["digits", "surrogate", "ucb1-tiny", "ucb1-large", "vv-ucb-tiny", "vv-ucb-large"],
+    ids=["bytes", "digits", "surrogate", "ucb1-tiny", "ucb1-large", "vv-ucb-tiny", "vv-ucb-large"],
 )
 def test_numbers_and_texts_at_the_edge_are_answered(
-    server: RunningStudio, text: str, caplog: pytest.LogCaptureFixture
+    server: RunningStudio, frame: str | bytes, answered: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Page(server) as page:
-        page.socket.send(text)
+        page.socket.send(frame, text=True)
         answer = page.receive("error", "opened")
-        assert "server failed" not in answer.get("message", "")
-        assert page.open()["type"] in ("opened", "error"), "the page goes on"
-    assert not caplog.records
+        message = answer.get("message", "")
+        assert answered in message
+        assert "server failed" not in message
+        page.send("step", count=5)
+        assert page.open()["type"] == "opened", "the connection stays"
+    assert [record.message for record in caplog.records] == []
 
 
 # ---------------------------------------------------------------------- the life of a page
@@ -200,7 +239,7 @@ def test_a_page_runs_pauses_steps_and_looks_back(server: RunningStudio) -> None:
         assert "reward 4.99 found at (5, 5)" in page.receive("found")["text"]
         found = page.receive("state")["step"]
         page.send("play", speed=0)
-        assert page.state_at(1000)["finished"]
+        page.state_at(1000)
         page.send("seek", step=found)
         state = page.state_at(found)
         assert state["step"] == 1000
@@ -314,51 +353,37 @@ def test_twenty_clients_all_progress(server: RunningStudio) -> None:
 # ---------------------------------------------------------------------- hostile messages
 
 
-def hostile_value(draw: random.Random, depth: int = 0) -> Any:
-    """Return any value that JSON can have, often near a valid one."""
-    kinds = 11 if depth < 3 else 8
-    match draw.randrange(kinds):
-        case 0:
-            return draw.choice([None, True, False])
-        case 1:
-            return draw.choice([0, 1, -1, 2**31, 2**63, 10**400, -0.0, 1e308, 0.5])
-        case 2:
-            return "".join(draw.choices(string.printable + "é\ud800\x00</script>", k=draw.randrange(40)))
-        case 3:
-            return draw.choice(["prison", "wall", "toy", "../../x", "os:system", "map.txt", "__class__", "vv-ucb"])
-        case 4:
-            lines = ("".join(draw.choices("S.#PA=; \t", k=draw.randrange(12))) for _ in range(draw.randrange(9)))
-            return "\n".join(lines)
-        case 5:
-            return {"world": "toy", "lanes": [{"explorer": "random"}]}
-        case 6:
-            return draw.choice(["any", "reward", "state", "policy", "all"])
-        case 7:
-            return draw.randrange(-5, 2000)
-        case 8:
-            return [hostile_value(draw, depth + 1) for _ in range(draw.randrange(5))]
-        case _:
-            names = ["world", "lanes", "explorer", "options", "settings", "seed", "world_options", "map", "kappa", "x"]
-            return {draw.choice(names): hostile_value(draw, depth + 1) for _ in range(draw.randrange(5))}
+VALID: list[dict[str, Any]] = [
+    {"type": "open", "setup": {**ONE_LANE, "settings": {"budget": 50}, "world_options": {}}, "step": 3, "speed": 9},
+    {"type": "open", "setup": {"world": "x", "world_options": {"map": "S.A\n\nA = treasure 1"}, "lanes": [
+        {"explorer": "ucb1", "options": {"kappa": 0.1}, "settings": {"replay": {"memory": "window", "batch": 2}}}]}},
+    {"type": "check", "world": "toy", "world_options": {"step_penalty": 0}},
+    {"type": "results", "group": 0, "collection": 0},
+    *({"type": name, "id": 3, "speed": 1, "count": 1, "kind": "any", "step": 2}
+      for name in ("play", "pause", "step", "event", "seek", "speed", "ack", "closed", "__init__")),
+]  # fmt: skip
+HOSTILE = [
+    None, True, 0, -1, 2**31, 2**63, 10**400, -0.0, 1e308, 5e-324, "", "\ud800", "\x00</script>", "../../x",
+    "os:system", "map.txt", "__class__", "S.#PA=; \t\nS", [], [[]], {}, {"x": 1}, ONE_LANE, "9" * 5000,
+]  # fmt: skip
+
+
+def changed(value: Any, draw: random.Random) -> Any:
+    """Return a valid value with one part of it replaced by a hostile one, or with another name."""
+    if not isinstance(value, dict | list) or not value or draw.random() < 0.1:
+        return draw.choice(HOSTILE)
+    if isinstance(value, list):
+        return [changed(value[0], draw), *value[1:]]
+    name = draw.choice(list(value))
+    return {**value, draw.choice([name, name, name, "kappa", "map"]): changed(value[name], draw)}
 
 
 def hostile_message(draw: random.Random) -> str | bytes:
-    kinds = ["open", "play", "pause", "step", "event", "seek", "speed", "ack", "check", "results", "closed", "__init__"]
-    fields = ["setup", "step", "playing", "speed", "count", "kind", "world", "world_options", "group", "id"]
-    match draw.randrange(30):
-        case 0:
-            return draw.randbytes(draw.randrange(60))
-        case 1:
-            return "".join(draw.choices(string.printable, k=draw.randrange(60)))
-        case 2:
-            return "[" * draw.choice([10, 3000])
-        case 3:
-            text = json.dumps({"type": "open", "setup": ONE_LANE})
-            at = draw.randrange(len(text))
-            return text[:at] + draw.choice(string.printable) + text[at + 1 :]
-        case _:
-            message = {field: hostile_value(draw) for field in draw.sample(fields, draw.randrange(5))}
-            return json.dumps({"type": draw.choice(kinds), **message})
+    """Return a message near a valid one, a text near JSON, or any bytes."""
+    text = json.dumps(changed(draw.choice(VALID), draw))
+    at = draw.randrange(len(text))
+    damaged = text[:at] + draw.choice(string.printable) + text[at + 1 :]
+    return draw.choice([*[text] * 20, damaged, text[:at], "[" * 3000, draw.randbytes(60)])
 
 
 @pytest.mark.fuzz

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import wanderlust as wl
 from wanderlust.agents.settings import PRESETS
 from wanderlust.experiments.run import Run
+from wanderlust.learning.state import TERMINAL
 from wanderlust.training.adaptive import (
     LAST_WEIGHT,
     MIN_SAMPLES,
@@ -170,16 +171,29 @@ def test_default_preset_depends_on_the_environment():
 
 @pytest.mark.parametrize("explorer", list(WITH_A_WEIGHT))
 def test_first_half_is_as_written_then_exploration_decreases(explorer):
-    env, budget = Corridor(penalty=0.0, slip=0.3), {"budget": 1_000}
-    halves = [trained(env, explorer, steps=500, preset=preset, **budget)[0] for preset in ("as_written", "adaptive")]
+    env, options = Corridor(penalty=0.0, slip=0.3), {"terminal_count": "pair"} if explorer == "vv-count" else {}
+    halves = [
+        trained(env, explorer, steps=500, preset=preset, budget=1_000, **options)[0]
+        for preset in ("as_written", "adaptive")
+    ]
     assert same_tables(*halves)
-    whole, loop = trained(env, explorer, steps=1_000)
+    whole, loop = trained(env, explorer, steps=1_000, **options)
     field, before = WITH_A_WEIGHT[explorer], halves[0].configured_explorer
     last = LAST_WEIGHT ** (loop.task_estimate.stage / N_STAGES)
     assert loop.task_estimate.stage == N_STAGES - 1, "the last step is part of the last stage"
     assert getattr(whole.configured_explorer, field) == pytest.approx(getattr(before, field) * last)
     if "gamma_w" in before._fields:
         assert whole.configured_explorer.gamma_w == pytest.approx(reduced_reach(0.99, 1 - 1 / N_STAGES))
+
+
+def test_terminal_count_of_a_stochastic_environment():
+    slippery = trained(Corridor(penalty=0.0, slip=0.3), "vv-count", steps=500, budget=1_000)[0]
+    assert slippery.options["terminal_count"] == "largest"
+    signals, counters = slippery.learner.outcomes.signals, slippery.learner.counters
+    terminal = slippery.learner.outcomes.next_state[: counters.n_outcomes] == TERMINAL
+    expected = counters.max_visits / (1 - slippery.configured_explorer.gamma_w)
+    np.testing.assert_allclose(signals[slippery.spec.visitation_signal, : counters.n_outcomes][terminal], expected)
+    assert "terminal_count" not in trained(Corridor(penalty=0.0), "vv-count", steps=500)[0].options
 
 
 DETERMINISTIC = [(name, 0.0) for name in ("vv-ucb", "vv-count", "ucb1", "bonus", "epsilon-greedy", "thompson")]

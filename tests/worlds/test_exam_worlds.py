@@ -11,8 +11,8 @@ import pytest
 
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values, policy_value
-from wanderlust.environments.registration import EXAM_WORLDS
-from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, VERSION, exam_names, exam_world, fingerprint
+from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, PREFIX, VERSION, exam_world, fingerprint
+from wanderlust.worlds.registry import EXAM_WORLDS
 
 FROZEN = Path(__file__).parents[1] / "data" / "exam_worlds.json"
 
@@ -73,8 +73,8 @@ def test_a_world_is_made_by_its_name_and_registered_with_gymnasium(family: str) 
 
 
 def test_the_registered_names_are_those_of_the_suite() -> None:
-    assert exam_names() == EXAM_WORLDS
-    assert not set(exam_names()) & set(wl.world_names())
+    assert tuple(PREFIX + family for family in FAMILIES) == EXAM_WORLDS
+    assert not set(EXAM_WORLDS) & set(wl.world_names())
 
 
 @pytest.mark.parametrize(("options", "message"), [({"level": 5}, "level"), ({"held_out": 3}, "held_out")])
