@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from paper_map import entries, explorer_items, item_link, item_links, source_link
 
 import wanderlust as wl
-from wanderlust.explorers.registry import explorer_class
+from wanderlust.explorers.protocol import explorer_class
 from wanderlust_paper.registry import EXPLORERS
 
 RESULTS = Path(__file__).parents[1] / "results" / "recap" / "tables.csv"

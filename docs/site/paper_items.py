@@ -129,7 +129,7 @@ FIGURES = (
 TABLES = (
     Item(
         "Table", 1, "recap of all worlds, zero initialization, short horizon", "4.1", "wanderlust reproduce recap",
-        functions=("wanderlust_paper.studies.recap.runs", "wanderlust_paper.reports.recap_report.make_report"),
+        functions=("wanderlust_paper.studies.recap.runs", "wanderlust_paper.studies.recap.compare_cell"),
     ),
     Item(
         "Table", 2, "horizons of the worlds", "A.4", "wanderlust worlds",
@@ -157,8 +157,8 @@ def _equation(
     return Item("Equation", number, title, section, command, (), explorers, functions, formula)
 
 
-_TD = ("learning.td.td_target", "learning.td.td_update", "learning.td.mean_td_target")
-_W_TARGET = ("learning.td.td_target", "learning.td.best_action_value", "learning.td.mean_td_target")
+_TD = ("learning.td.td_target", "learning.td.td_update", "learning.sweep.mean_td_target")
+_W_TARGET = ("learning.td.td_target", "learning.td.best_action_value", "learning.sweep.mean_td_target")
 _UCB = r"\sqrt{\frac{2 \log \sum_{a_j} n(s_t, a_j)}{n(s_t, a_t)}}"
 _BOUND = "explorers.formulas.long_term_ucb_bound"
 _BOUND_N = "explorers.formulas.untried_pseudocount_ucb"

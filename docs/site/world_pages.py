@@ -8,8 +8,7 @@ from paper_map import entries, item_link, item_links, source_link, world_items
 
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values, reachable_states
-from wanderlust.environments.registration import WORLDS, environment_id
-from wanderlust.worlds.registry import world_factory, world_meaning, world_options
+from wanderlust.worlds.registry import environment_id, world_factory, world_meaning, world_options
 
 CAPTIONS = {"deep-sea": "The picture has depth 10."}
 
@@ -109,9 +108,8 @@ def _facts(name: str, world: Any) -> str:
         "horizon (short, long)": f"{defaults.horizon:,}, {defaults.long_horizon or '–'}",
         "training steps": f"{defaults.budget:,}",
         "discount γ": defaults.discount,
+        "Gymnasium id": f"`{environment_id(name)}`",
     }
-    if name in WORLDS:
-        facts["Gymnasium id"] = f"`{environment_id(name)}`"
     return "| | |\n|---|---|\n" + "\n".join(f"| {name} | {value} |" for name, value in facts.items())
 
 
