@@ -19,7 +19,6 @@ from wanderlust.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from wanderlust.agents.agent import Agent as Agent
-    from wanderlust.agents.drop_in import Explorer as Explorer
     from wanderlust.agents.history import History as History
     from wanderlust.agents.session import Record as Record
     from wanderlust.agents.session import Session as Session
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from wanderlust.training.callbacks import CsvLog as CsvLog
     from wanderlust.training.callbacks import ProgressBar as ProgressBar
     from wanderlust.training.callbacks import TensorBoard as TensorBoard
+    from wanderlust.training.drop_in import Explorer as Explorer
     from wanderlust.training.evaluation import EvaluateEvery as EvaluateEvery
     from wanderlust.training.evaluation import StopWhenSolved as StopWhenSolved
     from wanderlust.training.evaluation import evaluate as evaluate
@@ -70,7 +70,6 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "agents.agent": "Agent",
-    "agents.drop_in": "Explorer",
     "agents.history": "History",
     "agents.session": "Record Session train",
     "agents.settings": "Replay Settings",
@@ -88,6 +87,7 @@ _NAMES = {
     "explorers.protocol": "Ensemble ExtraTables Problem View Visitation explorer_names explorer_options "
     "register_explorer",
     "training.callbacks": "Callback Checkpoint CsvLog ProgressBar TensorBoard",
+    "training.drop_in": "Explorer",
     "training.evaluation": "evaluate EvaluateEvery StopWhenSolved",
     "training.learn": "learn",
     "training.loop": "TrainingLoop",
