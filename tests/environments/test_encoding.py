@@ -141,9 +141,24 @@ def test_discrete_observations_are_their_own_state_indices(lake: wl.Agent) -> No
     assert (lake.tables["target"][0] == lake.action_values(0)).all()
 
 
-def test_a_state_that_was_never_visited_gives_the_first_action(lake: wl.Agent) -> None:
-    assert not lake.knows(5)
-    assert lake.predict(5) == 0
+def test_predict_evaluate_and_explain_have_one_greedy_policy(lake: wl.Agent) -> None:
+    taken: dict[int, set[int]] = {state: set() for state in range(16)}
+
+    class Recorder(gym.Wrapper):
+        def step(self, action):
+            taken[int(self.unwrapped.s)].add(int(action))
+            return super().step(action)
+
+    agent, untouched = lake.copy(), lake.copy()
+    wl.evaluate(agent, Recorder(gym.make("FrozenLake-v1")), episodes=100)
+    for state, actions in taken.items():
+        greedy = {each.action for each in agent.explain(state).actions if each.greedy}
+        assert {agent.predict(state) for _ in range(60)} == greedy
+        assert actions <= greedy
+    assert not agent.knows(5)
+    assert len({agent.predict(5) for _ in range(60)}) == 4, "all actions are equal"
+    assert any(1 < len(agent.greedy_actions(state)) < 4 for state in range(16))
+    assert [agent.act(0) for _ in range(20)] == [untouched.act(0) for _ in range(20)], "it does not change training"
     with pytest.raises(wl.WanderlustError, match="99"):
         lake.predict(99)
 

@@ -11,6 +11,7 @@ It is driven step by step as above, in any environment whose states are integers
 from __future__ import annotations
 
 import copy
+import functools
 import operator
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -75,8 +76,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_STATES = 200_000_000
-_ADDRESSES = ("_counters", "_step_functions", "hooks", "pointers")
+_NOT_SAVED = ("_counters", "_step_functions", "hooks", "pointers", "_tie_breaks")
 _STEP, _N_STOCHASTIC, _N_DISCOVERED = map(list(COUNTERS.fields or ()).index, ("step", "n_stochastic", "n_discovered"))
+
+
+def one_of(actions: NDArray[np.intp], random: np.random.Generator) -> int:
+    """Return one of several actions with equal probability; a single one uses no random number."""
+    return int(actions[0] if len(actions) == 1 else random.choice(actions))
 
 
 class Agent:
@@ -316,9 +322,9 @@ class Agent:
     ) -> Any:
         """Return the action for an observation of the environment, in the form that the environment takes.
 
-        It is the greedy action of the target policy; of several, the first. In a state that was never visited it is the
-        first action: `knows` tells. With `explore=True` it is the explorer's choice, as `act` returns it. `env` or
-        `info` are needed if the state key comes from them instead of the observation.
+        It follows the greedy policy, as `greedy_action` does; in a state that was never visited, all actions are equal:
+        `knows` tells. With `explore=True` it is the explorer's choice, as `act` returns it. `env` or `info` are needed
+        if the state key comes from them instead of the observation.
         """
         check_flag("explore", explore)
         if self.encoding is None:
@@ -328,7 +334,7 @@ class Agent:
         if explore:
             return self.encoding.actions.decode(self.act(self.encoding.keys.add(key)))
         state = self.encoding.keys.find(key)
-        return self.encoding.actions.decode(self.greedy_action(state) if self._has_visited(state) else 0)
+        return self.encoding.actions.decode(self.greedy_action(state))
 
     def knows(
         self, observation: Any, *, env: Env[Any, Any] | None = None, info: Mapping[str, Any] | None = None
@@ -341,9 +347,22 @@ class Agent:
     def _has_visited(self, state: int) -> bool:
         return state < len(self.state_index) and bool(self.state_index[state] != TERMINAL)
 
-    def greedy_action(self, state: int) -> int:
-        """Return the greedy action of the target policy; of several, the first."""
-        return int(np.argmax(self.action_values(state)))
+    def greedy_action(self, state: int, random: np.random.Generator | None = None) -> int:
+        """Return an action of the greedy policy: one of `greedy_actions`, each with equal probability.
+
+        By default the random numbers are those of a generator with the agent's seed, which only `predict` and this
+        method use: training does not depend on them.
+        """
+        return one_of(self.greedy_actions(state), random or self._tie_breaks)
+
+    def greedy_actions(self, state: int) -> NDArray[np.intp]:
+        """Return the actions with the largest Q-value in the target table; all actions in a state never visited."""
+        values = self.action_values(state)
+        return np.flatnonzero(values == values.max())
+
+    @functools.cached_property
+    def _tie_breaks(self) -> np.random.Generator:
+        return np.random.default_rng(self.seed)
 
     def action_values(self, state: int) -> Floats:
         """Return the target table's Q-values of a state."""
@@ -432,8 +451,8 @@ class Agent:
         return number
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything but the addresses that compiled code uses, for `copy` and `pickle`."""
-        return {name: value for name, value in self.__dict__.items() if name not in _ADDRESSES}
+        """Return everything but the addresses that compiled code uses and the generator of `predict`."""
+        return {name: value for name, value in self.__dict__.items() if name not in _NOT_SAVED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -14,7 +14,7 @@ from wanderlust.core.mdp import FloatArray
 from wanderlust.explorers.compiled import ExplorerHooks
 from wanderlust.learning.hooks import Hooks, choose_action
 from wanderlust.learning.state import TERMINAL, LearnerState
-from wanderlust.learning.td import NO_SIGNAL, Floats, TableSpec
+from wanderlust.learning.td import NO_SIGNAL, TARGET, Floats, TableSpec
 from wanderlust.worlds import World, as_world
 from wanderlust.worlds.action_values import action_values_figure
 from wanderlust.worlds.base import Layout
@@ -44,6 +44,8 @@ class ActionReason:
     score: float
     """Q plus the exploration term."""
     chosen: bool
+    greedy: bool
+    """Whether the greedy policy, that of `predict` and `evaluate`, takes it; several with equal probability."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,11 @@ class Explanation:
         names = [f"{a.action} {a.name}".rstrip() for a in self.actions]
         width = max(6, *map(len, names))
         lines = [f"state {self.state}: action {names[self.chosen]} ({self.reason})", ""]
-        lines.append(f"{'action':>{width}} {'Q':>12} {'visits':>7} {'W':>12} {'bonus':>12} {'score':>12}")
+        lines.append(f"{'action':>{width}} {'Q':>12} {'visits':>7} {'W':>12} {'bonus':>12} {'score':>12}  greedy")
         for name, a in zip(names, self.actions, strict=True):
             w = "-" if a.w is None else f"{a.w:.6g}"
-            mark = "  <-" if a.chosen else ""
-            lines.append(f"{name:>{width}} {a.q:>12.6g} {a.visits:>7} {w:>12} {a.bonus:>12.6g} {a.score:>12.6g}{mark}")
+            values = f"{name:>{width}} {a.q:>12.6g} {a.visits:>7} {w:>12} {a.bonus:>12.6g} {a.score:>12.6g}"
+            lines.append(f"{values}  {'yes' if a.greedy else '':6}{'  <-' if a.chosen else ''}".rstrip())
         return "\n".join(lines)
 
 
@@ -123,7 +125,7 @@ def explain(
         reason = "tie"
     else:
         reason = "exploit" if q[chosen] == q.max() else "explore"
-    w = copy.values[spec.visitation, pairs]
+    w, target = copy.values[spec.visitation, pairs], copy.values[TARGET, pairs]
     return Explanation(
         state=state,
         chosen=chosen,
@@ -138,6 +140,7 @@ def explain(
                 bonus=float(scores[a] - q[a]),
                 score=float(scores[a]),
                 chosen=a == chosen,
+                greedy=bool(target[a] == target.max()),
             )
             for a in range(n_actions)
         ),

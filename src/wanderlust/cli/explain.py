@@ -119,11 +119,12 @@ def _print_table(agent: Agent, explanation: Explanation, environment: Mapping[st
             "–" if each.w is None else f"{each.w:.6g}",
             f"{each.bonus:.6g}",
             f"{each.score:.6g}",
+            "yes" if each.greedy else "",
             f"<- {explanation.reason}" if each.chosen else "",
         ]
         for each in explanation.actions
     ]
-    headings = ["action", "visits", "Q", "W", "κU", "score", "choice"]
+    headings = ["action", "visits", "Q", "W", "κU", "score", "greedy", "choice"]
     print_table(new_table(headings, rows, left=["choice"]), console)
     console.print(_summary(explanation))
 

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import Env
 from numpy.typing import ArrayLike, NDArray
 
-from wanderlust.agents.agent import Agent
+from wanderlust.agents.agent import Agent, one_of
 from wanderlust.agents.settings import MAX_EPISODES
 from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_instance, check_integer, check_number
 from wanderlust.core.planning import episode_returns, uniform_over_ties
@@ -98,10 +98,9 @@ def run_episode(
             if state in last_step and (rest := remaining_return(step, rewards[last_step[state] :])) is not None:
                 return total + rest, had_tie
             last_step[state] = len(rewards)
-        values = agent.action_values(state)
-        best = np.flatnonzero(values == values.max())
+        best = agent.greedy_actions(state)
         had_tie |= len(best) > 1
-        action = int(best[0] if len(best) == 1 else random.choice(best))
+        action = one_of(best, random)
         try:
             state, reward, terminated, truncated, _ = env.step(action)
             rewards.append(checked_reward(reward))
