@@ -245,6 +245,7 @@ def followed(run: Recording) -> Followed:
     agent, checkpoints = follower.agent, set(run.data["ck_steps"].tolist())
     scores, discovered = np.zeros((run.length, world.n_actions)), np.zeros(run.length, int)
     visits, tables, returns, evaluated = [], [], [], {}
+    is_deterministic = world.mdp.deterministic
     for t in range(run.length):
         if t in run.solved_after:
             evaluated[t] = follower.evaluated_table()
@@ -254,7 +255,7 @@ def followed(run: Recording) -> Followed:
         if t + 1 in checkpoints:
             visits.append(agent.visits)
             tables.append(agent.tables)
-        if world.mdp.deterministic and (t + 1) % EVALUATE_EVERY == 0:
+        if is_deterministic and (t + 1) % EVALUATE_EVERY == 0:
             returns.append(agent.evaluate(world))
     evaluated[run.length] = follower.evaluated_table()
     return Followed(agent, scores, discovered, visits, tables, np.array(returns), evaluated)
