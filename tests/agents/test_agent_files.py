@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 
 import wanderlust as wl
+from pairwise import every_pair
 from wanderlust.agents.settings import Replay
 from wanderlust.core.archives import open_archive, write_archive
 from wanderlust.core.errors import BadFile
@@ -92,27 +93,29 @@ def identical(one, other):
 # --- Files of the library ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("memory", MEMORIES)
-@pytest.mark.parametrize("explorer", explorer_names())
-def test_a_saved_agent_continues_exactly(explorer, memory, tmp_path):
+SITUATIONS = {
+    "stochastic": (23, True, {}),
+    "growth": (1500, False, {}),
+    "plain sweeps": (300, True, {"plain_sweeps": True}),
+    "optimistic": (50, False, {"initial": "optimistic"}),
+}
+"""Number of states, randomness, settings."""
+
+
+@every_pair(situation=SITUATIONS, memory=MEMORIES, explorer=explorer_names())
+def test_a_saved_agent_continues_exactly(situation, memory, explorer, tmp_path):
     """Before and after the first steps, after growth, in the middle of an episode, and saved again after loading."""
-    path = tmp_path / "a.npz"
-    for n_states, stochastic, changes in [
-        (23, True, {}),
-        (1500, False, {}),
-        (300, True, {"plain_sweeps": True}),
-        (50, False, {"initial": "optimistic"}),
-    ]:
-        agent = new_agent(explorer, memory, **changes)
-        # At each first visit psrl draws and plans the whole model.
-        for steps in (0, 1, 57, 100 if explorer == "psrl" else 1000):
-            drive([agent], steps, seed=steps, n_states=n_states, stochastic=stochastic)
-            agent.save(path)
-            loaded = wl.Agent.load(path)
-            loaded.save(path)
-            identical(agent, wl.Agent.load(path))
-        drive([agent, loaded], 100 if explorer == "psrl" else 300, seed=7, n_states=n_states, stochastic=stochastic)
-        identical(agent, loaded)
+    path, (n_states, stochastic, changes) = tmp_path / "a.npz", SITUATIONS[situation]
+    agent = new_agent(explorer, memory, **changes)
+    # At each first visit psrl draws and plans the whole model.
+    for steps in (0, 1, 57, 100 if explorer == "psrl" else 400):
+        drive([agent], steps, seed=steps, n_states=n_states, stochastic=stochastic)
+        agent.save(path)
+        loaded = wl.Agent.load(path)
+        loaded.save(path)
+        identical(agent, wl.Agent.load(path))
+    drive([agent, loaded], 100 if explorer == "psrl" else 200, seed=7, n_states=n_states, stochastic=stochastic)
+    identical(agent, loaded)
 
 
 @pytest.mark.parametrize("case", ["deterministic", "window"])
