@@ -39,6 +39,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import gymnasium as gym
+import numpy as np
 
 def make_env(slippery=False, **options):
     return gym.make("FrozenLake-v1", is_slippery=slippery, **options)
@@ -114,6 +115,36 @@ def odd(observation):
 
 def parity(observation):
     return observation % 2
+
+class Cells(gym.Env):
+    """Twelve cells; an observation is the cell, and some noise if `noise`."""
+
+    action_space = gym.spaces.Discrete(3)
+
+    def __init__(self, noise=0, width=1):
+        self.noise, self.width = noise, width
+        self.observation_space = gym.spaces.MultiDiscrete([12, 10**9])
+
+    def seen(self):
+        return [self.cell // self.width, self.np_random.integers(10**9) if self.noise else 0]
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell = 0
+        return np.array(self.seen()), {}
+
+    def step(self, action):
+        self.cell = min(max(self.cell + (0, 1, -1)[action], 0), 11)
+        return np.array(self.seen()), float(self.cell == 11), self.cell == 11, False, {}
+
+def cells(**options):
+    return gym.wrappers.TimeLimit(Cells(**options), 100)
+
+def cell(observation):
+    return int(observation[0])
+
+def room(observation):
+    return int(observation[0]) // 3
 '''
 
 
@@ -439,11 +470,30 @@ def test_time_limit_is_read_from_a_wrapper(run_cli):
     assert "the time limit is 7 steps" in output
 
 
+@pytest.mark.parametrize(
+    ("words", "seldom_repeat", "hidden", "sentences"),
+    [
+        (("--env", "noise=1"), True, None, ["key is too fine", "Unknown: 0 state-action", "Not estimated", "--key"]),
+        (("--env", "noise=1", "--key", "my_envs:cell"), False, None, ["Deterministic"]),
+        (("--key", "my_envs:room"), False, "observation", ["100 % of the visits", "state key is too coarse", "--key"]),
+        (("--env", "width=2"), False, "previous step", ["not the whole state"]),
+    ],
+    ids=["too fine", "good", "too coarse", "not observed"],
+)
+def test_diagnose_finds_keys_that_are_too_fine_or_too_coarse(run_cli, here, words, seldom_repeat, hidden, sentences):
+    words += ("--steps", 3_000, "--seeds", 1, "--explorers", "vv-ucb", "random", "--jobs", 1, "--json", "d.json")
+    output = " ".join(run_cli.succeeds("diagnose", "my_envs:cells", *words, "--quiet").split())
+    found = json.loads((here / "d.json").read_text())
+    assert (found["seldom_repeat"], found["hidden"]) == (seldom_repeat, hidden)
+    assert found["repeat_rates"][-1] == pytest.approx(0.0 if seldom_repeat else 1.0, abs=0.01)
+    assert [sentence for sentence in sentences if sentence not in output] == []
+
+
 def test_a_reward_of_one_seed_counts_as_found():
     """The median step of the first reward is infinity if one of two seeds finds it, but the reward was found."""
     lake = {"kind": "environment", "world": "FrozenLake-v1", "world_options": {"is_slippery": False}}
     runs = [Run(**lake, explorer="vv-ucb", settings={"steps": steps, "evaluate_every": 300}) for steps in (300, 5)]
-    diagnosis = diagnose_results({"vv-ucb": [run.train() for run in runs]}, steps=300, horizon=100)
+    diagnosis = diagnose_results({"vv-ucb": [run.train() for run in runs]}, steps=300, horizon=100, encoding="discrete")
     assert diagnosis.explorers[0].first_reward == float("inf")
     assert diagnosis.reward_found
     assert dict(report_sections(diagnosis))["Distractors"] == [

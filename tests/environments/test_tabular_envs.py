@@ -128,7 +128,7 @@ def test_an_observation_that_cannot_be_a_state_is_an_error(space, observation, o
     ("space", "words"),
     [
         (spaces.Box(0, 1, (2,)), ["Box", "bins=8", "key='hash'"]),
-        (spaces.Dict({"camera": spaces.Box(0, 255, (3,), np.uint8)}), ["observation['camera']", "key='hash'"]),
+        (spaces.Dict({"camera": spaces.Box(0, 255, (3, 4), np.uint8)}), ["observation['camera']", "key='hash'"]),
         (spaces.Box(0, 255, (2, 2), np.uint8), ["Box", "bins=8", "key='hash'"]),
         (spaces.Box(-(2**31), 2**31 - 1, (2,), np.int32), ["Box", "bins=8", "key='hash'"]),
         (spaces.Tuple([spaces.Discrete(2), spaces.Box(0, 1)]), ["observation[1]"]),
@@ -147,6 +147,11 @@ def test_a_vector_of_bounded_integers_is_its_own_state():
     env = wl.tabular(Scripted(space, seen))
     assert rollout(env, 2) == [0, 1, 0]
     assert env.observation_space.n == 50
+    board = spaces.Box(0, 2, (2, 2), np.int8)
+    boards = [np.array(each, np.int8).reshape(2, 2) for each in ([0, 1, 2, 0], [0, 0, 0, 0], [0, 1, 2, 0])]
+    assert rollout(wl.tabular(Scripted(board, list(boards))), 2) == [0, 1, 0]
+    nested = spaces.Dict({"board": board})
+    assert rollout(wl.tabular(Scripted(nested, [{"board": each} for each in boards])), 2) == [0, 1, 0]
     with pytest.raises(InvalidObservation, match="outside the observation space"):
         env.step(0)
 

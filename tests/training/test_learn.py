@@ -1,5 +1,7 @@
 """Tests of `learn`: training in any environment, resuming from checkpoints, and errors of environments."""
 
+import math
+import warnings
 from fractions import Fraction
 
 import gymnasium as gym
@@ -19,6 +21,7 @@ from wanderlust.core.errors import (
     InvalidSetting,
 )
 from wanderlust.core.mdp import TabularMDP
+from wanderlust.core.repeats import RepeatRate, repeat_rates
 from wanderlust.training import memory
 
 
@@ -348,15 +351,30 @@ def available(monkeypatch):
     return lambda n: monkeypatch.setattr(memory, "available_memory", lambda: n)
 
 
-def count_states(n=10**9, **options):
-    return wl.learn(wl.tabular(Counting(n), key="hash"), "random", steps=1000, quiet=True, **options)
+def count_states(n=10**9, *, steps=1000, **options):
+    return wl.learn(wl.tabular(Counting(n), key="hash"), "random", steps=steps, quiet=True, **options)
 
 
-def test_states_that_never_repeat_are_reported_once(available):
-    available(10**15)
-    with pytest.warns(RuntimeWarning, match=r"1 new states per step.*bytes per state.*left") as caught:
-        assert count_states().steps == 1000
-    assert len(caught) == 1
+@pytest.mark.parametrize(("n_states", "n_warnings"), [(10**9, 1), (3000, 1), (1500, 0)])
+@pytest.mark.parametrize("left", [10**15, None], ids=["known memory", "unknown memory"])
+def test_states_that_seldom_repeat_are_reported_once(n_states, n_warnings, left, available):
+    available(left)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        count_states(n_states, steps=4000)
+    assert len([each for each in caught if "0 % of the latest 1,000 steps" in str(each.message)]) == n_warnings
+
+
+def test_the_share_of_steps_in_states_visited_before():
+    """Of windows that overlap the beginning, of parts of a run, and in the order of any calls."""
+    first_visit = np.array([0, 1, 2, 5, -1])
+    assert repeat_rates(first_visit, 8) == [0.0, 0.5, 0.5, 1.0]
+    rate, by_window = RepeatRate(window=4), []
+    for step in range(1, 9):
+        rate.add(step, int(((first_visit >= 0) & (first_visit < step)).sum()))
+        by_window.append(rate.rate)
+    assert by_window == [0.0, 0.0, 0.0, 0.25, 0.5, 0.5, 0.75, 0.75]
+    assert math.isnan(RepeatRate().rate)
 
 
 def test_training_stops_before_the_memory_is_full(available, tmp_path):

@@ -78,12 +78,15 @@ def diagnose(
     horizon, n_actions, hardness = env.horizon, env.n_actions, measured.model_hardness(env)
     bins = env.encoding.encoder.bins
     advice = bins and bins_sentences(env.env, bins.counts.tolist(), bins.low.tolist(), bins.high.tolist())
+    encoding = env.encoding.encoder.kind
     env.close()
     folder = options.out or Path("results") / f"diagnose-{environment.file_name}"
     results, failures = execute_runs(runs, folder, execution)
     if not any(results.values()):
         raise WanderlustError("all runs failed, so there is no report; see the errors above.")
-    diagnosis = measured.diagnose_results(results, steps=options.steps, horizon=horizon)
+    diagnosis = measured.diagnose_results(results, steps=options.steps, horizon=horizon, encoding=encoding)
+    if hardness is None and diagnosis.seldom_repeat:
+        hardness = measured.FoundHardness(None, "none", "Not estimated, since states seldom repeat.")
     hardness = hardness or measured.estimated_hardness(results, n_actions=n_actions, horizon=horizon)
     suggestion = _suggestion(diagnosis, environment, options)
     preset, console = runs[0].preset, new_console(120, highlight=False)
@@ -130,6 +133,8 @@ def _suggestion(diagnosis: Diagnosis, environment: EnvironmentOptions, options: 
         words += ["--set", *settings] if settings else []
         return f"wanderlust train {environment.command_line} {shlex.join(words)} --save agent.npz"
 
+    if diagnosis.seldom_repeat:
+        return "States seldom repeat, so more steps alone will not help: change the state key first, see States above."
     if diagnosis.reward_found or diagnosis.termination_is_goal:
         return command(diagnosis.suggested.explorer, [*options.settings, *_suggested_settings(diagnosis)])
     most = diagnosis.widest

@@ -38,6 +38,8 @@ _RELATIVE_TIE = 1e-8
 """Two values are equal if they differ by less than this share of the largest value."""
 _SWEEPS_PER_CHECK = 50
 _PRECISION = 1e-4
+_LARGEST_SHOWN = 1e18
+"""Larger numbers are shown as "more than" this one: no one waits so many steps or episodes."""
 _MAX_SWEEPS = 20_000
 
 
@@ -90,7 +92,7 @@ class Hardness:
             "rarest state of a random walk": f"{self.rarest_state}: {visit} in {episodes} of {self.horizon:,} steps",
             "return of a random walk": f"{self.random_return:.4g}",
             "optimal return": f"{self.optimal_return:.4g} (discount {self.discount:g})",
-            "smallest action gap": f"{self.action_gap:.3g}",
+            "smallest action gap": f"{self.action_gap:.3g}" if math.isfinite(self.action_gap) else "none",
             "value norm": f"{self.value_norm:.3g}",
             "steps to the farthest state": unknown if farthest is None else short_number(farthest),
             "diameter": unknown if diameter is None else short_number(diameter),
@@ -167,9 +169,11 @@ def _value_norm(mdp: TabularMDP, v: FloatArray, reachable: Any) -> float:
 
 
 def short_number(value: float) -> str:
-    """Return a number with few digits: 195, 5,269, 2.9e+13 or ∞."""
+    """Return a number with few digits: 195, 5,269, 2.9e+13, more than 1e+18, or ∞."""
     if math.isinf(value):
         return "∞"
+    if value > _LARGEST_SHOWN:
+        return f"more than {_LARGEST_SHOWN:g}"
     return f"{value:,.0f}" if value < 1e6 and (value >= 100 or value == round(value)) else f"{value:.3g}"
 
 

@@ -20,7 +20,15 @@ from gymnasium import Env, Space
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 from numpy.typing import NDArray
 
-from wanderlust.core.errors import MAX_PAIRS, BadFile, InvalidEnvironment, InvalidObservation, InvalidSetting, shown
+from wanderlust.core.errors import (
+    MAX_PAIRS,
+    MAX_SHOWN,
+    BadFile,
+    InvalidEnvironment,
+    InvalidObservation,
+    InvalidSetting,
+    shown,
+)
 from wanderlust.environments.bins import Bins, Bounds, Counts, bin_counts
 
 Key = str | Callable[..., Any]
@@ -30,6 +38,7 @@ MAX_ACTIONS = 10_000
 MAX_OWN_PAIRS = 10_000_000
 """Discrete observations are their own state indices if there are at most this many pairs; more would waste memory."""
 _MAX_VALUES = 2**31 - 1
+_WHITE = 255
 """A dimension of integers is bounded if it has fewer values."""
 _BYTES = "bytes"
 _SMALL_ARRAY = 32
@@ -293,7 +302,7 @@ class StateEncoder:
 
     def describe(self, key: Any) -> str:
         """Return a readable description of a state key."""
-        return str(key) if self.bins is None else self.bins.describe(key)
+        return _readable(key) if self.bins is None else self.bins.describe(key)
 
     def __str__(self) -> str:
         described = {
@@ -346,7 +355,7 @@ def make_encoder(env: Env[Any, Any], key: Key | None, bins: Counts | None, bound
             raise InvalidEnvironment(f"bins requires a Box observation space, but the environment's is {space}.")
         return StateEncoder(BINS, bins=Bins.of_space(space, bins, bounds))
     if key is None:
-        space = _integer_vector(space)
+        space = _integer_array(space)
         check_discrete(space, "")
         return StateEncoder(DISCRETE, space)
     if callable(key):
@@ -358,9 +367,19 @@ def make_encoder(env: Env[Any, Any], key: Key | None, bins: Counts | None, bound
     raise InvalidSetting(f"key must be 'hash', 'info:field' or a function of the observation, got {shown(key)}.")
 
 
-def _integer_vector(space: Space[Any]) -> Space[Any]:
-    """Return a Box of vectors of bounded integers as the equal MultiDiscrete; images, and other spaces, as they are."""
-    if not isinstance(space, Box) or space.dtype.kind not in "iu" or len(space.shape) != 1:
+def _integer_array(space: Space[Any]) -> Space[Any]:
+    """Return a Box of bounded integers as the equal MultiDiscrete; other spaces, and images, as they are.
+
+    Images are arrays of bytes from 0 to 255 with rows and columns. Nearly every one differs from all others, so whoever
+    wants each to be a state has to say so, with key="hash".
+    """
+    if isinstance(space, Dict):
+        return Dict({name: _integer_array(part) for name, part in space.spaces.items()})
+    if isinstance(space, Tuple):
+        return Tuple([_integer_array(part) for part in space.spaces])
+    if not isinstance(space, Box) or space.dtype.kind not in "iu" or space.shape == ():
+        return space
+    if len(space.shape) > 1 and space.dtype == np.uint8 and (space.high == _WHITE).all():
         return space
     low, high = (np.asarray(bound, np.float64) for bound in (space.low, space.high))
     # The bounds of an unbounded dimension are those of its type.
@@ -431,6 +450,14 @@ def state_key(observation: Any) -> Hashable:
             "Set key= to a function that returns numbers, strings, bytes or tuples of them."
         )
     return observation  # type: ignore[no-any-return]
+
+
+def _readable(key: Hashable) -> str:
+    """Return a state key as text, with the length of bytes instead of their content."""
+    if isinstance(key, bytes):
+        return f"<{len(key):,} bytes>"
+    text = f"({', '.join(map(_readable, key))})" if isinstance(key, tuple) else str(key)
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 
 def _unusable(observation: Any) -> str | None:

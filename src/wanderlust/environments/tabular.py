@@ -48,6 +48,9 @@ from wanderlust.worlds import Layout
 class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """An environment whose observations are state indices and whose actions are action indices, both from 0."""
 
+    observation: Any = None
+    """The wrapped environment's latest observation."""
+
     def __init__(
         self,
         env: Env[Any, Any],
@@ -91,12 +94,13 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
         """Start an episode; with `reset_seed`, always with that seed, so that all episodes have the same randomness."""
         seed = self.reset_seed if self.reset_seed is not None else seed
-        observation, info = self.env.reset(seed=seed, options=options)
-        return self.state_of(observation, info), info
+        self.observation, info = self.env.reset(seed=seed, options=options)
+        return self.state_of(self.observation, info), info
 
     def step(self, action: int) -> tuple[int, Any, bool, bool, dict[str, Any]]:
         """Take an action given by its index."""
         observation, reward, terminated, truncated, info = self.env.step(self.action_of(action))
+        self.observation = observation
         return self.state_of(observation, info), reward, terminated, truncated, info
 
     def state_of(self, observation: Any, info: dict[str, Any] | None = None) -> int:
@@ -200,8 +204,8 @@ def tabular(
 ) -> Tabular:
     """Return an environment, given as such or by its name, with discrete states and actions.
 
-    Observations that are Discrete, MultiDiscrete, MultiBinary, Text, or a Tuple or Dict of those, and vectors of
-    bounded integers (a Box), are used as state keys directly. For other observations, set the state encoding:
+    Observations that are Discrete, MultiDiscrete, MultiBinary, Text, or a Tuple or Dict of those, and arrays of bounded
+    integers (a Box) that are not images, are used as state keys directly. For others, set the state encoding:
 
     * `key="hash"`: the environment's `hash()` of its state if it has one, as in MiniGrid (together with the mission
       and the carried object, which that hash does not include); otherwise the content of the observation.

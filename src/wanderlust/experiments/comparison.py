@@ -22,6 +22,7 @@ import numpy as np
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_number, counted
 from wanderlust.core.files import read_text_file, shown_path, write_json
 from wanderlust.core.planning import episode_returns, optimal_episode_return
+from wanderlust.core.repeats import SELDOM, repeat_rates
 from wanderlust.environments.model import known_model
 from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.environment_run import MAX_EVALUATION_STEPS, fine_interval
@@ -347,6 +348,12 @@ class ComparisonReport:
             seeds = ", ".join(f"{row.explorer} with {row.rewarded}" for row in self.rows)
             notes.append(f"First reward: the first positive reward during training, received by {seeds}. {at_random}")
         notes.append(time_penalty_sentence(time_penalties(results), len(results)))
+        rate = statistics.median(repeat_rates(result.first_visit, self.comparison.steps)[-1] for result in results)
+        if rate < SELDOM:
+            notes.append(
+                f"Warning: states seldom repeat ({100 * rate:.0f} % of the steps of the last quarter were in a state "
+                "visited before), so a tabular agent learns little; `wanderlust diagnose` says what helps."
+            )
         return [note for note in notes if note]
 
     @property

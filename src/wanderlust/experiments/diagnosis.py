@@ -17,6 +17,8 @@ from wanderlust.core.errors import WanderlustError, counted
 from wanderlust.core.files import finite_values
 from wanderlust.core.hardness import Hardness, hardness
 from wanderlust.core.mdp import estimated_mdp
+from wanderlust.core.repeats import SELDOM, repeat_rates
+from wanderlust.environments.encoding import BINS, CONTENT, DISCRETE, ENVIRONMENT
 from wanderlust.environments.model import world_from_gym
 from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.comparison import (
@@ -26,7 +28,7 @@ from wanderlust.experiments.comparison import (
     time_penalties,
     time_penalty_sentence,
 )
-from wanderlust.experiments.environment_run import MAX_OUTCOMES
+from wanderlust.experiments.environment_run import HIDDEN, MAX_OUTCOMES
 from wanderlust.experiments.run import Result
 
 Results = Mapping[str, Sequence[Result]]
@@ -39,6 +41,12 @@ MIN_EPISODES, CHANGING_SHARE = 10, 0.8
 _MAX_REWARDS_SHOWN = 8
 _DENSE_PERCENT = 20.0
 """Rewards are sparse if fewer steps than this percentage give another reward than the most frequent one."""
+MIN_REPEATED = 30
+"""The number of pairs with several visits from which an environment can be called deterministic, and the number of
+repeated visits from which states can be called aliased."""
+_ALIASED_BY, _DEVIATIONS = 0.1, 5.0
+"""States are aliased if outcomes agree more often by this share with equal hidden values, and this is so many standard
+deviations from what the states alone explain."""
 _RETURN_TOLERANCE = 0.02
 """Two returns are equal if they differ by at most this fraction of the larger one."""
 
@@ -94,6 +102,14 @@ class Diagnosis:
     """Largest return of any training episode."""
     best_policy: float
     """Largest return of any final greedy policy."""
+    repeat_rates: tuple[float, ...]
+    """The share of steps in a state visited before, for each quarter of the runs: medians."""
+    hidden: str | None
+    """What the outcomes of aliased states depend on, of `HIDDEN`; None if they are not aliased, as far as observed."""
+    agreement: tuple[float, float] | None
+    """How often the outcome of aliased states repeats: if that is the same as before, and if it differs."""
+    encoding: str
+    """How states are encoded: the kind of a `StateEncoder`."""
 
     @property
     def n_runs(self) -> int:
@@ -149,9 +165,19 @@ class Diagnosis:
 
     @property
     def layouts_change(self) -> bool:
-        """Whether nearly every episode began in a state in which no other episode began."""
-        is_enough = self.episodes_begun >= MIN_EPISODES
+        """Whether nearly every episode began in a state of its own, although states repeat within an episode."""
+        is_enough = self.episodes_begun >= MIN_EPISODES and not self.seldom_repeat
         return is_enough and self.start_states >= CHANGING_SHARE * self.episodes_begun
+
+    @property
+    def seldom_repeat(self) -> bool:
+        """Whether states seldom repeat, even in the last quarter of the runs."""
+        return self.repeat_rates[-1] < SELDOM
+
+    @property
+    def has_one_start(self) -> bool:
+        """Whether all episodes of a run began in the same state."""
+        return self.start_states <= self.n_runs
 
     @property
     def widest(self) -> ExplorerSummary:
@@ -167,10 +193,11 @@ class Diagnosis:
     def distracted(self) -> tuple[ExplorerSummary, ...]:
         """The explorers that converged to a smaller reward: all seeds return less than any seed of the best explorer.
 
-        A distractor needs two positive reward values; with only one, returns differ by how often it is reached.
+        A distractor needs two positive reward values; with only one, returns differ by how often it is reached. And it
+        needs one start state: from several, returns differ by the start.
         """
         best = self.ranked[0]
-        if self.layouts_change or sum(reward.value is None or reward.value > 0 for reward in self.rewards) < 2:
+        if not self.has_one_start or sum(reward.value is None or reward.value > 0 for reward in self.rewards) < 2:
             return ()
         return tuple(
             each
@@ -188,8 +215,8 @@ class Diagnosis:
         return min(0.0, (self.common_reward or 0.0) * self.longest_episode)
 
 
-def diagnose_results(results: Results, *, steps: int, horizon: int | None) -> Diagnosis:
-    """Return the measurements over all results."""
+def diagnose_results(results: Results, *, steps: int, horizon: int | None, encoding: str) -> Diagnosis:
+    """Return the measurements over all results; `encoding` is the kind of the state encoder."""
     all_results = [result for found in results.values() for result in found]
     rewards = _reward_summaries(results)
     counts = {reward.value: reward.count for reward in rewards}
@@ -198,6 +225,8 @@ def diagnose_results(results: Results, *, steps: int, horizon: int | None) -> Di
     episodes = np.concatenate([result.episodes for result in all_results])
     best = float(episodes[:, 2].max()) if len(episodes) else None
     cut = episodes[episodes[:, 3] == 0, 1]
+    hidden, agreement = _hidden_state(all_results)
+    rates = [repeat_rates(result.first_visit, steps) for result in all_results]
     is_best = [best is not None and _nearly_equal(value, best) for value in episodes[:, 2]]
     return Diagnosis(
         explorers=summarize_explorers(results, steps),
@@ -218,7 +247,25 @@ def diagnose_results(results: Results, *, steps: int, horizon: int | None) -> Di
         depth=None if best is None else int(episodes[is_best, 1].min()),
         best_return=best,
         best_policy=max(float(result.returns[-1]) for result in all_results),
+        repeat_rates=tuple(np.median(rates, axis=0).tolist()),
+        hidden=hidden,
+        agreement=agreement,
+        encoding=encoding,
     )
+
+
+def _hidden_state(results: Sequence[Result]) -> tuple[str | None, tuple[float, float] | None]:
+    """Return what the outcomes of aliased states depend on most, and how often they agree if it is equal or not."""
+    shape = len(HIDDEN), 6
+    counts = sum((result.hidden for result in results if result.hidden.shape == shape), start=np.zeros(shape))
+    found: list[tuple[float, str, tuple[float, float]]] = []
+    for name, (same, same_differs, other, other_differs, deviation, variance) in zip(HIDDEN, counts, strict=True):
+        if min(same + same_differs, other + other_differs) >= MIN_REPEATED:
+            agreement = float(same / (same + same_differs)), float(other / (other + other_differs))
+            is_significant = deviation > _DEVIATIONS * math.sqrt(variance)
+            if is_significant and agreement[0] - agreement[1] >= _ALIASED_BY:
+                found.append((agreement[0] - agreement[1], name, agreement))
+    return max(found)[1:] if found else (None, None)
 
 
 def _reward_summaries(results: Results) -> tuple[RewardSummary, ...]:
@@ -311,7 +358,13 @@ def _state_sentences(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"All explorers visited {most.states:,.0f} states{median}."
     else:
         yield f"{most.explorer} visited {most.states:,.0f} states, {least.explorer} {least.states:,.0f}{median}."
-    if diagnosis.still_growing:
+    percent = ", ".join(f"{100 * rate:.0f}" for rate in diagnosis.repeat_rates)
+    yield f"Steps in a state visited before, in the quarters of the run: {percent} %."
+    if diagnosis.seldom_repeat:
+        grows = diagnosis.repeat_rates[-1] > diagnosis.repeat_rates[0] + GROWING_PERCENT / 100
+        later = "The share grows, but slowly." if grows else "The share does not grow: more steps will not help."
+        yield f"States seldom repeat, so a tabular agent learns little. {later} {_coarser(diagnosis)}"
+    elif diagnosis.still_growing:
         yield (
             f"The number of states still grows: {most.explorer} discovered {most.late_states_percent:.0f} % of its "
             "states in the last quarter of the run. More steps will discover more states."
@@ -320,12 +373,32 @@ def _state_sentences(diagnosis: Diagnosis) -> Iterator[str]:
         yield "The number of states has stopped growing: more steps will discover few new states."
 
 
+def _coarser(diagnosis: Diagnosis) -> str:
+    """Return the option with which states repeat more often."""
+    if diagnosis.encoding == BINS:
+        return "The bins are too fine: fewer --bins, or one bin for dimensions that do not matter."
+    what = "the observation" if diagnosis.encoding in (DISCRETE, CONTENT) else "what is used now"
+    return f"The state key is too fine: --key module:function keeps only what matters of {what}."
+
+
+def _finer(diagnosis: Diagnosis) -> str:
+    """Return the option with which fewer states are aliased."""
+    if diagnosis.hidden == "time":
+        return "A wrapper that adds the time, such as Gymnasium's TimeAwareObservation, helps."
+    if diagnosis.hidden == "observation":
+        return "More --bins help." if diagnosis.encoding == BINS else "A --key that keeps more of it helps."
+    hint = "" if diagnosis.encoding == ENVIRONMENT else ", --key hash if the environment has a hash of its whole state"
+    return f"The observation is not the whole state: a wrapper that adds earlier ones helps{hint}."
+
+
 def _distractor_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     best = diagnosis.ranked[0]
     if not diagnosis.reward_found:
         yield "No positive reward was found, so distractors cannot be detected."
     elif diagnosis.layouts_change:
         yield "Layouts change between episodes, so distractors cannot be detected."
+    elif not diagnosis.has_one_start:
+        yield "Episodes begin in different states, and returns differ by the start, so distractors cannot be detected."
     elif not diagnosis.distracted:
         yield "None detected: no explorer converged to a smaller reward than another explorer found."
     for each in diagnosis.distracted:
@@ -338,7 +411,8 @@ def _distractor_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     if diagnosis.reward_found and unrewarded:
         yield f"Explorers of which not all seeds received a positive reward: {', '.join(unrewarded)}."
     best_return = diagnosis.best_return
-    if best_return is not None and best_return > diagnosis.best_policy + 1e-9 and not diagnosis.stochastic_pairs:
+    is_learnable = not diagnosis.stochastic_pairs and not diagnosis.seldom_repeat
+    if best_return is not None and best_return > diagnosis.best_policy + 1e-9 and is_learnable:
         yield (
             f"The best training episode had a return of {best_return:.4g}, but no greedy policy reaches it: more "
             "steps, or a larger discount, may help."
@@ -346,13 +420,22 @@ def _distractor_sentences(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _stochasticity_sentence(diagnosis: Diagnosis) -> str:
+    if diagnosis.repeated_pairs < MIN_REPEATED and not diagnosis.stochastic_pairs:
+        return f"Unknown: {counted(diagnosis.repeated_pairs, 'state-action pair')} had more than one visit."
     if not diagnosis.stochastic_pairs:
         return "Deterministic, as far as observed: every repeated state-action pair had the same outcome each time."
     percent = "Less than 1" if diagnosis.stochastic_percent < 1 else f"{diagnosis.stochastic_percent:.0f}"
-    return (
-        f"{percent} % of the repeated state-action pairs had different outcomes: the environment is stochastic, or "
-        "states are aliased."
-    )
+    several = f"{percent} % of the repeated state-action pairs had different outcomes"
+    if diagnosis.hidden is not None and diagnosis.agreement is not None:
+        what = {"observation": "the part of the observation that the key leaves out"}.get(
+            diagnosis.hidden, f"the {diagnosis.hidden}"
+        )
+        same, other = (f"{100 * share:.0f} %" for share in diagnosis.agreement)
+        return (
+            f"{several}, and these depend on {what}: an outcome repeats in {same} of the visits if it is the same, in "
+            f"{other} if it differs. So states are aliased: the state key is too coarse. {_finer(diagnosis)}"
+        )
+    return f"{several}: the environment is stochastic, or depends on something that is not observed."
 
 
 def _episode_sentences(diagnosis: Diagnosis) -> Iterator[str]:
@@ -369,7 +452,7 @@ def _episode_sentences(diagnosis: Diagnosis) -> Iterator[str]:
             f"{counted(diagnosis.episodes_begun, 'episode')}): the layout changes between episodes, so an agent cannot "
             "use what it learnt in another one. --reset-seed 0 gives all episodes the same layout."
         )
-    elif diagnosis.start_states > diagnosis.n_runs:
+    elif not diagnosis.has_one_start:
         yield f"Episodes begin in different states: about {diagnosis.start_states / diagnosis.n_runs:.0f} per run."
     if diagnosis.reward_found and diagnosis.depth is not None:
         yield f"The best return, {diagnosis.best_return:.4g}, took at least {counted(diagnosis.depth, 'step')}."
@@ -394,8 +477,10 @@ def json_values(diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         **measurements,
         "explorers": [finite_values(each) for each in measurements["explorers"]],
+        "repeat_rates": [None if math.isnan(rate) else rate for rate in diagnosis.repeat_rates],
         "still_growing": diagnosis.still_growing,
         "layouts_change": diagnosis.layouts_change,
+        "seldom_repeat": diagnosis.seldom_repeat,
         "indistinguishable": [each.explorer for each in diagnosis.indistinguishable],
         "distracted": [each.explorer for each in diagnosis.distracted],
         "report": dict(report_sections(diagnosis)),

@@ -6,8 +6,9 @@ and the greedy policy is evaluated in a copy of the environment.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
 from wanderlust.agents.settings import MAX_STEPS
-from wanderlust.core.errors import InvalidSetting, check_integer
+from wanderlust.core.errors import InvalidSetting, WanderlustError, check_integer
+from wanderlust.environments.encoding import CONTENT, DISCRETE, state_key
 from wanderlust.environments.make import copy_environment
 from wanderlust.environments.tabular import Tabular, tabular_from_options
 from wanderlust.experiments.run import DEFAULT_EVALUATIONS, Result, Run, RunCancelled
@@ -33,6 +35,8 @@ MAX_REWARDS = 50
 """Number of distinct rewards that are listed; sparse-reward environments have fewer."""
 MAX_OUTCOMES = 20_000
 """Number of distinct outcomes up to which they are stored: enough for environments whose hardness can be estimated."""
+HIDDEN = ("observation", "previous step", "time")
+"""What a state key can leave out: the rest of the observation, the state and action before, the step of the episode."""
 _CHECK_EVERY = 256
 """Steps between two checks for cancellation."""
 
@@ -123,6 +127,59 @@ class RunEvaluation(Callback):
         return np.array(self._improvements, np.float64).reshape(-1, 2)
 
 
+class HiddenState:
+    """Whether the outcome of an action depends on something that the state key leaves out: states are then aliased.
+
+    Two successive visits of a pair are compared. If the states are Markov, their outcomes agree as often with equal
+    hidden values as with different ones.
+    """
+
+    def __init__(self) -> None:
+        self._visits: dict[tuple[int, int], tuple[Any, tuple[Hashable, ...], list[int]]] = {}
+        """Outcome and hidden values of the latest visit, and the counts as in `Result`, without rows."""
+        self._observation: Hashable = None
+        """The observation of the state in which the next action is taken; None if it is unknown."""
+        self._previous: Hashable = None
+
+    def record(self, loop: TrainingLoop) -> None:
+        """Record the latest transition."""
+        pair = loop.state, loop.action
+        hidden = self._observation, self._previous, loop.episode_steps
+        # A terminal reward may depend on the time, as in MiniGrid.
+        outcome = (-1, None) if loop.terminated else (loop.next_state, loop.reward)
+        self._observation = self._previous = None
+        if not loop.episode_over:
+            self._previous = pair
+            if loop.env.encoding.encoder.kind not in (DISCRETE, CONTENT):  # These hide nothing of the observation.
+                with contextlib.suppress(WanderlustError):
+                    self._observation = hash(state_key(loop.env.observation))
+        before = self._visits.get(pair)
+        if before is None and len(self._visits) > MAX_OUTCOMES:
+            return
+        counts = [0] * (4 * len(HIDDEN)) if before is None else before[2]
+        if before is not None:
+            for i, value in enumerate(hidden):
+                if value is not None and before[1][i] is not None:
+                    counts[4 * i + 2 * (value != before[1][i]) + (outcome != before[0])] += 1
+        self._visits[pair] = outcome, hidden, counts
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """The counts of all pairs with several outcomes, and the test of Cochran, Mantel and Haenszel, as in `Result`.
+
+        Without the test by pairs, one pair with equal hidden values and nearly always the same outcome would look like
+        evidence.
+        """
+        several = [each[2] for each in self._visits.values() if any(each[2][1::2])]
+        tables = np.array(several, np.float64).reshape(-1, len(HIDDEN), 2, 2)
+        same, agree, total = tables[:, :, 0].sum(axis=2), tables[:, :, :, 0].sum(axis=2), tables.sum(axis=(2, 3))
+        enough = np.maximum(total, 2.0)  # A single visit says nothing: its deviation and variance are 0.
+        deviation = tables[:, :, 0, 0] - same * agree / enough
+        variance = same * (total - same) * agree * (total - agree) / (enough**2 * (enough - 1.0))
+        deviation[total < 2] = 0.0
+        return np.column_stack([tables.sum(axis=0).reshape(-1, 4), deviation.sum(axis=0), variance.sum(axis=0)])
+
+
 class EpisodeRecorder(Callback):
     """Records every step; raises `RunCancelled` once `should_stop()` is true, and ends training after `last_step`."""
 
@@ -145,7 +202,12 @@ class EpisodeRecorder(Callback):
         self._counts: dict[tuple[int, int, int], list[float]] = {}
         """[state, action, next state]: count and sum of rewards."""
         self._starts: dict[int, int] = {}
+        self._hidden = HiddenState()
         self._time_penalty: list[float] = []
+
+    def on_start(self, loop: TrainingLoop) -> None:
+        """Leave it to the reports to say that states seldom repeat."""
+        loop.warns_of_states = False
 
     def on_step(self, loop: TrainingLoop) -> bool | None:
         """Record the reward and the first visit."""
@@ -154,6 +216,7 @@ class EpisodeRecorder(Callback):
         self._first_visit.setdefault(loop.state, loop.step - 1)
         self._record_reward(loop)
         self._record_outcome(loop)
+        self._hidden.record(loop)
         return False if loop.step == self._last_step else None
 
     def _record_outcome(self, loop: TrainingLoop) -> None:
@@ -201,6 +264,7 @@ class EpisodeRecorder(Callback):
         return {
             "outcomes": np.array([(*o, n, total / n) for o, (n, total) in counts], np.float64).reshape(-1, 5),
             "starts": np.array(list(self._starts.items()), np.float64).reshape(-1, 2),
+            "hidden": self._hidden.counts,
             "time_penalty": np.array(self._time_penalty, np.float64),
             "first_visit": first_visit,
             "episodes": np.array(self._episodes, np.float64).reshape(-1, 4),

@@ -339,6 +339,10 @@ class Result(NamedTuple):
     """[state, (first state of an episode, count)], in an environment."""
     time_penalty: FloatArray = _EMPTY
     """In an environment: the decrease per step of the terminal rewards, if it was removed for learning."""
+    hidden: FloatArray = _EMPTY
+    """In an environment: [what the key hides, (equal and same outcome, equal and another outcome, different and same
+    outcome, different and another outcome, deviation, its variance)]: successive visits of pairs with several outcomes;
+    see `HiddenState`."""
     events: FloatArray = _EMPTY
     """(number of steps up to the first positive reward, up to the first termination), with `kind="model"`; infinity for
     never."""

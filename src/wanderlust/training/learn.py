@@ -26,7 +26,7 @@ from wanderlust.training import checkpoints
 from wanderlust.training.adaptive import TimePenalty, adapt, adapted_fields, chosen_preset, settings_for
 from wanderlust.training.callbacks import Callback, Checkpoint
 from wanderlust.training.loop import MAX_REWARD, TrainingLoop
-from wanderlust.training.memory import MemoryGuard, warn_of_need
+from wanderlust.training.memory import TrainingGuard, warn_of_need
 
 NO_REWARDS = (0.0, 0.0)
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -200,7 +200,7 @@ def _take_steps(loop: TrainingLoop, callbacks: list[Callback], seed: int | None,
         return [getattr(each, name) for each in callbacks if getattr(type(each), name) is not getattr(Callback, name)]
 
     on_step, on_episode_end = overriding("on_step"), overriding("on_episode_end")
-    guard, unchecked = MemoryGuard(loop.agent, loop.steps), 0
+    guard, unchecked = TrainingGuard(loop.agent, loop.steps, warns_of_states=loop.warns_of_states), 0
     proceed = True
     while proceed and loop.step < loop.steps:
         if loop.episode_over:

@@ -76,6 +76,8 @@ class TrainingLoop:
         self.episode_start: dict[str, Any] | None = None
         """The seed or random state at the start of the episode; see `wanderlust.training.checkpoints`."""
         self.episode_actions: list[int] = []
+        self.warns_of_states = True
+        """Whether there is a warning if states seldom repeat; a callback that reports it can set this to False."""
         self.between_steps = True
         """Whether the loop can be saved: no step has begun, or all of its effects have been recorded."""
         if agent.curves is None:

@@ -1,6 +1,6 @@
-"""The memory of a training: what it may need, said beforehand, and a stop before states that never repeat fill it.
+"""What a training may need, said beforehand; a warning if states do not repeat, and a stop before they fill the memory.
 
-Both need `/proc`, so they are for Linux; elsewhere nothing is checked. A limit of a container is not known here.
+Memory is known from `/proc`, so on Linux only. A limit of a container is not known here.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ from typing import NamedTuple
 
 from wanderlust.agents.agent import Agent
 from wanderlust.core.errors import InsufficientMemory
+from wanderlust.core.repeats import SELDOM, RepeatRate
+from wanderlust.core.repeats import WINDOW as REPEAT_WINDOW
 from wanderlust.learning.state import bytes_per_entry
 from wanderlust.learning.td import WINDOW
 
-CHECK_STEPS, CHECK_PAIRS = 10_000, 2**20
-"""Memory is checked every so many steps, or as often as so many pairs could be new."""
+CHECK_STEPS, CHECK_PAIRS = REPEAT_WINDOW, 2**20
+"""A training is checked every so many steps, or as often as so many pairs could be new."""
 RESERVE = 2**28
 """Bytes that are left to others."""
-GROWING, NEVER_REPEATING = 0.1, 0.9
-"""New states per step from which training can be stopped, and from which there is a warning in any case."""
+GROWING = 0.1
+"""New states per step from which training can be stopped."""
+FIRST_WARNING = 2 * REPEAT_WINDOW
+"""The step from which there is a warning if states seldom repeat; at first, all states are new."""
 
 
 def available_memory() -> int | None:
@@ -61,24 +65,33 @@ class _Measured(NamedTuple):
     used: int
 
 
-class MemoryGuard:
-    """Checks, every `interval` steps, how the memory of a training grows; the first check is the reference."""
+class TrainingGuard:
+    """Checks, every `interval` steps, whether states repeat, and how the memory grows since the first check."""
 
-    def __init__(self, agent: Agent, steps: int) -> None:
+    def __init__(self, agent: Agent, steps: int, *, warns_of_states: bool) -> None:
         self._agent, self._steps = agent, steps
         self.interval = max(min(CHECK_PAIRS // agent.n_actions, CHECK_STEPS), 1)
         self._first: _Measured | None = None
-        self._latest_states = agent.discovered
-        self._has_warned = False
+        self._repeats = RepeatRate(step=agent.steps, discovered=agent.discovered)
+        self._warns_of_states, self._has_warned_of_memory = warns_of_states, False
 
     def check(self) -> None:
-        """Warn once if nearly every state is new, or if the rest may not fit; raise `InsufficientMemory` in time."""
+        """Warn once if states seldom repeat, and if the rest may not fit; raise `InsufficientMemory` in time."""
+        self._repeats.add(self._agent.steps, self._agent.discovered)
+        if self._warns_of_states and self._agent.steps >= FIRST_WARNING and self._repeats.rate < SELDOM:
+            self._warns_of_states = False
+            warnings.warn(
+                f"states seldom repeat: {100 * self._repeats.rate:.0f} % of the latest {self._repeats.steps:,} steps "
+                "were in a state visited before, so a tabular agent learns little. A coarser `key`, fewer `bins` or, "
+                "if layouts change, a `reset_seed` let states repeat; `wanderlust diagnose` tells which.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
         available = available_memory()
         if available is None or self._agent.steps >= self._steps:
             return
         now = _Measured(self._agent.steps, self._agent.discovered, _used_memory())
-        rate = (now.states - self._latest_states) / self.interval
-        self._latest_states, first = now.states, self._first
+        rate, first = 1.0 - self._repeats.rate, self._first
         if first is None or now.states == first.states:
             self._first = now
             return
@@ -94,11 +107,11 @@ class MemoryGuard:
                 f"training was stopped after {now.step:,} steps, before the machine swaps: {growth}. States that "
                 "seldom repeat need a coarser `key` or fewer `bins`."
             )
-        if not self._has_warned and (rate >= NEVER_REPEATING or (rate >= GROWING and needed > available)):
-            self._has_warned = True
+        if not self._has_warned_of_memory and rate >= GROWING and needed > available:
+            self._has_warned_of_memory = True
             warnings.warn(
-                f"states seldom repeat: {growth}, and the other {self._steps - now.step:,} steps may need "
-                f"{_size(needed)}. A coarser `key` or fewer `bins` let states repeat.",
+                f"memory may not suffice: {growth}, and the other {self._steps - now.step:,} steps may need "
+                f"{_size(needed)}.",
                 RuntimeWarning,
                 stacklevel=4,
             )
