@@ -1,5 +1,6 @@
 """Starts processes that run Python code, quickly: they are forked from a process that has imported everything."""
 
+import contextlib
 import json
 import os
 import signal
@@ -13,8 +14,9 @@ import wanderlust as wl
 WARM_UP = """
 import json, os, signal, sys, traceback
 import gymnasium as gym
+import matplotlib.figure
 import wanderlust as wl
-import wanderlust.cli.main, wanderlust.cli.training
+import wanderlust.cli.main, wanderlust.cli.training, wanderlust.experiments.comparison, wanderlust.exams.exam
 for explorer in ("vv-ucb", "epsilon-greedy", "bootstrapped"):
     wl.evaluate(wl.learn("FrozenLake-v1", explorer, steps=50, save=sys.argv[1] + "/warm-up.npz", quiet=True))
 wl.learn("FrozenLake-v1", resume=sys.argv[1] + "/warm-up.npz", steps=60, quiet=True)
@@ -68,7 +70,13 @@ class ProcessServer:
     def __init__(self):
         self._running = set()
         self._folder = tempfile.TemporaryDirectory()
-        environment = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1]), "OPENBLAS_NUM_THREADS": "1"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(Path(wl.__file__).parents[1]),
+            "OPENBLAS_NUM_THREADS": "1",
+            "PYTHONUTF8": "1",
+            "COLUMNS": "150",
+        }
         self._server = subprocess.Popen(
             [sys.executable, "-c", SERVER, self._folder.name],
             stdin=subprocess.PIPE,
@@ -89,17 +97,50 @@ class ProcessServer:
         self._running.add(process)
         return process
 
-    def start_command(self, folder, *words):
-        """Start `wanderlust` with these arguments; return the id of the process."""
+    def start_command(self, folder, *words, before=""):
+        """Start `wanderlust` with these arguments, after some other code; return the id of the process."""
         words = ["wanderlust", *map(str, words)]
-        return self.start(folder, f"import sys; sys.argv = {words!r}\nimport wanderlust.cli.main as m; m.main()")
+        code = f"import os, sys; sys.argv = {words!r}\n{before}\nimport wanderlust.cli.main as m; m.main()"
+        return self.start(folder, code)
 
-    def run_script(self, file, folder):
-        """Run a script in a folder with warnings as errors; return its exit code, its output and its errors."""
-        code = "import runpy, warnings; warnings.simplefilter('error')\n"
-        code += f"import matplotlib; matplotlib.use('agg')\nrunpy.run_path({str(file)!r}, run_name='__main__')"
+    def in_terminal(self, folder, *words, react=lambda process, terminal, text: None, **environment):
+        """Run `wanderlust` in a terminal of its own; return its exit code and all that it printed.
+
+        `react` is called with the process, our end of the terminal and the text so far.
+        """
+        ours, theirs = os.openpty()
+        # Opened by its name, as the server does not have it; the first byte says that it is open.
+        before = f"for i in range(3): os.dup2(os.open({os.ttyname(theirs)!r}, os.O_RDWR), i)\n"
+        before += "sys.stdin, sys.stdout, sys.stderr = open(0), open(1, 'w'), open(2, 'w')\n"
+        before += f"os.environ |= {environment!r}\nos.write(1, b' ')"
+        process, text = self.start_command(folder, *words, before=before), ""
+        text += os.read(ours, 1).decode()
+        os.close(theirs)
+        with contextlib.suppress(OSError):  # Raised when the process has ended.
+            while piece := os.read(ours, 65536):
+                text += piece.decode(errors="replace")
+                react(process, ours, text)
+        os.close(ours)
+        return self.wait(process), text
+
+    def run(self, folder, code):
+        """Run code in a folder; return the exit code of the process, its output and its errors."""
         status = self.wait(self.start(folder, code))
         return status, *((Path(folder) / name).read_text(encoding="utf-8") for name in ("out.txt", "err.txt"))
+
+    def run_script(self, file, folder):
+        """Run a script in a folder with warnings as errors."""
+        code = "import runpy, warnings; warnings.simplefilter('error')\n"
+        code += f"import matplotlib; matplotlib.use('agg')\nrunpy.run_path({str(file)!r}, run_name='__main__')"
+        return self.run(folder, code)
+
+    def command(self, folder, *words, code=0, before=""):
+        """Run `wanderlust` with these arguments; return its output and errors."""
+        status = self.wait(self.start_command(folder, *words, before=before))
+        printed = "".join((Path(folder) / name).read_text(encoding="utf-8") for name in ("out.txt", "err.txt"))
+        assert status == code, printed
+        assert "Traceback" not in printed
+        return printed
 
     def wait(self, process):
         """Return the exit code of a process, negative for a signal."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +13,8 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
+from conftest import CommandLine
+from process_server import ProcessServer
 from wanderlust.agents.settings import SETTING_NAMES
 from wanderlust.core.errors import UnknownName
 
@@ -72,11 +72,10 @@ def test_the_settings_of_a_run_are_those_of_train_and_learn(name: str) -> None:
     np.testing.assert_array_equal(run.train().visits, learnt.visits)
 
 
-def test_the_command_line_takes_every_setting(tmp_path: Path) -> None:
+def test_the_command_line_takes_every_setting(run_cli: CommandLine, tmp_path: Path) -> None:
     given = {name: value for name, value in VALUES.items() if name != "steps"} | {"replay": "full"}
     words = [f"{name}={value}" for name, value in given.items()]
-    command = [sys.executable, "-m", "wanderlust", "train", "toy", "--steps", "30", "--save", "a.npz", "--set", *words]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    run_cli.succeeds("train", "toy", "--steps", 30, "--save", "a.npz", "--set", *words)
     assert wl.Agent.load(tmp_path / "a.npz").settings == wl.Settings(**given)
 
 
@@ -140,9 +139,10 @@ if __name__ == "__main__":
 """
 
 
-def test_an_explorer_needs_public_names_only(tmp_path: Path) -> None:
+def test_an_explorer_needs_public_names_only(processes: ProcessServer, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(EXPLORER)
-    subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, check=True)
+    status, _, errors = processes.run(tmp_path, "import runpy; runpy.run_path('mine.py', run_name='__main__')")
+    assert status == 0, errors
     examples = (Path(__file__).parents[2] / "examples" / "own_explorer.py").read_text()
     for source in (EXPLORER, textwrap.dedent(examples)):
         imported = [node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]

@@ -29,8 +29,6 @@ from wanderlust.experiments.table import SUFFIXES
 
 pytestmark = pytest.mark.slow
 
-SOURCES = str(Path(wl.__file__).parents[1])
-ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCES, "PYTHONUTF8": "1", "COLUMNS": "150"}
 RUN = Run(world="toy", explorer="random", seed=3, settings={"budget": 200})
 LONG = "x" * 300
 HOSTILE = "a[/b] [red] $x_{$ <i>&\x1b[31m\nb"
@@ -46,22 +44,6 @@ def store(tmp_path):
     store = Store(tmp_path / "results")
     store.prepare()
     return store
-
-
-def wanderlust(*arguments, cwd, code=0, **environment):
-    """Run a command in a process; return its output and errors."""
-    done = subprocess.run(
-        [sys.executable, "-m", "wanderlust", *arguments],
-        cwd=cwd,
-        env={**ENVIRONMENT, **environment},
-        capture_output=True,
-        check=False,
-        timeout=300,
-    )
-    text = (done.stdout + done.stderr).decode()
-    assert done.returncode == code, text
-    assert "Traceback" not in text
-    return text
 
 
 # Reading executes no code.
@@ -81,16 +63,16 @@ PAYLOAD_RUNS = [
 ]
 
 
-def test_reading_results_imports_nothing(store, result, tmp_path):
+def test_reading_results_imports_nothing(store, result, tmp_path, processes):
     for run in PAYLOAD_RUNS:
         store.save(run, result, 0.0)
     (tmp_path / "payload.py").write_text(PAYLOAD)
     (tmp_path / "payload_package").mkdir()
     for name in ("__init__.py", "sub.py"):
         (tmp_path / "payload_package" / name).write_text(PAYLOAD)
-    assert "runs written" in wanderlust("results", "results", "--to", "runs.csv", cwd=tmp_path)
+    assert "runs written" in processes.command(tmp_path, "results", "results", "--to", "runs.csv")
     assert "payload:X" in (tmp_path / "runs.csv").read_text()
-    wanderlust("results", "results", "--columns", "all", "--curves", "--to", "runs.json", cwd=tmp_path)
+    processes.command(tmp_path, "results", "results", "--columns", "all", "--curves", "--to", "runs.json")
     exported = json.loads((tmp_path / "runs.json").read_text())
     assert {each["key"] for each in exported} == {run.key for run in PAYLOAD_RUNS}
     assert list(tmp_path.rglob("executed")) == []
@@ -193,29 +175,29 @@ def test_a_run_is_not_stored_if_its_code_was_edited_meanwhile(store, tmp_path, m
     assert (summary.executed, ["was edited during the run" in each.error for each in summary.failures]) == (0, [True])
 
 
-def test_compare_uses_stored_runs_until_the_code_changes(tmp_path):
+def test_compare_uses_stored_runs_until_the_code_changes(tmp_path, processes):
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "__init__.py").write_text("from lake.maker import make\n")
     maker = "import gymnasium\n\ndef make():\n    return gymnasium.make('FrozenLake-v1', is_slippery=False)\n"
     (tmp_path / "lake" / "maker.py").write_text(maker)
     arguments = ("compare", "lake:make", "--steps", "60", "--seeds", "2", "--explorers", "random")
-    printed = wanderlust(*arguments, cwd=tmp_path)
+    printed = processes.command(tmp_path, *arguments)
     assert "2 runs to execute;" in printed
     assert "until the code of lake changes: a hash of 2 files" in printed
-    assert "0 runs to execute, 2 already stored" in wanderlust(*arguments, cwd=tmp_path)
+    assert "0 runs to execute, 2 already stored" in processes.command(tmp_path, *arguments)
     (tmp_path / "lake" / "maker.py").write_text(maker + "# edited\n")
-    assert "2 runs to execute;" in wanderlust(*arguments, cwd=tmp_path)
+    assert "2 runs to execute;" in processes.command(tmp_path, *arguments)
     (folder,) = (path.parent for path in tmp_path.rglob("packs"))
     for more in ((), ("--curves",)):
-        listed = wanderlust("results", str(folder), "--to", "runs.json", *more, cwd=tmp_path)
+        listed = processes.command(tmp_path, "results", str(folder), "--to", "runs.json", *more)
         assert "2 results of other code left out" in listed
         rows = json.loads((tmp_path / "runs.json").read_text())
         assert [row["seed"] for row in sorted(rows, key=lambda row: row["seed"])] == [0, 1]
         assert {(row["numpy"], row["numba"]) for row in rows} == {(np.__version__, numba_version())}
     versioned = (*arguments, "--env-version", "v7")
-    assert "while the environment's version is 'v7' (--env-version)" in wanderlust(*versioned, cwd=tmp_path)
+    assert "while the environment's version is 'v7' (--env-version)" in processes.command(tmp_path, *versioned)
     (tmp_path / "lake" / "maker.py").write_text(maker + "# edited again\n")
-    assert "0 runs to execute, 2 already stored" in wanderlust(*versioned, cwd=tmp_path)
+    assert "0 runs to execute, 2 already stored" in processes.command(tmp_path, *versioned)
 
 
 # No process is left.
@@ -249,13 +231,13 @@ def wait_until(condition, seconds):
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_workers_end_with_their_parent(how, tmp_path):
     (tmp_path / "logging_lake.py").write_text(LOGGING_LAKE)
-    arguments = ["compare", "logging_lake:make", "--steps", "100000", "--seeds", "4", "--explorers", "random"]
-    arguments += ["--jobs", "2", "--out", "results"]
+    arguments = ["compare", "logging_lake:make", "--steps", "10000", "--seeds", "90", "--explorers", "random"]
+    arguments += ["--jobs", "2", "--out", "results", "--time-limit", "600"]  # With a limit, runs have processes.
     with (tmp_path / "errors").open("wb") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", "wanderlust", *arguments],
             cwd=tmp_path,
-            env=ENVIRONMENT,
+            env={**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1])},
             stdout=errors,
             stderr=errors,
         )
@@ -282,16 +264,17 @@ def test_workers_end_with_their_parent(how, tmp_path):
         assert (len(stored) >= 1, problems) == (True, [])
 
 
-@pytest.mark.parametrize("variables", [{}, {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}])
-def test_names_are_printed_as_they_are(tmp_path, variables):
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_names_are_printed_as_they_are(tmp_path, processes, encoding):
+    before = f"for each in (sys.stdout, sys.stderr): each.reconfigure(encoding={encoding!r})"
     name = "my[/b] [red]:smile: $x_{$ <i>\n日本.txt"
     (tmp_path / name).parent.mkdir()
     (tmp_path / name).write_text("S.T\n\nT = treasure 1\n")
     arguments = ("--steps", "60", "--seeds", "1", "--explorers", "random", "_mine:Fading", "--out", "results")
     (tmp_path / "_mine.py").write_text("from wanderlust.explorers.counts import Ucb1 as Fading\n")
     names = ["my[/b] [red]:smile: $x_{$ <i>\\n", "_mine:Fading", "random"]
-    compared = wanderlust("compare", name, *arguments, "--plot", "plot.svg", cwd=tmp_path, **variables)
-    diagnosed = wanderlust("diagnose", name, *arguments, "--json", "all.json", cwd=tmp_path, **variables)
+    compared = processes.command(tmp_path, "compare", name, *arguments, "--plot", "plot.svg", before=before)
+    diagnosed = processes.command(tmp_path, "diagnose", name, *arguments, "--json", "all.json", before=before)
     for printed in (compared, diagnosed):
         assert all(each in printed for each in names), printed
     assert (tmp_path / "plot.svg").stat().st_size > 1000
@@ -332,31 +315,11 @@ def test_tables_show_all_cells_in_any_width(width):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a pseudo-terminal")
-def test_commands_print_all_cells_in_a_narrow_terminal(tmp_path):
-    import pty
-
-    ours, theirs = pty.openpty()
+def test_commands_print_all_cells_in_a_narrow_terminal(tmp_path, processes):
     arguments = ["compare", "FrozenLake-v1", "--steps", "100", "--seeds", "1", "--explorers", "random", "vv-ucb"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "wanderlust", *arguments],
-        cwd=tmp_path,
-        env={**ENVIRONMENT, "COLUMNS": "20", "TERM": "xterm"},
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(theirs)
-    printed = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        printed += part
-    os.close(ours)
-    assert process.wait(timeout=60) == 0
-    words = re.sub(r"\x1b\[[0-9;]*m", "", printed.decode()).split()
+    code, printed = processes.in_terminal(tmp_path, *arguments, COLUMNS="20", TERM="xterm")
+    assert code == 0, printed
+    words = re.sub(r"\x1b\[[0-9;]*m", "", printed).split()
     assert {"random", "vv-ucb", "seeds:", "states:", "return:"} <= set(words)
 
 
@@ -484,22 +447,12 @@ def test_named_pipes_block_no_command(command, store, tmp_path, result):
         assert (code, "runs.csv: cannot be written" in printed) == (2, True), printed
 
 
-EXPORT_TO_A_FULL_DISK = """
-import resource, signal, sys
-from wanderlust.cli.main import main
-import pyarrow.parquet
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
-sys.argv = ["wanderlust", "results", "results", "--to", "before.parquet"]
-main()
-"""
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the size of files as Linux does")
-def test_a_failed_export_keeps_the_file_that_was_there(store, result, tmp_path):
+def test_a_failed_export_keeps_the_file_that_was_there(store, result, tmp_path, processes):
     store.save(RUN, result, 0.0)
     (tmp_path / "before.parquet").write_text("before")
-    arguments = [sys.executable, "-c", EXPORT_TO_A_FULL_DISK]
-    done = subprocess.run(arguments, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-    assert (done.returncode, "cannot be written" in done.stderr) == (2, True), done.stderr
+    limit = "import resource, signal, pyarrow.parquet; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))"
+    printed = processes.command(tmp_path, "results", "results", "--to", "before.parquet", code=2, before=limit)
+    assert "cannot be written" in printed
     assert (tmp_path / "before.parquet").read_text() == "before"

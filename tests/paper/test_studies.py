@@ -5,12 +5,8 @@ import gzip
 import html
 import io
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,28 +34,7 @@ from wanderlust_paper.summary_file import FILE, Summary, write_summary
 
 pytestmark = pytest.mark.slow
 
-SOURCES = str(Path(wl.__file__).parents[1])
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": os.pathsep.join([SOURCES, os.environ.get("PYTHONPATH", "")]),
-    "PYTHONUTF8": "1",
-    "COLUMNS": "150",
-}
 RUN = Run(world="toy", explorer="random", seed=1, settings={"budget": 300})
-
-
-def wanderlust(*arguments, cwd, code=0):
-    done = subprocess.run(
-        [sys.executable, "-m", "wanderlust", *arguments],
-        cwd=cwd,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
 
 
 def stored_results(folder):
@@ -316,7 +291,7 @@ def test_a_report_is_rebuilt_from_stored_runs(prison):
     assert {file.name: file.read_bytes() for file in (folder / "recap").iterdir()} == before
 
 
-def test_a_summary_gives_the_same_reports_as_the_runs(prison, tmp_path):
+def test_a_summary_gives_the_same_reports_as_the_runs(prison, tmp_path, processes):
     """One file instead of all runs: every table, figure and claim is the same, to the last byte."""
     folder, _ = prison
     kept = tmp_path / "kept"
@@ -326,7 +301,7 @@ def test_a_summary_gives_the_same_reports_as_the_runs(prison, tmp_path):
     first = (kept / FILE).read_bytes()
     summarise_runs(folder, kept / FILE)
     assert (kept / FILE).read_bytes() == first, "the same runs give the same file"
-    assert "8 cells agree" in wanderlust("report", "kept", "--out", "again", "--formats", "png", cwd=tmp_path)
+    assert "8 cells agree" in processes.command(tmp_path, "report", "kept", "--out", "again", "--formats", "png")
     again = {file.name: file.read_bytes() for file in (tmp_path / "again" / "recap").iterdir()}
     before = {file.name: file.read_bytes() for file in (folder / "recap").iterdir() if file.name[0] != "."}
     assert again == {name: contents for name, contents in before.items() if not name.endswith((".svg", ".pdf"))}
@@ -408,30 +383,31 @@ def test_quick_results_are_marked_everywhere(tmp_path):
     assert {cell["verdict"] for cell in json.loads(files["scorecard-quick.json"])["cells"]} == {"not compared"}
 
 
-def test_the_commands(tmp_path):
-    listed = wanderlust("reproduce", "list", cwd=tmp_path)
+def test_the_commands(tmp_path, processes):
+    listed = processes.command(tmp_path, "reproduce", "list")
     assert all(name in listed for name in study_names())
     arguments = ("reproduce", "recap", "--worlds", "prison", "--explorers", "vv-ucb", "--seeds", "2", "--jobs", "2")
-    assert "\n8 runs executed" in wanderlust(*arguments, "--out", "here", cwd=tmp_path)
-    assert "\n0 runs executed" in wanderlust(*arguments, "--out", "here", cwd=tmp_path)
-    assert "cells agree with the paper" in wanderlust("report", "here", "--formats", "png", cwd=tmp_path)
-    assert "8 runs written" in wanderlust("results", "here", "--to", "all.csv", cwd=tmp_path)
+    assert "\n8 runs executed" in processes.command(tmp_path, *arguments, "--out", "here")
+    assert "\n0 runs executed" in processes.command(tmp_path, *arguments, "--out", "here")
+    assert "cells agree with the paper" in processes.command(tmp_path, "report", "here", "--formats", "png")
+    assert "8 runs written" in processes.command(tmp_path, "results", "here", "--to", "all.csv")
     with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
         assert [float(row["success"]) for row in csv.DictReader(file)] == pytest.approx([100.0] * 8)
-    wanderlust("results", "here", "--curves", "--to", "all.json", cwd=tmp_path)
+    processes.command(tmp_path, "results", "here", "--curves", "--to", "all.json")
     assert len(json.loads((tmp_path / "all.json").read_text())[0]["curve_returns"]) == 19
     run = Run(world="prison", explorer="vv-ucb", seed=1)
-    assert "23 of 23 states" in wanderlust("run", run.json, cwd=tmp_path)
-    assert "Did you mean 'recap'" in wanderlust("reproduce", "recpa", cwd=tmp_path, code=2)
-    assert "there is no experiment, sweep, exam or comparison" in wanderlust("report", "nowhere", cwd=tmp_path, code=2)
+    assert "23 of 23 states" in processes.command(tmp_path, "run", run.json)
+    assert "Did you mean 'recap'" in processes.command(tmp_path, "reproduce", "recpa", code=2)
+    printed = processes.command(tmp_path, "report", "nowhere", code=2)
+    assert "there is no experiment, sweep, exam or comparison" in printed
 
 
-def test_parquet_contains_every_run(prison):
+def test_parquet_contains_every_run(prison, processes):
     from pyarrow import parquet
 
     folder, _ = prison
     words = ("results", ".", "--columns", "all", "--curves", "--to", "runs.parquet")
-    assert "32 runs written" in wanderlust(*words, cwd=folder)
+    assert "32 runs written" in processes.command(folder, *words)
     table = parquet.read_table(folder / "runs.parquet").to_pydict()
     stored = {run.key: result for run, result in stored_results(folder).items()}
     assert sorted(table["key"]) == sorted(stored)
@@ -439,30 +415,20 @@ def test_parquet_contains_every_run(prison):
         assert returns == stored[key].returns.tolist()
 
 
-def test_without_pyarrow_the_error_names_the_package(prison, monkeypatch, tmp_path):
-    folder, _ = prison
-    # Comes first in the path, and cannot be imported.
-    (tmp_path / "pyarrow.py").write_text("raise ImportError('not here')")
-    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", f"{tmp_path}{os.pathsep}{ENVIRONMENT['PYTHONPATH']}")
-    message = wanderlust("results", ".", "--to", "runs.parquet", cwd=folder, code=2)
+def test_without_pyarrow_the_error_names_the_package(prison, processes):
+    without = "sys.modules['pyarrow'] = None"
+    message = processes.command(prison[0], "results", ".", "--to", "runs.parquet", code=2, before=without)
     assert "'wanderlust[dataframes]'" in message
 
 
-def test_a_failing_run_is_listed_with_its_command_and_the_exit_code_is_1(tmp_path):
+def test_a_failing_run_is_listed_with_its_command_and_the_exit_code_is_1(tmp_path, processes):
     # A horizon of -1 makes every second run fail.
-    script = (
-        "import sys; from wanderlust_paper.studies import recap\n"
-        "recap.runs.__globals__['_horizons_of'] = lambda world: (11, -1)\n"
-        "from wanderlust.cli.main import main\n"
-        "sys.argv[1:] = 'reproduce recap --worlds toy --explorers random --seeds 1 --out bad'.split()\n"
-        "main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "2 runs executed" in done.stdout
-    assert "repeat: wanderlust run" in done.stderr
+    before = "from wanderlust_paper.studies import recap\n"
+    before += "recap.runs.__globals__['_horizons_of'] = lambda world: (11, -1)"
+    words = ["reproduce", "recap", "--worlds", "toy", "--explorers", "random", "--seeds", "1", "--out", "bad"]
+    printed = processes.command(tmp_path, *words, code=1, before=before)
+    assert "2 runs executed" in printed
+    assert "repeat: wanderlust run" in printed
 
 
 def test_the_nine_explorers_are_registered():
@@ -470,9 +436,9 @@ def test_the_nine_explorers_are_registered():
 
 
 @pytest.mark.parametrize("out", ["x" * 300, "file"])
-def test_a_folder_that_cannot_be_used(out, tmp_path):
+def test_a_folder_that_cannot_be_used(out, tmp_path, processes):
     (tmp_path / "file").write_text("text")
-    printed = wanderlust("reproduce", "gamma-w", "--quick", "--out", out, cwd=tmp_path, code=2)
+    printed = processes.command(tmp_path, "reproduce", "gamma-w", "--quick", "--out", out, code=2)
     assert printed.splitlines()[-1].startswith("wanderlust: ")
     assert (tmp_path / "file").read_text() == "text"
 
