@@ -489,6 +489,20 @@ def test_diagnose_finds_keys_that_are_too_fine_or_too_coarse(run_cli, here, word
     assert [sentence for sentence in sentences if sentence not in output] == []
 
 
+def test_an_agent_remembers_the_code_of_its_environment_as_text(run_cli, here, monkeypatch):
+    words = ("--env", "noise=1", "--key", "my_envs:cell", "--steps", 300, "--save", "a.npz", "--quiet")
+    run_cli.succeeds("train", "my_envs:cells", *words)
+    monkeypatch.delitem(sys.modules, "my_envs")
+    assert "give --key my_envs:cell" in run_cli.fails("evaluate", "a.npz")
+    message = run_cli.fails("explain", "a.npz", "--state", "3")
+    assert "give --key my_envs:cell" in message
+    assert "my_envs" not in sys.modules, "nothing is imported"
+    message = run_cli.fails("evaluate", "a.npz", "--key", "my_envs:cell")
+    assert (given := "my_envs:cells --env noise=1") in message
+    words = ("--key", "my_envs:cell", "--episodes", 2)
+    assert "mean return" in run_cli.succeeds("evaluate", "a.npz", *given.split(), *words)
+
+
 def test_a_reward_of_one_seed_counts_as_found():
     """The median step of the first reward is infinity if one of two seeds finds it, but the reward was found."""
     lake = {"kind": "environment", "world": "FrozenLake-v1", "world_options": {"is_slippery": False}}

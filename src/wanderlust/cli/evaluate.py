@@ -47,7 +47,7 @@ def evaluate(
         raise InvalidSetting("--env needs ENVIRONMENT: the options in the file belong to the environment in the file.")
     if video is not None:
         check_video_file(video)
-    agent = load_agent(file, explorer, key)
+    agent = load_agent(file, explorer, key, needs_key=True)
     if preset is not None and agent.preset != check_choice("preset", preset, PRESETS):
         raise InvalidSetting(f"{file}: the preset of this agent is {agent.preset!r}, not {preset!r}.")
     options = read_options(env)

@@ -44,7 +44,7 @@ def explain(
     """
     if (state is None) == (index is None):
         raise InvalidSetting("give the state either as --state OBSERVATION or as --index N.")
-    agent = load_agent(file, explorer, key)
+    agent = load_agent(file, explorer, key, needs_key=state is not None)
     number = index if state is None else _index_of(agent, read_value(state))
     assert number is not None
     n_states = agent.n_states if agent.encoding is None else len(agent.encoding.keys)
