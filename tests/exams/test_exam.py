@@ -95,7 +95,7 @@ def scores_in_a_world(*returns, data=None):
             visits=zeros[:, None], first_visit=zeros, optimal_return=np.full((), 9.0), reachable=np.ones((), np.int64),
             data_returns=curve if data is None else np.array(data, np.float64), random_return=np.array([-9.0]),
         )  # fmt: skip
-        rows.append(score_row(("depth", 1), seed, found, Bounds(random=1.0, optimal=3.0)))
+        rows.append(score_row(("depth", 1), seed, found, Bounds(random=1.0, optimal=3.0, worst=0.0)))
     return ExplorerScores("mine", rows)
 
 
@@ -319,19 +319,22 @@ def test_a_failing_world_is_on_the_card_and_the_rest_goes_on(command, tmp_path, 
 
 
 def test_forged_runs_are_not_used_and_named(command, tmp_path):
-    store, selection = Store(tmp_path / "results"), select("random", families="lock", levels=1, seeds=4)
+    store, selection = Store(tmp_path / "results"), select("random", families="lock", levels=1, seeds=6)
     store.prepare()
     *forged_runs, good_run = selection.runs
-    good = good_run.train()
-    forgeries = ({"returns": np.full(12, np.nan)}, {"returns": np.full(12, 1e6)}, {"data_returns": np.zeros(3)})
+    good, files = good_run.train(), []
+    forgeries = (
+        {"returns": np.full(12, np.nan)}, {"returns": np.full(12, 1e6)}, {"returns": np.full(12, -1e-3)},
+        {"data_returns": np.full(12, -np.inf)}, {"data_returns": np.zeros(3)},
+    )  # fmt: skip
     for run, forged in zip(forged_runs, forgeries, strict=True):
-        store.save(run, good._replace(**forged), 1.0)
+        files.append(store.save(run, good._replace(**forged), 1.0).name)
     store.save(good_run, good._replace(optimal_return=np.full((), 1e-9), random_return=np.array([-1e9])), 1.0)
     save_exam(selection, store.folder, {})
     code, printed = command("report", "results")
     assert code == 0, printed
-    assert all(f"{run.key}: ignored" in printed for run in forged_runs)
-    assert "Incomplete: 3 runs" in printed
+    assert all(f"{file} ({run.key}): ignored" in printed for file, run in zip(files, forged_runs, strict=True))
+    assert "Incomplete: 5 runs" in printed
     card = json.loads(next(store.folder.glob("exams/*/card.json")).read_text())
     assert card["results"][0]["total"]["estimate"] < 0.5, "the optimum that the file says does not count"
 

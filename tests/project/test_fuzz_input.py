@@ -293,6 +293,7 @@ TOY_WORLD = wl.make_world("toy")
 SHORT = {"steps": 20, "evaluate_every": 5, "evaluation_horizon": 20}
 RUN = {"world": "toy", "explorer": "random", "settings": {"steps": 20}}
 SWEEP = {"worlds": ["toy"], "explorers": ["random"], "seeds": 1, "settings": {"steps": 20}}
+STREAMS = np.arange(4, dtype=np.uint64)
 STATE, OBSERVED = {"state": 0}, {"state": 0, "action": 0, "next_state": 1, "terminated": False}
 
 
@@ -324,6 +325,12 @@ def new_loop_arguments():
     return {"env": env, "agent": agent, "steps": 3, "estimates_reward_range": False, "adapted": None}
 
 
+def new_environment():
+    env = wl.tabular("FrozenLake-v1")
+    env.reset()
+    return env
+
+
 NEW = {
     "Agent": new_agent,
     "Explorer": lambda: wl.Explorer("vv-ucb", **SIZES),
@@ -336,7 +343,7 @@ NEW = {
     "Settings": wl.Settings,
     "Store": lambda: wl.Store("store"),
     "Sweep": lambda: wl.Sweep(**SWEEP),
-    "Tabular": lambda: wl.tabular("FrozenLake-v1"),
+    "Tabular": new_environment,
     "TrainingLoop": trained,
     "World": lambda: TOY_WORLD,
 }
@@ -346,16 +353,19 @@ VALID = {
     "Agent.act": STATE,
     "Agent.action_values": STATE,
     "Agent.checked_action": {"action": 0},
+    "Agent.connect": lambda: {"learner": new_agent().learner, "state_index": np.zeros(5, np.int32)},
     "Agent.evaluate": {"world": TOY_WORLD},
     "Agent.explain": STATE,
     "Agent.for_world": {"world": "toy", "explorer": "random"},
     "Agent.greedy_action": STATE,
     "Agent.index_of": STATE,
+    "Agent.invalid_choice": {"action": 9},
     "Agent.knows": {"observation": 0},
     "Agent.load": {"path": "nowhere.npz"},
     "Agent.observe": {**OBSERVED, "reward": 0.0},
     "Agent.predict": {"observation": 0},
     "Agent.replace_terminal_rewards": {"reward": 1.0},
+    "Agent.restore": lambda: {"learner": new_agent().learner, "state_index": np.zeros(5, np.int32), "n_further": 0},
     "Agent.save": {"path": "agent.npz"},
     "Problem.kappa_and_span": {"kappa": 1.0},
     "Agent.simulate": {"world": TOY_WORLD},
@@ -370,12 +380,15 @@ VALID = {
     "Problem": {"n_actions": 2, "reward_range": (0, 1)},
     "Replay.of": {"given": "full"},
     "Run": RUN,
+    "Run.key_with": {"code": ("a", "b")},
     "Run.from_json": {"text": wl.Run(**RUN).json},
     "Run.of_model": {"world": "FrozenLake-v1", "explorer": "random"},
     "Session": {"world": "toy", "explorer": "random", **SHORT},
     "Settings.problem": {"n_actions": 2, "reward_range": (0, 1)},
     "Store": {"folder": "store"},
+    "Store.add": {"results": []},
     "Store.has": {"key": "none"},
+    "Store.intact_keys": {"keys": ["none"], "problems": []},
     "Store.lines": {"problems": []},
     "Store.load": {"run": wl.Run(**RUN)},
     "Store.load_all": {"problems": []},
@@ -390,10 +403,12 @@ VALID = {
     "Tabular.describe": STATE,
     "Tabular.key_of": STATE,
     "Tabular.state_of": {"observation": 0},
+    "Tabular.step": {"action": 0},
     "TensorBoard": {"folder": "events"},
     "TrainingLoop": new_loop_arguments,
     "TrainingLoop.save": {"path": "agent.npz"},
     "World.state_name": STATE,
+    "bernoulli": {"streams": STREAMS, "probability": 0.5},
     "check_explorer": {"explorer": "random", "steps": 0},
     "check_integer": {"name": "n", "value": 1, "low": 0},
     "check_number": {"name": "n", "value": 1.0},
@@ -401,8 +416,23 @@ VALID = {
     "evaluate": lambda: {"agent": trained().agent, "episodes": 1},
     "exam": {"explorers": "random", "families": "depth", "levels": 1, "seeds": 1, "out": None, "quiet": True},
     "explorer_options": {"which": "random"},
+    "formulas.annealed_rate": {"visits": 3, "horizon": 10.0},
+    "formulas.count_bonus": {"visits": 3, "scale": 1.0},
+    "formulas.decayed_epsilon": {"start": 1.0, "decay": 0.9, "step": 3},
+    "formulas.discounted_forever": {"reward": 1.0, "gamma_w": 0.9},
+    "formulas.doubled": {"visits": 4},
+    "formulas.epsilon_decay": {"start": 1.0, "end": 0.1, "budget": 100},
+    "formulas.hoeffding_bonus": {"visits": 3},
+    "formulas.long_term_ucb": {"w": 1.0, "gamma_w": 0.9},
+    "formulas.long_term_ucb_bound": {"n_actions": 4, "span": 1.0, "gamma_w": 0.9},
+    "formulas.pseudocount": {"w": 1.0, "gamma_w": 0.9},
+    "formulas.ucb": {"visits": 3, "total": 5, "plus": 1.0},
+    "formulas.untried_pseudocount_ucb": {"n_actions": 4, "span": 1.0, "gamma_w": 0.9, "plus": 1.0},
+    "formulas.untried_ucb": {"n_actions": 4, "span": 1.0, "counts_itself": True},
+    "greedy_action": {"scores": np.zeros(3), "streams": STREAMS},
     "learn": {"env": "FrozenLake-v1", "explorer": "random", "steps": 5, "quiet": True},
     "make_world": {"name_or_map": "toy"},
+    "random_action": {"streams": STREAMS, "n": 3},
     "register_explorer": {"name": "fuzzed"},
     "register_world": {"name": "toy", "factory": lambda: TOY_WORLD, "replace_existing": True},
     "run_all": lambda: {"runs": [wl.Run(**RUN)], "store": wl.Store("store"), "jobs": 1},
@@ -413,17 +443,6 @@ VALID = {
     "world_options": {"name": "toy"},
 }
 """Function, class or method -> valid arguments, where it needs any."""
-NOT_CALLED = {
-    "Agent": "connect enlarge invalid_choice restore plot",
-    "History": "plot",
-    "Run": "key_with",
-    "Store": "add intact_keys",
-    "Tabular": "reset step",
-    "World": "draw plot",
-    "": "bernoulli greedy_action random_action",
-}
-"""The package itself calls them, from compiled code or with what it has checked; reset and step have the errors of
-Gymnasium; drawing takes seconds."""
 NOT_CHANGED = ("problems", "should_stop", "low", "high", "open_low", "open_high", "time_limit")
 """Lists to which sentences are added, functions, and constants; and a time limit, which starts processes."""
 LONG = ("steps", "episodes", "seeds", "until", "times", "every", "jobs", "budget", "horizon", "n_states", "n_actions")
@@ -433,9 +452,12 @@ def public_calls():
     """Yield the name, the function and a function that returns it, bound, of all that users can call."""
     for name in wl.__all__:
         found = getattr(wl, name)
-        left_out = NOT_CALLED.get(name if inspect.isclass(found) else "", "").split()
-        if inspect.isfunction(found) and name not in left_out:
+        if callable(found) and not inspect.isclass(found):
             yield name, found, lambda found=found: found
+        if inspect.ismodule(found):
+            for part, value in vars(found).items():
+                if callable(value) and value.__module__ == found.__name__ and not part.startswith("_"):
+                    yield f"{name}.{part}", value, lambda value=value: value
         if not inspect.isclass(found) or issubclass(found, Exception | tuple):
             continue
         if name in VALID:
@@ -444,7 +466,7 @@ def public_calls():
             continue
         for part, value in vars(found).items():
             is_method = isinstance(value, FunctionType | classmethod | staticmethod)
-            if is_method and not part.startswith("_") and part not in left_out:
+            if is_method and not part.startswith("_"):
                 owner = NEW[name] if isinstance(value, FunctionType) else lambda found=found: found
                 yield f"{name}.{part}", getattr(found, part), lambda owner=owner, part=part: getattr(owner(), part)
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wanderlust._numba.cache import JIT_ENABLED, SealedCache, methods_of, source_hash
+from wanderlust.core.errors import InvalidSetting, check_integer, check_number, shown
 
 if JIT_ENABLED:
     from wanderlust._numba.pointers import StructPointer, address_of, call_float, call_int, call_none
@@ -31,7 +32,8 @@ else:
 
 __all__ = [
     "JIT_ENABLED", "address_of", "always_by_pointer", "as_int64", "by_pointer", "call_float", "call_int", "call_none",
-    "compiled", "entry", "formula", "inlined", "internal_njit", "njit", "with_methods",
+    "compiled", "entry", "formula", "inlined", "internal_njit", "njit", "public_formula",
+    "with_methods",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,6 +60,45 @@ def inlined(function: F) -> F:
 def formula(function: F) -> F:
     """Insert a function of a few numbers into each of its compiled callers; Python can call it, too."""
     return njit(function, source_hash(), inline="always") if JIT_ENABLED else function
+
+
+def public_formula(function: F) -> F:
+    """Do the same for a public function: a call from Python checks the arguments by their annotations.
+
+    Compiled code does not: it would read and write outside of an array that is too short.
+    """
+    made: Any = formula(function)
+    signature = inspect.signature(function)
+
+    def checked(*args: Any, **kwargs: Any) -> list[Any]:
+        given = signature.bind(*args, **kwargs).arguments
+        return [_CHECKS[str(signature.parameters[name].annotation)](name, value) for name, value in given.items()]
+
+    if not JIT_ENABLED:
+        return functools.wraps(function)(lambda *args, **kwargs: function(*checked(*args, **kwargs)))  # type: ignore[return-value]
+
+    class Checked(type(made)):  # type: ignore[misc]
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return super().__call__(*checked(*args, **kwargs))
+
+    made.__class__ = Checked
+    return made  # type: ignore[no-any-return]
+
+
+def _check_array(name: str, value: Any, dtype: type, n: int) -> Any:
+    if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != 1 or len(value) < n:
+        kind = np.dtype(dtype).name
+        raise InvalidSetting(f"{name} must be an array of at least {n} numbers of the type {kind}, got {shown(value)}.")
+    return value
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "int": functools.partial(check_integer, low=-(2**63), high=2**63 - 1),
+    "float": check_number,
+    "Floats": functools.partial(_check_array, dtype=np.float64, n=1),
+    "Streams": functools.partial(_check_array, dtype=np.uint64, n=4),  # `NAMES` of wanderlust.learning.state
+}
+"""[annotation]: the check of an argument of a public formula."""
 
 
 def entry(function: F) -> F:

@@ -435,8 +435,10 @@ class Agent:
 
     def restore(self, learner: LearnerState, state_index: loop.StateIndex, n_further: int) -> None:
         """Give a new agent the arrays of a saved one, which has the initial values of `n_further` more states."""
+        n_further = check_integer("n_further", n_further, low=0, high=self._max_states)
         if n_further > 0:  # The initial values of the next states are drawn from there on.
-            self._initial_values.draw(n_further)
+            with sufficient_memory(self.spec):
+                self._initial_values.draw(n_further)
         self.connect(learner, state_index)
 
     def checked_action(self, action: Any) -> int:
@@ -460,6 +462,8 @@ class Agent:
 
     def connect(self, learner: LearnerState, state_index: loop.StateIndex) -> None:
         """Let compiled code use these arrays."""
+        check_instance("learner", learner, LearnerState)
+        check_instance("state_index", state_index, np.ndarray)
         self.learner, self.state_index = learner, state_index
         self._n_indexed = len(state_index)
         counters: Any = np.frombuffer(learner.counters, np.int64)
@@ -492,7 +496,7 @@ class Agent:
     def invalid_choice(self, action: int) -> InvalidExplorer:
         """Return the error of an explorer that chose an action that does not exist."""
         valid = f"0 to {self.n_actions - 1} (step {self.steps})"
-        return InvalidExplorer(f"explorer {self.explorer!r} chose action {action}; valid are {valid}.")
+        return InvalidExplorer(f"explorer {self.explorer!r} chose action {shown(action)}; valid are {valid}.")
 
     def _checked_state(self, state: Any, name: str) -> int:
         try:

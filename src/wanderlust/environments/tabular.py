@@ -99,6 +99,7 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
         """Start an episode; with `reset_seed`, always with that seed, so that all episodes have the same randomness."""
         seed = self.reset_seed if self.reset_seed is not None else seed
+        seed = None if seed is None else check_integer("seed", seed, low=0)
         self.observation, info = self.env.reset(seed=seed, options=options)
         return self.state_of(self.observation, info), info
 

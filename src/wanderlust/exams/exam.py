@@ -392,7 +392,7 @@ def exam_scores(
                     if (problem := bounds.problem(known.result)) is None:
                         rows.append(score_row(place, seed, known.result, bounds))
                         continue
-                    problems.append(f"{known.metadata['key']}: ignored, {problem}: {run.json}")
+                    problems.append(f"{known.metadata['place']}: ignored, {problem}: {run.json}")
                 if run in failures:
                     rows.append(score_row(place, seed, None, bounds))
                     errors.setdefault(place, FailedRun(seed, failures[run]))

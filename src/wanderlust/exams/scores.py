@@ -5,9 +5,10 @@
     family           mean over its levels; total: mean over the families
 
 J* and J_random, the returns of an optimal and of a random policy, are computed from the world, so a result that was
-read from a file cannot change the scale. Intervals are percentiles of a bootstrap over seeds and over the families'
-worlds. Two explorers can be told apart if the 95 % interval of the difference of their totals does not contain 0. Each
-interval is for one pair; nothing is corrected for the number of pairs.
+read from a file cannot change the scale, and returns that no policy can have are refused. Intervals are percentiles
+of a bootstrap over seeds and over the families' worlds. Two explorers can be told apart if the 95 % interval of the
+difference of their totals does not contain 0. Each interval is for one pair; nothing is corrected for the number of
+pairs.
 
 Scores are a table with one row per run, see `score_row`, and a world is a group of its rows. Every card shows its
 explorers beside some of the leaderboard, which has the scores of every run, so that all its totals, intervals and
@@ -28,7 +29,7 @@ import numpy as np
 
 from wanderlust.core.errors import counted
 from wanderlust.core.mdp import FloatArray
-from wanderlust.core.planning import policy_value, start_value
+from wanderlust.core.planning import optimal_values, policy_value, start_value
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.statistics import Interval
 from wanderlust.experiments.table import Group, Row, group_rows
@@ -60,10 +61,11 @@ def _read_kept(name: str) -> Any:
 
 
 class Bounds(NamedTuple):
-    """The returns of a random and of an optimal policy in one world."""
+    """The returns of a random, of an optimal and of the worst policy in one world."""
 
     random: float
     optimal: float
+    worst: float
 
     def scores(self, returns: FloatArray) -> FloatArray:
         """Return the score at each evaluation: 0 for a random policy or a worse one, 1 for an optimal one."""
@@ -77,9 +79,10 @@ class Bounds(NamedTuple):
         # Without all data in its memory, a run has no policy that is best by the data.
         has_data = not np.isnan(result.data_returns).all()
         returns = np.concatenate([result.returns, result.data_returns]) if has_data else result.returns
-        highest = self.optimal + _TOLERANCE * (self.optimal - self.random)
-        if not np.isfinite(returns).all() or returns.max() > highest:
-            return f"its returns are not finite numbers up to {self.optimal:g}, the optimum"
+        margin = _TOLERANCE * (self.optimal - self.random)
+        # Written so that NaN is refused, too.
+        if not ((returns >= self.worst - margin) & (returns <= self.optimal + margin)).all():
+            return f"its returns are not all from {self.worst:g}, the worst policy's, to {self.optimal:g}, the optimum"
         return None
 
 
@@ -105,7 +108,10 @@ def computed_bounds(family: str, level: int, *, held_out: bool) -> Bounds:
     mdp, discount = world.mdp, world.defaults.discount
     uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
     run = Run(world=PREFIX + family, explorer="random", world_options={"level": level, "held_out": held_out})
-    return Bounds(start_value(mdp, policy_value(mdp, uniform, discount)), optimum_and_reachable(run, discount)[0])
+    random = start_value(mdp, policy_value(mdp, uniform, discount))
+    # The worst policy is the optimal one for the negated rewards.
+    worst = 0.0 - start_value(mdp, optimal_values(mdp._replace(reward=-mdp.reward), discount).v)
+    return Bounds(random, optimum_and_reachable(run, discount)[0], worst)
 
 
 def score_row(place: Place, seed: int, result: Result | None, bounds: Bounds) -> Row:

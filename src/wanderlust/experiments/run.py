@@ -24,7 +24,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.core.errors import InvalidSetting, check_choice, check_instance, check_integer, check_options, shown
+from wanderlust.core.errors import (
+    InvalidSetting,
+    check_choice,
+    check_instance,
+    check_integer,
+    check_list,
+    check_options,
+    shown,
+)
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.code_version import is_installed, library_hash, source_hash
 
@@ -225,8 +233,8 @@ class Run:
         """Return the key for the given hashes of code, as a stored result contains them."""
         adapts = self.kind == "environment" or (self.kind == "model" and self.preset == "adaptive")
         versions = str(ALGORITHM_VERSION), f"adaptive {ADAPTIVE_VERSION}" if adapts else ""
-        parts = (self.json, *versions, *code)
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_KEY_LENGTH]
+        parts = (self.json, *versions, *check_list("code", code, str))
+        return hashlib.sha256("\n".join(parts).encode(errors="surrogatepass")).hexdigest()[:_KEY_LENGTH]
 
     @property
     def command(self) -> str:

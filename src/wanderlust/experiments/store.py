@@ -85,7 +85,7 @@ class StoredRun(NamedTuple):
     run: Run
     result: Result
     metadata: dict[str, Any]
-    """key, wanderlust, numpy, numba, python, machine, seconds, finished."""
+    """key, place (the file and the key, for messages), wanderlust, numpy, numba, python, machine, seconds, finished."""
 
 
 class Sealed(NamedTuple):
@@ -147,7 +147,7 @@ def _read_archive(place: str, key: str, contents: bytes) -> StoredRun:
         raise BadFile(f"{place}: its description of the run is invalid ({error}).") from error
     if key != found:
         raise BadFile(f"{place}: contains a run with another key ({run.json}).")
-    return StoredRun(run, result, {**metadata, "key": key})
+    return StoredRun(run, result, {**metadata, "key": key, "place": place})
 
 
 def _check_version(place: str, metadata: Mapping[str, Any]) -> None:
@@ -397,7 +397,7 @@ class Store:
         """Return those of the keys whose runs are stored with intact bytes."""
         self.refresh(problems)
         rows: dict[str, list[int]] = {}
-        for pack, row in filter(None, map(self._index().get, keys)):
+        for pack, row in filter(None, map(self._index().get, check_list("keys", keys, str))):
             rows.setdefault(pack.path.name, []).append(row)
         intact: set[str] = set()
         for name, wanted in rows.items():
@@ -482,7 +482,7 @@ class Store:
 
     def add(self, results: Sequence[Sealed]) -> None:
         """Store results that arrived together; everything is on disk when this returns."""
-        if results:
+        if results := check_list("results", results, Sealed):
             self._write(results)
             if self._n_added % _ADDS_PER_MERGE == 0:
                 self.merge()

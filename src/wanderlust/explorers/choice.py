@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 
-from wanderlust._numba.jit import as_int64, compiled, formula
+from wanderlust._numba.jit import as_int64, compiled, public_formula
 from wanderlust.learning.state import EXPLORER, Streams, below, uniform
 from wanderlust.learning.td import Floats
 
 
-@formula
+@public_formula
 def bernoulli(streams: Streams, probability: float) -> bool:
     """Return True with the given probability."""
     return uniform(streams, EXPLORER) < probability
 
 
-@formula
+@public_formula
 def random_action(streams: Streams, n: int) -> int:
     """Return one of 0 ... n - 1 with equal probability."""
     return below(streams, EXPLORER, n)
 
 
-@formula
+@public_formula
 def greedy_action(scores: Floats, streams: Streams) -> int:
     """Return the index of the largest score; ties are broken at random."""
     return greedy_index(scores, as_int64(0), len(scores), streams, as_int64(EXPLORER))

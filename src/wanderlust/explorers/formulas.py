@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 
-from wanderlust._numba.jit import formula
+from wanderlust._numba.jit import public_formula
+from wanderlust.core.errors import check_flag, check_integer, check_number
 
 
-@formula
+@public_formula
 def ucb(visits: float, total: float, plus: float) -> float:
     """Return √(2 log(plus + Σn) / n), the upper confidence bound of the visit count, for n > 0 (Eq. 5).
 
@@ -19,7 +20,7 @@ def ucb(visits: float, total: float, plus: float) -> float:
     return math.sqrt(2.0 * math.log(plus + total) / visits)
 
 
-@formula
+@public_formula
 def count_bonus(visits: int, scale: float) -> float:
     """Return α n(s, a)^(-1/2), the exploration bonus (Eq. 6)."""
     return scale / math.sqrt(visits)
@@ -30,11 +31,12 @@ def untried_ucb(n_actions: int, span: float, *, counts_itself: bool) -> float:
 
     The published code has |A| - 1 in the logarithm: the untried action does not count itself.
     """
-    others = n_actions if counts_itself else max(n_actions - 1, 1)
+    n_actions, span = check_integer("n_actions", n_actions, low=1), check_number("span", span)
+    others = n_actions if check_flag("counts_itself", counts_itself) else max(n_actions - 1, 1)
     return span + math.sqrt(2.0 * math.log(others))
 
 
-@formula
+@public_formula
 def long_term_ucb(w: float, gamma_w: float) -> float:
     """Return U_W = (1 - γ_w) W, the exploration term of W as a long-term UCB (Eq. 14)."""
     return (1.0 - gamma_w) * w
@@ -45,11 +47,11 @@ def long_term_ucb_bound(n_actions: int, span: float, gamma_w: float) -> float:
 
     W > (Q_max - Q_min) / (κ (1 - γ_w)²) + √(2 log(|A| - 1)) / (1 - γ_w)
     """
-    rest = 1.0 - gamma_w
+    n_actions, span, rest = _checked(n_actions, span, gamma_w)
     return span / rest**2 + math.sqrt(2.0 * math.log(max(n_actions - 1, 1))) / rest
 
 
-@formula
+@public_formula
 def pseudocount(w: float, gamma_w: float) -> float:
     """Return n̂ = (1 - γ_w) W, the pseudocount of W as a long-term count (Eq. 19)."""
     return (1.0 - gamma_w) * w
@@ -63,17 +65,24 @@ def untried_pseudocount_ucb(n_actions: int, span: float, gamma_w: float, *, plus
     `plus` is 1 in the text ("we add +1 inside the logarithm") and 0 in the equation, which is undefined for two
     actions.
     """
-    rest = 1.0 - gamma_w
+    n_actions, span, rest = _checked(n_actions, span, gamma_w)
+    plus = check_number("plus", plus, low=3 - n_actions - rest)
     return span + math.sqrt(2.0 * math.log(plus + rest + n_actions - 2) / rest)
 
 
-@formula
+def _checked(n_actions: int, span: float, gamma_w: float) -> tuple[int, float, float]:
+    """Return checked arguments, with 1 - γ_w for the last."""
+    gamma_w = check_number("gamma_w", gamma_w, low=0, high=1, open_high=True)
+    return check_integer("n_actions", n_actions, low=1), check_number("span", span), 1.0 - gamma_w
+
+
+@public_formula
 def discounted_forever(reward: float, gamma_w: float) -> float:
     """Return r / (1 - γ_w), the return of the same reward at every step forever (terminal case of Eq. 10 and 15)."""
     return reward / (1.0 - gamma_w)
 
 
-@formula
+@public_formula
 def decayed_epsilon(start: float, decay: float, step: int) -> float:
     """Return ε_i = ε_0 ξ^i (Appendix A)."""
     return start * math.pow(decay, float(step))
@@ -81,22 +90,24 @@ def decayed_epsilon(start: float, decay: float, step: int) -> float:
 
 def epsilon_decay(start: float, end: float, budget: int) -> float:
     """Return ξ such that ε decays from `start` to `end` over the budget (Appendix A)."""
+    start, end = check_number("start", start), check_number("end", end)
+    budget = check_integer("budget", budget, low=1)
     return math.pow(end / start, 1.0 / budget) if start > 0.0 and end > 0.0 else 1.0
 
 
-@formula
+@public_formula
 def doubled(visits: int) -> bool:
     """Return whether a count is 1, 2, 4, 8, ...: it has doubled since the last such event."""
     return visits > 0 and visits & (visits - 1) == 0
 
 
-@formula
+@public_formula
 def annealed_rate(visits: int, horizon: float) -> float:
     """Return α = (H + 1) / (H + n), the learning rate of optimistic Q-learning (Jin et al. 2018)."""
     return (horizon + 1.0) / (horizon + visits)
 
 
-@formula
+@public_formula
 def hoeffding_bonus(visits: int) -> float:
     """Return √(ln((n + 1)(n + 2)) / n), the bonus of optimistic Q-learning without its constants (Dong et al. 2020)."""
     return math.sqrt(math.log((visits + 1.0) * (visits + 2.0)) / visits)

@@ -18,6 +18,7 @@ from wanderlust.core.errors import (
     InvalidWorld,
     WanderlustError,
     check_flag,
+    check_instance,
     check_integer,
     check_number,
     check_pairs,
@@ -221,6 +222,7 @@ class World:
         """Return a picture of the world as a matplotlib figure; `title` replaces its name."""
         from wanderlust.worlds.pictures import draw_world
 
+        check_instance("title", "" if title is None else title, str)
         return draw_world(self, title=title)
 
     plot = draw
