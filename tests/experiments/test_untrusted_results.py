@@ -323,14 +323,38 @@ def test_commands_print_all_cells_in_a_narrow_terminal(tmp_path, processes):
     assert {"random", "vv-ucb", "seeds:", "states:", "return:"} <= set(words)
 
 
-def test_arrays_of_results_are_checked(store, result):
+@pytest.mark.parametrize(
+    ("name", "forged"),
+    [
+        ("returns", np.array(["a"] * 4)), ("reachable", np.full((), np.inf)), ("first_visit", np.full(4, np.nan)),
+        ("steps", np.zeros((2, 2), np.int64)), ("rewards", np.ones((3, 1))), ("episodes", np.ones(4)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_arrays_of_results_are_checked(store, result, name, forged):
     entry = seal(RUN, result, 0.0)
     with open_archive(entry.contents) as archive:
         metadata, arrays = archive.metadata, archive.read()
-    arrays["returns"] = np.array(["a"] * len(result.returns))
-    write_pack(store.packs, [entry._replace(contents=archive_bytes(metadata, arrays))])
-    with pytest.raises(BadFile, match="'returns' must contain numbers"):
+    write_pack(store.packs, [entry._replace(contents=archive_bytes(metadata, arrays | {name: forged}))])
+    with pytest.raises(BadFile, match=f"{entry.key}.*array '{name}'"):
         store.load(RUN)
+
+
+@pytest.mark.parametrize(
+    ("forged", "place"),
+    [
+        ({"success": "os:system"}, "success"), ({"finished": 1}, "finished"),
+        ({"run": {**RUN.description, "explorer": {}}}, "explorer"),
+    ],
+)  # fmt: skip
+def test_lines_of_results_are_checked(store, result, forged, place):
+    entry = seal(RUN, result, 0.0)
+    pack = write_pack(store.packs, [entry._replace(line=entry.line | forged)])
+    problems = []
+    assert list(store.lines(problems)) == []
+    assert len(problems) == 1
+    assert pack.name in problems[0]
+    assert place in problems[0]
 
 
 # Bad values and paths end in one sentence.

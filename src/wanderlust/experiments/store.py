@@ -34,7 +34,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar
+from typing import Annotated, Any, BinaryIO, NamedTuple, Required, TypedDict, TypeVar
 
 import msgspec
 import numpy as np
@@ -76,7 +76,18 @@ _SETTLED_NANOSECONDS = 2 * 10**9
 
 FORMAT = 2
 _REQUIRED = [name for name in Result._fields if name not in Result._field_defaults]
-_DIMENSIONS = dict(zip(_REQUIRED, (1, 1, 1, 2, 1, 0, 0), strict=True))
+_INTEGERS, _NUMBERS, _FLAGS, _TEXTS = "iu", "iuf", "b", "U"
+_ARRAYS: dict[str, tuple[str, int, int | None]] = {
+    "steps": (_INTEGERS, 1, None), "returns": (_NUMBERS, 1, None), "discovered": (_INTEGERS, 1, None),
+    "visits": (_INTEGERS, 2, None), "first_visit": (_INTEGERS, 1, None), "optimal_return": (_NUMBERS, 0, None),
+    "reachable": (_INTEGERS, 0, None), "gaps": (_NUMBERS, 1, None), "bad_steps": (_INTEGERS, 1, None),
+    "ends_good": (_FLAGS, 1, None), "moments": (_INTEGERS, 1, None), "value_errors": (_NUMBERS, 1, None),
+    "visits_by_moment": (_INTEGERS, 2, None), "improvements": (_NUMBERS, 2, 2), "episodes": (_NUMBERS, 2, 4),
+    "rewards": (_NUMBERS, 2, 3), "reward_places": (_TEXTS, 1, None), "pairs": (_INTEGERS, 1, 3),
+    "outcomes": (_NUMBERS, 2, 5), "starts": (_NUMBERS, 2, 2), "time_penalty": (_NUMBERS, 1, 1),
+    "events": (_NUMBERS, 1, 2), "data_returns": (_NUMBERS, 1, None), "random_return": (_NUMBERS, 1, 1),
+}  # fmt: skip
+"""[array of a result]: what it contains, its number of dimensions, and the length of the last one if that is fixed."""
 
 
 class StoredRun(NamedTuple):
@@ -163,9 +174,10 @@ def _check_headers(headers: Mapping[str, Header]) -> None:
     """Raise `ValueError` unless the arrays are those of a result: numbers of the right dimensions."""
     if wrong := (headers.keys() - set(Result._fields)) | (set(_REQUIRED) - headers.keys()):
         raise ValueError(f"the arrays {', '.join(sorted(wrong))} are missing or unknown")
-    for name, dimensions in _DIMENSIONS.items():
-        if len(headers[name].shape) != dimensions or headers[name].dtype.kind not in "iuf":
-            raise ValueError(f"the array {name!r} must contain numbers in {dimensions} dimensions")
+    for name, (dtype, shape) in headers.items():
+        kinds, dimensions, columns = _ARRAYS[name]
+        if dtype.kind not in kinds or len(shape) != dimensions or (columns and shape[-1] != columns):
+            raise ValueError(f"the array {name!r} of a result cannot have the type {dtype} and the shape {shape}")
     if len({headers[name].shape for name in ("steps", "returns", "discovered")}) > 1:
         raise ValueError("the arrays 'steps', 'returns' and 'discovered' differ in length")
 
@@ -183,6 +195,46 @@ Place = tuple[int, int, int]
 """The offset of a member's contents in the file, their size and their CRC."""
 _Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{24}$")]
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=2**48)]
+
+
+class _RunFields(TypedDict, total=False):
+    """The description of a run in a line; what else it has is not read."""
+
+    world: Required[str]
+    explorer: Required[str]
+    seed: int
+    preset: str
+    world_options: dict[str, Any]
+    explorer_options: dict[str, Any]
+    settings: dict[str, Any]
+    until: str
+    measure: str
+    kind: str
+    encoder_options: dict[str, Any]
+    episodes: int
+    env_version: str
+    model: str
+
+
+class _Line(TypedDict, total=False):
+    """A line as it is read; see `wanderlust.experiments.table.line_of`."""
+
+    key: Required[str]
+    run: Required[_RunFields]
+    success: float | None
+    discovery: float | None
+    final_return: float | None
+    optimal_return: float | None
+    states_discovered: int | None
+    states_reachable: int | None
+    steps_to_learn: float | None
+    first_reward: float | None
+    seconds: float | None
+    finished: str | None
+    wanderlust: str | None
+    numpy: str | None
+    numba: str | None
+    machine: str | None
 
 
 class _Index(Strict, frozen=True):
@@ -216,8 +268,8 @@ class Pack:
     def lines(self) -> list[Line]:
         """Return the line of every run, or raise `BadFile`."""
         with open_regular(self.path) as file:
-            lines = _read_member(self.path, file, self.lines_place, list[dict[str, Any]])
-        if [line.get("key") for line in lines] != self.keys or not all(type(line.get("run")) is dict for line in lines):
+            lines: list[Line] = _read_member(self.path, file, self.lines_place, list[_Line])  # type: ignore[arg-type]
+        if [line["key"] for line in lines] != self.keys:
             raise BadFile(f"{self.path}: its lines do not match its index; the file was damaged or changed.")
         return lines
 
