@@ -23,8 +23,8 @@ from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.report.curves import LearningCurves, comparison_figure
 from wanderlust.experiments.report.style import as_files
 from wanderlust.experiments.report.text_tables import fit_to_width
-from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import Store, seal, write_pack
+from wanderlust.experiments.run import Result, Run
+from wanderlust.experiments.store import ARRAYS, Store, seal, write_pack
 from wanderlust.experiments.table import SUFFIXES
 
 pytestmark = pytest.mark.slow
@@ -332,6 +332,7 @@ def test_commands_print_all_cells_in_a_narrow_terminal(tmp_path, processes):
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_arrays_of_results_are_checked(store, result, name, forged):
+    assert ARRAYS.keys() == set(Result._fields), "a new array is declared with its type and shape"
     entry = seal(RUN, result, 0.0)
     with open_archive(entry.contents) as archive:
         metadata, arrays = archive.metadata, archive.read()

@@ -77,7 +77,7 @@ _SETTLED_NANOSECONDS = 2 * 10**9
 FORMAT = 2
 _REQUIRED = [name for name in Result._fields if name not in Result._field_defaults]
 _INTEGERS, _NUMBERS, _FLAGS, _TEXTS = "iu", "iuf", "b", "U"
-_ARRAYS: dict[str, tuple[str, int, int | None]] = {
+ARRAYS: dict[str, tuple[str, int, int | None]] = {
     "steps": (_INTEGERS, 1, None), "returns": (_NUMBERS, 1, None), "discovered": (_INTEGERS, 1, None),
     "visits": (_INTEGERS, 2, None), "first_visit": (_INTEGERS, 1, None), "optimal_return": (_NUMBERS, 0, None),
     "reachable": (_INTEGERS, 0, None), "gaps": (_NUMBERS, 1, None), "bad_steps": (_INTEGERS, 1, None),
@@ -85,7 +85,8 @@ _ARRAYS: dict[str, tuple[str, int, int | None]] = {
     "visits_by_moment": (_INTEGERS, 2, None), "improvements": (_NUMBERS, 2, 2), "episodes": (_NUMBERS, 2, 4),
     "rewards": (_NUMBERS, 2, 3), "reward_places": (_TEXTS, 1, None), "pairs": (_INTEGERS, 1, 3),
     "outcomes": (_NUMBERS, 2, 5), "starts": (_NUMBERS, 2, 2), "time_penalty": (_NUMBERS, 1, 1),
-    "events": (_NUMBERS, 1, 2), "data_returns": (_NUMBERS, 1, None), "random_return": (_NUMBERS, 1, 1),
+    "hidden": (_NUMBERS, 2, 6), "events": (_NUMBERS, 1, 2), "data_returns": (_NUMBERS, 1, None),
+    "random_return": (_NUMBERS, 1, 1),
 }  # fmt: skip
 """[array of a result]: what it contains, its number of dimensions, and the length of the last one if that is fixed."""
 
@@ -175,7 +176,7 @@ def _check_headers(headers: Mapping[str, Header]) -> None:
     if wrong := (headers.keys() - set(Result._fields)) | (set(_REQUIRED) - headers.keys()):
         raise ValueError(f"the arrays {', '.join(sorted(wrong))} are missing or unknown")
     for name, (dtype, shape) in headers.items():
-        kinds, dimensions, columns = _ARRAYS[name]
+        kinds, dimensions, columns = ARRAYS[name]
         if dtype.kind not in kinds or len(shape) != dimensions or (columns and shape[-1] != columns):
             raise ValueError(f"the array {name!r} of a result cannot have the type {dtype} and the shape {shape}")
     if len({headers[name].shape for name in ("steps", "returns", "discovered")}) > 1:
