@@ -353,7 +353,8 @@ class Agent:
         By default the random numbers are those of a generator with the agent's seed, which only `predict` and this
         method use: training does not depend on them.
         """
-        return one_of(self.greedy_actions(state), random or self._tie_breaks)
+        random = self._tie_breaks if random is None else check_instance("random", random, np.random.Generator)
+        return one_of(self.greedy_actions(state), random)
 
     def greedy_actions(self, state: int) -> NDArray[np.intp]:
         """Return the actions with the largest Q-value in the target table; all actions in a state never visited."""
