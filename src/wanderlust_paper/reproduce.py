@@ -59,6 +59,7 @@ def reproduce(
     execution: Execution | None = None,
     quiet: bool,
     console: Console,
+    formats: tuple[str, ...] = FORMATS,
 ) -> tuple[RunSummary, Report]:
     """Execute the runs of a study that are not stored in the folder, then write its report."""
     runs = study.runs(selection)  # Raises for names that the study does not have, before anything is written.
@@ -69,7 +70,7 @@ def reproduce(
     summary = run_all(runs, store, execution, name=folder.name, progress=Progress(quiet=quiet))
     if _time_of(folder / REQUEST_FILE) != written:  # Another process has added a selection.
         request = _read_request(folder)
-    return summary, show_report(request, store, console, quiet=quiet)
+    return summary, show_report(request, store, console, quiet=quiet, formats=formats)
 
 
 def add_selection(study: Study, selection: StudySelection, folder: Path) -> tuple[StudyRequest, int]:

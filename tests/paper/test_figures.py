@@ -103,7 +103,8 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     console = Console(file=io.StringIO())
     for name, selection in SELECTIONS.items():
-        reproduce(find_study(name), selection, folder, execution=Execution(jobs=1), quiet=True, console=console)
+        options = {"execution": Execution(jobs=1), "quiet": True, "console": console, "formats": ("png",)}
+        reproduce(find_study(name), selection, folder, **options)
     write_scorecard(folder, "", {}, console)
     return folder
 
@@ -112,7 +113,7 @@ def folder(tmp_path_factory):
 def test_a_study_writes_its_figures(folder, name):
     assert {file.stem for file in (folder / name).glob("*.png")} == FIGURES[name]
     for figure in FIGURES[name]:
-        check_files({form: (folder / name / f"{figure}.{form}").read_bytes() for form in FORMATS})
+        assert imread(folder / name / f"{figure}.png")[..., :3].std() > 0.02
 
 
 @pytest.mark.parametrize("name", ["gamma-w", "stochastic", "memory"])
@@ -134,12 +135,16 @@ def test_no_panel_is_empty_and_all_text_is_inside_the_page(folder, name):
         assert_complete(draw())
 
 
-@pytest.mark.parametrize("name", ["stochastic", "visit-maps"])
-def test_the_same_runs_give_the_same_bytes(folder, name):
-    written = {file.name: file.read_bytes() for file in (folder / name).iterdir()}
-    with matplotlib.rc_context({"font.size": 30, "savefig.dpi": 17, "svg.hashsalt": None}):
-        show_report(request_in(folder, name), Store(folder), Console(file=io.StringIO()), quiet=True)
-    assert {file.name: file.read_bytes() for file in (folder / name).iterdir()} == written
+def test_the_same_runs_give_the_same_bytes_in_all_formats(folder, tmp_path):
+    written = []
+    for out, style in (("one", {}), ("two", {"font.size": 30, "savefig.dpi": 17, "svg.hashsalt": None})):
+        with matplotlib.rc_context(style):
+            request = request_in(folder, "visit-maps")
+            show_report(request, Store(folder), Console(file=io.StringIO()), quiet=True, out=tmp_path / out)
+        written.append({file.name: file.read_bytes() for file in (tmp_path / out / "visit-maps").iterdir()})
+    assert written[0] == written[1]
+    assert written[0]["maps.png"] == (folder / "visit-maps" / "maps.png").read_bytes()
+    check_files({form: written[0][f"maps.{form}"] for form in FORMATS})
 
 
 def test_curves_show_the_numbers_of_the_tables(folder):
@@ -346,7 +351,6 @@ def test_the_figures_of_the_chain():
     figure = counts_figure("Visits", dict.fromkeys(("vv-ucb", "ucb1", "bonus", "thompson"), counts))
     assert_complete(figure)
     assert "not yet visited" in texts(figure)
-    check_files(as_files(lambda: figure))
     errors = ErrorsOverTime(steps, np.maximum(0.0, 10.0 / steps - 0.1) * np.ones((3, 1)))
     figure = msve_figure("Errors", {"N = 27": {"vv-ucb": errors, "ucb1": errors}, "N = 55": {"vv-ucb": errors}})
     assert_complete(figure)

@@ -68,7 +68,7 @@ def test_a_study_without_runs_gives_the_committed_claims_values_and_figures(stud
         assert (tmp_path / study / name).read_text(encoding="utf-8") == (kept / name).read_text(encoding="utf-8")
     claims = json.loads((kept / "claims.json").read_text(encoding="utf-8"))
     assert sum(claim["verdict"] != "reproduced" for claim in claims) == not_reproduced
-    assert {file.stem for file in (tmp_path / study).glob("*.svg")} == {file.stem for file in kept.glob("*.png")}
+    assert {file.stem for file in (tmp_path / study).glob("*.png")} == {file.stem for file in kept.glob("*.png")}
 
 
 def test_an_ensemble_fails_where_all_its_tables_start_against_the_right_action():

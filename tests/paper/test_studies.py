@@ -189,7 +189,7 @@ def test_a_cell_that_no_seeds_can_have():
 def test_every_study_can_be_restricted(name):
     study = find_study(name)
     full, quick = study.runs(StudySelection()), study.runs(StudySelection(quick=True))
-    assert len(full) == len({run.key for run in full})
+    assert len(full) == len(set(full))
     assert estimate.total_seconds(quick, 2) <= min(estimate.total_seconds(full, 2), 600)
     with pytest.raises(UnknownName):
         study.runs(StudySelection(worlds=("atlantis",)))
@@ -285,7 +285,7 @@ def test_a_report_is_rebuilt_from_stored_runs(prison):
     before = {file.name: file.read_bytes() for file in (folder / "recap").iterdir()}
     text = io.StringIO()
     for request in studies_in(folder):
-        show_report(request, Store(folder), Console(file=text, width=170))
+        show_report(request, Store(folder), Console(file=text, width=170), formats=("png",))
         write_scorecard(folder, request.suffix, {}, Console(file=text, width=170))
     assert text.getvalue() == printed
     assert {file.name: file.read_bytes() for file in (folder / "recap").iterdir()} == before
@@ -304,7 +304,7 @@ def test_a_summary_gives_the_same_reports_as_the_runs(prison, tmp_path, processe
     assert "8 cells agree" in processes.command(tmp_path, "report", "kept", "--out", "again", "--formats", "png")
     again = {file.name: file.read_bytes() for file in (tmp_path / "again" / "recap").iterdir()}
     before = {file.name: file.read_bytes() for file in (folder / "recap").iterdir() if file.name[0] != "."}
-    assert again == {name: contents for name, contents in before.items() if not name.endswith((".svg", ".pdf"))}
+    assert again == before
     assert (tmp_path / "again" / "scorecard.md").read_bytes() == (folder / "scorecard.md").read_bytes()
     assert not list((kept / "recap").glob("*.png"))
 
@@ -369,7 +369,7 @@ def test_a_study_can_be_run_in_parts(tmp_path):
     for stored in list(Store(tmp_path).load_many(request.runs, []))[1:]:
         incomplete.save(stored.run, stored.result, 0.0)
     text = io.StringIO()
-    show_report(request, incomplete, Console(file=text, width=170))
+    show_report(request, incomplete, Console(file=text, width=170), formats=())
     assert "1 of 2" in text.getvalue()
 
 
