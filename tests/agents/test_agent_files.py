@@ -381,7 +381,7 @@ def test_every_field_of_a_checkpoint_is_checked(checkpoint, tmp_path):
     for value in (None, 3, [], "x"):
         found, arrays = contents(checkpoint)
         write_archive(path, found | {"loop": value}, arrays)
-        assert "not a checkpoint" in refusal(path)
+        assert "the field loop is not valid" in refusal(path)
 
 
 def test_random_states_are_checked(checkpoint, tmp_path):

@@ -290,6 +290,45 @@ def test_random_worlds(explorer: str, data: st.DataObject) -> None:
     assert_fast_equals_slow(world, explorer, **data.draw(small_runs(explorer, memory), "run"))
 
 
+def masked_run(world: World, explorer: str, masks: Any, *, steps: int, **changes: Any) -> tuple[wl.Agent, list[int]]:
+    """Return an agent that was driven step by step with action masks, and its actions."""
+    agent = wl.Agent.for_world(world, explorer, steps=steps, **changes)
+    simulator, actions = agent.simulate(world), []
+    state, t = simulator.reset(), 0
+    for _ in range(steps):
+        action = agent.act(state, masks[state])
+        next_state, reward, terminated = simulator.step(state, action)
+        t += 1
+        agent.observe(state, action, reward, next_state, terminated, t == agent.settings.horizon)
+        actions.append(action)
+        state = next_state
+        if terminated or t == agent.settings.horizon:
+            state, t = simulator.reset(), 0
+    return agent, actions
+
+
+@every_pair(name=["prison", "noisy-toy"], memory=MEMORIES, share=[0.3, 1.0], explorer=EXPLORERS)
+def test_action_masks(name: str, memory: str, share: float, explorer: str) -> None:
+    """An invalid action is never chosen, and no target or plan uses its value; a mask of all changes nothing."""
+    world, changes = make_world(name), {"seed": 5, "steps": 150, "replay": MEMORIES[memory], **quick_options(explorer)}
+    masks = np.random.default_rng(1).random((world.n_states, world.n_actions)) < share
+    masks[~masks.any(axis=1), 0] = True
+    agent, actions = masked_run(world, explorer, masks, **changes)
+    assert not agent.visits[~masks].any()
+    slow = train_slowly(world, explorer, masks=masks, **changes)
+    np.testing.assert_array_equal(actions, slow.actions)
+    for table, values in slow.tables.items():
+        np.testing.assert_array_equal(agent.tables[table], values, err_msg=table)
+    if share == 1.0:
+        plain = wl.train(world, explorer, keep_trajectory=True, **changes)
+        np.testing.assert_array_equal(actions, plain.actions)
+    for state in range(world.n_states):
+        known = agent.explain(state)
+        assert all(masks[state, each.action] for each in known.actions if each.greedy or each.chosen) or not any(
+            each.visits for each in known.actions
+        )
+
+
 def ring(*, rewards: tuple[float, ...], probabilities: tuple[float, ...]) -> World:
     """Return two states that lead to each other, whatever is done; only the reward is random."""
     shape = (2, 2, len(rewards))

@@ -15,7 +15,8 @@ class RandomPolicy(QLearning):
     """β ~ unif{A}."""
 
     def choose(self, s: int) -> int:
-        return self.random.below(len(self.A))
+        A = self.actions(s)
+        return A[self.random.below(len(A))]
 
 
 class EpsilonGreedy(QLearning):
@@ -26,7 +27,8 @@ class EpsilonGreedy(QLearning):
         start, end = settings.epsilon_start, settings.epsilon_end
         xi = math.pow(end / start, 1.0 / settings.budget) if start > 0 and end > 0 else 1.0
         if self.random.uniform() < start * xi**self.i:
-            return self.random.below(len(self.A))
+            A = self.actions(s)
+            return A[self.random.below(len(A))]
         return self.random.argmax(self.Q_beta.values[s])
 
 
@@ -115,7 +117,7 @@ class VvCount(UpperBound):
         gamma_w = self.W.gamma
         n_hat = [(1 - gamma_w) * self.W.values[s][a] for a in self.A]
         total = 0.0
-        for n in n_hat:  # Not sum(), which compensates rounding errors since Python 3.12.
+        for n in (n_hat[a] for a in self.actions(s)):  # Not sum(), which compensates rounding errors since Python 3.12.
             total += n
         plus = 1 if self.options.get("untried_bound", "text") == "text" else 0
         worst_case = plus + (1 - gamma_w) + max(len(self.A), 2) - 2
@@ -160,6 +162,9 @@ class Bootstrapped(EpsilonGreedy):
 
     def swept_tables(self) -> dict[str, Table]:
         return {"target": self.Q_pi}
+
+    def masked_tables(self) -> list[Table]:
+        return [*super().masked_tables(), *self.Q_b]
 
     def tables(self) -> dict[str, Any]:
         return {**super().tables(), "heads": [Q.values for Q in self.Q_b]}
@@ -215,11 +220,11 @@ class Thompson(Bootstrapped):
 
     def choose(self, s: int) -> int:
         b = self.random.below(len(self.B))
-        scores = []
-        for a in self.A:
-            if a > 0 and self.options.get("draw", "step") == "action":
+        scores = [-math.inf for _ in self.A]
+        for i, a in enumerate(self.actions(s)):
+            if i > 0 and self.options.get("draw", "step") == "action":
                 b = self.random.below(len(self.B))
-            scores.append(self.Q_b[b].values[s][a])
+            scores[a] = self.Q_b[b].values[s][a]
         return self.random.argmax(scores)
 
 

@@ -82,6 +82,9 @@ class Planner(QLearning):
     def own_tables(self) -> list[Table]:
         return [self.Q]
 
+    def masked_tables(self) -> list[Table]:
+        return [self.Q_pi, self.own_tables()[0]]
+
     def swept_tables(self) -> dict[str, Table]:
         return {"target": self.Q_pi}
 
@@ -127,9 +130,10 @@ class Planner(QLearning):
         """Back up every visited state, the latest discovered one first or last; return the largest change."""
         change = 0.0
         for s in self.order if ascending else reversed(self.order):
-            new = [self.backup(s, a) for a in self.A]
-            change = max(change, *(abs(new[a] - self.Q.values[s][a]) for a in self.A))
-            self.Q.values[s] = new
+            new = {a: self.backup(s, a) for a in self.actions(s)}
+            change = max(change, *(abs(new[a] - self.Q.values[s][a]) for a in new))
+            for a, value in new.items():
+                self.Q.values[s][a] = value
             self.extrapolated.pop(s, None)
         return change
 
@@ -329,12 +333,13 @@ class GoalDirected(Planner):
         return self.Q.gamma * mean
 
     def learn_tables(self, transition: Transition) -> None:
-        goal = min(((s, a) for s in self.order for a in self.A), key=lambda pair: self.n[pair[0]][pair[1]])
+        goal = min(((s, a) for s in self.order for a in self.actions(s)), key=lambda pair: self.n[pair[0]][pair[1]])
         is_new = goal != self.goal
         if is_new:
             self.goal = goal
             for s in self.order:
-                self.Q.values[s] = [0.0 for _ in self.A]
+                for a in self.actions(s):
+                    self.Q.values[s][a] = 0.0
         n = self.n[goal[0]][goal[1]]
         if is_new or self.n[transition.s][transition.a] in [2**k for k in range(30)]:
             self.plan(1e-8)

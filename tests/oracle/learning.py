@@ -1,6 +1,7 @@
 """Q-learning with replay memory (Algorithm 1), without it (Algorithm 6), and with minibatches."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from oracle.memory import TERMINAL, Memory, Outcome, Transition, outcome_counts
@@ -27,6 +28,7 @@ class Table:
         self.gamma = gamma
         self.reward = reward
         self.best = best
+        self.worst = math.inf if best is min else -math.inf
 
     def value(self, s: int | None) -> float:
         """Return the value of the best action in a state; 0 if it is terminal."""
@@ -56,6 +58,7 @@ class QLearning:
     def __init__(self, world: World, settings: Settings, options: Mapping[str, Any], seed: int) -> None:
         self.world, self.settings, self.options, self.seed = world, settings, options, seed
         self.A = range(world.n_actions)
+        self.invalid: dict[int, set[int]] = {}
         self.n = [[0] * world.n_actions for _ in range(world.n_states)]
         self.i = 0
         self.visited: set[int] = set()
@@ -70,6 +73,21 @@ class QLearning:
         self.Q_start = self.Q_range if settings.initial == "optimistic" else 0.0
         self.Q_pi = Table(world, 0.0, settings.discount)
         self.Q_beta = Table(world, self.Q_start, settings.discount)
+
+    def actions(self, s: int) -> list[int]:
+        """Return the valid actions of a state; all of them until a mask is known."""
+        return [a for a in self.A if a not in self.invalid.get(s, ())]
+
+    def restrict(self, s: int, mask: Sequence[bool]) -> None:
+        """Apply the mask of a state: invalid actions are never chosen, and no maximum is one of theirs."""
+        self.invalid[s] = {a for a in self.A if not mask[a]}
+        for table in self.masked_tables():
+            for a in self.invalid[s]:
+                table.values[s][a] = table.worst
+
+    def masked_tables(self) -> list[Table]:
+        """Return the tables of which best values are used."""
+        return list(self.swept_tables().values())
 
     def swept_tables(self) -> dict[str, Table]:
         """Return the tables that learn from sweeps over the whole memory."""

@@ -29,11 +29,18 @@ class SlowRecord:
 
 
 def train_slowly(
-    world: World, explorer: str, *, seed: int, preset: str = "as_written", replays: int = 0, **changes: Any
+    world: World,
+    explorer: str,
+    *,
+    seed: int,
+    preset: str = "as_written",
+    replays: int = 0,
+    masks: Any = None,
+    **changes: Any,
 ) -> SlowRecord:
     """Run an explorer in a world; the arguments are those of `wanderlust.train`.
 
-    After every tenth step the memory is replayed `replays` times.
+    After every tenth step the memory is replayed `replays` times. `masks` are the valid actions, [state, action].
     """
     settings, options = resolve(world, explorer, preset, changes)
     agent = EXPLORERS[explorer](world, settings, options, seed)
@@ -48,6 +55,8 @@ def train_slowly(
         agent.visit(s)
         last = agent.i + settings.horizon
         for _ in range(settings.horizon):
+            if masks is not None:
+                agent.restrict(s, masks[s])
             a = agent.choose(s)
             s_next, r, terminal = step(world, s, a, world_random)
             if not terminal:

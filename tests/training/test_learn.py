@@ -16,6 +16,7 @@ from wanderlust.core.errors import (
     BadFile,
     EnvironmentFailed,
     InsufficientMemory,
+    InvalidEnvironment,
     InvalidObservation,
     InvalidReward,
     InvalidSetting,
@@ -237,6 +238,89 @@ def test_environment_with_another_random_generator_resumes_with_a_new_episode(tm
     assert agent.steps == 300
 
 
+@pytest.mark.parametrize("source", ["agent", "saved agent", "loaded agent", "saved again"])
+@pytest.mark.parametrize("explorer", ["vv-ucb", "bootstrapped"])
+def test_agents_and_their_files_continue_training(source, explorer, tmp_path):
+    path = tmp_path / "a.npz"
+    first = wl.learn(Corridor(slip=0.2), explorer, steps=115, budget=300, quiet=True)
+    first.save(path)
+    loaded = wl.Agent.load(path)
+    loaded.save(tmp_path / "again.npz")
+    sources = {"agent": first, "saved agent": path, "loaded agent": loaded, "saved again": tmp_path / "again.npz"}
+    resumed = wl.learn(Corridor(slip=0.2), resume=sources[source], steps=300, quiet=True)
+    assert identical(resumed, wl.learn(Corridor(slip=0.2), explorer, steps=300, quiet=True))
+    assert first.steps == 115, "it is not changed"
+
+
+def test_an_agent_of_another_loop_is_trained_further():
+    agent = wl.Agent("ucb1", n_actions=2, n_states=11, reward_range=(0, 1))
+    for state in range(20):
+        agent.observe(state % 10, agent.act(state % 10), 0.0, state % 10 + 1, terminated=False)
+    further = wl.learn(Corridor(), resume=agent, steps=300, quiet=True)
+    assert (agent.steps, further.steps, further.reward_range) == (20, 300, (0, 1))
+    assert further.encoding is not None
+
+
+class Masked(Corridor):
+    """Only even cells can be left to the left; an invalid action is an error."""
+
+    def __init__(self, convention="info", mask=None):
+        super().__init__(step_reward=-0.1)
+        self.convention, self.mask = convention, mask
+        if convention == "method":
+            self.action_masks = self.valid
+
+    def valid(self):
+        return np.array([self.cell % 2 == 0, True], np.int8) if self.mask is None else self.mask
+
+    def info(self):
+        return {"action_mask": self.valid()} if self.convention == "info" else {}
+
+    def reset(self, **options):
+        return super().reset(**options)[0], self.info()
+
+    def step(self, action):
+        assert self.valid()[action], "invalid"
+        return *super().step(action)[:4], self.info()
+
+
+@pytest.mark.parametrize("convention", ["info", "method"])
+@pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "epsilon-greedy", "psrl", "thompson"])
+def test_only_valid_actions_are_taken(convention, explorer, tmp_path):
+    env = gym.wrappers.TimeLimit(Masked(convention), 30)
+    agent = wl.learn(env, explorer, steps=700, action_masks=True, quiet=True)
+    assert (agent.tables["target"][1:10:2, 0] == -np.inf).all()
+    assert np.isfinite(agent.tables["target"][:10, 1]).all()
+    assert wl.evaluate(agent, episodes=3).tolist() == [pytest.approx(0.1)] * 3
+    first = wl.learn(env, explorer, steps=300, budget=700, action_masks=True, quiet=True)
+    first.save(tmp_path / "a.npz")
+    assert identical(wl.learn(env, resume=tmp_path / "a.npz", steps=700, quiet=True), agent)
+    assert [agent.predict(7, mask=[1, 0]), agent.predict(4, mask=[0, 1], explore=True)] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        (Corridor(), "Corridor has neither"),
+        (Masked(mask=[0, 0]), "at least one is true"),
+        (Masked(mask=[1, 1, 1]), "2 booleans"),
+        (Masked(mask=[0.5, 1]), "zeros and ones"),
+    ],
+)
+def test_masks_are_checked(env, words):
+    with pytest.raises(wl.WanderlustError, match=words):
+        wl.learn(env, steps=20, action_masks=True, quiet=True)
+
+
+def test_the_drop_in_explorer_takes_masks():
+    explorer = wl.Explorer("vv-ucb", n_actions=3, reward_range=(0, 1))
+    for _ in range(30):
+        action = explorer.act(0, [0.0, -np.inf, 9.0], mask=[True, False, True])
+        explorer.observe(0, action, 0, terminated=False)
+    assert explorer.visits[0, 1] == 0
+    assert explorer.visits[0].min() == 0 < explorer.visits[0, 0]
+
+
 def test_resuming_needs_the_same_environment(tmp_path):
     path = tmp_path / "a.npz"
     wl.learn(wl.tabular("CliffWalking-v1"), steps=20, save=path, quiet=True)
@@ -250,7 +334,7 @@ def test_resuming_needs_the_same_environment(tmp_path):
             wl.learn(env, resume=path, steps=40)
     agent = wl.Agent("ucb1", n_actions=4, reward_range=(0, 1))
     agent.save(tmp_path / "agent.npz")
-    with pytest.raises(BadFile, match="not a checkpoint; this file holds an agent only"):
+    with pytest.raises(InvalidEnvironment, match=r"4 actions and None states, CliffWalking-v1 4 and 48.*must be known"):
         wl.learn("CliffWalking-v1", resume=tmp_path / "agent.npz", steps=40)
     with pytest.raises(BadFile, match="no such file"):
         wl.learn("CliffWalking-v1", resume=tmp_path / "nothing.npz", steps=40)

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import Env
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from wanderlust._numba.jit import by_pointer
 from wanderlust.agents import file, loop, presentation
 from wanderlust.agents.history import History, TrainingCurves
 from wanderlust.agents.loop import TERMINATES, TRUNCATES, Simulator, call_choose, call_learn_from
+from wanderlust.agents.masks import Mask, MaskedView, checked_mask, set_valid_actions
 from wanderlust.agents.presentation import Explanation
 from wanderlust.agents.settings import (
     MAX_ACTIONS,
@@ -68,7 +69,7 @@ from wanderlust.learning.state import (
     new_learner,
     tables_by_state,
 )
-from wanderlust.learning.td import NO_MEMORY, NO_SIGNAL, TARGET, Floats
+from wanderlust.learning.td import EXCLUDED, NO_MEMORY, NO_SIGNAL, TARGET, Floats
 from wanderlust.worlds import World, as_world, check_world
 from wanderlust.worlds.base import Layout
 
@@ -76,7 +77,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_STATES = 200_000_000
-_NOT_SAVED = ("_counters", "_step_functions", "hooks", "pointers", "_tie_breaks")
+ACTION_MASKS = "action_masks"
+"""The name under which it is saved that an agent uses masks."""
+_NOT_SAVED = ("_counters", "_step_functions", "hooks", "pointers", "_masked_views", "_tie_breaks")
 _STEP, _N_STOCHASTIC, _N_DISCOVERED = map(list(COUNTERS.fields or ()).index, ("step", "n_stochastic", "n_discovered"))
 
 
@@ -96,6 +99,8 @@ class Agent:
     """The environment in which `learn` trained this agent; None if it was not trained by `learn`, or was loaded."""
     environment: dict[str, Any] | None = None
     """The name and the options of that environment, which are saved with the agent."""
+    resumable: tuple[int, dict[str, Any], dict[str, Any]] | None = None
+    """What `learn` needs to continue its training after so many steps: JSON values and arrays, saved with the agent."""
     encoding: Encoding | None = None
     """How observations and actions of that environment are encoded; None if states and actions are integers."""
     preset: str | None = None
@@ -196,12 +201,23 @@ class Agent:
         return tables_by_state(self.learner, self.state_index, self.spec)
 
     @property
+    def uses_masks(self) -> bool:
+        """Whether it was trained with the action masks of its environment."""
+        return (self.environment or {}).get(ACTION_MASKS) is True
+
+    @property
     def history(self) -> History | None:
         """How the training by `learn` or `train` went, in the fields of a `Record`; None for other agents."""
         return None if self.curves is None else self.curves.history(self.visits)
 
-    def act(self, state: int) -> int:
-        """Return the action that the explorer takes in a state."""
+    def act(self, state: int, mask: ArrayLike | None = None) -> int:
+        """Return the action that the explorer takes in a state.
+
+        With a `mask`, a boolean for each action, it is a valid one: the explorer chooses as if there were no others.
+        Masks are a function of the state. TD targets, W and plans range over the actions that were valid at some visit.
+        """
+        if mask is not None:
+            return self._act_masked(state, checked_mask(mask, self.n_actions))
         if type(state) is not int or not 0 <= state < self._n_indexed:
             state = self._checked_state(state, "state")
         step = self._step_functions or self._step()
@@ -215,6 +231,24 @@ class Agent:
         if not 0 <= action < self.n_actions:
             raise self.invalid_choice(action)
         return action
+
+    def _act_masked(self, state: int, mask: Mask) -> int:
+        index = self.index_of(state)
+        set_valid_actions(index, mask, self.learner, self.spec)
+        valid = np.flatnonzero(mask)
+        if len(valid) == self.n_actions:
+            return self.act(state)
+        before = self._step().values
+        before.streams_before[:], before.notes_before[:] = self.learner.streams, self.learner.notes
+        before.chosen_at[0] = self.steps
+        if len(valid) not in self._masked_views:
+            self._masked_views[len(valid)] = MaskedView.of(self.learner, self.spec, len(valid))
+        view = self._masked_views[len(valid)]
+        view.show(index, valid, self.learner, self.n_actions)
+        chosen = int(presentation.choose(self.hooks.pointer, view.learner, view.spec, 0))
+        if not 0 <= chosen < len(valid):
+            raise self.invalid_choice(chosen)
+        return int(valid[chosen])
 
     def observe(
         self,
@@ -319,22 +353,24 @@ class Agent:
         explore: bool = False,
         env: Env[Any, Any] | None = None,
         info: Mapping[str, Any] | None = None,
+        mask: ArrayLike | None = None,
     ) -> Any:
         """Return the action for an observation of the environment, in the form that the environment takes.
 
         It follows the greedy policy, as `greedy_action` does; in a state that was never visited, all actions are equal:
         `knows` tells. With `explore=True` it is the explorer's choice, as `act` returns it. `env` or `info` are needed
-        if the state key comes from them instead of the observation.
+        if the state key comes from them instead of the observation. A `mask` has the valid actions, as in `act`.
         """
         check_flag("explore", explore)
+        if mask is None and info is not None and self.uses_masks:
+            mask = info.get("action_mask")
         if self.encoding is None:
             state = self._checked_state(observation, "observation")
-            return self.act(state) if explore else self.greedy_action(state)
+            return self.act(state, mask) if explore else self.greedy_action(state, mask=mask)
         key = self.encoding.key(observation, info, env)
         if explore:
-            return self.encoding.actions.decode(self.act(self.encoding.keys.add(key)))
-        state = self.encoding.keys.find(key)
-        return self.encoding.actions.decode(self.greedy_action(state))
+            return self.encoding.actions.decode(self.act(self.encoding.keys.add(key), mask))
+        return self.encoding.actions.decode(self.greedy_action(self.encoding.keys.find(key), mask=mask))
 
     def knows(
         self, observation: Any, *, env: Env[Any, Any] | None = None, info: Mapping[str, Any] | None = None
@@ -347,29 +383,39 @@ class Agent:
     def _has_visited(self, state: int) -> bool:
         return state < len(self.state_index) and bool(self.state_index[state] != TERMINAL)
 
-    def greedy_action(self, state: int, random: np.random.Generator | None = None) -> int:
+    def greedy_action(
+        self, state: int, random: np.random.Generator | None = None, *, mask: ArrayLike | None = None
+    ) -> int:
         """Return an action of the greedy policy: one of `greedy_actions`, each with equal probability.
 
         By default the random numbers are those of a generator with the agent's seed, which only `predict` and this
         method use: training does not depend on them.
         """
         random = self._tie_breaks if random is None else check_instance("random", random, np.random.Generator)
-        return one_of(self.greedy_actions(state), random)
+        return one_of(self.greedy_actions(state, mask), random)
 
-    def greedy_actions(self, state: int) -> NDArray[np.intp]:
-        """Return the actions with the largest Q-value in the target table; all actions in a state never visited."""
+    def greedy_actions(self, state: int, mask: ArrayLike | None = None) -> NDArray[np.intp]:
+        """Return the valid actions with the largest Q-value in the target table; all of them in a state never visited.
+
+        With a `mask`, only its actions are valid.
+        """
         values = self.action_values(state)
-        return np.flatnonzero(values == values.max())
+        if mask is None:
+            return np.flatnonzero(values == values.max())
+        valid = np.flatnonzero(checked_mask(mask, self.n_actions))
+        return np.asarray(valid[values[valid] == values[valid].max()])
 
     @functools.cached_property
     def _tie_breaks(self) -> np.random.Generator:
         return np.random.default_rng(self.seed)
 
     def action_values(self, state: int) -> Floats:
-        """Return the target table's Q-values of a state."""
+        """Return the target table's Q-values of a state; -∞ for actions that were never valid."""
         known = self._checked_state(state, "state")  # This may extend the index.
         first = self.state_index[known] * self.n_actions
-        return self.learner.values[TARGET, first : first + self.n_actions].copy()
+        values = self.learner.values[TARGET, first : first + self.n_actions].copy()
+        values[values == -EXCLUDED] = -np.inf
+        return values
 
     def scores(self) -> Floats:
         """Return the explorer's score of every action in every state, [state, action]; the agent is not changed."""
@@ -419,13 +465,24 @@ class Agent:
         return Simulator(as_world(world).mdp, self.learner.streams)
 
     def save(self, path: str | Path) -> None:
-        """Write the agent to a file; `load` continues exactly where it was."""
-        file.save(self, check_path("path", path))
+        """Write the agent to a file; `load` continues exactly where it was, `learn(env, resume=path)` its training."""
+        steps, about, arrays = self.resumable or (None, {}, {})
+        is_current = steps == self.steps
+        file.save(
+            self,
+            check_path("path", path),
+            more_arrays=arrays if is_current else {},
+            more_about=about if is_current else {},
+        )
 
     @classmethod
     def load(cls, path: str | Path, *, explorer: type | None = None, key: Callable[..., Any] | None = None) -> Agent:
         """Read an agent from a file. Files contain no code: a user-defined explorer class or key function is given."""
-        return file.load_all(cls, check_path("path", path), explorer, key)[0]
+        agent, about, arrays = file.load_all(cls, check_path("path", path), explorer, key)
+        if file.LOOP in about:
+            actions = {name: arrays[name] for name in (file.ACTIONS,) if name in arrays}
+            agent.resumable = agent.steps, {file.LOOP: about[file.LOOP]}, actions
+        return agent
 
     def copy(self) -> Agent:
         """Return an agent that goes on exactly like this one, with arrays of its own; `env` is not copied."""
@@ -479,6 +536,8 @@ class Agent:
         self.pointers = self.hooks.pointer, learner, spec
         """Hooks, learner and spec, as compiled functions take them."""
         self._step_functions: loop.StepFunctions | None = None
+        self._masked_views: dict[int, MaskedView] = {}
+        """[number of valid actions]"""
 
     def _step(self) -> loop.StepFunctions:
         """Return what `act` and `observe` call; a run in the compiled loop never needs it."""

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 FORMAT = 5
 MAX_INDEX = 2**31 - 1
 STATE_INDEX, KEYS, ACTIONS = "state_index", "state_keys", "episode_actions"
+LOOP = "loop"
+"""The field of a checkpoint with what `learn` needs to continue."""
 _AS_THEY_ARE = (
     "explorer", "options", "fields", "n_actions", "n_states", "reward_range", "seed", "preset", "environment",
     "action_names",

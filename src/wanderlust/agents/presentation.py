@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wanderlust._numba.jit import by_pointer, call_none, entry
+from wanderlust.agents.masks import MaskedView, excluded_actions
 from wanderlust.core.errors import InvalidSetting, check_choice, counted
 from wanderlust.core.mdp import FloatArray
 from wanderlust.explorers.compiled import ExplorerHooks
@@ -34,7 +35,7 @@ class ActionReason:
     name: str
     """The name of the action, "" if it is unknown."""
     q: float
-    """The behaviour's Q-value."""
+    """The behaviour's Q-value; -∞ for an action that was never valid."""
     visits: int
     """n(s, a), its visit count."""
     w: float | None
@@ -72,7 +73,8 @@ class Explanation:
 
 
 @entry
-def _choose(hooks: Hooks, learner: LearnerState, spec: TableSpec, state: int) -> int:
+def choose(hooks: Hooks, learner: LearnerState, spec: TableSpec, state: int) -> int:
+    """Return the explorer's action in a state, by its index."""
     return choose_action(hooks, state, learner, spec)
 
 
@@ -110,14 +112,21 @@ def explain(
         copy = copy._replace(values=np.repeat(spec.initial, spec.n_actions).reshape(-1, spec.n_actions))
     first, n_actions = index * spec.n_actions, spec.n_actions
     pointers = by_pointer(copy), by_pointer(spec)
-    chosen = int(_choose(hooks.pointer, *pointers, index))
+    is_excluded = excluded_actions(index, copy, spec)
+    if is_excluded.any():
+        valid = np.flatnonzero(~is_excluded)
+        view = MaskedView.of(copy, spec, len(valid))
+        view.show(index, valid, copy, n_actions)
+        chosen = int(valid[choose(hooks.pointer, view.learner, view.spec, 0)])
+    else:
+        chosen = int(choose(hooks.pointer, *pointers, index))
     # After the choice: the scores of an ensemble are those of the head that the choice has drawn.
     all_scores = np.zeros((index + 1, n_actions))
     _write_scores(hooks.score, hooks.explorer, *pointers, all_scores)
-    scores = all_scores[index]
+    scores = np.where(is_excluded, -np.inf, all_scores[index])
     pairs = slice(first, first + n_actions)
     # The heads of an ensemble explore by their differences; nothing is added to the Q-values of any one of them.
-    q = scores.copy() if spec.n_heads else copy.values[spec.behaviour, pairs]
+    q = np.where(is_excluded, -np.inf, scores if spec.n_heads else copy.values[spec.behaviour, pairs])
     best = np.flatnonzero(scores == scores.max())
     if chosen not in best:
         reason = "random"
@@ -125,7 +134,7 @@ def explain(
         reason = "tie"
     else:
         reason = "exploit" if q[chosen] == q.max() else "explore"
-    w, target = copy.values[spec.visitation, pairs], copy.values[TARGET, pairs]
+    w, target = np.where(is_excluded, np.nan, copy.values[spec.visitation, pairs]), copy.values[TARGET, pairs]
     return Explanation(
         state=state,
         chosen=chosen,
@@ -137,7 +146,7 @@ def explain(
                 q=float(q[a]),
                 visits=int(copy.visits[first + a]),
                 w=float(w[a]) if spec.visitation_signal != NO_SIGNAL else None,
-                bonus=float(scores[a] - q[a]),
+                bonus=0.0 if is_excluded[a] else float(scores[a] - q[a]),
                 score=float(scores[a]),
                 chosen=a == chosen,
                 greedy=bool(target[a] == target.max()),
@@ -187,6 +196,7 @@ def plot_agent(agent: Agent, what: str, world: World | str | None) -> Figure:
     values = _by_state(tables[PLOTS[what]], len(layout.row))
     visited = _by_state(tables["visits"], len(layout.row)).sum(axis=1) > 0
     values[~visited] = np.nan
+    values[~np.isfinite(values)] = np.nan  # Invalid actions.
     visitation = agent.configured_explorer.extra_tables().visitation
     return action_values_figure(
         f"{what}, {agent.explorer}, {agent.steps:,} steps",

@@ -306,7 +306,7 @@ def make_spec(explorer: Any, problem: Problem, settings: Settings, *, learns_q: 
 Changes = dict[str, Any]
 
 AS_WRITTEN, AS_PUBLISHED_CODE, ADAPTIVE = "as_written", "as_published_code", "adaptive"
-LEARN_OPTIONS = ("remove_time_penalty",)
+LEARN_OPTIONS = ("action_masks", "remove_time_penalty")
 """The options of `learn` that are neither settings nor options of an explorer."""
 
 

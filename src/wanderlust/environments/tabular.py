@@ -137,6 +137,16 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise InvalidObservation(f"action must be a whole number {valid}, got {shown(index)}.")
         return self.encoding.actions.decode(int(index))
 
+    def action_mask(self, info: Mapping[str, Any]) -> Any:
+        """Return the valid actions: `info["action_mask"]`, or the result of the environment's `action_masks()`."""
+        if "action_mask" in info:
+            return info["action_mask"]
+        if not self.env.has_wrapper_attr("action_masks"):
+            raise InvalidEnvironment(
+                f"action_masks=True needs info['action_mask'] or a method action_masks(), but {self.name} has neither."
+            )
+        return self.env.get_wrapper_attr("action_masks")()
+
     @property
     def keys(self) -> StateKeys | IntegerKeys:
         """The state keys and their indices."""

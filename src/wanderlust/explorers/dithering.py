@@ -73,7 +73,7 @@ class Random(NamedTuple):
 
     def choose(self, view: View, scores: Floats, random: Streams) -> int:
         """Draw an action."""
-        return random_action(random, self.n_actions)
+        return random_action(random, view.n_actions)
 
 
 @register_explorer("epsilon-greedy")

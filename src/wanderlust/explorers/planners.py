@@ -194,7 +194,7 @@ class GoalDirected(NamedTuple):
         """Make the least visited pair the goal, of several the first; return whether it is another one."""
         notes, goal = model.notes(), model.first_pair()
         for pair in range(model.first_pair(), model.end_pair()):
-            if model.n(pair) < model.n(goal):
+            if model.is_valid(pair) and (model.n(pair) < model.n(goal) or not model.is_valid(goal)):
                 goal = pair
         notes[N_PAIRS] = model.end_pair()
         if goal == notes[GOAL]:
@@ -202,7 +202,8 @@ class GoalDirected(NamedTuple):
         notes[GOAL] = goal
         # From zero, values only increase. Those of another goal would decrease slowly, by γ with every cycle.
         for pair in range(model.first_pair(), model.end_pair()):
-            model.set_value(0, pair, 0.0)
+            if model.is_valid(pair):
+                model.set_value(0, pair, 0.0)
         mark(model, goal // model.spec.n_actions)
         return True
 

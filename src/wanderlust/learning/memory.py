@@ -14,7 +14,7 @@ from wanderlust._numba.jit import as_int64, call_none, compiled, entry, inlined
 from wanderlust.learning.hooks import Hooks
 from wanderlust.learning.state import NONE, TERMINAL, LearnerState
 from wanderlust.learning.sweep import activate
-from wanderlust.learning.td import FULL, NO_MEMORY, NO_SIGNAL, REWARD, WINDOW, TableSpec
+from wanderlust.learning.td import EXCLUDED, FULL, NO_MEMORY, NO_SIGNAL, REWARD, TARGET, WINDOW, TableSpec
 
 
 @inlined
@@ -230,6 +230,7 @@ def reinitialise_untried(learner: LearnerState, spec: TableSpec, before: TableSp
     n_pairs = n_states * spec.n_actions
     untried = learner.visits[:n_pairs] == 0
     untried[: spec.n_actions] = False
+    untried &= learner.values[TARGET, :n_pairs] != -EXCLUDED
     learner.converged[:] = 0
     for table in np.flatnonzero(spec.initial != before.initial):
         values, sweep_reward = learner.values[table, :n_pairs], learner.sweep_reward[: table + 1, :n_pairs]

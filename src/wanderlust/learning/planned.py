@@ -18,7 +18,7 @@ from wanderlust._numba.jit import inlined, with_methods
 from wanderlust.learning.hooks import total_visits
 from wanderlust.learning.state import NONE, LearnerState
 from wanderlust.learning.sweep import mean_td_target
-from wanderlust.learning.td import REWARD, Floats, TableSpec, best_action_value, better
+from wanderlust.learning.td import EXCLUDED, REWARD, TARGET, Floats, TableSpec, best_action_value, better
 
 
 class Transition(NamedTuple):
@@ -58,6 +58,10 @@ class Model(NamedTuple):
     def n(self, pair: int) -> int:
         """Return the visit count of a pair."""
         return self.learner.visits[pair]  # type: ignore[no-any-return]
+
+    def is_valid(self, pair: int) -> bool:
+        """Return whether a pair is not excluded by an action mask."""
+        return self.learner.values[TARGET, pair] != -EXCLUDED  # type: ignore[no-any-return]
 
     def total(self, pair: int) -> int:
         """Return Σ_a n(s, a), the visit count of the state of a pair."""
@@ -184,6 +188,8 @@ def sweep_planned(explorer: Any, model: Model, ascending: bool, everywhere: bool
             marked[state] = 0
             first = state * n_actions
             for pair in range(first, first + n_actions):
+                if not model.is_valid(pair):
+                    continue
                 value = explorer.backup(model, pair)
                 largest = better(largest, abs(value - values[pair]), False)
                 values[pair] = value

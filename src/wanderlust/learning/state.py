@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust._numba.jit import formula
-from wanderlust.learning.td import FULL, NO_MEMORY, NO_SIGNAL, REWARD, TARGET, WINDOW, Floats, Ints, TableSpec
+from wanderlust.learning.td import EXCLUDED, FULL, NO_MEMORY, NO_SIGNAL, REWARD, TARGET, WINDOW, Floats, Ints, TableSpec
 
 TERMINAL = 0
 NONE = -1
@@ -351,8 +351,14 @@ def by_state(flat: NDArray[Any], state_index: NDArray[np.int32], spec: TableSpec
 
 
 def tables_by_state(learner: LearnerState, state_index: NDArray[np.int32], spec: TableSpec) -> dict[str, Floats]:
-    """Return the learnt tables by name; states never visited have their initial values."""
+    """Return the learnt tables by name; states never visited have their initial values.
+
+    Invalid actions that were never tried have the value -∞, where values are minimised ∞.
+    """
     values = by_state(learner.values, state_index, spec)
+    is_excluded = np.abs(values) == EXCLUDED
+    if is_excluded.any():
+        values[is_excluded] = np.copysign(np.inf, values[is_excluded])
     values[:, state_index == TERMINAL, :] = spec.initial[:, None, None]
     tables = {"target": values[TARGET], "behaviour": values[spec.behaviour]}
     if spec.visitation_signal != NO_SIGNAL:

@@ -31,6 +31,10 @@ NO_SIGNAL = 0
 TARGET = 0
 """The table that the target policy is greedy for: Q^π."""
 
+EXCLUDED = 1e200
+"""The value of an invalid action that was never tried, negative where values are maximised: worse than every other, and
+finite, since a sweep computes the difference of a value to itself."""
+
 MAX_UPDATES = 100_000
 """With several sweeps per step, the number of pairs of a table that one step may update: at most 0.1 ms of work."""
 

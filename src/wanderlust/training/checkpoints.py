@@ -22,12 +22,11 @@ import numpy as np
 
 from wanderlust.agents import file
 from wanderlust.agents.agent import Agent
-from wanderlust.core.errors import BadFile
+from wanderlust.core.errors import BadFile, InvalidEnvironment
 from wanderlust.environments.tabular import Tabular, saved_environment
 from wanderlust.training.adaptive import MIN_SAMPLES, N_STAGES, Discovery, TaskEstimate, TimePenalty, adapted_fields
 from wanderlust.training.loop import TrainingLoop
 
-_LOOP = "loop"
 _OTHER_RANDOMNESS = "since not all of its randomness comes from env.unwrapped.np_random"
 # Bit generators of NumPy that use a number of their state as an index without checking it, and its valid values.
 _POSITIONS = {"MT19937": (("state", "pos"), 624), "Philox": (("buffer_pos",), 4)}
@@ -62,7 +61,7 @@ class SavedLoop(msgspec.Struct, frozen=True):
         try:
             saved = msgspec.convert(stored, cls)
         except msgspec.ValidationError as error:
-            raise InvalidField(f"{_LOOP}: {error}") from error
+            raise InvalidField(f"{file.LOOP}: {error}") from error
         for name, is_valid in saved._checks(agent).items():
             if not is_valid:
                 raise InvalidField(f"the field {name} is not valid: {str(getattr(saved, name))[:80]}")
@@ -98,37 +97,52 @@ class SavedLoop(msgspec.Struct, frozen=True):
         }
 
 
-def save(loop: TrainingLoop, path: Path) -> None:
-    """Write a checkpoint; `Agent.load` reads the agent alone from it."""
+def described(loop: TrainingLoop) -> tuple[int, dict[str, Any], dict[str, Any]]:
+    """Return the step of a training, and what continues it: JSON values and arrays."""
     about = {name: getattr(loop, name) for name in SavedLoop.__struct_fields__} | {
         "episode_start": _to_json(loop.episode_start),
         "next_state": int(loop.next_state),
         "recent_returns": list(loop.recent_returns),
     }
     arrays = {file.ACTIONS: np.array(loop.episode_actions, np.int32)}
-    file.save(loop.agent, path, more_arrays=arrays, more_about={_LOOP: about})
+    return loop.step, {file.LOOP: msgspec.to_builtins(about)}, arrays
+
+
+def save(loop: TrainingLoop, path: Path) -> None:
+    """Write a checkpoint; `Agent.load` reads the agent alone from it."""
+    loop.agent.resumable = described(loop)
+    loop.agent.save(path)
 
 
 def load(
-    env: Tabular, path: Path, explorer: type | None, *, steps: int, new_episode: bool = False
+    env: Tabular, source: Path | Agent, explorer: type | None, *, steps: int, new_episode: bool = False
 ) -> tuple[TrainingLoop, int | None]:
-    """Read a checkpoint and restore the environment.
+    """Return the training of a checkpoint or of an agent, which is not changed, and restore the environment.
 
     Return also the seed of the next episode: None if the environment was restored, so that its own random numbers
     continue. With `new_episode` it is not restored.
     """
-    agent, about, arrays = file.load_all(Agent, path, explorer)
-    if not isinstance(about.get(_LOOP), Mapping):
-        raise BadFile(
-            f"{path}: not a checkpoint; this file holds an agent only. `learn(..., save=path)` writes checkpoints."
-        )
-    if about[_LOOP].get("idle_actions") is not None:
+    path: Path | str
+    about: Mapping[str, Any]
+    arrays: Mapping[str, Any]
+    if isinstance(source, Agent):
+        at, about, arrays = source.resumable or (None, {}, {})
+        agent, path = source.copy(), "the agent"
+        about = about if at == agent.steps else {}
+    else:
+        path = source
+        agent, about, arrays = file.load_all(Agent, source, explorer)
+    if file.LOOP not in about:
+        return _new_loop(env, agent, path, steps), _new_seed(agent)
+    if not isinstance(about[file.LOOP], Mapping):
+        raise BadFile(f"{path}: the field {file.LOOP} is not valid; training cannot be resumed from this file.")
+    if about[file.LOOP].get("idle_actions") is not None:
         raise BadFile(
             f"{path}: saved by a training with defer_idle_actions, an option that has been removed, so it cannot be "
             "resumed; `Agent.load` reads the agent."
         )
     try:
-        saved = SavedLoop.of_file(about[_LOOP], agent)
+        saved = SavedLoop.of_file(about[file.LOOP], agent)
         _check_environment(env, agent, path)
         actions = _episode_actions(arrays, agent, env)
         estimates = saved.estimates_reward_range
@@ -150,6 +164,22 @@ def load(
     return loop, seed
 
 
+def _new_loop(env: Tabular, agent: Agent, path: Path | str, steps: int) -> TrainingLoop:
+    """Return a training that goes on with an agent of another loop: with a new episode and its range of rewards."""
+    here, there = (agent.n_actions, agent.n_states), (env.n_actions, env.fixed_n_states)
+    if agent.encoding is not None:
+        try:
+            _check_environment(env, agent, path)
+        except InvalidField as error:
+            raise BadFile(f"{path}: {error}") from error
+    elif here != there or agent.n_states is None:
+        raise InvalidEnvironment(
+            f"{path}: the agent has {here[0]} actions and {here[1]} states, {env.name} {there[0]} and {there[1]}; they "
+            "must be known and equal, to continue the training of an agent that `learn` did not train."
+        )
+    return TrainingLoop(env, agent, steps=steps, estimates_reward_range=False, adapted=None)
+
+
 def _new_seed(agent: Agent) -> int:
     """Return a seed for an environment that could not be restored: the same whenever training is resumed here."""
     return int(np.random.SeedSequence([agent.seed, agent.steps]).generate_state(1)[0])
@@ -168,7 +198,7 @@ def _episode_actions(arrays: Mapping[str, Any], agent: Agent, env: Tabular) -> l
     return [int(action) for action in actions]
 
 
-def _check_environment(env: Tabular, agent: Agent, path: Path) -> None:
+def _check_environment(env: Tabular, agent: Agent, path: Path | str) -> None:
     """Check that the environment is the agent's, and let it use the agent's state indices."""
     if agent.encoding is None:
         raise InvalidField("the state encoding is missing")

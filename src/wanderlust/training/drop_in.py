@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wanderlust.agents.agent import Agent
+from wanderlust.agents.masks import checked_mask, excluded_actions
 from wanderlust.agents.presentation import Explanation
 from wanderlust.agents.settings import Settings
 from wanderlust.core.errors import InvalidExplorer, InvalidObservation, shown
-from wanderlust.learning.td import TARGET, Floats
+from wanderlust.learning.td import EXCLUDED, TARGET, Floats
 
 
 class Explorer:
@@ -50,10 +51,10 @@ class Explorer:
                 "explorer such as 'vv-ucb'."
             )
 
-    def act(self, state: int, q: ArrayLike) -> int:
-        """Return the action to take in a state whose Q-values are `q`."""
-        self._set_q(state, q)
-        return self._agent.act(state)
+    def act(self, state: int, q: ArrayLike, *, mask: ArrayLike | None = None) -> int:
+        """Return the action to take in a state whose Q-values are `q`; a valid one of a `mask`, as in `Agent.act`."""
+        self._set_q(state, q, mask)
+        return self._agent.act(state, mask)
 
     def observe(self, state: int, action: int, next_state: int, terminated: bool, truncated: bool = False) -> None:
         """Count the visit and learn W from the transition."""
@@ -88,15 +89,18 @@ class Explorer:
             raise InvalidExplorer(f"{self._agent.explorer!r} does not learn visitation values.")
         return tables["visitation"]
 
-    def _set_q(self, state: int, q: ArrayLike) -> None:
+    def _set_q(self, state: int, q: ArrayLike, mask: ArrayLike | None = None) -> None:
         agent = self._agent
         try:
             given = np.asarray(q)
             values = given.astype(np.float64) if given.dtype.kind in "iuf" else np.zeros(0)
         except Exception:  # Any object can be given.
             values = np.zeros(0)
+        if mask is not None and values.shape == (agent.n_actions,):
+            values[~checked_mask(mask, agent.n_actions)] = 0.0  # Those are often infinite.
         if values.shape != (agent.n_actions,) or not np.isfinite(values).all():
             expected = f"{agent.n_actions} finite numbers, one for each action"
             raise InvalidObservation(f"q must be {expected}, got {shown(q)}.")
         index = agent.index_of(state)
-        agent.learner.values[TARGET, index * agent.n_actions : (index + 1) * agent.n_actions] = values
+        first, is_excluded = index * agent.n_actions, excluded_actions(index, agent.learner, agent.spec)
+        agent.learner.values[TARGET, first : first + agent.n_actions] = np.where(is_excluded, -EXCLUDED, values)

@@ -92,17 +92,16 @@ def run_episode(
     total, had_tie = 0.0, False
     rewards: list[float] = []
     last_step: dict[int, int] = {}
-    state, _ = call_environment(env, lambda: env.reset(seed=seed), lambda: f"reset {where}")
+    state, info = call_environment(env, lambda: env.reset(seed=seed), lambda: f"reset {where}")
     for step in range(1, MAX_EPISODE_STEPS + 1):
         if remaining_return is not None and not had_tie:
             if state in last_step and (rest := remaining_return(step, rewards[last_step[state] :])) is not None:
                 return total + rest, had_tie
             last_step[state] = len(rewards)
-        best = agent.greedy_actions(state)
-        had_tie |= len(best) > 1
-        action = one_of(best, random)
         try:
-            state, reward, terminated, truncated, _ = env.step(action)
+            best = agent.greedy_actions(state, env.action_mask(info) if agent.uses_masks else None)
+            had_tie |= len(best) > 1
+            state, reward, terminated, truncated, info = env.step(one_of(best, random))
             rewards.append(checked_reward(reward))
         except Exception as error:
             raise environment_error(env, error, f"step {step} {where}") from error
@@ -241,7 +240,8 @@ class RepeatedEvaluation:
         is_same = is_deterministic or self.env.reset_seed is not None
         shortcut = self._remaining_return if is_deterministic else None
         totals: list[float] = []
-        is_exact = self._has_model and not is_same
+        has_model = self._has_model and not agent.uses_masks  # It has no masks.
+        is_exact = has_model and not is_same
         while not is_exact and len(totals) < self._max_episodes and not self._is_enough(totals):
             seed = None if totals else self._seed
             total, had_tie = run_episode(agent, self.env, len(totals) + 1, seed, random, shortcut)
@@ -250,7 +250,7 @@ class RepeatedEvaluation:
             if is_same and not had_tie:
                 totals += [total] * (self._episodes - len(totals))
                 break
-            is_exact = self._has_model
+            is_exact = has_model
         returns = np.array([self._exact_return(agent)] if is_exact else totals)
         self._latest = policy, is_deterministic, returns
         return returns.copy()

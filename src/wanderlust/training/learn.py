@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from gymnasium import Env
 
-from wanderlust.agents.agent import Agent
+from wanderlust.agents.agent import ACTION_MASKS, Agent
 from wanderlust.agents.settings import ADAPTIVE, MAX_STEPS
 from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_number, shown
 from wanderlust.core.files import check_path
@@ -41,11 +41,12 @@ def learn(
     seed: int | None = None,
     callbacks: Iterable[Callback] = (),
     reward_range: tuple[float, float] | None = None,
-    resume: str | Path | None = None,
+    resume: str | Path | Agent | None = None,
     save: str | Path | None = None,
     preset: str | None = None,
     quiet: bool = False,
     new_episode: bool = False,
+    action_masks: bool = False,
     **changes: Any,
 ) -> Agent:
     """Train an agent in an environment until it has taken `steps` steps in total, and return it.
@@ -63,10 +64,15 @@ def learn(
 
     Schedules (ε, and with "adaptive" the weight and the reach of exploration) are functions of `budget`, a number of
     steps; it is `steps` if not given. `save` writes a checkpoint at the end, also after an error; so does the callback
-    `Checkpoint`. `resume` continues from such a file with its settings, explorer, seed and budget; `steps` includes the
-    steps before. The result is the same, bit for bit, as that of one training of `steps` steps with the file's budget.
-    After the budget, ε decays further and the other schedules keep their last values. A larger `budget` given with
-    `resume` applies from there on: exploration increases again, and the result is not that of one training.
+    `Checkpoint`. `resume` continues from such a file, from a file of `agent.save`, or from an agent, which is not
+    changed, with its settings, explorer, seed and budget; `steps` includes the steps before. The result is the same,
+    bit for bit, as that of one training of `steps` steps with the first budget. After the budget, ε decays further and
+    the other schedules keep their last values. A larger `budget` given with `resume` applies from there on: exploration
+    increases again, and the result is not that of one training. An agent that another loop has trained goes on with
+    its range of rewards, and nothing is estimated.
+
+    With `action_masks`, only valid actions are taken: those of `info["action_mask"]`, or of the environment's method
+    `action_masks()`. See `Agent.act`.
 
     If the environment fails again at the same step of the restored episode, `new_episode=True` resumes with a new
     episode. An error during training has the agent trained so far as `error.agent`.
@@ -86,6 +92,7 @@ def learn(
         where = f"wl.learn(wl.tabular(env, {name}={shown(changes[name])}), ...)"
         raise InvalidSetting(f"{name} is an option of wl.tabular, not of learn: {where}.")
     tabular_env = env if isinstance(env, Tabular) else tabular(env)
+    action_masks = check_flag("action_masks", action_masks)
     if resume is None:
         loop = new_loop(tabular_env, explorer, steps, seed, reward_range, preset, changes)
         first_seed: int | None = loop.agent.seed
@@ -93,11 +100,14 @@ def learn(
         budget = changes.pop("budget", None)
         _reject_with_resume(explorer, {"seed": seed, "reward_range": reward_range, "preset": preset, **changes})
         cls = explorer if isinstance(explorer, type) else None
-        path = check_path("resume", resume)
-        loop, first_seed = checkpoints.load(tabular_env, path, cls, steps=steps, new_episode=new_episode)
+        source = resume if isinstance(resume, Agent) else check_path("resume", resume)
+        loop, first_seed = checkpoints.load(tabular_env, source, cls, steps=steps, new_episode=new_episode)
         _extend_budget(loop, budget, quiet=quiet)
+    loop.uses_masks = action_masks or loop.agent.uses_masks
     loop.agent.env, loop.agent.encoding = tabular_env, tabular_env.encoding
     loop.agent.environment = saved_environment(tabular_env)
+    if loop.uses_masks:
+        loop.agent.environment[ACTION_MASKS] = True
     loop.agent.layout, loop.agent.action_names = tabular_env.layout, tabular_env.action_names
     warn_of_need(loop.agent, steps)
     try:
@@ -111,6 +121,7 @@ def learn(
                 "checkpoints are unchanged."
             )
         raise
+    loop.agent.resumable = checkpoints.described(loop)
     if not quiet:
         for sentence in _notices(loop):
             print(f"wanderlust: {sentence}", file=sys.stderr)

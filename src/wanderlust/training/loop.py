@@ -12,6 +12,7 @@ import numpy as np
 
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.history import TrainingCurves
+from wanderlust.agents.masks import Mask, checked_mask
 from wanderlust.core.errors import (
     EnvironmentFailed,
     InvalidReward,
@@ -76,6 +77,8 @@ class TrainingLoop:
         self.episode_start: dict[str, Any] | None = None
         """The seed or random state at the start of the episode; see `wanderlust.training.checkpoints`."""
         self.episode_actions: list[int] = []
+        self.uses_masks = False
+        """Whether only valid actions are taken, those of the environment's masks."""
         self.warns_of_states = True
         """Whether there is a warning if states seldom repeat; a callback that reports it can set this to False."""
         self.between_steps = True
@@ -116,7 +119,7 @@ class TrainingLoop:
         agent, state = self.agent, self.next_state
         self.between_steps = False
         try:
-            action = agent.act(state)
+            action = agent.act(state, self.mask) if self.uses_masks else agent.act(state)
             next_state, reward, terminated, truncated, info = self._transition(action)
         except BaseException:
             # The environment is restored when the episode is replayed.
@@ -141,6 +144,14 @@ class TrainingLoop:
         if step >= curves.next_step:
             curves.add(step, self.recent_returns, agent.discovered)
         self.between_steps = True
+
+    @property
+    def mask(self) -> Any:
+        """The valid actions in the current state."""
+        return call_environment(self.env, lambda: self._checked_mask(), lambda: self._position("step"))
+
+    def _checked_mask(self) -> Mask:
+        return checked_mask(self.env.action_mask(self.info), self.env.n_actions)
 
     def _transition(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take an action in the environment and check what it returns."""

@@ -106,12 +106,13 @@ def _render(env: Any) -> Frame:
 
 def _record_episode(agent: Agent, env: Tabular, seed: int) -> list[Frame]:
     """Return the frames of one episode, the first of `evaluate` with this seed, at most `MAX_FRAMES`."""
-    state, _ = env.reset(seed=seed)
+    state, info = env.reset(seed=seed)
     random = np.random.default_rng(seed)
     frames = [_render(env)]
     done = False
     while not done and len(frames) < MAX_FRAMES:
-        state, _, terminated, truncated, _ = env.step(agent.greedy_action(state, random))
+        mask = env.action_mask(info) if agent.uses_masks else None
+        state, _, terminated, truncated, info = env.step(agent.greedy_action(state, random, mask=mask))
         frames.append(_render(env))
         done = bool(terminated or truncated)
     return frames
