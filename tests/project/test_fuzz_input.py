@@ -358,6 +358,8 @@ VALID = {
     "Agent.explain": STATE,
     "Agent.for_world": {"world": "toy", "explorer": "random"},
     "Agent.greedy_action": STATE,
+    "Agent.greedy_actions": STATE,
+    "Tabular.action_mask": {"info": {}},
     "Agent.index_of": STATE,
     "Agent.invalid_choice": {"action": 9},
     "Agent.knows": {"observation": 0},

@@ -139,7 +139,7 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def action_mask(self, info: Mapping[str, Any]) -> Any:
         """Return the valid actions: `info["action_mask"]`, or the result of the environment's `action_masks()`."""
-        if "action_mask" in info:
+        if "action_mask" in check_instance("info", info, Mapping):
             return info["action_mask"]
         if not self.env.has_wrapper_attr("action_masks"):
             raise InvalidEnvironment(
