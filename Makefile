@@ -63,7 +63,8 @@ $(VENV)/ready: pyproject.toml | $(BIN)/python
 	touch $@
 
 # The code of all explorers is compiled once, beside pip, which uses one core; the tests find it in the cache.
-COMPILE = import wanderlust as wl; [wl.train("toy", name, steps=9) for name in wl.explorer_names()]
+COMPILE = import wanderlust as wl; [wl.train("toy", name, steps=9) for name in wl.explorer_names()]; \
+    [wl.learn("FrozenLake-v1", name, steps=9, quiet=True) for name in wl.explorer_names()]
 
 $(VENV)/ready-for-tests: pyproject.toml | $(BIN)/python
 	$(BIN)/python $(INSTALL) -e .

@@ -12,14 +12,21 @@ from pathlib import Path
 import wanderlust as wl
 
 WARM_UP = """
-import json, os, signal, sys, traceback
+import contextlib, importlib, io, json, os, pkgutil, signal, sys, traceback
 import gymnasium as gym
-import matplotlib.figure
+import matplotlib.backends.backend_agg, matplotlib.figure
 import wanderlust as wl
-import wanderlust.cli.main, wanderlust.cli.training, wanderlust.experiments.comparison, wanderlust.exams.exam
-for explorer in ("vv-ucb", "epsilon-greedy", "bootstrapped"):
+import wanderlust.cli, wanderlust.environments.bins, wanderlust.exams.exam, wanderlust.experiments.report
+for package in (wanderlust.cli, wanderlust.experiments.report):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+for explorer in ("vv-ucb", "epsilon-greedy", "bootstrapped", "random"):
+    wl.train("toy", explorer, steps=9)
     wl.evaluate(wl.learn("FrozenLake-v1", explorer, steps=50, save=sys.argv[1] + "/warm-up.npz", quiet=True))
 wl.learn("FrozenLake-v1", resume=sys.argv[1] + "/warm-up.npz", steps=60, quiet=True)
+wl.make_world("toy").draw().savefig(io.BytesIO())
+with contextlib.redirect_stdout(io.StringIO()):
+    wanderlust.cli.watch.watch("toy", steps=2)
 """
 
 SERVER = (

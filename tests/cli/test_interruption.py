@@ -7,11 +7,9 @@ import random
 import re
 import shlex
 import signal
-import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -208,31 +206,19 @@ def test_log_survives_a_kill_after_a_resume(server, tmp_path):
     assert (tmp_path / "log.csv").read_bytes().startswith(before)
 
 
-def test_printed_command_continues(tmp_path):
-    """In new processes: hang up the training, then run the command that the message contains."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1])}
-    words = ["train", LAKE, "--env", "is_slippery=true", "--steps", str(10**6), "--log", "my log.csv"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "wanderlust", *words],
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        env=environment,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
-    )
+def test_printed_command_continues(server, tmp_path):
+    """Hang up the training, then run the command that the message contains."""
+    words = ["train", LAKE, "--env", "is_slippery=true", "--steps", 10**6, "--log", "my log.csv"]
+    default = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)"
+    process = server.start_command(tmp_path, *words, before=default)
     wait_for_rows(tmp_path / "my log.csv", 20)
-    process.send_signal(signal.SIGHUP)
-    message = process.communicate(timeout=60)[1]
-    assert process.returncode == 128 + signal.SIGHUP
-    command = re.search(r"--resume \S+: (wanderlust train .*)\n", message)[1]
+    send(process, signal.SIGHUP)
+    assert server.wait(process) == 128 + signal.SIGHUP
+    command = re.search(r"--resume \S+: (wanderlust train .*)\n", (tmp_path / "err.txt").read_text())[1]
     assert f"{LAKE}-unfinished.npz" in command
     done = wl.Agent.load(tmp_path / f"{LAKE}-unfinished.npz").steps
     again = shlex.split(command.replace(str(10**6), str(done + 100)))
-    result = subprocess.run(
-        [sys.executable, "-m", *again], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    assert f"{done + 100:,} steps" in result.stdout
+    assert f"{done + 100:,} steps" in server.command(tmp_path, *again[1:])
 
 
 def test_rescue_files_never_replace_a_file(server, tmp_path):

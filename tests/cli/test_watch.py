@@ -1,14 +1,8 @@
 """The command `watch`: its frames show the run, at any terminal size."""
 
-import contextlib
 import io
 import os
 import re
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +12,7 @@ from PIL import Image
 from rich.console import Console, ConsoleDimensions
 
 import wanderlust as wl
+from process_server import send
 from wanderlust.agents.presentation import explain
 from wanderlust.cli.live_view.frames import EXPLORATION, FrameRenderer, cell_colors, draw_map, fit_size
 from wanderlust.cli.live_view.player import Player, split_keys
@@ -27,8 +22,6 @@ from wanderlust.worlds import CellKind
 from wanderlust.worlds.drawing import display_layout
 
 pytestmark = pytest.mark.slow
-
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1]), "PYTHONUTF8": "1"}
 
 
 def new_run(world="prison", explorer="vv-ucb", steps=0, **settings):
@@ -289,29 +282,18 @@ def test_a_map_from_a_file(run_cli, tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
 @pytest.mark.parametrize("stop", [None, "signal", "key"])
-def test_in_a_terminal_it_is_live(stop):
-    new_run()  # Compiles, so that the process below starts fast.
-    terminal, child_end = os.openpty()
+def test_in_a_terminal_it_is_live(stop, processes, tmp_path):
+    reactions = {"signal": lambda process, _: send(process), "key": lambda _, terminal: os.write(terminal, b"  q")}
+    waiting = [reactions[stop]] if stop else []
+
+    def react(process, terminal, text):
+        if waiting and re.search(r"step [1-9]\d* of", text):
+            waiting.pop()(process, terminal)
+
     arguments = ["--speed", "4"] if stop else ["--speed", "1000", "--steps", "200"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "wanderlust", "watch", "prison", *arguments],
-        stdin=child_end,
-        stdout=child_end,
-        stderr=child_end,
-        env={**ENVIRONMENT, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"},
-        # Background processes of a shell ignore interrupts.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    os.close(child_end)
-    text, deadline = "", time.monotonic() + 120
-    with contextlib.suppress(OSError):  # Raised at the end of the terminal.
-        while time.monotonic() < deadline and (piece := os.read(terminal, 65536)):
-            text += piece.decode(errors="replace")
-            if stop and re.search(r"step [1-9]\d* of", text):
-                process.send_signal(signal.SIGINT) if stop == "signal" else os.write(terminal, b"  q")
-                stop = None
-    os.close(terminal)
-    assert process.wait(timeout=60) == 0, text[-2000:]
+    screen = {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
+    code, text = processes.in_terminal(tmp_path, "watch", "prison", *arguments, react=react, **screen)
+    assert code == 0, text[-2000:]
     assert "Traceback" not in text
     assert "\x1b[" in text
     assert text.count("episode") > 2
