@@ -135,9 +135,9 @@ class ProcessServer:
         status = self.wait(self.start(folder, code))
         return status, *((Path(folder) / name).read_text(encoding="utf-8") for name in ("out.txt", "err.txt"))
 
-    def run_script(self, file, folder):
+    def run_script(self, file, folder, *words):
         """Run a script in a folder with warnings as errors."""
-        code = "import runpy, warnings; warnings.simplefilter('error')\n"
+        code = f"import runpy, sys, warnings; warnings.simplefilter('error'); sys.argv = {[str(file), *words]!r}\n"
         code += f"import matplotlib; matplotlib.use('agg')\nrunpy.run_path({str(file)!r}, run_name='__main__')"
         return self.run(folder, code)
 

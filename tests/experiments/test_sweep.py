@@ -18,6 +18,7 @@ from rich.console import Console
 
 import wanderlust as wl
 from conftest import FAULTS
+from process_server import send
 from wanderlust.cli.sweep import SweepOptions, from_options, read_values
 from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments import status
@@ -269,7 +270,11 @@ def test_commands(command, toml, tmp_path):
     code, printed = command("report", "results", "--formats", "png")
     assert (code, "1 sweep and no experiment of the paper; --out, --formats" in " ".join(printed.split())) == (2, True)
     if find_spec("wanderlust_paper"):
-        assert command("reproduce", "toy-example", "--out", "results", "--quiet")[0] == 0
+        from wanderlust_paper import registry
+
+        study = registry.to_json(registry.find_study("toy-example"), [registry.StudySelection()])
+        (tmp_path / "results" / "toy-example").mkdir()
+        (tmp_path / "results" / "toy-example" / "study.json").write_text(study)
         code, printed = command("report", "results", "--out", "again", "--formats", "png")
         assert (code, "1 sweep left out" in printed, (tmp_path / "again" / "sweeps").exists()) == (0, True, False)
         suffixes = {file.suffix for file in (tmp_path / "again" / "toy-example").iterdir()}
@@ -383,8 +388,8 @@ def test_figures(tmp_path, swept):
     sweep = wl.Sweep(worlds=["toy", "prison"], explorers=names, settings={"steps": 60, **swept}, seeds=2)
     sweep.run(tmp_path, quiet=True)
     report = sweep_report(sweep, Store(tmp_path), [])
-    files = as_files(report.figures["plot"])
-    assert files["png"] == as_files(report.figures["plot"])["png"]
+    files = as_files(report.figures["plot"], ("png", "svg"))
+    assert files["png"] == as_files(report.figures["plot"], ("png",))["png"]
     assert len(files["svg"]) > 5000
     assert report.files["table.csv"].count("\n") == 1 + len(sweep.runs) // 2
 
@@ -407,31 +412,27 @@ def test_processes_outlive_runs_that_exit_and_runs_that_hang(tmp_path, monkeypat
     assert {entry["repeat"] for entry in listed} == {run.command for run in bad}
 
 
-def start(folder, *words):
-    return subprocess.Popen(
-        [sys.executable, "-m", "wanderlust", "sweep", *words, "--out", str(folder)],
-        env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+LONG = ("--world", "toy", "--explorer", "random", "--set", "steps=20000", "--seeds", "60")
 
 
-LONG = ("--world", "toy", "--explorer", "random", "--set", "steps=20000", "--seeds", "60", "--name", "long")
-
-
-def test_two_sweeps_into_one_store_at_once_and_a_kill(tmp_path):
+def test_two_sweeps_into_one_store_at_once_and_a_kill(tmp_path, processes):
     folder = tmp_path / "with spaces"
-    killed = start(folder, *LONG)
+
+    def start(name, *words):
+        (tmp_path / name).mkdir(exist_ok=True)
+        return processes.start_command(tmp_path / name, "sweep", *words, "--name", name, "--out", folder)
+
+    killed = start("long", *LONG)
     deadline = time.monotonic() + 120
     while len(Store(folder).stored_keys()) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
-    killed.kill()
-    assert killed.wait() == -signal.SIGKILL
-    killed.stdout.close()
+    send(killed, signal.SIGKILL)
+    assert processes.wait(killed) == -signal.SIGKILL
     (state,) = status.read_all(Store(folder), [])
     assert 3 <= state.done <= 60
-    other = ("--world", "toy", "--explorer", "ucb1", "--set", "steps=500", "--seeds", "20", "--name", "other")
-    both = [start(folder, *LONG), start(folder, *other)]
-    printed = [process.communicate(timeout=120)[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0], printed
+    other = ("--world", "toy", "--explorer", "ucb1", "--set", "steps=500", "--seeds", "20")
+    both = [start("long", *LONG), start("other", *other)]
+    assert [processes.wait(process) for process in both] == [0, 0]
     problems = []
     stored = list(Store(folder).load_all(problems))
     assert (len(stored), len({each.run.key for each in stored}), problems) == (80, 80, [])
