@@ -276,8 +276,9 @@ def try_forgeries(folder):
 def in_another_process(task, *arguments):
     """Run a function of this module in another process and return the JSON lines that it printed."""
     command = [sys.executable, "-W", "ignore", __file__, task, *map(str, arguments)]
+    env, timeout = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, 12 * settings().max_examples
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=12 * settings().max_examples)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired as error:
         lines = (error.stdout or b"").decode().splitlines()
         pytest.fail(f"it did not end: {lines[-1:]}")
