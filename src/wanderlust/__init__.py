@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from wanderlust.core.errors import WanderlustError as WanderlustError
     from wanderlust.core.errors import check_integer as check_integer
     from wanderlust.core.errors import check_number as check_number
+    from wanderlust.environments import keys as keys
     from wanderlust.environments.model import world_from_gym as world_from_gym
     from wanderlust.environments.tabular import Tabular as Tabular
     from wanderlust.environments.tabular import tabular as tabular
@@ -75,6 +76,7 @@ _NAMES = {
     "agents.settings": "Replay Settings",
     "checks": "check_explorer",
     "core.errors": "check_integer check_number WanderlustError",
+    "environments": "keys",
     "environments.model": "world_from_gym",
     "environments.tabular": "Tabular tabular",
     "exams.exam": "exam",

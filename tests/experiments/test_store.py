@@ -143,7 +143,9 @@ def cut(path):
 
 def flip(path):
     data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0xFF
+    # Several bytes: a single one may be a time in the header of a part, which means nothing.
+    for i in range(len(data) // 2 - 32, len(data) // 2 + 32):
+        data[i] ^= 0xFF
     path.write_bytes(bytes(data))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.agents.history import HISTORY_ARRAYS, TrainingCurves
+from wanderlust.agents.loop import refresh_signals
 from wanderlust.agents.settings import PRESETS, Replay, Settings, make_spec
 from wanderlust.core.archives import Header, open_archive, write_archive
 from wanderlust.core.errors import BadFile, check_choice
@@ -25,7 +26,7 @@ from wanderlust.explorers.ensembles import CURRENT_HEAD, Bootstrapped, RandomPri
 from wanderlust.explorers.protocol import configured, explorer_class, explorer_name
 from wanderlust.learning.memory import rebuild
 from wanderlust.learning.state import FIRST_STATES, N_NOTES, NAMES, TERMINAL, count_flags, count_signals, resized
-from wanderlust.learning.td import FULL, NO_MEMORY, WINDOW, TableSpec
+from wanderlust.learning.td import EXCLUDED, FULL, NO_MEMORY, TARGET, WINDOW, TableSpec
 from wanderlust.version import __version__
 from wanderlust.worlds.base import checked_names, layout_from_plain, layout_to_plain
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 FORMAT = 5
 MAX_INDEX = 2**31 - 1
-STATE_INDEX, KEYS, ACTIONS = "state_index", "state_keys", "episode_actions"
+STATE_INDEX, KEYS, ACTIONS, LAST_VISITS = "state_index", "state_keys", "episode_actions", "last_visits"
 LOOP = "loop"
 """The field of a checkpoint with what `learn` needs to continue."""
 _AS_THEY_ARE = (
@@ -256,7 +257,7 @@ def _declared(spec: TableSpec, known_states: int | None, headers: Mapping[str, H
         "streams": _Array(np.uint64, (len(NAMES),)),
         "notes": _Array(np.float64, (N_NOTES,)),
     }
-    further = {KEYS: np.uint8, ACTIONS: np.int32, **HISTORY_ARRAYS}
+    further = {KEYS: np.uint8, ACTIONS: np.int32, LAST_VISITS: np.int64, **HISTORY_ARRAYS}
     return own | {name: _Array(kind, None) for name, kind in further.items() if name in headers}
 
 
@@ -371,3 +372,48 @@ def _restore(agent: Agent, arrays: Arrays) -> None:
     learner.state_values[n_learnt:, :n_states] = arrays["own_state_values"]
     learner.flags[spec.n_swept + 1 :, :n_states] = arrays["planning_marks"]
     agent.restore(learner, np.ascontiguousarray(arrays[STATE_INDEX]), n_states - n_new)
+
+
+def without_states(agent: Agent, kept: NDArray[np.integer[Any]]) -> Agent:
+    """Return the agent as if it had only visited the given states, which get the numbers 0, 1, ... in this order.
+
+    Transitions into other states are forgotten as well. The memory must not be a window.
+    """
+    explorer, spec, arrays = type(agent.configured_explorer), agent.spec, _saved_arrays(agent)
+    n_actions, index = spec.n_actions, arrays[STATE_INDEX][kept]
+    new_index = np.zeros(int(agent.learner.counters.n_initialised), np.int32)
+    new_index[index[index != TERMINAL]] = np.arange(1, np.count_nonzero(index) + 1)
+    other = type(agent)(
+        explorer, n_actions=n_actions, reward_range=agent.reward_range, seed=agent.seed, settings=agent.settings,
+        learns_q=bool(spec.learns_q), fields=agent.fields, **agent.options,
+    )  # fmt: skip
+    n_states = max(len(kept) + 1, int(other.learner.counters.n_initialised))
+    old_states = np.flatnonzero(new_index)
+    old_pairs = (old_states[:, None] * n_actions + np.arange(n_actions)).ravel()
+    new_pairs = (new_index[old_states][:, None] * n_actions + np.arange(n_actions)).ravel()
+    pair, following = arrays["outcomes.pair"], arrays["outcomes.next_state"]
+    is_kept = (new_index[pair // n_actions] > 0) & ((following == TERMINAL) | (new_index[following] > 0))
+    for name in _OUTCOMES:
+        arrays[f"outcomes.{name}"] = arrays[f"outcomes.{name}"][..., is_kept]
+    arrays["outcomes.pair"] = (new_index[pair // n_actions] * n_actions + pair % n_actions)[is_kept].astype(np.int32)
+    arrays["outcomes.next_state"] = new_index[following[is_kept]]
+    visits = np.zeros(n_states * n_actions, np.int64)
+    visits[new_pairs] = arrays["visits"][old_pairs]
+    if spec.memory == FULL:
+        counted = np.bincount(arrays["outcomes.pair"], arrays["outcomes.stored"], minlength=len(visits))
+        visits = counted.astype(np.int64)
+    values = np.repeat(spec.initial[:, None], len(visits), axis=1)
+    values[:, :n_actions] = 0.0
+    old_values = arrays["values"][:, old_pairs]
+    is_known = (visits[new_pairs] > 0) | (old_values[TARGET] == -EXCLUDED)
+    values[:, new_pairs] = np.where(is_known, old_values, values[:, new_pairs])
+    arrays |= {STATE_INDEX: new_index[index], "visits": visits, "values": values}
+    for name in ("own_state_values", "planning_marks"):
+        by_state = np.zeros((len(arrays[name]), n_states), arrays[name].dtype)
+        by_state[:, new_index[old_states]] = arrays[name][:, old_states]
+        arrays[name] = by_state
+    _restore(other, arrays)
+    other.learner.counters.step = agent.steps
+    if spec.memory != NO_MEMORY:
+        refresh_signals(*other.pointers, terminal_only=False)
+    return other

@@ -125,6 +125,9 @@ class Settings:
     sweeps: int = 1
     """The number of sweeps over a full memory per step. The paper has one; with more, new values propagate at once.
     They are limited to 100,000 pairs, and to one sweep once an action had several outcomes."""
+    sweep_pairs: int | None = None
+    """The number of state-action pairs that a sweep updates at most; a larger table is swept in blocks, one per step.
+    All if not given."""
     evaluated: str = "target"
     """The table whose greedy policy is evaluated: 'target', or 'behaviour' (of an ensemble, the first head)."""
 
@@ -145,6 +148,8 @@ class Settings:
             sweeps=check_integer("sweeps", self.sweeps, low=1, high=MAX_UPDATES),
             evaluated=check_choice("evaluated", self.evaluated, ("target", "behaviour")),
         )
+        if self.sweep_pairs is not None:
+            _store(self, sweep_pairs=check_integer("sweep_pairs", self.sweep_pairs, low=1, high=MAX_STORED))
         if self.sweeps > 1 and self.replay.memory != "full":
             raise InvalidSetting(
                 f"sweeps={self.sweeps} needs full memory; with replay {self.replay.memory!r} it must be 1."
@@ -295,6 +300,7 @@ def make_spec(explorer: Any, problem: Problem, settings: Settings, *, learns_q: 
         learns_q=learns_q,
         plain_sweeps=settings.plain_sweeps,
         sweeps=settings.sweeps,
+        sweep_pairs=0 if settings.sweep_pairs is None else max(settings.sweep_pairs, problem.n_actions),
         signal=np.array(signal, np.int64),
         discount=np.array(discount, np.float64),
         minimise=np.array(minimise, np.bool_),

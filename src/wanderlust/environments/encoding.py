@@ -30,6 +30,7 @@ from wanderlust.core.errors import (
     shown,
 )
 from wanderlust.environments.bins import Bins, Bounds, Counts, bin_counts
+from wanderlust.environments.keys import key_from_plain, key_to_plain
 
 Key = str | Callable[..., Any]
 
@@ -71,6 +72,23 @@ class Encoding:
         """Return the encoding of an environment; see `wanderlust.tabular` for the options."""
         encoder, actions = make_encoder(env, key, bins, bounds), discrete_actions(env.action_space, action_bins)
         return cls(encoder, actions, _new_keys(encoder, actions), _spaces(env))
+
+    @classmethod
+    def of_space(
+        cls,
+        space: Space[Any],
+        n_actions: int,
+        *,
+        key: Key | None = None,
+        bins: Counts | None = None,
+        bounds: Bounds | None = None,
+    ) -> Encoding:
+        """Return the encoding of observations of a space, with integers as actions."""
+        encoder, action_space = make_encoder(space, key, bins, bounds), Discrete(n_actions)
+        if encoder.kind == INFO:
+            raise InvalidSetting(f"key={key!r} is not possible here; give that field of info as the observation.")
+        actions = discrete_actions(action_space, None)
+        return cls(encoder, actions, _new_keys(encoder, actions), (_as_text(space), _as_text(action_space)))
 
     def key(self, observation: Any, info: Mapping[str, Any] | None = None, env: Any = None) -> Hashable:
         """Return the state key of an observation."""
@@ -132,11 +150,12 @@ def _new_keys(encoder: StateEncoder, actions: DiscreteActions) -> StateKeys | In
 
 
 def _spaces(env: Env[Any, Any]) -> tuple[str, str]:
+    return _as_text(env.observation_space), _as_text(env.action_space)
+
+
+def _as_text(space: Space[Any]) -> str:
     # Some spaces print functions with their addresses.
-    observation_space, action_space = (
-        re.sub(r" at 0x[0-9a-f]+", "", str(space)) for space in (env.observation_space, env.action_space)
-    )
-    return observation_space, action_space
+    return re.sub(r" at 0x[0-9a-f]+", "", str(space))
 
 
 class StateKeys:
@@ -322,6 +341,7 @@ class StateEncoder:
             "space": None if self.space is None else space_to_plain(self.space),
             "bins": None if self.bins is None else self.bins.to_plain(),
             "name": self.name,
+            "function": key_to_plain(self.function),
         }
 
     @classmethod
@@ -334,6 +354,8 @@ class StateEncoder:
             raise ValueError(f"a state encoder of kind {kind!r} needs other fields")
         space = None if plain["space"] is None else space_from_plain(plain["space"])
         bins = None if plain["bins"] is None else Bins.from_plain(plain["bins"])
+        if function is None and plain.get("function") is not None:
+            function = key_from_plain(plain["function"])
         return cls(kind, space, bins, name, function if kind == FUNCTION else None)
 
 
@@ -343,9 +365,11 @@ def _needed(name: str, value: Any, why: str) -> Any:
     return value
 
 
-def make_encoder(env: Env[Any, Any], key: Key | None, bins: Counts | None, bounds: Bounds | None) -> StateEncoder:
-    """Return the state encoder of an environment, or raise an error that names the missing option."""
-    space = env.observation_space
+def make_encoder(
+    env: Env[Any, Any] | Space[Any], key: Key | None, bins: Counts | None, bounds: Bounds | None
+) -> StateEncoder:
+    """Return the state encoder of an environment or an observation space; an error names the missing option."""
+    space = env if isinstance(env, Space) else env.observation_space
     if key is not None and (bins is not None or bounds is not None):
         raise InvalidSetting("key cannot be combined with bins or bounds; set only one of them.")
     if bounds is not None and bins is None:
@@ -361,7 +385,8 @@ def make_encoder(env: Env[Any, Any], key: Key | None, bins: Counts | None, bound
     if callable(key):
         return StateEncoder(FUNCTION, name=str(getattr(key, "__qualname__", type(key).__qualname__)), function=key)
     if isinstance(key, str) and key == "hash":
-        return StateEncoder(ENVIRONMENT if callable(getattr(env.unwrapped, "hash", None)) else CONTENT)
+        has_hash = isinstance(env, Env) and callable(getattr(env.unwrapped, "hash", None))
+        return StateEncoder(ENVIRONMENT if has_hash else CONTENT)
     if isinstance(key, str) and key.startswith(INFO_PREFIX) and key != INFO_PREFIX:
         return StateEncoder(INFO, name=key.removeprefix(INFO_PREFIX))
     raise InvalidSetting(f"key must be 'hash', 'info:field' or a function of the observation, got {shown(key)}.")
@@ -480,7 +505,7 @@ def check_discrete(space: Space[Any], where: str) -> None:
     if not isinstance(space, Discrete | MultiDiscrete | MultiBinary | Text | Tuple | Dict):
         use_bins = "bins=8 divides each dimension into 8 bins, " if isinstance(space, Box) and not where else ""
         raise InvalidEnvironment(
-            f"observation{where} is {space}, which is not discrete; set a state encoding in wl.tabular: {use_bins}"
+            f"observation{where} is {space}, which is not discrete; set a state encoding: {use_bins}"
             "key='hash' uses the environment's hash of its state or the content of the observation, key=function a "
             "user-defined key."
         )

@@ -10,6 +10,9 @@ state. Faster when most states are active, as they are for W, whose rewards chan
 `sweep` switches from active to dense when the work list holds more than a tenth of the states. A dense sweep does not
 record what it changed. So at intervals a sample of states is checked for activity. If few of them are active, all
 states are checked: if few are active, they become the work list; otherwise dense sweeps go on.
+
+With a limit on the pairs of one sweep (`TableSpec.sweep_pairs`), a table with more pairs is divided into blocks, and
+each step sweeps the next one. Then the cost of a step does not grow with the table.
 """
 
 from __future__ import annotations
@@ -70,8 +73,11 @@ def has_several_outcomes(pair: int, learner: LearnerState) -> bool:
 
 @inlined
 def sweep(table: int, learner: LearnerState, spec: TableSpec) -> None:
-    """Update every remembered pair of a table once."""
+    """Update every remembered pair of a table once, or the next block of a table that is too large."""
     mode = learner.sweep_mode[table]
+    if 0 < spec.sweep_pairs < (learner.counters.n_states + 1) * spec.n_actions:
+        sweep_dense(table, learner, spec)
+        return
     if spec.plain_sweeps or mode.dense_left > 0:
         sweep_dense(table, learner, spec)
         if spec.plain_sweeps:
@@ -208,25 +214,38 @@ def update_stochastic_state(state: int, table: int, learner: LearnerState, spec:
 
 @compiled
 def sweep_dense(table: int, learner: LearnerState, spec: TableSpec) -> None:
-    """Update every pair, then the value of every state."""
-    values, state_values, rewards = learner.values[table], learner.state_values[table], learner.sweep_reward[table]
-    n_actions, n_states = spec.n_actions, learner.counters.n_states + 1
-    rate, discount = spec.learning_rate, spec.discount[table]
+    """Update every pair, or those of the next block of states, then the values of these states."""
+    n_actions, rate, discount = spec.n_actions, spec.learning_rate, spec.discount[table]
+    first, last = block(learner.counters.n_states + 1, learner, spec)
+    pairs, n_pairs = slice(first * n_actions, last * n_actions), (last - first) * n_actions
+    values, state_values = learner.values[table, pairs], learner.state_values[table]
+    rewards, next_state = learner.sweep_reward[table, pairs], learner.sweep_next[pairs]
     update_stochastic_pairs(table, learner, spec)
     if spec.plain_sweeps:
-        update_pairs_plainly(values, n_states * n_actions, rewards, learner.sweep_next, state_values, rate, discount)
+        update_pairs_plainly(values, n_pairs, rewards, next_state, state_values, rate, discount)
     else:
-        update_pairs(values, n_states * n_actions, rewards, learner.sweep_next, state_values, rate, discount)
-    update_state_values(values, state_values, n_states, n_actions, spec.minimise[table])
+        update_pairs(values, n_pairs, rewards, next_state, state_values, rate, discount)
+    update_state_values(values, state_values[first:last], last - first, n_actions, spec.minimise[table])
     if table == spec.evaluated:
         learner.counters.policy_changed = 1
+
+
+@inlined
+def block(n: int, learner: LearnerState, spec: TableSpec) -> tuple[int, int]:
+    """Return the first of `n` states to sweep in this step, and the end: all of them, or the next block."""
+    size = spec.sweep_pairs // spec.n_actions
+    if size == 0 or size >= n:
+        return as_int64(0), n
+    first = learner.counters.step % ((n + size - 1) // size) * size
+    return first, min(first + size, n)
 
 
 @compiled
 def update_stochastic_pairs(table: int, learner: LearnerState, spec: TableSpec) -> None:
     """Update the pairs with several outcomes, and keep them unchanged in the pass over all pairs that follows."""
     values, state_values, rewards = learner.values[table], learner.state_values[table], learner.sweep_reward[table]
-    for i in range(learner.counters.n_stochastic):
+    first, last = block(learner.counters.n_stochastic, learner, spec)
+    for i in range(first, last):
         pair = as_int64(learner.stochastic_pairs[i])
         if learner.stored[pair] > 0:
             target = mean_td_target(pair, table, learner, spec, state_values)

@@ -79,6 +79,8 @@ class TableSpec(NamedTuple):
     plain_sweeps: bool
     sweeps: int
     """The number of sweeps per step."""
+    sweep_pairs: int
+    """The number of pairs that one sweep updates at most; 0 if all."""
     signal: Ints
     """[table]: the signal that it learns from."""
     discount: Floats

@@ -1,23 +1,85 @@
-"""An explorer for your own Q-learning loop: it keeps the visit counts and W, you keep Q.
+"""An explorer for your own Q-learning loop: it keeps the visit counts and W, you keep Q, as a table or as a network.
 
-explorer = wl.Explorer("vv-ucb", n_states=500, n_actions=6, reward_range=(0, 20), seed=0)
-action = explorer.act(state, q=my_q[state])
-explorer.observe(state, action, next_state, terminated)
+w = wl.Explorer("vv-ucb", observation_space=env.observation_space, n_actions=7, key="hash", seed=0)
+action = w.act(observation, q=q_values)
+w.observe(observation, action, next_observation, terminated, truncated, reward=reward)
+
+W is a table over a key of the observation: `key="hash"` is its content, `wl.keys` has coarser ones. Nothing is added to
+the reward. With several environments side by side, observations, `q`, actions, rewards and flags are arrays with a row
+for each. Without `observation_space`, states are integers.
+
+The cost of a step and the memory are bounded: a sweep updates at most `sweep_pairs` pairs, and at `max_states` states
+the half that was visited least recently is forgotten, as if it had never been visited.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+import warnings
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
-from numpy.typing import ArrayLike
+from gymnasium import Space
+from numpy.typing import ArrayLike, NDArray
 
+from wanderlust.agents import file
 from wanderlust.agents.agent import Agent
-from wanderlust.agents.masks import checked_mask, excluded_actions
+from wanderlust.agents.masks import Mask, checked_mask, excluded_actions
 from wanderlust.agents.presentation import Explanation
-from wanderlust.agents.settings import Settings
-from wanderlust.core.errors import InvalidExplorer, InvalidObservation, shown
+from wanderlust.agents.settings import MAX_ACTIONS, Settings
+from wanderlust.core.errors import (
+    BadFile,
+    InvalidExplorer,
+    InvalidObservation,
+    InvalidSetting,
+    check_instance,
+    check_integer,
+    check_number,
+    shown,
+)
+from wanderlust.core.files import check_path
+from wanderlust.core.schema import checked
+from wanderlust.environments.bins import Bounds, Counts
+from wanderlust.environments.encoding import Encoding, Key, StateKeys
+from wanderlust.explorers.choice import bernoulli, greedy_action, random_action
 from wanderlust.learning.td import EXCLUDED, TARGET, Floats
+from wanderlust.training.adaptive import TaskEstimate, adapt, adapted_fields
+from wanderlust.training.loop import checked_reward
+
+SWEEP_PAIRS = 20_000
+"""The default of `sweep_pairs` for observations: about 20 microseconds per step, and all pairs of most tasks."""
+MAX_STATES = 100_000
+GREEDY_EPSILON = 0.05
+"""ε of greedy episodes."""
+WINDOW, FEW_REPEATS = 1_000, 0.2
+"""Transitions over which `repeat_rate` is computed, and the rate below which a warning is given."""
+_DIGEST_BYTES = 16
+_ABOUT = "drop_in"
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Progress(msgspec.Struct):
+    """What an explorer has besides its agent; it is saved with it."""
+
+    greedy_episodes: Share
+    max_states: Annotated[int, msgspec.Meta(ge=2)]
+    adapted: tuple[str, ...]
+    """The explorer's fields that follow the observed rewards and outcomes."""
+    rewards: tuple[float, float] | None
+    """The smallest and the largest reward observed; None if there are none yet, or the range was given."""
+    estimates_rewards: bool
+    is_stochastic: bool = False
+    has_reward: bool = False
+    """Whether a positive reward was observed."""
+    steps: int = 0
+    is_greedy: list[bool] = []
+    """[environment]: whether its current episode is greedy."""
 
 
 class Explorer:
@@ -28,47 +90,114 @@ class Explorer:
         explorer: str | type,
         *,
         n_actions: int,
-        reward_range: tuple[float, float],
+        reward_range: tuple[float, float] | None = None,
         n_states: int | None = None,
+        observation_space: Space[Any] | None = None,
+        key: Key | None = None,
+        bins: Counts | None = None,
+        bounds: Bounds | None = None,
+        greedy_episodes: float = 0.0,
+        max_states: int = MAX_STATES,
         seed: int = 0,
         **changes: Any,
     ) -> None:
-        """Create the explorer; `changes` are settings (see `Settings`) and options of the explorer."""
-        self._agent = Agent(
+        """Create the explorer; `changes` are settings (see `Settings`) and options of the explorer.
+
+        Without `reward_range` the scale of exploration follows the rewards given to `observe`, as in `learn`. `key`,
+        `bins` and `bounds` are those of `wl.tabular`. `greedy_episodes` is the share of episodes that are ε-greedy for
+        Q, once a positive reward was observed: a network needs many episodes that reach the goal, not one.
+        """
+        encoding = None
+        if observation_space is not None:
+            space = check_instance("observation_space", observation_space, Space)
+            n_actions = check_integer("n_actions", n_actions, low=1, high=MAX_ACTIONS)
+            encoding = Encoding.of_space(space, n_actions, key=key, bins=bins, bounds=bounds)
+            changes.setdefault("sweep_pairs", SWEEP_PAIRS)
+        elif key is not None or bins is not None or bounds is not None:
+            raise InvalidSetting("key, bins and bounds encode observations; give observation_space as well.")
+        agent = Agent(
             explorer,
             n_actions=n_actions,
-            reward_range=reward_range,
+            reward_range=(0.0, 0.0) if reward_range is None else reward_range,
             n_states=n_states,
             seed=seed,
             learns_q=False,
             **changes,
         )
-        tables = self._agent.configured_explorer.extra_tables()
+        tables = agent.configured_explorer.extra_tables()
         if tables.ensemble or tables.optimistic or (tables.own and tables.own.is_q):
             what = "an ensemble of Q-tables" if tables.ensemble else "an optimistic Q-table"
             raise InvalidExplorer(
-                f"{self._agent.explorer!r} learns {what} itself, so it cannot use yours; use wanderlust.Agent, or an "
+                f"{agent.explorer!r} learns {what} itself, so it cannot use yours; use wanderlust.Agent, or an "
                 "explorer such as 'vv-ucb'."
             )
+        if encoding is not None and agent.settings.replay.memory == "window":
+            raise InvalidSetting("replay='window' is not possible with observations; sweep_pairs limits the sweeps.")
+        agent.encoding = encoding
+        adapted = adapted_fields(explorer, tables, changes) if reward_range is None else ()
+        progress = Progress(
+            greedy_episodes=check_number("greedy_episodes", greedy_episodes, low=0, high=1),
+            max_states=check_integer("max_states", max_states, low=2),
+            adapted=tuple(name for name in adapted if name in ("kappa", "scale", "terminal_count")),
+            rewards=None,
+            estimates_rewards=reward_range is None,
+        )
+        self._connect(agent, progress, np.zeros(0, np.int64))
 
-    def act(self, state: int, q: ArrayLike, *, mask: ArrayLike | None = None) -> int:
-        """Return the action to take in a state whose Q-values are `q`; a valid one of a `mask`, as in `Agent.act`."""
-        self._set_q(state, q, mask)
-        return self._agent.act(state, mask)
+    def _connect(self, agent: Agent, progress: Progress, last_visits: NDArray[np.int64]) -> None:
+        self._agent, self._progress, self._last_visits = agent, progress, last_visits
+        self._repeats: deque[bool] = deque(maxlen=WINDOW)
+        self._warned = False
 
-    def observe(self, state: int, action: int, next_state: int, terminated: bool, truncated: bool = False) -> None:
-        """Count the visit and learn W from the transition."""
-        self._agent.observe(state, action, 0.0, next_state, terminated, truncated)
+    def act(self, observation: Any, q: ArrayLike, *, mask: ArrayLike | None = None) -> Any:
+        """Return the action for an observation whose Q-values are `q`, or an array of actions for several.
 
-    def bonus(self, state: int, action: int) -> float:
+        With a `mask`, a boolean for each action, it is a valid one; Q-values of the others may be infinite.
+        """
+        valid = None if mask is None else self._checked_mask(mask)
+        values = self._checked_q(q, valid)
+        if values.ndim == 1:
+            return self._act(0, observation, values, valid)
+        rows = zip(_rows(observation, len(values)), values, [None] * len(values) if valid is None else valid, strict=True)
+        return np.array([self._act(i, *row) for i, row in enumerate(rows)], np.int64)
+
+    def observe(
+        self,
+        observation: Any,
+        action: Any,
+        next_observation: Any,
+        terminated: Any,
+        truncated: Any = False,
+        reward: Any = None,
+    ) -> None:
+        """Count the visit and learn W from a transition, or from one of each environment.
+
+        At the end of an episode `next_observation` is its last one, not the first of the next episode. `reward` only
+        sets the scale of exploration.
+        """
+        if np.ndim(terminated) == 0:
+            self._observe(0, observation, action, next_observation, terminated, truncated, reward)
+            return
+        n = len(terminated)
+        rows = (_rows(given, n) for given in (observation, action, next_observation, terminated, truncated, reward))
+        for i, row in enumerate(zip(*rows, strict=True)):
+            self._observe(i, *row)
+
+    def values(self, observation: Any) -> Floats:
+        """Return W of every action for an observation; the explorer must learn W."""
+        state, table = self._state(observation), self.visitation_values
+        return table[state] if state < len(table) else np.full(self._agent.n_actions, self._initial_w)
+
+    def bonus(self, observation: Any, action: int) -> float:
         """Return the bonus to add to the reward of the action just observed; 0 unless the explorer has one."""
-        index, action = self._agent.index_of(state), self._agent.checked_action(action)
+        index, action = self._agent.index_of(self._state(observation)), self._agent.checked_action(action)
         visits = int(self._agent.learner.visits[index * self._agent.n_actions + action])
         return float(self._agent.configured_explorer.bonus(visits)) if visits else 0.0
 
-    def explain(self, state: int, q: ArrayLike) -> Explanation:
-        """Return its choice in a state with these Q-values, and the reasons."""
-        self._set_q(state, q)
+    def explain(self, observation: Any, q: ArrayLike) -> Explanation:
+        """Return its choice for an observation with these Q-values, and the reasons."""
+        state = self._state(observation)
+        self._set_q(state, self._checked_q(q, None, n_dimensions=(1,)))
         return self._agent.explain(state)
 
     @property
@@ -77,9 +206,24 @@ class Explorer:
         return self._agent.settings
 
     @property
+    def reward_range(self) -> tuple[float, float]:
+        """The reward range from which the scale of exploration follows."""
+        return self._agent.reward_range
+
+    @property
+    def n_states(self) -> int:
+        """The number of distinct states visited."""
+        return self._agent.discovered
+
+    @property
+    def repeat_rate(self) -> float:
+        """The share of the latest 1,000 transitions whose state had been visited before; 0 if there are none."""
+        return sum(self._repeats) / max(len(self._repeats), 1)
+
+    @property
     def visits(self) -> Any:
-        """n(s, a), the visit counts: [state, action]."""
-        return self._agent.visits
+        """n(s, a), the visit counts: [state, action]; states of observations are in the order of their first visit."""
+        return self._agent.visits[: self._n_indices]
 
     @property
     def visitation_values(self) -> Floats:
@@ -87,20 +231,169 @@ class Explorer:
         tables = self._agent.tables
         if "visitation" not in tables:
             raise InvalidExplorer(f"{self._agent.explorer!r} does not learn visitation values.")
-        return tables["visitation"]
+        return tables["visitation"][: self._n_indices]
 
-    def _set_q(self, state: int, q: ArrayLike, mask: ArrayLike | None = None) -> None:
-        agent = self._agent
+    def save(self, path: str | Path) -> None:
+        """Write the explorer with its states to a file; `load` continues exactly where it was."""
+        about = {_ABOUT: msgspec.to_builtins(self._progress)}
+        arrays = {file.LAST_VISITS: self._last_visits}
+        file.save(self._agent, check_path("path", path), more_arrays=arrays, more_about=about)
+
+    @classmethod
+    def load(
+        cls, path: str | Path, *, explorer: type | None = None, key: Callable[..., Any] | None = None
+    ) -> Explorer:
+        """Read an explorer. Files contain no code: a user-defined explorer class or key function is given."""
+        path = check_path("path", path)
+        agent, about, arrays = file.load_all(Agent, path, explorer, key)
+        if _ABOUT not in about or file.LAST_VISITS not in arrays:
+            raise BadFile(f"{path}: this file holds an agent; read it with wanderlust.Agent.load.")
+        progress = checked(f"{path}: {_ABOUT}", about[_ABOUT], Progress)
+        names = adapted_fields(type(agent.configured_explorer), agent.configured_explorer.extra_tables())
+        if not set(progress.adapted) <= set(names):
+            raise BadFile(f"{path}: {agent.explorer!r} has no adapted fields {', '.join(progress.adapted)}.")
+        agent.learner.counters.step = max(progress.steps, agent.steps)
+        self = object.__new__(cls)
+        self._connect(agent, progress, arrays[file.LAST_VISITS].copy())
+        return self
+
+    def _act(self, environment: int, observation: Any, q: Floats, mask: Mask | None) -> int:
+        state = self._state(observation)
+        self._set_q(state, q)
+        is_greedy, agent = self._progress.is_greedy, self._agent
+        if environment >= len(is_greedy) or not is_greedy[environment]:
+            return agent.act(state, mask)
+        streams, valid = agent.learner.streams, np.arange(agent.n_actions) if mask is None else np.flatnonzero(mask)
+        is_random = bernoulli(streams, GREEDY_EPSILON)
+        return int(valid[random_action(streams, len(valid)) if is_random else greedy_action(q[valid], streams)])
+
+    def _observe(
+        self,
+        environment: int,
+        observation: Any,
+        action: Any,
+        next_observation: Any,
+        terminated: Any,
+        truncated: Any,
+        reward: Any,
+    ) -> None:
+        state = self._state(observation)
+        next_state = state if terminated else self._state(next_observation)
+        state, next_state = self._with_room(state, next_state)
+        agent, progress = self._agent, self._progress
+        if reward is not None:
+            self._follow(checked_reward(reward))
+        n_discovered = agent.discovered
+        agent.observe(state, _plain(action), 0.0, next_state, _plain(terminated), _plain(truncated))
+        progress.steps = agent.steps
+        self._repeats.append(agent.discovered == n_discovered)
+        if not self._warned and len(self._repeats) == WINDOW and self.repeat_rate < FEW_REPEATS:
+            self._warn()
+        if terminated or truncated:
+            greedy = progress.is_greedy
+            greedy += [False] * (environment + 1 - len(greedy))
+            share = progress.greedy_episodes if progress.has_reward else 0.0
+            greedy[environment] = share > 0.0 and bool(bernoulli(agent.learner.streams, share))
+
+    def _follow(self, reward: float) -> None:
+        """Adapt the scale of exploration to the rewards observed, with the rules of `learn`."""
+        progress, agent = self._progress, self._agent
+        progress.has_reward |= reward > 0.0
+        if not progress.estimates_rewards:
+            return
+        low, high = progress.rewards or (reward, reward)
+        is_known = progress.rewards is not None and low <= reward <= high
+        if is_known and agent.is_stochastic == progress.is_stochastic:
+            return
+        progress.rewards, progress.is_stochastic = (min(low, reward), max(high, reward)), agent.is_stochastic
+        task = TaskEstimate(progress.rewards, progress.is_stochastic, stage=0)
+        adapt(agent, task, progress.adapted, binned=False)
+
+    def _state(self, observation: Any) -> int:
+        """Return the state of an observation; a new one gets the next index."""
+        encoding = self._agent.encoding
+        if encoding is None:
+            return observation  # type: ignore[no-any-return]
+        key = encoding.key(observation)
+        if type(key) is bytes and len(key) > _DIGEST_BYTES:
+            key = hashlib.blake2b(key, digest_size=_DIGEST_BYTES).digest()
+        return encoding.keys.add(key)
+
+    def _with_room(self, state: int, next_state: int) -> tuple[int, int]:
+        """Record a visit of two states; at the maximum number of states, forget those visited least recently first."""
+        encoding = self._agent.encoding
+        if encoding is None or not isinstance(encoding.keys, StateKeys):
+            return state, next_state
+        keys = encoding.keys
+        while len(self._last_visits) <= max(state, next_state):
+            self._last_visits = np.concatenate([self._last_visits, np.full(len(self._last_visits) + 64, -1)])
+        self._last_visits[state] = self._last_visits[next_state] = self._agent.steps
+        if len(keys) < self._progress.max_states:
+            return state, next_state
+        latest = np.argsort(-self._last_visits[: len(keys)], kind="stable")[: self._progress.max_states // 2]
+        kept = np.unique([*latest, state, next_state])
+        self._agent = file.without_states(self._agent, kept)
+        left = StateKeys([keys.key_of(index) for index in kept], limit=keys.limit)
+        self._agent.encoding = replace(encoding, keys=left)
+        self._last_visits = self._last_visits[kept]
+        return int(np.searchsorted(kept, state)), int(np.searchsorted(kept, next_state))
+
+    def _warn(self) -> None:
+        self._warned = True
+        warnings.warn(
+            f"only {self.repeat_rate:.0%} of the last {WINDOW:,} states had been visited before, so visit counts say "
+            "little about what is unexplored. Use a coarser key: bins=, key=wl.keys.downscale(8, 8) for images, or "
+            "key=wl.keys.rounded(step) for numbers.",
+            stacklevel=4,
+        )
+
+    @property
+    def _n_indices(self) -> int | None:
+        encoding = self._agent.encoding
+        return None if encoding is None else len(encoding.keys)
+
+    @property
+    def _initial_w(self) -> float:
+        return float(self._agent.spec.initial[self._agent.spec.visitation])
+
+    def _checked_mask(self, mask: ArrayLike) -> Mask:
+        given, n = np.asarray(mask), self._agent.n_actions
+        return np.array([checked_mask(row, n) for row in given]) if given.ndim == 2 else checked_mask(mask, n)
+
+    def _checked_q(self, q: ArrayLike, valid: Mask | None, n_dimensions: Sequence[int] = (1, 2)) -> Floats:
         try:
             given = np.asarray(q)
             values = given.astype(np.float64) if given.dtype.kind in "iuf" else np.zeros(0)
         except Exception:  # Any object can be given.
             values = np.zeros(0)
-        if mask is not None and values.shape == (agent.n_actions,):
-            values[~checked_mask(mask, agent.n_actions)] = 0.0  # Those are often infinite.
-        if values.shape != (agent.n_actions,) or not np.isfinite(values).all():
-            expected = f"{agent.n_actions} finite numbers, one for each action"
-            raise InvalidObservation(f"q must be {expected}, got {shown(q)}.")
+        if valid is not None and values.shape == valid.shape:
+            values[~valid] = 0.0  # Those are often infinite.
+        n, fits_mask = self._agent.n_actions, valid is None or values.shape == valid.shape
+        if values.ndim not in n_dimensions or values.shape[-1] != n or not (fits_mask and np.isfinite(values).all()):
+            raise InvalidObservation(f"q must be {n} finite numbers, one for each action, got {shown(q)}.")
+        return values
+
+    def _set_q(self, state: int, q: Floats) -> None:
+        agent = self._agent
         index = agent.index_of(state)
         first, is_excluded = index * agent.n_actions, excluded_actions(index, agent.learner, agent.spec)
-        agent.learner.values[TARGET, first : first + agent.n_actions] = np.where(is_excluded, -EXCLUDED, values)
+        agent.learner.values[TARGET, first : first + agent.n_actions] = np.where(is_excluded, -EXCLUDED, q)
+
+
+def _plain(value: Any) -> Any:
+    """Return a NumPy number as a Python one."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _rows(given: Any, n: int) -> Sequence[Any]:
+    """Return the values of each environment; Dict and Tuple observations have one array per part."""
+    if given is None or isinstance(given, bool):
+        return [given] * n
+    if isinstance(given, Mapping):
+        parts = {name: _rows(part, n) for name, part in given.items()}
+        return [{name: part[i] for name, part in parts.items()} for i in range(n)]
+    if isinstance(given, tuple) and len(given) and np.ndim(given[0]) > 0:
+        return list(zip(*(_rows(part, n) for part in given), strict=True))
+    if not hasattr(given, "__len__") or len(given) != n:
+        raise InvalidObservation(f"there are {n} environments, but not {n} values in {shown(given)}.")
+    return given  # type: ignore[no-any-return]

@@ -1,0 +1,229 @@
+"""`wl.Explorer` beside a Q of the user: observations instead of states, batches, bounds on time and memory, files."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete
+
+import wanderlust as wl
+from wanderlust.core.errors import BadFile, InvalidObservation, InvalidSetting
+
+N_STATES, N_ACTIONS = 30, 3
+IMAGES = Box(0, 255, (5, 6, 3), np.uint8)
+
+
+def image(state):
+    return np.random.default_rng(state).integers(0, 255, IMAGES.shape, np.uint8)
+
+
+def transitions(steps, *, n_states=N_STATES, seed=0):
+    """A random walk in a deterministic MDP: (state, next state given an action, reward, terminated)."""
+    rng = np.random.default_rng(seed)
+    following = rng.integers(n_states, size=(n_states, N_ACTIONS))
+    q = rng.normal(size=(n_states, N_ACTIONS))
+    state = 0
+    for _ in range(steps):
+        action = yield state, q[state]
+        goal = state == n_states - 1
+        yield following[state, action], float(goal), goal
+        state = 0 if goal else int(following[state, action])
+
+
+def drive(explorer, steps, observation_of=image, *, batch=False, walk=None):
+    """Return the actions of an explorer in the walk."""
+    walk = walk or transitions(10**9)
+    actions = []
+    many = (lambda value: np.array([value])) if batch else (lambda value: value)
+    for _ in range(steps):
+        state, q = next(walk)
+        observation = observation_of(state)
+        action = explorer.act(many(observation), many(q))
+        following, reward, goal = walk.send(int(action[0]) if batch else action)
+        explorer.observe(
+            many(observation), many(action[0] if batch else action), many(observation_of(following)), many(goal),
+            many(False), many(reward),
+        )  # fmt: skip
+        actions.append(int(action[0]) if batch else action)
+    return actions
+
+
+def of_images(name="vv-ucb", **changes):
+    return wl.Explorer(name, observation_space=IMAGES, n_actions=N_ACTIONS, key="hash", seed=1, **changes)
+
+
+@pytest.mark.parametrize("name", ["vv-ucb", "vv-count", "ucb1", "epsilon-greedy"])
+def test_observations_are_states(name):
+    of_states = wl.Explorer(name, n_actions=N_ACTIONS, seed=1)
+    expected = drive(of_states, 400, int)
+    assert drive(of_images(name), 400) == expected
+    assert drive(of_images(name), 400, batch=True) == expected
+    discrete = wl.Explorer(name, observation_space=Discrete(N_STATES), n_actions=N_ACTIONS, seed=1)
+    assert drive(discrete, 400, int) == expected
+
+
+def test_several_environments_share_the_counts():
+    space = Dict(a=Discrete(9), b=IMAGES)
+    explorer = wl.Explorer("vv-ucb", observation_space=space, n_actions=N_ACTIONS, key="hash")
+    states = np.array([1, 2, 1])
+    observations = {"a": states, "b": np.stack([image(state) for state in states])}
+    actions = explorer.act(observations, np.zeros((3, N_ACTIONS)))
+    assert actions.shape == (3,)
+    explorer.observe(observations, actions, observations, np.array([False] * 3), reward=np.zeros(3))
+    assert explorer.n_states == 2
+    assert explorer.repeat_rate == pytest.approx(1 / 3)
+    np.testing.assert_array_equal(explorer.visits.sum(axis=1), [2, 1])
+
+
+def test_the_scale_follows_the_observed_rewards():
+    explorer, given = of_images(), of_images(reward_range=(0, 1))
+    drive(explorer, 400)
+    drive(given, 400)
+    assert explorer.reward_range == given.reward_range == (0.0, 1.0)
+    q = np.zeros(N_ACTIONS)
+    assert str(explorer.explain(image(3), q)) == str(given.explain(image(3), q))
+    before = explorer.explain(image(3), q)
+    explorer.observe(image(0), 0, image(1), False, reward=50.0)
+    assert explorer.reward_range == (0.0, 50.0)
+    assert str(explorer.explain(image(3), q)) != str(before)
+
+
+@pytest.mark.parametrize("changes", [{}, {"max_states": 20}, {"sweep_pairs": 12}, {"greedy_episodes": 0.5}])
+def test_a_loaded_explorer_continues_exactly(changes, tmp_path):
+    explorer, walk = of_images(**changes), transitions(10**9)
+    drive(explorer, 300, walk=walk)
+    explorer.save(tmp_path / "w.npz")
+    loaded = wl.Explorer.load(tmp_path / "w.npz")
+    rest = [(state, state % N_ACTIONS, (7 * state + 1) % N_STATES) for state in range(N_STATES)] * 3
+    for state, action, following in rest:
+        chosen = [each.act(image(state), np.zeros(N_ACTIONS)) for each in (explorer, loaded)]
+        assert chosen[0] == chosen[1]
+        for each in (explorer, loaded):
+            each.observe(image(state), action, image(following), state == 5, reward=float(state == 5))
+    np.testing.assert_array_equal(explorer.values(image(4)), loaded.values(image(4)))
+    wl.Agent("ucb1", n_actions=2, reward_range=(0, 1)).save(tmp_path / "agent.npz")
+    with pytest.raises(BadFile, match=r"Agent\.load"):
+        wl.Explorer.load(tmp_path / "agent.npz")
+
+
+def test_states_that_were_not_visited_lately_are_forgotten(tmp_path):
+    explorer = of_images(max_states=20, reward_range=(0, 1))
+    for state in range(100):  # Each state once; 0 before every other, so that it is never forgotten.
+        explorer.observe(image(0), 0, image(0), False)
+        explorer.observe(image(state), 1, image(state + 1), False)
+        assert explorer.n_states <= 20
+    assert explorer.visits.sum() < 200
+    assert explorer.visits.max() >= 100 - 1
+    # What is left is an agent that visited only these states.
+    explorer.save(tmp_path / "w.npz")
+    assert wl.Explorer.load(tmp_path / "w.npz").n_states == explorer.n_states
+    initial = of_images(reward_range=(0, 1)).values(image(50))
+    np.testing.assert_array_equal(explorer.values(image(50)), initial)
+    assert not np.array_equal(explorer.values(image(0)), initial)
+
+
+def test_a_sweep_in_blocks():
+    """With blocks of two states, each step updates the pairs of two states; the TD rule is that of all sweeps."""
+    explorer = wl.Explorer("vv-count", n_actions=2, n_states=9, reward_range=(0, 1), sweep_pairs=4, gamma_w=0.5)
+    everything = wl.Explorer("vv-count", n_actions=2, n_states=9, reward_range=(0, 1), sweep_pairs=400, gamma_w=0.5)
+    plain = wl.Explorer("vv-count", n_actions=2, n_states=9, reward_range=(0, 1), gamma_w=0.5)
+    w, visits, following = np.zeros((10, 2)), np.zeros((10, 2), int), {}
+    rng = np.random.default_rng(0)
+    index = {0: 1}
+    state = 0
+    for step in range(200):
+        action = int(rng.integers(2))
+        next_state = (state * 2 + action + 1) % 9
+        for each in (explorer, everything, plain):
+            each.observe(state, action, next_state, False)
+        index.setdefault(next_state, len(index) + 1)
+        following[index[state], action] = index[next_state]
+        visits[index[state], action] += 1
+        n = len(index) + 1
+        n_blocks = 1 if n * 2 <= 4 else -(-n // 2)
+        first = step % n_blocks * 2 if n_blocks > 1 else 0
+        block = range(first, min(first + 2, n)) if n_blocks > 1 else range(n)
+        values = w.min(axis=1)
+        for s, a in [pair for pair in following if pair[0] in block]:
+            w[s, a] += 0.5 * (visits[s, a] + 0.5 * values[following[s, a]] - w[s, a])
+        state = next_state
+    order = [index[s] for s in range(9)]
+    np.testing.assert_allclose(explorer.visitation_values, w[order], rtol=1e-12)
+    np.testing.assert_array_equal(everything.visitation_values, plain.visitation_values)
+
+
+def test_greedy_episodes_begin_with_the_first_reward():
+    explorer = wl.Explorer("vv-ucb", n_actions=2, greedy_episodes=1.0, seed=3)
+    q = np.array([0.0, 1e-9])
+
+    def share_of_second_action():
+        chosen = []
+        for _ in range(100):
+            chosen.append(explorer.act(0, q))
+            explorer.observe(0, chosen[-1], 1, True, reward=0.0)
+        return np.mean(chosen)
+
+    assert 0.3 < share_of_second_action() < 0.9
+    explorer.observe(0, 1, 1, True, reward=1.0)
+    assert share_of_second_action() > 0.9
+
+
+def walk(explorer, points):
+    for here, there in itertools.pairwise(points):
+        explorer.observe(here, 0, there, False)
+
+
+def test_a_warning_if_states_never_repeat():
+    explorer = wl.Explorer("vv-ucb", observation_space=Box(0, 1, (2,)), n_actions=2, key="hash")
+    coarse = wl.Explorer("vv-ucb", observation_space=Box(0, 1, (2,)), n_actions=2, key=wl.keys.rounded(0.25))
+    points = np.random.default_rng(0).random((2001, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        walk(coarse, points)
+    with pytest.warns(UserWarning, match=r"wl\.keys\.rounded") as caught:
+        walk(explorer, points)
+    assert len(caught) == 1
+    assert explorer.repeat_rate == 0.0
+    assert coarse.n_states == 25
+
+
+@pytest.mark.parametrize(
+    ("key", "same", "other"),
+    [
+        (wl.keys.rounded(0.5), ([0.1, 1.0], [-0.2, 1.2]), [0.1, 1.3]),
+        (wl.keys.simhash(16), (np.arange(8.0), 2.0 * np.arange(8.0)), -np.arange(8.0)),
+        (wl.keys.downscale(2, 2, 4), (np.full((9, 7, 3), 100), np.full((9, 7, 3), 110)), np.full((9, 7, 3), 200)),
+        (wl.keys.downscale(2, 3), (np.eye(12) * 200, np.eye(12) * 201), np.eye(12)[::-1] * 200),
+    ],
+)
+def test_keys(key, same, other, tmp_path):
+    one, equal = (key(np.asarray(each)) for each in same)
+    assert one == equal != key(np.asarray(other))
+    explorer = wl.Explorer("ucb1", observation_space=Box(-999, 999, np.shape(other)), n_actions=2, key=key)
+    explorer.observe(np.asarray(same[0]), 0, np.asarray(other), False)
+    explorer.save(tmp_path / "w.npz")
+    loaded = wl.Explorer.load(tmp_path / "w.npz")
+    loaded.observe(np.asarray(same[1]), 0, np.asarray(other), False)
+    assert loaded.n_states == 1
+    for invalid in (np.array(["a"]), np.array([np.nan])):
+        with pytest.raises(InvalidObservation, match="numbers"):
+            key(invalid)
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: wl.Explorer("vv-ucb", n_actions=2, key="hash"), "observation_space"),
+        (lambda: of_images(replay="window"), "sweep_pairs"),
+        (lambda: of_images(greedy_episodes=2), "greedy_episodes"),
+        (lambda: wl.Explorer("vv-ucb", observation_space=IMAGES, n_actions=2, key="info:x"), "info"),
+        (lambda: of_images().act(image(0), np.zeros((2, 3, N_ACTIONS))), "q must be 3"),
+        (lambda: of_images().act([image(0)], np.zeros((2, N_ACTIONS))), "2 environments"),
+        (lambda: wl.keys.downscale(0, 3), "height"),
+        (lambda: wl.keys.downscale(30, 3)(np.zeros((5, 5))), "30 x 3"),
+    ],
+)
+def test_invalid_input(call, match):
+    with pytest.raises((InvalidSetting, InvalidObservation), match=match):
+        call()
