@@ -5,6 +5,7 @@
 #   make coverage      all tests, with a report of the lines that they do not reach
 #   make check         lint, types, the fast tests: under 90 seconds once everything is compiled
 #   make test-oldest   the tests of the core with the oldest supported versions of the dependencies
+#   make test-integrations  the tests with Stable-Baselines3, in an environment of their own (torch: several GB)
 #   make fuzz          the tests that try random inputs, with FUZZ_EXAMPLES new ones each where `make test` has 25
 #   make bench         speed as ratios to reference implementations; BENCH_OPTIONS=--quick takes a minute
 #   make docs          the documentation, in build/docs; fails on any warning or broken internal link
@@ -14,14 +15,17 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OLDEST = $(VENV)-oldest
 DOCS = $(VENV)-docs
+INTEGRATIONS = $(VENV)-integrations
 WORKERS ?= 2
 # Each worker gets neighbouring tests, which share what they set up, and takes over tests of another one when it is done.
 PARALLEL = -n $(WORKERS) --dist worksteal
 # Modules are compiled to bytecode when they are first imported: most of what is installed never is.
 INSTALL = -m pip install --quiet --no-compile
 FUZZ_EXAMPLES ?= 250
+# Of `make test-integrations`; TORCH=torch==2.13.0 takes a build without CUDA where one is at hand.
+TORCH ?= torch
 
-.PHONY: demo test test-all coverage check test-oldest fuzz bench docs clean
+.PHONY: demo test test-all coverage check test-oldest test-integrations fuzz bench docs clean
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
@@ -42,6 +46,9 @@ coverage: $(VENV)/ready-for-tests
 
 test-oldest: $(OLDEST)/ready
 	$(OLDEST)/bin/python -m pytest $(PARALLEL) tests/learning tests/_numba
+
+test-integrations: $(INTEGRATIONS)/ready
+	OMP_NUM_THREADS=1 $(INTEGRATIONS)/bin/python -m pytest tests/integrations
 
 fuzz: $(VENV)/ready-for-tests
 	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest $(PARALLEL) -m "hypothesis or fuzz" --hypothesis-profile=fuzz \
@@ -78,11 +85,17 @@ $(OLDEST)/ready: pyproject.toml tests/oldest.txt
 	$(OLDEST)/bin/python $(INSTALL) -e . -c tests/oldest.txt pytest pytest-xdist hypothesis
 	touch $@
 
+$(INTEGRATIONS)/ready: pyproject.toml
+	$(PYTHON) -m venv $(INTEGRATIONS)
+	$(INTEGRATIONS)/bin/python $(INSTALL) $(TORCH)
+	$(INTEGRATIONS)/bin/python $(INSTALL) -e '.[sb3]' pytest hypothesis
+	touch $@
+
 $(DOCS)/ready: pyproject.toml
 	$(PYTHON) -m venv $(DOCS)
 	$(DOCS)/bin/python $(INSTALL) -e '.[docs]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(DOCS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) $(OLDEST) $(DOCS) $(INTEGRATIONS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find src tests examples -name __pycache__ -type d -exec rm -rf {} +

@@ -1,6 +1,9 @@
 """Stable-Baselines3's algorithms with an explorer; `make test-integrations` has an environment with them."""
 
 import copy
+import subprocess
+import sys
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -75,3 +78,10 @@ def test_the_same_seed_gives_the_same_run(algorithm):
         algorithm("MlpPolicy", gym.make("FrozenLake-v1"), seed=3, **copy.deepcopy(SMALL)).learn(300) for _ in range(2)
     ]
     np.testing.assert_array_equal(*(run.visitation.visits for run in runs))
+
+
+@pytest.mark.parametrize("name", ["deep_q_sb3", "deep_q_torch"])
+def test_examples_find_the_goal(name):
+    script = Path(__file__).parents[2] / "examples" / f"{name}.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert float(done.stdout.split()[-1]) > 0.9

@@ -1,7 +1,9 @@
 """`wl.Explorer` beside a Q of the user: observations instead of states, batches, bounds on time and memory, files."""
 
 import itertools
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,7 +183,7 @@ def test_a_warning_if_states_never_repeat():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         walk(coarse, points)
-    with pytest.warns(UserWarning, match=r"wl\.keys\.rounded") as caught:
+    with pytest.warns(RuntimeWarning, match=r"wl\.keys\.rounded") as caught:
         walk(explorer, points)
     assert len(caught) == 1
     assert explorer.repeat_rate == 0.0
@@ -227,3 +229,10 @@ def test_keys(key, same, other, tmp_path):
 def test_invalid_input(call, match):
     with pytest.raises((InvalidSetting, InvalidObservation), match=match):
         call()
+
+
+def test_the_example_finds_the_goal(processes, tmp_path):
+    status, out, errors = processes.run_script(Path(__file__).parents[2] / "examples" / "deep_q_linear.py", tmp_path)
+    assert status == 0, errors
+    value, optimal = (float(number) for number in re.findall(r"0\.\d+", out.splitlines()[-1]))
+    assert value == pytest.approx(optimal, abs=0.01)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -43,6 +42,7 @@ from wanderlust.core.errors import (
     shown,
 )
 from wanderlust.core.files import check_path
+from wanderlust.core.repeats import SELDOM, WINDOW, RepeatRate
 from wanderlust.core.schema import checked
 from wanderlust.environments.bins import Bounds, Counts
 from wanderlust.environments.encoding import Encoding, Key, StateKeys
@@ -56,8 +56,6 @@ SWEEP_PAIRS = 20_000
 MAX_STATES = 100_000
 GREEDY_EPSILON = 0.05
 """ε of greedy episodes."""
-WINDOW, FEW_REPEATS = 1_000, 0.2
-"""Transitions over which `repeat_rate` is computed, and the rate below which a warning is given."""
 _DIGEST_BYTES = 16
 _ABOUT = "drop_in"
 
@@ -146,8 +144,7 @@ class Explorer:
 
     def _connect(self, agent: Agent, progress: Progress, last_visits: NDArray[np.int64]) -> None:
         self._agent, self._progress, self._last_visits = agent, progress, last_visits
-        self._repeats: deque[bool] = deque(maxlen=WINDOW)
-        self._warned = False
+        self._repeats, self._n_discovered, self._warned = RepeatRate(step=agent.steps), 0, False
 
     def act(self, observation: Any, q: ArrayLike, *, mask: ArrayLike | None = None) -> Any:
         """Return the action for an observation whose Q-values are `q`, or an array of actions for several.
@@ -217,8 +214,8 @@ class Explorer:
 
     @property
     def repeat_rate(self) -> float:
-        """The share of the latest 1,000 transitions whose state had been visited before; 0 if there are none."""
-        return sum(self._repeats) / max(len(self._repeats), 1)
+        """The share of the latest 1,000 transitions whose state had been visited before; NaN if there are none."""
+        return self._repeats.rate
 
     @property
     def visits(self) -> Any:
@@ -286,8 +283,9 @@ class Explorer:
         n_discovered = agent.discovered
         agent.observe(state, _plain(action), 0.0, next_state, _plain(terminated), _plain(truncated))
         progress.steps = agent.steps
-        self._repeats.append(agent.discovered == n_discovered)
-        if not self._warned and len(self._repeats) == WINDOW and self.repeat_rate < FEW_REPEATS:
+        self._n_discovered += agent.discovered - n_discovered  # Forgotten states are counted again.
+        self._repeats.add(agent.steps, self._n_discovered)
+        if not self._warned and self._repeats.steps == WINDOW and self.repeat_rate < SELDOM:
             self._warn()
         if terminated or truncated:
             greedy = progress.is_greedy
@@ -341,9 +339,10 @@ class Explorer:
     def _warn(self) -> None:
         self._warned = True
         warnings.warn(
-            f"only {self.repeat_rate:.0%} of the last {WINDOW:,} states had been visited before, so visit counts say "
-            "little about what is unexplored. Use a coarser key: bins=, key=wl.keys.downscale(8, 8) for images, or "
+            f"states seldom repeat: {self.repeat_rate:.0%} of the latest {WINDOW:,} were visited before, so W cannot "
+            "guide exploration. Use a coarser key: bins=, key=wl.keys.downscale(8, 8) for images, or "
             "key=wl.keys.rounded(step) for numbers.",
+            RuntimeWarning,
             stacklevel=4,
         )
 
