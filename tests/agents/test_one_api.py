@@ -33,6 +33,7 @@ VALUES: dict[str, Any] = {
     "evaluation_horizon": 9,
     "plain_sweeps": True,
     "sweeps": 2,
+    "sweep_pairs": 6,
     "evaluated": "behaviour",
 }
 """A value of each setting that is not its default."""

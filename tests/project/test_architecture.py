@@ -33,6 +33,7 @@ LAYERS = (
     "agents",
     "checks",
     "training",
+    "integrations",
     "experiments",
     "exams",
     "studio",

@@ -150,7 +150,7 @@ SEEDED = (lambda **given: wl.train("toy", "ucb1", **given), agent, drop_in)
         ((agent,), "n_actions", "", [0, -1, 1.5, "four", NAN, True]),
         ((agent,), "n_states", "", [0, -1, 1.5, "four", NAN, True]),
         ((agent, drop_in), "reward_range", "",
-         [(1, 0), (0, NAN), (-INF, 0), (0, INF), (0,), (0, 1, 2), 3, None, "ab", (0, 1e300)]),
+         [(1, 0), (0, NAN), (-INF, 0), (0, INF), (0,), (0, 1, 2), 3, "ab", (0, 1e300)]),
         ((lambda **given: wl.make_world("toy", **given),), "slips", "success, random, stay",
          [3, [], "abc", (0.5, 0.5), (0.5, 0.5, 0.5), (1, NAN, 0), (2, -1, 0)]),
         ((lambda **given: wl.Replay("window", **given),), "batch", "from 1 to 2,147,483,647", [0, 1.5]),
@@ -339,7 +339,7 @@ def test_invalid_rewards(value):
 
 @pytest.mark.parametrize(
     "q",
-    [[1, 2], [[1, 2, 3, 4]], [1, 2, 3, NAN], [1, 2, 3, INF], "abcd", None, 5, {1: 2}, np.zeros((5, 4))],
+    [[1, 2], [[[1, 2, 3, 4]]], [1, 2, 3, NAN], [1, 2, 3, INF], "abcd", None, 5, {1: 2}, np.zeros((5, 3))],
     ids=repr,
 )
 def test_q_values_of_a_drop_in_explorer(q):
