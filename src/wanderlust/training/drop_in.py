@@ -36,6 +36,7 @@ from wanderlust.core.errors import (
     InvalidExplorer,
     InvalidObservation,
     InvalidSetting,
+    check_flag,
     check_instance,
     check_integer,
     check_number,
@@ -47,7 +48,7 @@ from wanderlust.core.schema import checked
 from wanderlust.environments.bins import Bounds, Counts
 from wanderlust.environments.encoding import Encoding, Key, StateKeys
 from wanderlust.explorers.choice import bernoulli, greedy_action, random_action
-from wanderlust.learning.td import EXCLUDED, TARGET, Floats
+from wanderlust.learning.td import EXCLUDED, NO_SIGNAL, TARGET, Floats
 from wanderlust.training.adaptive import TaskEstimate, adapt, adapted_fields
 from wanderlust.training.loop import checked_reward
 
@@ -155,7 +156,8 @@ class Explorer:
         values = self._checked_q(q, valid)
         if values.ndim == 1:
             return self._act(0, observation, values, valid)
-        rows = zip(_rows(observation, len(values)), values, [None] * len(values) if valid is None else valid, strict=True)
+        masks = [None] * len(values) if valid is None else valid
+        rows = zip(_rows(observation, len(values)), values, masks, strict=True)
         return np.array([self._act(i, *row) for i, row in enumerate(rows)], np.int64)
 
     def observe(
@@ -182,8 +184,10 @@ class Explorer:
 
     def values(self, observation: Any) -> Floats:
         """Return W of every action for an observation; the explorer must learn W."""
-        state, table = self._state(observation), self.visitation_values
-        return table[state] if state < len(table) else np.full(self._agent.n_actions, self._initial_w)
+        agent = self._agent
+        self._check_has_w()
+        first = agent.index_of(self._state(observation)) * agent.n_actions
+        return agent.learner.values[agent.spec.visitation, first : first + agent.n_actions].copy()
 
     def bonus(self, observation: Any, action: int) -> float:
         """Return the bonus to add to the reward of the action just observed; 0 unless the explorer has one."""
@@ -225,10 +229,8 @@ class Explorer:
     @property
     def visitation_values(self) -> Floats:
         """W, [state, action], of an explorer that learns it."""
-        tables = self._agent.tables
-        if "visitation" not in tables:
-            raise InvalidExplorer(f"{self._agent.explorer!r} does not learn visitation values.")
-        return tables["visitation"][: self._n_indices]
+        self._check_has_w()
+        return self._agent.tables["visitation"][: self._n_indices]
 
     def save(self, path: str | Path) -> None:
         """Write the explorer with its states to a file; `load` continues exactly where it was."""
@@ -274,6 +276,9 @@ class Explorer:
         truncated: Any,
         reward: Any,
     ) -> None:
+        terminated, truncated = (
+            check_flag(name, _plain(flag)) for name, flag in (("terminated", terminated), ("truncated", truncated))
+        )
         state = self._state(observation)
         next_state = state if terminated else self._state(next_observation)
         state, next_state = self._with_room(state, next_state)
@@ -281,7 +286,7 @@ class Explorer:
         if reward is not None:
             self._follow(checked_reward(reward))
         n_discovered = agent.discovered
-        agent.observe(state, _plain(action), 0.0, next_state, _plain(terminated), _plain(truncated))
+        agent.observe(state, _plain(action), 0.0, next_state, terminated, truncated)
         progress.steps = agent.steps
         self._n_discovered += agent.discovered - n_discovered  # Forgotten states are counted again.
         self._repeats.add(agent.steps, self._n_discovered)
@@ -351,13 +356,13 @@ class Explorer:
         encoding = self._agent.encoding
         return None if encoding is None else len(encoding.keys)
 
-    @property
-    def _initial_w(self) -> float:
-        return float(self._agent.spec.initial[self._agent.spec.visitation])
+    def _check_has_w(self) -> None:
+        if self._agent.spec.visitation_signal == NO_SIGNAL:
+            raise InvalidExplorer(f"{self._agent.explorer!r} does not learn visitation values.")
 
     def _checked_mask(self, mask: ArrayLike) -> Mask:
-        given, n = np.asarray(mask), self._agent.n_actions
-        return np.array([checked_mask(row, n) for row in given]) if given.ndim == 2 else checked_mask(mask, n)
+        n, is_batch = self._agent.n_actions, isinstance(mask, np.ndarray) and mask.ndim == 2
+        return np.array([checked_mask(row, n) for row in np.asarray(mask)]) if is_batch else checked_mask(mask, n)
 
     def _checked_q(self, q: ArrayLike, valid: Mask | None, n_dimensions: Sequence[int] = (1, 2)) -> Floats:
         try:
