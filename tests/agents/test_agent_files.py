@@ -574,10 +574,9 @@ def fuzz(folder, seed, n):
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("seed", [0, 1])
-def test_mutated_files_are_refused_or_work(seed, tmp_path):
-    n = 4 * settings().max_examples
-    lines = in_another_process("fuzz", tmp_path, seed if settings().derandomize else random.randrange(10**9), n)
+def test_mutated_files_are_refused_or_work(tmp_path):
+    n = 5 * settings().max_examples
+    lines = in_another_process("fuzz", tmp_path, 0 if settings().derandomize else random.randrange(10**9), n)
     outcomes = [line[1] for line in lines if line[0] == "end"]
     assert len(outcomes) == n
     wrong = [

@@ -44,14 +44,6 @@ def stored_results(folder):
     return results
 
 
-def assert_same(one, other):
-    assert one.keys() == other.keys()
-    for run, result in one.items():
-        for a, b in zip(result, other[run], strict=True):
-            assert a.dtype == b.dtype
-            assert a.tobytes() == b.tobytes()
-
-
 def test_the_longest_run_has_the_longest_estimate():
     runs = recap.runs(StudySelection(seeds=1))
     longest = max(runs, key=estimate.estimated_seconds)

@@ -10,23 +10,13 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.cli import main as cli
+from conftest import CommandLine
 from wanderlust.core.errors import InvalidSetting, UnknownName
 from wanderlust.core.planning import optimal_episode_return
 from wanderlust.experiments.table import line_of
 from wanderlust.training.model_training import ModelTraining
 
 LAKE = {"is_slippery": False}
-
-
-def command(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str) -> int:
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr("sys.argv", ["wanderlust", *words])
-    try:
-        cli.main()
-    except SystemExit as ended:
-        return int(ended.code or 0)
-    return 0
 
 
 def test_returns_are_the_exact_expected_returns_of_episodes() -> None:
@@ -126,12 +116,9 @@ def test_the_version_of_the_adaptive_preset_is_part_of_the_key(monkeypatch: pyte
     assert after[1] != before[1]
 
 
-def test_train_saves_an_agent_that_acts_in_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_train_saves_an_agent_that_acts_in_the_environment(run_cli: CommandLine, tmp_path: Path) -> None:
     words = ("train", "FrozenLake-v1", "--env", "is_slippery=false", "--exact", "--steps", "1000", "--save", "a.npz")
-    assert command(monkeypatch, tmp_path, *words, "--video", "train.gif") == 0
-    printed = capsys.readouterr().out
+    printed = run_cli.succeeds(*words, "--video", "train.gif")
     assert "expected return of an episode 1; optimal is 1" in printed
     assert "train.gif, 7 frames of one episode" in printed
     agent = wl.Agent.load(tmp_path / "a.npz")
@@ -141,24 +128,20 @@ def test_train_saves_an_agent_that_acts_in_the_environment(
     assert wl.evaluate(agent).mean() == 1.0
     for options in ((), ("FrozenLake-v1", "--env", "is_slippery=false")):
         words = ("evaluate", "a.npz", *options, "--episodes", "3", "--video", "run.gif")
-        assert command(monkeypatch, tmp_path, *words) == 0
-        assert "run.gif, 7 frames of one episode" in capsys.readouterr().out
+        assert "run.gif, 7 frames of one episode" in run_cli.succeeds(*words)
     assert (tmp_path / "run.gif").read_bytes() == (tmp_path / "train.gif").read_bytes()
-    assert command(monkeypatch, tmp_path, "evaluate", "a.npz", "--video", "run.avi") == 2
-    assert "must be a .gif or .mp4 file" in capsys.readouterr().err
+    assert "must be a .gif or .mp4 file" in run_cli.fails("evaluate", "a.npz", "--video", "run.avi")
 
 
-def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    line = ("compare", "CliffWalking-v1", "--exact", "--explorers", "ucb1", "vv-ucb", "--seeds", "2", "--steps", "3000")
-    assert command(monkeypatch, tmp_path, *line, "--quiet", "--jobs", "1") == 0
-    printed = capsys.readouterr().out
-    assert "-13" in printed
-    assert "preset adaptive" in printed
-    assert "Exact: trained on the environment's model, with its range of rewards." in printed
-    assert command(monkeypatch, tmp_path, *line, "--quiet", "--jobs", "1", "--preset", "as_written") == 0
-    assert "preset as_written" in capsys.readouterr().out
-    assert command(monkeypatch, tmp_path, *line, "--quiet", "--jobs", "1", "--evaluate-every", "50") == 0
-    assert "The greedy policy is evaluated every 50 steps." in capsys.readouterr().out
+def test_compare(run_cli: CommandLine, tmp_path: Path) -> None:
+    line = ("compare", "CliffWalking-v1", "--exact", "--explorers", "ucb1", "vv-ucb", "--seeds", 2, "--steps", 3000)
+    for more, words in (
+        ((), ["-13", "preset adaptive", "Exact: trained on the environment's model, with its range of rewards."]),
+        (("--preset", "as_written"), ["preset as_written"]),
+        (("--evaluate-every", 50), ["The greedy policy is evaluated every 50 steps."]),
+    ):
+        printed = run_cli.succeeds(*line, "--quiet", "--jobs", 1, *more)
+        assert all(word in printed for word in words)
     folders = list((tmp_path / "results").iterdir())
     assert [len(wl.Store(folder).stored_keys()) for folder in folders] == [4, 4, 4]
 
@@ -181,13 +164,6 @@ def test_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
         (("compare", "Taxi-v4", "--exact", "--set", "discount=2"), "discount must be in"),
     ],
 )
-def test_errors(
-    words: tuple[str, ...],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert command(monkeypatch, tmp_path, *words) == 2
-    assert message in capsys.readouterr().err
+def test_errors(words: tuple[str, ...], message: str, run_cli: CommandLine, tmp_path: Path) -> None:
+    assert message in run_cli.fails(*words)
     assert not (tmp_path / "results").exists()
