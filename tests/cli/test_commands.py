@@ -503,6 +503,30 @@ def test_an_agent_remembers_the_code_of_its_environment_as_text(run_cli, here, m
     assert "mean return" in run_cli.succeeds("evaluate", "a.npz", *given.split(), *words)
 
 
+def test_summaries_as_json(run_cli, here):
+    def written(*words):
+        run_cli.succeeds(*words, "--json", "s.json", "--quiet")
+        return json.loads((here / "s.json").read_text())
+
+    by_steps = written("train", *FROZENLAKE, "--steps", 400)
+    exact = written("train", *FROZENLAKE, "--exact", "--steps", 400)
+    for found in (by_steps, exact):
+        assert (found["environment"], found["explorer"], found["steps"]) == ("FrozenLake-v1", "vv-ucb", 400)
+        assert found["greedy_return"]["mean"] == 1.0
+        assert 0 < found["first_reward"] <= 400
+    words = ("--explorers", "vv-ucb", "random", "--steps", 300, "--seeds", 2, "--jobs", 1)
+    compared = written("compare", *FROZENLAKE, *words)
+    assert [row["explorer"] for row in compared["explorers"]] == ["vv-ucb", "random"]
+    assert (compared["steps"], compared["threshold"]["return"]) == (300, 1.0)
+    assert set(compared["explorers"][0]["solved"]) == {"estimate", "low", "high"}
+    assert compared["notes"]
+
+
+def test_completion_of_commands_and_options(run_cli):
+    script = run_cli.succeeds("--tyro-print-completion", "bash")
+    assert all(word in script for word in ("train", "reproduce", "--explorer", "--checkpoint-every"))
+
+
 def test_a_reward_of_one_seed_counts_as_found():
     """The median step of the first reward is infinity if one of two seeds finds it, but the reward was found."""
     lake = {"kind": "environment", "world": "FrozenLake-v1", "world_options": {"is_slippery": False}}

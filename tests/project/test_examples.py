@@ -14,6 +14,7 @@ EXAMPLES = {
     "minigrid_door": r"return of the greedy policy: 0\.9",
     "mountain_car": r"the goal was first reached at step \d+",
     "frozen_lake_exact": r"optimal value of the start state: 0\.542",
+    "track_experiments": r"steps: 2000 logged to: ",
     "own_explorer": r"half-life   1: discovered \d+ of 25 states",
 }
 

@@ -360,6 +360,7 @@ VALID = {
     "Agent.greedy_action": STATE,
     "Agent.greedy_actions": STATE,
     "Tabular.action_mask": {"info": {}},
+    "check_env": {"env": "FrozenLake-v1", "steps": 100},
     "Agent.index_of": STATE,
     "Agent.invalid_choice": {"action": 9},
     "Agent.knows": {"observation": 0},

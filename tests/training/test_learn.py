@@ -3,6 +3,7 @@
 import math
 import warnings
 from fractions import Fraction
+from types import SimpleNamespace
 
 import gymnasium as gym
 import minigrid  # noqa: F401
@@ -24,6 +25,7 @@ from wanderlust.core.errors import (
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.core.repeats import RepeatRate, repeat_rates
 from wanderlust.training import memory
+from wanderlust.training.demonstrations import FIELDS
 
 
 class Corridor(gym.Env):
@@ -261,6 +263,64 @@ def test_an_agent_of_another_loop_is_trained_further():
     assert further.encoding is not None
 
 
+def demonstrated(form, env=None, n=3):
+    """Return episodes that go right, in one of the forms."""
+    env, episodes = Corridor() if env is None else env, []
+    for _ in range(n):
+        steps, (observation, _) = [], env.reset()
+        while not steps or not steps[-1][4]:
+            following, reward, terminated, truncated, _ = env.step(1)
+            steps.append((observation, 1, reward, following, terminated, truncated))
+            observation = following
+        seen = np.array([*(step[0] for step in steps), steps[-1][3]])
+        columns = [seen, *(np.array([step[i] for step in steps]) for i in (1, 2, 4, 5))]
+        minari = dict(zip(FIELDS, columns, strict=True))
+        episodes.append({"steps": steps, "dictionary": minari, "object": SimpleNamespace(**minari)}[form])
+    return episodes
+
+
+@pytest.mark.parametrize("form", ["steps", "dictionary", "object"])
+def test_an_agent_learns_from_demonstrations(form):
+    """As if it had taken these steps itself: visits, memory, tables and the range of rewards."""
+    agent = learned(steps=30, demonstrations=demonstrated(form))
+    assert (agent.steps, agent.visits[:10, 1].tolist(), agent.reward_range) == (30, [3] * 10, (0.0, 1.0))
+    assert np.argmax(agent.tables["target"][9]) == 1
+    own = wl.Agent("vv-ucb", n_actions=2, n_states=11, reward_range=(0, 1), settings=agent.settings)
+    for step in (step for episode in demonstrated("steps") for step in episode):
+        own.observe(*step[:3], int(step[3]), step[4])
+    assert np.array_equal(own.visits, agent.visits)
+    assert wl.evaluate(learned(steps=300, demonstrations=demonstrated(form, n=20)), episodes=1) == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("demonstrations", "words"),
+    [
+        (3, "list of episodes"),
+        ({}, "list of episodes"),
+        ([3], "demonstration 1, step 1.*list of steps"),
+        ([[(0, 1)]], "demonstration 1, step 1.*a step must be"),
+        ([[(0, 1, 0.0, 1, False), (1, 7, 0.0, 2, False)]], "step 2.*no action 7.*from 0 to 1"),
+        ([[(0, 1, np.nan, 1, False)]], "reward"),
+        ([[(0, 1, 0.0, 99, False)]], "99"),
+        ([{"observations": [0, 1]}], "actions, rewards, terminations, truncations missing"),
+        ([{name: [0] for name in FIELDS}], "observations one longer"),
+    ],
+)
+def test_demonstrations_are_checked(demonstrations, words):
+    with pytest.raises(wl.WanderlustError, match=words):
+        learned(demonstrations=demonstrations)
+
+
+def test_demonstrations_of_continuous_actions_and_their_limits(tmp_path):
+    actions = wl.tabular("Pendulum-v1", bins=3, action_bins=5).encoding.actions
+    assert [actions.encode(np.array([x], np.float32)) for x in (-2, -0.6, 0.1, 2)] == [0, 1, 2, 4]
+    learned(save=tmp_path / "a.npz")
+    with pytest.raises(InvalidSetting, match="new training"):
+        learned(resume=tmp_path / "a.npz", steps=200, demonstrations=demonstrated("steps"))
+    with pytest.raises(InvalidSetting, match="function of the observation"):
+        learned(wl.tabular(Corridor(), key="info:x"), demonstrations=demonstrated("steps"))
+
+
 class Masked(Corridor):
     """Only even cells can be left to the left; an invalid action is an error."""
 
@@ -426,6 +486,23 @@ class Counting(gym.Env):
     def step(self, action):
         self.count += 1
         return np.array([self.count % self.n]), 0.0, False, False, {}
+
+
+@pytest.mark.parametrize(
+    ("env", "options", "problems"),
+    [
+        ("FrozenLake-v1", {}, []),
+        (Counting(), {"key": "hash"}, ["States seldom repeat"]),
+        ("MountainCar-v0", {}, ["not discrete"]),
+        (Corridor(), {"key": lambda cell: cell // 4}, ["states are aliased"]),
+    ],
+    ids=["works", "too fine", "continuous", "too coarse"],
+)
+def test_check_env(env, options, problems):
+    found = wl.check_env(env, steps=4_000, **options)
+    assert len(found.problems) == len(problems)
+    assert all(words in problem for words, problem in zip(problems, found.problems, strict=True))
+    assert ("can work" in str(found)) is found.works is (not problems)
 
 
 @pytest.fixture

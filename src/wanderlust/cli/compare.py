@@ -38,6 +38,8 @@ class CompareOptions(RunsOptions):
     """Folder for the runs; results/compare-ENVIRONMENT if not given, with a hash for a second, different comparison."""
     plot: OptionalFile = None
     """Plot the curves as .png, .svg or .pdf."""
+    json: OptionalFile = None
+    """Also write the table and its notes as JSON."""
     exact: Exact = False
 
 
@@ -67,6 +69,8 @@ def compare(
             suffixes = ", ".join(f".{suffix}" for suffix in FORMATS)
             raise InvalidSetting(f"--plot must end in one of {suffixes}, got {str(options.plot)!r}.")
         check_writable(options.plot)
+    if options.json is not None:
+        check_writable(options.json)
     every = options.evaluate_every
     exact_runs = plan_exact_runs(environment, options, every) if options.exact else None
     env = environment.make()
@@ -80,5 +84,5 @@ def compare(
     results, failures = execute_runs(runs, folder, execution)
     comparison.save(folder)
     if any(results.values()):
-        show_comparison(comparison, results, folder, options.plot)
+        show_comparison(comparison, results, folder, options.plot, options.json)
     sys.exit(int(failures > 0))

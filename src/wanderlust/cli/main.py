@@ -83,6 +83,15 @@ def _run(words: list[str]) -> None:
     elif name in ("-h", "--help"):
         print(_overview())
         sys.exit(0 if words else 2)
+    elif name == "--tyro-print-completion":
+        import tyro
+
+        from wanderlust.core.errors import check_choice
+
+        check_choice("shell", " ".join(words[1:]), ("bash", "zsh", "tcsh", "fish"))
+        functions = {each: _command(each) for each in commands()}
+        config = (tyro.conf.FlagCreatePairsOff,)
+        tyro.extras.subcommand_cli_from_dict(functions, prog="wanderlust", args=words, config=config)
     else:
         # User-defined module:name arguments are imported from the working directory, as with `python -m`.
         if not {"", os.getcwd()} & set(sys.path) and name not in _READING_COMMANDS:

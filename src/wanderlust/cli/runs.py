@@ -11,7 +11,7 @@ from wanderlust.agents.settings import MAX_STEPS
 from wanderlust.cli.options import REWARD_RANGE, EnvironmentOptions, ExecutionOptions, RunsOptions, read_settings
 from wanderlust.cli.printing import new_console, new_table, print_failures, print_lines, print_problems, print_table
 from wanderlust.core.errors import InvalidSetting, check_integer, counted
-from wanderlust.core.files import write_file
+from wanderlust.core.files import write_file, write_json
 from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.comparison import Comparison, ComparisonReport
@@ -127,14 +127,19 @@ def stored_results(runs: Sequence[Run], store: Store) -> Results:
     return results
 
 
-def show_comparison(comparison: Comparison, results: Results, folder: Path, plot: Path | None = None) -> None:
-    """Print the table with its notes; write it to the folder, and the plot if a file is given."""
+def show_comparison(
+    comparison: Comparison, results: Results, folder: Path, plot: Path | None = None, json: Path | None = None
+) -> None:
+    """Print the table with its notes; write it to the folder, and the plot and JSON if files are given."""
     report, console = ComparisonReport(comparison, results), new_console(120, highlight=False)
     title = f"{comparison.title}, {counted(comparison.steps, 'step')}, preset {comparison.preset}"
     print_table(new_table(report.headings, report.cells, title=title), console)
     print_lines(console, [*report.notes, _EXACT_NOTE if comparison.is_exact else version_note(comparison.runs[0])])
     write_file(folder / TABLE_FILE, report.csv)
     print_lines(console, [f"runs and {TABLE_FILE} are in {folder}"])
+    if json is not None:
+        write_json(json, report.json_values)
+        print_lines(console, [f"written to {json}"])
     if plot is not None:
         write_file(plot, report.plot(plot.suffix[1:].lower()))
         print_lines(console, [f"plot written to {plot}"])

@@ -55,6 +55,8 @@ class TrainOptions:
     """Let --log replace the file of another training."""
     tensorboard: OptionalFolder = None
     """Write TensorBoard events to this folder."""
+    json: OptionalFile = None
+    """Also write the summary as JSON."""
     video: OptionalFile = None
     """Record an episode of the greedy policy as .gif or .mp4."""
     exact: Exact = False

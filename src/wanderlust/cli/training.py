@@ -24,7 +24,7 @@ from wanderlust.core.errors import (
     check_integer,
     counted,
 )
-from wanderlust.core.files import cannot_write, check_writable
+from wanderlust.core.files import cannot_write, check_writable, write_json
 from wanderlust.core.planning import optimal_episode_return
 from wanderlust.environments.model import world_from_gym
 from wanderlust.environments.tabular import Tabular, saved_environment
@@ -53,7 +53,7 @@ def check_files(environment: EnvironmentOptions, options: TrainOptions) -> None:
             check_video(environment.name, environment.env_options, options.video)
     if options.resume is not None and not options.resume.exists():
         raise BadFile(f"{options.resume}: there is no such file to resume from.")
-    for file in (options.save, options.log, options.tensorboard and options.tensorboard / "file"):
+    for file in (options.save, options.log, options.json, options.tensorboard and options.tensorboard / "file"):
         if file is not None:
             check_writable(file)
 
@@ -86,7 +86,10 @@ def train_exactly(environment: EnvironmentOptions, options: TrainOptions) -> Non
     print(f"trained    {env.name} with {agent.explorer}, {agent.steps:,} steps on its model, preset {agent.preset}")
     print(f"states     {agent.discovered:,} acted in, {agent.n_states:,} in the model")
     print(f"rewards    {low:g} to {high:g} per step; {_first_events(*training.run.events)}")
-    print(f"greedy     expected return of an episode {training.run.record().returns[-1]:.6g}{best}")
+    expected = float(training.run.record().returns[-1])
+    print(f"greedy     expected return of an episode {expected:.6g}{best}")
+    first = dict(zip(("first_reward", "first_termination"), training.run.events, strict=True))
+    _write_summary(options, agent, env, {"optimal_return": optimal, **first, "greedy_return": {"mean": expected}})
     if options.save is not None:
         agent.save(options.save)
         print(f"saved      {options.save}; inspect with `wanderlust explain`")
@@ -297,6 +300,11 @@ def _print_summary(agent: Agent, file: TrainingFile, options: TrainOptions) -> N
         print(f"exploring  return {np.mean(loop.recent_returns):.6g}, {latest}")
     mean = f"mean of {counted(len(returns), 'evaluation episode')}{spread}"
     print(f"greedy     return {returns.mean():.6g}, {mean}")
+    recent = float(np.mean(loop.recent_returns)) if loop.recent_returns else None
+    greedy = {"mean": returns.mean(), "min": returns.min(), "max": returns.max(), "episodes": len(returns)}
+    first_events = {"first_reward": file.first_reward, "first_termination": file.first_termination}
+    measured = {"episodes": loop.episode, **first_events, "training_return": recent}
+    _write_summary(options, agent, env, {**measured, "greedy_return": {name: float(x) for name, x in greedy.items()}})
     if file.saved_at is not None:
         print(f"saved      {file.path}; continue with --resume, inspect with `wanderlust explain`")
     for label, path in (("log", options.log), ("events", options.tensorboard)):
@@ -304,6 +312,16 @@ def _print_summary(agent: Agent, file: TrainingFile, options: TrainOptions) -> N
             print(f"{label:<10} {path}")
     sys.stdout.flush()
     call_environment(env, eval_env.close, lambda: "close after evaluation")
+
+
+def _write_summary(options: TrainOptions, agent: Agent, env: Tabular, measured: dict[str, Any]) -> None:
+    """Write what was measured to the file of --json, if it is given; events that never occurred are null."""
+    if options.json is not None:
+        about: dict[str, Any] = {"environment": env.name, "explorer": agent.explorer, "preset": agent.preset}
+        about |= {"seed": agent.seed, "steps": agent.steps, "states": agent.discovered}
+        about["reward_range"] = list(agent.reward_range)
+        write_json(options.json, about | measured)
+        print(f"summary    {options.json}")
 
 
 def _first_events(first_reward: int | None, first_termination: int | None, since: str = "") -> str:

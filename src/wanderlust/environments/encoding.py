@@ -594,6 +594,23 @@ class DiscreteActions(NamedTuple):
         values = [level[i] for level, i in zip(self.levels, position, strict=True)]
         return np.array(values, self.dtype).reshape(self.shape)
 
+    def encode(self, action: Any) -> int:
+        """Return the index of an environment's action; of a continuous one, that of the nearest values."""
+        try:
+            given = np.asarray(action, np.float64).ravel().tolist()
+            nearest = [
+                min(range(len(values)), key=lambda i, values=values, x=x: abs(values[i] - x))  # type: ignore[misc]
+                for values, x in zip(self.levels, given, strict=True)
+            ]
+        except (TypeError, ValueError) as error:
+            raise InvalidObservation(f"{shown(action)} is not an action of the environment ({error}).") from error
+        for values, i, x in zip(self.levels, nearest, given, strict=True):
+            if isinstance(values, range) and values[i] != x:
+                raise InvalidObservation(
+                    f"there is no action {shown(action)}; valid are whole numbers from {values[0]} to {values[-1]}."
+                )
+        return int(np.ravel_multi_index(nearest, [len(values) for values in self.levels]))
+
     def to_plain(self) -> dict[str, Any]:
         """Return the actions as JSON values."""
         levels = [[v.start, v.stop] if isinstance(v, range) else {"values": list(v)} for v in self.levels]

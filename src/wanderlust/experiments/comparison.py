@@ -13,14 +13,14 @@ import math
 import os
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_number, counted
-from wanderlust.core.files import read_text_file, shown_path, write_json
+from wanderlust.core.files import finite_values, read_text_file, shown_path, write_json
 from wanderlust.core.planning import episode_returns, optimal_episode_return
 from wanderlust.core.repeats import SELDOM, repeat_rates
 from wanderlust.environments.model import known_model
@@ -368,6 +368,19 @@ class ComparisonReport:
             found = [row.states, row.mean_return, row.return_error, self.comparison.preset, row.rewarded_seeds]
             lines.append([row.explorer, row.seeds, *row.solved, *cells, *found])
         return as_csv(headings, lines)
+
+    @property
+    def json_values(self) -> dict[str, Any]:
+        """The table and its notes as JSON values; events that never occurred are null."""
+        rows = [finite_values({**asdict(row), "solved": row.solved._asdict()}) for row in self.rows]
+        return {
+            "environment": self.comparison.title,
+            "steps": self.comparison.steps,
+            "preset": self.comparison.preset,
+            "threshold": {"return": self.threshold.value, "source": self.threshold.source},
+            "explorers": rows,
+            "notes": self.notes,
+        }
 
     def plot(self, form: str) -> bytes:
         """Return the learning curves as a picture: png, svg or pdf."""

@@ -25,6 +25,7 @@ from wanderlust.environments.tabular import ENCODER_OPTIONS, Tabular, saved_envi
 from wanderlust.training import checkpoints
 from wanderlust.training.adaptive import TimePenalty, adapt, adapted_fields, chosen_preset, settings_for
 from wanderlust.training.callbacks import Callback, Checkpoint
+from wanderlust.training.demonstrations import learn_from_demonstrations
 from wanderlust.training.loop import MAX_REWARD, TrainingLoop
 from wanderlust.training.memory import TrainingGuard, warn_of_need
 
@@ -47,6 +48,7 @@ def learn(
     quiet: bool = False,
     new_episode: bool = False,
     action_masks: bool = False,
+    demonstrations: Iterable[Any] = (),
     **changes: Any,
 ) -> Agent:
     """Train an agent in an environment until it has taken `steps` steps in total, and return it.
@@ -73,6 +75,10 @@ def learn(
 
     With `action_masks`, only valid actions are taken: those of `info["action_mask"]`, or of the environment's method
     `action_masks()`. See `Agent.act`.
+
+    `demonstrations` are episodes from which the agent learns first: lists of (observation, action, reward, next
+    observation, terminated, truncated), or dictionaries or objects with the fields observations, actions, rewards,
+    terminations and truncations, as in Minari. They count as steps: visits, memory, Q and W follow as from its own.
 
     If the environment fails again at the same step of the restored episode, `new_episode=True` resumes with a new
     episode. An error during training has the agent trained so far as `error.agent`.
@@ -109,6 +115,10 @@ def learn(
     if loop.uses_masks:
         loop.agent.environment[ACTION_MASKS] = True
     loop.agent.layout, loop.agent.action_names = tabular_env.layout, tabular_env.action_names
+    if resume is None:
+        learn_from_demonstrations(loop, demonstrations)
+    elif demonstrations:
+        raise InvalidSetting("demonstrations are for a new training; remove them, or resume.")
     warn_of_need(loop.agent, steps)
     try:
         _run(loop, all_callbacks, first_seed)

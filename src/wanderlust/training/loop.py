@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -126,9 +126,7 @@ class TrainingLoop:
             agent.undo_choice()
             self.between_steps = True
             raise
-        learning_reward = self._without_time_penalty(reward) if terminated and reward > 0.0 else reward
-        self._adapt(learning_reward)
-        agent.observe(state, action, learning_reward, next_state, terminated, truncated)
+        self._learn_from(state, action, reward, next_state, terminated, truncated)
         self.state, self.action, self.reward, self.next_state = state, action, reward, next_state
         self.terminated, self.truncated, self.info = terminated, truncated, info
         self.episode_actions.append(action)
@@ -144,6 +142,22 @@ class TrainingLoop:
         if step >= curves.next_step:
             curves.add(step, self.recent_returns, agent.discovered)
         self.between_steps = True
+
+    def observe_episode(self, transitions: Iterable[Any]) -> None:
+        """Let the agent learn from an episode that was not its own, before its first one; see `demonstrations`."""
+        self.episode_steps = 0
+        for state, action, reward, next_state, terminated, truncated in transitions:
+            self._learn_from(state, action, reward, next_state, terminated, truncated)
+            self.curves.first_visits.setdefault(state, self.step - 1)
+            self.episode_steps += 1
+        self.episode_steps = 0
+
+    def _learn_from(
+        self, state: int, action: int, reward: float, next_state: int, terminated: bool, truncated: bool
+    ) -> None:
+        learning_reward = self._without_time_penalty(reward) if terminated and reward > 0.0 else reward
+        self._adapt(learning_reward)
+        self.agent.observe(state, action, learning_reward, next_state, terminated, truncated)
 
     @property
     def mask(self) -> Any:

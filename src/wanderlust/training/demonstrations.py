@@ -1,0 +1,98 @@
+"""Demonstrations: episodes of somebody else, from which an agent learns before its own first step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, check_flag, shown
+from wanderlust.environments.encoding import ENVIRONMENT, INFO
+from wanderlust.environments.tabular import Tabular
+from wanderlust.training.loop import TrainingLoop, checked_reward
+
+FIELDS = ("observations", "actions", "rewards", "terminations", "truncations")
+"""The fields of an episode in Minari's form; there is one more observation than actions."""
+
+
+class Transition(NamedTuple):
+    """One step of a demonstration, by the indices of states and actions."""
+
+    state: int
+    action: int
+    reward: float
+    next_state: int
+    terminated: bool
+    truncated: bool
+
+
+def learn_from_demonstrations(loop: TrainingLoop, demonstrations: Any) -> None:
+    """Let the agent learn from all transitions of some episodes, as if it had taken them itself."""
+    if loop.env.encoding.encoder.kind in (ENVIRONMENT, INFO):
+        raise InvalidSetting(
+            f"demonstrations have observations only, but states are encoded by {loop.env.encoding.encoder}; use a key "
+            "that is a function of the observation."
+        )
+    if isinstance(demonstrations, str | bytes | Mapping) or not isinstance(demonstrations, Iterable):
+        raise InvalidSetting(f"demonstrations must be a list of episodes, got {shown(demonstrations)}.")
+    for number, episode in enumerate(demonstrations, start=1):
+        transitions: list[Transition] = []
+        try:
+            transitions.extend(_transitions(loop.env, episode))
+        except WanderlustError as error:
+            raise type(error)(f"demonstration {number}, step {len(transitions) + 1}: {error}") from error
+        loop.observe_episode(transitions)
+
+
+def _transitions(env: Tabular, episode: Any) -> Iterator[Transition]:
+    """Return the transitions of an episode; one that does not say how it ended is truncated."""
+    steps = list(_steps(episode))
+    for i, step in enumerate(steps):
+        if not isinstance(step, Sequence) or len(step) not in (5, 6):
+            raise InvalidObservation(
+                "a step must be (observation, action, reward, next observation, terminated) with or without truncated, "
+                f"got {shown(step)}."
+            )
+        observation, action, reward, following, terminated = step[:5]
+        ends = check_flag("terminated", terminated)
+        truncated = not ends and (i == len(steps) - 1 or (len(step) == 6 and check_flag("truncated", step[5])))
+        state = env.state_of(observation)
+        yield Transition(
+            state=state,
+            action=env.encoding.actions.encode(action),
+            reward=checked_reward(reward),
+            next_state=state if ends else env.state_of(following),
+            terminated=ends,
+            truncated=truncated,
+        )
+
+
+def _steps(episode: Any) -> Iterator[Any]:
+    """Return the steps of an episode: a list of steps, or an object or a dictionary with Minari's fields."""
+    fields = {name: getattr(episode, name, None) for name in FIELDS}
+    named: Mapping[str, Any] = episode if isinstance(episode, Mapping) else fields
+    missing = [name for name in FIELDS if named.get(name) is None]
+    if len(missing) == len(FIELDS) and isinstance(episode, Sequence) and not isinstance(episode, str | bytes):
+        yield from episode
+        return
+    if missing:
+        raise InvalidObservation(
+            f"an episode must be a list of steps, or have {', '.join(FIELDS)}; {', '.join(missing)} missing in "
+            f"{shown(episode)}."
+        )
+    observations, actions, rewards, terminations, truncations = (named[name] for name in FIELDS)
+    try:
+        lengths = [len(each) for each in (rewards, terminations, truncations)]
+        for i in range(lengths[0]):
+            observed = _at(observations, i), _at(actions, i), rewards[i], _at(observations, i + 1)
+            yield *observed, bool(terminations[i]), bool(truncations[i])
+    except (IndexError, KeyError, TypeError) as error:
+        raise InvalidObservation(
+            f"the fields of an episode must be arrays of one length, and observations one longer ({error})."
+        ) from error
+
+
+def _at(batch: Any, i: int) -> Any:
+    """Return one entry of a batch; the entries of a Dict or Tuple space are dictionaries or tuples of batches."""
+    if isinstance(batch, Mapping):
+        return {name: _at(part, i) for name, part in batch.items()}
+    return tuple(_at(part, i) for part in batch) if isinstance(batch, tuple) else batch[i]
