@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, check_flag, shown
@@ -27,16 +27,20 @@ class Transition(NamedTuple):
 
 def learn_from_demonstrations(loop: TrainingLoop, demonstrations: Any) -> None:
     """Let the agent learn from all transitions of some episodes, as if it had taken them itself."""
-    if loop.env.encoding.encoder.kind in (ENVIRONMENT, INFO):
-        raise InvalidSetting(
-            f"demonstrations have observations only, but states are encoded by {loop.env.encoding.encoder}; use a key "
-            "that is a function of the observation."
-        )
-    if isinstance(demonstrations, str | bytes | Mapping) or not isinstance(demonstrations, Iterable):
+    try:
+        episodes = iter(demonstrations)
+    except TypeError:
+        episodes = None
+    if episodes is None or isinstance(demonstrations, str | bytes | Mapping):
         raise InvalidSetting(f"demonstrations must be a list of episodes, got {shown(demonstrations)}.")
-    for number, episode in enumerate(demonstrations, start=1):
+    for number, episode in enumerate(episodes, start=1):
         transitions: list[Transition] = []
         try:
+            if loop.env.encoding.encoder.kind in (ENVIRONMENT, INFO):
+                raise InvalidSetting(
+                    f"it has observations only, but states are encoded by {loop.env.encoding.encoder}; use a key that "
+                    "is a function of the observation."
+                )
             transitions.extend(_transitions(loop.env, episode))
         except WanderlustError as error:
             raise type(error)(f"demonstration {number}, step {len(transitions) + 1}: {error}") from error

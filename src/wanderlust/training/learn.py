@@ -48,7 +48,7 @@ def learn(
     quiet: bool = False,
     new_episode: bool = False,
     action_masks: bool = False,
-    demonstrations: Iterable[Any] = (),
+    demonstrations: Iterable[Any] | None = None,
     **changes: Any,
 ) -> Agent:
     """Train an agent in an environment until it has taken `steps` steps in total, and return it.
@@ -103,6 +103,8 @@ def learn(
         loop = new_loop(tabular_env, explorer, steps, seed, reward_range, preset, changes)
         first_seed: int | None = loop.agent.seed
     else:
+        if demonstrations is not None:
+            raise InvalidSetting("demonstrations are for a new training; remove them, or resume.")
         budget = changes.pop("budget", None)
         _reject_with_resume(explorer, {"seed": seed, "reward_range": reward_range, "preset": preset, **changes})
         cls = explorer if isinstance(explorer, type) else None
@@ -115,10 +117,8 @@ def learn(
     if loop.uses_masks:
         loop.agent.environment[ACTION_MASKS] = True
     loop.agent.layout, loop.agent.action_names = tabular_env.layout, tabular_env.action_names
-    if resume is None:
+    if demonstrations is not None:
         learn_from_demonstrations(loop, demonstrations)
-    elif demonstrations:
-        raise InvalidSetting("demonstrations are for a new training; remove them, or resume.")
     warn_of_need(loop.agent, steps)
     try:
         _run(loop, all_callbacks, first_seed)
