@@ -200,7 +200,7 @@ def test_stopped_and_loaded_equals_never_stopped(name: str, memory: str, explore
         Walk(wl.Agent.for_world(world, explorer, seed=6, **changes), world) for _ in range(2)
     )
     known_when_saved = []
-    for part in (7, 90, 1, 152, 350):
+    for part in (7, 90, 1, 152, 100):
         never_stopped.go(part)
         often_stopped.go(part)
         known_when_saved.append(often_stopped.agent.discovered)

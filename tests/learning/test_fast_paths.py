@@ -36,7 +36,7 @@ def both(world: wl.World, explorer: str, **changes: object) -> tuple[Record, Rec
 @every_pair(name=wl.world_names(), initial=["zero", "optimistic"], memory=MEMORIES, explorer=EXPLORERS)
 def test_every_world(name: str, initial: str, memory: str, explorer: str) -> None:
     world = wl.make_world(name, **SMALL_WORLDS.get(name, {}))
-    assert_same(*both(world, explorer, replay=MEMORIES[memory], initial=initial, steps=700))
+    assert_same(*both(world, explorer, replay=MEMORIES[memory], initial=initial, steps=350))
 
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "bonus", "epsilon-greedy", "bootstrapped"])

@@ -79,7 +79,7 @@ def test_worlds_of_the_paper(name: str, memory: str, explorer: str) -> None:
         make_world(name, **WORLDS[name]),
         explorer,
         seed=5,
-        steps=100 if explorer in PLANNERS else 250,
+        steps=70 if explorer in PLANNERS else 150,
         evaluate_every=25,
         replay=MEMORIES[memory],
         **quick_options(explorer),
@@ -144,7 +144,7 @@ def test_many_outcomes(memory: str, explorer: str) -> None:
         r_max=1.0,
     )
     replay = Replay(memory, capacity=50, batch=25)
-    assert_fast_equals_slow(world, explorer, seed=1, steps=300, replay=replay, **quick_options(explorer))
+    assert_fast_equals_slow(world, explorer, seed=1, steps=200, replay=replay, **quick_options(explorer))
 
 
 def test_a_policy_with_ties_is_evaluated_anew() -> None:
