@@ -36,7 +36,7 @@ for profile, examples in (("few", 25), ("fuzz", int(os.environ.get("FUZZ_EXAMPLE
 settings.load_profile("few")
 
 FAULTS = """
-import os, time
+import os, sys, time
 import gymnasium as gym
 
 class Fault(gym.Wrapper):
@@ -49,6 +49,7 @@ class Fault(gym.Wrapper):
 
 def raises(): raise RuntimeError("out of order")
 def exits(): return Fault(lambda: os._exit(3))
+def leaves(): return Fault(lambda: sys.exit(4))
 def hangs(): return Fault(lambda: time.sleep(600))
 def hungry(): return Fault(lambda: bytearray(2**60))
 """

@@ -394,6 +394,53 @@ def test_figures(tmp_path, swept):
     assert report.files["table.csv"].count("\n") == 1 + len(sweep.runs) // 2
 
 
+def faulty(name, seed=0):
+    return Run(kind="environment", world=f"sweep_faults:{name}", explorer="random", seed=seed, settings={"steps": 50})
+
+
+@pytest.mark.parametrize("processes", [None, False])
+def test_every_end_of_user_code_is_an_outcome(tmp_path, monkeypatch, processes):
+    (tmp_path / "sweep_faults.py").write_text(FAULTS)
+    monkeypatch.syspath_prepend(tmp_path)
+    reasons = {"leaves": "SystemExit: 4", "raises": "out of order"}
+    if processes is None:
+        reasons["exits"] = "exit code 3"
+    bad = {faulty(name): text for name, text in reasons.items()}
+    good = Run(world="toy", explorer="random", settings={"steps": 50})
+    summary = run_all([*bad, good], Store(tmp_path), jobs=2, processes=processes)
+    assert summary.executed == 1
+    assert {failure.run: bad[failure.run] in failure.error for failure in summary.failures} == dict.fromkeys(bad, True)
+
+
+HANGING = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import wanderlust as wl
+runs = [wl.Run.from_json(text) for text in sys.argv[3:]]
+wl.run_all(runs, wl.Store(sys.argv[1]), jobs=2, processes=sys.argv[2] == "True")
+"""
+# Not in the first step of the driver's main thread, which compiles and can be interrupted.
+HANGS = """
+import multiprocessing, threading
+def hang():
+    if multiprocessing.parent_process() or threading.current_thread() is not threading.main_thread():
+        print("hangs", flush=True)
+        time.sleep(600)
+def hangs_later(): return Fault(hang)
+"""
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_an_interrupt_ends_a_sweep_whose_runs_hang(tmp_path, processes):
+    (tmp_path / "sweep_faults.py").write_text(FAULTS + HANGS)
+    words = [tmp_path, processes, *(faulty("hangs_later", seed).json for seed in range(2))]
+    process = subprocess.Popen([sys.executable, "-c", HANGING, *map(str, words)], env=ENVIRONMENT, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    assert process.stdout.readline() == "hangs\n"
+    process.send_signal(signal.SIGINT)
+    assert "interrupted; 2 runs left" in process.communicate(timeout=120)[1]
+
+
 def test_processes_outlive_runs_that_exit_and_runs_that_hang(tmp_path, monkeypatch):
     (tmp_path / "sweep_faults.py").write_text(FAULTS)
     monkeypatch.syspath_prepend(tmp_path)

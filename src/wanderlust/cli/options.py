@@ -95,6 +95,8 @@ class ExecutionOptions:
     """Number of parallel runs; the number of cores if not given."""
     time_limit: Annotated[float | None, arg(metavar="SECONDS")] = None
     """A run that takes longer fails; its worker process is ended."""
+    processes: bool = False
+    """Execute all runs in processes; otherwise only those with your own code (module:name)."""
     ship_package: bool = False
     """Send this version of the package to the workers of a Ray cluster."""
     quiet: Quiet = False
@@ -104,7 +106,13 @@ class ExecutionOptions:
         """The options as `run_all` needs them; invalid ones raise an error."""
         from wanderlust.experiments.execute import Execution
 
-        return Execution(on=self.on, jobs=self.jobs, time_limit=self.time_limit, ship_package=self.ship_package)
+        return Execution(
+            on=self.on,
+            jobs=self.jobs,
+            time_limit=self.time_limit,
+            processes=self.processes or None,
+            ship_package=self.ship_package,
+        )
 
 
 ExecutionArgument = Annotated[ExecutionOptions, arg(name="")]

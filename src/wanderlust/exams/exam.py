@@ -286,6 +286,7 @@ def exam(
     on: str = "local",
     jobs: int | None = None,
     time_limit: float | None = None,
+    processes: bool | None = None,
     ship_package: bool = False,
     quiet: bool = False,
     progress: Progress | None = None,
@@ -302,7 +303,9 @@ def exam(
         explorers, families=families, levels=levels, seeds=seeds, quick=quick, held_out=held_out, options=options,
         stored=out is not None,
     )  # fmt: skip
-    settings: dict[str, Any] = {"on": on, "jobs": jobs, "time_limit": time_limit, "ship_package": ship_package}
+    settings: dict[str, Any] = {
+        "on": on, "jobs": jobs, "time_limit": time_limit, "processes": processes, "ship_package": ship_package
+    }  # fmt: skip
     if folder is not None:
         return take(selection, folder, quiet=quiet, progress=progress, **settings)
     with tempfile.TemporaryDirectory() as temporary:

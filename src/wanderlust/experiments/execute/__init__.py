@@ -21,6 +21,9 @@ class Execution:
     """Number of runs at the same time; by default, the number of CPUs."""
     time_limit: float | None = None
     """Seconds after which a run fails."""
+    processes: bool | None = None
+    """Whether runs on this machine are executed in processes, which a run cannot take with it when it hangs or exits.
+    By default, runs with code of the user are (`module:name`), and all runs with a time limit."""
     ship_package: bool = False
     """Send this version of the package to the workers of a Ray cluster."""
 
@@ -33,4 +36,6 @@ class Execution:
             object.__setattr__(self, "jobs", check_integer("jobs", self.jobs, low=1))
         if self.time_limit is not None:
             object.__setattr__(self, "time_limit", check_number("time_limit", self.time_limit, low=0, open_low=True))
+        if self.processes is not None and not check_flag("processes", self.processes) and self.time_limit is not None:
+            raise InvalidSetting("a time limit needs processes: leave out processes=False.")
         check_flag("ship_package", self.ship_package)

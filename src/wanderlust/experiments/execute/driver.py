@@ -4,9 +4,10 @@ The driver, this module, plans batches, gives them to an executor, stores the re
 lost. It alone writes to the store.
 
 On this machine, runs in worlds use threads. The compiled loop releases the GIL, so threads use all cores, and they
-share compiled code and worlds; processes were not faster. Threads cannot be killed, so a time limit needs processes.
-Runs in Gymnasium environments hold the GIL most of the time, so they use processes, unless starting those would take
-longer than it saves. docs/scaling.md has the measurements. The results are the same.
+share compiled code and worlds; processes were not faster. Threads cannot be killed, so a time limit and code of the
+user, which may hang or exit, need processes. Runs in Gymnasium environments hold the GIL most of the time, so they use
+processes, unless starting those would take longer than it saves. docs/scaling.md has the measurements. The results are
+the same.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import sys
 import threading
 import time
 from collections import deque
@@ -23,6 +23,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wanderlust.core.errors import check_instance, check_list, counted
+from wanderlust.core.user_code import modules_named
+from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute import LOCAL, Execution
 from wanderlust.experiments.execute.progress import Progress, estimated_seconds
 from wanderlust.experiments.execute.tasks import Executor, TaskResult, ThreadExecutor, failed
@@ -80,8 +82,8 @@ def run_all(
 ) -> RunSummary:
     """Execute the runs that are not in the store, the longest first.
 
-    `options` are fields of `Execution`: `on`, `jobs`, `time_limit`, `ship_package`. With a `name`, `wanderlust status`
-    shows the progress.
+    `options` are fields of `Execution`: `on`, `jobs`, `time_limit`, `processes`, `ship_package`. With a `name`,
+    `wanderlust status` shows the progress.
 
     On an interrupt it waits a few seconds for the active runs to stop, then raises `KeyboardInterrupt`, and on SIGTERM
     `SystemExit`. `CannotWrite` stops it as well. In all cases every finished run is in the store.
@@ -142,22 +144,31 @@ class _Driver:
             self._report(state, force=True)
 
     def _run_locally(self) -> None:
-        jobs, limit = self.execution.jobs or os.cpu_count() or 1, self.execution.time_limit
-        runs = self._compile_explorers() if limit is None else self._missing
+        jobs = self.execution.jobs or os.cpu_count() or 1
+        apart = {run for run in self._missing if self._needs_process(run)}
+        here = self._compile_explorers([run for run in self._missing if run not in apart])
         # Each kind of run has an executor of its own, so all are shown as one.
-        with self.progress.track(runs, jobs, stored=self.summary.stored):
+        with self.progress.track([*here, *apart], jobs, stored=self.summary.stored):
             for kind in KINDS:
-                if selected := [run for run in runs if run.kind == kind]:
-                    n = min(jobs, len(selected))
-                    holds_gil = kind == "environment" and n > 1
-                    if limit is None and not (
-                        holds_gil and sum(map(estimated_seconds, selected)) > MIN_SECONDS_FOR_PROCESSES
-                    ):
-                        self._drive(selected, ThreadExecutor(n))
-                        continue
-                    from wanderlust.experiments.execute.processes import ProcessExecutor
+                selected = [run for run in here if run.kind == kind]
+                seconds = sum(map(estimated_seconds, selected)) if min(jobs, len(selected)) > 1 else 0.0
+                if kind == "environment" and seconds > MIN_SECONDS_FOR_PROCESSES:
+                    apart.update(selected)
+                elif selected:
+                    self._drive(selected, ThreadExecutor(min(jobs, len(selected))))
+            if apart:
+                from wanderlust.experiments.execute.processes import ProcessExecutor
 
-                    self._drive(selected, ProcessExecutor(n, limit))
+                runs = [run for run in self._missing if run in apart]
+                self._drive(runs, ProcessExecutor(min(jobs, len(runs)), self.execution.time_limit))
+
+    def _needs_process(self, run: Run) -> bool:
+        """Return whether a run is executed in a process whatever it takes to start one."""
+        if self.execution.processes is not None or self.execution.time_limit is not None:
+            return self.execution.processes is not False
+        named = modules_named([run.explorer, run.world, run.encoder_options.get("key")])
+        # A module without a file, such as one of a notebook, is only in this process.
+        return any(module.partition(".")[0] != "wanderlust" and source_files(module) for module in named)
 
     def _run_on_ray(self) -> None:
         from wanderlust.experiments.execute.ray_cluster import RayExecutor
@@ -166,24 +177,26 @@ class _Driver:
         with self.progress.track(self._missing, executor.slots, stored=self.summary.stored, place=executor.name):
             self._drive(self._missing, executor)
 
-    def _compile_explorers(self) -> list[Run]:
-        """Compile each explorer by one step of one of its runs; return the missing runs that did not fail.
+    def _compile_explorers(self, runs: Sequence[Run]) -> list[Run]:
+        """Compile each explorer by one step of one of its runs; return the runs that did not fail.
 
         This is sequential because compiling sets numba options that all threads share.
         """
         ready: set[str] = set()
         bad: set[Run] = set()
-        for run in sorted(self._missing, key=estimated_seconds, reverse=True):
+        for run in sorted(runs, key=estimated_seconds, reverse=True):
             if run.explorer in ready:
                 continue
             self._report("running")
             try:
                 run.train(steps=1)
                 ready.add(run.explorer)
-            except Exception as error:
+            except _Terminated:
+                raise
+            except (Exception, SystemExit) as error:
                 bad.add(run)
                 self._fail(failed(run, error))
-        return [run for run in self._missing if run not in bad]
+        return [run for run in runs if run not in bad]
 
     def _drive(self, runs: Sequence[Run], executor: Executor) -> None:
         """Give batches to an executor and handle their outcomes, until every run is done or has failed."""
@@ -254,6 +267,14 @@ def _checked(outcome: TaskResult) -> TaskResult:
     return TaskResult(outcome.run, error=OTHER_CODE)
 
 
+class _Terminated(SystemExit):
+    """SIGTERM, unlike the `SystemExit` of a run."""
+
+
+def _terminate(*_: Any) -> None:
+    raise _Terminated(128 + signal.SIGTERM)
+
+
 @contextlib.contextmanager
 def _exit_on_sigterm(progress: Progress) -> Iterator[None]:
     """Make SIGTERM raise `SystemExit` in this context, unless it is handled already or this is not the main thread."""
@@ -261,13 +282,11 @@ def _exit_on_sigterm(progress: Progress) -> Iterator[None]:
     if not main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
-    code = 128 + signal.SIGTERM
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(code))
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
-    except SystemExit as error:
-        if error.code == code:
-            progress.message("terminated; finished runs are stored.")
+    except _Terminated:
+        progress.message("terminated; finished runs are stored.")
         raise
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

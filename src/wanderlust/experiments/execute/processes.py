@@ -21,11 +21,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from wanderlust.experiments.execute.tasks import SECONDS_TO_COMPILE, TaskResult, execute
+from wanderlust.experiments.execute.tasks import SECONDS_TO_COMPILE, SECONDS_TO_STOP, TaskResult, execute
 from wanderlust.experiments.run import Run
-
-_SECONDS_TO_STOP = 5.0
-"""How long `close` waits for the runs to stop before it kills the workers."""
 
 
 class ProcessExecutor:
@@ -70,7 +67,7 @@ class ProcessExecutor:
         """Cancel everything; return the results that arrived meanwhile."""
         self._stop.set()
         outcomes: list[TaskResult] = []
-        deadline = time.monotonic() + _SECONDS_TO_STOP
+        deadline = time.monotonic() + SECONDS_TO_STOP
         while any(worker.busy for worker in self._workers) and time.monotonic() < deadline:
             outcomes += self.collect(0.1)
         for worker in self._workers:
@@ -145,7 +142,7 @@ class _Worker:
         self.connection.close()
         if self.busy:
             self.process.kill()
-        self.process.join(_SECONDS_TO_STOP)
+        self.process.join(SECONDS_TO_STOP)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()

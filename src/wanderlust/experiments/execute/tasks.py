@@ -66,7 +66,7 @@ class Executor(Protocol):
 def execute(
     run: Run, should_stop: Callable[[], bool] = lambda: False, started: Callable[[], None] | None = None
 ) -> TaskResult:
-    """Execute one run; every error becomes an outcome.
+    """Execute one run; every error becomes an outcome, also `SystemExit`, with which a thread would end silently.
 
     With `started`, the explorer is compiled before, and the function is called when the run itself starts.
     """
@@ -81,11 +81,13 @@ def execute(
         return TaskResult(run, seal(run, result, seconds), seconds)
     except RunCancelled:
         return TaskResult(run)
-    except Exception as error:
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise  # Ctrl-C, or Ray cancels the run.
         return failed(run, error)
 
 
-def failed(run: Run, error: Exception) -> TaskResult:
+def failed(run: Run, error: BaseException) -> TaskResult:
     """Return the outcome of a run that raised an error."""
     expected = isinstance(error, WanderlustError)
     message = str(error) if expected else f"{type(error).__name__}: {error}"
@@ -94,6 +96,8 @@ def failed(run: Run, error: Exception) -> TaskResult:
     return TaskResult(run, error=message, trace="" if expected else "".join(traceback.format_exception(error)))
 
 
+SECONDS_TO_STOP = 5.0
+"""How long runs may take to stop when they are cancelled."""
 SECONDS_TO_COMPILE = 300.0
 """More than any explorer needs, also if other workers of the node compile before it."""
 _PREFIX, _LOCK = "compiled-on-", "compile.lock"
@@ -168,8 +172,9 @@ class ThreadExecutor:
         self._stop.set()
         for _ in self._threads:
             self._tasks.put(())
-        for thread in self._threads:
-            thread.join()
+        deadline = time.monotonic() + SECONDS_TO_STOP
+        for thread in self._threads:  # One that hangs ends with the process.
+            thread.join(max(deadline - time.monotonic(), 0.0))
         return self.collect(0.0)
 
     def _work(self) -> None:
