@@ -32,7 +32,7 @@ else:
 
 __all__ = [
     "JIT_ENABLED", "address_of", "always_by_pointer", "as_int64", "by_pointer", "call_float", "call_int", "call_none",
-    "compiled", "entry", "formula", "inlined", "internal_njit", "njit", "public_formula",
+    "check_array", "compiled", "entry", "formula", "inlined", "internal_njit", "njit", "public_formula",
     "with_methods",
 ]  # fmt: skip
 
@@ -85,7 +85,8 @@ def public_formula(function: F) -> F:
     return made  # type: ignore[no-any-return]
 
 
-def _check_array(name: str, value: Any, dtype: type, n: int) -> Any:
+def check_array(name: str, value: Any, dtype: type, n: int) -> Any:
+    """Return an array of at least `n` numbers of a type, or raise `InvalidSetting`."""
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != 1 or len(value) < n:
         kind = np.dtype(dtype).name
         raise InvalidSetting(f"{name} must be an array of at least {n} numbers of the type {kind}, got {shown(value)}.")
@@ -95,8 +96,8 @@ def _check_array(name: str, value: Any, dtype: type, n: int) -> Any:
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "int": functools.partial(check_integer, low=-(2**63), high=2**63 - 1),
     "float": check_number,
-    "Floats": functools.partial(_check_array, dtype=np.float64, n=1),
-    "Streams": functools.partial(_check_array, dtype=np.uint64, n=4),  # `NAMES` of wanderlust.learning.state
+    "Floats": functools.partial(check_array, dtype=np.float64, n=1),
+    "Streams": functools.partial(check_array, dtype=np.uint64, n=4),  # `NAMES` of wanderlust.learning.state
 }
 """[annotation]: the check of an argument of a public formula."""
 

@@ -21,7 +21,7 @@ import numpy as np
 from gymnasium import Env
 from numpy.typing import ArrayLike, NDArray
 
-from wanderlust._numba.jit import by_pointer
+from wanderlust._numba.jit import by_pointer, check_array
 from wanderlust.agents import file, loop, presentation
 from wanderlust.agents.history import History, TrainingCurves
 from wanderlust.agents.loop import TERMINATES, TRUNCATES, Simulator, call_choose, call_learn_from
@@ -521,7 +521,7 @@ class Agent:
     def connect(self, learner: LearnerState, state_index: loop.StateIndex) -> None:
         """Let compiled code use these arrays."""
         check_instance("learner", learner, LearnerState)
-        check_instance("state_index", state_index, np.ndarray)
+        check_array("state_index", state_index, np.int32, 0)
         self.learner, self.state_index = learner, state_index
         self._n_indexed = len(state_index)
         counters: Any = np.frombuffer(learner.counters, np.int64)

@@ -38,7 +38,7 @@ class InvalidSweep(InvalidSetting):
     """A description of a sweep that is not valid; `key` tells where."""
 
     def __init__(self, key: Key, problem: str) -> None:
-        super().__init__(f"{'.'.join(key)}: {problem}" if key else problem)
+        super().__init__(f"{'.'.join(map(str, key))}: {problem}" if key else problem)
         self.key = key
 
 

@@ -19,6 +19,7 @@ from wanderlust.core.errors import (
     WanderlustError,
     check_flag,
     check_instance,
+    check_integer,
     check_list,
 )
 from wanderlust.core.files import check_path
@@ -98,6 +99,7 @@ class TrainingLoop:
 
         If the environment fails, the loop is unchanged.
         """
+        seed = None if seed is None else check_integer("seed", seed, low=0)
         start: dict[str, Any] | None = {"seed": seed}
         if seed is None:
             generator: Any = getattr(self.env.unwrapped, "np_random", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_number
+from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_number, shown
 
 __all__ = ["LOCAL", "RAY", "Execution"]
 
@@ -30,7 +30,7 @@ class Execution:
     def __post_init__(self) -> None:
         if not isinstance(self.on, str) or (self.on not in (LOCAL, RAY) and not self.on.startswith("ray://")):
             raise InvalidSetting(
-                f"runs are executed on 'local', this machine, on 'ray', or on 'ray://HOST:PORT', got {self.on!r}."
+                f"runs are executed on 'local', this machine, on 'ray', or on 'ray://HOST:PORT', got {shown(self.on)}."
             )
         if self.jobs is not None:
             object.__setattr__(self, "jobs", check_integer("jobs", self.jobs, low=1))

@@ -80,7 +80,9 @@ class _Worker:
 
     def __init__(self, context: multiprocessing.context.SpawnContext, stop: Any) -> None:
         self.connection, theirs = context.Pipe()
-        self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, stop), daemon=True)
+        # A module in the current folder is found there, also if the folder was changed since Python started.
+        path = [folder or os.getcwd() for folder in sys.path]
+        self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, stop, path), daemon=True)
         with _without_main_module():
             self.process.start()
         theirs.close()
@@ -167,8 +169,9 @@ def exit_reason(code: int | None) -> str:
     return f"ended with exit code {code}"
 
 
-def _serve(connection: Connection, stop: Any) -> None:
+def _serve(connection: Connection, stop: Any, path: list[str]) -> None:
     """Execute the batches that arrive, in a worker process, until the parent closes the connection."""
+    sys.path[:] = path
     # The parent handles Ctrl-C, by setting the event.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
