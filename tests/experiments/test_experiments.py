@@ -1,17 +1,13 @@
 """Experiments: resuming after a kill gives the same results, failing runs stop no others, reports and commands."""
 
 import io
-import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-import wanderlust as wl
+from process_server import send
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.run import Run
@@ -19,13 +15,6 @@ from wanderlust.experiments.store import Store
 
 pytestmark = pytest.mark.slow
 
-SOURCES = str(Path(wl.__file__).parents[1])
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": os.pathsep.join([SOURCES, os.environ.get("PYTHONPATH", "")]),
-    "PYTHONUTF8": "1",
-    "COLUMNS": "150",
-}
 RUNS = [
     Run(world=world, explorer=explorer, seed=seed, settings={"budget": 300})
     for world in ("toy", "prison")
@@ -64,65 +53,55 @@ def test_two_jobs_give_the_results_of_one(expected, tmp_path):
 
 
 SCRIPT = """
-import signal
-import sys
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.store import Store
-# Processes that a shell starts in the background ignore interrupts.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-run_all([Run.from_json(line) for line in sys.stdin], Store(sys.argv[1]), jobs=2)
+run_all([Run.from_json(line) for line in open("runs.txt")], Store({store!r}), jobs=2)
 """
 
 
-def start(runs, folder):
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(folder)],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=ENVIRONMENT,
-        text=True,
-    )
-    process.stdin.write("\n".join(run.json for run in runs))
-    process.stdin.close()
-    process.stdin = None  # `communicate` reads the errors only.
-    return process
+@pytest.fixture
+def start(processes, tmp_path_factory):
+    """Return a function that starts a process with some runs; it returns the process and the folder of its output."""
+
+    def run(runs, store):
+        folder = tmp_path_factory.mktemp("process")
+        (folder / "runs.txt").write_text("\n".join(run.json for run in runs))
+        return processes.start(folder, SCRIPT.format(store=str(store))), folder
+
+    return run
 
 
-def wait_for_files(folder, count, process):
+def wait_for_files(folder, count):
     deadline = time.monotonic() + 200
-    while len(Store(folder).stored_keys()) < count and process.poll() is None:
+    while len(Store(folder).stored_keys()) < count:
         assert time.monotonic() < deadline
         time.sleep(0.001)
 
 
-def test_repeated_kills_do_not_change_the_results(expected, tmp_path):
+def test_repeated_kills_do_not_change_the_results(expected, start, processes, tmp_path):
     """The last ones are executed by two processes that share the folder."""
     killed = 0
     for count in (1, 40, 80):
-        process = start(RUNS, tmp_path)
-        wait_for_files(tmp_path, count, process)
-        process.kill()
-        process.communicate()
-        killed += process.returncode == -signal.SIGKILL
+        process, _ = start(RUNS, tmp_path)
+        wait_for_files(tmp_path, count)
+        send(process, signal.SIGKILL)
+        killed += processes.wait(process) == -signal.SIGKILL
     assert killed >= 2
     assert len(stored_results(tmp_path)) >= 40
     both = [start(RUNS, tmp_path), start(RUNS, tmp_path)]
-    for process in both:
-        errors = process.communicate()[1]
-        assert process.returncode == 0, errors
+    for process, folder in both:
+        assert processes.wait(process) == 0, (folder / "err.txt").read_text()
     assert_same(stored_results(tmp_path), expected)
 
 
-def test_an_interrupt_stops_quickly_and_finished_runs_are_stored(tmp_path):
+def test_an_interrupt_stops_quickly_and_finished_runs_are_stored(start, processes, tmp_path):
     long_run = Run(world="wall", explorer="random", settings={"budget": 10**10, "evaluate_every": 10**7})
-    process = start([long_run, *RUNS[:20]], tmp_path)
-    wait_for_files(tmp_path, 20, process)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    errors = process.communicate(timeout=60)[1]
-    assert process.returncode in (-signal.SIGINT, 130)
-    assert "KeyboardInterrupt" in errors
+    process, folder = start([long_run, *RUNS[:20]], tmp_path)
+    wait_for_files(tmp_path, 20)
+    send(process, signal.SIGINT)
+    assert processes.wait(process) in (1, -signal.SIGINT, 130)
+    assert "KeyboardInterrupt" in (folder / "err.txt").read_text()
     assert stored_results(tmp_path).keys() == set(RUNS[:20])
 
 
