@@ -220,7 +220,6 @@ def test_environments_by_name(name, more):
         ("nowhere/Thing-v0", {}, UnknownName, "module"),
         ("FrozenLake-v1", {"bins": 3}, InvalidEnvironment, "Box"),
         ("CartPole-v1", {"bins": 6}, InvalidEnvironment, r"dimension 1 .*unbounded.*bounds=\{1: \(low, high\)\}"),
-        (gym.make_vec("FrozenLake-v1", 2), {}, InvalidEnvironment, "VectorEnv"),
     ],
 )
 def test_unknown_and_unsupported_environments(name, options, kind, words):

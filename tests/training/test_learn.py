@@ -10,6 +10,7 @@ import minigrid  # noqa: F401
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import wanderlust as wl
 from wanderlust.checks import run_agent
@@ -74,6 +75,69 @@ def identical(one, other):
     for name, table in one.tables.items():
         assert np.array_equal(table[: one.env.n_states], other.tables[name][: one.env.n_states]), name
     return True
+
+
+# --- Environments side by side -------------------------------------------------------------------------
+
+AUTORESET = [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED]
+
+
+def side_by_side(n, mode=AutoresetMode.NEXT_STEP, make=lambda: Corridor(slip=0.2)):
+    return SyncVectorEnv([make] * n, autoreset_mode=mode)
+
+
+@pytest.mark.parametrize("mode", AUTORESET)
+@pytest.mark.parametrize("explorer", ["vv-ucb", "bootstrapped", "dora"])
+def test_one_environment_of_a_vector_is_that_environment(explorer, mode):
+    one = wl.learn(Corridor(slip=0.2), explorer, steps=400, seed=3, quiet=True)
+    other = wl.learn(side_by_side(1, mode), explorer, steps=400, seed=3, quiet=True)
+    other.env = one.env
+    assert identical(one, other)
+    assert one.history.returns.tolist() == pytest.approx(other.history.returns.tolist(), nan_ok=True)
+
+
+@pytest.mark.parametrize("mode", AUTORESET)
+def test_several_environments_have_their_own_episodes(mode):
+    """All transitions are possible ones, and the explorer's head of an episode stays with its environment."""
+    lengths, seen = [], []
+
+    class Recorder(wl.Callback):
+        def on_step(self, loop):
+            seen.append((loop.state, loop.next_state, loop.terminated, int(loop.agent.learner.notes[0])))
+
+        def on_episode_end(self, loop):
+            lengths.append(loop.episode_steps)
+
+    vector = side_by_side(3, mode)
+    agent = wl.learn(vector, "bootstrapped", steps=900, seed=0, callbacks=[Recorder()], quiet=True)
+    assert agent.steps == agent.visits.sum() == 900
+    assert all(abs(state - following) <= 1 for state, following, _, _ in seen)
+    assert {following for _, following, terminated, _ in seen if terminated} == {10}
+    assert all(10 <= length <= 40 for length in lengths)
+    assert all(len({seen[i][3] for i in range(lane, 27, 3)}) == 1 for lane in range(3))
+    assert sum(lengths) <= 900 < sum(lengths) + 3 * 40
+
+
+def test_what_environments_side_by_side_cannot_do(tmp_path):
+    with pytest.raises(InvalidSetting, match=r"agent\.save"):
+        wl.learn(side_by_side(2), steps=50, save=tmp_path / "a.npz", quiet=True)
+    with pytest.raises(InvalidSetting, match="reset_seed"):
+        wl.tabular(side_by_side(2), reset_seed=0)
+    agent = wl.learn(gym.make_vec("FrozenLake-v1", num_envs=2), steps=200, quiet=True)
+    agent.save(tmp_path / "a.npz")
+    further = wl.learn(gym.make_vec("FrozenLake-v1", num_envs=3), resume=tmp_path / "a.npz", steps=400, quiet=True)
+    assert (further.steps, len(wl.evaluate(further, episodes=2))) == (400, 2)
+
+
+def test_predictions_for_batches():
+    agent = wl.learn(gym.make("FrozenLake-v1", is_slippery=False), steps=600, quiet=True)
+    best = [0, 4, 8, 9, 13, 14]
+    one = agent.copy()  # It breaks ties alike.
+    assert agent.predict(np.array(best), batch=True).tolist() == [one.predict(each) for each in best]
+    masks = np.eye(4, dtype=bool)[[3, 0]]
+    assert agent.predict(np.array([0, 4]), batch=True, mask=masks).tolist() == [3, 0]
+    with pytest.raises(InvalidObservation, match="not a batch"):
+        agent.predict(3, batch=True)
 
 
 # --- Training ------------------------------------------------------------------------------------------

@@ -57,8 +57,8 @@ def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, An
         )
     if not isinstance(env, str):
         raise InvalidEnvironment(
-            f"an environment must be a gymnasium.Env or the name of one, got {type(env).__name__}. Vectorized "
-            "environments (VectorEnv) are not supported; use a single environment."
+            f"an environment must be a gymnasium.Env or the name of one, got {type(env).__name__}. `wl.learn` and "
+            "`wl.tabular` also take environments side by side (VectorEnv)."
         )
     if env in world_names() or env in EXAM_WORLDS:
         register_environments([env])

@@ -21,6 +21,7 @@ import numpy as np
 from gymnasium import Env, Wrapper
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import VectorEnv
 
 from wanderlust.core.errors import (
     MAX_SHOWN,
@@ -44,6 +45,7 @@ from wanderlust.environments.make import (
     make_environment,
     time_limit,
 )
+from wanderlust.environments.vector import Lane
 from wanderlust.worlds import Layout
 
 
@@ -181,6 +183,8 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def name(self) -> str:
         """The environment's id, or the name of its class if it has none."""
         spec = self.env.spec
+        if spec is None and isinstance(self.env, Lane):
+            return self.env.class_name
         return type(self.env.unwrapped).__name__ if spec is None else str(spec.id)
 
     @property
@@ -210,7 +214,7 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
 
 def tabular(
-    env: Env[Any, Any] | str,
+    env: Env[Any, Any] | VectorEnv[Any, Any, Any] | str,
     *,
     key: Key | None = None,
     bins: Counts | None = None,
@@ -233,7 +237,12 @@ def tabular(
 
     `action_bins` is the number of evenly spaced values, bounds included, per dimension of a Box action space.
     With `reset_seed` every episode starts with that seed: the same layout and the same randomness each time.
+
+    Of a `VectorEnv`, `learn` takes the steps; `key="hash"` is then the content of the observation.
     """
+    if isinstance(env, VectorEnv) and reset_seed is not None:
+        raise InvalidSetting("reset_seed is not possible with a VectorEnv, which resets its environments itself.")
+    env = Lane(env) if isinstance(env, VectorEnv) else env
     made = Tabular(
         make_environment(env), key=key, bins=bins, bounds=bounds, action_bins=action_bins, reset_seed=reset_seed
     )

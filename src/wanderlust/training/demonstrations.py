@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, check_flag, shown
 from wanderlust.environments.encoding import ENVIRONMENT, INFO
 from wanderlust.environments.tabular import Tabular
+from wanderlust.environments.vector import entry_of
 from wanderlust.training.loop import TrainingLoop, checked_reward
 
 FIELDS = ("observations", "actions", "rewards", "terminations", "truncations")
@@ -87,16 +88,9 @@ def _steps(episode: Any) -> Iterator[Any]:
     try:
         lengths = [len(each) for each in (rewards, terminations, truncations)]
         for i in range(lengths[0]):
-            observed = _at(observations, i), _at(actions, i), rewards[i], _at(observations, i + 1)
+            observed = entry_of(observations, i), entry_of(actions, i), rewards[i], entry_of(observations, i + 1)
             yield *observed, bool(terminations[i]), bool(truncations[i])
     except (IndexError, KeyError, TypeError) as error:
         raise InvalidObservation(
             f"the fields of an episode must be arrays of one length, and observations one longer ({error})."
         ) from error
-
-
-def _at(batch: Any, i: int) -> Any:
-    """Return one entry of a batch; the entries of a Dict or Tuple space are dictionaries or tuples of batches."""
-    if isinstance(batch, Mapping):
-        return {name: _at(part, i) for name, part in batch.items()}
-    return tuple(_at(part, i) for part in batch) if isinstance(batch, tuple) else batch[i]

@@ -16,18 +16,21 @@ from types import FrameType
 from typing import Any, Self
 
 from gymnasium import Env
+from gymnasium.vector import VectorEnv
 
 from wanderlust.agents.agent import ACTION_MASKS, Agent
 from wanderlust.agents.settings import ADAPTIVE, MAX_STEPS
 from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_number, shown
 from wanderlust.core.files import check_path
 from wanderlust.environments.tabular import ENCODER_OPTIONS, Tabular, saved_environment, tabular
+from wanderlust.environments.vector import Lane
 from wanderlust.training import checkpoints
 from wanderlust.training.adaptive import TimePenalty, adapt, adapted_fields, chosen_preset, settings_for
 from wanderlust.training.callbacks import Callback, Checkpoint
 from wanderlust.training.demonstrations import learn_from_demonstrations
 from wanderlust.training.loop import MAX_REWARD, TrainingLoop
 from wanderlust.training.memory import TrainingGuard, warn_of_need
+from wanderlust.training.vector_loop import VectorSteps
 
 NO_REWARDS = (0.0, 0.0)
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -35,7 +38,7 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 
 
 def learn(
-    env: Env[Any, Any] | str,
+    env: Env[Any, Any] | VectorEnv[Any, Any, Any] | str,
     explorer: str | type | None = None,
     *,
     steps: int,
@@ -53,8 +56,9 @@ def learn(
 ) -> Agent:
     """Train an agent in an environment until it has taken `steps` steps in total, and return it.
 
-    `env` is a Gymnasium environment or its name; wrap it with `wl.tabular` if its observations are not discrete. The
-    default explorer is "vv-ucb". `changes` are settings (see `Settings`) and options of the explorer.
+    `env` is a Gymnasium environment or its name; wrap it with `wl.tabular` if its observations are not discrete. It may
+    be a `VectorEnv`: the agent then acts in several environments in turn, and each of their steps counts; there are no
+    checkpoints. The default explorer is "vv-ucb". `changes` are settings (see `Settings`) and options of the explorer.
 
     `reward_range`, the minimum and maximum reward of a step, sets the scale of exploration. If not given, it is
     estimated from the observed rewards and reported on standard error, unless `quiet`.
@@ -99,6 +103,9 @@ def learn(
         raise InvalidSetting(f"{name} is an option of wl.tabular, not of learn: {where}.")
     tabular_env = env if isinstance(env, Tabular) else tabular(env)
     action_masks = check_flag("action_masks", action_masks)
+    is_vector = isinstance(tabular_env.env, Lane)
+    if is_vector and save is not None:
+        raise InvalidSetting("save is not possible with a VectorEnv, which cannot be restored; use agent.save.")
     if resume is None:
         loop = new_loop(tabular_env, explorer, steps, seed, reward_range, preset, changes)
         first_seed: int | None = loop.agent.seed
@@ -109,10 +116,11 @@ def learn(
         _reject_with_resume(explorer, {"seed": seed, "reward_range": reward_range, "preset": preset, **changes})
         cls = explorer if isinstance(explorer, type) else None
         source = resume if isinstance(resume, Agent) else check_path("resume", resume)
-        loop, first_seed = checkpoints.load(tabular_env, source, cls, steps=steps, new_episode=new_episode)
+        is_new = new_episode or is_vector
+        loop, first_seed = checkpoints.load(tabular_env, source, cls, steps=steps, new_episode=is_new)
         _extend_budget(loop, budget, quiet=quiet)
     loop.uses_masks = action_masks or loop.agent.uses_masks
-    loop.agent.env, loop.agent.encoding = tabular_env, tabular_env.encoding
+    loop.agent.env, loop.agent.encoding = None if is_vector else tabular_env, tabular_env.encoding
     loop.agent.environment = saved_environment(tabular_env)
     if loop.uses_masks:
         loop.agent.environment[ACTION_MASKS] = True
@@ -131,7 +139,8 @@ def learn(
                 "checkpoints are unchanged."
             )
         raise
-    loop.agent.resumable = checkpoints.described(loop)
+    if not is_vector:
+        loop.agent.resumable = checkpoints.described(loop)
     if not quiet:
         for sentence in _notices(loop):
             print(f"wanderlust: {sentence}", file=sys.stderr)
@@ -223,11 +232,10 @@ def _take_steps(loop: TrainingLoop, callbacks: list[Callback], seed: int | None,
     on_step, on_episode_end = overriding("on_step"), overriding("on_episode_end")
     guard, unchecked = TrainingGuard(loop.agent, loop.steps, warns_of_states=loop.warns_of_states), 0
     proceed = True
+    lane = loop.env.env
+    steps = VectorSteps(loop, lane).take(seed) if isinstance(lane, Lane) else _single_steps(loop, seed)
     while proceed and loop.step < loop.steps:
-        if loop.episode_over:
-            loop.begin_episode(seed)
-            seed = None
-        loop.take_step()
+        next(steps)
         for method in on_step:
             proceed = method(loop) is not False and proceed
         if loop.episode_over:
@@ -239,6 +247,16 @@ def _take_steps(loop: TrainingLoop, callbacks: list[Callback], seed: int | None,
             unchecked = 0
         if proceed:
             signals.deliver()
+
+
+def _single_steps(loop: TrainingLoop, seed: int | None) -> Iterator[None]:
+    """Take steps without end; yield after each one."""
+    while True:
+        if loop.episode_over:
+            loop.begin_episode(seed)
+            seed = None
+        loop.take_step()
+        yield
 
 
 def _reject_with_resume(explorer: str | type | None, arguments: Mapping[str, Any]) -> None:

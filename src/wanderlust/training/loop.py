@@ -24,6 +24,7 @@ from wanderlust.core.errors import (
 )
 from wanderlust.core.files import check_path
 from wanderlust.environments.tabular import Tabular
+from wanderlust.environments.vector import Lane
 from wanderlust.training.adaptive import Discovery, TaskEstimate, TimePenalty, adapt, estimate_task, next_estimate
 
 RECENT_EPISODES = 100
@@ -118,15 +119,30 @@ class TrainingLoop:
 
         If the environment fails or is interrupted, the agent is unchanged.
         """
-        agent, state = self.agent, self.next_state
+        self.complete_step(self.choose_action())
+
+    def choose_action(self) -> int:
+        """Return the action that the agent takes in the current state; the loop is not between two steps then."""
         self.between_steps = False
         try:
-            action = agent.act(state, self.mask) if self.uses_masks else agent.act(state)
+            state = self.next_state
+            return self.agent.act(state, self.mask) if self.uses_masks else self.agent.act(state)
+        except BaseException:
+            self._undo_choice()
+            raise
+
+    def _undo_choice(self) -> None:
+        """Go back to before the choice; the environment is restored when the episode is replayed."""
+        self.agent.undo_choice()
+        self.between_steps = True
+
+    def complete_step(self, action: int) -> None:
+        """Take the action in the environment and update the agent."""
+        agent, state = self.agent, self.next_state
+        try:
             next_state, reward, terminated, truncated, info = self._transition(action)
         except BaseException:
-            # The environment is restored when the episode is replayed.
-            agent.undo_choice()
-            self.between_steps = True
+            self._undo_choice()
             raise
         self._learn_from(state, action, reward, next_state, terminated, truncated)
         self.state, self.action, self.reward, self.next_state = state, action, reward, next_state
@@ -216,6 +232,11 @@ class TrainingLoop:
         """Write a checkpoint; `learn(env, resume=path)` continues as if training had not been interrupted."""
         from wanderlust.training import checkpoints
 
+        if isinstance(self.env.env, Lane):
+            raise WanderlustError(
+                f"{path}: not saved; environments side by side cannot be restored, so there are no checkpoints. "
+                "`agent.save` writes the agent."
+            )
         if not self.between_steps:
             raise WanderlustError(f"{path}: not saved, since the agent was interrupted while it learned from a step.")
         checkpoints.save(self, check_path("path", path))
