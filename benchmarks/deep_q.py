@@ -2,6 +2,7 @@
 
     python benchmarks/deep_q.py --out deep-q.csv             # all depths, explorers and seeds; resumes where it was
     python benchmarks/deep_q.py --out deep-q.csv --page      # write the table into docs/deep-q.md
+    python benchmarks/deep_q.py --cost                       # the explorer's share of a step of DQN
 
 It needs `pip install -e '.[sb3]'`. All explorers have the same networks, replay buffer, updates and discount. The
 tuning seeds served to check that everything works; the reported seeds had no part in that.
@@ -14,6 +15,7 @@ import csv
 import os
 import re
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,60 @@ def run(depth: int, explorer: str, seed: int) -> dict[str, Any]:
     return {"depth": depth, "explorer": explorer, "seed": seed, "first": progress.first, "solved": progress.solved}
 
 
+class Images(gym.Env[Any, Any]):
+    """Images, each the observation of one of many states: what the explorer costs does not depend on the task."""
+
+    def __init__(self, n_states: int) -> None:
+        self.n_states, self.observation_space = n_states, gym.spaces.Box(0, 255, (10, 10, 3), np.uint8)
+        self.action_space, self.state = gym.spaces.Discrete(4), 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """Begin anywhere."""
+        super().reset(seed=seed)
+        self.state = int(self.np_random.integers(self.n_states))
+        return self.observation(self.state), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Go to the next state."""
+        self.state = (self.state + 1 + int(action)) % self.n_states
+        return self.observation(self.state), 0.0, False, bool(self.state % 50 == 0), {}
+
+    def observation(self, state: int) -> Any:
+        """Return the image of a state: its number in the first pixels."""
+        image = np.zeros((10, 10, 3), np.uint8)
+        image[0, :8, 0] = np.frombuffer(np.int64(state).tobytes(), np.uint8)
+        return image
+
+
+def print_cost(n_states: int = 100_000, steps: int = 2_000) -> None:
+    """Print the time of the explorer as a share of the time of a whole step, after it has visited many states."""
+    env = Images(n_states)
+    options = {**LEARNER, "buffer_size": 10_000}
+    model = VisitationDQN(
+        "MlpPolicy", env, key="hash", seed=0, explorer_kwargs={"max_states": 2 * n_states}, **options
+    )  # fmt: skip
+    for state in range(n_states):
+        following = (state + 1) % n_states
+        model.visitation.observe(env.observation(state), 0, env.observation(following), terminated=False)
+    spent = 0.0
+    for name in ("act", "observe"):
+        call = getattr(model.visitation, name)
+
+        def timed(*args: Any, call: Any = call, **kwargs: Any) -> Any:
+            nonlocal spent
+            start = time.perf_counter()
+            result = call(*args, **kwargs)
+            spent += time.perf_counter() - start
+            return result
+
+        setattr(model.visitation, name, timed)
+    start = time.perf_counter()
+    model.learn(steps)
+    whole = time.perf_counter() - start
+    print(f"{model.visitation.n_states:,} states: {1e6 * spent / steps:.0f} of {1e6 * whole / steps:.0f} µs per step, "
+          f"{spent / (whole - spent):.1%} of a step of DQN alone")  # fmt: skip
+
+
 def table(rows: list[dict[str, str]]) -> str:
     """Return the table of the page; a median needs more than half of the seeds."""
     lines = ["| depth | steps | explorer | seeds | first treasure, median | solved | solved after, median |"]
@@ -130,12 +186,16 @@ def _median(values: list[str]) -> str:
 def main() -> None:
     """Execute what is missing, or write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="the CSV file of all runs")
+    parser.add_argument("--out", type=Path, default=Path("deep-q.csv"), help="the CSV file of all runs")
     parser.add_argument("--depths", type=int, nargs="+", default=list(BUDGETS), choices=list(BUDGETS))
     parser.add_argument("--tuning", action="store_true", help="the tuning seeds instead of the reported ones")
     parser.add_argument("--page", action="store_true", help=f"write the table into {PAGE.name}")
+    parser.add_argument("--cost", action="store_true", help="measure the explorer's share of a step")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    if arguments.cost:
+        print_cost()
+        return
     rows = list(csv.DictReader(arguments.out.open())) if arguments.out.exists() else []
     if arguments.page:
         begin, end = "<!-- results: written by benchmarks/deep_q.py -->", "<!-- end of results -->"
