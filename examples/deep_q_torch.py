@@ -10,7 +10,7 @@ from torch import nn
 
 import wanderlust as wl
 
-STEPS, N_ENVS, BATCH, DISCOUNT, SEED = 2_000, 4, 64, 0.99, 0
+STEPS, N_ENVS, BATCH, DISCOUNT, SEED = 4_000, 4, 64, 0.99, 0
 
 
 def main() -> None:
