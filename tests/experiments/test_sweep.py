@@ -29,7 +29,7 @@ from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep_points import values_of
-from wanderlust.experiments.table import condition
+from wanderlust.experiments.table import condition, superseded
 
 pytestmark = pytest.mark.slow
 
@@ -286,6 +286,21 @@ def test_commands(command, toml, tmp_path):
     assert (code, "not both" in printed) == (2, True)
     code, printed = command("sweep", "sweep.toml", "--on", "mars")
     assert (code, "'ray://HOST:PORT', got 'mars'" in printed) == (2, True)
+
+
+def test_results_of_one_sweep_and_of_the_current_code(tmp_path, command):
+    runs = {name: wl.Sweep(worlds="toy", explorers="random", settings={"steps": 20}, seeds=n, name=name)
+            for name, n in (("one", 1), ("two", 3))}  # fmt: skip
+    for sweep in runs.values():
+        sweep.run(tmp_path, quiet=True)
+    for name, sweep in runs.items():
+        code, printed = command("results", str(tmp_path), "--sweep", name)
+        assert (code, f"{len(sweep.runs)} of {len(sweep.runs)} stored run" in printed) == (0, True), printed
+    assert command("results", str(tmp_path), "--sweep", "three")[0] == 2
+    line = next(Store(tmp_path).lines([]))
+    old, new = ({**line, "key": key, "finished": "2999"} for key in ("old", "new"))
+    assert superseded([new, old, line]) == {"new", "old"}, "the code is as it was for the first one"
+    assert superseded([new, old]) == {"old"}
 
 
 def test_a_report_needs_no_code_of_the_explorers(tmp_path, monkeypatch, command):

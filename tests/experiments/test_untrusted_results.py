@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -194,6 +195,9 @@ def test_compare_uses_stored_runs_until_the_code_changes(tmp_path, processes):
         rows = json.loads((tmp_path / "runs.json").read_text())
         assert [row["seed"] for row in sorted(rows, key=lambda row: row["seed"])] == [0, 1]
         assert {(row["numpy"], row["numba"]) for row in rows} == {(np.__version__, numba_version())}
+    processes.command(tmp_path, "results", str(folder), "--to", "runs.json", "--all-versions")
+    rows = json.loads((tmp_path / "runs.json").read_text())
+    assert (len(rows), len({row["code"] for row in rows}), {row["host"] for row in rows}) == (4, 2, {platform.node()})
     versioned = (*arguments, "--env-version", "v7")
     assert "while the environment's version is 'v7' (--env-version)" in processes.command(tmp_path, *versioned)
     (tmp_path / "lake" / "maker.py").write_text(maker + "# edited again\n")

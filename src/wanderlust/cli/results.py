@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,8 +11,8 @@ from tyro.conf import Positional, arg
 from wanderlust.core.errors import InvalidSetting, counted, unknown_name
 
 _HIDDEN = (
-    "key", "kind", "optimal_return", "states_reachable", "seconds", "finished", "wanderlust", "numpy", "numba",
-    "machine",
+    "key", "kind", "optimal_return", "states_reachable", "seconds", "finished", "code", "wanderlust", "numpy", "numba",
+    "host", "machine",
 )  # fmt: skip
 """Columns that are not printed unless asked for; files have them."""
 
@@ -22,6 +23,10 @@ def results(
     where: Annotated[
         str, arg(metavar="CONDITION", help="Only these runs: 'world==\"prison\" and kappa>1'; all if not given.")
     ] = "",
+    sweep: Annotated[str, arg(metavar="NAME", help="Only the runs of this sweep, as it was last started.")] = "",
+    all_versions: Annotated[
+        bool, arg(help="Also results of other code: the column `code` tells them apart. Otherwise one per run.")
+    ] = False,
     columns: Annotated[
         tuple[str, ...], arg(metavar="NAME ...", help="Columns, in this order; 'all' for all of them.")
     ] = (),
@@ -43,6 +48,7 @@ def results(
     Example: wanderlust results results/ --to runs.parquet --curves
     """
     from wanderlust.cli.printing import new_console, new_table, print_problems, print_table
+    from wanderlust.experiments.status import keys_of
     from wanderlust.experiments.store import Store
     from wanderlust.experiments.table import (
         check_table_file,
@@ -61,14 +67,20 @@ def results(
     problems: list[str] = []
     store = Store(folder)
     lines = list(store.lines([] if curves else problems))
-    old = superseded(lines)
+    if sweep:
+        keys = set(keys_of(folder, sweep))
+        text = {line["key"]: json.dumps(line["run"], sort_keys=True) for line in lines if all_versions}
+        runs = {text[key] for key in keys & text.keys()}
+        old = {line["key"] for line in lines} - keys - {key for key, run in text.items() if run in runs}
+    else:
+        old = set() if all_versions else superseded(lines)
     if curves:
         found = [row_of(stored, curves=True) for stored in store.load_all(problems)]
     else:
         found = [row_of_line(line) for line in lines]
     rows = same_columns([row for row in found if row["key"] not in old])
-    if old:
-        problems.append(f"{counted(len(old), 'result')} of other code left out: the same runs were executed later.")
+    if old and not sweep:
+        problems.append(f"{counted(len(old), 'result')} of other code left out; --all-versions shows them, too.")
     print_problems(problems)
     every = list(rows[0]) if rows else []
     for name in (*columns, *([sort] if sort else [])):

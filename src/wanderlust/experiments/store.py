@@ -97,7 +97,8 @@ class StoredRun(NamedTuple):
     run: Run
     result: Result
     metadata: dict[str, Any]
-    """key, place (the file and the key, for messages), wanderlust, numpy, numba, python, machine, seconds, finished."""
+    """key, place (the file and the key, for messages), code (hashes), host, machine, seconds, finished, and the
+    versions of wanderlust, numpy, numba and python."""
 
 
 class Sealed(NamedTuple):
@@ -135,6 +136,7 @@ def _versions() -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "numba": numba_version(),
+        "host": platform.node(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
 
@@ -154,7 +156,7 @@ def _read_archive(place: str, key: str, contents: bytes) -> StoredRun:
     try:
         run = Run(**metadata.pop("run"))
         result = Result(**arrays)
-        found = run.key_with(tuple(map(str, metadata.pop("code"))))
+        found = run.key_with(tuple(map(str, metadata["code"])))
     except (KeyError, TypeError, IndexError, WanderlustError) as error:
         raise BadFile(f"{place}: its description of the run is invalid ({error}).") from error
     if key != found:
@@ -232,6 +234,8 @@ class _Line(TypedDict, total=False):
     first_reward: float | None
     seconds: float | None
     finished: str | None
+    code: str | None
+    host: str | None
     wanderlust: str | None
     numpy: str | None
     numba: str | None

@@ -14,6 +14,7 @@ Packs contain the line of every run (see `line_of`), so tables of thousands of r
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import io
 import json
@@ -25,7 +26,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wanderlust.core.errors import InvalidSetting, MissingPackage, UnknownName, counted, shown, unknown_name
+from wanderlust.core.errors import (
+    InvalidSetting,
+    MissingPackage,
+    UnknownName,
+    WanderlustError,
+    counted,
+    shown,
+    unknown_name,
+)
 from wanderlust.core.files import check_writable, finite, write_file
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.report.text_tables import as_csv
@@ -50,7 +59,8 @@ MEASURES = ("success", "discovery", "final_return", "optimal_return", "states_di
 CURVES = ("steps", "returns", "discovered")
 """The arrays of a result that are learning curves. Their columns have a prefix: `steps` is also a setting."""
 CURVE_PREFIX = "curve_"
-_EXECUTION = ("seconds", "finished", "wanderlust", "numpy", "numba", "machine")
+_EXECUTION = ("seconds", "finished", "code", "wanderlust", "numpy", "numba", "host", "machine")
+_SHORT_HASH = 12
 _MEASURED = {*MEASURES, *_EXECUTION, *(f"{CURVE_PREFIX}{name}" for name in CURVES)}
 _ALWAYS: Row = {"kind": "world", "world": "", "explorer": "", "seed": 0}
 """Fields that every row has, with their defaults."""
@@ -76,6 +86,7 @@ def line_of(run: Run, result: Result, metadata: Mapping[str, Any]) -> Line:
         "run": run.description,
         **{name: finite(value) for name, value in measured.items()},
         **{name: metadata.get(name) for name in _EXECUTION},
+        "code": " ".join(str(each)[:_SHORT_HASH] for each in metadata.get("code", ()) if each),
     }
 
 
@@ -110,12 +121,23 @@ def fields_of(description: Mapping[str, Any]) -> Row:
 
 
 def superseded(lines: Sequence[Line]) -> set[str]:
-    """Return the keys of results whose runs were executed again later, with other code."""
-    last: dict[str, str] = {}
+    """Return the keys of results of other code than another result of the same run.
+
+    Of several results, that of the code as it is now counts; if there is none, the last one.
+    """
+    versions: dict[str, list[str]] = {}
     # Of the same second, the first one: a store has the lines of the last pack first.
     for line in sorted(lines, key=lambda line: str(line.get("finished")), reverse=True):
-        last.setdefault(json.dumps(line["run"], sort_keys=True), line["key"])
-    return {line["key"] for line in lines} - set(last.values())
+        versions.setdefault(json.dumps(line["run"], sort_keys=True), []).append(line["key"])
+    return {line["key"] for line in lines} - {_current(run, keys) for run, keys in versions.items()}
+
+
+def _current(run: str, keys: Sequence[str]) -> str:
+    if len(keys) > 1:
+        with contextlib.suppress(WanderlustError):  # A run that this version does not have.
+            if (key := Run.from_json(run).key) in keys:
+                return key
+    return keys[0]
 
 
 def same_columns(rows: Sequence[Row]) -> list[Row]:
