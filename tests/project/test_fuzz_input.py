@@ -349,6 +349,12 @@ NEW = {
 }
 """Class -> an object of it."""
 VALID = {
+    "keys.Downscale": {"height": 2, "width": 2},
+    "keys.Rounded": {"step": 0.5},
+    "keys.SimHash": {"bits": 8},
+    "keys.downscale": {"height": 2, "width": 2},
+    "keys.rounded": {"step": 0.5},
+    "keys.simhash": {"bits": 8},
     "Agent": {"explorer": "ucb1", **SIZES},
     "Agent.act": STATE,
     "Agent.action_values": STATE,

@@ -1,9 +1,7 @@
 """`wl.Explorer` beside a Q of the user: observations instead of states, batches, bounds on time and memory, files."""
 
 import itertools
-import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -229,10 +227,3 @@ def test_keys(key, same, other, tmp_path):
 def test_invalid_input(call, match):
     with pytest.raises((InvalidSetting, InvalidObservation), match=match):
         call()
-
-
-def test_the_example_finds_the_goal(processes, tmp_path):
-    status, out, errors = processes.run_script(Path(__file__).parents[2] / "examples" / "deep_q_linear.py", tmp_path)
-    assert status == 0, errors
-    value, optimal = (float(number) for number in re.findall(r"0\.\d+", out.splitlines()[-1]))
-    assert value == pytest.approx(optimal, abs=0.01)

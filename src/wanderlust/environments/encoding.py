@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ from wanderlust.core.errors import (
     shown,
 )
 from wanderlust.environments.bins import Bins, Bounds, Counts, bin_counts
-from wanderlust.environments.keys import key_from_plain, key_to_plain
+from wanderlust.environments.keys import Downscale, Rounded, SimHash
 
 Key = str | Callable[..., Any]
 
@@ -341,7 +341,7 @@ class StateEncoder:
             "space": None if self.space is None else space_to_plain(self.space),
             "bins": None if self.bins is None else self.bins.to_plain(),
             "name": self.name,
-            "function": key_to_plain(self.function),
+            "function": _key_to_plain(self.function),
         }
 
     @classmethod
@@ -355,8 +355,17 @@ class StateEncoder:
         space = None if plain["space"] is None else space_from_plain(plain["space"])
         bins = None if plain["bins"] is None else Bins.from_plain(plain["bins"])
         if function is None and plain.get("function") is not None:
-            function = key_from_plain(plain["function"])
+            options = dict(plain["function"])
+            function = _SAVED_KEYS[options.pop("key")](**options)
         return cls(kind, space, bins, name, function if kind == FUNCTION else None)
+
+
+_SAVED_KEYS = {cls.__name__: cls for cls in (Downscale, Rounded, SimHash)}
+
+
+def _key_to_plain(key: Any) -> dict[str, Any] | None:
+    """Return a key of `wl.keys` as JSON values, or None for another function."""
+    return {"key": type(key).__name__, **asdict(key)} if type(key) in _SAVED_KEYS.values() else None
 
 
 def _needed(name: str, value: Any, why: str) -> Any:

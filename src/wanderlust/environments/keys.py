@@ -7,8 +7,7 @@ are saved with an agent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -99,16 +98,3 @@ class SimHash:
 
 
 downscale, rounded, simhash = Downscale, Rounded, SimHash
-KEYS: Mapping[str, Callable[..., Any]] = {"Downscale": Downscale, "Rounded": Rounded, "SimHash": SimHash}
-"""The keys that are saved with an agent."""
-
-
-def key_to_plain(key: Any) -> dict[str, Any] | None:
-    """Return a key of this module as JSON values, or None for another function."""
-    return {"key": type(key).__name__, **asdict(key)} if type(key) in KEYS.values() else None
-
-
-def key_from_plain(plain: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return the key that `key_to_plain` described."""
-    options = dict(plain)
-    return KEYS[options.pop("key")](**options)  # type: ignore[no-any-return]

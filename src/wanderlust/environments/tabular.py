@@ -45,7 +45,7 @@ from wanderlust.environments.make import (
     make_environment,
     time_limit,
 )
-from wanderlust.environments.vector import Lane
+from wanderlust.environments.vector import SubEnvironment
 from wanderlust.worlds import Layout
 
 
@@ -183,7 +183,7 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def name(self) -> str:
         """The environment's id, or the name of its class if it has none."""
         spec = self.env.spec
-        if spec is None and isinstance(self.env, Lane):
+        if spec is None and isinstance(self.env, SubEnvironment):
             return self.env.class_name
         return type(self.env.unwrapped).__name__ if spec is None else str(spec.id)
 
@@ -242,7 +242,7 @@ def tabular(
     """
     if isinstance(env, VectorEnv) and reset_seed is not None:
         raise InvalidSetting("reset_seed is not possible with a VectorEnv, which resets its environments itself.")
-    env = Lane(env) if isinstance(env, VectorEnv) else env
+    env = SubEnvironment(env) if isinstance(env, VectorEnv) else env
     made = Tabular(
         make_environment(env), key=key, bins=bins, bounds=bounds, action_bins=action_bins, reset_seed=reset_seed
     )

@@ -46,7 +46,7 @@ def info_of(infos: Mapping[str, Any], i: int) -> dict[str, Any]:
     }
 
 
-class Lane(Env[Any, Any]):
+class SubEnvironment(Env[Any, Any]):
     """One of several environments side by side: its next reset and step return what `put` was given."""
 
     def __init__(self, vector: VectorEnv[Any, Any, Any]) -> None:
@@ -82,11 +82,11 @@ class Lane(Env[Any, Any]):
         """Close all environments."""
         self.vector.close()
 
-    def __deepcopy__(self, memo: Any) -> Lane:
+    def __deepcopy__(self, memo: Any) -> SubEnvironment:
         raise InvalidEnvironment("one of several environments side by side cannot be copied.")
 
 
-class Lanes:
+class SubEnvironments:
     """Takes steps in all environments at once; every autoreset mode of Gymnasium gives the same transitions."""
 
     def __init__(self, vector: VectorEnv[Any, Any, Any]) -> None:

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, check_flag, shown
 from wanderlust.environments.encoding import ENVIRONMENT, INFO
 from wanderlust.environments.tabular import Tabular
 from wanderlust.environments.vector import entry_of
-from wanderlust.training.loop import TrainingLoop, checked_reward
+from wanderlust.training.loop import TrainingLoop, Transition, checked_reward
 
 FIELDS = ("observations", "actions", "rewards", "terminations", "truncations")
 """The fields of an episode in Minari's form; there is one more observation than actions."""
-
-
-class Transition(NamedTuple):
-    """One step of a demonstration, by the indices of states and actions."""
-
-    state: int
-    action: int
-    reward: float
-    next_state: int
-    terminated: bool
-    truncated: bool
 
 
 def learn_from_demonstrations(loop: TrainingLoop, demonstrations: Any) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,6 +47,7 @@ from wanderlust.core.repeats import SELDOM, WINDOW, RepeatRate
 from wanderlust.core.schema import checked
 from wanderlust.environments.bins import Bounds, Counts
 from wanderlust.environments.encoding import Encoding, Key, StateKeys
+from wanderlust.environments.vector import batch_size, entry_of
 from wanderlust.explorers.choice import bernoulli, greedy_action, random_action
 from wanderlust.learning.td import EXCLUDED, NO_SIGNAL, TARGET, Floats
 from wanderlust.training.adaptive import TaskEstimate, adapt, adapted_fields
@@ -389,15 +390,14 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _rows(given: Any, n: int) -> Sequence[Any]:
-    """Return the values of each environment; Dict and Tuple observations have one array per part."""
+def _rows(given: Any, n: int) -> Any:
+    """Return the values of each of `n` environments."""
     if given is None or isinstance(given, bool):
         return [given] * n
-    if isinstance(given, Mapping):
-        parts = {name: _rows(part, n) for name, part in given.items()}
-        return [{name: part[i] for name, part in parts.items()} for i in range(n)]
-    if isinstance(given, tuple) and len(given) and np.ndim(given[0]) > 0:
-        return list(zip(*(_rows(part, n) for part in given), strict=True))
-    if not hasattr(given, "__len__") or len(given) != n:
+    try:
+        size = batch_size(given)
+    except Exception:  # Any object can be given.
+        size = -1
+    if size != n:
         raise InvalidObservation(f"there are {n} environments, but not {n} values in {shown(given)}.")
-    return given  # type: ignore[no-any-return]
+    return given if isinstance(given, np.ndarray) else [entry_of(given, i) for i in range(n)]

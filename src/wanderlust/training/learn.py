@@ -23,7 +23,7 @@ from wanderlust.agents.settings import ADAPTIVE, MAX_STEPS
 from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_number, shown
 from wanderlust.core.files import check_path
 from wanderlust.environments.tabular import ENCODER_OPTIONS, Tabular, saved_environment, tabular
-from wanderlust.environments.vector import Lane
+from wanderlust.environments.vector import SubEnvironment
 from wanderlust.training import checkpoints
 from wanderlust.training.adaptive import TimePenalty, adapt, adapted_fields, chosen_preset, settings_for
 from wanderlust.training.callbacks import Callback, Checkpoint
@@ -103,7 +103,7 @@ def learn(
         raise InvalidSetting(f"{name} is an option of wl.tabular, not of learn: {where}.")
     tabular_env = env if isinstance(env, Tabular) else tabular(env)
     action_masks = check_flag("action_masks", action_masks)
-    is_vector = isinstance(tabular_env.env, Lane)
+    is_vector = isinstance(tabular_env.env, SubEnvironment)
     if is_vector and save is not None:
         raise InvalidSetting("save is not possible with a VectorEnv, which cannot be restored; use agent.save.")
     if resume is None:
@@ -232,8 +232,8 @@ def _take_steps(loop: TrainingLoop, callbacks: list[Callback], seed: int | None,
     on_step, on_episode_end = overriding("on_step"), overriding("on_episode_end")
     guard, unchecked = TrainingGuard(loop.agent, loop.steps, warns_of_states=loop.warns_of_states), 0
     proceed = True
-    lane = loop.env.env
-    steps = VectorSteps(loop, lane).take(seed) if isinstance(lane, Lane) else _single_steps(loop, seed)
+    current = loop.env.env
+    steps = VectorSteps(loop, current).take(seed) if isinstance(current, SubEnvironment) else _single_steps(loop, seed)
     while proceed and loop.step < loop.steps:
         next(steps)
         for method in on_step:

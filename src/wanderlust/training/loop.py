@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from wanderlust.core.errors import (
 )
 from wanderlust.core.files import check_path
 from wanderlust.environments.tabular import Tabular
-from wanderlust.environments.vector import Lane
+from wanderlust.environments.vector import SubEnvironment
 from wanderlust.training.adaptive import Discovery, TaskEstimate, TimePenalty, adapt, estimate_task, next_estimate
 
 RECENT_EPISODES = 100
@@ -39,6 +39,17 @@ _OLD_API = (
 )
 
 T = TypeVar("T")
+
+
+class Transition(NamedTuple):
+    """One step of a demonstration, by the indices of states and actions."""
+
+    state: int
+    action: int
+    reward: float
+    next_state: int
+    terminated: bool
+    truncated: bool
 
 
 class TrainingLoop:
@@ -161,10 +172,12 @@ class TrainingLoop:
             curves.add(step, self.recent_returns, agent.discovered)
         self.between_steps = True
 
-    def observe_episode(self, transitions: Iterable[Any]) -> None:
+    def observe_episode(self, transitions: Sequence[Transition]) -> None:
         """Let the agent learn from an episode that was not its own, before its first one; see `demonstrations`."""
         self.episode_steps = 0
-        for state, action, reward, next_state, terminated, truncated in transitions:
+        for state, action, reward, next_state, terminated, truncated in check_list(
+            "transitions", transitions, Transition
+        ):
             self._learn_from(state, action, reward, next_state, terminated, truncated)
             self.curves.first_visits.setdefault(state, self.step - 1)
             self.episode_steps += 1
@@ -232,7 +245,7 @@ class TrainingLoop:
         """Write a checkpoint; `learn(env, resume=path)` continues as if training had not been interrupted."""
         from wanderlust.training import checkpoints
 
-        if isinstance(self.env.env, Lane):
+        if isinstance(self.env.env, SubEnvironment):
             raise WanderlustError(
                 f"{path}: not saved; environments side by side cannot be restored, so there are no checkpoints. "
                 "`agent.save` writes the agent."

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from wanderlust.environments.vector import Lane, Lanes
+from wanderlust.environments.vector import SubEnvironment, SubEnvironments
 from wanderlust.training.loop import TrainingLoop, call_environment
 
 POSITION = (
@@ -19,26 +19,26 @@ POSITION = (
 class VectorSteps:
     """Takes the steps of a loop in the environments of a `VectorEnv`, in turn."""
 
-    def __init__(self, loop: TrainingLoop, lane: Lane) -> None:
-        self._loop, self._lane = loop, lane
-        self._lanes = Lanes(lane.vector)
+    def __init__(self, loop: TrainingLoop, current: SubEnvironment) -> None:
+        self._loop, self._current = loop, current
+        self._all = SubEnvironments(current.vector)
         notes = loop.agent.learner.notes
-        self._positions: list[dict[str, Any]] = [{} for _ in range(self._lanes.n)]
-        self._notes = [notes.copy() for _ in range(self._lanes.n)]
+        self._positions: list[dict[str, Any]] = [{} for _ in range(self._all.n)]
+        self._notes = [notes.copy() for _ in range(self._all.n)]
         """What the explorer keeps between steps, such as the head of an episode."""
 
     def take(self, seed: int | None) -> Iterator[None]:
         """Take steps without end; yield after each one that the agent has learnt from."""
-        loop, lanes = self._loop, self._lanes
+        loop, environments = self._loop, self._all
 
         def position() -> str:
-            return f"step {loop.step:,} of {lanes.n} environments side by side"
+            return f"step {loop.step:,} of {environments.n} environments side by side"
 
-        for i, start in call_environment(loop.env, lambda: list(lanes.reset(seed)), position):
+        for i, start in call_environment(loop.env, lambda: list(environments.reset(seed)), position):
             self._begin(i, start)
         while True:
-            awaiting, actions = lanes.awaiting_reset, [0] * lanes.n
-            for i in range(lanes.n):
+            awaiting, actions = environments.awaiting_reset, [0] * environments.n
+            for i in range(environments.n):
                 if not awaiting[i]:
                     self._enter(i)
                     actions[i] = loop.choose_action()
@@ -47,7 +47,7 @@ class VectorSteps:
             for i, step, start in call_environment(loop.env, functools.partial(self._step, given), position):
                 if step is not None:
                     self._enter(i)
-                    self._lane.put(step)
+                    self._current.put(step)
                     loop.complete_step(actions[i])
                     self._leave(i)
                     yield
@@ -55,10 +55,10 @@ class VectorSteps:
                     self._begin(i, start)
 
     def _step(self, actions: list[Any]) -> list[tuple[int, Any, Any]]:
-        return list(self._lanes.step(actions))
+        return list(self._all.step(actions))
 
     def _begin(self, i: int, start: Any) -> None:
-        self._lane.put(start)
+        self._current.put(start)
         self._loop.begin_episode()
         self._leave(i)
 
