@@ -1,8 +1,8 @@
 """W beside Stable-Baselines3's DQN in bsuite's deep sea: steps to the first treasure and to a policy that takes it.
 
-    python benchmarks/deep_q.py --out deep-q.csv             # all depths, explorers and seeds; resumes where it was
-    python benchmarks/deep_q.py --out deep-q.csv --page      # write the table into docs/deep-q.md
-    python benchmarks/deep_q.py --cost                       # the explorer's share of a step of DQN
+    python benchmarks/deep_q.py             # all depths, explorers and seeds; resumes where it was
+    python benchmarks/deep_q.py --page      # write the table into docs/deep-q.md
+    python benchmarks/deep_q.py --cost      # the explorer's share of a step of DQN
 
 It needs `pip install -e '.[sb3]'`. All explorers have the same networks, replay buffer, updates and discount. The
 tuning seeds served to check that everything works; the reported seeds had no part in that.
@@ -45,6 +45,7 @@ EPSILON = {"exploration_fraction": 0.5, "exploration_final_eps": 0.05}
 EVALUATIONS = 10
 """Episodes between two evaluations of the greedy policy, which is deterministic here."""
 FIELDS = ("depth", "explorer", "seed", "first", "solved")
+RUNS = Path(__file__).with_suffix(".csv")
 PAGE = Path(__file__).parents[1] / "docs" / "deep-q.md"
 
 
@@ -172,9 +173,11 @@ def table(rows: list[dict[str, str]]) -> str:
         for explorer in EXPLORERS:
             chosen = [row for row in rows if (row["depth"], row["explorer"]) == (str(depth), explorer)]
             if chosen:
-                first, solved = (_median([row[name] for row in chosen]) for name in ("first", "solved"))
-                n = sum(row["solved"] != "" for row in chosen)
-                lines.append(f"| {depth} | {budget:,} | {explorer} | {len(chosen)} | {first} | {n} | {solved} |")
+                learnt = [row["solved"] if row["first"] else "" for row in chosen]
+                n, by_chance = (sum(map(bool, each)) for each in (learnt, [row["solved"] for row in chosen]))
+                solved = f"{n}, {by_chance - n} by chance" if by_chance > n else str(n)
+                medians = f"{_median([row['first'] for row in chosen])} | {solved} | {_median(learnt)}"
+                lines.append(f"| {depth} | {budget:,} | {explorer} | {len(chosen)} | {medians} |")
     return "\n".join(lines)
 
 
@@ -186,7 +189,7 @@ def _median(values: list[str]) -> str:
 def main() -> None:
     """Execute what is missing, or write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("deep-q.csv"), help="the CSV file of all runs")
+    parser.add_argument("--out", type=Path, default=RUNS, help="the CSV file of all runs")
     parser.add_argument("--depths", type=int, nargs="+", default=list(BUDGETS), choices=list(BUDGETS))
     parser.add_argument("--tuning", action="store_true", help="the tuning seeds instead of the reported ones")
     parser.add_argument("--page", action="store_true", help=f"write the table into {PAGE.name}")
