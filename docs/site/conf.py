@@ -57,6 +57,7 @@ nb_output_stderr = "remove"
 smartquotes = False
 add_module_names = False
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["torch", "stable_baselines3", "sb3_contrib"]  # several GB, only to subclass them
 autodoc_preserve_defaults = True
 # Shown by their names, not as ndarray[tuple[Any, ...], dtype[float64]].
 _ARRAYS = ("Floats", "Ints", "FloatArray", "BoolArray", "StateIndex", "Pixels", "Places", "Streams")
