@@ -175,7 +175,7 @@ class Explorer:
         At the end of an episode `next_observation` is its last one, not the first of the next episode. `reward` only
         sets the scale of exploration.
         """
-        if np.ndim(terminated) == 0:
+        if not (isinstance(terminated, list | tuple) or getattr(terminated, "ndim", 0) > 0):
             self._observe(0, observation, action, next_observation, terminated, truncated, reward)
             return
         n = len(terminated)

@@ -21,6 +21,7 @@ from wanderlust.core.errors import (
     check_instance,
     check_integer,
     check_list,
+    shown,
 )
 from wanderlust.core.files import check_path
 from wanderlust.environments.tabular import Tabular
@@ -283,11 +284,11 @@ def checked_reward(reward: Any) -> float:
         return float(reward)
     value = reward.item() if isinstance(reward, np.ndarray) and reward.size == 1 else reward
     try:
-        number = math.nan if isinstance(value, str | bytes) else float(value)
-    except (TypeError, ValueError, OverflowError):
+        number = math.nan if isinstance(value, str | bytes | np.complexfloating) else float(value)
+    except Exception:  # Any object can be given.
         number = math.nan
     if not abs(number) <= MAX_REWARD:  # True for NaN as well.
         raise InvalidReward(
-            f"the reward {reward!r} is not valid; a reward must be a number from {-MAX_REWARD:g} to {MAX_REWARD:g}."
+            f"the reward {shown(reward)} is not valid; it must be a number from {-MAX_REWARD:g} to {MAX_REWARD:g}."
         )
     return number
