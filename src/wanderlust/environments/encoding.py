@@ -404,8 +404,8 @@ def make_encoder(
 def _integer_array(space: Space[Any]) -> Space[Any]:
     """Return a Box of bounded integers as the equal MultiDiscrete; other spaces, and images, as they are.
 
-    Images are arrays of bytes from 0 to 255 with rows and columns. Nearly every one differs from all others, so whoever
-    wants each to be a state has to say so, with key="hash".
+    Images are arrays of bytes from 0 to 255 with rows and columns. Nearly every one differs from all others, so
+    an image is a state only with key="hash".
     """
     if isinstance(space, Dict):
         return Dict({name: _integer_array(part) for name, part in space.spaces.items()})
