@@ -27,7 +27,7 @@ from typing import Any
 
 COMMANDS = (
     "train", "evaluate", "compare", "diagnose", "explain", "watch", "studio", "worlds", "explorers", "exam",
-    "sweep", "status", "results", "report", "run",
+    "sweep", "status", "results", "report", "run", "clean",
 )  # fmt: skip
 _LISTINGS = ("worlds", "explorers")
 _READING_COMMANDS = ("report", "results", "status")

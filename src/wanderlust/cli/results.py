@@ -11,8 +11,8 @@ from tyro.conf import Positional, arg
 from wanderlust.core.errors import InvalidSetting, counted, unknown_name
 
 _HIDDEN = (
-    "key", "kind", "optimal_return", "states_reachable", "seconds", "finished", "code", "wanderlust", "numpy", "numba",
-    "host", "machine",
+    "key", "kind", "optimal_return", "states_reachable", "seconds", "finished", "code", "git", "wanderlust", "numpy",
+    "numba", "host", "machine",
 )  # fmt: skip
 """Columns that are not printed unless asked for; files have them."""
 

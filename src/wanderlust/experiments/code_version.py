@@ -14,6 +14,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+import subprocess
 import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,6 +37,7 @@ _PACKAGE = "wanderlust"
 _CODE_SUFFIXES = (*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES)
 _LIBRARY_FOLDERS = ("site-packages", "dist-packages")
 _STDLIB = Path(os.__file__).parent
+_SECONDS_FOR_GIT = 5.0
 _INSTALLED: set[str] = set()
 """Installed modules that were found before: to search all folders of `sys.path` takes longest."""
 
@@ -97,6 +99,33 @@ def source_files(module: str) -> dict[str, Path]:
     import, transitively, unless they are installed; and those named by `depends_on` in any of them.
     """
     return dict(_sources(module)[0])
+
+
+@functools.cache
+def git_commit(modules: tuple[str, ...]) -> str:
+    """Return the commit of the repository of modules, with "-dirty" if a file of theirs differs; "" if there is none.
+
+    Git runs only in a folder whose code the runs execute anyway: the configuration of a repository can name programs.
+    """
+    files = [file.resolve() for module in modules if not is_installed(module) for file in source_files(module).values()]
+    if not files:
+        return ""
+    folder, _, commit = _git(files[0].parent, "rev-parse", "--show-toplevel", "HEAD").partition("\n")
+    inside = [str(file) for file in files if commit and file.is_relative_to(Path(folder).resolve())]
+    is_dirty = inside and _git(files[0].parent, "status", "--porcelain", "--ignored", "--", *inside)
+    return f"{commit[:12]}-dirty" if is_dirty else commit[:12]
+
+
+def _git(folder: Path, *words: str) -> str:
+    """Return the output of a command of Git; "" if it fails or takes long."""
+    command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(folder), *words]
+    try:
+        done = subprocess.run(
+            command, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS_FOR_GIT
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
 
 
 def files_to_send(modules: Iterable[str]) -> dict[str, Path]:

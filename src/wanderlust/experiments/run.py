@@ -34,7 +34,7 @@ from wanderlust.core.errors import (
     shown,
 )
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.code_version import is_installed, library_hash, source_hash
+from wanderlust.experiments.code_version import git_commit, is_installed, library_hash, source_hash
 
 __all__ = ["OPTIMAL_SUCCESS", "Result", "Run", "evenness", "step_learnt"]
 
@@ -208,10 +208,18 @@ class Run:
         Only files are read; no module is imported. A hash is "" for an installed release of the library, and for code
         that is part of the library.
         """
+        return library_hash(), *map(source_hash, self._modules)
+
+    @functools.cached_property
+    def git(self) -> str:
+        """The commit of the user's code that the run executes, with "-dirty" if it is modified; "" if there is none."""
+        return git_commit(self._modules)
+
+    @property
+    def _modules(self) -> tuple[str, ...]:
         from wanderlust.explorers.protocol import explorer_module
 
-        modules = explorer_module(self.explorer) or _PACKAGE, *self.environment_modules
-        return library_hash(), *map(source_hash, modules)
+        return explorer_module(self.explorer) or _PACKAGE, *self.environment_modules
 
     @property
     def environment_modules(self) -> tuple[str, ...]:

@@ -140,6 +140,11 @@ def keys_of(folder: Path, name: str) -> list[str]:
     return _read_keys(_with(folder / STATUS / file_name(name), _KEYS))[1]
 
 
+def all_keys(folder: Path) -> set[str]:
+    """Return the keys of the runs of all experiments in a folder, as they were last started; or raise `BadFile`."""
+    return {key for path in (folder / STATUS).glob(f"*{_KEYS}") for key in _read_keys(path)[1]}
+
+
 def failures(folder: Path, names: Iterable[str] | None = None) -> dict[str, list[FailedRun]]:
     """Return name -> failed runs of the experiments in a folder."""
     paths = {path.name.removesuffix(_FAILED): path for path in sorted((folder / STATUS).glob(f"*{_FAILED}"))}

@@ -30,7 +30,7 @@ import time
 import uuid
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +51,15 @@ from wanderlust.core.errors import (
     check_number,
     shown,
 )
-from wanderlust.core.files import PARTIAL, atomic_write, locked_unless_held, open_regular, partial_path, shown_path
+from wanderlust.core.files import (
+    PARTIAL,
+    atomic_write,
+    locked,
+    locked_unless_held,
+    open_regular,
+    partial_path,
+    shown_path,
+)
 from wanderlust.core.schema import Strict
 from wanderlust.experiments.run import ALGORITHM_VERSION, Result, Run
 from wanderlust.experiments.table import Line, line_of
@@ -97,8 +105,8 @@ class StoredRun(NamedTuple):
     run: Run
     result: Result
     metadata: dict[str, Any]
-    """key, place (the file and the key, for messages), code (hashes), host, machine, seconds, finished, and the
-    versions of wanderlust, numpy, numba and python."""
+    """key, place (the file and the key, for messages), code (hashes), git (commit), host, machine, seconds, finished,
+    and the versions of wanderlust, numpy, numba and python."""
 
 
 class Sealed(NamedTuple):
@@ -116,6 +124,7 @@ def seal(run: Run, result: Result, seconds: float) -> Sealed:
         "algorithm": ALGORITHM_VERSION,
         "run": run.description,
         "code": list(run.code),
+        "git": run.git,
         "seconds": round(seconds, 4),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         **_versions(),
@@ -235,6 +244,7 @@ class _Line(TypedDict, total=False):
     seconds: float | None
     finished: str | None
     code: str | None
+    git: str | None
     host: str | None
     wanderlust: str | None
     numpy: str | None
@@ -556,6 +566,20 @@ class Store:
                 self._write(self._entries(packs, merged))
                 for path in merged:
                     path.unlink(missing_ok=True)
+
+    def remove(self, keys: Collection[str]) -> int:
+        """Delete runs, by writing the packs that have any of them again; return how many. Damaged packs stay."""
+        n_removed = 0
+        with self._writing(), locked(self.packs / _LOCK):
+            self.refresh(changed=True)
+            for pack in [each for each in self._packs.values() if not set(keys).isdisjoint(each.keys)]:
+                replaced: list[Path] = []
+                if left := [entry for entry in self._entries([pack], replaced) if entry.key not in keys]:
+                    self._write(left)
+                for path in replaced:
+                    path.unlink(missing_ok=True)
+                    n_removed += len(pack) - len(left)
+        return n_removed
 
     def _to_merge(self) -> list[Pack]:
         """Return all small packs once they fill a large one, or the tiny ones once there are many of them.

@@ -59,7 +59,7 @@ MEASURES = ("success", "discovery", "final_return", "optimal_return", "states_di
 CURVES = ("steps", "returns", "discovered")
 """The arrays of a result that are learning curves. Their columns have a prefix: `steps` is also a setting."""
 CURVE_PREFIX = "curve_"
-_EXECUTION = ("seconds", "finished", "code", "wanderlust", "numpy", "numba", "host", "machine")
+_EXECUTION = ("seconds", "finished", "code", "git", "wanderlust", "numpy", "numba", "host", "machine")
 _SHORT_HASH = 12
 _MEASURED = {*MEASURES, *_EXECUTION, *(f"{CURVE_PREFIX}{name}" for name in CURVES)}
 _ALWAYS: Row = {"kind": "world", "world": "", "explorer": "", "seed": 0}

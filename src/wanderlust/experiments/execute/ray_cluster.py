@@ -99,7 +99,8 @@ class RayExecutor:
         options = {"label_selector": {_NODE_LABEL: f"!in({','.join(self._refused)})"}} if self._refused else {}
         execute = self._execute.options(**options) if options else self._execute
         with self._connection():
-            reference = execute.remote(self._expected, [run.json for run in batch], self._time_limit, library_hash())
+            runs = [(run.json, run.git) for run in batch]
+            reference = execute.remote(self._expected, runs, self._time_limit, library_hash())
         self._pending[reference] = _Pending(batch, time.monotonic())
 
     def collect(self, timeout: float) -> list[TaskResult]:
@@ -327,12 +328,14 @@ def differences(expected: dict[str, str]) -> str:
     return f"{socket.gethostname()} has {', '.join(other)}" if other else ""
 
 
-def execute_batch(runs: list[str], time_limit: float | None, library: str) -> list[tuple[Any, ...]]:
-    """Execute runs, given as JSON, one after the other; return the fields of their outcomes but the runs."""
+def execute_batch(runs: list[tuple[str, str]], time_limit: float | None, library: str) -> list[tuple[Any, ...]]:
+    """Execute runs, given as JSON with their commit; return the fields of their outcomes but the runs."""
     outcomes = []
-    for run in map(Run.from_json, runs):
+    for text, git in runs:
+        run = Run.from_json(text)
         # The sources are equal, see `differences`; but only the driver or only the worker may have them as a release.
-        vars(run)["code"] = (library, *run.code[1:])
+        # A worker has copies of the user's files, without their repository.
+        vars(run).update(code=(library, *run.code[1:]), git=git)
         with _end_process_after(time_limit) as start_again:
             outcomes.append(execute(run, started=start_again)[1:5])
     return outcomes
