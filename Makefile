@@ -16,6 +16,8 @@ BIN = $(VENV)/bin
 OLDEST = $(VENV)-oldest
 DOCS = $(VENV)-docs
 INTEGRATIONS = $(VENV)-integrations
+# Without bytecode, each of the many processes that tests start would compile all that it imports.
+export PYTHONDONTWRITEBYTECODE =
 WORKERS ?= 2
 # Each worker gets neighbouring tests, which share what they set up, and takes over tests of another one when it is done.
 PARALLEL = -n $(WORKERS) --dist worksteal
