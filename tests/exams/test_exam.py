@@ -293,7 +293,7 @@ def test_a_command_gives_the_card_of_an_explorer_in_a_file(command, tmp_path, fa
     assert "my_explorer:Fading" in command("results", "results")[1]
     code, printed = command("report", "results", "--quiet")
     assert code == 2
-    assert "1 exam and no experiment of the paper" in printed
+    assert "1 exam and no other experiment" in printed
 
 
 def test_a_failing_world_is_on_the_card_and_the_rest_goes_on(command, tmp_path, fading):

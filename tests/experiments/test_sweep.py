@@ -267,8 +267,10 @@ def test_commands(command, toml, tmp_path):
     assert "best in prison: vv-ucb" in printed
     folder = tmp_path / "results" / "sweeps" / "kappa"
     assert {"table.md", "table.csv", "seeds.csv", "plot.png", "plot.svg"} <= {file.name for file in folder.iterdir()}
-    code, printed = command("report", "results", "--formats", "png")
-    assert (code, "1 sweep and no experiment of the paper; --out, --formats" in " ".join(printed.split())) == (2, True)
+    words = ("--formats", "pdf", "--out", "figures", "--measure", "steps_to_learn")
+    code, printed = command("report", "results", *words)
+    assert (code, "of steps to learn, the lowest median" in printed) == (0, True), printed
+    assert [file.name for file in (tmp_path / "figures" / "sweeps" / "kappa").glob("plot.*")] == ["plot.pdf"]
     if find_spec("wanderlust_paper"):
         (tmp_path / "results" / "toy-example").mkdir()
         (tmp_path / "results" / "toy-example" / "study.json").write_text('{"study": "toy-example", "choices": [{}]}')
@@ -344,7 +346,7 @@ def test_settings_are_compared_within_a_world_and_its_options(tmp_path):
     report = sweep_report(sweep, Store(tmp_path), [])
     table = report.files["table.md"]
     assert "best in deep-sea, depth=5: vv-ucb: success" in table
-    assert "best in deep-sea, depth=20: none; 2 settings with equal means" in table
+    assert "best in deep-sea, depth=20: none; its settings have equal means" in table
     assert "best in hard: vv-ucb: success" in table
     # The text of a map is not shown.
     assert "treasure" not in table

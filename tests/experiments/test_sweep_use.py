@@ -3,9 +3,14 @@
 import json
 import subprocess
 
+import numpy as np
 import pytest
 
-from wanderlust.experiments.store import Store
+import wanderlust as wl
+from wanderlust.experiments.report.sweep_figure import best_settings, settings_of
+from wanderlust.experiments.report.sweep_report import sweep_report
+from wanderlust.experiments.run import Run
+from wanderlust.experiments.store import Store, seal
 
 pytestmark = pytest.mark.slow
 
@@ -46,3 +51,36 @@ def test_the_commit_of_the_code_and_the_removal_of_results_of_earlier_code(tmp_p
     code.unlink()
     code.with_name("results").rename(tmp_path / "other")
     assert "nothing to remove" in processes.command(tmp_path, "clean", "other"), "the only results of a run stay"
+
+
+def test_the_value_of_the_best_of_many_equal_settings_is_not_too_high(tmp_path):
+    """Settings that differ by noise only: the best one is measured on other seeds than those it was chosen on."""
+    mean, deviation, n_seeds = 50.0, 10.0, 10
+    sweep = wl.Sweep(worlds="toy", explorers="ucb1", settings={"kappa": list(range(500))}, seeds=n_seeds, name="noise")
+    random, store = np.random.default_rng(7), Store(tmp_path)
+    example = Run(world="toy", explorer="random", settings={"steps": 100}).train()
+    results = [example._replace(returns=np.full(2, 0.01 * random.normal(mean, deviation)), optimal_return=np.array(1.0))
+               for _ in sweep.runs]  # fmt: skip
+    store.add([seal(run, result, 1.0) for run, result in zip(sweep.runs, results, strict=True)])
+    assert sweep.run(tmp_path, quiet=True).summary.executed == 0
+    (best,) = (found[""] for found in best_settings(settings_of(list(store.lines([])))).values())
+    standard_error = deviation / (n_seeds / 2) ** 0.5
+    assert abs(best.measured.estimate - mean) < 2 * standard_error
+    assert best.setting.on([1, 3, 5, 7, 9]).estimate > mean + 2.5 * standard_error, "as the best of the seeds it has"
+    assert best.measured.mean.low < mean < best.measured.mean.high
+    table = sweep_report(sweep, store, []).files["table.md"]
+    assert "on 5 seeds, chosen on others" in table
+    assert "chosen on every second seed (1, 3, 5, …) and measured on the others (0, 2, 4, …)" in table
+
+
+def test_one_seed_is_not_validated_and_each_explorer_has_a_best_setting(tmp_path):
+    sweep = wl.Sweep(
+        worlds="prison", explorers={"ucb1": {"kappa": [0.1, 10]}, "vv-ucb": {}}, settings={"steps": 400}, seeds=[5]
+    )
+    sweep.run(tmp_path, quiet=True)
+    table = sweep_report(sweep, Store(tmp_path), [], "area_under_curve").files["table.md"]
+    assert "best in prison: vv-ucb: area under the curve" in table
+    assert "on 1 seed, not validated" in table
+    assert "best of vv-ucb in prison: vv-ucb: area under the curve" in table
+    assert "best of ucb1 in prison: kappa=" in table
+    assert "it is chosen and measured on the same runs" in table

@@ -9,7 +9,7 @@ from tyro.conf import Positional, arg
 
 from wanderlust.core.errors import BadFile, InvalidSetting, check_choice, counted
 
-_OPTIONS = "--out, --formats and --quiet are for the reports of `wanderlust reproduce`"
+_OPTIONS = "--out, --formats and --quiet are for the reports of `wanderlust reproduce` and `wanderlust sweep`"
 
 
 def report(
@@ -23,20 +23,30 @@ def report(
     *,
     out: Annotated[
         Path | None,
-        arg(metavar="FOLDER", help="Write the reports of `reproduce` to this folder; by default to the same one."),
+        arg(metavar="FOLDER", help="Write the reports of `reproduce` and `sweep` to this folder, not to the same one."),
     ] = None,
     formats: Annotated[
         tuple[str, ...] | None,
-        arg(metavar="FORMAT ...", help="Formats of the figures of `reproduce`: png, svg and pdf; all if not given."),
+        arg(metavar="FORMAT ...", help="Formats of these figures: png, svg and pdf; all if not given."),
     ] = None,
-    quiet: Annotated[bool, arg(help="Print errors only; for the reports of `reproduce`.")] = False,
+    quiet: Annotated[bool, arg(help="Print errors only; for the same reports.")] = False,
+    measure: Annotated[
+        str,
+        arg(
+            metavar="NAME",
+            help="What the settings of a sweep are compared by: success, steps_to_learn, discovery, area_under_curve "
+            "or final_return; by default, success, or final_return where the optimum is not known.",
+        ),
+    ] = "",
 ) -> None:
     """Rebuild tables, plots and the scorecard from stored runs, without executing any run.
 
     For a sweep: a table of its settings, the best one with its interval, lines over one swept number and heat maps
-    over two. For an exam: its report card. With --out, --formats or --quiet, both are left out.
+    over two. For an exam: its report card; it is left out with --out, --formats or --quiet.
 
     Example: wanderlust report results/
+
+    Example: wanderlust report results/ --measure steps_to_learn --out figures/ --formats pdf
 
     Example: wanderlust report results/compare-FrozenLake-v1
 
@@ -50,10 +60,13 @@ def report(
     from wanderlust.exams.exam import exams_in, stored_scores
     from wanderlust.experiments.comparison import read_comparison
     from wanderlust.experiments.report.style import FORMATS
+    from wanderlust.experiments.report.sweep_figure import TITLES
     from wanderlust.experiments.report.sweep_report import show_sweep_report, sweeps_in
     from wanderlust.experiments.store import Store
 
     chosen = tuple(dict.fromkeys(check_choice("format", each, FORMATS) for each in formats or FORMATS))
+    if measure:
+        check_choice("measure", measure, TITLES)
     has_options = out is not None or formats is not None or quiet
     if (comparison := read_comparison(folder)) is not None:
         if has_options:
@@ -70,21 +83,21 @@ def report(
     except OSError as error:
         raise BadFile(f"{folder}: cannot be read ({error.strerror or error}).") from error
     print_problems(problems)
-    others = [*([counted(len(sweeps), "sweep")] if sweeps else []), *([counted(len(exams), "exam")] if exams else [])]
-    left_out = " and ".join(others)
-    if has_options and others and not kinds:
-        raise InvalidSetting(f"{folder}: has {left_out} and no experiment of the paper; {_OPTIONS}.")
+    left_out = counted(len(exams), "exam")
+    if has_options and exams and not kinds and not sweeps:
+        raise InvalidSetting(f"{folder}: has {left_out} and no other experiment; {_OPTIONS}.")
     console = new_console()
-    for place, sweep in [] if has_options else sweeps:
-        show_sweep_report(sweep, place, Store(folder), console)
+    for place, sweep in sweeps:
+        target = place if out is None else out / place.relative_to(folder)
+        show_sweep_report(sweep, target, Store(folder), console, measure=measure, formats=chosen, quiet=quiet)
     for exam in [] if has_options else exams:
         problems = []
         scores = stored_scores(exam, Store(folder), problems)
         print_problems(problems)
         show_card(make_card(exam.selection, tuple(scores)), exam.folder)
-    if has_options and others and not quiet:
+    if has_options and exams and not quiet:
         console.print(f"{left_out} left out: {_OPTIONS}.", markup=False, highlight=False, soft_wrap=True)
-    if not kinds and not others:
+    if not kinds and not exams and not sweeps:
         raise BadFile(
             f"{folder}: there is no experiment, sweep, exam or comparison in this folder. `wanderlust reproduce list` "
             "names the experiments; `wanderlust compare` has a folder for each environment."

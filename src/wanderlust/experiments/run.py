@@ -376,6 +376,18 @@ class Result(NamedTuple):
         return float(self.percent_curves[2, -1]) if len(self.returns) else math.nan
 
     @property
+    def area_under_curve(self) -> float:
+        """The mean over the steps of the return in percent of the optimum; of the return itself if that is unknown.
+
+        Between two evaluations the return is interpolated.
+        """
+        steps, _, success = self.percent_curves
+        curve = self.returns if np.isnan(success).all() else success
+        if len(steps) < 2:
+            return float(curve[-1]) if len(curve) else math.nan
+        return float(np.trapezoid(curve, steps) / (steps[-1] - steps[0]))
+
+    @property
     def discovery(self) -> float:
         """The states visited, in percent of the reachable states; NaN if these are unknown."""
         return 100.0 * self.n_discovered / (int(self.reachable) or math.nan)

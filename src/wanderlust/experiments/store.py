@@ -236,6 +236,7 @@ class _Line(TypedDict, total=False):
     success: float | None
     discovery: float | None
     final_return: float | None
+    area_under_curve: float | None
     optimal_return: float | None
     states_discovered: int | None
     states_reachable: int | None

@@ -54,8 +54,8 @@ Line = dict[str, Any]
 """The key of a run, its description, and its measurements."""
 Row = dict[str, Any]
 """The same as flat columns; None where a run does not have a value."""
-MEASURES = ("success", "discovery", "final_return", "optimal_return", "states_discovered", "states_reachable",
-            "steps_to_learn", "first_reward")  # fmt: skip
+MEASURES = ("success", "discovery", "final_return", "area_under_curve", "optimal_return", "states_discovered",
+            "states_reachable", "steps_to_learn", "first_reward")  # fmt: skip
 CURVES = ("steps", "returns", "discovered")
 """The arrays of a result that are learning curves. Their columns have a prefix: `steps` is also a setting."""
 CURVE_PREFIX = "curve_"
@@ -75,6 +75,7 @@ def line_of(run: Run, result: Result, metadata: Mapping[str, Any]) -> Line:
         "success": result.success,
         "discovery": result.discovery,
         "final_return": float(result.returns[-1]) if len(result.returns) else math.nan,
+        "area_under_curve": result.area_under_curve,
         "optimal_return": float(result.optimal_return),
         "states_discovered": result.n_discovered,
         "states_reachable": int(result.reachable) or math.nan,

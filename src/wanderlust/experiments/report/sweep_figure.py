@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from wanderlust.core.errors import counted
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.report.style import (
     GREY,
@@ -26,7 +27,7 @@ from wanderlust.experiments.report.style import (
     sequential_styles,
     styled,
 )
-from wanderlust.experiments.statistics import Interval
+from wanderlust.experiments.statistics import Interval, bootstrap_interval
 from wanderlust.experiments.table import (
     Group,
     Line,
@@ -42,8 +43,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SUCCESS, RETURN = "success", "final_return"
-TITLES = {SUCCESS: "success (%)", RETURN: "final return"}
+SUCCESS, RETURN, STEPS, DISCOVERY = "success", "final_return", "steps_to_learn", "discovery"
+TITLES = {SUCCESS: "success (%)", RETURN: "final return", STEPS: "steps to learn", DISCOVERY: "discovery (%)",
+          "area_under_curve": "area under the curve"}  # fmt: skip
+"""The measures by which settings are compared."""
+PERCENT = (SUCCESS, DISCOVERY)
+_NEVER, _MAX_STEPS = 1e18, 1e13
+"""What stands for infinitely many steps in a bootstrap, and the largest number that does not."""
 PROBLEM, EXPLORER, SEED = "world", "explorer", "seed"
 
 
@@ -54,20 +60,51 @@ class Setting(Group):
     problem_fields: tuple[str, ...] = (PROBLEM,)
     """The fields of the problem: the world or environment, and those of its options that differ."""
 
-    @property
-    def measure(self) -> str:
-        """What is compared: the success, or the final return where the optimum is not known."""
-        return SUCCESS if all(row.get(SUCCESS) is not None for row in self.rows) else RETURN
+    measure: str = SUCCESS
+    """What is compared, one of `TITLES`."""
 
     @property
     def values(self) -> FloatArray:
-        """[seed]: the measure."""
-        return self.column(self.measure)
+        """[seed]: the measure; NaN if a run does not have it, infinite if it never learnt."""
+        values = self.column(self.measure)
+        return np.where(np.isnan(values), math.inf, values) if self.measure == STEPS else values
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all runs have the measure."""
+        return not np.isnan(self.values).any()
+
+    @property
+    def estimate(self) -> float:
+        """The mean of the measure; of the steps to learn, which may be infinite, the median."""
+        return float(np.median(self.values) if self.measure == STEPS else self.values.mean())
 
     @property
     def mean(self) -> Interval:
-        """The mean of the measure, with its bootstrap interval over the seeds; NaN if a run does not have it."""
-        return self.interval(self.measure)
+        """The estimate with its bootstrap interval over the seeds; NaN if a run does not have the measure."""
+        if self.measure != STEPS:
+            return self.interval(self.measure)
+        found = bootstrap_interval(np.minimum(self.values, _NEVER), lambda x: np.median(x, axis=-1))
+        return Interval(*(value if value < _MAX_STEPS else math.inf for value in found))
+
+    @property
+    def merit(self) -> tuple[float, float]:
+        """What is larger for a better setting: the mean; of equal means, the one that learns first."""
+        sign = -1 if self.measure == STEPS else 1
+        return sign * round(self.estimate, 9), -self.median_step()
+
+    def on(self, seeds: Collection[int]) -> Setting:
+        """Return the setting with only the runs of some seeds."""
+        return replace(self, rows=[row for row in self.rows if row[SEED] in seeds])
+
+    @property
+    def interval_text(self) -> str:
+        """The estimate with its interval, as text."""
+        if not self.is_complete:
+            return "–"
+        digits = "z.1f" if self.measure in PERCENT else ",.0f" if self.measure == STEPS else "z.4g"
+        mean, low, high = (f"{value:{digits}}" if math.isfinite(value) else "never" for value in self.mean)
+        return mean if len(self) == 1 else f"{mean} [{low}, {high}]"
 
     @property
     def problem(self) -> str:
@@ -75,42 +112,108 @@ class Setting(Group):
         return self.text(without=self.fields.keys() - {*self.problem_fields})
 
 
-def settings_of(lines: Sequence[Line]) -> list[Setting]:
-    """Return the settings of stored runs, in the order of the first run of each."""
+def settings_of(lines: Sequence[Line], measure: str = "") -> list[Setting]:
+    """Return the settings of stored runs, in the order of the first run of each.
+
+    They are compared by `measure`, if their runs have it; otherwise by the success, or by the final return where the
+    optimum is not known.
+    """
     names = [name for name in swept_fields([fields_of(line["run"]) for line in lines]) if name != SEED]
     options = {name for line in lines for name in line["run"].get("world_options", ())}
     # See `fields_of`: an option with the name of another field has a prefix.
     columns = {prefixed if (prefixed := f"option_{name}") in names else name for name in options}
     problem = (PROBLEM, *(name for name in names if name in columns))
     groups = group_rows(map(row_of_line, lines), by=names)
-    return [Setting(group.fields, group.rows, problem) for group in groups]
+    return [Setting(group.fields, group.rows, problem, _measure_of(group, measure)) for group in groups]
 
 
-def best_settings(settings: Sequence[Setting]) -> dict[str, tuple[Setting, int]]:
-    """Return, for each problem, the best setting and the number of others inside its interval.
+def _measure_of(group: Group, measure: str) -> str:
+    # A run in a world that never learns has a success, but no steps to learn.
+    known = {name for name in (SUCCESS, measure) if all(row.get(name) is not None for row in group.rows)}
+    if measure and (SUCCESS if measure == STEPS else measure) in known:
+        return measure
+    return SUCCESS if SUCCESS in known else RETURN
 
-    The best one has the highest mean; of several, the one that learns first. There is none if all are equal in both.
+
+class Best(NamedTuple):
+    """The best setting of a problem, or of one explorer there: chosen on every second seed, measured on the others."""
+
+    setting: Setting
+    measured: Setting
+    """Its runs with seeds on which it was not chosen; if there are none, all of them."""
+    n_inside: int
+    """The number of other settings whose mean, on the same seeds, is inside its interval."""
+    note: str
+    """Whether it was measured on other seeds than those on which it was chosen."""
+
+
+def best_settings(settings: Sequence[Setting]) -> dict[str, dict[str, Best | None]]:
+    """Return, for each problem with several settings, the best one as "", and that of each of several explorers.
+
+    The highest of many means is too high on average. So the best setting is chosen on every second seed, and measured
+    on the others. It is None if all are equal; see `Setting.merit`.
     """
+    halves = seed_halves(settings)
     best = {}
     for problem, group in by_problem(settings).items():
-        others = [each for each in group if np.isfinite(each.values).all()]
-        if len({_merit(each) for each in others}) > 1:
-            chosen = max(others, key=_merit)
-            low = chosen.mean.low
-            best[problem] = chosen, sum(float(each.values.mean()) >= low for each in others) - 1
+        explorers = group_settings(group, lambda each: str(each.fields.get(EXPLORER)))
+        if len(group) > 1 and all(each.is_complete for each in group):
+            groups = {"": group, **(explorers if len(explorers) > 1 else {})}
+            best[problem] = {name: _best_of(each, *halves) for name, each in groups.items()}
     return best
 
 
-def _merit(setting: Setting) -> tuple[float, float]:
-    return round(float(setting.values.mean()), 9), -setting.median_step()
+def seed_halves(settings: Sequence[Setting]) -> tuple[list[int], list[int]]:
+    """Return the seeds on which settings are chosen, and those on which they are measured; of one seed, both."""
+    seeds = sorted({row[SEED] for each in settings for row in each.rows})
+    return seeds[1::2] or seeds, seeds[::2]
+
+
+def _best_of(group: Sequence[Setting], choosing: Sequence[int], measuring: Sequence[int]) -> Best | None:
+    pairs = [(each, half) for each in group if (half := each.on(choosing)).rows]
+    if not pairs or (len({half.merit for _, half in pairs}) == 1 and len(group) > 1):
+        return None
+    chosen = max(pairs, key=lambda pair: pair[1].merit)[0]
+    measured = chosen.on(measuring)
+    note = "chosen on others" if choosing != measuring and measured.rows else "not validated"
+    measured = measured if measured.rows else chosen
+    _, low, high = measured.mean
+    others = [other for each in group if each is not chosen and (other := each.on(measuring)).rows]
+    is_inside = [each.estimate <= high if each.measure == STEPS else each.estimate >= low for each in others]
+    return Best(chosen, measured, sum(is_inside), note if len(group) > 1 else "the only setting")
+
+
+def best_sentences(settings: Sequence[Setting], *, explorers: bool = True) -> list[str]:
+    """Return a sentence on the best setting of each problem, and on the best one of each explorer."""
+    sentences = []
+    found = best_settings(settings)
+    for problem, explorer, best in ((problem, *pair) for problem, each in found.items() for pair in each.items()):
+        if explorer and not explorers:
+            continue
+        where = f"best of {explorer} in {problem}" if explorer else f"best in {problem}"
+        if best is None:
+            sentences.append(f"{where}: none; its settings have equal means and steps to learn.")
+            continue
+        setting, measured, n_inside, note = best
+        label = setting.text(without=[*setting.problem_fields, *([EXPLORER] if explorer else [])]) or explorer
+        verb = "has" if n_inside == 1 else "have"
+        others = f"; {counted(n_inside, 'other setting')} {verb} a mean inside this interval" if n_inside else ""
+        value = f"{TITLES[setting.measure]} {measured.interval_text}"
+        sentences.append(f"{where}: {label}: {value} on {counted(len(measured), 'seed')}, {note}{others}.")
+    return sentences
+
+
+def group_settings(settings: Iterable[Setting], by: Callable[[Setting], str]) -> dict[str, list[Setting]]:
+    """Return text -> settings, in their order."""
+    groups: dict[str, list[Setting]] = {}
+    for each in settings:
+        groups.setdefault(by(each), []).append(each)
+    return groups
 
 
 def by_problem(settings: Iterable[Setting]) -> dict[str, list[Setting]]:
     """Return problem -> settings, in their order."""
-    groups: dict[str, list[Setting]] = {}
-    for each in settings:
-        groups.setdefault(each.problem, []).append(each)
-    return groups
+    return group_settings(settings, lambda each: each.problem)
 
 
 def numeric_fields(settings: Sequence[Setting]) -> list[str]:
@@ -188,10 +291,10 @@ def _lines(title: str, settings: Sequence[Setting], x_name: str) -> Figure:
         axes.set_title(literal_label(problem))
         axes.set_xlabel(literal_label(x_name))
         axes.set_ylabel(TITLES[settings[0].measure])
-        if settings[0].measure == SUCCESS:
+        if settings[0].measure in PERCENT:
             axes.set_ylim(*_widened(settings))
         _set_ticks(axes, x_values, is_log=is_log)
-    add_legend(figure, handles, f"Lines: mean and 95 % bootstrap interval; points: seeds. {note}".strip())
+    add_legend(figure, handles, _note("Lines", settings, note))
     return figure
 
 
@@ -201,6 +304,7 @@ def _line(axes: Axes, line: list[Setting], x_name: str, style: Style, rank: int,
         return _level(axes, line[0], style)
     x = np.array([each.fields[x_name] for each in placed], float)
     intervals = np.array([each.mean for each in placed])
+    intervals[np.isinf(intervals)] = math.nan
     for value, each in zip(x, placed, strict=True):
         # The points of a setting are next to each other, those of the next line further right.
         shift = 0.005 * (np.arange(len(each.values)) % 4) + 0.025 * (rank % 4) + 0.015
@@ -247,13 +351,11 @@ def _set_ticks(axes: Axes, values: Sequence[float], *, is_log: bool) -> None:
 
 
 def _heat_maps(title: str, settings: Sequence[Setting], x_name: str, y_name: str) -> Figure:
-    groups: dict[str, list[Setting]] = {}
-    for each in settings:
-        if each.fields[x_name] is not None and each.fields[y_name] is not None:
-            groups.setdefault(each.text([x_name, y_name]), []).append(each)
-    best = {id(setting) for setting, _ in best_settings(settings).values()}
+    placed = [each for each in settings if None not in (each.fields[x_name], each.fields[y_name])]
+    groups = group_settings(placed, lambda each: each.text([x_name, y_name]))
+    best = {id(found[""].setting) for found in best_settings(settings).values() if found[""]}
     figure, panels, note = _panels(title, list(groups) or [""], 2.8)
-    limits = scale_limits([each for group in groups.values() for each in group])
+    limits = scale_limits(placed)
     image: Any = None
     for label, axes in panels.items():
         image = _heat_map(axes, groups.get(label, []), (x_name, y_name), limits, best)
@@ -283,24 +385,23 @@ def scale_limits(settings: Sequence[Setting]) -> tuple[float, float]:
     if high - low > 1e-6 * max(abs(low), abs(high)):
         return low, high
     # All seeds are equal, apart from rounding errors.
-    return (min(low, 0.0), max(high, 100.0)) if settings and settings[0].measure == SUCCESS else (low - 0.5, low + 0.5)
+    return (min(low, 0.0), max(high, 100.0)) if settings and settings[0].measure in PERCENT else (low - 0.5, low + 0.5)
 
 
 def _wrapped(label: str) -> str:
     return "\n".join(literal_label(line) for line in textwrap.wrap(label, _TITLE_WIDTH))
 
 
+def _note(what: str, settings: Sequence[Setting], note: str) -> str:
+    kind, never = ("median", "Seeds that never learnt are not shown.") if settings[0].measure == STEPS else ("mean", "")
+    sentences = [f"{what}: {kind} and 95 % bootstrap interval; points: seeds.", never, *_best_notes(settings), note]
+    return literal_label(" ".join(filter(None, sentences)))
+
+
 def _best_notes(settings: Sequence[Setting]) -> list[str]:
-    """Return the best setting of each world with its interval, unless there are many worlds."""
-    best = best_settings(settings)
-    if len(best) > _MAX_BEST_NOTES:
-        return []
-    digits = "z.1f" if settings[0].measure == SUCCESS else "z.3g"
-    return [
-        f"Best in {problem}: {each.text(each.problem_fields)}: {each.mean.estimate:{digits}} "
-        f"[{each.mean.low:{digits}}, {each.mean.high:{digits}}]."
-        for problem, (each, _) in best.items()
-    ]
+    """Return the best setting of each world with its interval, unless there are many."""
+    sentences = best_sentences(settings, explorers=False)
+    return [f"B{each[1:]}" for each in sentences] if len(sentences) <= _MAX_BEST_NOTES else []
 
 
 def _heat_map(
@@ -314,7 +415,7 @@ def _heat_map(
     cells = np.full((len(rows), len(columns)), np.nan)
     for each in settings:
         place = rows.index(each.fields[y_name]), columns.index(each.fields[x_name])
-        cells[place] = each.values.mean()
+        cells[place] = each.estimate if math.isfinite(each.estimate) else math.nan
         if id(each) in best:
             corner = place[1] - 0.5, place[0] - 0.5
             axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="black", linewidth=2.0, zorder=4))
@@ -363,7 +464,7 @@ def _points(title: str, settings: Sequence[Setting]) -> Figure:
         axes.set_ylim(-0.6, len(labels) - 0.4)
         axes.set_title(literal_label(problem))
         axes.set_xlabel(TITLES[settings[0].measure])
-        if settings[0].measure == SUCCESS:
+        if settings[0].measure in PERCENT:
             axes.set_xlim(*_widened(settings))
-    add_legend(figure, {}, f"Large marker and bar: mean and 95 % bootstrap interval; points: seeds. {note}".strip())
+    add_legend(figure, {}, _note("Large marker and bar", settings, note))
     return figure

@@ -18,12 +18,15 @@ from wanderlust.core.errors import BadFile, counted
 from wanderlust.core.files import write_file
 from wanderlust.experiments.report.style import FORMATS, as_files
 from wanderlust.experiments.report.sweep_figure import (
+    DISCOVERY,
     SEED,
+    STEPS,
     SUCCESS,
     TITLES,
     Setting,
-    best_settings,
+    best_sentences,
     by_problem,
+    seed_halves,
     settings_of,
     sweep_figure,
 )
@@ -43,17 +46,19 @@ from wanderlust.experiments.table import format_value
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DISCOVERY = "discovery"
+_LEARNT = "learnt (%)"
 MAX_PRINTED = 40
 """Number of rows of the table that are printed, the best ones of each world; the files have all."""
 _LEGEND = (
     "Mean over seeds with the 95 % bootstrap interval. Success: final return in percent of the optimum; learnt: seeds "
     "with an optimal policy at the end, with the 95 % Wilson interval; steps to learn: median over all seeds."
 )
-_CAUTION = (
-    "The best setting has the highest mean; of equal means, the fewest steps to learn. It was chosen on the same seeds "
-    "that it is measured with, so its mean is too high on average."
+_CHOICE = "The best setting has the highest mean{fewest}; of equal means, the fewest steps to learn. "
+_VALIDATED = (
+    "It is chosen on every second seed ({}) and measured on the others ({}). The table has all seeds: the highest of "
+    "many means is too high on average."
 )
+_NOT_VALIDATED = "With one seed, it is chosen and measured on the same runs, so its mean is too high on average."
 
 
 class Report(NamedTuple):
@@ -76,8 +81,8 @@ def sweeps_in(folder: Path, problems: list[str]) -> Iterator[tuple[Path, Sweep]]
             problems.append(str(error))
 
 
-def sweep_report(sweep: Sweep, store: Store, problems: list[str]) -> Report:
-    """Return the report of a sweep from the stored runs."""
+def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str = "") -> Report:
+    """Return the report of a sweep from the stored runs; `measure` is what its settings are compared by."""
     title = f"Sweep {printable(sweep.name)}"
     # Not from the description, so that a report needs no code of the explorers.
     try:
@@ -86,7 +91,7 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str]) -> Report:
         problems.append(str(error))
         return Report([Text(f"{title}: no run is stored; the same `wanderlust sweep` starts it.")], {})
     lines = [line for line in store.lines(problems) if line["key"] in ranks]
-    settings = settings_of(sorted(lines, key=lambda line: ranks[line["key"]]))
+    settings = settings_of(sorted(lines, key=lambda line: ranks[line["key"]]), measure)
     n_stored = sum(len(each.values) for each in settings)
     stored = f"{n_stored:,} of {counted(len(ranks), 'run')} stored."
     if not settings:
@@ -98,12 +103,13 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str]) -> Report:
     best_ones = f"{len(shown):,} of {len(rows):,} settings are shown, the best ones of each world."
     note = stored if len(shown) == len(rows) else f"{stored} {best_ones}"
     n_text = len(settings[0].fields)
-    best = _best_lines(settings)
+    best = best_sentences(settings)
+    best += [_how_chosen(settings)] if best else []
     markdown = [[markdown_cell(cell) for cell in row] for row in rows]
     return Report(
         renderables=[
             as_rich_table(title, [printable(head) for head in heads], shown, note, text_columns=n_text),
-            *([Text("\n".join([*best, _CAUTION]))] if best else []),
+            *([Text("\n".join(map(printable, best)))] if best else []),
         ],
         files={
             "table.md": as_markdown_table(title, heads, markdown, _LEGEND, stored)
@@ -115,91 +121,84 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str]) -> Report:
     )  # fmt: skip
 
 
-def show_sweep_report(sweep: Sweep, folder: Path, store: Store, console: Console) -> None:
-    """Print the report of a sweep and write its files."""
+def show_sweep_report(
+    sweep: Sweep,
+    folder: Path,
+    store: Store,
+    console: Console,
+    *,
+    measure: str = "",
+    formats: Sequence[str] = FORMATS,
+    quiet: bool = False,
+) -> None:
+    """Print the report of a sweep, unless `quiet`, and write its files to a folder."""
     problems: list[str] = []
-    report = sweep_report(sweep, store, problems)
+    report = sweep_report(sweep, store, problems, measure)
     for problem in problems:
         console.print(printable(problem), markup=False, highlight=False, soft_wrap=True)
-    for renderable in report.renderables:
+    for renderable in [] if quiet else report.renderables:
         console.print(fit_to_width(renderable, console.width))
     for name, text in report.files.items():
         write_file(folder / name, text.encode())
     for name, draw in report.figures.items():
-        for form, contents in as_files(draw).items():
+        for form, contents in as_files(draw, formats).items():
             write_file(folder / f"{name}.{form}", contents)
-    if report.files:
-        names = ", ".join([*report.files, *(f"{name}.{{{','.join(FORMATS)}}}" for name in report.figures)])
+    if report.files and not quiet:
+        suffix = formats[0] if len(formats) == 1 else f"{{{','.join(formats)}}}"
+        names = ", ".join([*report.files, *(f"{name}.{suffix}" for name in report.figures)])
         console.print(f"written to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _measure_heads(settings: Sequence[Setting]) -> list[str]:
-    if any(each.measure == SUCCESS for each in settings):
-        return [TITLES[SUCCESS], "discovery (%)", "learnt (%)", "steps to learn"]
-    return [TITLES["final_return"]]
+    # In the order of the titles: the chosen measure first.
+    measures = list(dict.fromkeys(TITLES[each.measure] for each in settings))
+    others = [TITLES[DISCOVERY], _LEARNT, TITLES[STEPS]] if any(map(_has_optimum, settings)) else []
+    return [" or ".join(measures), *(head for head in others if head not in measures)]
+
+
+def _has_optimum(setting: Setting) -> bool:
+    return all(row.get(SUCCESS) is not None for row in setting.rows)
 
 
 def _row(setting: Setting, heads: Sequence[str]) -> list[str]:
     cells = ["" if value is None else format_value(value) for value in setting.fields.values()]
-    cells += [str(len(setting.values)), _interval_text(setting)]
-    if "learnt (%)" in heads:
-        if setting.measure == SUCCESS:
-            learnt, step = setting.learnt(), setting.median_step()
-            cells.append(f"{np.nanmean(setting.column(DISCOVERY)):.1f}")
-            cells.append(f"{100 * learnt.estimate:.0f} [{100 * learnt.low:.0f}, {100 * learnt.high:.0f}]")
-            cells.append(f"{step:,.0f}" if math.isfinite(step) else "–")
-        else:
-            cells += ["", "", ""]
-    return cells
-
-
-def _interval_text(setting: Setting) -> str:
-    if not np.isfinite(setting.values).all():
-        return "–"
-    mean, low, high = setting.mean
-    digits = "z.1f" if setting.measure == SUCCESS else "z.4g"  # z: no sign for a zero.
-    return f"{mean:{digits}}" if len(setting.values) == 1 else f"{mean:{digits}} [{low:{digits}}, {high:{digits}}]"
+    cells += [str(len(setting)), setting.interval_text]
+    others = dict.fromkeys((TITLES[DISCOVERY], _LEARNT, TITLES[STEPS]), "")
+    if _has_optimum(setting):
+        learnt, step = setting.learnt(), setting.median_step()
+        share = f"{100 * learnt.estimate:.0f} [{100 * learnt.low:.0f}, {100 * learnt.high:.0f}]"
+        steps = f"{step:,.0f}" if math.isfinite(step) else "–"
+        others = dict(zip(others, [f"{np.nanmean(setting.column(DISCOVERY)):.1f}", share, steps], strict=True))
+    return cells + [others[head] for head in heads[len(cells) :]]
 
 
 def _top(settings: Sequence[Setting]) -> set[int]:
     """Return the ids of the settings to print: all, or the best ones of each world."""
     if len(settings) <= MAX_PRINTED:
         return {id(each) for each in settings}
-    ranked = sorted(settings, key=lambda each: (-float(np.nan_to_num(each.values.mean())), each.median_step()))
+    ranked = sorted(settings, key=lambda each: each.merit if each.is_complete else (-math.inf, -math.inf), reverse=True)
     problems = by_problem(ranked)
     places = max(MAX_PRINTED // len(problems), 1)
     return {id(each) for group in problems.values() for each in group[:places]}
 
 
-def _best_lines(settings: Sequence[Setting]) -> list[str]:
-    """Return a sentence on the best setting of each world or environment with several."""
-    lines = []
-    found = best_settings(settings)
-    for problem, group in by_problem(settings).items():
-        if problem not in found:
-            if len(group) > 1 and all(np.isfinite(each.values).all() for each in group):
-                equal = f"{counted(len(group), 'setting')} with equal means and steps to learn"
-                lines.append(f"best in {printable(problem)}: none; {equal}.")
-            continue
-        best, n_others = found[problem]
-        label = best.text(without=best.problem_fields)
-        verb = "has" if n_others == 1 else "have"
-        others = f"{counted(n_others, 'other setting')} {verb} a mean inside this interval"
-        note = f"; {others}" if n_others else ""
-        measure = TITLES[best.measure]
-        seeds = counted(len(best.values), "seed")
-        lines.append(
-            f"best in {printable(problem)}: {printable(label)}: {measure} {_interval_text(best)}, {seeds}{note}."
-        )
-    return lines
+def _how_chosen(settings: Sequence[Setting]) -> str:
+    fewest = " (of steps to learn, the lowest median)" if any(each.measure == STEPS for each in settings) else ""
+    choosing, measuring = (", ".join([*map(str, half[:3]), *(["…"] if len(half) > 3 else [])])
+                           for half in seed_halves(settings))  # fmt: skip
+    how = _NOT_VALIDATED if choosing == measuring else _VALIDATED.format(choosing, measuring)
+    return f"{_CHOICE.format(fewest=fewest)}{how}"
 
 
 def _csv(settings: Sequence[Setting]) -> str:
-    heads = ("seeds", "measure", "mean", "low", "high", "discovery_mean", "learnt_share", "median_steps_to_learn")
+    heads = ("seeds", "measure", "mean", "low", "high", "discovery_mean", "learnt_share", "median_steps_to_learn",
+             "mean_of_choosing_seeds", "mean_of_measuring_seeds")  # fmt: skip
     rows = []
+    halves = seed_halves(settings)
     for each in settings:
         discovery = float(each.column(DISCOVERY).mean())
-        numbers = [*each.mean, discovery, each.learnt().estimate, each.median_step()]
+        means = [half.estimate if (half := each.on(seeds)).rows else math.nan for seeds in halves]
+        numbers = [*each.mean, discovery, each.learnt().estimate, each.median_step(), *means]
         cells = ["" if not math.isfinite(number) else f"{number:.6g}" for number in numbers]
         rows.append([*_plain(each), len(each.values), each.measure, *cells])
     return as_csv([*settings[0].fields, *heads], rows)
