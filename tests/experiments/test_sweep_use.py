@@ -1,6 +1,7 @@
 """Sweeps as a lab uses them, each command in a process of its own."""
 
 import json
+import re
 import subprocess
 
 import numpy as np
@@ -84,3 +85,41 @@ def test_one_seed_is_not_validated_and_each_explorer_has_a_best_setting(tmp_path
     assert "best of vv-ucb in prison: vv-ucb: area under the curve" in table
     assert "best of ucb1 in prison: kappa=" in table
     assert "it is chosen and measured on the same runs" in table
+
+
+CAVE = """
+import gymnasium as gym
+
+class Cave(gym.Wrapper):
+    def step(self, action):
+        treasures, depth = [1, 2, 3], 4
+        return treasures[depth]
+
+def cave():
+    return Cave(gym.make("FrozenLake-v1"))
+"""
+
+
+def test_the_traceback_of_user_code_is_kept_and_a_debugger_opens_there(tmp_path, processes):
+    (tmp_path / "cave_of_a_lab.py").write_text(CAVE)
+    sweep = ("sweep", "--environment", "cave_of_a_lab:cave", "--explorer", "random", "--set", "steps=9", "--seeds", "2")
+    code, _, printed = processes.run(tmp_path, command_code(*sweep))
+    assert (code, printed.count("  repeat: "), printed.count("return treasures[depth]")) == (1, 1, 1), printed
+    short = processes.command(tmp_path, "status", "results")
+    assert "failed, 2 runs" in short
+    assert "return treasures[depth]" not in short
+    code, printed, _ = processes.run(tmp_path, command_code("status", "results", "--failures"))
+    assert (printed.count("return treasures[depth]"), printed.count("  repeat: ")) == (1, 2)
+    (key, _) = re.findall("^  ([0-9a-f]{24}) ", printed, re.MULTILINE)
+    assert "--allow-code cave_of_a_lab" in processes.command(tmp_path, "run", key, code=2)
+    assert "has no run with the key 'a'" in processes.command(tmp_path, "run", "a", code=2)
+    words = ("run", key, "--allow-code", "cave_of_a_lab", "--debug")
+    (tmp_path / "typed").write_text("p depth, treasures\nq\n")
+    code, printed, _ = processes.run(tmp_path, "import sys; sys.stdin = open('typed')\n" + command_code(*words))
+    assert (code, "(4, [1, 2, 3])" in printed) == (1, True), printed
+    assert "2 runs skipped" in processes.command(tmp_path, *sweep, "--skip-failed")
+    assert "failed, 2 runs" in processes.command(tmp_path, "status", "results"), "they stay in the list"
+
+
+def command_code(*words):
+    return f"import sys; sys.argv = {['wanderlust', *words]!r}; import wanderlust.cli.main as m; m.main()"

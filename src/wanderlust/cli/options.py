@@ -99,6 +99,8 @@ class ExecutionOptions:
     """Execute all runs in processes; otherwise only those with your own code (module:name)."""
     ship_package: bool = False
     """Send this version of the package to the workers of a Ray cluster."""
+    skip_failed: bool = False
+    """Do not repeat runs that failed before with the same code."""
     quiet: Quiet = False
 
     @property
@@ -112,6 +114,7 @@ class ExecutionOptions:
             time_limit=self.time_limit,
             processes=self.processes or None,
             ship_package=self.ship_package,
+            skip_failed=self.skip_failed,
         )
 
 

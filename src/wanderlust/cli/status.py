@@ -15,6 +15,8 @@ from wanderlust.core.errors import counted
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from wanderlust.experiments.status import FailedRun
+
 
 _SHOWN_FAILURES = 10
 
@@ -23,7 +25,7 @@ def status(
     folder: Annotated[Positional[Path], arg(metavar="FOLDER", help="Folder with the stored runs.")],
     *,
     watch: Annotated[bool, arg(help="Repeat until everything has ended.")] = False,
-    failures: Annotated[bool, arg(help="List all failed runs, with the commands that repeat them.")] = False,
+    failures: Annotated[bool, arg(help="List all failed runs with tracebacks and commands that repeat them.")] = False,
 ) -> None:
     """Show how far the sweeps and experiments of a folder are: done, running, failed, rate, time left.
 
@@ -89,9 +91,16 @@ def _print_failures(folder: Path, *, everything: bool) -> None:
     found = [failure for each in status_files.failures(folder).values() for failure in each]
     stored = Store(folder).stored_keys() if found else set()
     missing = [failure for failure in found if failure["key"] not in stored]
-    shown = missing if everything else missing[:_SHOWN_FAILURES]
-    for failure in shown:
-        print(f"failed: {printable(failure['error'])}\n  repeat: {printable(failure['repeat'])}")
-    if len(shown) < len(missing):
-        more = counted(len(missing) - len(shown), "more failed run")
-        print(f"{more}: wanderlust status {shlex.quote(str(folder))} --failures")
+    groups: dict[str, list[FailedRun]] = {}
+    for failure in missing:
+        groups.setdefault(failure.get("trace") or failure["error"], []).append(failure)
+    for failed in list(groups.values())[: None if everything else _SHOWN_FAILURES]:
+        print(f"failed, {counted(len(failed), 'run')}: {printable(failed[0]['error'])}")
+        for line in failed[0].get("trace", "").splitlines() if everything else ():
+            print(f"    {printable(line)}")
+        for failure in failed if everything else failed[:1]:
+            print(f"  {failure['key']}  repeat: {printable(failure['repeat'])}")
+    if missing:
+        place = shlex.quote(str(folder))
+        all_of_them = "" if everything else f"all failed runs with tracebacks: wanderlust status {place} --failures\n"
+        print(f"{all_of_them}debugger at the error: wanderlust run KEY --folder {place} --debug")

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypedDict
+from typing import Annotated, NamedTuple, NotRequired, TypedDict
 
 import msgspec
 import numpy as np
@@ -67,17 +67,21 @@ class _Report(msgspec.Struct, kw_only=True):
 
 
 class FailedRun(TypedDict):
-    """A failed run: its key, the reason, and the command that repeats it."""
+    """A failed run: its key, the reason, the command that repeats it, and the traceback."""
 
     key: str
     error: str
     repeat: str
+    trace: NotRequired[str]
+    """The traceback of an error in the user's code."""
 
 
 class StatusFile:
     """Writes the status of one experiment; without a name, nothing."""
 
-    def __init__(self, store: Store, name: str, keys: Sequence[str], place: str) -> None:
+    def __init__(
+        self, store: Store, name: str, keys: Sequence[str], place: str, skipped: Iterable[FailedRun] = ()
+    ) -> None:
         self._base = None if not name else store.folder / STATUS / file_name(name)
         self._last = 0.0
         self._started = _now()
@@ -90,15 +94,16 @@ class StatusFile:
         except OSError as error:
             raise cannot_write(self._base.parent, error) from error
         write_file(_with(self._base, _FAILED), b"")
+        for failed in skipped:
+            self.failure(failed)
 
-    def failure(self, key: str, error: str, command: str) -> None:
+    def failure(self, failed: FailedRun) -> None:
         """Add a failed run."""
         if self._base is None:
             return
-        line = msgspec.json.encode(FailedRun(key=key, error=error, repeat=command))
         # A status that cannot be written must not end an experiment that goes on.
         with contextlib.suppress(OSError), _with(self._base, _FAILED).open("ab") as file:
-            file.write(line + b"\n")
+            file.write(msgspec.json.encode(failed) + b"\n")
 
     def report(self, state: str, *, running: int, rate: float, seconds_left: float | None, force: bool = False) -> None:
         """Write what the driver does, at most every two seconds unless forced."""

@@ -272,8 +272,8 @@ class Sweep:
     ) -> Results:
         """Execute the runs that are not stored in a folder; return the results of all, and the failures.
 
-        `options` are fields of `Execution`: `on`, `jobs`, `time_limit`, `processes`, `ship_package`. After an
-        interrupt, the same call continues.
+        `options` are fields of `Execution`, such as `jobs` and `time_limit`. After an interrupt, the same call
+        continues.
         """
         from wanderlust.experiments.execute.driver import run_all
         from wanderlust.experiments.execute.progress import Progress as NewProgress

@@ -26,6 +26,8 @@ class Execution:
     By default, runs with code of the user are (`module:name`), and all runs with a time limit."""
     ship_package: bool = False
     """Send this version of the package to the workers of a Ray cluster."""
+    skip_failed: bool = False
+    """Do not repeat runs that failed before with the same code."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.on, str) or (self.on not in (LOCAL, RAY) and not self.on.startswith("ray://")):
@@ -39,3 +41,4 @@ class Execution:
         if self.processes is not None and not check_flag("processes", self.processes) and self.time_limit is not None:
             raise InvalidSetting("a time limit needs processes: leave out processes=False.")
         check_flag("ship_package", self.ship_package)
+        check_flag("skip_failed", self.skip_failed)

@@ -24,12 +24,12 @@ from typing import Any
 
 from wanderlust.core.errors import check_instance, check_list, counted
 from wanderlust.core.user_code import modules_named
+from wanderlust.experiments import status
 from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute import LOCAL, Execution
 from wanderlust.experiments.execute.progress import Progress, estimated_seconds
 from wanderlust.experiments.execute.tasks import Executor, TaskResult, ThreadExecutor, failed
 from wanderlust.experiments.run import KINDS, Run
-from wanderlust.experiments.status import StatusFile
 from wanderlust.experiments.store import Store
 
 __all__ = ["RunSummary", "run_all"]
@@ -82,8 +82,8 @@ def run_all(
 ) -> RunSummary:
     """Execute the runs that are not in the store, the longest first.
 
-    `options` are fields of `Execution`: `on`, `jobs`, `time_limit`, `processes`, `ship_package`. With a `name`,
-    `wanderlust status` shows the progress.
+    `options` are fields of `Execution`, such as `jobs` and `time_limit`. With a `name`, `wanderlust status` shows the
+    progress.
 
     On an interrupt it waits a few seconds for the active runs to stop, then raises `KeyboardInterrupt`, and on SIGTERM
     `SystemExit`. `CannotWrite` stops it as well. In all cases every finished run is in the store.
@@ -120,9 +120,17 @@ class _Driver:
         self.store, self.execution, self.progress = store, execution, progress
         self.summary = RunSummary()
         self._missing = missing_runs(runs, store, self.summary)
+        failed = status.failures(store.folder).values() if execution.skip_failed else ()
+        failed_before = {each["key"]: each for entries in failed for each in entries}
+        skipped = {run.key: failed_before[run.key] for run in self._missing if run.key in failed_before}
+        self._missing = [run for run in self._missing if run.key not in skipped]
+        if skipped:
+            progress.message(f"{counted(len(skipped), 'run')} skipped, which failed before (--skip-failed)")
         self._unusable = {run.key for run in self._missing if store.has(run.key)}
         """Keys of missing runs whose stored bytes are damaged."""
-        self._status = StatusFile(store, name, [run.key for run in runs], execution.on)
+        keys = [run.key for run in runs]
+        self._status = status.StatusFile(store, name, keys, execution.on, skipped.values())
+        self._mistakes: set[str] = set()
 
     def run(self) -> None:
         for problem in self.summary.problems:
@@ -252,8 +260,11 @@ class _Driver:
     def _fail(self, outcome: TaskResult) -> None:
         failure = Failure(outcome.run, outcome.error, outcome.trace)
         self.summary.failures.append(failure)
-        self.progress.message(f"failed: {failure}")
-        self._status.failure(failure.run.key, failure.error, failure.run.command)
+        if (mistake := failure.trace or failure.error) not in self._mistakes:  # Often, one mistake ends every run.
+            self.progress.message(f"failed: {failure}")
+        self._mistakes.add(mistake)
+        key, command = failure.run.key, failure.run.command
+        self._status.failure(status.FailedRun(key=key, error=failure.error, repeat=command, trace=failure.trace))
 
     def _report(self, state: str, *, running: int = 0, force: bool = False) -> None:
         rate, left = self.progress.pace()

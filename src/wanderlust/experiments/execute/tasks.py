@@ -35,7 +35,7 @@ class TaskResult(NamedTuple):
     error: str = ""
     """What went wrong; empty if there is a result, if the run was cancelled, or if a loss is not its fault."""
     trace: str = ""
-    """The traceback; empty for a `WanderlustError`, whose message is enough."""
+    """The traceback of the first cause; empty for a `WanderlustError` without a cause, whose message is enough."""
     lost: bool = False
     """Whether the worker ended before the run did: the run is executed again."""
 
@@ -93,7 +93,14 @@ def failed(run: Run, error: BaseException) -> TaskResult:
     message = str(error) if expected else f"{type(error).__name__}: {error}"
     if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
         message, expected = f"the run needs more memory than there is ({type(error).__name__}: {error}).", True
-    return TaskResult(run, error=message, trace="" if expected else "".join(traceback.format_exception(error)))
+    if expected and error.__cause__ is None:
+        return TaskResult(run, error=message)
+    return TaskResult(run, error=message, trace="".join(traceback.format_exception(first_cause(error))))
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """Return the error that an error was raised from: one of the user's code, where there is one."""
+    return error if error.__cause__ is None else first_cause(error.__cause__)
 
 
 SECONDS_TO_STOP = 5.0
