@@ -1,21 +1,26 @@
-"""W beside Stable-Baselines3's DQN in bsuite's deep sea: steps to the first treasure and to a policy that takes it.
+"""W beside Stable-Baselines3's DQN, and other explorers with the same DQN: steps to the goal, and to solve a task.
 
-    python benchmarks/deep_q.py             # all depths, explorers and seeds; resumes where it was
-    python benchmarks/deep_q.py --page      # write the table into docs/deep-q.md
+    python benchmarks/deep_q.py --tuning    # the tuning seeds, three scales of each explorer
+    python benchmarks/deep_q.py --choose    # write the best scales to deep_q_scales.json
+    python benchmarks/deep_q.py             # the reported seeds, with these scales; resumes where it was
+    python benchmarks/deep_q.py --page      # write table and figure of docs/deep-q.md
     python benchmarks/deep_q.py --cost      # the explorer's share of a step of DQN
 
-It needs `pip install -e '.[sb3]'`. All explorers have the same networks, replay buffer, updates and discount. The
-tuning seeds served to check that everything works; the reported seeds had no part in that.
+It needs `pip install -e '.[sb3]' minigrid`. The tasks are in `deep_q_tasks.py`, the explorers in `deep_q_explorers.py`.
+The reported seeds had no part in choosing anything.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import os
 import re
 import sys
 import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -24,91 +29,83 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import gymnasium as gym
 import numpy as np
 import torch
-from stable_baselines3 import DQN
+from deep_q_explorers import explorers
+from deep_q_tasks import SMALL, TASKS, Task
 from stable_baselines3.common.callbacks import BaseCallback
 
 from wanderlust.integrations.stable_baselines3 import VisitationDQN
 
-BUDGETS = {10: 1_500, 20: 4_000, 30: 7_000, 50: 16_000}
-"""Depth: the number of steps within which the task must be solved."""
 TUNING_SEEDS, REPORTED_SEEDS = range(5), range(1000, 1010)
-EXPLORERS = {
-    "W": {"greedy_episodes": 0.0},
-    "W, half of the episodes greedy": {"greedy_episodes": 0.5},
-    "ε-greedy": None,
-}
-LEARNER = {
-    "learning_rate": 1e-3, "learning_starts": 100, "batch_size": 64, "train_freq": 1, "target_update_interval": 100,
-    "gamma": 0.99, "policy_kwargs": {"net_arch": [64, 64]}, "device": "cpu",
+TUNING_TASK = "deep sea 10"
+SCALES = {"count bonus": (0.01, 0.1, 1.0), "RND": (0.01, 0.1, 1.0), "bootstrapped": (1.0, 3.0, 10.0)}
+"""The scales tried, of the bonuses β, of the ensemble the prior's; W has its default κ, ε-greedy one schedule."""
+ALL = ("W", "W, half greedy", "W per episode, half greedy", "ε-greedy", *SCALES)
+W_AND_EPSILON = ("W", "W, half greedy", "ε-greedy")
+HALF_GREEDY = ("W, half greedy", "ε-greedy")
+QUANTILES = ("QR-DQN: W, half greedy", "QR-DQN: ε-greedy")
+REPORTED = {
+    "deep sea 10": ALL, "deep sea 20": ALL, "deep gridworld, image": ALL, "deep sea 30": HALF_GREEDY,
+    "KeyCorridorS3R1": W_AND_EPSILON, "DoorKey-5x5": W_AND_EPSILON, "deep sea 50": HALF_GREEDY,
+    "FrozenLake 8x8": HALF_GREEDY + QUANTILES, "FrozenLake 8x8, slippery": HALF_GREEDY + QUANTILES,
+    "deep sea 10, 8 noise dimensions": HALF_GREEDY, "MultiRoom-N4-S5": HALF_GREEDY, "DoorKey-8x8": HALF_GREEDY,
+    "MountainCar": HALF_GREEDY,
 }  # fmt: skip
-EPSILON = {"exploration_fraction": 0.5, "exploration_final_eps": 0.05}
-EVALUATIONS = 10
-"""Episodes between two evaluations of the greedy policy, which is deterministic here."""
-FIELDS = ("depth", "explorer", "seed", "first", "solved")
-RUNS = Path(__file__).with_suffix(".csv")
-PAGE = Path(__file__).parents[1] / "docs" / "deep-q.md"
-
-
-class DeepSea(gym.Env[Any, Any]):
-    """Osband's deep sea: right in every row finds the treasure; which action is right depends on the cell."""
-
-    def __init__(self, depth: int, seed: int) -> None:
-        self.depth, self.is_flipped = depth, np.random.default_rng(seed).random((depth, depth)) < 0.5
-        self.observation_space = gym.spaces.Box(0, 1, (depth * depth,), np.float32)
-        self.action_space = gym.spaces.Discrete(2)
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        """Begin in the upper left corner."""
-        super().reset(seed=seed)
-        self.row = self.column = 0
-        return self._observation(), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Move down and left or right."""
-        right, last = bool(action) != self.is_flipped[self.row, self.column], self.depth - 1
-        reward = float(right and self.row == last and self.column == last) - (0.01 / self.depth if right else 0.0)
-        self.column = min(self.column + 1, last) if right else max(self.column - 1, 0)
-        self.row += 1
-        return self._observation(), reward, self.row == self.depth, False, {}
-
-    def _observation(self) -> Any:
-        cell = np.zeros(self.depth**2, np.float32)
-        cell[min(self.row, self.depth - 1) * self.depth + self.column] = 1
-        return cell
+"""Task: the explorers that are run; all of them where one run takes little time."""
+FIELDS = ("task", "explorer", "scale", "seed", "first", "goals", "solved")
+FOLDER = Path(__file__).parent
+RUNS, CHOSEN = FOLDER / "deep_q.csv", FOLDER / "deep_q_scales.json"
+PAGE = FOLDER.parent / "docs" / "deep-q.md"
 
 
 class Progress(BaseCallback):  # type: ignore[misc]
-    """Stops when the greedy policy takes the treasure."""
+    """Counts goals, and stops when the greedy policy solves the task."""
 
-    def __init__(self, env: DeepSea) -> None:
+    def __init__(self, task: Task, seed: int) -> None:
         super().__init__()
-        self.env, self.first, self.solved = env, None, None
+        self.task, self.first, self.goals, self.solved = task, None, 0, None
+        self.envs = [task.make(seed + 1_000_000 * i, True) for i in range(task.episodes)]
+        for i, env in enumerate(self.envs):
+            env.reset(seed=seed + 1_000_000 * i)
 
     def _on_step(self) -> bool:
-        if self.first is None and self.locals["rewards"][0] > 0.5:
-            self.first = self.num_timesteps
-        if self.num_timesteps % (EVALUATIONS * self.env.depth) == 0 and self._greedy_return() > 0.5:
+        terminated = self.locals["dones"][0] and not self.locals["infos"][0].get("TimeLimit.truncated", False)
+        if self.task.goal(self.locals["rewards"][0], terminated):
+            self.goals += 1
+            self.first = self.first or self.num_timesteps
+        if self.num_timesteps % self.task.evaluate_every == 0 and self._success() >= self.task.threshold:
             self.solved = self.num_timesteps
         return self.solved is None
 
-    def _greedy_return(self) -> float:
-        (observation, _), total, over = self.env.reset(), 0.0, False
-        while not over:
-            observation, reward, over, _, _ = self.env.step(self.model.predict(observation, deterministic=True)[0])
-            total += reward
-        return total
+    def _success(self) -> float:
+        """Return the share of episodes of the greedy policy that reach the goal; they run side by side."""
+        observations = [env.reset()[0] for env in self.envs]
+        running, reached = list(range(len(self.envs))), 0
+        for _ in range(self.task.max_steps):
+            actions = self.model.predict(np.array([observations[i] for i in running]), deterministic=True)[0]
+            still_running = []
+            for i, action in zip(running, actions, strict=True):
+                observations[i], reward, terminated, truncated, _ = self.envs[i].step(int(action))
+                is_goal = self.task.goal(float(reward), terminated)
+                reached += is_goal
+                if not (is_goal or terminated or truncated):
+                    still_running.append(i)
+            running = still_running
+            if not running:
+                break
+        return reached / len(self.envs)
 
 
-def run(depth: int, explorer: str, seed: int) -> dict[str, Any]:
-    """Return the steps to the first treasure and to a greedy policy that takes it; empty if that did not happen."""
-    options, progress = EXPLORERS[explorer], Progress(DeepSea(depth, seed))
-    env = DeepSea(depth, seed)
-    if options is None:
-        model = DQN("MlpPolicy", env, seed=seed, **LEARNER, **EPSILON)
-    else:
-        model = VisitationDQN("MlpPolicy", env, key="hash", seed=seed, **LEARNER, **options)
-    model.learn(BUDGETS[depth], callback=progress)
-    return {"depth": depth, "explorer": explorer, "seed": seed, "first": progress.first, "solved": progress.solved}
+def run(task_name: str, explorer: str, scale: float | None, seed: int) -> dict[str, Any]:
+    """Return the steps to the first goal and to a greedy policy that solves the task; empty if that did not happen."""
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", message="states seldom repeat")
+    task = TASKS[task_name]
+    create = explorers({} if scale is None else {explorer: scale})[explorer]
+    model = create(task.make(seed, False), task.explorer, seed=seed, device="cpu", **task.learner)
+    progress = Progress(task, seed)
+    model.learn(task.steps, callback=progress)
+    values = (task_name, explorer, scale, seed, progress.first, progress.goals, progress.solved)
+    return dict(zip(FIELDS, values, strict=True))
 
 
 class Images(gym.Env[Any, Any]):
@@ -139,7 +136,7 @@ class Images(gym.Env[Any, Any]):
 def print_cost(n_states: int = 100_000, steps: int = 2_000) -> None:
     """Print the time of the explorer as a share of the time of a whole step, after it has visited many states."""
     env = Images(n_states)
-    options = {**LEARNER, "buffer_size": 10_000}
+    options = {**SMALL, "buffer_size": 10_000, "device": "cpu"}
     model = VisitationDQN(
         "MlpPolicy", env, key="hash", seed=0, explorer_kwargs={"max_states": 2 * n_states}, **options
     )  # fmt: skip
@@ -165,19 +162,40 @@ def print_cost(n_states: int = 100_000, steps: int = 2_000) -> None:
           f"{spent / (whole - spent):.1%} of a step of DQN alone")  # fmt: skip
 
 
+def read_rows(seeds: range) -> list[dict[str, str]]:
+    """Return the stored runs with these seeds."""
+    rows = list(csv.DictReader(RUNS.open(encoding="utf-8"))) if RUNS.exists() else []
+    return [row for row in rows if int(row["seed"]) in seeds]
+
+
+def choose_scales() -> None:
+    """Write the scale of each explorer with the fewest steps to solve the tuning task; unsolved counts twice."""
+    rows, chosen = read_rows(TUNING_SEEDS), {}
+    for explorer, scales in SCALES.items():
+        losses = {}
+        for scale in scales:
+            of_scale = [row for row in rows if (row["explorer"], row["scale"]) == (explorer, str(scale))]
+            budget = TASKS[TUNING_TASK].steps
+            losses[scale] = float(np.mean([float(row["solved"] or 2 * budget) / budget for row in of_scale]))
+            print(f"{explorer}: scale {scale}, mean loss {losses[scale]:.3f}, {len(of_scale)} runs")
+        chosen[explorer] = min(losses, key=losses.__getitem__)
+    CHOSEN.write_text(json.dumps(chosen, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def table(rows: list[dict[str, str]]) -> str:
     """Return the table of the page; a median needs more than half of the seeds."""
-    lines = ["| depth | steps | explorer | seeds | first treasure, median | solved | solved after, median |"]
-    lines.append("|" + "---|" * 7)
-    for depth, budget in BUDGETS.items():
-        for explorer in EXPLORERS:
-            chosen = [row for row in rows if (row["depth"], row["explorer"]) == (str(depth), explorer)]
+    lines = ["| task | steps | explorer | seeds | first goal, median | goals, median | solved | solved after, median |"]
+    lines.append("|" + "---|" * 8)
+    for task, names in REPORTED.items():
+        for explorer in names:
+            chosen = [row for row in rows if (row["task"], row["explorer"]) == (task, explorer)]
             if chosen:
                 learnt = [row["solved"] if row["first"] else "" for row in chosen]
                 n, by_chance = (sum(map(bool, each)) for each in (learnt, [row["solved"] for row in chosen]))
                 solved = f"{n}, {by_chance - n} by chance" if by_chance > n else str(n)
-                medians = f"{_median([row['first'] for row in chosen])} | {solved} | {_median(learnt)}"
-                lines.append(f"| {depth} | {budget:,} | {explorer} | {len(chosen)} | {medians} |")
+                goals = np.median([int(row["goals"]) for row in chosen])
+                medians = f"{_median([row['first'] for row in chosen])} | {goals:g} | {solved} | {_median(learnt)}"
+                lines.append(f"| {task} | {TASKS[task].steps:,} | {explorer} | {len(chosen)} | {medians} |")
     return "\n".join(lines)
 
 
@@ -186,38 +204,90 @@ def _median(values: list[str]) -> str:
     return f"{median:,.0f}" if np.isfinite(median) else "–"
 
 
-def main() -> None:
-    """Execute what is missing, or write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=RUNS, help="the CSV file of all runs")
-    parser.add_argument("--depths", type=int, nargs="+", default=list(BUDGETS), choices=list(BUDGETS))
-    parser.add_argument("--tuning", action="store_true", help="the tuning seeds instead of the reported ones")
-    parser.add_argument("--page", action="store_true", help=f"write the table into {PAGE.name}")
-    parser.add_argument("--cost", action="store_true", help="measure the explorer's share of a step")
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    if arguments.cost:
-        print_cost()
-        return
-    rows = list(csv.DictReader(arguments.out.open())) if arguments.out.exists() else []
-    if arguments.page:
-        begin, end = "<!-- results: written by benchmarks/deep_q.py -->", "<!-- end of results -->"
-        text = re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n{table(rows)}\n{end}", PAGE.read_text(), flags=re.S)
-        PAGE.write_text(text)
-        return
-    done = {(row["depth"], row["explorer"], row["seed"]) for row in rows}
-    with arguments.out.open("a", newline="") as file:
+def draw(rows: list[dict[str, str]], path: Path) -> None:
+    """Draw the steps to solve each task: a point for each seed, those that did not solve it at the right edge."""
+    import matplotlib.pyplot as plt
+
+    names = [task for task in REPORTED if any(row["task"] == task for row in rows)]
+    figure, axes = plt.subplots((len(names) + 1) // 2, 2, figsize=(11, 2.1 * ((len(names) + 1) // 2)))
+    for axis, task in zip(axes.flat, names, strict=False):
+        used = [name for name in REPORTED[task] if any((row["task"], row["explorer"]) == (task, name) for row in rows)]
+        steps = TASKS[task].steps
+        for i, explorer in enumerate(reversed(used)):
+            values = [
+                (float(row["solved"]) if row["solved"] else 1.06 * steps)
+                for row in rows
+                if (row["task"], row["explorer"]) == (task, explorer)
+            ]
+            shift = np.linspace(-0.25, 0.25, len(values))
+            colour = "C0" if "W" in explorer else "0.45"
+            axis.plot(np.sort(values), i + shift, "o", markersize=3.5, color=colour, alpha=0.8)
+        axis.axvline(steps, color="0.8", linewidth=1)
+        axis.set(yticks=range(len(used)), yticklabels=used[::-1], xlim=(0, 1.1 * steps), title=task)
+        axis.tick_params(labelsize=8)
+        axis.title.set_fontsize(9)
+        axis.spines[["top", "right"]].set_visible(False)
+    for axis in axes.flat[len(names) :]:
+        axis.set_visible(False)
+    label = "steps until the greedy policy solves the task; right of the line: not within the budget"
+    figure.supxlabel(label, fontsize=9)
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def write_page() -> None:
+    """Write the table into the page, and the figure."""
+    rows = read_rows(REPORTED_SEEDS)
+    begin, end = "<!-- results: written by benchmarks/deep_q.py -->", "<!-- end of results -->"
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n{table(rows)}\n{end}", text, flags=re.S), "utf-8")
+    draw(rows, PAGE.parent / "pictures" / "deep-q.svg")
+
+
+def execute(wanted: list[tuple[str, str, float | None, int]], jobs: int) -> None:
+    """Execute the runs that are not stored, and append each to the file."""
+    is_new = not RUNS.exists()
+    done = {(row["task"], row["explorer"], row["scale"], row["seed"]) for row in read_rows(range(10**6))}
+    missing = [run for run in wanted if tuple("" if part is None else str(part) for part in run) not in done]
+    with RUNS.open("a", newline="", encoding="utf-8") as file, ProcessPoolExecutor(jobs) as pool:
         writer = csv.DictWriter(file, FIELDS)
-        if not rows:
+        if is_new:
             writer.writeheader()
-        for depth in arguments.depths:
-            for seed in TUNING_SEEDS if arguments.tuning else REPORTED_SEEDS:
-                for explorer in EXPLORERS:
-                    if (str(depth), explorer, str(seed)) not in done:
-                        row = run(depth, explorer, seed)
-                        writer.writerow(row)
-                        file.flush()
-                        print(*row.values(), file=sys.stderr)
+        for i, finished in enumerate(as_completed([pool.submit(run, *one) for one in missing]), 1):
+            writer.writerow(finished.result())
+            file.flush()
+            print(f"{i} of {len(missing)}:", *finished.result().values(), file=sys.stderr)
+
+
+def main() -> None:
+    """Execute what is missing, or write what follows from it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", nargs="+", default=list(REPORTED), choices=list(REPORTED), metavar="TASK")
+    parser.add_argument("--tuning", action="store_true", help="the tuning seeds and scales instead of the others")
+    parser.add_argument("--choose", action="store_true", help=f"write {CHOSEN.name} from the runs of --tuning")
+    parser.add_argument("--page", action="store_true", help=f"write table and figure of {PAGE.name}")
+    parser.add_argument("--cost", action="store_true", help="measure the explorer's share of a step")
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    if arguments.cost:
+        torch.set_num_threads(1)
+        print_cost()
+    elif arguments.choose:
+        choose_scales()
+    elif arguments.page:
+        write_page()
+    elif arguments.tuning:
+        trials = [(name, scale) for name, scales in SCALES.items() for scale in scales]
+        execute([(TUNING_TASK, *trial, seed) for trial in trials for seed in TUNING_SEEDS], arguments.jobs)
+    else:
+        scales = json.loads(CHOSEN.read_text(encoding="utf-8"))
+        wanted = [
+            (task, name, scales.get(name), seed)
+            for task in arguments.tasks
+            for seed in REPORTED_SEEDS
+            for name in REPORTED[task]
+        ]
+        execute(sorted(wanted, key=lambda run: run[1] in QUANTILES), arguments.jobs)  # QR-DQN takes longer.
 
 
 if __name__ == "__main__":

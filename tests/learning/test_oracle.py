@@ -207,7 +207,9 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("rlsvi", {"deviation": 0.5, "when_doubled": False}),
     ("psrl", {"deviation": 1.0, "when_doubled": False}),
     ("goal-directed", {"threshold": 1.0}),
-    ("vv-plan", {"kappa": 3.0}),
+    ("vv-plan", {"kappa": 3.0, "terminal_novelty": "once"}),
+    ("vv-plan", {"novelty": "episode"}),
+    ("vv-plan", {"novelty": "episode", "terminal_novelty": "forever", "kappa": 0.5}),
     ("dora", {"gamma_e": 0.0, "temperature": 3.0}),
 ]
 

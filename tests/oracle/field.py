@@ -7,7 +7,7 @@ from typing import Any
 
 from oracle.explorers import PAPER_EXPLORERS
 from oracle.learning import QLearning, Table
-from oracle.memory import Pair, Transition, outcome_counts
+from oracle.memory import Outcome, Pair, Transition, outcome_counts
 
 
 class Optimistic(QLearning):
@@ -189,7 +189,10 @@ class Ucbvi(Planner):
 
 
 class VvPlan(Planner):
-    """β = argmax Q + κ (1 - γ_w) W, where W(s, a) = √(2 log Σn / n) + γ_w P̂ max W, one sweep a step."""
+    """β = argmax Q + κ (1 - γ_w) W, where W(s, a) = u + γ_w P̂ max W, one sweep a step.
+
+    u is √(2 log Σn / n), or with novelty="episode" the share of transitions to s' in which s' was new in the episode.
+    """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -199,20 +202,44 @@ class VvPlan(Planner):
         self.start = math.nextafter(bound, math.inf)
         self.Q = PlannedTable(self.world, self.start, gamma_w)
         self.Q_beta = self.Q_pi
+        self.is_episodic = self.options.get("novelty") == "episode"
+        self.pays = self.options.get("terminal_novelty") or ("once" if self.is_episodic else "forever")
+        self.episode, self.last_episode = 0, Table(self.world, 0.0, 0.0)
+        self.novelty: dict[Outcome, list[bool]] = {}
+
+    def own_tables(self) -> list[Table]:
+        return [self.Q, self.last_episode] if self.is_episodic else [self.Q]
+
+    def begin_episode(self) -> None:
+        self.episode += 1
 
     def choose(self, s: int) -> int:
         W, Q = self.Q.values[s], self.Q_pi.values[s]
         return self.random.argmax([Q[a] + self.kappa * ((1 - self.Q.gamma) * W[a]) for a in self.A])
 
+    def visitation_reward(self, s: int, a: int, s_next: int | None) -> float:
+        if not self.is_episodic:
+            return math.sqrt(2 * math.log(sum(self.n[s])) / self.n[s][a])
+        share = 0.0
+        for i, is_new in enumerate(self.novelty[s, a, s_next], 1):
+            share += (is_new - share) / i
+        return share
+
     def backup(self, s: int, a: int) -> float:
         if self.n[s][a] == 0:
             return self.start
-        u, W = math.sqrt(2 * math.log(sum(self.n[s])) / self.n[s][a]), 0.0
+        W = 0.0
         for p, _, s_next in self.outcomes(s, a):
-            W += p * (u / (1 - self.Q.gamma) if s_next is None else u + self.Q.gamma * self.Q.value(s_next))
+            u = self.visitation_reward(s, a, s_next)
+            is_for_ever = s_next is None and self.pays == "forever"
+            W += p * (u / (1 - self.Q.gamma) if is_for_ever else u + self.Q.gamma * self.Q.value(s_next))
         return W
 
     def learn_tables(self, transition: Transition) -> None:
+        s, a, s_next = transition.outcome
+        self.last_episode.values[s][a] = float(self.episode)
+        is_new = s_next is None or max(self.last_episode.values[s_next]) < self.episode
+        self.novelty.setdefault((s, a, s_next), []).append(is_new)
         self.sweep(ascending=False)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from wanderlust.core.errors import check_integer, check_number
+from wanderlust.core.errors import check_choice, check_integer, check_number
 from wanderlust.explorers.formulas import discounted_forever, doubled, long_term_ucb, long_term_ucb_bound, ucb
 from wanderlust.explorers.protocol import ExtraTables, Kappa, OwnTables, Problem, View, register_explorer
 from wanderlust.explorers.visitation import GammaW, chosen_gamma_w
@@ -99,6 +99,12 @@ class Ucbvi(NamedTuple):
         sweep_planned(self, model, False, False)
 
 
+EPISODE = 0
+"""Note of `vv-plan`: the number of the current episode."""
+W_TABLE, LAST_EPISODE = 0, 1
+"""Own tables of `vv-plan`; the second one has the last episode in which a pair was visited."""
+
+
 @register_explorer("vv-plan")
 class VvPlan(NamedTuple):
     """`vv-ucb` whose W is planned on the remembered transitions, one sweep a step, and so without a learning rate."""
@@ -106,21 +112,51 @@ class VvPlan(NamedTuple):
     kappa: float
     gamma_w: float
     initial: float
+    is_episodic: bool
+    pays_forever: bool
 
     @classmethod
-    def configure(cls, problem: Problem, *, kappa: Kappa = None, gamma_w: GammaW = None) -> VvPlan:
+    def configure(
+        cls,
+        problem: Problem,
+        *,
+        kappa: Kappa = None,
+        gamma_w: GammaW = None,
+        novelty: Annotated[
+            str,
+            "The visitation reward: 'lifetime', √(2 log Σn / n), or 'episode', 1 if the next state is new in the "
+            "episode, otherwise 0.",
+        ] = "lifetime",
+        terminal_novelty: Annotated[
+            str | None,
+            "How often a terminal transition gives its visitation reward: 'once' or 'forever'. Default: forever, with "
+            "novelty='episode' once.",
+        ] = None,
+    ) -> VvPlan:
         """Compute κ and the initial W, as for `vv-ucb`."""
         kappa, span = problem.kappa_and_span(kappa)
         discount = chosen_gamma_w(problem, gamma_w)
         bound = long_term_ucb_bound(problem.n_actions, span, discount)
-        return cls(kappa, discount, float(np.nextafter(bound, np.inf)))
+        is_episodic = check_choice("novelty", novelty, ("lifetime", "episode")) == "episode"
+        if terminal_novelty is None:
+            terminal_novelty = "once" if is_episodic else "forever"
+        pays_forever = check_choice("terminal_novelty", terminal_novelty, ("once", "forever")) == "forever"
+        return cls(kappa, discount, float(np.nextafter(bound, np.inf)), is_episodic, pays_forever)
 
     def extra_tables(self) -> ExtraTables:
         """Return W, which starts above the same bound as in `vv-ucb`."""
-        return ExtraTables(own=OwnTables(initial=(self.initial,), is_q=False))
+        initial = (self.initial, 0.0) if self.is_episodic else (self.initial,)
+        return ExtraTables(own=OwnTables(initial=initial, is_q=False, outcome_numbers=self.is_episodic))
+
+    def begin_episode(self, notes: Floats, random: Streams) -> None:
+        """Count the episodes."""
+        notes[EPISODE] += 1.0
 
     def backup(self, model: Model, pair: int) -> float:
-        """u + γ_w P̂ max W, u = √(2 log Σn / n), and u / (1 - γ_w) where it terminated: the target of `vv-ucb`."""
+        """u + γ_w P̂ max W, the target of `vv-ucb`, and u / (1 - γ_w) where it terminated.
+
+        u is √(2 log Σn / n), or the share of transitions to this next state that found it new in the episode.
+        """
         visits = model.n(pair)
         if visits == 0:
             return self.initial
@@ -128,8 +164,10 @@ class VvPlan(NamedTuple):
         outcomes, outcome = model.learner.outcomes, model.first_outcome(pair)
         while outcome != NONE:
             next_state = outcomes.next_state[outcome]
-            target = td_target(reward, self.gamma_w, model.best(0, next_state))
-            if next_state == TERMINAL:
+            if self.is_episodic:
+                reward = model.outcome_number(outcome)
+            target = td_target(reward, self.gamma_w, model.best(W_TABLE, next_state))
+            if next_state == TERMINAL and self.pays_forever:
                 target = discounted_forever(reward, self.gamma_w)
             value += outcomes.weight[outcome] * target
             outcome = model.next_outcome(outcome)
@@ -137,13 +175,27 @@ class VvPlan(NamedTuple):
 
     def learn_tables(self, model: Model, transition: Transition, random: Streams) -> None:
         """Sweep once, from the latest discovered state to the first."""
+        if self.is_episodic:
+            self.learn_novelty(model, transition)
         mark(model, transition.state)
         sweep_planned(self, model, False, False)
+
+    def learn_novelty(self, model: Model, transition: Transition) -> None:
+        """Update the share of transitions of this outcome that found the next state new in the episode."""
+        episode, outcomes = model.notes()[EPISODE], model.learner.outcomes
+        model.set_value(LAST_EPISODE, transition.pair, episode)
+        is_new = transition.next_state == TERMINAL or model.best(LAST_EPISODE, transition.next_state) < episode
+        outcome = model.first_outcome(transition.pair)
+        while outcomes.next_state[outcome] != transition.next_state:
+            outcome = model.next_outcome(outcome)
+        share = model.outcome_number(outcome)
+        novelty = 1.0 if is_new else 0.0
+        model.outcome_numbers()[outcome] = share + (novelty - share) / outcomes.stored[outcome]
 
     def score(self, view: View, scores: Floats) -> None:
         """Q + κ (1 - γ_w) W, as in `vv-ucb`."""
         for action in range(view.n_actions):
-            scores[action] = view.q(action) + self.kappa * long_term_ucb(view.own(0, action), self.gamma_w)
+            scores[action] = view.q(action) + self.kappa * long_term_ucb(view.own(W_TABLE, action), self.gamma_w)
 
 
 GOAL, N_PAIRS, EXPLORES = 0, 1, 2
