@@ -147,6 +147,7 @@ class Explorer:
     def _connect(self, agent: Agent, progress: Progress, last_visits: NDArray[np.int64]) -> None:
         self._agent, self._progress, self._last_visits = agent, progress, last_visits
         self._repeats, self._n_discovered, self._warned = RepeatRate(step=agent.steps), 0, False
+        self._has_masks = agent.steps > 0  # A loaded one may have them.
 
     def act(self, observation: Any, q: ArrayLike, *, mask: ArrayLike | None = None) -> Any:
         """Return the action for an observation whose Q-values are `q`, or an array of actions for several.
@@ -154,6 +155,7 @@ class Explorer:
         With a `mask`, a boolean for each action, it is a valid one; Q-values of the others may be infinite.
         """
         valid = None if mask is None else self._checked_mask(mask)
+        self._has_masks |= mask is not None
         values = self._checked_q(q, valid)
         if values.ndim == 1:
             return self._act(0, observation, values, valid)
@@ -277,9 +279,7 @@ class Explorer:
         truncated: Any,
         reward: Any,
     ) -> None:
-        terminated, truncated = (
-            check_flag(name, _plain(flag)) for name, flag in (("terminated", terminated), ("truncated", truncated))
-        )
+        terminated, truncated = check_flag("terminated", terminated), check_flag("truncated", truncated)
         state = self._state(observation)
         next_state = state if terminated else self._state(next_observation)
         state, next_state = self._with_room(state, next_state)
@@ -287,7 +287,7 @@ class Explorer:
         if reward is not None:
             self._follow(checked_reward(reward))
         n_discovered = agent.discovered
-        agent.observe(state, _plain(action), 0.0, next_state, terminated, truncated)
+        agent.observe(state, action, 0.0, next_state, terminated, truncated)
         progress.steps = agent.steps
         self._n_discovered += agent.discovered - n_discovered  # Forgotten states are counted again.
         self._repeats.add(agent.steps, self._n_discovered)
@@ -381,23 +381,22 @@ class Explorer:
     def _set_q(self, state: int, q: Floats) -> None:
         agent = self._agent
         index = agent.index_of(state)
-        first, is_excluded = index * agent.n_actions, excluded_actions(index, agent.learner, agent.spec)
-        agent.learner.values[TARGET, first : first + agent.n_actions] = np.where(is_excluded, -EXCLUDED, q)
-
-
-def _plain(value: Any) -> Any:
-    """Return a NumPy number as a Python one."""
-    return value.item() if isinstance(value, np.generic) else value
+        first = index * agent.n_actions
+        if self._has_masks:
+            q = np.where(excluded_actions(index, agent.learner, agent.spec), -EXCLUDED, q)
+        agent.learner.values[TARGET, first : first + agent.n_actions] = q
 
 
 def _rows(given: Any, n: int) -> Any:
     """Return the values of each of `n` environments."""
     if given is None or isinstance(given, bool):
         return [given] * n
+    if type(given) is np.ndarray and given.shape[:1] == (n,):
+        return given.tolist() if given.ndim == 1 else given  # Python's numbers are checked sooner than NumPy's.
     try:
         size = batch_size(given)
     except Exception:  # Any object can be given.
         size = -1
     if size != n:
         raise InvalidObservation(f"there are {n} environments, but not {n} values in {shown(given)}.")
-    return given if isinstance(given, np.ndarray) else [entry_of(given, i) for i in range(n)]
+    return [entry_of(given, i) for i in range(n)]
