@@ -53,6 +53,61 @@ def of_images(name="vv-ucb", **changes):
     return wl.Explorer(name, observation_space=IMAGES, n_actions=N_ACTIONS, key="hash", seed=1, **changes)
 
 
+def steps_to_the_goal(explorer, noise, depth=10, steps=600):
+    """In a deep sea where a Q-network has outputs of this size that mean nothing."""
+    rng = np.random.default_rng(0)
+    right, q = rng.integers(2, size=(depth, depth)), noise * rng.normal(size=(depth, depth, 2))
+    row = column = 0
+    for step in range(1, steps + 1):
+        action = explorer.act(row * depth + column, q[row, column])
+        moved = min(column + 1, depth - 1) if action == right[row, column] else max(column - 1, 0)
+        is_last = row == depth - 1
+        if is_last and column == depth - 1 and action == right[row, column]:
+            return step
+        following = 0 if is_last else (row + 1) * depth + moved
+        explorer.observe(row * depth + column, action, following, is_last)
+        row, column = (0, 0) if is_last else (row + 1, moved)
+    return np.inf
+
+
+@pytest.mark.parametrize(("noise", "finds_it"), [(0.0, True), (0.3, True), (1e5, False)])
+@pytest.mark.parametrize("name", ["vv-ucb", "vv-count", "vv-plan"])
+def test_outputs_of_an_untrained_network_disturb_only_if_they_are_larger_than_kappa(name, noise, finds_it):
+    explorer = wl.Explorer(name, n_actions=2, reward_range=(0, 1), seed=0)  # κ = 100.
+    assert np.isfinite(steps_to_the_goal(explorer, noise)) == finds_it
+
+
+@pytest.mark.parametrize("name", ["vv-ucb", "vv-count", "vv-plan"])
+def test_q_decides_after_many_visits(name):
+    """A difference of the whole range of Q-values exceeds κU once both actions were tried several times."""
+    explorer = wl.Explorer(name, n_actions=2, reward_range=(0, 1), seed=0)
+    actions = []
+    for _ in range(2_000):
+        actions.append(explorer.act(0, [0.0, 100.0]))
+        explorer.observe(0, actions[-1], 0, terminated=True)
+    assert 0 < np.mean(np.array(actions[:20]) == 0)
+    assert np.mean(np.array(actions[-500:]) == 0) < 0.05
+
+
+def test_novelty_per_episode():
+    """0 leads to 1, 1 back to 0 or to 2, 2 back to 2; the episode ends after four steps. Only new states give 1."""
+    explorer = wl.Explorer(
+        "vv-plan", n_actions=2, n_states=3, reward_range=(0, 1), novelty="episode", gamma_w=0.0, kappa=1.0
+    )
+    following = {(0, 0): 1, (0, 1): 1, (1, 0): 0, (1, 1): 2, (2, 0): 2, (2, 1): 2}
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        state = 0
+        for step in range(4):
+            action = int(rng.integers(2))
+            explorer.observe(state, action, following[state, action], terminated=False, truncated=step == 3)
+            state = following[state, action]
+    w = explorer._agent.tables["own"][0]
+    np.testing.assert_array_equal(w[[1, 2, 2], [0, 0, 1]], 0.0)
+    assert 0.0 < w[0, 0] < 1.0  # It leads to 1, which is not new at the second visit.
+    assert w[1, 1] == 1.0  # Nothing leads back from 2.
+
+
 @pytest.mark.parametrize("name", ["vv-ucb", "vv-count", "ucb1", "epsilon-greedy"])
 def test_observations_are_states(name):
     of_states = wl.Explorer(name, n_actions=N_ACTIONS, seed=1)
