@@ -1,20 +1,25 @@
 """Sweeps as a lab uses them, each command in a process of its own."""
 
 import json
+import os
 import re
 import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import wanderlust as wl
+from wanderlust.experiments.execute.driver import Batches
 from wanderlust.experiments.report.sweep_figure import best_settings, settings_of
 from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import Store, seal
+from wanderlust.experiments.store import Store, read_pack, seal
 
 pytestmark = pytest.mark.slow
 
+SOURCES = Path(wl.__file__).parents[1]
 LAKE = "import gymnasium as gym\n\ndef lake():\n    return gym.make('FrozenLake-v1')\n"
 
 
@@ -123,3 +128,61 @@ def test_the_traceback_of_user_code_is_kept_and_a_debugger_opens_there(tmp_path,
 
 def command_code(*words):
     return f"import sys; sys.argv = {['wanderlust', *words]!r}; import wanderlust.cli.main as m; m.main()"
+
+
+SWEEP = """
+worlds = ["toy"]
+explorers = ["ucb1"]
+seeds = 4
+settings = {steps = 50, kappa = [0.1, 1, 10]}
+"""
+
+
+def test_a_job_array_executes_every_run_once_and_folders_are_joined_by_copying(tmp_path, processes):
+    """The script of the documentation, as plain processes; the third task writes to a folder of another machine."""
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "sweeps.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```bash\n(#!/bin/sh\n#SBATCH.*?)```", guide, re.DOTALL)
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    (tmp_path / "sweep.sh").write_text(script.replace("--out results", '--out "$OUT"'))
+    (tmp_path / "wanderlust").write_text(f'#!/bin/sh\nexec {sys.executable} -m wanderlust "$@"\n')
+    (tmp_path / "wanderlust").chmod(0o755)
+    variables = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(SOURCES)}
+    variables |= {"SLURM_ARRAY_TASK_COUNT": "3", "SLURM_CPUS_PER_TASK": "1"}
+    tasks = [subprocess.Popen(["sh", "sweep.sh"], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              env={**variables, "SLURM_ARRAY_TASK_ID": number, "OUT": out})
+             for number, out in (("1", "results"), ("2", "results"), ("3", "elsewhere"))]  # fmt: skip
+    errors = [task.communicate()[1].decode() for task in tasks]
+    assert [task.returncode for task in tasks] == [0, 0, 0], errors
+    assert sum(len(pack) for each in ("results", "elsewhere") for pack in packs(tmp_path / each)) == 12
+    assert re.search(r"│ sweep +│ +12 │ +8 \(67 %\)", processes.command(tmp_path, "status", "results"))
+    subprocess.run(["cp", "-R", "elsewhere/.", "results/"], cwd=tmp_path, check=True)
+    printed = processes.command(tmp_path, "status", "results")
+    assert all(re.search(rf"│ {name} +│ +{n} │ +{n} \(100 %\)", printed)
+               for name, n in (("sweep", 12), ("sweep 3 of 3", 4)))  # fmt: skip
+    assert "12 of 12 runs stored" in processes.command(tmp_path, "report", "results", "--formats", "png")
+    assert "I/N, such as 1/8" in processes.command(tmp_path, "sweep", "sweep.toml", "--shard", "0/3", code=2)
+
+
+def packs(folder):
+    return [read_pack(path) for path in (folder / "packs").glob("*.zip")]
+
+
+def test_a_sweep_does_not_replace_another_one_of_the_same_name(tmp_path, processes):
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    processes.command(tmp_path, "sweep", "sweep.toml")
+    (tmp_path / "sweep.toml").write_text(SWEEP.replace("seeds = 4", "seeds = 5"))
+    assert "3 runs executed" in processes.command(tmp_path, "sweep", "sweep.toml"), "more seeds"
+    (tmp_path / "sweep.toml").write_text(SWEEP.replace("10]", "9]"))
+    for words in (("--dry-run",), ()):
+        printed = processes.command(tmp_path, "sweep", "sweep.toml", *words, code=2)
+        assert "another sweep named 'sweep', with 7 runs that this one does not have: " in printed
+        assert "settings.kappa was [0.1, 1, 10], is [0.1, 1, 9]; seeds was 5, is 4. Give this one" in printed
+    assert "15 of 15 runs stored" in processes.command(tmp_path, "report", "results", "--formats", "png")
+
+
+def test_the_first_seeds_of_all_settings_are_executed_first():
+    sweep = wl.Sweep(worlds=["toy", "prison"], explorers="ucb1", settings={"kappa": [1, 2, 3], "steps": 50}, seeds=3)
+    batches = Batches(sweep.runs, 0.0)
+    order = [batches.next(1)[0] for _ in sweep.runs]
+    for world in ("toy", "prison"):
+        assert [run.seed for run in order if run.world == world] == [0, 0, 0, 1, 1, 1, 2, 2, 2]

@@ -67,6 +67,9 @@ def sweep(
         tuple[str, ...],
         arg(metavar="MODULE ...", help="Modules that names 'module:attribute' in FILE may import; none by default."),
     ] = (),
+    shard: Annotated[
+        str, arg(metavar="I/N", help="Only part I of N equal parts, such as 2/8: one for each of several machines.")
+    ] = "",
     dry_run: Annotated[
         bool, arg(help="Only print what would run: how many, how long, what is stored. Import no user-defined code.")
     ] = False,
@@ -89,9 +92,9 @@ def sweep(
         from_options(description) if file is None else Sweep.from_file(file, allow_code=allow_code, imports=not dry_run)
     )
     if dry_run:
-        _print_plan(described, out, execution.checked)
+        _print_plan(described, out, execution.checked, shard)
         return
-    results = described.run(out, execution.checked, progress=Progress(quiet=execution.quiet))
+    results = described.run(out, execution.checked, progress=Progress(quiet=execution.quiet), shard=shard)
     print_summary(results.summary, quiet=execution.quiet)
     if not execution.quiet:
         print(f"tables and plots: wanderlust report {shlex.quote(str(out))}")
@@ -141,19 +144,25 @@ def _tables(options: Any, example: str) -> dict[str, Any]:
     return {name: read_values(text) for name, text in pairs if name in texts}
 
 
-def _print_plan(described: Sweep, out: Path, execution: Execution) -> None:
+def _print_plan(described: Sweep, out: Path, execution: Execution, shard: str) -> None:
     from wanderlust.cli.printing import print_problems
     from wanderlust.core.user_code import modules_named
     from wanderlust.experiments.execute.driver import RunSummary, missing_runs
     from wanderlust.experiments.execute.progress import format_duration, total_seconds
     from wanderlust.experiments.report.text_tables import printable
     from wanderlust.experiments.store import Store
+    from wanderlust.experiments.sweep import part_of
     from wanderlust.experiments.table import fields_of, swept_fields
 
     described.check_environments(imports=False)
-    runs, summary = described.plan(imports=False), RunSummary()
+    described.check_name(out)
+    runs, summary = part_of(described.plan(imports=False), shard), RunSummary()
     missing = missing_runs(runs, Store(out), summary)
-    jobs = execution.jobs or os.cpu_count() or 1
+    place, jobs = "here", execution.jobs or os.cpu_count() or 1
+    if execution.on != "local":
+        from wanderlust.experiments.execute.ray_cluster import cluster_size
+
+        place, jobs = cluster_size(execution, jobs)
     print(f"sweep       {printable(described.name)}")
     for name, values in swept_fields([fields_of(run.description) for run in runs]).items():
         shown = [printable(str(value)) for value in values if value is not None]
@@ -163,7 +172,7 @@ def _print_plan(described: Sweep, out: Path, execution: Execution) -> None:
     print(f"stored      {summary.stored:,} in {out}")
     print(f"to execute  {len(missing):,}")
     duration = format_duration(total_seconds(missing, jobs))
-    print(f"time        about {duration} here with {counted(jobs, 'job')}, without compilation")
+    print(f"time        about {duration} {place} with {counted(jobs, 'job')}, without compilation")
     if modules := modules_named([run.description for run in runs]):
         print(f"not checked {', '.join(modules)}: a dry run imports no user-defined code and assumes all its options")
     print_problems(summary.problems)

@@ -177,7 +177,7 @@ def _read(path: Path, stored: set[str]) -> Status:
     try:
         report = msgspec.json.decode(read_text_file(_with(base, _STATE), max_bytes=_MAX_BYTES), type=_Report)
     except (BadFile, msgspec.DecodeError):
-        return Status(name, len(keys), done, failed, 0, 0.0, None, "not started", active=False)
+        return Status(name, len(keys), done, failed, 0, 0.0, None, "executed in shards", active=False)
     age = (_now() - report.updated).total_seconds()
     active = report.state == "running" and age < STALE_SECONDS
     driver = _describe(report, active=active, age=age, complete=done + failed >= len(keys))

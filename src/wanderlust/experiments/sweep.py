@@ -20,7 +20,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from wanderlust.core.errors import (
     check_instance,
     check_integer,
     check_options,
+    counted,
     shown,
 )
 from wanderlust.core.files import check_path, read_text_file, shown_path, write_file
@@ -268,26 +269,73 @@ class Sweep:
         *,
         quiet: bool = False,
         progress: Progress | None = None,
+        shard: str = "",
         **options: Any,
     ) -> Results:
         """Execute the runs that are not stored in a folder; return the results of all, and the failures.
 
+        With the shard "2/8", only the second of eight equal parts: several machines execute one part each.
         `options` are fields of `Execution`, such as `jobs` and `time_limit`. After an interrupt, the same call
         continues.
         """
         from wanderlust.experiments.execute.driver import run_all
         from wanderlust.experiments.execute.progress import Progress as NewProgress
+        from wanderlust.experiments.status import StatusFile
         from wanderlust.experiments.store import Store
         from wanderlust.experiments.table import Results
 
-        runs, store = self.runs, Store(folder)
+        runs, store = part_of(self.runs, shard), Store(folder)
         self.check_environments()
+        self.check_name(store.folder)
         store.prepare()
-        write_file(store.folder / SWEEPS / file_name(self.name) / SWEEP_FILE, self.json)  # For `report`.
+        write_file(self._file(store.folder), self.json)  # For `report`.
+        if shard:
+            StatusFile(store, self.name, [run.key for run in self.runs], "")
+        name = f"{self.name} {shard.replace('/', ' of ')}" if shard else self.name
         quiet = check_flag("quiet", quiet)
         progress = NewProgress(quiet=quiet) if progress is None else progress
-        summary = run_all(runs, store, execution, name=self.name, progress=progress, **options)
+        summary = run_all(runs, store, execution, name=name, progress=progress, **options)
         return Results(store, runs, summary)
+
+    def check_name(self, folder: Path) -> None:
+        """Raise `InvalidSetting` if a folder has a sweep of the same name, with runs that this one does not have."""
+        try:
+            earlier = read_json(self._file(folder))
+            lost = set() if earlier == self else {*earlier.plan(imports=False)} - {*self.plan(imports=False)}
+        except BadFile:
+            return  # There is none, or it cannot be read.
+        except InvalidSweep:
+            lost = {*self.plan(imports=False)}  # Its worlds are not here.
+        if lost:
+            changes = "; ".join(_changes(earlier.description, self.description))
+            raise InvalidSetting(
+                f"{shown_path(folder)}: has another sweep named {self.name!r}, with {counted(len(lost), 'run')} that "
+                f"this one does not have: {changes}. Give this one another name or another folder; or delete "
+                f"{shown_path(self._file(folder).parent)}, then it takes the name. Stored runs are used in any case."
+            )
+
+    def _file(self, folder: Path) -> Path:
+        return folder / SWEEPS / file_name(self.name) / SWEEP_FILE
+
+
+def part_of(runs: Sequence[Run], shard: str) -> list[Run]:
+    """Return one of n equal parts of the runs, such as "2/8"; all of them for ""."""
+    if not check_instance("shard", shard, str):
+        return list(runs)
+    number, _, count = shard.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise InvalidSetting(f"a shard must be written as I/N, such as 1/8 to 8/8, got {shown(shard)}.")
+    return list(runs[int(number) - 1 :: int(count)])
+
+
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any], table: str = "") -> Iterator[str]:
+    """Yield what differs between two descriptions."""
+    for name in dict.fromkeys([*old, *new]):
+        before, after = old.get(name), new.get(name)
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from _changes(before, after, f"{table}{name}.")
+        elif before != after:
+            yield f"{table}{name} was {shown(before)}, is {shown(after)}"
 
 
 def _plain(key: Key, value: Any) -> Any:

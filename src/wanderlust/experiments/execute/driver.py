@@ -318,14 +318,15 @@ class Batches:
     """The runs that are not finished: which ones are executed next, and how many of them together.
 
     Long runs come first, each alone: the last ones to finish are then short, and no short run waits behind a long one
-    in the same batch. Short runs are put together until a batch takes long enough that scheduling it does not matter.
-    Near the end, batches become smaller, so that all workers finish at about the same time. A run that was lost with
-    its worker is executed alone, so that it cannot take others with it again.
+    in the same batch. Of equally long ones, the first seed of every setting comes before the second. Short runs are put
+    together until a batch takes long enough that scheduling it does not matter. Near the end, batches become smaller,
+    so that all workers finish at about the same time. A run that was lost with its worker is executed alone, so that it
+    cannot take others with it again.
     """
 
     def __init__(self, runs: Iterable[Run], batch_seconds: float) -> None:
         self._batch_seconds = batch_seconds
-        estimated = sorted(((estimated_seconds(run), run) for run in runs), key=lambda pair: pair[0], reverse=True)
+        estimated = sorted(((estimated_seconds(run), run) for run in runs), key=lambda pair: (-pair[0], pair[1].seed))
         self._queue: deque[tuple[float, Run]] = deque(estimated)
         self._waiting_seconds = sum(seconds for seconds, _ in estimated)
         self._suspects: deque[Run] = deque()

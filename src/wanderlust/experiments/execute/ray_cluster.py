@@ -244,6 +244,15 @@ class RayExecutor:
             ) from error
 
 
+def cluster_size(execution: Execution, here: int) -> tuple[str, int]:
+    """Return the name of a cluster and the number of its CPUs; of one that would be started here, those here."""
+    if _address(execution.on) is None:
+        return "on Ray here", here
+    executor = RayExecutor(execution, [], message=lambda _: None)
+    executor.close()
+    return f"on {executor.name}", executor.slots
+
+
 def _address(on: str) -> str | None:
     """Return the address of the cluster; None to start one here."""
     return on if on.startswith("ray://") else os.environ.get(ADDRESS) or None
