@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import wanderlust as wl
@@ -162,6 +163,14 @@ class ProcessServer:
         self._server.wait()
         self._server.stdout.close()
         self._folder.cleanup()
+
+
+def wait_until(condition, seconds=120):
+    """Wait until a condition holds; fail if it takes longer."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "this takes too long"
+        time.sleep(0.005)
 
 
 def send(process, number=signal.SIGINT):

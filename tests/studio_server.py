@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from process_server import wait_until
 from wanderlust.studio.connection import Services
 from wanderlust.studio.server import Studio, listen, make_server
 from wanderlust.studio.setup import read_setup
@@ -61,11 +61,3 @@ def running_studio(**settings: Any) -> Iterator[RunningStudio]:
         yield server
     finally:
         server.stop()
-
-
-def wait_until(condition: Any, seconds: float = 30) -> None:
-    """Wait for a condition; the limit only ends a test that would never end."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "the condition did not become true"
-        time.sleep(0.01)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import wanderlust as wl
 from wanderlust._numba import cache, jit
 from wanderlust._numba.cache import class_fingerprint
 from wanderlust._numba.jit import JIT_ENABLED
@@ -68,34 +70,44 @@ def files_of(folder: Path) -> dict[Path, int]:
 
 
 @pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache folder with everything that `SIMULATE` needs."""
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A cache folder with everything that `SIMULATE` needs, and what it prints."""
     folder = tmp_path_factory.mktemp("compiled") / "cache"
-    _, messages = run(SIMULATE, folder.parent, folder)
+    output, messages = run(SIMULATE, folder.parent, folder)
     assert messages.count("compiling for this machine (once per machine") == 1
-    return folder
+    return folder, output
+
+
+@pytest.fixture
+def warm(tmp_path: Path) -> Path:
+    """A copy of the cache that all tests share: it has everything but the explorers of users."""
+    wl.train("toy", "ucb1", steps=9)
+    found = cache.cache_folder()
+    if found is None:
+        return tmp_path / "cache"
+    return Path(shutil.copytree(found.path, tmp_path / "cache", ignore=shutil.ignore_patterns("*.partial")))
 
 
 @needs_jit
-def test_compiled_code_is_cached_and_never_stale(tmp_path: Path, compiled: Path) -> None:
+def test_compiled_code_is_cached_and_never_stale(tmp_path: Path, warm: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "my_numbers.py").write_text("SCALE = 1.0\n")
     (tmp_path / "my_explorer.py").write_text(EXPLORER)
     code = f"import sys; sys.path.append({str(elsewhere)!r}){TRAIN}"
-    first, _ = run(code, tmp_path, compiled)
-    files = files_of(compiled)
-    again, messages = run(code, tmp_path, compiled)
+    first, _ = run(code, tmp_path, warm)
+    files = files_of(warm)
+    again, messages = run(code, tmp_path, warm)
     assert again == first
     assert messages == ""
-    assert files_of(compiled) == files, "the second process compiles nothing"
+    assert files_of(warm) == files, "the second process compiles nothing"
     # A constant of another module, in another folder, is part of the machine code.
     (elsewhere / "my_numbers.py").write_text("SCALE = -1.0\n")
-    edited, _ = run(code, tmp_path, compiled)
+    edited, _ = run(code, tmp_path, warm)
     assert edited != first
-    assert edited == run(code, tmp_path, compiled, NUMBA_DISABLE_JIT="1")[0]
+    assert edited == run(code, tmp_path, warm, NUMBA_DISABLE_JIT="1")[0]
     # A process that shares the cache but does not have these modules is not affected.
-    assert run(SIMULATE, elsewhere, compiled)[1] == ""
+    assert run('import wanderlust as wl; wl.train("toy", "ucb1", steps=9)', elsewhere, warm)[1] == ""
 
 
 CONSTANT = 1.0
@@ -138,15 +150,15 @@ def test_fingerprint_covers_all_that_the_code_depends_on(monkeypatch: pytest.Mon
 
 
 @needs_jit
-def test_damaged_files_are_compiled_again(tmp_path: Path, compiled: Path) -> None:
+def test_damaged_files_are_compiled_again(tmp_path: Path, compiled: tuple[Path, str]) -> None:
+    compiled_folder, expected = compiled
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o700)
-    for file in files_of(compiled):
+    for file in files_of(compiled_folder):
         contents = bytearray(file.read_bytes())
         contents[len(contents) // 2] ^= 1
         (folder / file.name).write_bytes(contents)
         (folder / file.name).chmod(0o600)
-    expected, _ = run(SIMULATE, tmp_path, compiled)
     found, messages = run(SIMULATE, tmp_path, folder)
     assert found == expected
     assert "damaged or foreign and is compiled again" in messages
@@ -154,15 +166,15 @@ def test_damaged_files_are_compiled_again(tmp_path: Path, compiled: Path) -> Non
 
 
 @needs_jit
-def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path, compiled: Path) -> None:
+def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path, compiled: tuple[Path, str]) -> None:
     """Cached code is loaded as it is, so a file that another user planted would run as this user."""
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    planted = shared / next(iter(files_of(compiled))).name
+    planted = shared / next(iter(files_of(compiled[0]))).name
     planted.write_bytes(b"planted")
     output, messages = run(SIMULATE, tmp_path, shared)
-    assert output == run(SIMULATE, tmp_path, compiled)[0]
+    assert output == compiled[1]
     assert f"compiled code cannot be cached (other users may write to {shared}" in messages
     assert "WANDERLUST_CACHE_DIR" in messages
     assert files_of(shared).keys() == {planted}

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 import wanderlust as wl
-from process_server import send
+from process_server import send, wait_until
 from wanderlust.core.errors import WanderlustError
 from wanderlust.experiments.store import Store
 from wanderlust.training.learn import SIGNALS
@@ -76,10 +76,7 @@ def assert_unfinished_is_resumable(path, explorer, whole):
 
 def wait_for_rows(log, count):
     """Wait until a process has written a number of lines to its log."""
-    deadline = time.monotonic() + 120
-    while not log.exists() or log.read_bytes().count(b"\n") < count:
-        time.sleep(0.001)
-        assert time.monotonic() < deadline
+    wait_until(lambda: log.exists() and log.read_bytes().count(b"\n") >= count)
 
 
 def wait_for_random_moment(moments, log):

@@ -2,12 +2,11 @@
 
 import io
 import signal
-import time
 
 import pytest
 from rich.console import Console
 
-from process_server import send
+from process_server import send, wait_until
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.run import Run
@@ -73,10 +72,7 @@ def start(processes, tmp_path_factory):
 
 
 def wait_for_files(folder, count):
-    deadline = time.monotonic() + 200
-    while len(Store(folder).stored_keys()) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    wait_until(lambda: len(Store(folder).stored_keys()) >= count)
 
 
 def test_repeated_kills_do_not_change_the_results(expected, start, processes, tmp_path):

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from rich.console import Console
 
 import wanderlust as wl
 from conftest import FAULTS
-from process_server import send
+from process_server import send, wait_until
 from wanderlust.cli.sweep import SweepOptions, from_options, read_values
 from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments import status
@@ -312,7 +311,7 @@ def test_a_report_needs_no_code_of_the_explorers(tmp_path, monkeypatch, command)
     (tmp_path / "sweep_explorer.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     sweep = wl.Sweep(worlds="toy", explorers="sweep_explorer:Own", settings={"steps": 20, "x": [1, 2]}, seeds=2)
-    assert len(sweep.run("results", quiet=True)) == 4
+    assert len(sweep.run("results", jobs=1, quiet=True)) == 4
     (tmp_path / "sweep_explorer.py").unlink()
     sys.modules.pop("sweep_explorer")
     monkeypatch.undo()
@@ -412,27 +411,40 @@ def faulty(name, seed=0):
     return Run(kind="environment", world=f"sweep_faults:{name}", explorer="random", seed=seed, settings={"steps": 50})
 
 
-@pytest.mark.parametrize("processes", [None, False])
-def test_every_end_of_user_code_is_an_outcome(tmp_path, monkeypatch, processes):
+def check_failures(summary, reasons):
+    assert {failure.run.world.partition(":")[2] for failure in summary.failures} == set(reasons)
+    for failure in summary.failures:
+        assert reasons[failure.run.world.partition(":")[2]] in failure.error
+
+
+REASONS = {"leaves": "SystemExit: 4", "raises": "out of order"}
+
+
+def test_threads_outlive_every_end_of_user_code(tmp_path, monkeypatch):
     (tmp_path / "sweep_faults.py").write_text(FAULTS)
     monkeypatch.syspath_prepend(tmp_path)
-    reasons = {"leaves": "SystemExit: 4", "raises": "out of order"}
-    if processes is None:
-        reasons["exits"] = "exit code 3"
-    bad = {faulty(name): text for name, text in reasons.items()}
     good = Run(world="toy", explorer="random", settings={"steps": 50})
-    summary = run_all([*bad, good], Store(tmp_path), jobs=2, processes=processes)
+    summary = run_all([*map(faulty, REASONS), good], Store(tmp_path), jobs=2, processes=False)
     assert summary.executed == 1
-    assert {failure.run: bad[failure.run] in failure.error for failure in summary.failures} == dict.fromkeys(bad, True)
+    check_failures(summary, REASONS)
 
 
-HANGING = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import wanderlust as wl
-runs = [wl.Run.from_json(text) for text in sys.argv[3:]]
-wl.run_all(runs, wl.Store(sys.argv[1]), jobs=2, processes=sys.argv[2] == "True")
-"""
+def test_processes_outlive_runs_that_exit_and_runs_that_hang(tmp_path, monkeypatch):
+    (tmp_path / "sweep_faults.py").write_text(FAULTS)
+    monkeypatch.syspath_prepend(tmp_path)
+    exits = {"exits": "ended with exit code 3. This happened 3 times", "hangs": "limit of 5 s"}
+    bad = [faulty(name) for name in (*exits, *REASONS)]
+    good = [Run(world="toy", explorer="random", seed=seed, settings={"steps": 50}) for seed in range(12)]
+    store = Store(tmp_path)
+    summary = run_all([*bad, *good], store, jobs=2, time_limit=5, name="faults")
+    assert summary.executed == len(good)
+    check_failures(summary, REASONS | exits)
+    (state,) = status.read_all(store, [])
+    assert (state.total, state.done, state.failed, state.active) == (16, 12, 4, False)
+    listed = status.failures(tmp_path)["faults"]
+    assert {entry["repeat"] for entry in listed} == {run.command for run in bad}
+
+
 # Not in the first step of the driver's main thread, which compiles and can be interrupted.
 HANGS = """
 import multiprocessing, threading
@@ -444,33 +456,23 @@ def hangs_later(): return Fault(hang)
 """
 
 
-@pytest.mark.parametrize("processes", [False, True])
-def test_an_interrupt_ends_a_sweep_whose_runs_hang(tmp_path, processes):
+@pytest.mark.parametrize("in_processes", [False, True])
+def test_an_interrupt_ends_a_sweep_whose_runs_hang(tmp_path, processes, in_processes):
     (tmp_path / "sweep_faults.py").write_text(FAULTS + HANGS)
-    words = [tmp_path, processes, *(faulty("hangs_later", seed).json for seed in range(2))]
-    process = subprocess.Popen([sys.executable, "-c", HANGING, *map(str, words)], env=ENVIRONMENT, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
-    assert process.stdout.readline() == "hangs\n"
-    process.send_signal(signal.SIGINT)
-    assert "interrupted; 2 runs left" in process.communicate(timeout=120)[1]
-
-
-def test_processes_outlive_runs_that_exit_and_runs_that_hang(tmp_path, monkeypatch):
-    (tmp_path / "sweep_faults.py").write_text(FAULTS)
-    monkeypatch.syspath_prepend(tmp_path)
-    bad = {
-        Run(kind="environment", world=f"sweep_faults:{name}", explorer="random", settings={"steps": 50}): reason
-        for name, reason in (("exits", "ended with exit code 3. This happened 3 times"), ("hangs", "limit of 2 s"))
-    }
-    good = [Run(world="toy", explorer="random", seed=seed, settings={"steps": 50}) for seed in range(12)]
-    store = Store(tmp_path)
-    summary = run_all([*bad, *good], store, jobs=2, time_limit=2, name="faults")
-    assert summary.executed == len(good)
-    assert {failure.run: bad[failure.run] in failure.error for failure in summary.failures} == dict.fromkeys(bad, True)
-    (state,) = status.read_all(store, [])
-    assert (state.total, state.done, state.failed, state.active) == (14, 12, 2, False)
-    listed = status.failures(tmp_path)["faults"]
-    assert {entry["repeat"] for entry in listed} == {run.command for run in bad}
+    code = f"""
+import sys
+sys.path.insert(0, ".")
+import wanderlust as wl
+import wanderlust.experiments.execute.processes as processes, wanderlust.experiments.execute.tasks as tasks
+processes.SECONDS_TO_STOP = tasks.SECONDS_TO_STOP = 0.5
+runs = [wl.Run.from_json(text) for text in {[faulty("hangs_later", seed).json for seed in range(2)]}]
+wl.run_all(runs, wl.Store("."), jobs=2, processes={in_processes})
+"""
+    process = processes.start(tmp_path, code)
+    wait_until(lambda: (tmp_path / "out.txt").exists() and "hangs\n" in (tmp_path / "out.txt").read_text())
+    send(process)
+    wait_until(lambda: "interrupted; 2 runs left" in (tmp_path / "err.txt").read_text())
+    processes.wait(process)
 
 
 LONG = ("--world", "toy", "--explorer", "random", "--set", "steps=20000", "--seeds", "60")
@@ -484,9 +486,7 @@ def test_two_sweeps_into_one_store_at_once_and_a_kill(tmp_path, processes):
         return processes.start_command(tmp_path / name, "sweep", *words, "--name", name, "--out", folder)
 
     killed = start("long", *LONG)
-    deadline = time.monotonic() + 120
-    while len(Store(folder).stored_keys()) < 3 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: len(Store(folder).stored_keys()) >= 3)
     send(killed, signal.SIGKILL)
     assert processes.wait(killed) == -signal.SIGKILL
     (state,) = status.read_all(Store(folder), [])

@@ -5,9 +5,7 @@ import os
 import platform
 import re
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 import wanderlust as wl
+from process_server import send, wait_until
 from wanderlust._numba.cache import numba_version
 from wanderlust.core.archives import archive_bytes, open_archive
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError
@@ -181,7 +180,7 @@ def test_compare_uses_stored_runs_until_the_code_changes(tmp_path, processes):
     (tmp_path / "lake" / "__init__.py").write_text("from lake.maker import make\n")
     maker = "import gymnasium\n\ndef make():\n    return gymnasium.make('FrozenLake-v1', is_slippery=False)\n"
     (tmp_path / "lake" / "maker.py").write_text(maker)
-    arguments = ("compare", "lake:make", "--steps", "60", "--seeds", "2", "--explorers", "random")
+    arguments = ("compare", "lake:make", "--steps", "60", "--seeds", "2", "--explorers", "random", "--jobs", "1")
     printed = processes.command(tmp_path, *arguments)
     assert "2 runs to execute;" in printed
     assert "until the code of lake changes: a hash of 2 files" in printed
@@ -224,65 +223,48 @@ def is_running(pid):
         return False
 
 
-def wait_until(condition, seconds):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_workers_end_with_their_parent(how, tmp_path):
+def test_workers_end_with_their_parent(how, tmp_path, processes):
     (tmp_path / "logging_lake.py").write_text(LOGGING_LAKE)
     arguments = ["compare", "logging_lake:make", "--steps", "10000", "--seeds", "90", "--explorers", "random"]
     arguments += ["--jobs", "2", "--out", "results", "--time-limit", "600"]  # With a limit, runs have processes.
-    with (tmp_path / "errors").open("wb") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "wanderlust", *arguments],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1])},
-            stdout=errors,
-            stderr=errors,
-        )
+    process = processes.start_command(tmp_path, *arguments)
     packs = tmp_path / "results" / "packs"
 
     def pids():
         return {int(file.name.partition("-")[2]) for file in tmp_path.glob("started-*")}
 
-    try:
-        wait_until(lambda: len(pids()) == 3, 120)
-        if how == signal.SIGTERM:
-            wait_until(lambda: list(packs.glob("*.zip")), 120)
-        assert process.poll() is None, "all runs were already finished"
-        process.send_signal(how)
-        code = process.wait(timeout=30)
-        wait_until(lambda: not any(map(is_running, pids())), 2)
-    finally:
-        process.kill()
+    wait_until(lambda: len(pids()) == 3)
     if how == signal.SIGTERM:
-        assert code == 143
-        assert "Traceback" not in (tmp_path / "errors").read_text()
+        wait_until(lambda: list(packs.glob("*.zip")))
+    send(process, how)
+    wait_until(lambda: not any(map(is_running, pids())), 30)
+    code = processes.wait(process)
+    assert code == (143 if how == signal.SIGTERM else -how), "all runs were already finished"
+    if how == signal.SIGTERM:
+        assert "Traceback" not in (tmp_path / "err.txt").read_text()
         problems = []
         stored = list(Store(tmp_path / "results").load_all(problems))
         assert (len(stored) >= 1, problems) == (True, [])
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_names_are_printed_as_they_are(tmp_path, processes, encoding):
-    before = f"for each in (sys.stdout, sys.stderr): each.reconfigure(encoding={encoding!r})"
+def test_names_are_printed_as_they_are(tmp_path, processes):
     name = "my[/b] [red]:smile: $x_{$ <i>\n日本.txt"
     (tmp_path / name).parent.mkdir()
     (tmp_path / name).write_text("S.T\n\nT = treasure 1\n")
     arguments = ("--steps", "60", "--seeds", "1", "--explorers", "random", "_mine:Fading", "--out", "results")
     (tmp_path / "_mine.py").write_text("from wanderlust.explorers.counts import Ucb1 as Fading\n")
     names = ["my[/b] [red]:smile: $x_{$ <i>\\n", "_mine:Fading", "random"]
-    compared = processes.command(tmp_path, "compare", name, *arguments, "--plot", "plot.svg", before=before)
-    diagnosed = processes.command(tmp_path, "diagnose", name, *arguments, "--json", "all.json", before=before)
-    for printed in (compared, diagnosed):
-        assert all(each in printed for each in names), printed
-    assert (tmp_path / "plot.svg").stat().st_size > 1000
-    assert json.loads((tmp_path / "all.json").read_text())["environment"] == f"'{name}'"
+    for encoding in ("utf-8", "ascii"):
+        before = f"for each in (sys.stdout, sys.stderr): each.reconfigure(encoding={encoding!r})"
+        for words in (("compare", name, "--plot", "plot.svg"), ("diagnose", name, "--json", "all.json")):
+            printed = processes.command(tmp_path, *words, *arguments, "--jobs", "1", before=before)
+            assert all(each in printed for each in names), printed
+            assert (tmp_path / words[-1]).stat().st_size > 1000
+            (tmp_path / words[-1]).rename(tmp_path / f"{encoding}-{words[-1]}")
+        report = json.loads((tmp_path / f"{encoding}-all.json").read_text())
+        assert report["environment"] == f"'{name}'"
     assert "_mine:Fading" in (tmp_path / "results" / "comparison.csv").read_text()
 
 

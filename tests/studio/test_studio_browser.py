@@ -19,7 +19,8 @@ from xml.etree import ElementTree
 import pytest
 
 import wanderlust as wl
-from studio_server import RunningStudio, wait_until
+from process_server import wait_until
+from studio_server import RunningStudio
 from test_studio_results import store  # noqa: F401
 from wanderlust.studio.export import export_page
 from wanderlust.studio.setup import read_setup

@@ -19,7 +19,8 @@ from hypothesis import settings
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from studio_server import ONE_LANE, RunningStudio, running_studio, wait_until
+from process_server import wait_until
+from studio_server import ONE_LANE, RunningStudio, running_studio
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.studio import limits
 from wanderlust.studio.frames import step_of
