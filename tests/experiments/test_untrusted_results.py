@@ -206,12 +206,14 @@ def test_compare_uses_stored_runs_until_the_code_changes(tmp_path, processes):
 # No process is left.
 
 LOGGING_LAKE = """
-import os
+import multiprocessing, os, time
 from pathlib import Path
 import gymnasium
 
 def make():
     Path(f"started-{os.getpid()}").touch()
+    if Path("hang").exists() and multiprocessing.parent_process():
+        time.sleep(600)
     return gymnasium.make("FrozenLake-v1")
 """
 
@@ -229,6 +231,8 @@ def test_workers_end_with_their_parent(how, tmp_path, processes):
     (tmp_path / "logging_lake.py").write_text(LOGGING_LAKE)
     arguments = ["compare", "logging_lake:make", "--steps", "10000", "--seeds", "90", "--explorers", "random"]
     arguments += ["--jobs", "2", "--out", "results", "--time-limit", "600"]  # With a limit, runs have processes.
+    if how == signal.SIGKILL:
+        (tmp_path / "hang").touch()
     process = processes.start_command(tmp_path, *arguments)
     packs = tmp_path / "results" / "packs"
 
@@ -239,7 +243,11 @@ def test_workers_end_with_their_parent(how, tmp_path, processes):
     if how == signal.SIGTERM:
         wait_until(lambda: list(packs.glob("*.zip")))
     send(process, how)
-    wait_until(lambda: not any(map(is_running, pids())), 30)
+    try:
+        wait_until(lambda: not any(map(is_running, pids())), 30)
+    finally:
+        for pid in filter(is_running, pids()):
+            send(pid, signal.SIGKILL)
     code = processes.wait(process)
     assert code == (143 if how == signal.SIGTERM else -how), "all runs were already finished"
     if how == signal.SIGTERM:
