@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import inspect
+import re
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from paper_map import entries, explorer_items, item_link, item_links, source_link
 
@@ -20,143 +22,113 @@ _FEW = 3
 """Equations of more explorers are those of learning and evaluation."""
 
 
-class Note(NamedTuple):
-    """What the code does not contain: the source of the method, and when to use it."""
-
-    source: str
-    use: str
-
-
-_PARISI = (
-    "S. Parisi, D. Tateo, M. Hensel, C. D'Eramo, J. Peters and J. Pajarinen: [Long-Term Visitation Value for Deep "
-    "Exploration in Sparse-Reward Reinforcement Learning](https://doi.org/10.3390/a15030081). "
-    "Algorithms 15(3), 81 (2022)"
-)
-
 NOTES = {
-    "vv-ucb": Note(
-        _PARISI,
+    "vv-ucb": (
         "The default. Use it when rewards are sparse, far away, or hidden behind smaller ones. In stochastic "
         "environments `wl.learn` decreases κ and γ_w over the budget; `wl.train` keeps the paper's values. In its "
-        "first phase it visits every reachable state-action pair, which takes long in very large state spaces.",
+        "first phase it visits every reachable state-action pair, which takes long in very large state spaces."
     ),
-    "vv-count": Note(
-        _PARISI,
+    "vv-count": (
         "In the same tasks as `vv-ucb`. W is a discounted sum of visit counts that starts at zero, so `(1 - γ_w) W` "
-        "can be read as a count.",
+        "can be read as a count."
     ),
-    "bootstrapped": Note(
-        "I. Osband, C. Blundell, A. Pritzel and B. Van Roy: [Deep Exploration via Bootstrapped DQN]"
-        "(https://arxiv.org/abs/1602.04621). Advances in Neural Information Processing Systems 29 (2016)",
+    "bootstrapped": (
         "A baseline for deep exploration without counts. It needs rewards that distinguish the Q-tables: with zero "
         "initialization and distractors it often converges to the nearest reward. It needs a replay memory and more "
-        "time per step.",
+        "time per step."
     ),
-    "random-prior": Note(
-        "I. Osband, B. Van Roy, D. J. Russo and Z. Wen: [Deep Exploration via Randomized Value Functions]"
-        "(https://jmlr.org/papers/v20/18-339.html). Journal of Machine Learning Research 20(124), 1–62 (2019)",
-        "A baseline for deep exploration, like `bootstrapped`. The prior at zero bounds the Q-tables where "
-        "there is little "
-        "data.",
+    "random-prior": (
+        "A baseline for deep exploration, like `bootstrapped`. The prior at zero bounds the Q-tables where there is "
+        "little data."
     ),
-    "thompson": Note(
-        "C. D'Eramo, A. Cini and M. Restelli: Exploiting Action-Value Uncertainty to Drive Exploration in "
-        "Reinforcement Learning. International Joint Conference on Neural Networks (2019)",
-        "A baseline for tasks with frequent rewards. A new Q-table at every step does not follow one policy for "
-        "a whole "
-        "episode, so exploration is not deep.",
+    "thompson": (
+        "A baseline for tasks with frequent rewards. A new Q-table at every step does not follow one policy for a "
+        "whole episode, so exploration is not deep."
     ),
-    "ucb1": Note(
-        "P. Auer, N. Cesa-Bianchi and P. Fischer: [Finite-time Analysis of the Multiarmed Bandit Problem]"
-        "(https://doi.org/10.1023/A:1013689704352). Machine Learning 47, 235–256 (2002)",
+    "ucb1": (
         "When the next state hardly depends on the action, as in bandits, or when rewards are frequent. It considers "
-        "only the counts of the current state: `vv-ucb` with γ_w = 0 is similar.",
+        "only the counts of the current state: `vv-ucb` with γ_w = 0 is similar."
     ),
-    "bonus": Note(
-        "A. L. Strehl and M. L. Littman: [An Analysis of Model-Based Interval Estimation for Markov Decision Processes]"
-        "(https://doi.org/10.1016/j.jcss.2007.08.009). Journal of Computer and System Sciences 74(8), 1309–1331 "
-        "(2008). Their algorithm is model-based; the paper uses its bonus with Q-learning",
+    "bonus": (
         "When the reward may be changed and rewards are of the order of the bonus. The bonus propagates through the "
-        "Q-table of the behaviour, but only after an action was taken once, and the rewards of this Q-table "
-        "change over "
-        "time.",
+        "Q-table of the behaviour, but only after an action was taken once, and the rewards of this Q-table change "
+        "over time."
     ),
-    "epsilon-greedy": Note(
-        "C. J. C. H. Watkins: Learning from Delayed Rewards. PhD thesis, University of Cambridge (1989)",
-        "When random actions find rewards: short tasks, or dense rewards. The number of steps to reach a reward grows "
-        "exponentially with its distance where wrong actions lead back.",
+    "epsilon-greedy": (
+        "When random actions find rewards: short tasks, or dense rewards. The number of steps to reach a reward "
+        "grows exponentially with its distance where wrong actions lead back."
     ),
-    "random": Note(
-        "The uniform policy",
-        "As a reference: how much of an environment a random walk discovers. Q is learnt from its data, so "
-        "`random` also "
-        "measures learning without directed exploration.",
+    "random": (
+        "As a reference: how much of an environment a random walk discovers. Q is learnt from its data, so `random` "
+        "also measures learning without directed exploration."
     ),
-}
-
-
-_FIELD = {
-    "optimistic": Note(
-        "Sutton and Barto: Reinforcement Learning, Section 2.6. MIT Press (2018)",
+    "optimistic": (
         "As the simplest deep exploration in deterministic environments. Once an action was tried, nothing makes it "
-        "attractive again, so it can fail where outcomes or rewards are stochastic.",
+        "attractive again, so it can fail where outcomes or rewards are stochastic."
     ),
-    "mbie-eb": Note(
-        "Strehl and Littman: An Analysis of Model-Based Interval Estimation for Markov Decision Processes. JCSS "
-        "74 (2008)",
-        "A strong baseline in deterministic and in stochastic environments: `optimistic` with a bonus that "
-        "decreases with "
-        "the count.",
+    "mbie-eb": (
+        "A strong baseline in deterministic and in stochastic environments: `optimistic` with a bonus that decreases "
+        "with the count."
     ),
-    "boltzmann": Note(
-        "Sutton and Barto: Reinforcement Learning, Section 2.8. MIT Press (2018)",
-        "As a baseline that prefers better actions when it acts at random. Like ε-greedy it does not explore deeply.",
+    "boltzmann": (
+        "As a baseline that prefers better actions when it acts at random. Like ε-greedy it does not explore deeply."
     ),
-    "r-max": Note(
-        "Brafman and Tennenholtz: R-MAX, a General Polynomial Time Algorithm for Near-Optimal Reinforcement "
-        "Learning. JMLR "
-        "3 (2002)",
-        "In deterministic environments. In stochastic ones set `known_after` to 5 or more.",
+    "r-max": (
+        "In deterministic environments. In stochastic ones set `known_after` to 5 or more."
     ),
-    "ucbvi": Note(
-        "He, Zhou and Gu: Nearly Minimax Optimal Reinforcement Learning for Discounted MDPs. NeurIPS (2021); "
-        "Azar, Osband "
-        "and Munos: Minimax Regret Bounds for Reinforcement Learning. ICML (2017)",
-        "A strong baseline. It takes more time per step than the other optimistic explorers in large state spaces.",
+    "ucbvi": (
+        "A strong baseline. It takes more time per step than the other optimistic explorers in large state spaces."
     ),
-    "vv-plan": Note(
-        "This package; W as in Parisi et al., Algorithm 3",
+    "vv-plan": (
         "Instead of `vv-ucb` where a step may take twice the time: W has no learning rate, so it follows new "
-        "information at once. With noisy rewards `vv-ucb` was better.",
+        "information at once. With noisy rewards `vv-ucb` was better."
     ),
-    "rlsvi": Note(
-        "Osband, Van Roy and Wen: Generalization and Exploration via Randomized Value Functions. ICML (2016)",
-        "As a randomised explorer without a bonus to tune. It needs a full memory.",
+    "rlsvi": (
+        "As a randomised explorer without a bonus to tune. It needs a full memory."
     ),
-    "psrl": Note(
-        "Osband, Russo and Van Roy: (More) Efficient Reinforcement Learning via Posterior Sampling. NeurIPS (2013)",
-        "In small stochastic environments. Every draw is planned anew, so it is the slowest explorer.",
+    "psrl": (
+        "In small stochastic environments. Every draw is planned anew, so it is the slowest explorer."
     ),
-    "goal-directed": Note(
-        "Parisi, Kazemipour and Bowling: Beyond Optimism: Exploration With Partially Observable Rewards. NeurIPS "
-        "(2024)",
-        "When all states can be reached again and again. It visits all pairs equally often, whatever their value.",
+    "goal-directed": (
+        "When all states can be reached again and again. It visits all pairs equally often, whatever their value."
     ),
-    "ucb-q": Note(
-        "Dong, Wang, Chen and Wang: Q-learning with UCB Exploration is Sample Efficient for Infinite-Horizon MDP. ICLR "
-        "(2020); Jin, Allen-Zhu, Bubeck and Jordan: Is Q-Learning Provably Efficient? NeurIPS (2018)",
-        "As optimism without a memory. It learns from each transition once, so it needs many visits.",
+    "ucb-q": (
+        "As optimism without a memory. It learns from each transition once, so it needs many visits."
     ),
-    "dora": Note(
-        "Choshen, Fox and Loewenstein: DORA The Explorer: Directed Outreaching Reinforcement Action-Selection. "
-        "ICLR (2018)",
-        "As a propagated visit count that needs no memory. With γ_E = 0 it counts the visits of the pair alone. "
-        "The same "
-        "table gives the successor counts of Machado et al. (2020): E = 1 − (1 − γ_E) ‖ψ‖₁.",
+    "dora": (
+        "As a propagated visit count that needs no memory. With γ_E = 0 it counts the visits of the pair alone. The "
+        "same table gives the successor counts of Machado et al. (2020): E = 1 − (1 − γ_E) ‖ψ‖₁."
     ),
 }
-"""Explorers that are not in the paper."""
-NOTES |= _FIELD
+"""Explorer -> when to use it, which the code does not contain."""
+MORE = {
+    "bonus": "Their algorithm is model-based; the paper uses its bonus with Q-learning.",
+    "vv-plan": "`vv-plan` is of this package: W of Algorithm 3, planned.",
+    "optimistic": "Section 2.6.",
+    "boltzmann": "Section 2.8.",
+    "random": "The uniform policy.",
+}
+"""Explorer -> what its references do not say."""
+
+
+def source(name: str) -> str:
+    """Return the references of an explorer, from the package's BibTeX file; "" if there are none."""
+    text = (files("wanderlust.explorers") / "references.bib").read_text(encoding="utf-8")
+    found = []
+    for entry in text.split("\n@"):
+        fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.M))
+        if name in fields["explorers"].split(", "):
+            people = [" ".join(reversed(each.split(", "))) for each in fields["author"].split(" and ")]
+            authors = ", ".join(people[:-1]) + (" and " if len(people) > 1 else "") + people[-1]
+            title = f"[{fields['title']}]({fields['url']})" if "url" in fields else fields["title"]
+            place = next(fields[kind] for kind in ("journal", "booktitle", "school", "publisher") if kind in fields)
+            text_of_entry = f"{authors}: {title}. {place} ({fields['year']})."
+            found.append(_ACCENTS.sub(lambda match: _LETTERS[match[0]], text_of_entry))
+    return " ".join([*found, MORE.get(name, "")]).strip()
+
+
+_LETTERS = {r"{\`o}": "ò", r"{\'e}": "é"}
+_ACCENTS = re.compile("|".join(map(re.escape, _LETTERS)))
 
 
 def names() -> tuple[str, ...]:
@@ -207,7 +179,6 @@ def _page(name: str) -> str:
     class_name = f"{cls.__module__}.{cls.__name__}"
     if name not in EXPLORERS:
         return _field_page(name, class_name)
-    note = NOTES[name]
     used = item_links([item for item in explorer_items(name) if item.kind in ("Figure", "Table")])
     algorithms = ", ".join(item_link(item) for item in explorer_items(name) if item.kind == "Algorithm")
     return f"""\
@@ -219,11 +190,11 @@ def _page(name: str) -> str:
 
 ## Source
 
-{note.source}. In the paper: {algorithms}. File: {source_link(cls.__module__)}, class {source_link(class_name)}.
+{source(name)} In the paper: {algorithms}. File: {source_link(cls.__module__)}, class {source_link(class_name)}.
 
 ## When to use it
 
-{note.use}
+{NOTES[name]}
 
 ## Options
 
@@ -267,16 +238,17 @@ wanderlust train prison --explorer {name} --steps 1000
 
 def _field_page(name: str, class_name: str) -> str:
     """Return the page of an explorer that is not in the paper; one without a note has all in its docstring."""
-    cls, note = explorer_class(name), NOTES.get(name)
-    source = f"{note.source}. Where it differs from this source: [deviations](../deviations.md). " if note else ""
-    use = f"## When to use it\n\n{note.use}\n\n" if note else ""
+    cls = explorer_class(name)
+    found = source(name)
+    origin = f"{found} Where it differs from this source: [deviations](../deviations.md). " if found else ""
+    use = f"## When to use it\n\n{NOTES[name]}\n\n" if name in NOTES else ""
     rules = [(method, inspect.getdoc(getattr(cls, method))) for method in _RULES if method in vars(cls)]
     return f"""\
 {_head(name)}
 
 ## Source
 
-{source}File: {source_link(cls.__module__)}, class {source_link(class_name)}.
+{origin}File: {source_link(cls.__module__)}, class {source_link(class_name)}.
 
 {_rule_table(rules)}
 

@@ -30,6 +30,7 @@ from wanderlust.experiments.diagnosis import diagnose_results, report_sections
 from wanderlust.experiments.execute import driver as runner
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import Store
+from wanderlust.explorers.protocol import explorer_class
 
 pytestmark = pytest.mark.slow
 
@@ -617,6 +618,14 @@ def test_explain_equals_the_explanation_of_the_agent(run_cli):
     assert run_cli("explain", "a.npz", "--index", 2)[1] == output
     agent.save("agent_only.npz")
     run_cli.succeeds("explain", "agent_only.npz", "--state", 2)
+
+
+def test_every_explorer_has_a_reference(run_cli):
+    output = run_cli.succeeds("explorers", "--bibtex")
+    assert output.count("{") == output.count("}")
+    cited = {name for line in re.findall(r"explorers = \{(.*)\}", output) for name in line.split(", ")}
+    assert cited == {name for name in wl.explorer_names() if explorer_class(name).__module__.startswith("wanderlust.")}
+    assert f"version = {{{wl.__version__}}}" in output
 
 
 def test_listings_have_a_line_per_entry(run_cli):
