@@ -131,8 +131,9 @@ class Run:
             object.__setattr__(self, name, plain_options(name, getattr(self, name)))
         if self.kind == "model" and not self.model:
             raise InvalidSetting("a run with kind='model' needs a hash of the model: create it with Run.of_model.")
+        description = self.description
         for name in _UNUSED[self.kind]:
-            if name in self.description:
+            if name in description:
                 raise InvalidSetting(f"{name} cannot be set with kind={self.kind!r}, got {getattr(self, name)!r}.")
         try:
             self.json.encode()
@@ -172,7 +173,7 @@ class Run:
         changed: dict[str, Any] = {}
         for each in fields(self):
             value, default = getattr(self, each.name), each.default
-            if isinstance(value, Mapping):
+            if isinstance(value, MappingProxyType):
                 value, default = dict(value), {}
             if value != (AS_WRITTEN if each.name == "preset" and self.kind == "world" else default):
                 changed[each.name] = value
@@ -273,6 +274,8 @@ def plain_options(name: str, given: Any) -> Options:
     """Return options as JSON reads them back, so that a run equals its copy read from a file."""
     if not isinstance(given, Mapping):
         raise InvalidSetting(f"{name} must be a table of names and values, got {shown(given)}.")
+    if not given:
+        return MappingProxyType({})
     try:
         plain = json.loads(json.dumps(dict(given), default=_plain_value, allow_nan=False), parse_int=_plain_integer)
     except (TypeError, ValueError, RecursionError) as error:
