@@ -18,14 +18,8 @@ from hypothesis import strategies as st
 
 import wanderlust as wl
 from wanderlust.core.errors import BadFile, InvalidEnvironment, InvalidSetting
-from wanderlust.environments.encoding import (
-    DiscreteActions,
-    Encoding,
-    StateEncoder,
-    discrete_actions,
-    space_from_plain,
-    space_to_plain,
-)
+from wanderlust.environments.encoding import Encoding, StateEncoder
+from wanderlust.environments.spaces import DiscreteActions, discrete_actions, space_from_plain, space_to_plain
 
 pytestmark = pytest.mark.slow
 
