@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
 import subprocess
 import sys
@@ -10,15 +12,30 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import gymnasium
 
 from speed.peers import peers
 from speed.plain_numpy import against_numpy
-from speed.result import MICRO, NANO, Results, absolute_time, median_times, relative_time, shortest_times, speedup
+from speed.result import (
+    MICRO,
+    NANO,
+    Results,
+    Skipped,
+    absolute_time,
+    median_times,
+    relative_time,
+    shortest_times,
+    speedup,
+)
 from speed.sweeps import active_against_dense, deep_sea, minibatches, sweep_against_stream
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.session import Session, train
+from wanderlust.experiments.execute.driver import RunSummary
+from wanderlust.experiments.store import PACK_RUNS, Sealed, Store, seal
+from wanderlust.experiments.sweep import Sweep
+from wanderlust.experiments.table import Results as StoredResults
 from wanderlust.learning.state import LearnerState, Outcomes, copied
 from wanderlust.training.learn import learn
 from wanderlust.worlds import World, make_world
@@ -178,6 +195,29 @@ def threads(quick: bool) -> Results:
     yield speedup(f"2 threads over {n_seeds} seeds of wall, vv-ucb, against 1 thread", two, one, 1.8, unit="s")
 
 
+def stored_tables(quick: bool) -> Results:
+    """Compare the table of stored runs, without their curves, with pyarrow, which reads the same rows as JSON."""
+    name = f"table of {10_000 if quick else 100_000:,} stored runs, pandas"
+    try:
+        read_json = importlib.import_module("pyarrow.json").read_json
+    except ImportError:
+        yield Skipped(name, "pyarrow is not installed: pip install 'wanderlust[dataframes]'")
+        return
+    kappas = [round(0.01 * i, 2) for i in range(1, 101)]
+    sweep = Sweep(worlds="toy", explorers="ucb1", settings={"steps": 50, "kappa": kappas}, seeds=100 if quick else 1000)
+    sealed = seal(sweep.runs[0], sweep.runs[0].train(), 0.001)
+    with tempfile.TemporaryDirectory() as folder:
+        results, file = StoredResults(Store(folder), sweep.runs, RunSummary()), Path(folder) / "rows.jsonl"
+        lines = ({**sealed.line, "key": run.key, "run": run.description, "seconds": 1e-6 * i}
+                 for i, run in enumerate(sweep.runs))  # fmt: skip
+        entries = [Sealed(line["key"], b"not read", line) for line in lines]
+        for start in range(0, len(entries), PACK_RUNS):
+            results.store.add(entries[start : start + PACK_RUNS])
+        file.write_text("\n".join(map(json.dumps, results.rows(curves=False))), encoding="utf-8")
+        ours, theirs = shortest_times(3, lambda: results.to_pandas(curves=False), lambda: read_json(file).to_pandas())
+    yield relative_time(f"{name}, against pyarrow", ours, theirs, 5, unit="s")
+
+
 def all_lines(quick: bool, peers_python: str | None) -> Results:
     """Yield all results, one after another."""
     for measure in (
@@ -191,6 +231,7 @@ def all_lines(quick: bool, peers_python: str | None) -> Results:
         learning,
         startup,
         threads,
+        stored_tables,
     ):
         yield from measure(quick)
     yield from peers(quick, peers_python or sys.executable)

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -186,3 +187,18 @@ def test_the_first_seeds_of_all_settings_are_executed_first():
     order = [batches.next(1)[0] for _ in sweep.runs]
     for world in ("toy", "prison"):
         assert [run.seed for run in order if run.world == world] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def test_tables_without_curves_read_no_archive(tmp_path, processes):
+    sweep = wl.Sweep(worlds=["toy", "prison"], explorers="ucb1", settings={"kappa": [1, 2], "steps": 50}, seeds=2)
+    results = sweep.run(tmp_path / "results", quiet=True)
+    rows = [{name: row[name] for name in row if "curve_" not in name} for row in results.rows()]
+    for path in (tmp_path / "results" / "packs").glob("*.zip"):
+        contents = bytearray(path.read_bytes())
+        for offset, size, _ in read_pack(path).places.tolist():
+            contents[offset : offset + size] = bytes(size)
+        path.write_bytes(contents)
+    assert results.rows(curves=False) == rows
+    assert rows_of(processes, tmp_path) == sorted(rows, key=lambda row: (row["world"], row["kappa"], row["seed"]))
+    if find_spec("pandas"):
+        assert list(results.to_pandas(curves=False)["success"]) == [row["success"] for row in rows]

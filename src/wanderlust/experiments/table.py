@@ -65,6 +65,8 @@ _MEASURED = {*MEASURES, *_EXECUTION, *(f"{CURVE_PREFIX}{name}" for name in CURVE
 _ALWAYS: Row = {"kind": "world", "world": "", "explorer": "", "seed": 0}
 """Fields that every row has, with their defaults."""
 _SOMETIMES = ("preset", "until", "measure", "episodes", "env_version")
+_TAKEN = frozenset({*_ALWAYS, *_SOMETIMES, *MEASURES, *_EXECUTION, "key", "memory"})
+"""Names of columns that are not options."""
 
 # --- Rows ------------------------------------------------------------------------------------------------
 
@@ -99,7 +101,8 @@ def row_of(stored: StoredRun, *, curves: bool = False) -> Row:
 
 def row_of_line(line: Line) -> Row:
     """Return a line as flat columns."""
-    return {"key": line["key"], **fields_of(line["run"]), **{name: line.get(name) for name in (*MEASURES, *_EXECUTION)}}
+    measured = line.copy()
+    return {"key": line["key"], **fields_of(measured.pop("run")), **measured}
 
 
 def fields_of(description: Mapping[str, Any]) -> Row:
@@ -108,16 +111,16 @@ def fields_of(description: Mapping[str, Any]) -> Row:
     The replay memory is the column `memory`. An option that has the name of another column gets the prefix `option_`.
     """
     flat: Row = {name: description.get(name, default) for name, default in _ALWAYS.items()}
-    flat |= {name: description[name] for name in _SOMETIMES if name in description}
-    taken = {*_ALWAYS, *_SOMETIMES, *MEASURES, *_EXECUTION, "key", "memory"}
+    for name in _SOMETIMES:
+        if name in description:
+            flat[name] = description[name]
     for table in ("settings", "explorer_options", "world_options", "encoder_options"):
         options = description.get(table, {})
-        for name, value in options.items() if isinstance(options, Mapping) else ():
+        for name, value in options.items() if isinstance(options, dict) else ():
             if table == "settings" and name == "replay":
                 flat["memory"] = value
             else:
-                flat[f"option_{name}" if name in taken else name] = value
-                taken.add(name)
+                flat[f"option_{name}" if name in _TAKEN or name in flat else name] = value
     return flat
 
 
@@ -143,10 +146,17 @@ def _current(run: str, keys: Sequence[str]) -> str:
 
 def same_columns(rows: Sequence[Row]) -> list[Row]:
     """Return rows that all have the columns of all rows, None where a row has no value; options before measures."""
-    # Each row has its own options between the fields and the measurements.
-    found = dict.fromkeys(name for row in rows for name in row)
-    every = sorted(found, key=lambda name: name in _MEASURED)
+    every = _column_names(rows)
     return [{name: row.get(name) for name in every} for row in rows]
+
+
+def _column_names(rows: Sequence[Row]) -> list[str]:
+    # Each row has its own options between the fields and the measurements.
+    found: dict[str, None] = {}
+    for row in rows:
+        if not row.keys() <= found.keys():
+            found |= dict.fromkeys(row)
+    return sorted(found, key=lambda name: name in _MEASURED)
 
 
 # --- Groups ----------------------------------------------------------------------------------------------
@@ -278,11 +288,20 @@ class Results:
 
     def rows(self, *, curves: bool = True) -> list[Row]:
         """Return one flat row per run: fields, options, measurements, and the learning curves as arrays."""
-        return same_columns([row_of(stored, curves=curves) for stored in self])
+        return same_columns(self._rows(curves=curves))
+
+    def _rows(self, *, curves: bool) -> list[Row]:
+        if curves:
+            return [row_of(stored, curves=True) for stored in self]
+        lines = {line["key"]: line for line in self.store.lines(self.problems)}
+        return [row_of_line(lines[run.key]) for run in self.runs if run.key in lines]
 
     def to_pandas(self, *, curves: bool = True) -> Any:
         """Return a pandas DataFrame with one row per run; the curves are arrays."""
-        return import_package("pandas").DataFrame(self.rows(curves=curves))
+        rows = self._rows(curves=curves)
+        # Of columns, as pandas needs several times as long to take rows apart.
+        columns = {name: [row.get(name) for row in rows] for name in _column_names(rows)}
+        return import_package("pandas").DataFrame(columns)
 
     def to_polars(self, *, curves: bool = True) -> Any:
         """Return a Polars DataFrame with one row per run; the curves are lists."""
