@@ -54,7 +54,7 @@ def cluster(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(code), str(SOURCES)]))
         patch.syspath_prepend(code)
-        started = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
+        started = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 2, "include_dashboard": False})
         patch.setenv("RAY_ADDRESS", started.address)
         started.extra = [started.add_node(**NODE)]
         # One connection for all tests: Ray starts new workers for each.
@@ -166,14 +166,14 @@ def test_faults_of_runs_are_listed_and_stop_no_other(cluster, expected, tmp_path
     reasons = {
         "raises": "RuntimeError: out of order",
         "exits": "ended unexpectedly",
-        "hangs": "longer than the time limit of 5 s",
+        "hangs": "longer than the time limit of 10 s",
         "hungry": "more memory than there is",
     }
     bad = {
         Run(kind="environment", world=f"ray_faults:{name}", explorer="random", settings={"steps": 50}): reason
         for name, reason in reasons.items()
     }
-    summary = run_all([*bad, *RUNS[:9]], Store(tmp_path), on="ray", time_limit=5, name="faults")
+    summary = run_all([*bad, *RUNS[:9]], Store(tmp_path), on="ray", time_limit=10, name="faults")
     assert summary.executed == 9
     assert {failure.run for failure in summary.failures} == set(bad)
     for failure in summary.failures:
