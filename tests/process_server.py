@@ -49,6 +49,9 @@ def run(folder, code):
     except BaseException:
         traceback.print_exc()
         status = 1
+    if isinstance(status, str):
+        print(status, file=sys.stderr)
+        status = 1
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status or 0)
@@ -136,10 +139,10 @@ class ProcessServer:
         status = self.wait(self.start(folder, code))
         return status, *((Path(folder) / name).read_text(encoding="utf-8") for name in ("out.txt", "err.txt"))
 
-    def run_script(self, file, folder, *words):
-        """Run a script in a folder with warnings as errors."""
+    def run_script(self, file, folder, *words, before=""):
+        """Run a script in a folder with warnings as errors, after some other code."""
         code = f"import runpy, sys, warnings; warnings.simplefilter('error'); sys.argv = {[str(file), *words]!r}\n"
-        code += f"import matplotlib; matplotlib.use('agg')\nrunpy.run_path({str(file)!r}, run_name='__main__')"
+        code += f"{before}import matplotlib; matplotlib.use('agg')\nrunpy.run_path({str(file)!r}, run_name='__main__')"
         return self.run(folder, code)
 
     def command(self, folder, *words, code=0, before=""):

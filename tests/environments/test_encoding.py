@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +66,7 @@ TASKS = {
 }
 """
 PLAY = """
-import json, minigrid, sys, wanderlust as wl
+import json, minigrid, wanderlust as wl
 from my_envs import TASKS, make_env
 
 results = {}
@@ -101,16 +98,14 @@ print(json.dumps(results))
 """
 
 
-def test_a_loaded_agent_does_what_the_trained_one_does(tmp_path: Path) -> None:
+def test_a_loaded_agent_does_what_the_trained_one_does(tmp_path: Path, processes: Any) -> None:
     pytest.importorskip("minigrid")
     (tmp_path / "my_envs.py").write_text(MODULE)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     results = []
     for which in ("trained", "loaded"):
-        command = [sys.executable, "-W", "ignore", "-c", PLAY, which]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        results.append(json.loads(done.stdout))
+        status, out, errors = processes.run(tmp_path, PLAY.replace("sys.argv[1]", repr(which)))
+        assert status == 0, errors
+        results.append(json.loads(out))
     trained, loaded = results
     assert loaded == trained
     for task in ("FrozenLake", "DoorKey", "Dict", "module:function", "info", "function"):

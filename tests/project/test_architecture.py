@@ -161,6 +161,7 @@ OPTIONAL = ("wanderlust_paper", "cli", "experiments", "exams", "training", "stud
 IN_TURN = """
 import contextlib, io, os, sys, traceback
 import gymnasium, numba, rich, scipy.sparse, scipy.stats  # Once for all processes: these imports take seconds.
+numba.njit(lambda x: x + 1.0)(1.0)  # So do those of the first compilation.
 
 for package, code in {codes!r}.items():
     if os.fork() == 0:

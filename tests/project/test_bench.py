@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,15 +98,14 @@ def test_targets_and_reports() -> None:
     assert growth_plot(lines, "png").startswith(b"\x89PNG")
 
 
-def test_invalid_paths_are_reported_before_measuring(tmp_path: Path) -> None:
+def test_invalid_paths_are_reported_before_measuring(tmp_path: Path, processes: Any) -> None:
     for arguments, message in (
         (["--peers-python", "/no/such/python"], "there is no program"),
         (["--json", str(tmp_path)], "it is a folder"),
         (["--plot", "growth.xyz"], "--plot must be a .png, .svg, .pdf file"),
     ):
-        done = subprocess.run(
-            [sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 1
-        assert message in done.stderr
-        assert "met" not in done.stdout
+        before = f"import sys; sys.path.insert(0, {str(SCRIPT.parent)!r})\n"
+        status, out, errors = processes.run_script(SCRIPT, tmp_path, *arguments, before=before)
+        assert status == 1
+        assert message in errors
+        assert "met" not in out

@@ -21,7 +21,13 @@ def bars():
     return module
 
 
-@pytest.mark.parametrize("name", ["frozen-lake", "cliff-walking", "taxi", "multi-room", "door-key", "four-rooms"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("frozen-lake", "cliff-walking", "taxi", "multi-room", "door-key"),
+        pytest.param("four-rooms", marks=pytest.mark.exhaustive),  # It takes 20 seconds.
+    ],
+)
 def test_solved_within_the_step_limit(bars, name):
     task = bars.TASKS[name]
     steps = bars.solved_at(task, task.explorer, 0, task.steps)
