@@ -265,7 +265,7 @@ def test_commands(command, toml, tmp_path):
     assert code == 0
     assert "best in prison: vv-ucb" in printed
     folder = tmp_path / "results" / "sweeps" / "kappa"
-    assert {"table.md", "table.csv", "seeds.csv", "plot.png", "plot.svg"} <= {file.name for file in folder.iterdir()}
+    assert {"table.md", "table.csv", "seeds.csv", "plot.png", "curves.svg"} <= {file.name for file in folder.iterdir()}
     words = ("--formats", "pdf", "--out", "figures", "--measure", "steps_to_learn")
     code, printed = command("report", "results", *words)
     assert (code, "of steps to learn, the lowest median" in printed) == (0, True), printed

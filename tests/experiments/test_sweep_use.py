@@ -1,5 +1,6 @@
 """Sweeps as a lab uses them, each command in a process of its own."""
 
+import itertools
 import json
 import os
 import re
@@ -10,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import wanderlust as wl
 from wanderlust.experiments.execute.driver import Batches
-from wanderlust.experiments.report.sweep_figure import best_settings, settings_of
+from wanderlust.experiments.report.sweep_figure import Setting, best_settings, settings_of, sweep_figure
 from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store, read_pack, seal
@@ -202,3 +204,29 @@ def test_tables_without_curves_read_no_archive(tmp_path, processes):
     assert rows_of(processes, tmp_path) == sorted(rows, key=lambda row: (row["world"], row["kappa"], row["seed"]))
     if find_spec("pandas"):
         assert list(results.to_pandas(curves=False)["success"]) == [row["success"] for row in rows]
+
+
+def test_labels_of_a_heat_map_of_fifty_values_do_not_overlap():
+    values = {"kappa": np.geomspace(0.01, 10, 50).tolist(), "gamma_w": np.linspace(0.5, 0.99, 50).tolist()}
+    rows = [{"world": "toy", "explorer": "vv-ucb", "seed": 0, "success": 1.0, **dict(zip(values, pair, strict=True))}
+            for pair in itertools.product(*values.values())]  # fmt: skip
+    settings = [Setting({name: row[name] for name in ("world", "explorer", *values)}, [row]) for row in rows]
+    figure = sweep_figure("large", settings)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    for axis, side in ((figure.axes[0].xaxis, "x"), (figure.axes[0].yaxis, "y")):
+        boxes = [label.get_window_extent(renderer) for label in axis.get_ticklabels()]
+        ends = [(getattr(box, f"{side}0"), getattr(box, f"{side}1")) for box in boxes]
+        assert 4 <= len(ends) <= 14
+        assert all(end < start for (_, end), (start, _) in itertools.pairwise(ends))
+
+
+def test_learning_curves_of_the_best_settings(tmp_path):
+    sweep = wl.Sweep(worlds="toy", environments="FrozenLake-v1", explorers=["random", "ucb1"], seeds=4,
+                     settings={"steps": 100, "kappa": [0.1, 1]})  # fmt: skip
+    sweep.run(tmp_path, quiet=True)
+    figures = sweep_report(sweep, Store(tmp_path), []).figures
+    for name, unit in (("curves", "return (% of optimum)"), ("returns", "return")):
+        figure = figures[name]()
+        assert [axes.get_ylabel() for axes in figure.axes][1] == unit
+        assert all(len(axes.get_lines()) == 2 for axes in figure.axes)

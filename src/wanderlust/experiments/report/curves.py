@@ -66,16 +66,17 @@ def curves_figure(
     *,
     note: str = "",
     log_scale: bool = False,
+    percent: bool = True,
 ) -> Figure:
     """Draw discovery above return, one column per scenario; `columns` maps column -> line -> curves.
 
     `styles` has the style of each line, in the order of the legend. `log_scale` is for returns that differ by orders
-    of magnitude.
+    of magnitude. Without `percent`, the curves are numbers of states and returns, of different ranges in each column.
     """
     from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(title, min(PAGE_WIDTH, 1.2 + 3.1 * len(columns)), 5.2)
-    axes = figure.subplots(2, len(columns), sharex="col", sharey="row", squeeze=False)
+    axes = figure.subplots(2, len(columns), sharex="col", sharey="row" if percent else "none", squeeze=False)
     handles: dict[str, object] = {}
     for column, (scenario, lines) in enumerate(columns.items()):
         axes[0, column].set_title(scenario)
@@ -85,8 +86,9 @@ def curves_figure(
         for row, measure in enumerate(_MEASURES):
             handles |= _draw_lines(axes[row, column], lines, styles, measure)
     for row, name in enumerate(_MEASURES.values()):
-        axes[row, 0].set_ylabel(name)
-        _set_limits(axes[row], log_scale=log_scale and row == 1)
+        axes[row, 0].set_ylabel(name if percent else name.partition(" (")[0])
+        if percent:
+            _set_limits(axes[row], log_scale=log_scale and row == 1)
     add_legend(figure, {label: handles[label] for label in styles if label in handles}, note)
     return figure
 

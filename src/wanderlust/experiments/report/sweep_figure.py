@@ -15,6 +15,7 @@ import numpy as np
 
 from wanderlust.core.errors import counted
 from wanderlust.core.mdp import FloatArray
+from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves
 from wanderlust.experiments.report.style import (
     GREY,
     PAGE_WIDTH,
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from wanderlust.experiments.run import Result
+    from wanderlust.experiments.store import Store
+
 SUCCESS, RETURN, STEPS, DISCOVERY = "success", "final_return", "steps_to_learn", "discovery"
 TITLES = {SUCCESS: "success (%)", RETURN: "final return", STEPS: "steps to learn", DISCOVERY: "discovery (%)",
           "area_under_curve": "area under the curve"}  # fmt: skip
@@ -68,6 +72,11 @@ class Setting(Group):
         """[seed]: the measure; NaN if a run does not have it, infinite if it never learnt."""
         values = self.column(self.measure)
         return np.where(np.isnan(values), math.inf, values) if self.measure == STEPS else values
+
+    @property
+    def has_optimum(self) -> bool:
+        """Whether the optimum is known, so that the runs have a success in percent of it."""
+        return all(row.get(SUCCESS) is not None for row in self.rows)
 
     @property
     def is_complete(self) -> bool:
@@ -173,9 +182,12 @@ def _best_of(group: Sequence[Setting], choosing: Sequence[int], measuring: Seque
     pairs = [(each, half) for each in group if (half := each.on(choosing)).rows]
     if not pairs or (len({half.merit for _, half in pairs}) == 1 and len(group) > 1):
         return None
-    chosen = max(pairs, key=lambda pair: pair[1].merit)[0]
+    highest = max(half.merit for _, half in pairs)
+    equal = [each for each, half in pairs if half.merit == highest]
+    chosen, n_ties = equal[len(equal) // 2], len(equal) - 1  # The middle one: less likely to be at the edge of a range.
     measured = chosen.on(measuring)
-    note = "chosen on others" if choosing != measuring and measured.rows else "not validated"
+    first = f", where {counted(n_ties, 'other')} {'is' if n_ties == 1 else 'are'} equal" if n_ties else ""
+    note = f"chosen on others{first}" if choosing != measuring and measured.rows else "not validated"
     measured = measured if measured.rows else chosen
     _, low, high = measured.mean
     others = [other for each in group if each is not chosen and (other := each.on(measuring)).rows]
@@ -239,6 +251,8 @@ _TITLE_WIDTH = 34
 _NOTE_CHARS_PER_INCH = 12
 _MAX_BEST_NOTES = 4
 _MAX_CELLS_WITH_TEXT = 100
+_TICK_CHARS, _MAX_ROW_TICKS = 48, 12
+"""Number of characters below a heat map, and of labels beside it."""
 _LOG_RATIO = 20.0
 """Ratio of the largest to the smallest value from which an axis is logarithmic."""
 
@@ -367,10 +381,10 @@ def _heat_maps(title: str, settings: Sequence[Setting], x_name: str, y_name: str
     without = f"Without {x_name} or {y_name}, so only in the table: {', '.join(missing)}." if missing else ""
     options = [name for name in settings[0].problem_fields if name != PROBLEM]
     for_each = f", for each value of {', '.join(options)}" if options else ""
-    text = (
-        "Numbers: mean over seeds; points: seeds, from left to right as on the scale. "
-        f"A frame marks the best setting of each world{for_each}."
-    )
+    kind = "median" if settings[0].measure == STEPS else "mean"
+    has_text = all(len(group) <= _MAX_CELLS_WITH_TEXT for group in groups.values())
+    what = f"Numbers: {kind} over seeds; points: seeds, from left to right as on the scale." if has_text else ""
+    text = f"{what or f'Colours: {kind} over seeds.'} A frame marks the best setting of each world{for_each}."
     sentences = [text, *_best_notes(settings), without, note]
     width = int(_NOTE_CHARS_PER_INCH * figure.get_figwidth())
     note = textwrap.fill(" ".join(sentence for sentence in sentences if sentence), width, break_long_words=False)
@@ -386,6 +400,10 @@ def scale_limits(settings: Sequence[Setting]) -> tuple[float, float]:
         return low, high
     # All seeds are equal, apart from rounding errors.
     return (min(low, 0.0), max(high, 100.0)) if settings and settings[0].measure in PERCENT else (low - 0.5, low + 0.5)
+
+
+def _tick(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else format_value(value)
 
 
 def _wrapped(label: str) -> str:
@@ -418,7 +436,8 @@ def _heat_map(
         cells[place] = each.estimate if math.isfinite(each.estimate) else math.nan
         if id(each) in best:
             corner = place[1] - 0.5, place[0] - 0.5
-            axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="black", linewidth=2.0, zorder=4))
+            for colour, width in (("white", 4.0), ("black", 2.0)):  # Visible on light and on dark cells.
+                axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=colour, linewidth=width, zorder=4))
     span = limits[1] - limits[0]
     image = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis", vmin=limits[0], vmax=limits[1])
     if cells.size <= _MAX_CELLS_WITH_TEXT:
@@ -434,8 +453,13 @@ def _heat_map(
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(-0.5, len(rows) - 0.5)
     axes.grid(visible=False)
-    axes.set_xticks(range(len(columns)), [format_value(value) for value in columns])
-    axes.set_yticks(range(len(rows)), [format_value(value) for value in rows])
+    longest = max((len(_tick(value)) for value in columns), default=0)
+    for set_ticks, values, n_labels in (
+        (axes.set_xticks, columns, max(_TICK_CHARS // (longest + 2), 2)),
+        (axes.set_yticks, rows, _MAX_ROW_TICKS),
+    ):
+        every = max(math.ceil(len(values) / n_labels), 1)  # More labels would overlap.
+        set_ticks(range(0, len(values), every), [_tick(value) for value in values[::every]])
     axes.set_xlabel(literal_label(x_name))
     axes.set_ylabel(literal_label(y_name))
     return image
@@ -468,3 +492,36 @@ def _points(title: str, settings: Sequence[Setting]) -> Figure:
             axes.set_xlim(*_widened(settings))
     add_legend(figure, {}, _note("Large marker and bar", settings, note))
     return figure
+
+
+# --- Learning curves -------------------------------------------------------------------------------------
+
+_MAX_CURVE_COLUMNS = 4
+
+
+def best_curves_figure(title: str, settings: Sequence[Setting], store: Store) -> Figure:
+    """Draw the learning curves of the best setting of each explorer, one column per problem.
+
+    All problems are worlds, whose curves are in percent of the optimum, or all are environments.
+    """
+    best, (choosing, measuring) = best_settings(settings), seed_halves(settings)
+    columns: dict[str, dict[str, Curves]] = {}
+    percent = settings[0].has_optimum
+    problems = by_problem(settings)
+    for problem, group in list(problems.items())[:_MAX_CURVE_COLUMNS]:
+        lines = columns.setdefault(literal_label(problem), {})
+        for explorer, own in group_settings(group, lambda each: str(each.fields.get(EXPLORER))).items():
+            found = best.get(problem, {}).get(explorer if len(own) < len(group) else "")
+            measured = found.measured if found else own[0].on(measuring)
+            results = [stored.result for stored in store.load_keys((row["key"] for row in measured.rows), [])]
+            if results:
+                lines[explorer] = mean_curves([_curves_of(result, percent=percent) for result in results])
+    shown = "" if len(problems) == len(columns) else f"The first {len(columns)} of {len(problems)} worlds. "
+    seeds = "not validated: one seed" if choosing == measuring else "on the seeds that it was not chosen on"
+    note = f"{shown}The best setting of each explorer, {seeds}; mean ± 2 standard errors."
+    styles = explorer_styles(name for lines in columns.values() for name in lines)
+    return curves_figure(literal_label(title), columns, styles, note=note, percent=percent)
+
+
+def _curves_of(result: Result, *, percent: bool) -> FloatArray:
+    return result.percent_curves if percent else np.stack([result.steps, result.discovered, result.returns])

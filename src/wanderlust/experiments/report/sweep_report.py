@@ -21,9 +21,9 @@ from wanderlust.experiments.report.sweep_figure import (
     DISCOVERY,
     SEED,
     STEPS,
-    SUCCESS,
     TITLES,
     Setting,
+    best_curves_figure,
     best_sentences,
     by_problem,
     seed_halves,
@@ -105,6 +105,10 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
     n_text = len(settings[0].fields)
     best = best_sentences(settings)
     best += [_how_chosen(settings)] if best else []
+    parts = {"curves": [each for each in settings if each.has_optimum],
+             "returns": [each for each in settings if not each.has_optimum]}  # fmt: skip
+    draw = functools.partial(best_curves_figure, sweep.name, store=store)
+    curves = {name: functools.partial(draw, part) for name, part in parts.items() if part}
     markdown = [[markdown_cell(cell) for cell in row] for row in rows]
     return Report(
         renderables=[
@@ -117,7 +121,7 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
             "table.csv": _csv(settings),
             "seeds.csv": _seeds_csv(settings),
         },
-        figures={"plot": functools.partial(sweep_figure, sweep.name, settings)},
+        figures={"plot": functools.partial(sweep_figure, sweep.name, settings), **curves},
     )  # fmt: skip
 
 
@@ -152,19 +156,15 @@ def show_sweep_report(
 def _measure_heads(settings: Sequence[Setting]) -> list[str]:
     # In the order of the titles: the chosen measure first.
     measures = list(dict.fromkeys(TITLES[each.measure] for each in settings))
-    others = [TITLES[DISCOVERY], _LEARNT, TITLES[STEPS]] if any(map(_has_optimum, settings)) else []
+    others = [TITLES[DISCOVERY], _LEARNT, TITLES[STEPS]] if any(each.has_optimum for each in settings) else []
     return [" or ".join(measures), *(head for head in others if head not in measures)]
-
-
-def _has_optimum(setting: Setting) -> bool:
-    return all(row.get(SUCCESS) is not None for row in setting.rows)
 
 
 def _row(setting: Setting, heads: Sequence[str]) -> list[str]:
     cells = ["" if value is None else format_value(value) for value in setting.fields.values()]
     cells += [str(len(setting)), setting.interval_text]
     others = dict.fromkeys((TITLES[DISCOVERY], _LEARNT, TITLES[STEPS]), "")
-    if _has_optimum(setting):
+    if setting.has_optimum:
         learnt, step = setting.learnt(), setting.median_step()
         share = f"{100 * learnt.estimate:.0f} [{100 * learnt.low:.0f}, {100 * learnt.high:.0f}]"
         steps = f"{step:,.0f}" if math.isfinite(step) else "–"
