@@ -6,7 +6,6 @@ Forged files are loaded in another process: where a check is missing, compiled c
 import json
 import os
 import random
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -273,22 +272,20 @@ def try_forgeries(folder):
             print(json.dumps(["end", outcome_of(folder / "forged.npz")]), flush=True)
 
 
-def in_another_process(task, *arguments):
+def in_another_process(processes, folder, task, *numbers):
     """Run a function of this module in another process and return the JSON lines that it printed."""
-    command = [sys.executable, "-W", "ignore", __file__, task, *map(str, arguments)]
-    env, timeout = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, 12 * settings().max_examples
-    try:
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout)
-    except subprocess.TimeoutExpired as error:
-        lines = (error.stdout or b"").decode().splitlines()
-        pytest.fail(f"it did not end: {lines[-1:]}")
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert done.returncode == 0, (done.returncode, lines[-1:], done.stderr[-3000:])
+    words = [__file__, task, str(folder), *map(str, numbers)]
+    # A signal ends it if reading a file does not end.
+    code = f"import runpy, signal, sys, warnings; signal.alarm({12 * settings().max_examples})\n"
+    code += f"warnings.simplefilter('ignore'); sys.path[:0], sys.argv = {sys.path!r}, {words!r}\n"
+    status, out, errors = processes.run(folder, code + f"runpy.run_path({__file__!r}, run_name='__main__')")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert status == 0, (status, lines[-1:], errors[-3000:])
     return lines
 
 
-def test_forged_files_are_refused(tmp_path):
-    lines = in_another_process("forgeries", tmp_path)
+def test_forged_files_are_refused(tmp_path, processes):
+    lines = in_another_process(processes, tmp_path, "forgeries")
     assert len(lines) > 1500
     wrong = []
     for (_, label, words), (_, outcome) in zip(lines[::2], lines[1::2], strict=True):
@@ -574,9 +571,9 @@ def fuzz(folder, seed, n):
 
 
 @pytest.mark.fuzz
-def test_mutated_files_are_refused_or_work(tmp_path):
+def test_mutated_files_are_refused_or_work(tmp_path, processes):
     n = 5 * settings().max_examples
-    lines = in_another_process("fuzz", tmp_path, 0 if settings().derandomize else random.randrange(10**9), n)
+    lines = in_another_process(processes, tmp_path, "fuzz", 0 if settings().derandomize else random.randrange(10**9), n)
     outcomes = [line[1] for line in lines if line[0] == "end"]
     assert len(outcomes) == n
     wrong = [
