@@ -299,6 +299,7 @@ class Sweep:
 
     def check_name(self, folder: Path) -> None:
         """Raise `InvalidSetting` if a folder has a sweep of the same name, with runs that this one does not have."""
+        folder = check_path("folder", folder, folder=True)
         try:
             earlier = read_json(self._file(folder))
             lost = set() if earlier == self else {*earlier.plan(imports=False)} - {*self.plan(imports=False)}
