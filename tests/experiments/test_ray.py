@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from rich.console import Console
 
 import wanderlust as wl
 from conftest import FAULTS
+from process_server import wait_until
 from wanderlust.core.errors import WanderlustError
 from wanderlust.experiments.execute import ray_cluster
 from wanderlust.experiments.execute.driver import run_all
@@ -83,12 +83,11 @@ def contents(folder):
 
 
 def wait_for_runs(folder, count, process=None):
-    deadline = time.monotonic() + 120
-    while len(Store(folder).stored_keys()) < count:
-        assert time.monotonic() < deadline
-        if process is not None:
-            assert process.poll() is None
-        time.sleep(0.01)
+    def stored():
+        assert process is None or process.poll() is None, "the driver has ended"
+        return len(Store(folder).stored_keys()) >= count
+
+    wait_until(stored)
 
 
 DRIVER = """
@@ -105,8 +104,10 @@ def test_the_driver_is_killed_and_the_next_one_loses_a_node(cluster, expected, t
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(tmp_path)], stdin=subprocess.PIPE, text=True)
     driver.stdin.write("\n".join(run.json for run in RUNS))
     driver.stdin.close()
-    wait_for_runs(tmp_path, 1, driver)
-    driver.kill()
+    try:
+        wait_for_runs(tmp_path, 1, driver)
+    finally:
+        driver.kill()
     assert driver.wait() == -signal.SIGKILL
     before = len(Store(tmp_path).stored_keys())
     assert 0 < before < len(RUNS)
