@@ -20,6 +20,7 @@ import re
 import sys
 import time
 import warnings
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,13 @@ def read_rows(seeds: range) -> list[dict[str, str]]:
     return [row for row in rows if int(row["seed"]) in seeds]
 
 
+def reported_rows() -> list[dict[str, str]]:
+    """Return the runs of the explorers and tasks that have all of the reported seeds."""
+    rows = read_rows(REPORTED_SEEDS)
+    count = Counter((row["task"], row["explorer"]) for row in rows)
+    return [row for row in rows if count[row["task"], row["explorer"]] == len(REPORTED_SEEDS)]
+
+
 def choose_scales() -> None:
     """Write the scale of each explorer with the fewest steps to solve the tuning task; unsolved counts twice."""
     rows, chosen = read_rows(TUNING_SEEDS), {}
@@ -205,7 +213,10 @@ def _median(values: list[str]) -> str:
 
 
 def draw(rows: list[dict[str, str]], path: Path) -> None:
-    """Draw the steps to solve each task: a point for each seed, those that did not solve it at the right edge."""
+    """Draw the steps to solve each task: a point for each seed, those that did not solve it at the right edge.
+
+    Points of policies that reach a goal which was never received are not filled.
+    """
     import matplotlib.pyplot as plt
 
     names = [task for task in REPORTED if any(row["task"] == task for row in rows)]
@@ -214,14 +225,13 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
         used = [name for name in REPORTED[task] if any((row["task"], row["explorer"]) == (task, name) for row in rows)]
         steps = TASKS[task].steps
         for i, explorer in enumerate(reversed(used)):
-            values = [
-                (float(row["solved"]) if row["solved"] else 1.06 * steps)
-                for row in rows
-                if (row["task"], row["explorer"]) == (task, explorer)
-            ]
-            shift = np.linspace(-0.25, 0.25, len(values))
             colour = "C0" if "W" in explorer else "0.45"
-            axis.plot(np.sort(values), i + shift, "o", markersize=3.5, color=colour, alpha=0.8)
+            chosen = [row for row in rows if (row["task"], row["explorer"]) == (task, explorer)]
+            chosen.sort(key=lambda row: float(row["solved"] or np.inf))
+            for shift, row in zip(np.linspace(-0.25, 0.25, len(chosen)), chosen, strict=True):
+                fill = "none" if row["solved"] and not row["first"] else colour
+                place = float(row["solved"]) if row["solved"] else 1.06 * steps
+                axis.plot(place, i + shift, "o", markersize=3.5, color=colour, markerfacecolor=fill, alpha=0.8)
         axis.axvline(steps, color="0.8", linewidth=1)
         axis.set(yticks=range(len(used)), yticklabels=used[::-1], xlim=(0, 1.1 * steps), title=task)
         axis.tick_params(labelsize=8)
@@ -229,7 +239,7 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
         axis.spines[["top", "right"]].set_visible(False)
     for axis in axes.flat[len(names) :]:
         axis.set_visible(False)
-    label = "steps until the greedy policy solves the task; right of the line: not within the budget"
+    label = "steps until the greedy policy solves the task; right of the line: not within the budget; hollow: by chance"
     figure.supxlabel(label, fontsize=9)
     figure.tight_layout()
     figure.savefig(path)
@@ -237,7 +247,7 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
 
 def write_page() -> None:
     """Write the table into the page, and the figure."""
-    rows = read_rows(REPORTED_SEEDS)
+    rows = reported_rows()
     begin, end = "<!-- results: written by benchmarks/deep_q.py -->", "<!-- end of results -->"
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n{table(rows)}\n{end}", text, flags=re.S), "utf-8")
