@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ import wanderlust as wl
 from conftest import FAULTS
 from process_server import wait_until
 from wanderlust.core.errors import WanderlustError
-from wanderlust.experiments.execute import ray_cluster
+from wanderlust.experiments.execute import Execution, ray_cluster
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.run import Run
@@ -181,6 +182,62 @@ def test_faults_of_runs_are_listed_and_stop_no_other(cluster, expected, tmp_path
         assert bad[failure.run] in failure.error
         assert failure.run.command in str(failure)
     assert contents(tmp_path).items() <= expected.items()
+
+
+def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster, monkeypatch):
+    """The time limit counts from the start in the worker; nothing is cancelled while there is no free CPU."""
+    n_cpus = int(ray.cluster_resources()["CPU"])
+    execution = Execution(on="ray", time_limit=30, ray_memory=0.01)
+    size = ray_cluster.cluster_size(execution, here=99)
+    assert size == (f"on Ray at {cluster.address}", n_cpus), "for a dry run"
+    others = [ray.remote(num_cpus=1)(lambda: time.sleep(600)).remote() for _ in range(n_cpus)]
+    deadline = time.monotonic() + 120
+    while ray.available_resources().get("CPU", 0) >= 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    executor = ray_cluster.RayExecutor(execution, RUNS[:1], message=print)
+    executor.submit(RUNS[:1])
+    monkeypatch.setattr(ray_cluster, "_GRACE_SECONDS", -1e6)
+    assert executor.collect(1.0) == []
+    assert executor.pending == 1
+    monkeypatch.undo()
+    for other in others:
+        ray.cancel(other, force=True)
+    while not (outcomes := executor.collect(1.0)):
+        assert time.monotonic() < deadline + 120
+    assert outcomes[0].sealed.key == RUNS[0].key
+    executor.close()
+
+
+LOSES_ITS_HEAD = """
+import os, subprocess, sys
+from pathlib import Path
+from ray.cluster_utils import Cluster
+node = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False}).head_node
+words = ["sweep", "--world", "toy", "--explorer", "random", "--set", "steps=100000", "--seeds", "300", "--on", "ray"]
+sweeps = [subprocess.Popen([sys.executable, "-m", "wanderlust", *words, "--out", *more],
+                           stderr=open(more[0] + ".txt", "w"), env={**os.environ, "RAY_ADDRESS": node.address})
+          for more in (["ended"], ["continued", "--fallback", "local"])]
+while any(sweep.poll() is None and not list(Path(name).glob("packs/*.zip"))
+          for sweep, name in zip(sweeps, ("ended", "continued"))):
+    pass
+node.kill_all_processes(check_alive=False, allow_graceful=False)
+print("codes", [sweep.wait() for sweep in sweeps])
+"""
+
+
+def test_the_head_is_killed(tmp_path):
+    """Without the head, a sweep ends with a sentence, or goes on here; Ray alone would end its process."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    done = subprocess.run(
+        [sys.executable, "-c", LOSES_ITS_HEAD], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**variables, "PYTHONPATH": str(SOURCES)},
+    )  # fmt: skip
+    printed = [(tmp_path / f"{name}.txt").read_text() for name in ("ended", "continued")]
+    assert "codes [3, 0]" in done.stdout, [done.stderr, *printed]
+    assert all("its head does not answer" in text for text in printed)
+    n_stored = [len(Store(tmp_path / name).stored_keys()) for name in ("ended", "continued")]
+    assert 0 < n_stored[0] < n_stored[1] == 300
 
 
 OWN_CLUSTER = """

@@ -70,7 +70,7 @@ def main() -> None:
 
         if not isinstance(error, WanderlustError):
             raise
-        _stop(str(error), 2)
+        _stop(str(error), error.exit_code)
 
 
 def _run(words: list[str]) -> None:

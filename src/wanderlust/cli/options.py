@@ -101,6 +101,10 @@ class ExecutionOptions:
     """Send this version of the package to the workers of a Ray cluster."""
     skip_failed: bool = False
     """Do not repeat runs that failed before with the same code."""
+    ray_memory: Annotated[float | None, arg(metavar="GB")] = None
+    """Gigabytes that each run needs on a Ray cluster: as many runs are on a node at a time as fit."""
+    fallback: Annotated[str, arg(metavar="PLACE")] = ""
+    """local: continue on this machine if the connection to the Ray cluster is lost."""
     quiet: Quiet = False
 
     @property
@@ -115,6 +119,8 @@ class ExecutionOptions:
             processes=self.processes or None,
             ship_package=self.ship_package,
             skip_failed=self.skip_failed,
+            ray_memory=self.ray_memory,
+            fallback=self.fallback,
         )
 
 

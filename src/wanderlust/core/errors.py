@@ -33,8 +33,16 @@ MAX_PAIRS = 2_000_000_000
 class WanderlustError(ValueError):
     """Base class of all errors that invalid input raises."""
 
+    exit_code = 2
+    """That of a command that fails with this error."""
     agent: Any = None
     """The agent at the time of the error, if the error was raised during training."""
+
+
+class ClusterLost(WanderlustError):
+    """The connection to a Ray cluster is lost; what is finished is stored."""
+
+    exit_code = 3
 
 
 class UnknownName(WanderlustError):

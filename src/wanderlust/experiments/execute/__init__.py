@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_number, shown
+from wanderlust.core.errors import InvalidSetting, check_choice, check_flag, check_integer, check_number, shown
 
 __all__ = ["LOCAL", "RAY", "Execution"]
 
@@ -28,6 +28,10 @@ class Execution:
     """Send this version of the package to the workers of a Ray cluster."""
     skip_failed: bool = False
     """Do not repeat runs that failed before with the same code."""
+    ray_memory: float | None = None
+    """Gigabytes of memory that each run needs: no more runs of a Ray cluster are on a node at a time than fit."""
+    fallback: str = ""
+    """'local': continue on this machine if the connection to a Ray cluster is lost."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.on, str) or (self.on not in (LOCAL, RAY) and not self.on.startswith("ray://")):
@@ -42,3 +46,8 @@ class Execution:
             raise InvalidSetting("a time limit needs processes: leave out processes=False.")
         check_flag("ship_package", self.ship_package)
         check_flag("skip_failed", self.skip_failed)
+        if self.ray_memory is not None:
+            object.__setattr__(self, "ray_memory", check_number("ray_memory", self.ray_memory, low=0, open_low=True))
+        check_choice("fallback", self.fallback, ("", LOCAL))
+        if self.on == LOCAL and (self.ray_memory is not None or self.fallback):
+            raise InvalidSetting("ray_memory and fallback are for a Ray cluster: add on='ray', or leave them out.")

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wanderlust.core.errors import check_instance, check_list, counted
+from wanderlust.core.errors import ClusterLost, check_instance, check_list, counted
 from wanderlust.core.user_code import modules_named
 from wanderlust.experiments import status
 from wanderlust.experiments.code_version import source_files
@@ -141,7 +141,15 @@ class _Driver:
             if self.execution.on == LOCAL:
                 self._run_locally()
             elif self._missing:
-                self._run_on_ray()
+                try:
+                    self._run_on_ray()
+                except ClusterLost as lost:
+                    if not self.execution.fallback:
+                        raise
+                    self.progress.message(f"{str(lost).partition('. ')[0]}; the other runs are executed here.")
+                    done = self.store.stored_keys() | {failure.run.key for failure in self.summary.failures}
+                    self._missing = [run for run in self._missing if run.key not in done]
+                    self._run_locally()
             state = "finished"
         except KeyboardInterrupt as interrupt:
             left = len(self._missing) - self.summary.executed - len(self.summary.failures)

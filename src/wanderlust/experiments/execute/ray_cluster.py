@@ -18,6 +18,7 @@ import importlib
 import os
 import secrets
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -29,11 +30,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wanderlust._numba.cache import numba_version, source_hash
-from wanderlust.core.errors import MissingPackage, WanderlustError
+from wanderlust.core.errors import ClusterLost, MissingPackage, WanderlustError
 from wanderlust.core.user_code import modules_named
 from wanderlust.experiments.code_version import NUMERICAL_SOURCES, files_to_send, library_hash
 from wanderlust.experiments.execute import Execution
-from wanderlust.experiments.execute.tasks import SECONDS_TO_COMPILE, TaskResult, execute
+from wanderlust.experiments.execute.tasks import SECONDS_TO_COMPILE, TaskResult, TimeLimitReached, execute
 from wanderlust.experiments.run import ADAPTIVE_VERSION, ALGORITHM_VERSION, Run
 from wanderlust.version import __version__
 
@@ -42,10 +43,15 @@ BATCH_SECONDS = 0.5
 """Scheduling a batch takes one to two milliseconds."""
 _SECONDS_BETWEEN_COUNTS = 5.0
 """How often the CPUs of the cluster are counted."""
-_SECONDS_WITHOUT_WORKERS = 120.0
+_SECONDS_WITHOUT_WORKERS = 600.0
 """How long the driver waits for a node, once there is none."""
+_SECONDS_TO_END = 10.0
+"""How long after the time limit of a run its worker ends itself, if the run could not be interrupted."""
 _GRACE_SECONDS = 60.0
-"""How long after its time limit the driver waits for a worker to end itself."""
+"""How long after that the driver waits for the worker."""
+_SECONDS_WITHOUT_HEAD = 15.0
+"""How long the head may not answer before the cluster is taken to be lost."""
+_RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
 _PACKAGE = Path(__file__).parents[2]
 _AUTHENTICATION, _TOKEN, _TOKEN_PATH = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 _NODE_LABEL = "ray.io/node-id"
@@ -64,6 +70,8 @@ class RayExecutor:
         address = _address(execution.on)
         self.name = f"Ray at {address}" if address else "Ray"
         self._own_token = address is None and _protect_own_cluster()
+        if address is not None:
+            os.environ.setdefault(_RECONNECT, str(24 * 3600))  # Ray would end this process a minute after the head.
         self._ray = _import_ray()
         self._owned = not self._ray.is_initialized()
         if self._owned:
@@ -74,6 +82,10 @@ class RayExecutor:
                 "this program is connected to Ray already; to send the package, connect with "
                 f"ray.init(runtime_env={{'py_modules': [{str(_PACKAGE)!r}]}})."
             )
+        is_client = address is not None and address.startswith("ray://")  # Its errors tell that the head is lost.
+        self._head = "" if is_client else self._ray.get_runtime_context().gcs_address
+        self._head_answered = time.monotonic()
+        self._is_lost = False
         self.batch_seconds = BATCH_SECONDS
         self.slots = 1
         self._refused: dict[str, str] = {}
@@ -81,18 +93,19 @@ class RayExecutor:
         self._counted = self._last_worker = time.monotonic()
         self._count(force=True)
         self._expected = versions()
-        remote = self._ray.remote(num_cpus=1, max_retries=0, retry_exceptions=False)
+        memory = {} if execution.ray_memory is None else {"memory": int(execution.ray_memory * 1e9)}
+        remote = self._ray.remote(num_cpus=1, max_retries=0, retry_exceptions=False, **memory)
         self._execute = remote(_remote_function())
         self._pending: dict[Any, _Pending] = {}
 
     def room(self) -> int:
         """Return how many more batches should be submitted now.
 
-        One batch waits for each CPU, so that no CPU waits for the driver; not with a time limit, which counts from
-        the start of a batch.
+        One batch waits for each CPU, so that no CPU waits for the driver. Without a CPU, one batch waits, too: a
+        cluster that starts nodes on demand sees it.
         """
         self._count()
-        return (1 if self._time_limit is not None else 2) * self.slots - len(self._pending)
+        return 2 * max(self.slots, 1) - len(self._pending)
 
     def submit(self, batch: Sequence[Run]) -> None:
         """Start to execute runs, one after the other."""
@@ -125,6 +138,8 @@ class RayExecutor:
         """Cancel everything; return the results that arrived meanwhile."""
         outcomes: list[TaskResult] = []
         with contextlib.suppress(Exception):
+            if self._is_lost:
+                return []  # Ray would wait for the head.
             outcomes = self.collect(0.0) if self._pending else []
             for reference in self._pending:
                 self._ray.cancel(reference, force=True)
@@ -172,6 +187,8 @@ class RayExecutor:
             return
         self._counted = time.monotonic()
         with self._connection():
+            if not self._has_head():
+                return
             nodes = self._ray.nodes()
         cpus = [
             node["Resources"].get("CPU", 0) for node in nodes if node["Alive"] and node["NodeID"] not in self._refused
@@ -187,28 +204,35 @@ class RayExecutor:
         elif time.monotonic() - self._last_worker > _SECONDS_WITHOUT_WORKERS:
             raise WanderlustError(f"{self.name}: there is no node with a CPU. Finished runs are stored; repeat later.")
 
+    def _has_head(self) -> bool:
+        """Return whether the head accepts connections; raise `ConnectionError` if it has not done so for a while."""
+        if self._head:
+            host, _, port = self._head.rpartition(":")
+            try:
+                socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS_BETWEEN_COUNTS).close()
+            except OSError as error:
+                if time.monotonic() - self._head_answered > _SECONDS_WITHOUT_HEAD:
+                    raise ConnectionError(f"its head does not answer: {error.strerror or error}") from error
+                return False
+        self._head_answered = time.monotonic()
+        return True
+
     def _outcomes(self, reference: Any) -> list[TaskResult]:
         """Return the outcomes of a finished batch."""
-        batch, submitted = self._pending.pop(reference)
+        batch = self._pending.pop(reference).batch
         try:
             kind, *reply = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
-            return self._lost(batch, time.monotonic() - submitted, error)
+            return self._lost(batch, error)
         if kind == "refused":
             self._refuse(*reply)
             return [TaskResult(run, lost=True) for run in batch]
         return [TaskResult(run, *parts) for run, parts in zip(batch, reply[0], strict=True)]
 
-    def _lost(self, batch: Sequence[Run], seconds: float, error: Exception) -> list[TaskResult]:
+    def _lost(self, batch: Sequence[Run], error: Exception) -> list[TaskResult]:
         """Return the outcomes of a batch whose worker ended; it does not tell which run it was at."""
         errors = self._ray.exceptions
-        is_late = self._time_limit is not None and seconds >= self._time_limit
-        if is_late and len(batch) == 1:
-            # Ray does not tell the exit code, and the start of a worker counts here as well.
-            limit = f"the run took longer than the time limit of {self._time_limit:g} s"
-            reason = f"{limit}, or its worker process ended unexpectedly."
-            return [TaskResult(batch[0], error=reason)]
-        if isinstance(error, errors.NodeDiedError | errors.ObjectLostError):
+        if isinstance(error, errors.NodeDiedError | errors.ObjectLostError | errors.TaskCancelledError):
             reason = ""  # Not the fault of a run.
         elif isinstance(error, errors.OutOfMemoryError):
             reason = "the worker was ended because the memory of its node was full."
@@ -225,11 +249,18 @@ class RayExecutor:
         self._count(force=True)
 
     def _cancel_late(self) -> None:
-        """Cancel batches whose worker should have ended itself long ago; they then fail or are repeated."""
+        """Cancel batches whose worker should have ended itself long ago; they are repeated.
+
+        A batch that waits for a CPU is not late: it would have started if there was a free one.
+        """
         if self._time_limit is None:
             return
-        for reference, (batch, submitted) in self._pending.items():
-            if time.monotonic() - submitted > self._time_limit * len(batch) + _GRACE_SECONDS:
+        seconds = self._time_limit + _SECONDS_TO_END
+        grace, now = SECONDS_TO_COMPILE + _GRACE_SECONDS, time.monotonic()
+        late = [reference for reference, (batch, submitted) in self._pending.items()
+                if now - submitted > seconds * len(batch) + grace]  # fmt: skip
+        if late and self._ray.available_resources().get("CPU", 0) >= 1:
+            for reference in late:
                 self._ray.cancel(reference, force=True)
 
     @contextlib.contextmanager
@@ -238,9 +269,10 @@ class RayExecutor:
         try:
             yield
         except (ConnectionError, self._ray.exceptions.RaySystemError) as error:
-            raise WanderlustError(
+            self._is_lost = True
+            raise ClusterLost(
                 f"the connection to {self.name} is lost ({_first_line(error)}). Finished runs are stored; repeat the "
-                "command to continue."
+                "command to continue, or add --fallback local to continue on this machine."
             ) from error
 
 
@@ -345,25 +377,35 @@ def execute_batch(runs: list[tuple[str, str]], time_limit: float | None, library
         # The sources are equal, see `differences`; but only the driver or only the worker may have them as a release.
         # A worker has copies of the user's files, without their repository.
         vars(run).update(code=(library, *run.code[1:]), git=git)
-        with _end_process_after(time_limit) as start_again:
-            outcomes.append(execute(run, started=start_again)[1:5])
+        with _interrupt_after(time_limit) as start:
+            outcomes.append(execute(run, started=start)[1:5])
     return outcomes
 
 
 @contextlib.contextmanager
-def _end_process_after(seconds: float | None) -> Iterator[Callable[[], None]]:
-    """End this process if the block takes longer, even if it never returns to the interpreter.
+def _interrupt_after(seconds: float | None) -> Iterator[Callable[[], None]]:
+    """Raise `TimeLimitReached` in the block if it takes longer; end the process if that does not end the block.
 
-    The time counts from the call of the function that it yields; before, there is more of it, to compile.
+    The time counts from the call of the function that it yields: before, the explorer is compiled.
     """
     if seconds is None:
         yield lambda: None
         return
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+
+    def interrupt(*_: Any) -> None:
+        raise TimeLimitReached(f"the run took longer than the time limit of {seconds:g} s.")
+
+    def start() -> None:
         # Unlike a timer in Python, this needs neither the GIL nor a free thread.
-        start = functools.partial(faulthandler.dump_traceback_later, exit=True, file=nowhere)
-        start(seconds + SECONDS_TO_COMPILE)
+        faulthandler.dump_traceback_later(seconds + _SECONDS_TO_END, exit=True, file=nowhere)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    earlier = signal.signal(signal.SIGALRM, interrupt)
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
         try:
-            yield functools.partial(start, seconds)
+            faulthandler.dump_traceback_later(seconds + SECONDS_TO_COMPILE, exit=True, file=nowhere)
+            yield start
         finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             faulthandler.cancel_dump_traceback_later()
+            signal.signal(signal.SIGALRM, earlier)

@@ -87,9 +87,13 @@ def execute(
         return failed(run, error)
 
 
+class TimeLimitReached(BaseException):
+    """A run takes longer than the time limit; not an `Exception`, which code of the user may handle."""
+
+
 def failed(run: Run, error: BaseException) -> TaskResult:
     """Return the outcome of a run that raised an error."""
-    expected = isinstance(error, WanderlustError)
+    expected = isinstance(error, WanderlustError | TimeLimitReached)
     message = str(error) if expected else f"{type(error).__name__}: {error}"
     if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
         message, expected = f"the run needs more memory than there is ({type(error).__name__}: {error}).", True
