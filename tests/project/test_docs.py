@@ -44,6 +44,7 @@ NOT_RUN = {
     "wanderlust explain car.npz": "the page does not train this agent; test_commands.py explains states with bins",
     "wanderlust status": "it reads a sweep; test_sweep.py runs it",
     "wanderlust results": "as `status`",
+    "wanderlust run 1d0c9e8b7a6f5e4d3c2b1a09": "it needs the key of a failed run; test_sweep_use.py runs it",
     "wanderlust studio": "it runs until it is stopped; test_studio_browser.py opens it, test_studio_server.py exports",
     "wanderlust reproduce list": "it takes seconds; test_experiments.py runs it",
     "wanderlust reproduce all": "it takes hours; test_experiments.py runs every experiment with few seeds",
