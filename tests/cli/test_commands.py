@@ -319,9 +319,10 @@ def test_a_failed_run_is_reported_and_stops_no_other(here, processes):
     words = ("my_envs:fails_later", "--explorers", "random", "--seeds", 1, "--steps", 500)
     assert processes.wait(processes.start_command(here, "compare", *words)) == 1
     errors = (here / "err.txt").read_text()
-    assert errors.count("step failed") == 1
+    assert errors.count("failed: ") == 1
     assert "repeat: wanderlust run" in errors
-    assert "Traceback" not in errors
+    assert errors.count("Traceback") == 1
+    assert 'fail("step failed")' in errors  # The line of the user's code.
 
 
 def test_user_defined_explorer(here):
