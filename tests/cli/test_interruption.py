@@ -405,6 +405,15 @@ def test_interrupt_in_the_last_step_is_raised(tmp_path):
     assert wl.Agent.load(tmp_path / "a.npz").steps == 50
 
 
+@pytest.fixture
+def default_sigterm():
+    """Ray, if another test has started it in this process, handles SIGTERM."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("default_sigterm")
 def test_other_signals_and_threads_are_left_alone(whole):
     trained = []
 

@@ -403,6 +403,7 @@ VALID = {
     "Store.lines": {"problems": []},
     "Store.load": {"run": wl.Run(**RUN)},
     "Store.load_all": {"problems": []},
+    "Store.load_keys": {"keys": ["none"], "problems": []},
     "Store.load_many": {"runs": [wl.Run(**RUN)], "problems": []},
     "Store.save": lambda: {"run": wl.Run(**RUN), "result": wl.Run(**RUN).train(), "seconds": 1.0},
     "Sweep": SWEEP,

@@ -398,17 +398,20 @@ class Store:
 
     def load_many(self, runs: Iterable[Run], problems: list[str]) -> Iterator[StoredRun]:
         """Yield the stored ones of `runs`; append a sentence to `problems` for each that cannot be read."""
-        self.refresh(problems)
-        return self.load_keys((run.key for run in check_list("runs", runs, Run)), problems)
+        return self.load_keys([run.key for run in check_list("runs", runs, Run)], problems)
 
     def load_all(self, problems: list[str]) -> Iterator[StoredRun]:
         """Yield every stored run; append a sentence to `problems` for each pack or run that cannot be read."""
         self.check_exists()
         self.refresh(problems)
-        return self.load_keys(sorted(self._index()), problems)
+        return self._load_keys(sorted(self._index()), problems)
 
     def load_keys(self, keys: Iterable[str], problems: list[str]) -> Iterator[StoredRun]:
         """Yield the stored runs with these keys; append a sentence to `problems` for each that cannot be read."""
+        self.refresh(problems)
+        return self._load_keys(check_list("keys", keys, str), problems)
+
+    def _load_keys(self, keys: Iterable[str], problems: list[str]) -> Iterator[StoredRun]:
         for key in keys:
             try:
                 stored = self._load(key)
