@@ -205,6 +205,11 @@ def wrong_lists(arrays):
         stored = arrays["outcomes.stored"]
         yield "outcomes.stored", with_entry(stored, place, stored[place] + 1), f"one more at {place}"
     yield "state_index", with_entry(arrays["state_index"], 1, arrays["state_index"][0]), "twice"
+    if arrays["visits"][-1] == 0:  # There is room for states that were not visited yet.
+        yield "visits", with_entry(arrays["visits"], -1, 1), "of a new state"
+        if arrays["outcomes.next_state"].size:
+            new = arrays["state_index"].max() + 1
+            yield "outcomes.next_state", with_entry(arrays["outcomes.next_state"], 0, new), "a new state"
 
 
 def wrong_forms(arrays):
