@@ -196,6 +196,7 @@ def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster, monkeypatch):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     executor = ray_cluster.RayExecutor(execution, RUNS[:1], message=print)
+    assert (executor.slots, executor.room()) == (0, 2), "the CPUs of others are no slots"
     executor.submit(RUNS[:1])
     monkeypatch.setattr(ray_cluster, "_GRACE_SECONDS", -1e6)
     assert executor.collect(1.0) == []
@@ -206,7 +207,62 @@ def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster, monkeypatch):
     while not (outcomes := executor.collect(1.0)):
         assert time.monotonic() < deadline + 120
     assert outcomes[0].sealed.key == RUNS[0].key
+    while executor.room() < 2 * n_cpus:
+        assert time.monotonic() < deadline + 120
+        time.sleep(0.1)
+    assert executor.slots == n_cpus
+    executor.submit(RUNS[1:2])
+    monkeypatch.setattr(ray_cluster, "_LONG_WAIT", 0.0)
+    while not executor.collect(1.0):
+        assert time.monotonic() < deadline + 240
+    assert executor.slots == n_cpus - 1, "a batch that waited too long: others use a CPU"
     executor.close()
+
+
+STARTS_NODES = """
+import json, os, signal, socket, subprocess, sys
+from pathlib import Path
+from ray.util import get_node_ip_address
+
+with socket.socket() as free:
+    free.bind(("", 0))
+    address = f"{get_node_ip_address()}:{free.getsockname()[1]}"
+lists = ("initialization", "setup", "head_setup", "worker_setup", "head_start_ray", "worker_start_ray")
+provider = {"type": "fake_multinode", "head_node_id": "f" * 51 + "00000", "gcs_address": address,
+            "disable_node_updaters": True, "disable_launch_config_check": True, "worker_liveness_check": False}
+# One node: two on the same machine would share the folder that the driver sends, and each replace it.
+types = {"worker": {"resources": {"CPU": 2}, "node_config": {}, "min_workers": 0, "max_workers": 1},
+         "ray.head.default": {"resources": {"CPU": 0}, "node_config": {}, "max_workers": 0}}
+Path("nodes.json").write_text(json.dumps({
+    "cluster_name": "grows", "max_workers": 1, "provider": provider, "head_node_type": "ray.head.default",
+    "available_node_types": types, "auth": {}, "docker": {}, "file_mounts": {}, "cluster_synced_files": [],
+    "rsync_exclude": [], "rsync_filter": [], "file_mounts_sync_continuously": False, "idle_timeout_minutes": 5,
+    "upscaling_speed": 1.0, **{f"{name}_commands": [] for name in lists},
+}))
+command = [Path(sys.executable).parent / "ray", "start", "--head", "--num-cpus=0", "--block",
+           "--include-dashboard=false", f"--port={address.rpartition(':')[2]}", "--autoscaling-config=nodes.json"]
+variables = {**os.environ, "AUTOSCALER_UPDATE_INTERVAL_S": "1", "RAY_FAKE_CLUSTER": "1"}
+head = subprocess.Popen(command, env=variables, start_new_session=True, stdout=open("head.txt", "w"))
+try:
+    while "This command will now block" not in Path("head.txt").read_text():
+        assert head.poll() is None, Path("head.txt").read_text()
+    words = ["sweep", "--world", "toy", "--explorer", "random", "--seeds", "20", "--on", "ray", "--out", "results"]
+    subprocess.run([sys.executable, "-m", "wanderlust", *words], env={**os.environ, "RAY_ADDRESS": address}, check=True)
+finally:
+    os.killpg(head.pid, signal.SIGKILL)
+"""
+
+
+def test_a_cluster_that_starts_nodes_on_demand(tmp_path):
+    """There is no CPU at first; Ray's own autoscaler sees that runs wait."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS_NODES], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
+        env={**variables, "PYTHONPATH": str(SOURCES)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "20 runs to execute; no CPU is free" in done.stderr
+    assert len(Store(tmp_path / "results").stored_keys()) == 20
 
 
 LOSES_ITS_HEAD = """

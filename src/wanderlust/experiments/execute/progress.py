@@ -52,8 +52,9 @@ class Progress:
         self._start = self._last_line = time.monotonic()
         skipped = f", {stored:,} already stored" if stored else ""
         where = f" on {place}" if place and runs else ""
-        parallel = f"; {min(jobs, len(runs)):,} at a time" if len(runs) > 1 else ""
-        self.message(f"{counted(len(runs), 'run')} to execute{skipped}{parallel}{where}")
+        parallel = f"; {min(jobs, len(runs)):,} at a time" if len(runs) > 1 and jobs else ""
+        waiting = "" if jobs else "; no CPU is free at the moment"
+        self.message(f"{counted(len(runs), 'run')} to execute{skipped}{parallel or waiting}{where}")
         if self.quiet or not runs or not self.console.is_terminal:
             yield
             self._line(final=True)

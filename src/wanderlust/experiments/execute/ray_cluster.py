@@ -51,6 +51,9 @@ _GRACE_SECONDS = 60.0
 """How long after that the driver waits for the worker."""
 _SECONDS_WITHOUT_HEAD = 15.0
 """How long the head may not answer before the cluster is taken to be lost."""
+_LONG_WAIT = 4.0
+"""Batches of equal length take twice as long as their execution, since one waits for each slot; beyond this multiple of
+it, there are too many slots."""
 _RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
 _PACKAGE = Path(__file__).parents[2]
 _AUTHENTICATION, _TOKEN, _TOKEN_PATH = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
@@ -87,22 +90,23 @@ class RayExecutor:
         self._head_answered = time.monotonic()
         self._is_lost = False
         self.batch_seconds = BATCH_SECONDS
-        self.slots = 1
+        self.slots = 0
         self._refused: dict[str, str] = {}
         """Node -> what is different there."""
         self._counted = self._last_worker = time.monotonic()
+        memory = {} if execution.ray_memory is None else {"memory": int(execution.ray_memory * 1e9)}
+        self._needs = {"CPU": 1, **memory}
+        self._pending: dict[Any, _Pending] = {}
         self._count(force=True)
         self._expected = versions()
-        memory = {} if execution.ray_memory is None else {"memory": int(execution.ray_memory * 1e9)}
         remote = self._ray.remote(num_cpus=1, max_retries=0, retry_exceptions=False, **memory)
         self._execute = remote(_remote_function())
-        self._pending: dict[Any, _Pending] = {}
 
     def room(self) -> int:
         """Return how many more batches should be submitted now.
 
-        One batch waits for each CPU, so that no CPU waits for the driver. Without a CPU, one batch waits, too: a
-        cluster that starts nodes on demand sees it.
+        One batch waits for each slot, so that no CPU waits for the driver. Without a slot, two batches wait: a cluster
+        that starts nodes on demand sees them.
         """
         self._count()
         return 2 * max(self.slots, 1) - len(self._pending)
@@ -182,19 +186,25 @@ class RayExecutor:
         _print_messages_of_ray(on=False)
 
     def _count(self, *, force: bool = False) -> None:
-        """Count the CPUs of the nodes that have not refused."""
+        """Count the slots: CPUs that are free or execute batches of this driver, on nodes that have not refused.
+
+        While there are free resources, every submitted batch has started. Otherwise some wait for those of others, see
+        `_outcomes`.
+        """
         if not force and time.monotonic() - self._counted < _SECONDS_BETWEEN_COUNTS:
             return
         self._counted = time.monotonic()
         with self._connection():
             if not self._has_head():
                 return
-            nodes = self._ray.nodes()
+            nodes, available = self._ray.nodes(), self._ray.available_resources()
         cpus = [
             node["Resources"].get("CPU", 0) for node in nodes if node["Alive"] and node["NodeID"] not in self._refused
         ]
-        self.slots = min(int(sum(cpus)), self._jobs or 10**9)
-        if self.slots:
+        free = int(min(available.get(name, 0) // need for name, need in self._needs.items()))
+        busy = len(self._pending) if free else self.slots
+        self.slots = min(busy + free, int(sum(cpus)), self._jobs or 10**9)
+        if any(cpus):
             self._last_worker = time.monotonic()
         elif self._refused:
             raise WanderlustError(
@@ -219,7 +229,7 @@ class RayExecutor:
 
     def _outcomes(self, reference: Any) -> list[TaskResult]:
         """Return the outcomes of a finished batch."""
-        batch = self._pending.pop(reference).batch
+        batch, submitted = self._pending.pop(reference)
         try:
             kind, *reply = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
@@ -227,7 +237,10 @@ class RayExecutor:
         if kind == "refused":
             self._refuse(*reply)
             return [TaskResult(run, lost=True) for run in batch]
-        return [TaskResult(run, *parts) for run, parts in zip(batch, reply[0], strict=True)]
+        executed, outcomes = reply
+        if time.monotonic() - submitted > _LONG_WAIT * max(executed, self.batch_seconds):
+            self.slots = max(self.slots - 1, 1)  # Others use the CPU now.
+        return [TaskResult(run, *parts) for run, parts in zip(batch, outcomes, strict=True)]
 
     def _lost(self, batch: Sequence[Run], error: Exception) -> list[TaskResult]:
         """Return the outcomes of a batch whose worker ended; it does not tell which run it was at."""
@@ -277,12 +290,12 @@ class RayExecutor:
 
 
 def cluster_size(execution: Execution, here: int) -> tuple[str, int]:
-    """Return the name of a cluster and the number of its CPUs; of one that would be started here, those here."""
+    """Return the name of a cluster and the number of its free CPUs; of one that would be started here, those here."""
     if _address(execution.on) is None:
         return "on Ray here", here
     executor = RayExecutor(execution, [], message=lambda _: None)
     executor.close()
-    return f"on {executor.name}", executor.slots
+    return f"on {executor.name}", max(executor.slots, 1)
 
 
 def _address(on: str) -> str | None:
@@ -319,7 +332,9 @@ def _remote_function() -> Callable[..., Any]:
                 return "refused", node, different
         except (ImportError, AttributeError, KeyError) as error:
             return "refused", node, f"{socket.gethostname()} has no usable wanderlust ({error})"
-        return "done", ray_cluster.execute_batch(runs, time_limit, library)
+        start = time.monotonic()
+        outcomes = ray_cluster.execute_batch(runs, time_limit, library)
+        return "done", time.monotonic() - start, outcomes
 
     return execute_batch
 
