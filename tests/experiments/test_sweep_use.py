@@ -52,6 +52,9 @@ def test_the_commit_of_the_code_and_the_removal_of_results_of_earlier_code(tmp_p
     processes.command(tmp_path, "sweep", "--world", "toy", *words)
     old_and_new = rows_of(processes, tmp_path, "--all-versions")
     assert sorted(row["git"] for row in old_and_new) == ["", "", commit, commit, f"{commit}-dirty", f"{commit}-dirty"]
+    code.write_text(LAKE)
+    assert sorted(row["git"] for row in rows_of(processes, tmp_path)) == ["", "", commit, commit], "the code of today"
+    code.write_text(LAKE + "# edited\n")
     assert "2 of 6 stored results would be removed" in processes.command(tmp_path, "clean", "results")
     assert len(Store(tmp_path / "results").stored_keys()) == 6
     assert "2 of 6 stored results removed" in processes.command(tmp_path, "clean", "results", "--delete")

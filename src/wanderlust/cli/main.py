@@ -30,7 +30,7 @@ COMMANDS = (
     "sweep", "status", "results", "report", "run", "clean",
 )  # fmt: skip
 _LISTINGS = ("worlds", "explorers")
-_READING_COMMANDS = ("report", "results", "status")
+_READING_COMMANDS = ("clean", "report", "results", "status")
 """Commands that read untrusted files and execute no user-defined code."""
 _TERMINATION_SIGNALS = ("SIGTERM", "SIGHUP")
 

@@ -19,6 +19,8 @@ import importlib
 import io
 import json
 import math
+import os
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,13 +129,18 @@ def fields_of(description: Mapping[str, Any]) -> Row:
 def superseded(lines: Sequence[Line]) -> set[str]:
     """Return the keys of results of other code than another result of the same run.
 
-    Of several results, that of the code as it is now counts; if there is none, the last one.
+    Of several results, that of the code as it is now counts; if there is none, the last one. User-defined code is
+    looked for in the current folder, too, and not imported.
     """
     versions: dict[str, list[str]] = {}
     # Of the same second, the first one: a store has the lines of the last pack first.
     for line in sorted(lines, key=lambda line: str(line.get("finished")), reverse=True):
         versions.setdefault(json.dumps(line["run"], sort_keys=True), []).append(line["key"])
-    return {line["key"] for line in lines} - {_current(run, keys) for run, keys in versions.items()}
+    earlier, sys.path = sys.path, [*sys.path, os.getcwd()]
+    try:
+        return {line["key"] for line in lines} - {_current(run, keys) for run, keys in versions.items()}
+    finally:
+        sys.path = earlier
 
 
 def _current(run: str, keys: Sequence[str]) -> str:
