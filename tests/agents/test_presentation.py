@@ -127,7 +127,7 @@ def test_curves_of_a_record(record, monkeypatch):
     assert frame["return"].tolist() == record.returns.tolist()
     assert frame.attrs == {"world": "prison", "explorer": "vv-ucb", "seed": 1}
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(wl.WanderlustError, match="pip install pandas"):
+    with pytest.raises(wl.WanderlustError, match=r"pip install 'wanderlust\[dataframes\]'"):
         record.to_pandas()
 
 

@@ -84,7 +84,7 @@ class History:
         try:
             pandas = importlib.import_module("pandas")
         except ImportError as error:
-            raise MissingPackage("to_pandas needs the package pandas: pip install pandas.") from error
+            raise MissingPackage("to_pandas needs the package pandas: pip install 'wanderlust[dataframes]'.") from error
         return pandas.DataFrame({"step": self.steps, "return": self.returns, "discovered": self.discovered})
 
     def __str__(self) -> str:

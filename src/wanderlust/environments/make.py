@@ -203,7 +203,7 @@ def import_environment_package(name: str) -> None:
             try:
                 importlib.import_module(package)
             except ModuleNotFoundError as error:
+                install = "'wanderlust[minigrid]'" if package == "minigrid" else package.replace("_", "-")
                 raise MissingPackage(
-                    f"environment {name!r} needs the package {package}, which is not installed: "
-                    f"pip install {package.replace('_', '-')}"
+                    f"environment {name!r} needs the package {package}, which is not installed: pip install {install}"
                 ) from error

@@ -342,6 +342,7 @@ def _remote_function() -> Callable[..., Any]:
 @functools.cache
 def _import_ray() -> Any:
     try:
+        importlib.import_module("ray.exceptions")  # A folder of the user can be named ray, too.
         return importlib.import_module("ray")
     except ImportError:
         raise MissingPackage(
