@@ -78,7 +78,7 @@ def test_output_files_that_cannot_be_written(tmp_path):
     for path, reason in (
         (tmp_path / ("x" * 300), "File name too long"),
         (tmp_path / ("y" * 300) / "file", "File name too long"),
-        (tmp_path / "a\0b", "null byte"),
+        (tmp_path / "a\0b", "null (byte|character)"),
         (tmp_path, "it is a folder"),
         (tmp_path / "file" / "below", "Not a directory|File exists"),
     ):

@@ -386,7 +386,7 @@ def test_descriptions_that_no_file_can_contain():
     for text in ('{"world":"\\ud800","explorer":"random"}', '{"world":"toy","explorer":"\\udc00:X"}'):
         with pytest.raises(InvalidSetting, match="Unicode"):
             Run.from_json(text)
-    nested = "[" * 5000 + "]" * 5000
+    nested = "[" * 200_000 + "]" * 200_000
     with pytest.raises(InvalidSetting):
         Run.from_json('{"world":"toy","explorer":"random","settings":{"budget":' + nested + "}}")
 

@@ -56,6 +56,7 @@ def report(
     from wanderlust.cli.printing import new_console, print_problems
     from wanderlust.cli.runs import show_comparison, stored_results
     from wanderlust.core.extensions import report_kinds
+    from wanderlust.core.files import shown_path
     from wanderlust.exams.card import make_card
     from wanderlust.exams.exam import exams_in, stored_scores
     from wanderlust.experiments.comparison import read_comparison
@@ -80,8 +81,8 @@ def report(
     try:
         sweeps, exams = list(sweeps_in(folder, problems)), list(exams_in(folder, problems))
         kinds = [kind for kind in report_kinds() if any(folder.glob(f"*/{kind.REQUEST_FILE}"))]
-    except OSError as error:
-        raise BadFile(f"{folder}: cannot be read ({error.strerror or error}).") from error
+    except (OSError, UnicodeEncodeError) as error:
+        raise BadFile(f"{shown_path(folder)}: cannot be read ({getattr(error, 'strerror', None) or error}).") from error
     print_problems(problems)
     left_out = counted(len(exams), "exam")
     if has_options and exams and not kinds and not sweeps:
