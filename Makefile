@@ -8,6 +8,7 @@
 #   make test-integrations  the tests with Stable-Baselines3, in an environment of their own (torch: several GB)
 #   make fuzz          the tests that try random inputs, with FUZZ_EXAMPLES new ones each where `make test` has 25
 #   make bench         speed as ratios to reference implementations; BENCH_OPTIONS=--quick takes a minute
+#   make bench-check   a quick run, which fails if a ratio is 2 times worse than in benchmarks/speed.json
 #   make try-wheel     build the wheel, install it outside of the repository, and use it as a newcomer would
 #   make docs          the documentation, in build/docs; fails on any warning or broken internal link
 #   make clean         remove the environments and everything that was built
@@ -28,7 +29,7 @@ FUZZ_EXAMPLES ?= 250
 # Of `make test-integrations`; TORCH=torch==2.13.0 takes a build without CUDA where one is at hand.
 TORCH ?= torch
 
-.PHONY: demo test test-all coverage check test-oldest test-integrations fuzz bench try-wheel docs clean
+.PHONY: demo test test-all coverage check test-oldest test-integrations fuzz bench bench-check try-wheel docs clean
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
@@ -61,6 +62,9 @@ fuzz: $(VENV)/ready-for-tests
 
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/bench.py $(BENCH_OPTIONS)
+
+bench-check: $(VENV)/ready
+	$(BIN)/python benchmarks/bench.py --quick --check benchmarks/speed.json
 
 try-wheel: $(VENV)/ready-for-tests
 	$(BIN)/python .ci/try_wheel.py

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_module
 import shutil
 import sys
 from pathlib import Path
@@ -25,6 +26,10 @@ def bench(
     json: Annotated[Path | None, arg(metavar="FILE", help="Also write machine and results as JSON.")] = None,
     markdown: Annotated[Path | None, arg(metavar="FILE", help="Also write the table as Markdown.")] = None,
     plot: Annotated[Path | None, arg(metavar="FILE", help="Also plot time per step against problem size.")] = None,
+    check: Annotated[
+        Path | None,
+        arg(metavar="FILE", help="Fail if a ratio is worse than in this JSON file by more than the noise margin."),
+    ] = None,
     peers_python: Annotated[
         str | None,
         arg(metavar="PYTHON", help="Python with mushroom-rl and table-rl, if this one does not have them."),
@@ -43,8 +48,15 @@ def bench(
     if peers_python is not None and shutil.which(peers_python) is None:
         raise InvalidSetting(f"--peers-python: there is no program {peers_python!r}; give a Python, such as python3.")
 
+    committed = json_module.loads(check.read_text(encoding="utf-8"))["results"] if check else []
+    ratios = {each["name"]: each["ratio"] for each in committed}
+
     console = new_console(markup=True)
     results = bench_report.collect(measures.all_lines(quick, peers_python), console)
+    if bench_report.slower(results, ratios):
+        console.print("measured once more: a ratio is worse than the committed one")
+        again = bench_report.collect(measures.all_lines(quick, peers_python), console)
+        results = bench_report.better(results, again)
     console.print(bench_report.table(results))
     if json is not None:
         write_file(json, f"{bench_report.as_json(results, quick)}\n")
@@ -54,6 +66,10 @@ def bench(
         write_file(plot, bench_report.growth_plot(results, plot.suffix[1:].lower()))
     for file in filter(None, (json, markdown, plot)):
         console.print(f"written to {file}", markup=False, soft_wrap=True)
+    if slower := bench_report.slower(results, ratios):
+        raise WanderlustError("; ".join(slower))
+    if check is not None:
+        console.print(f"no ratio is {bench_report.MARGIN:g} times worse than in {check}")
 
 
 if __name__ == "__main__":

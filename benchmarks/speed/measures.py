@@ -197,7 +197,7 @@ def threads(quick: bool) -> Results:
 
 def stored_tables(quick: bool) -> Results:
     """Compare the table of stored runs, without their curves, with pyarrow, which reads the same rows as JSON."""
-    name = f"table of {10_000 if quick else 100_000:,} stored runs, pandas"
+    name = f"table of {10_000 if quick else 100_000:,} stored runs, pandas, against pyarrow"
     try:
         read_json = importlib.import_module("pyarrow.json").read_json
     except ImportError:
@@ -215,7 +215,7 @@ def stored_tables(quick: bool) -> Results:
             results.store.add(entries[start : start + PACK_RUNS])
         file.write_text("\n".join(map(json.dumps, results.rows(curves=False))), encoding="utf-8")
         ours, theirs = shortest_times(3, lambda: results.to_pandas(curves=False), lambda: read_json(file).to_pandas())
-    yield relative_time(f"{name}, against pyarrow", ours, theirs, 5, unit="s")
+    yield relative_time(name, ours, theirs, 5, unit="s")
 
 
 def all_lines(quick: bool, peers_python: str | None) -> Results:

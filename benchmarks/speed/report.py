@@ -7,7 +7,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,9 @@ from rich.table import Table
 from speed.result import Result, Skipped
 from wanderlust._numba.cache import numba_version
 from wanderlust.version import __version__
+
+MARGIN = 2.0
+"""How many times worse than committed a ratio may be; ratios of quick runs on a shared machine vary that much."""
 
 
 def machine() -> dict[str, Any]:
@@ -99,6 +102,31 @@ def as_json(lines: list[Result | Skipped], quick: bool) -> str:
     skipped = [asdict(line) for line in lines if isinstance(line, Skipped)]
     document = {"machine": machine(), "quick": quick, "results": results, "skipped": skipped}
     return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def better(first: Iterable[Result | Skipped], second: Iterable[Result | Skipped]) -> list[Result | Skipped]:
+    """Return the better one of two measurements of each line: other load makes only some of them worse."""
+
+    def rank(line: Result | Skipped) -> float:
+        ratio = line.ratio if isinstance(line, Result) else 0.0
+        return -ratio if isinstance(line, Result) and line.sense == "at most" else ratio
+
+    return [max(pair, key=rank) for pair in zip(first, second, strict=True)]
+
+
+def slower(lines: Iterable[Result | Skipped], committed: Mapping[str, float]) -> list[str]:
+    """Return a sentence for each ratio that is worse than the committed one by more than `MARGIN`, or not measured."""
+    measured = {line.name: line for line in lines}
+    sentences = []
+    for name, expected in committed.items():
+        line = measured.get(name)
+        if line is None:
+            sentences.append(f"{name}: committed, but not measured")
+        elif isinstance(line, Result) and line.reference is not None:
+            worse = expected / line.ratio if line.sense == "at least" else line.ratio / expected
+            if worse > MARGIN:
+                sentences.append(f"{name}: {line.ratio:.3g}×, committed {expected:.3g}×, so {worse:.2f} times as slow")
+    return sentences
 
 
 def growth_plot(lines: list[Result | Skipped], form: str) -> bytes:

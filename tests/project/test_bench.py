@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from speed.measures import wall_like
 from speed.plain_numpy import Transcription, Tuned, check_reference, full_memory
-from speed.report import as_json, as_markdown, growth_plot, table
+from speed.report import as_json, as_markdown, better, growth_plot, slower, table
 from speed.result import Result, Skipped, absolute_time, relative_time, speedup
 from speed.sweeps import check_plain_sweeps, sweep_against_stream
 
@@ -109,3 +109,18 @@ def test_invalid_paths_are_reported_before_measuring(tmp_path: Path, processes: 
         assert status == 1
         assert message in errors
         assert "met" not in out
+
+
+def test_ratios_that_are_worse_than_the_committed_ones() -> None:
+    fast, slow = speedup("a", 1.0, 10.0, 5, unit="s"), speedup("a", 1.0, 4.0, 5, unit="s")
+    late, soon = relative_time("b", 10.0, 2.0, 2, unit="s"), relative_time("b", 2.0, 2.0, 2, unit="s")
+    committed = {"a": 10.0, "b": 1.0}
+    assert slower([fast, soon], committed) == []
+    sentences = slower([slow, late], committed)
+    assert sentences == [
+        "a: 4×, committed 10×, so 2.50 times as slow",
+        "b: 5×, committed 1×, so 5.00 times as slow",
+    ]
+    assert better([slow, soon], [fast, late]) == [fast, soon]
+    assert slower([fast], committed) == ["b: committed, but not measured"]
+    assert slower([Skipped("a", "not installed"), absolute_time("b", 9.0, 1, unit="s")], committed) == []
