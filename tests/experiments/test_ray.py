@@ -341,3 +341,10 @@ def test_a_cluster_of_this_machine_is_closed_to_others(tmp_path):
     loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
     assert {line.removeprefix("listens on ") for line in listens} <= loopback
     assert len(listens) >= 4
+
+
+def test_a_time_limit_is_refused_where_the_system_has_no_timer(tmp_path, monkeypatch):
+    """As on Windows."""
+    monkeypatch.delattr(signal, "setitimer")
+    with pytest.raises(WanderlustError, match="--time-limit on Ray is not possible on Windows"):
+        run_all(RUNS[:1], Store(tmp_path), on="ray", time_limit=10)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import wanderlust as wl
+from wanderlust.cli.main import main
 from wanderlust.explorers.protocol import class_options, explorer_class
 from wanderlust.worlds import world_options
 from wanderlust.worlds.registry import world_factory
@@ -183,3 +184,19 @@ def test_the_check_of_the_site_finds_what_is_wrong(tmp_path):
     clicks = check_site.graph(pages)
     assert check_site.way(clicks, "0.html#part", "3.html#part") == [f"{i}.html#part" for i in range(4)]
     assert not check_site.way(clicks, "0.html#part", "4.html#part")
+
+
+def test_readme_index_and_help_tell_the_same_in_the_same_order(capsys, monkeypatch):
+    """What it is, a picture, a first agent, W beside a Q of the user, the paper."""
+    monkeypatch.setattr(sys, "argv", ["wanderlust", "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    pages = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/index.md")]
+    for page in pages:
+        parts = ("sparse-reward reinforcement learning", "](", "FrozenLake-v1", "Explorer(", "10.3390/a15030081")
+        assert [page.index(part) for part in parts] == sorted(page.index(part) for part in parts)
+    text = capsys.readouterr().out
+    parts = ("sparse-reward reinforcement learning", "studio", "FrozenLake-v1", "Explorer(", "reproduce recap")
+    assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
+    snippets = [re.findall(r"```python\n(.*?)```", page, flags=re.S)[:2] for page in pages]
+    assert snippets[0] == snippets[1]

@@ -164,7 +164,12 @@ def _overview() -> str:
         [
             "usage: wanderlust COMMAND [arguments]",
             "",
-            "Exploration for sparse-reward reinforcement learning.",
+            "Exploration for sparse-reward reinforcement learning: a long-term visitation value W beside any Q.",
+            "",
+            "  see it           wanderlust studio wall --explorers epsilon-greedy ucb1 vv-ucb",
+            "  first agent      wanderlust train FrozenLake-v1 --env map_name=8x8 is_slippery=false --steps 1000",
+            '  beside your Q    in Python: wanderlust.Explorer("vv-ucb", ...)',
+            "  the paper        wanderlust reproduce recap --quick",
             "",
             *shown,
             "",

@@ -70,6 +70,8 @@ class RayExecutor:
 
     def __init__(self, execution: Execution, runs: Sequence[Run], *, message: Callable[[str], None]) -> None:
         self._jobs, self._time_limit, self._message = execution.jobs, execution.time_limit, message
+        if self._time_limit is not None and not hasattr(signal, "setitimer"):
+            raise WanderlustError("--time-limit on Ray is not possible on Windows; leave it out, or leave out --on.")
         address = _address(execution.on)
         self.name = f"Ray at {address}" if address else "Ray"
         self._own_token = address is None and _protect_own_cluster()
