@@ -199,6 +199,8 @@ def test_readme_matches_stored_results(keep_results):
 
 
 def test_stored_results_are_complete():
+    if not (ROOT / "docs" / "results" / "runs.csv.gz").exists():
+        pytest.skip("a source distribution has no pictures of the results")
     page = (ROOT / "docs" / "results" / "README.md").read_text(encoding="utf-8")
     figures = re.findall(r"\]\(([\w./-]+\.png)\)", page)
     assert len(figures) >= 15

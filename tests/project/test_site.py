@@ -29,6 +29,8 @@ MAKE = re.compile(r"(?:^|`|run: )make ([a-z-]+)", flags=re.M)
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_link_targets_exist(page):
+    if page.parent.name == "results" and not (page.parent / "runs.csv.gz").exists():
+        pytest.skip("a source distribution has no pictures and no table of the runs")
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
 
