@@ -340,6 +340,8 @@ class Agent:
 
     def index_of(self, state: int) -> int:
         """Return the index of a state in the learner's arrays; a new state gets the next one."""
+        if type(state) is int and 0 <= state < self._n_indexed and (known := self.state_index.item(state)) != TERMINAL:
+            return known
         state = self._checked_state(state, "state")
         index = int(loop.index_of_state(self._step().pointer, state))
         if index == TERMINAL:

@@ -15,8 +15,9 @@ the half that was visited least recently is forgotten, as if it had never been v
 from __future__ import annotations
 
 import hashlib
+import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -59,6 +60,8 @@ MAX_STATES = 100_000
 GREEDY_EPSILON = 0.05
 """ε of greedy episodes."""
 _DIGEST_BYTES = 16
+_MAX_RECENT = 256
+"""The number of observations whose states are remembered."""
 _ABOUT = "drop_in"
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -148,6 +151,7 @@ class Explorer:
         self._agent, self._progress, self._last_visits = agent, progress, last_visits
         self._repeats, self._n_discovered, self._warned = RepeatRate(step=agent.steps), 0, False
         self._has_masks = agent.steps > 0  # A loaded one may have them.
+        self._recent: dict[Hashable, int] = {}
 
     def act(self, observation: Any, q: ArrayLike, *, mask: ArrayLike | None = None) -> Any:
         """Return the action for an observation whose Q-values are `q`, or an array of actions for several.
@@ -288,9 +292,9 @@ class Explorer:
             self._follow(checked_reward(reward))
         n_discovered = agent.discovered
         agent.observe(state, action, 0.0, next_state, terminated, truncated)
-        progress.steps = agent.steps
+        steps = progress.steps = agent.steps
         self._n_discovered += agent.discovered - n_discovered  # Forgotten states are counted again.
-        self._repeats.add(agent.steps, self._n_discovered)
+        self._repeats.add(steps, self._n_discovered)
         if not self._warned and self._repeats.steps == WINDOW and self.repeat_rate < SELDOM:
             self._warn()
         if terminated or truncated:
@@ -319,9 +323,17 @@ class Explorer:
         if encoding is None:
             return observation  # type: ignore[no-any-return]
         key = encoding.key(observation)
-        if type(key) is bytes and len(key) > _DIGEST_BYTES:
-            key = hashlib.blake2b(key, digest_size=_DIGEST_BYTES).digest()
-        return encoding.keys.add(key)
+        # An observation is the next one of a transition, then the one of an action, then that of the next transition.
+        state = self._recent.get(key)
+        if state is None:
+            short: Hashable = key
+            if type(key) is bytes and len(key) > _DIGEST_BYTES:
+                short = hashlib.blake2b(key, digest_size=_DIGEST_BYTES).digest()
+            state = encoding.keys.add(short)
+            if len(self._recent) >= _MAX_RECENT:
+                self._recent.clear()
+            self._recent[key] = state
+        return state
 
     def _with_room(self, state: int, next_state: int) -> tuple[int, int]:
         """Record a visit of two states; at the maximum number of states, forget those visited least recently first."""
@@ -331,7 +343,7 @@ class Explorer:
         keys = encoding.keys
         while len(self._last_visits) <= max(state, next_state):
             self._last_visits = np.concatenate([self._last_visits, np.full(len(self._last_visits) + 64, -1)])
-        self._last_visits[state] = self._last_visits[next_state] = self._agent.steps
+        self._last_visits[state] = self._last_visits[next_state] = self._progress.steps
         if len(keys) < self._progress.max_states:
             return state, next_state
         latest = np.argsort(-self._last_visits[: len(keys)], kind="stable")[: self._progress.max_states // 2]
@@ -340,6 +352,7 @@ class Explorer:
         left = StateKeys([keys.key_of(index) for index in kept], limit=keys.limit)
         self._agent.encoding = replace(encoding, keys=left)
         self._last_visits = self._last_visits[kept]
+        self._recent.clear()
         return int(np.searchsorted(kept, state)), int(np.searchsorted(kept, next_state))
 
     def _warn(self) -> None:
@@ -366,6 +379,11 @@ class Explorer:
         return np.array([checked_mask(row, n) for row in np.asarray(mask)]) if is_batch else checked_mask(mask, n)
 
     def _checked_q(self, q: ArrayLike, valid: Mask | None, n_dimensions: Sequence[int] = (1, 2)) -> Floats:
+        n = self._agent.n_actions
+        if valid is None and type(q) is np.ndarray and q.dtype.kind == "f" and q.shape[-1:] == (n,):
+            values = q.astype(np.float64)
+            if values.ndim in n_dimensions and math.isfinite(sum(values.ravel().tolist())):
+                return values
         try:
             given = np.asarray(q)
             values = given.astype(np.float64) if given.dtype.kind in "iuf" else np.zeros(0)
@@ -373,7 +391,7 @@ class Explorer:
             values = np.zeros(0)
         if valid is not None and values.shape == valid.shape:
             values[~valid] = 0.0  # Those are often infinite.
-        n, fits_mask = self._agent.n_actions, valid is None or values.shape == valid.shape
+        fits_mask = valid is None or values.shape == valid.shape
         if values.ndim not in n_dimensions or values.shape[-1] != n or not (fits_mask and np.isfinite(values).all()):
             raise InvalidObservation(f"q must be {n} finite numbers, one for each action, got {shown(q)}.")
         return values
