@@ -359,10 +359,12 @@ def test_layers_scales_arrows_and_the_difference(new_page: Callable[..., Any], s
     def picture() -> str:
         return str(page.evaluate("document.querySelector('.lane-3 canvas').toDataURL()"))
 
-    for name in ("State visits", "Action visits", "Q", "W", "Exploration κU", "Behaviour value"):
+    for name in ("State visits", "Action visits", "Q", "W", "Behaviour value"):
         page.get_by_role("radio", name=name).check()
         wait_until(lambda: picture() not in pictures)  # Every layer has another picture.
         pictures.add(picture())
+    page.get_by_role("radio", name="Exploration κU").check()
+    expect(lane(page, 3)).to_contain_text("κU within a state")
     page.get_by_role("radio", name="W").check()
     expect(lane(page, 1)).to_contain_text("epsilon-greedy learns no W")
     page.get_by_role("radio", name="State visits").check()
@@ -372,6 +374,29 @@ def test_layers_scales_arrows_and_the_difference(new_page: Callable[..., Any], s
     expect(lane(page, 1)).not_to_contain_text("log")
     page.get_by_role("combobox", name="Difference").select_option("lane 3 − lane 1")
     expect(page.get_by_role("region", name="Difference")).to_contain_text("difference of visits")
+
+
+def test_a_sentence_says_what_the_agent_does_next(page: Any) -> None:
+    """It names the actions that `explain` gives; the numbers of a row of the table add up as they are printed."""
+    for step in range(1, 25):
+        button(page, "Step").click()
+        expect(status(page, "Step")).to_have_text(str(step))
+        state = page.evaluate("studio.frames[0].agent")
+        explanation = wl.train("prison", "vv-ucb", seed=1, steps=step).agent.explain(state)
+        largest = max(action.score for action in explanation.actions)
+        best = [action for action in explanation.actions if action.score == largest]
+        names = "any action" if len(best) == 4 else " or ".join(action.name for action in best)
+        sentence = status(lane(page, 1), "Next action")
+        expect(sentence).to_have_text(re.compile(f"^{names}: "))
+        if len(best) == 1 and best[0].visits == 0:
+            expect(sentence).to_contain_text("never tried, so its W (")
+    page.get_by_role("radio", name="W").check()
+    expect(lane(page, 1)).to_contain_text("not tried")
+    lane(page, 1).locator("canvas").hover(position={"x": 20, "y": 20})
+    rows = page.get_by_role("table", name="Actions of the cell").locator("tbody tr")
+    for row in rows.all():
+        q, _, _, term, total = (float(cell) for cell in row.locator("td").all_inner_texts()[:5])
+        assert q + term == pytest.approx(total, abs=1e-9)
 
 
 def test_painting_a_world_and_running_it(page: Any) -> None:

@@ -15,8 +15,8 @@ export class CellImage {
     this.size = size;
     this.width = world.columns * size;
     this.parts = perAction ? world.actions.length : 1;
-    const { wall, hatchA, hatchB, plain } = INK[theme];
-    Object.assign(this, { hatchA: packedColour(hatchA), hatchB: packedColour(hatchB), plain: packedColour(plain) });
+    const { wall, hatchA, hatchB, plain, untried } = INK[theme];
+    Object.assign(this, { hatchA: packedColour(hatchA), hatchB: packedColour(hatchB), plain: packedColour(plain), untried: packedColour(untried) });
     this.stripe = size === 1 ? 2 : Math.max(Math.round(size / 6), 3);
     // For every pixel of a cell the action that it shows.
     this.within = Uint8Array.from({ length: size * size }, (_, i) => (perAction ? actionAt(world.actions, ((i % size) + 0.5) / size, (Math.floor(i / size) + 0.5) / size) : 0));
@@ -46,18 +46,18 @@ export class CellImage {
     if (last >= 0) this.context.putImageData(this.image, 0, 0, 0, first * this.size, this.width, (last - first + 1) * this.size);
   }
 
-  choose({ frame, values, scale, theme }) {
+  choose({ frame, values, shares, scale, theme }) {
     const { colours, parts } = this;
     if (!frame) {
       colours.fill(UNDISCOVERED);
       return;
     }
-    const packed = values ? palette(scale.diverging, theme).packed : null;
+    const packed = values ? palette(scale.diverging, theme).packed : null, coloured = shares ?? values;
     for (let state = 0, i = 0; state < frame.stateVisits.length; state++) {
       const isKnown = frame.stateVisits[state] > 0;
       for (const end = i + parts; i < end; i++) {
         // An explorer without such a table: what was discovered is plain.
-        colours[i] = !isKnown ? UNDISCOVERED : packed ? packed[scale.index(values[i])] : this.plain;
+        colours[i] = !isKnown ? UNDISCOVERED : !packed ? this.plain : Number.isNaN(coloured[i]) ? this.untried : packed[scale.index(coloured[i])];
       }
     }
   }

@@ -8,9 +8,9 @@ export const KIND = { floor: 0, wall: 1, start: 2, prison: 3, treasure: 4, penal
 export const ALL_MOVES = 15;
 // Fills of cells as [red, green, blue].
 export const INK = {
-  light: { wall: [91, 95, 106], hatchA: [236, 238, 241], hatchB: [212, 215, 220], plain: [255, 255, 255], line: "rgba(30,35,50,.28)",
+  light: { wall: [91, 95, 106], hatchA: [236, 238, 241], hatchB: [212, 215, 220], plain: [255, 255, 255], untried: [240, 118, 35], line: "rgba(30,35,50,.28)",
     badge: "#ffffff", badgeInk: "#10131a", arrow: "#10131a", halo: "#ffffff", agent: "#d0006f", wrong: "#a3152b" },
-  dark: { wall: [80, 85, 95], hatchA: [32, 33, 38], hatchB: [44, 46, 53], plain: [48, 50, 58], line: "rgba(255,255,255,.2)",
+  dark: { wall: [80, 85, 95], hatchA: [32, 33, 38], hatchB: [44, 46, 53], plain: [48, 50, 58], untried: [235, 104, 30], line: "rgba(255,255,255,.2)",
     badge: "#0c0f16", badgeInk: "#ffffff", arrow: "#ffffff", halo: "#0c0f16", agent: "#ff5cb0", wrong: "#ffb3bd" },
 };
 

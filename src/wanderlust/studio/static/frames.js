@@ -3,14 +3,15 @@
 const HEADER_BYTES = 40;
 const HAS_BEHAVIOUR = 1;
 const HAS_W = 2;
+const MAX_DIGITS = 8;
 
 export const LAYERS = [
   { id: "state-visits", label: "State visits", perAction: false, unit: "visits" },
   { id: "action-visits", label: "Action visits", perAction: true, unit: "visits" },
   { id: "q", label: "Q", perAction: true, unit: "Q" },
-  { id: "w", label: "W", perAction: true, unit: "W" },
-  { id: "term", label: "Exploration κU", perAction: true, unit: "κU" },
-  { id: "behaviour", label: "Behaviour value", perAction: true, unit: "Q + κU" },
+  { id: "w", label: "W", perAction: true, unit: "W", isRelative: true },
+  { id: "term", label: "Exploration κU", perAction: true, unit: "κU", isRelative: true },
+  { id: "behaviour", label: "Behaviour value", perAction: true, unit: "Q + κU", isRelative: true },
 ];
 
 export function layerById(id) {
@@ -73,6 +74,26 @@ export function layerValues(frame, id) {
   }
 }
 
+// What decides is the difference between the actions of a state: 0 for the worst, 1 for the best of those that were tried. NaN for
+// an action that was not tried in a discovered state.
+export function relativeValues(values, frame, minimises) {
+  const shares = new Float64Array(values.length).fill(NaN);
+  for (let state = 0, first = 0; state < frame.states; state++, first += frame.actions) {
+    let low = Infinity, high = -Infinity;
+    for (let pair = first; pair < first + frame.actions; pair++) {
+      if (frame.visits[pair] === 0) continue;
+      low = Math.min(low, values[pair]);
+      high = Math.max(high, values[pair]);
+    }
+    for (let pair = first; pair < first + frame.actions; pair++) {
+      if (frame.visits[pair] === 0) continue;
+      const share = high > low ? (values[pair] - low) / (high - low) : 0.5;
+      shares[pair] = minimises ? 1 - share : share;
+    }
+  }
+  return shares;
+}
+
 export function differenceOf(first, second, id) {
   const a = layerValues(first, id);
   const b = layerValues(second, id);
@@ -103,4 +124,15 @@ export function formatNumber(value, digits = 4) {
   if (Number.isInteger(value) && size < 1e6) return String(value);
   if (size >= 1e5 || size < 1e-3) return value.toExponential(Math.max(digits - 2, 1)).replace("e+", "e");
   return String(Number(value.toPrecision(digits)));
+}
+
+// With as many digits as are needed to tell the values apart, the same number of decimals in each.
+export function distinctTexts(values, digits = 4) {
+  const count = new Set(values).size;
+  for (let more = digits; ; more++) {
+    const texts = values.map((value) => formatNumber(value, more));
+    if (more < MAX_DIGITS && new Set(texts).size < count) continue;
+    const decimals = Math.max(...texts.map((text) => text.split(".")[1]?.length ?? 0));
+    return texts.some((text) => text.includes("e")) ? texts : values.map((value) => value.toFixed(decimals));
+  }
 }

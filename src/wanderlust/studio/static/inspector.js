@@ -4,8 +4,8 @@ import { $, element, setText } from "./dom.js";
 import { directionFor } from "./cells.js";
 import { formatNumber } from "./frames.js";
 
-const DIGITS = 4;
-const MAX_DIGITS = 6;
+const DIGITS = 5;
+const MAX_DECIMALS = 6;
 const ARROWS = { "-1,0": "←", "1,0": "→", "0,-1": "↑", "0,1": "↓", "0,0": "•" };
 
 // rule: how the explorer draws its action, in words; null if it takes the one with the largest sum.
@@ -25,8 +25,11 @@ export function showCell({ world, frame, lane, name, cell, part, rule }) {
   const ofState = (values) => Array.from(values.subarray(first, first + frame.actions));
   const [behaviour, score] = [ofState(frame.behaviour), ofState(frame.score)];
   const w = frame.w ? ofState(frame.w) : behaviour.map(() => null);
-  const columns = [behaviour, ofState(frame.visits), w, score.map((sum, i) => sum - behaviour[i])];
-  const texts = [...columns.map((values) => values.map((value) => formatNumber(value, DIGITS))), distinct(score)];
+  // The term is the difference of what is printed, so that the numbers of a row add up.
+  const decimals = decimalsFor(score);
+  const [q, sum] = [behaviour, score].map((values) => values.map((value) => value.toFixed(decimals)));
+  const term = sum.map((text, i) => (Number(text) - Number(q[i])).toFixed(decimals));
+  const texts = [q, ofState(frame.visits).map(String), w.map((value) => formatNumber(value, DIGITS)), term, sum];
   rows.replaceChildren(...world.actions.map((action, i) => {
     const chosen = Boolean(frame.preferred[state] & (1 << i));
     return element("tr", chosen ? { class: "chosen" } : {},
@@ -37,12 +40,11 @@ export function showCell({ world, frame, lane, name, cell, part, rule }) {
   setText($("cell-reason"), reason(world, frame, state, rule));
 }
 
-// With as many digits as are needed to see which value is the largest.
-function distinct(values) {
-  const count = new Set(values).size;
-  for (let digits = DIGITS; ; digits++) {
-    const texts = values.map((value) => formatNumber(value, digits));
-    if (digits === MAX_DIGITS || new Set(texts).size === count) return texts;
+// Enough of them to see which value is the largest.
+function decimalsFor(values) {
+  const count = new Set(values).size, large = Math.max(...values.map(Math.abs)) >= 100;
+  for (let decimals = large ? 1 : 3; ; decimals++) {
+    if (decimals === MAX_DECIMALS || new Set(values.map((value) => value.toFixed(decimals))).size === count) return decimals;
   }
 }
 

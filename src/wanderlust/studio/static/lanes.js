@@ -6,7 +6,8 @@ import { positionsOf } from "./cells.js";
 import { cellAt, cellByKey, fitCanvas, isArrowKey } from "./geometry.js";
 import { element, fillSelect, setText, throttle } from "./dom.js";
 import { Legend } from "./legend.js";
-import { formatNumber, layerById, layerValues } from "./frames.js";
+import { formatNumber, layerById, layerValues, relativeValues } from "./frames.js";
+import { sentenceOf } from "./sentence.js";
 
 const SETTINGS = [
   { name: "initial", kind: "choice", choices: ["zero", "optimistic"], text: "Initial Q of the behaviour." },
@@ -45,11 +46,12 @@ export class LaneCard {
     this.reachable = element("span", { class: "dim" });
     this.returned = element("strong", {}, "–");
     this.event = element("span", { class: "dim event" });
+    this.sentence = element("p", { class: "sentence", role: "status", "aria-label": "Next action" });
     const head = element("div", { class: "lane-head" }, element("span", { class: "chip", "aria-hidden": "true" }, String(this.number + 1)), this.select, this.options, this.remove);
     const facts = element("div", { class: "facts" },
       element("span", {}, "discovered ", this.discovered, this.reachable),
       element("span", {}, "greedy return ", this.returned), this.event);
-    this.root = element("section", { class: `lane lane-${this.number + 1}`, "aria-label": title }, head, this.frameBox, this.note, this.legend.root, facts);
+    this.root = element("section", { class: `lane lane-${this.number + 1}`, "aria-label": title }, head, this.frameBox, this.note, this.legend.root, this.sentence, facts);
     for (const name of ["pointermove", "pointerdown"]) this.canvas.addEventListener(name, (event) => this.hover(cellAt(event, this.canvas, this.world)));
     // A finger leaves the map when it is lifted; what it pointed at stays.
     this.canvas.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") this.hover(null); });
@@ -151,15 +153,21 @@ export class LaneCard {
     this.frame = frame;
     const layer = layerById(view.layer);
     const values = frame ? layerValues(frame, layer.id) : null;
-    this.picture = { world, layer: part, frame, values, scale: view.scale, perAction: layer.perAction, theme: view.theme,
-      arrows: view.arrows, trail: view.trail, numbers: view.numbers, hover: this.hovered };
+    const shares = values && layer.isRelative ? relativeValues(values, frame, layer.id === "w" && this.description.minimises) : null;
+    const arrows = view.arrows !== "auto" ? view.arrows : layer.isRelative ? "behaviour" : "greedy";
+    this.picture = { world, layer: part, frame, values, shares, scale: view.scale, perAction: layer.perAction, theme: view.theme, arrows,
+      trail: view.trail, numbers: view.numbers, hover: this.hovered };
     this.painter.draw(this.context, this.picture, this.cell);
     this.note.hidden = values !== null;
     if (values === null) setText(this.note, `${this.lane?.explorer} learns no W.`);
     this.legend.draw(view.scale, values ? layer.unit : null, view.theme);
   }
 
-  facts({ frame, world, last, event }) {
+  facts({ frame, world, last, event, rule, playing }) {
+    // Every step would be read aloud while the lane runs.
+    this.sentence.setAttribute("aria-live", playing ? "off" : "polite");
+    const [action, why] = frame ? sentenceOf(world, frame, this.description, rule) : ["", ""];
+    if (this.sentence.textContent !== `${action}${why}`) this.sentence.replaceChildren(element("strong", {}, action), why);
     setText(this.discovered, String(frame?.discovered ?? 0));
     setText(this.reachable, ` of ${world.reachable}`);
     setText(this.returned, formatNumber(last));

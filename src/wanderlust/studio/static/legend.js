@@ -14,11 +14,11 @@ export function rampColours(scale, theme) {
 }
 
 export function tickTexts(scale) {
-  return TICKS.map((share) => formatNumber(scale.at(share), 3));
+  return scale.texts ?? TICKS.map((share) => formatNumber(scale.at(share), 3));
 }
 
 export function unitText(scale, unit) {
-  return `${unit}${scale.log ? ", log" : ""}`;
+  return `${unit}${scale.texts ? " within a state" : scale.log ? ", log" : ""}`;
 }
 
 export class Legend {
@@ -31,7 +31,7 @@ export class Legend {
   draw(scale, unit, theme) {
     this.root.hidden = unit === null;
     if (unit === null) return;
-    const key = `${scale.log} ${scale.diverging} ${unit} ${theme}`;
+    const key = `${scale.log} ${scale.diverging} ${Boolean(scale.texts)} ${unit} ${theme}`;
     if (this.key !== key) {
       this.key = key;
       this.build(scale, unit, theme);
@@ -46,6 +46,7 @@ export class Legend {
     this.root.replaceChildren(
       element("div", { class: "ramp-box" }, ramp, element("div", { class: "ticks" }, ...this.ticks)),
       element("span", { class: "unit" }, unitText(scale, unit)),
+      ...(scale.texts ? [element("span", { class: "unit untried" }, "not tried")] : []),
       element("span", { class: "unit hatch" }, "undiscovered"),
     );
   }

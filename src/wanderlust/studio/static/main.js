@@ -22,7 +22,7 @@ const SLOW = "The server is computing. The first run on a machine compiles its c
 // Who wants less motion sees a running map four times a second.
 const REDUCED_MOTION = matchMedia("(prefers-reduced-motion: reduce)");
 const CALM_EVERY = 250;
-const VIEW = { layer: "state-visits", scale: "auto", arrows: "greedy", trail: true, numbers: true, shared: true, part: "start", difference: "" };
+const VIEW = { layer: "state-visits", scale: "auto", arrows: "auto", trail: true, numbers: true, shared: true, part: "start", difference: "" };
 
 class App {
   constructor(catalogue, recording) {

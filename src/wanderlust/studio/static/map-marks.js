@@ -111,17 +111,17 @@ function arrowPath([dx, dy], x, y, distance, r) {
 }
 
 export function numberMarks(picture, cell, ratio) {
-  const { world, layer, frame, values, scale, perAction, theme } = picture;
+  const { world, layer, frame, values, shares, scale, perAction, theme } = picture;
   if (!frame || !hasNumbers(picture, cell, ratio)) return [];
   const { rgb } = palette(scale.diverging, theme);
   const largest = Math.min(cell / (perAction ? 8.5 : 5), LARGEST_NUMBER * ratio);
   // Beside the arrows: a number of a state is in a corner.
   const labels = perAction ? world.actions.map((_, action) => partsOf(world.actions, action).label) : [[0.95, 0.87]];
   return statesOf(world, layer).filter(({ state }) => frame.stateVisits[state] > 0).flatMap(({ row, column, state }) => labels.map(([x, y], part) => {
-    const value = values[state * labels.length + part], text = formatNumber(value, 3);
+    const pair = state * labels.length + part, value = values[pair], text = formatNumber(value, 3);
     // A long number of a state is smaller, so that it does not reach the arrow down.
     const fitting = perAction ? largest : Math.max(Math.min(largest, (CORNER * cell) / text.length), SMALLEST_NUMBER * ratio);
-    return { text, at: [(column + x) * cell, (row + y) * cell], size: Math.round(fitting), align: perAction ? "center" : "right", fill: inkOn(rgb[scale.index(value)]) };
+    return { text, at: [(column + x) * cell, (row + y) * cell], size: Math.round(fitting), align: perAction ? "center" : "right", fill: inkOn(colourOf(shares ?? values, pair, scale, rgb, theme)) };
   }));
 }
 
@@ -153,8 +153,13 @@ export function frameMarks(world, at, cell, colours = []) {
   return colours.map((stroke, i) => ({ box, stroke, width: i ? 1.5 : 3 }));
 }
 
+// An action that was not tried has a colour of its own.
+function colourOf(values, i, scale, rgb, theme) {
+  return Number.isNaN(values[i]) ? INK[theme].untried : rgb[scale.index(values[i])];
+}
+
 // The colours of all cells, one mark for each colour. The canvas has an image of them instead; see cell-image.js.
-export function valueMarks({ world, layer, frame, values, scale, perAction, theme }, cell, hatch) {
+export function valueMarks({ world, layer, frame, values, shares, scale, perAction, theme }, cell, hatch) {
   const { rgb } = palette(scale.diverging, theme);
   const byColour = new Map();
   const add = (colour, corners, row, column) => {
@@ -165,7 +170,7 @@ export function valueMarks({ world, layer, frame, values, scale, perAction, them
     const isKnown = frame?.stateVisits[state] > 0;
     const parts = isKnown && values && perAction ? world.actions.map((_, action) => partsOf(world.actions, action).polygons) : [[[[0, 0], [1, 0], [1, 1], [0, 1]]]];
     parts.forEach((polygons, part) => {
-      const colour = !isKnown ? hatch : values ? cssColour(rgb[scale.index(values[state * parts.length + part])]) : cssColour(INK[theme].plain);
+      const colour = !isKnown ? hatch : values ? cssColour(colourOf(shares ?? values, state * parts.length + part, scale, rgb, theme)) : cssColour(INK[theme].plain);
       for (const polygon of polygons) add(colour, polygon, row, column);
     });
   }

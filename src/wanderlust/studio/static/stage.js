@@ -77,7 +77,7 @@ export class Stage {
       const frame = app.frames[i];
       card.draw({ ...view, frame, scale: scales[i], part: this.partFor(frame) });
       const event = app.events[i].findLast((each) => each.step <= app.viewed);
-      card.facts({ frame, world: app.world, last: lastReturn(app.series[i], app.viewed), event });
+      card.facts({ frame, world: app.world, last: lastReturn(app.series[i], app.viewed), event, rule: this.ruleOf(i), playing: app.playing });
     });
     if (app.options.difference) this.drawDifference(scales, view);
     this.drawStep();
@@ -126,8 +126,14 @@ export class Stage {
     this.cellAt = now;
     const frame = app.frames[lane];
     const name = app.setup.lanes[lane].explorer;
-    const rule = app.descriptions[lane].drawsAction ? app.catalogue.explorers.find((each) => each.name === name)?.meaning ?? "" : null;
-    showCell({ world: app.world, frame, lane, name, cell, part: this.partFor(frame), rule });
+    showCell({ world: app.world, frame, lane, name, cell, part: this.partFor(frame), rule: this.ruleOf(lane) });
+  }
+
+  // How the explorer of a lane draws its action, in words; null if it takes the one with the largest sum.
+  ruleOf(lane) {
+    const { catalogue, descriptions, setup } = this.app;
+    if (!descriptions[lane].drawsAction) return null;
+    return catalogue.explorers.find((each) => each.name === setup.lanes[lane].explorer)?.meaning ?? "";
   }
 }
 

@@ -3,6 +3,9 @@
 import { layerById, layerValues, valueRange } from "./frames.js";
 import { makeScale } from "./palette.js";
 
+// Of values relative to the other actions of the state.
+const RELATIVE = { ...makeScale(0, 1), texts: ["worst action", "", "best action"] };
+
 // Counts spread over orders of magnitude, so their automatic scale is logarithmic; a few visits need none.
 function wantsLog(setting, layer, low, high) {
   if (setting !== "auto") return setting === "log";
@@ -11,6 +14,7 @@ function wantsLog(setting, layer, low, high) {
 
 export function scalesFor(frames, descriptions, { layer: id, scale, shared }) {
   const layer = layerById(id);
+  if (layer.isRelative) return frames.map(() => RELATIVE);
   const ranges = frames.map((frame) => {
     const values = frame && layerValues(frame, id);
     return values ? valueRange(values, frame, layer.perAction) : null;
