@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import re
 import shutil
@@ -341,7 +342,7 @@ def test_a_tapped_cell_stays(new_page: Callable[..., Any]) -> None:
     page.locator("canvas").first.scroll_into_view_if_needed()
     box = lane(page, 1).locator("canvas").bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.1)
-    expect(page.locator("#cell-title")).to_have_text("Lane 1 · vv-ucb · cell (1, 3)")
+    expect(page.locator("#cell-title")).to_have_text("Lane 1 · vv-ucb · cell (1, 3), kept")
 
 
 def test_an_explorer_that_draws_its_action_says_so(new_page: Callable[..., Any], server: RunningStudio) -> None:
@@ -397,6 +398,18 @@ def test_a_sentence_says_what_the_agent_does_next(page: Any) -> None:
     for row in rows.all():
         q, _, _, term, total = (float(cell) for cell in row.locator("td").all_inner_texts()[:5])
         assert q + term == pytest.approx(total, abs=1e-9)
+
+
+def test_small_cells_show_the_rank_of_their_best_action(new_page: Callable[..., Any], server: RunningStudio) -> None:
+    page = new_page(url=address_of(server, {"world": "wall", "seed": 1, "lanes": [{"explorer": "vv-ucb"}]}))
+    page.set_viewport_size({"width": 700, "height": 500})
+    page.get_by_role("radio", name="W").check()
+    expect(lane(page, 1)).to_contain_text("W of the best action, by rank")
+    button(page, "Step").click()
+    expect(status(page, "Step")).to_have_text("1")
+    shares = page.evaluate("Array.from(studio.cards[0].picture.shares)")
+    assert len(shares) == page.evaluate("studio.world.states")
+    assert all(math.isnan(share) or 0 <= share <= 1 for share in shares)
 
 
 def test_painting_a_world_and_running_it(page: Any) -> None:

@@ -329,6 +329,7 @@ def describe_lane(lane: Lane) -> dict[str, Any]:
         "preset": lane.run.preset,
         "every": lane.curves.every,
         "length": lane.length,
+        "learnsW": visitation is not None,
         "minimises": visitation is not None and bool(visitation.minimise),
         # By a rule of its own: not greedy by score, and not ε-greedy.
         "drawsAction": has_own_choice(explorer_class(lane.session.agent.explorer)) and not hasattr(explorer, "decay"),

@@ -94,6 +94,21 @@ export function relativeValues(values, frame, minimises) {
   return shares;
 }
 
+// For cells too small for triangles: the rank of each state's best value among the discovered states, from 0 to 1. NaN if an action
+// of the state was not tried.
+export function rankedStates(values, frame, minimises) {
+  const best = new Float64Array(frame.states).fill(NaN);
+  for (let state = 0, first = 0; state < frame.states; state++, first += frame.actions) {
+    if (frame.visits.subarray(first, first + frame.actions).includes(0)) continue;
+    const ofState = values.subarray(first, first + frame.actions);
+    best[state] = minimises ? -Math.min(...ofState) : Math.max(...ofState);
+  }
+  const sorted = best.filter((value) => !Number.isNaN(value)).sort();
+  const shareOf = new Map();
+  sorted.forEach((value, i) => shareOf.set(value, i / Math.max(sorted.length - 1, 1)));
+  return best.map((value) => shareOf.get(value) ?? NaN);
+}
+
 export function differenceOf(first, second, id) {
   const a = layerValues(first, id);
   const b = layerValues(second, id);

@@ -9,13 +9,13 @@ const MAX_DECIMALS = 6;
 const ARROWS = { "-1,0": "←", "1,0": "→", "0,-1": "↑", "0,1": "↓", "0,0": "•" };
 
 // rule: how the explorer draws its action, in words; null if it takes the one with the largest sum.
-export function showCell({ world, frame, lane, name, cell, part, rule }) {
+export function showCell({ world, frame, lane, name, cell, part, rule, isPinned }) {
   const rows = $("cell-rows");
   const state = cell === null ? frame.agent : world.layers[part].state[cell];
   const at = cell ?? world.layers.flatMap((layer) => [layer.state.indexOf(state)]).find((index) => index >= 0) ?? 0;
   const place = `(${Math.floor(at / world.columns) + 1}, ${(at % world.columns) + 1})`;
   const who = cell === null ? "agent at" : "cell";
-  setText($("cell-title"), `Lane ${lane + 1} · ${name} · ${who} ${place}`);
+  setText($("cell-title"), `Lane ${lane + 1} · ${name} · ${who} ${place}${isPinned ? ", kept" : ""}`);
   if (state === undefined || state < 0 || world.layers[part].kind[at] === 1) {
     rows.replaceChildren(element("tr", {}, element("td", { colspan: "7" }, "wall: no state")));
     setText($("cell-reason"), "");
@@ -42,8 +42,8 @@ export function showCell({ world, frame, lane, name, cell, part, rule }) {
 
 // Enough of them to see which value is the largest.
 function decimalsFor(values) {
-  const count = new Set(values).size, large = Math.max(...values.map(Math.abs)) >= 100;
-  for (let decimals = large ? 1 : 3; ; decimals++) {
+  const count = new Set(values).size, size = Math.max(...values.map(Math.abs));
+  for (let decimals = size >= 1e5 ? 0 : size >= 100 ? 2 : 3; ; decimals++) {
     if (decimals === MAX_DECIMALS || new Set(values.map((value) => value.toFixed(decimals))).size === count) return decimals;
   }
 }

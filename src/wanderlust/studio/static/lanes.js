@@ -6,19 +6,22 @@ import { positionsOf } from "./cells.js";
 import { cellAt, cellByKey, fitCanvas, isArrowKey } from "./geometry.js";
 import { element, fillSelect, setText, throttle } from "./dom.js";
 import { Legend } from "./legend.js";
-import { formatNumber, layerById, layerValues, relativeValues } from "./frames.js";
+import { formatNumber, layerById, layerValues, rankedStates, relativeValues } from "./frames.js";
 import { sentenceOf } from "./sentence.js";
+import { RANKED } from "./view.js";
 
 const SETTINGS = [
   { name: "initial", kind: "choice", choices: ["zero", "optimistic"], text: "Initial Q of the behaviour." },
   { name: "replay", kind: "choice", choices: ["full", "none", "window"], text: "Replay memory." },
   { name: "learning_rate", kind: "number", text: "η, the step size of every table." },
 ];
+// Size of a cell, in pixels, from which its triangles can be told apart.
+const TRIANGLES_FROM = 14;
 const PRESET_TEXT = "as_written: the paper's text; as_published_code: the released code, where it differs.";
 const GREEK = { kappa: "κ", gamma_w: "γ_w", epsilon_start: "ε start", epsilon_end: "ε end", learning_rate: "η learning rate", scale: "α scale", initial: "initial Q", replay: "memory" };
 
 export class LaneCard {
-  // on: {change(lane, changes), remove(lane), hover(lane, cell)}
+  // on: {change(lane, changes), remove(lane), hover(lane, cell), pin(lane, cell)}
   constructor(number, catalogue, on, recorded) {
     this.number = number;
     this.catalogue = catalogue;
@@ -52,7 +55,11 @@ export class LaneCard {
       element("span", {}, "discovered ", this.discovered, this.reachable),
       element("span", {}, "greedy return ", this.returned), this.event);
     this.root = element("section", { class: `lane lane-${this.number + 1}`, "aria-label": title }, head, this.frameBox, this.note, this.legend.root, this.sentence, facts);
-    for (const name of ["pointermove", "pointerdown"]) this.canvas.addEventListener(name, (event) => this.hover(cellAt(event, this.canvas, this.world)));
+    this.canvas.addEventListener("pointermove", (event) => this.hover(cellAt(event, this.canvas, this.world)));
+    this.canvas.addEventListener("pointerdown", (event) => {
+      this.hovered = cellAt(event, this.canvas, this.world);
+      this.on.pin(this.number, this.hovered);
+    });
     // A finger leaves the map when it is lifted; what it pointed at stays.
     this.canvas.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") this.hover(null); });
     this.canvas.addEventListener("keydown", (event) => this.moveByKey(event));
@@ -153,14 +160,17 @@ export class LaneCard {
     this.frame = frame;
     const layer = layerById(view.layer);
     const values = frame ? layerValues(frame, layer.id) : null;
-    const shares = values && layer.isRelative ? relativeValues(values, frame, layer.id === "w" && this.description.minimises) : null;
+    const isSmall = layer.isRelative && this.cell < TRIANGLES_FROM * (window.devicePixelRatio || 1);
+    const share = isSmall ? rankedStates : relativeValues;
+    const shares = values && layer.isRelative ? share(values, frame, layer.id === "w" && this.description.minimises) : null;
+    const scale = isSmall ? RANKED : view.scale;
     const arrows = view.arrows !== "auto" ? view.arrows : layer.isRelative ? "behaviour" : "greedy";
-    this.picture = { world, layer: part, frame, values, shares, scale: view.scale, perAction: layer.perAction, theme: view.theme, arrows,
-      trail: view.trail, numbers: view.numbers, hover: this.hovered };
+    this.picture = { world, layer: part, frame, values, shares, scale, perAction: layer.perAction && !isSmall, theme: view.theme, arrows,
+      trail: view.trail, numbers: view.numbers, hover: view.pinned ?? this.hovered };
     this.painter.draw(this.context, this.picture, this.cell);
     this.note.hidden = values !== null;
     if (values === null) setText(this.note, `${this.lane?.explorer} learns no W.`);
-    this.legend.draw(view.scale, values ? layer.unit : null, view.theme);
+    this.legend.draw(scale, values ? layer.unit : null, view.theme);
   }
 
   facts({ frame, world, last, event, rule, playing }) {

@@ -18,7 +18,7 @@ export function tickTexts(scale) {
 }
 
 export function unitText(scale, unit) {
-  return `${unit}${scale.texts ? " within a state" : scale.log ? ", log" : ""}`;
+  return `${unit}${scale.suffix ?? (scale.log ? ", log" : "")}`;
 }
 
 export class Legend {
@@ -31,7 +31,7 @@ export class Legend {
   draw(scale, unit, theme) {
     this.root.hidden = unit === null;
     if (unit === null) return;
-    const key = `${scale.log} ${scale.diverging} ${Boolean(scale.texts)} ${unit} ${theme}`;
+    const key = `${scale.log} ${scale.diverging} ${scale.suffix} ${unit} ${theme}`;
     if (this.key !== key) {
       this.key = key;
       this.build(scale, unit, theme);

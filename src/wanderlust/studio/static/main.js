@@ -28,7 +28,8 @@ class App {
   constructor(catalogue, recording) {
     Object.assign(this, { catalogue, recording, world: null, length: 0, live: 0, viewed: 0, playing: false });
     Object.assign(this, { cards: [], frames: [], series: [], events: [], descriptions: [] });
-    this.focus = { lane: 0, cell: null };
+    // The lane whose table is shown, by default the first that learns W, and its cell; null for that of the agent.
+    this.focus = { lane: null, cell: null, isPinned: false };
     this.speedChosen = false;
     this.worldCount = 0;
     this.framesDrawn = 0;
@@ -102,7 +103,8 @@ class App {
     this.events = message.lanes.map(() => []);
     this.frames = [];
     this.sought = null;
-    this.focus = { lane: Math.min(this.focus.lane, message.lanes.length - 1), cell: null };
+    const lane = this.focus.lane ?? Math.max(message.lanes.findIndex((each) => each.learnsW), 0);
+    this.focus = { lane: Math.min(lane, message.lanes.length - 1), cell: null, isPinned: false };
     if (this.keepError) this.keepError = false;
     else this.messages.hideError();
     if (message.warnings?.length) this.notice(message.warnings.join(" "));
@@ -119,7 +121,8 @@ class App {
       this.cards.push(new LaneCard(this.cards.length, this.catalogue, {
         change: (number, changes) => changeLane(this, number, changes),
         remove: (number) => this.change({ lanes: this.setup.lanes.filter((_, i) => i !== number) }),
-        hover: (lane, cell) => { this.focus = { lane, cell }; this.render(); },
+        hover: (lane, cell) => { if (!this.focus.isPinned) this.showCellOf(lane, cell, false); },
+        pin: (lane, cell) => this.showCellOf(lane, cell, !(this.focus.isPinned && this.focus.lane === lane && this.focus.cell === cell)),
       }, Boolean(this.recording)));
       this.cards.at(-1).facts({ world: this.world, last: null });
     }
@@ -153,6 +156,12 @@ class App {
       this.watch(this.playing || this.busy);
     }
     this.received += 1;
+    this.render();
+  }
+
+  // A cell that is pinned stays when the pointer leaves it.
+  showCellOf(lane, cell, isPinned) {
+    this.focus = { lane, cell, isPinned };
     this.render();
   }
 

@@ -75,7 +75,8 @@ export class Stage {
     const view = { ...app.options, world: app.world, theme: themeName() };
     app.cards.forEach((card, i) => {
       const frame = app.frames[i];
-      card.draw({ ...view, frame, scale: scales[i], part: this.partFor(frame) });
+      const pinned = app.focus.isPinned && app.focus.lane === i ? app.focus.cell : null;
+      card.draw({ ...view, frame, scale: scales[i], part: this.partFor(frame), pinned });
       const event = app.events[i].findLast((each) => each.step <= app.viewed);
       card.facts({ frame, world: app.world, last: lastReturn(app.series[i], app.viewed), event, rule: this.ruleOf(i), playing: app.playing });
     });
@@ -120,13 +121,13 @@ export class Stage {
 
   drawCell() {
     const { app } = this;
-    const { lane, cell } = app.focus;
+    const { lane, cell, isPinned } = app.focus;
     const now = performance.now();
     if (app.playing && now - (this.cellAt ?? 0) < CELL_EVERY) return;
     this.cellAt = now;
     const frame = app.frames[lane];
     const name = app.setup.lanes[lane].explorer;
-    showCell({ world: app.world, frame, lane, name, cell, part: this.partFor(frame), rule: this.ruleOf(lane) });
+    showCell({ world: app.world, frame, lane, name, cell, part: this.partFor(frame), rule: this.ruleOf(lane), isPinned });
   }
 
   // How the explorer of a lane draws its action, in words; null if it takes the one with the largest sum.

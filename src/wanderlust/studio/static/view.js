@@ -3,8 +3,9 @@
 import { layerById, layerValues, valueRange } from "./frames.js";
 import { makeScale } from "./palette.js";
 
-// Of values relative to the other actions of the state.
-const RELATIVE = { ...makeScale(0, 1), texts: ["worst action", "", "best action"] };
+// Of values relative to the other actions of the state, and of its best action relative to the other states.
+const RELATIVE = { ...makeScale(0, 1), texts: ["worst action", "", "best action"], suffix: " within a state" };
+export const RANKED = { ...makeScale(0, 1), texts: ["explored", "", "to explore"], suffix: " of the best action, by rank" };
 
 // Counts spread over orders of magnitude, so their automatic scale is logarithmic; a few visits need none.
 function wantsLog(setting, layer, low, high) {
