@@ -104,6 +104,8 @@ def draw_for_docs(camera: Camera) -> None:
     view: dict[str, Any] = {"layer": "action-visits", "size": (1280, 680), "scale": 1.5}
     camera.take(PICTURES / "studio-prison.png", three, point_at(3, 0.5, 0.3), **view)
     camera.take(PICTURES / "studio-wall.png", plain_setup("wall", *LANES), click("Present"), scheme="dark", scale=1.5)
+    two, wide = plain_setup("wall", "vv-ucb", "vv-count"), {"layer": "w", "size": (1280, 800)}
+    camera.take(PICTURES / "studio-w.png", two, step=7_000, **wide)
     camera.take(PICTURES / "studio-paint.png", plain_setup("toy", "vv-ucb"), click("Paint"), step=0)
 
 
