@@ -102,9 +102,7 @@ def measure_rules(tasks: Mapping[str, Task], store: Store, jobs: int) -> dict[tu
                    tasks, store, jobs)  # fmt: skip
 
 
-def execute(
-    runs: Mapping[Cell, list[Run]], tasks: Mapping[str, Task], store: Store, jobs: int
-) -> dict[Cell, Summary]:
+def execute(runs: Mapping[Cell, list[Run]], tasks: Mapping[str, Task], store: Store, jobs: int) -> dict[Cell, Summary]:
     """Execute the runs of cells, which begin with an environment; return their summaries."""
     if jobs:
         every = [run for group in runs.values() for run in group]

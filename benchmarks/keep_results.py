@@ -5,6 +5,8 @@
     python benchmarks/keep_results.py results/
     python benchmarks/keep_results.py docs/results   # again, from the summary of the runs
 
+Runs that results/ does not have are taken from the present docs/results/runs.csv.gz; the page says when runs finished.
+
 All reports are made from docs/results/runs.csv.gz, as `wanderlust report docs/results` does. Every number is read from
 the results; none is written by hand. The README gets one sentence between the lines of `MARKERS`.
 """
@@ -23,8 +25,9 @@ from typing import Any
 from rich.console import Console
 
 from wanderlust.core.files import write_file
-from wanderlust_paper.claims import VERDICTS
+from wanderlust_paper.claims import EMPIRICAL, VERDICTS
 from wanderlust_paper.registry import study_names
+from wanderlust_paper.reports.captions import CAPTIONS
 from wanderlust_paper.reports.recap_tables import world_title
 from wanderlust_paper.reproduce import REQUEST_FILE, studies_in, summarise_runs, write_reports
 from wanderlust_paper.summary_file import FILE, Summary
@@ -35,6 +38,8 @@ README = PROJECT / "README.md"
 MARKERS = ("<!-- results: written by benchmarks/keep_results.py -->", "<!-- end of results -->")
 AS_WRITTEN = "as_written"
 LARGE_FILES = ("curves.csv", "improvement.csv", "cells.json", "counts.csv", "maps.txt")
+FIXED_ORDER = "2026-11-18"
+"""Since this day small linear systems are solved in a fixed order of operations."""
 COMMAND = "wanderlust reproduce all --jobs 2 --out results/"
 
 
@@ -50,7 +55,9 @@ def main() -> None:
     texts = {each.folder.name: (each.folder / REQUEST_FILE).read_bytes() for each in requests}
     with tempfile.TemporaryDirectory() as folder:
         summary_file = Path(folder) / FILE
-        print(f"{summarise_runs(results, summary_file):,} runs written to {DESTINATION / FILE}")
+        earlier = DESTINATION / FILE
+        earlier = earlier if earlier.exists() and results.resolve() != DESTINATION else None
+        print(f"{summarise_runs(results, summary_file, earlier):,} runs written to {DESTINATION / FILE}")
         shutil.rmtree(DESTINATION, ignore_errors=True)
         DESTINATION.mkdir(parents=True)
         shutil.move(summary_file, DESTINATION)
@@ -84,29 +91,35 @@ def score(results: Path, suffix: str = "") -> str:
     text = str(card["summary"]).partition(". ")[0].rstrip(".")
     if suffix:
         return text
-    claims = Counter(claim["verdict"] for claim in card["claims"] if claim.get("kind", "claim") == "claim")
-    verdicts = dict(zip(VERDICTS, ("are reproduced", "partly", "not"), strict=True))
-    return f"{text}; of {claims.total()} claims of its text " + ", ".join(
-        f"{claims[verdict]} {word}" for verdict, word in verdicts.items()
+    counts = Counter(claim["verdict"] for claim in card["claims"] if claim["kind"] == EMPIRICAL)
+    return f"{text}; of the {counts.total()} claims of its text about runs, " + ", ".join(
+        f"{counts[verdict]} {'are ' if i == 0 else ''}{verdict}"
+        for i, verdict in enumerate(VERDICTS)
+        if counts[verdict]
     )
 
 
-def table(results: Path) -> str:
-    """Return a table of the success of every explorer in every world, ours and the paper's."""
+def table_1(results: Path) -> str:
+    """Return Table 1: discovery and success of every explorer in every world, ours and the paper's."""
     with (results / "recap" / "tables.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["initialization"] == "zero" and row["horizon"] != "long"]
-    worlds = list(dict.fromkeys(row["environment"] for row in rows))
-    lines = [f"| success (%) | {' | '.join(map(world_title, worlds))} |", "|---|" + "---:|" * len(worlds)]
-    for algorithm in dict.fromkeys(row["algorithm"] for row in rows):
-        cells = {row["environment"]: row for row in rows if row["algorithm"] == algorithm}
-        numbers = [f"{rounded(cells[w]['success_mean'])} *({rounded(cells[w]['paper_success_mean'])})*" for w in worlds]
-        lines.append(f"| `{algorithm}` | {' | '.join(numbers)} |")
-    return "\n".join(lines)
+    worlds, parts = list(dict.fromkeys(row["environment"] for row in rows)), []
+    for name in ("discovery", "success"):
+        lines = [f"| {name} (%) | {' | '.join(map(world_title, worlds))} |", "|---|" + "---:|" * len(worlds)]
+        for algorithm in dict.fromkeys(row["algorithm"] for row in rows):
+            cells = {row["environment"]: row for row in rows if row["algorithm"] == algorithm}
+            numbers = [
+                f"{with_interval(cells[w], name)} *({with_interval(cells[w], f'paper_{name}')})*" for w in worlds
+            ]
+            lines.append(f"| `{algorithm}` | {' | '.join(numbers)} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
 
 
-def rounded(number: str) -> str:
-    """Return a number rounded to an integer, and zero without a sign."""
-    return str(round(float(number)))
+def with_interval(row: dict[str, str], name: str) -> str:
+    """Return a number and its ±, without a sign of zero."""
+    mean, ci = float(row[f"{name}_mean"]), float(row[f"{name}_ci95"])
+    return f"{mean + 0.0 if abs(mean) >= 0.005 else 0.0:.2f} ± {ci:.2f}"
 
 
 def page(results: Path) -> str:
@@ -115,6 +128,8 @@ def page(results: Path) -> str:
     runs = list(dict.fromkeys(run for request in requests for run in request.runs))
     metadata = [stored.metadata for stored in Summary(results / FILE).load_many(runs, [])]
     hours = sum(each["seconds"] for each in metadata) / 3600
+    days = Counter(str(each["finished"])[:10] for each in metadata)
+    finished = ", ".join(f"{n:,} on {day}" for day, n in sorted(days.items()))
     parts = [
         f"""# Results of a full reproduction
 
@@ -123,24 +138,30 @@ def page(results: Path) -> str:
 ```
 
 with {versions(metadata)}. The {len(metadata):,} runs of this page
-took {hours:.1f} core hours of wall-clock time in total, on a machine with other load. [`{FILE}`]({FILE}) has one line
-for each run: its description, from which it can be repeated with bitwise equal results, and what the reports use of its
-results. This page, all tables, figures and the scorecard
-are computed from it:
+took {hours:.1f} hours of wall-clock time in total, each on one core of a machine with other load. They finished:
+{finished}; runs of the same description are not executed twice. [`{FILE}`]({FILE}) has one line for each run: its
+description, with which it can be repeated, and what the reports use of its results; a value that was not measured is
+empty. `tests/paper/test_stored_runs.py` repeats a random sample of its lines and compares every column but times and
+versions:
+{equal_digits(days)} This page, all tables, figures and the scorecard are computed from the file:
 
 ```sh
 wanderlust report docs/results --out report/
 ```
 
 {score(results)}: [scorecard](scorecard.md), also as [HTML](scorecard.html) and [JSON](scorecard.json).
+[Reproduce the paper](../reproducing.md) has the commands, and the paper map has every figure with its code.
 
-Final return in percent of the optimum, zero initialization, short horizon; *the paper's number in brackets*:
+## Table 1
 
-{table(results)}
+Zero initialization, short horizon, mean ± 2 σ/√seeds over all our seeds; *the paper's numbers in brackets*. Discovery
+is in percent of the reachable states, success is the final return in percent of the optimum.
+
+{table_1(results)}
 
 The deep sea has 100,000 steps in these tables, which was inferred from the paper's numbers; the released code has
 500,000. The [scorecard](scorecard.md) counts this and the other inferred settings apart, [deviations](../deviations.md)
-has the evidence.
+has the evidence. [Tables 3 to 8](recap/tables.md) have all scenarios, [Table 2](environments/table.md) the worlds.
 """
     ]
     if (results / f"scorecard-{AS_WRITTEN}.json").exists():
@@ -161,10 +182,25 @@ wanderlust reproduce recap --preset {AS_WRITTEN} --explorers vv-ucb vv-count tho
         parts.append(
             f"## {name}\n\n{study.reference}: {study.description}. [{tables.capitalize()}]({name}/{tables}.md)\n"
         )
-        # In the order in which the report wrote them.
-        figures = sorted((results / name).glob("*.png"), key=lambda file: file.stat().st_mtime_ns)
-        parts += [f"![{name}: {file.stem}]({name}/{file.name})\n" for file in figures]
+        for (experiment, picture), (figure, what) in CAPTIONS.items():
+            if experiment == name:
+                parts.append(
+                    f"### Figure {figure}\n\n![Figure {figure}, {name}: {picture}]({name}/{picture}.png)\n\n"
+                    f"*The paper's Figure {figure}. {what} `wanderlust reproduce {name}`*\n"
+                )
     return "\n".join(parts).rstrip() + "\n"
+
+
+def equal_digits(days: Counter[str]) -> str:
+    """Say which columns are equal to the last bit."""
+    earlier = [day for day in days if day < FIXED_ORDER]
+    text = "they are equal to the last bit"
+    if earlier:
+        text += (
+            ", except the returns, value errors and `optimal_return` of the worlds `chain` and `noisy-…` in lines that "
+            f"finished before {FIXED_ORDER}: these are solutions of linear systems by LAPACK, equal to 13 digits"
+        )
+    return f"{text}."
 
 
 def versions(metadata: list[dict[str, Any]]) -> str:

@@ -18,6 +18,7 @@ from paper_items import ALGORITHMS, EQUATIONS, FIGURES, TABLES, Item
 
 import wanderlust
 from wanderlust_paper.registry import Study, StudySelection, find_study, study_names
+from wanderlust_paper.reports.captions import CAPTIONS
 
 SOURCES = Path(wanderlust.__file__).parents[1]
 PACKAGES = ("wanderlust", "wanderlust_paper")
@@ -195,12 +196,24 @@ From Figure 7 to the line of code of W's target: {ref}`Figure 7 <figure-7>`, the
 """
 
 
+def results_link(item: Item) -> str:
+    """Return a link to the picture or table of the results; empty for equations and algorithms."""
+    if item.kind == "Table":
+        page = {1: "results/README.md#table-1", 2: "results/environments/table.md"}.get(item.number)
+        return f"[{item.name}]({page or 'results/recap/tables.md'})"
+    figures = [figure for figure, _ in CAPTIONS.values() if figure.partition(",")[0] == str(item.number)]
+    slugs = [(figure, re.sub("[^a-z0-9]+", "-", f"figure-{figure}")) for figure in figures]
+    links = [f"[Figure {figure}](results/README.md#{slug})" for figure, slug in slugs]
+    return ", ".join(links) if item.kind == "Figure" else ""
+
+
 def _section(entry: Entry) -> str:
     item = entry.item
     rows = [("command", f"`{entry.command}`")] if entry.command else []
     if entry.study:
         rows.append(("study", f"{source_link(study_module(entry.study))}: {entry.study.description}"))
     rows += [
+        ("our result", results_link(item)),
         ("worlds", ", ".join(f"{{ref}}`{name} <world-{name}>`" for name in entry.worlds)),
         ("explorers", ", ".join(f"{{ref}}`{name} <explorer-{name}>`" for name in entry.explorers)),
         ("code", "<br>".join(map(source_link, entry.functions))),

@@ -1,11 +1,9 @@
-"""Statements of the paper's text, each with our result, the tolerance, and a verdict; a kind of statement has one rule.
+"""Statements of the paper's text, each with our result, the rule that judges it, and a verdict.
 
-never, always     Fisher's exact test: are our exceptions consistent with none among the paper's runs?
-about x           within a quarter of x
-N^x               the 95 % interval of the fitted exponent, within a quarter of x: the paper gives x in halves
-at least k times  the estimate
-better, earlier   the probability that a seed of one is better than a seed of the other, with the rank sum test
-similar           the difference of two means, in points
+A kind of statement has one rule, without exceptions; `RULES` has all of them, and the scorecard prints them before the
+statements. A rule returns a `Judgement`: the verdict, the verdicts that it would be with every tolerance halved and
+doubled, and the margin, the measured number beside the tolerance. A statement about several worlds or explorers is
+judged once for each of them.
 
 A *check* yields the claims about a table of runs. It raises `NoRuns` when it looks up runs that there are not.
 """
@@ -16,30 +14,111 @@ import contextlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple, TypeVar
 
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.statistics import Interval, probability_of_improvement
 from wanderlust.experiments.table import Group
 
-REPRODUCED, PARTLY, NOT_REPRODUCED = "reproduced", "partly", "not reproduced"
-VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED)
-CLAIM, REASON = "claim", "reason"
+REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_TESTABLE = "reproduced", "partly", "not reproduced", "not testable"
+VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_TESTABLE)
+EMPIRICAL, EXACT, ERRATUM, REASON = "empirical", "exact", "erratum", "reason"
+KINDS = {
+    EMPIRICAL: "about runs: the verdict depends on seeds and on the rules",
+    EXACT: "definitions, worked examples and maps: computed, without seeds and without tolerance",
+    ERRATUM: "sentences that contradict the paper's own definitions, tables or code: they cannot hold as printed",
+}
+"""Kinds of statements. 'reason' is not a statement of the paper, but our reason for a difference, which runs test."""
 _REASON_VERDICTS = {REPRODUCED: "supported", PARTLY: "partly", NOT_REPRODUCED: "not supported"}
 T = TypeVar("T")
-LEVEL = 0.05
-"""Of all tests."""
-RARE_SHARE = 0.05
-"""The share of exceptions up to which a claim of the kind "this never happens" is partly reproduced."""
-ABOUT = 0.25
-"""The relative difference that "about" and "around" allow."""
-EXPONENT = 0.25
-SIMILAR, LESS_SIMILAR = 5.0, 10.0
-"""Points of percent that "similar" allows."""
-
-
 Numbers = Sequence[float] | FloatArray
+
+LEARNT = 99.0
+"""Success, in percent, from which a policy counts as learnt, in every table, figure and claim."""
+LEVEL = 0.05
+RARE_SHARE = 0.05
+FEW = 0.10
+ABOUT, LESS_ABOUT = 0.25, 1.0
+EXPONENT = 0.25
+MUCH = 2.0
+SIMILAR, LESS_SIMILAR = 5.0, 10.0
+TREND, LESS_TREND = 0.1, 0.5
+FACTORS = (0.5, 1.0, 2.0)
+"""Of all tolerances: halved, as stated, doubled."""
+
+RULES = {
+    "exact": ("definitions, worked examples, maps", "it holds as printed", "some of its parts hold", "none"),
+    "never": (
+        "“never”, “always”, “none”, “cannot”, “only k times”",
+        f"p ≥ {LEVEL:g} in Fisher's exact test of our exceptions against the paper's, none or k",
+        f"at most {100 * RARE_SHARE:.0f} % exceptions",
+        "the level and the share",
+    ),
+    "mostly": (
+        "“solves”, “performs well”, “most”",
+        f"at least {100 * (1 - FEW):.0f} % of the runs",
+        "at least half",
+        f"{100 * FEW:.0f} %",
+    ),
+    "rarely": (
+        "“rarely”, “poorly”, “barely”",
+        f"at most {100 * FEW:.0f} % of the runs",
+        "at most half",
+        f"{100 * FEW:.0f} %",
+    ),
+    "about": (
+        "“about x”, “around x”, “×x”, “slightly”",
+        f"within a factor of {1 + ABOUT:g} of x",
+        f"within a factor of {1 + LESS_ABOUT:g}",
+        "the factors minus 1",
+    ),
+    "ratio": (
+        "“at least k times”; “much”, “heavily”, “highly”, “late” (k = 2); “close to zero” (k = 100)",
+        "the ratio is at least k",
+        "it is above 1",
+        "k becomes k² or √k",
+    ),
+    "exponent": (
+        "“grows like N^x”, “slower than N^x”",
+        f"the 95 % interval of the exponent is inside x ± {EXPONENT:g} (slower: below x)",
+        "it overlaps (slower: the estimate is below x)",
+        f"± {EXPONENT:g}",
+    ),
+    "order": (
+        "“better”, “earlier”, “longer”, “larger”",
+        f"true for more than half of the pairs of seeds, p < {LEVEL:g} in the rank sum test",
+        "true for more than half of the pairs",
+        "the level",
+    ),
+    "similar": (
+        "“similar”, “overlap”, “matches”, “not affected”",
+        f"the means differ by at most {SIMILAR:g} points of percent",
+        f"by at most {LESS_SIMILAR:g} points",
+        "the points",
+    ),
+    "trend": (
+        "“the higher … the more”, “decreases with”",
+        f"the rank correlation is at least {1 - TREND:g}",
+        f"at least {LESS_TREND:g}",
+        "the distance from 1",
+    ),
+}
+"""Rule -> the words it is for, what is reproduced, what is partly reproduced, what is halved and doubled."""
+SEVERAL = (
+    "A statement about several worlds, explorers or numbers is judged for each of them: it is reproduced if all are, "
+    "and partly reproduced if at least half are at least partly."
+)
+
+
+class Judgement(NamedTuple):
+    """What a rule says about one number."""
+
+    rule: str
+    verdicts: tuple[str, ...]
+    """With the tolerances halved, as stated, and doubled."""
+    margin: str
+    """The number beside its tolerance."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +131,20 @@ class Claim:
     found: str
     """Our result, as text."""
     verdict: str
-    """'reproduced', 'partly' or 'not reproduced'."""
-    tolerance: str = ""
-    """What our result must satisfy for 'reproduced', and for 'partly'."""
-    kind: str = CLAIM
-    """'claim', or 'reason': not a statement of the paper, but our reason for a difference, which runs test."""
+    rule: str = "exact"
+    margin: str = ""
+    halved: str = ""
+    """The verdict if every tolerance were half of what it is."""
+    doubled: str = ""
+    kind: str = EMPIRICAL
+    fresh: str = ""
+    """Verdict and result with seeds that the verdict does not use; empty if there are none."""
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The columns of a table: section, claim, our result, tolerance, verdict."""
-        verdict = self.verdict if self.kind == CLAIM else _REASON_VERDICTS[self.verdict]
-        return self.place, self.claim, self.found, self.tolerance, verdict
+        """The columns of a table: section, claim, our result, rule, margin, verdict."""
+        verdict = self.verdict if self.kind != REASON else _REASON_VERDICTS[self.verdict]
+        return self.place, self.claim, self.found, self.rule, self.margin, verdict
 
 
 Check = Callable[..., Iterable[Claim]]
@@ -93,6 +175,27 @@ def check_all(checks: Iterable[Check], *table: Any) -> list[Claim]:
     return [claim for check in checks for claim in until_runs_are_missing(check)]
 
 
+def seeds_of(groups: Groups, *, above: int = 0, up_to: int | None = None) -> Groups:
+    """Return the same groups with some of their seeds, without those that have none of them."""
+    last = math.inf if up_to is None else up_to
+    parts = {
+        label: Group(group.fields, [row for row in group.rows if above < row["seed"] <= last])
+        for label, group in groups.items()
+    }
+    return Groups({label: group for label, group in parts.items() if len(group)})
+
+
+def with_fresh_seeds(claims: Iterable[Claim], fresh: Iterable[Claim], seeds: str) -> list[Claim]:
+    """Return the claims, each with the result of the same claim about other seeds."""
+    others = {(each.place, each.claim): each for each in fresh}
+    return [
+        replace(claim, fresh=f"{seeds}: {other.verdict}; {other.found}")
+        if (other := others.get((claim.place, claim.claim))) and claim.kind == EMPIRICAL
+        else claim
+        for claim in claims
+    ]
+
+
 def in_order(claims: Iterable[Claim]) -> list[Claim]:
     """Return claims in the order of the paper's sections; those about a table after the section that has it."""
     return sorted(claims, key=lambda claim: _section(claim.place))
@@ -110,11 +213,35 @@ def as_json(claims: Iterable[Claim]) -> str:
     return json.dumps([asdict(claim) for claim in claims], indent=1, ensure_ascii=False) + "\n"
 
 
+def counts_by_kind(claims: Iterable[Claim]) -> dict[str, dict[str, int]]:
+    """Return kind -> verdict -> number of statements, without reasons."""
+    claims = list(claims)
+    return {
+        kind: {v: sum(c.kind == kind and c.verdict == v for c in claims) for v in VERDICTS}
+        for kind in KINDS
+        if any(c.kind == kind for c in claims)
+    }
+
+
 def summary(claims: Iterable[Claim]) -> str:
-    """Return the number of the paper's statements with each verdict, as a sentence."""
-    verdicts = [claim.verdict for claim in claims if claim.kind == CLAIM]
-    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS)
-    return f"Of {len(verdicts)} {'claim' if len(verdicts) == 1 else 'claims'} of the text: {counts}."
+    """Return the number of the paper's statements with each verdict, by kind, as a sentence."""
+    parts = []
+    for kind, verdicts in counts_by_kind(claims).items():
+        total = sum(verdicts.values())
+        what = {EMPIRICAL: f"{total} claims about runs", EXACT: f"{total} exact ones", ERRATUM: f"{total} misprints"}
+        numbers = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items() if n)
+        parts.append(what[kind] if kind == ERRATUM else f"{what[kind]}: {numbers}")
+    return f"Statements of the text: {'; '.join(parts)}." if parts else ""
+
+
+def sensitivity(claims: Iterable[Claim]) -> str:
+    """Return how many verdicts about runs would change with every tolerance halved and doubled."""
+    judged = [claim for claim in claims if claim.kind == EMPIRICAL and claim.verdict != NOT_TESTABLE]
+    halved, doubled = (sum(getattr(c, name) != c.verdict for c in judged) for name in ("halved", "doubled"))
+    return (
+        f"If every tolerance were halved, {halved} of {len(judged)} verdicts about runs would change; if every "
+        f"tolerance were doubled, {doubled} would."
+    )
 
 
 def step_text(step: float) -> str:
@@ -122,22 +249,52 @@ def step_text(step: float) -> str:
     return f"{step:,.0f}" if math.isfinite(step) else "never"
 
 
+def claim_of(place: str, claim: str, found: str, *cases: Judgement, kind: str = EMPIRICAL) -> Claim:
+    """Return a claim with the verdict on all its cases."""
+    halved, verdict, doubled = (_combined([case.verdicts[i] for case in cases]) for i in range(len(FACTORS)))
+    worst = max(cases, key=lambda case: VERDICTS.index(case.verdicts[1]))
+    met = sum(case.verdicts[1] == REPRODUCED for case in cases)
+    margin = worst.margin if len(cases) == 1 else f"{met} of {len(cases)} cases; {worst.margin}"
+    rules = " and ".join(dict.fromkeys(case.rule for case in cases))
+    return Claim(place, claim, found, verdict, rules, margin, halved, doubled, kind)
+
+
+def _combined(verdicts: Sequence[str]) -> str:
+    if all(verdict == REPRODUCED for verdict in verdicts):
+        return REPRODUCED
+    some = sum(verdict in (REPRODUCED, PARTLY) for verdict in verdicts)
+    return PARTLY if 2 * some >= len(verdicts) else NOT_REPRODUCED
+
+
+def exact_claim(
+    place: str, claim: str, found: str, *, holds: bool, partly: bool = False, kind: str = EXACT, margin: str = ""
+) -> Claim:
+    """Return a claim that holds or does not, without tolerance."""
+    return claim_of(place, claim, found, exact(holds=holds, partly=partly, margin=margin), kind=kind)
+
+
+def erratum(place: str, claim: str, found: str) -> Claim:
+    """Return a sentence that cannot hold as printed, with what holds instead."""
+    return Claim(place, claim, found, NOT_REPRODUCED, kind=ERRATUM)
+
+
+def not_testable(place: str, claim: str, why: str) -> Claim:
+    """Return a claim that these runs cannot decide."""
+    return Claim(place, claim, why, NOT_TESTABLE, rule="–")
+
+
 # --- Rules -----------------------------------------------------------------------------------------------
 
 
-def check_claim(
-    place: str,
-    claim: str,
-    found: str,
-    *,
-    holds: bool,
-    partly: bool = False,
-    tolerance: str = "exact",
-    kind: str = CLAIM,
-) -> Claim:
-    """Return a claim with its verdict: reproduced if it holds, partly, or not reproduced."""
-    verdict = REPRODUCED if holds else PARTLY if partly else NOT_REPRODUCED
-    return Claim(place, claim, found, verdict, tolerance, kind)
+def _judge(rule: str, margin: str, holds: Callable[[float], bool], partly: Callable[[float], bool]) -> Judgement:
+    """Return the verdicts of a rule; its functions take the factor of all tolerances."""
+    verdicts = (REPRODUCED if holds(f) else PARTLY if partly(f) else NOT_REPRODUCED for f in FACTORS)
+    return Judgement(rule, tuple(verdicts), margin)
+
+
+def exact(*, holds: bool, partly: bool = False, margin: str = "") -> Judgement:
+    """Judge what holds or does not."""
+    return _judge("exact", margin, lambda _: bool(holds), lambda _: bool(partly))
 
 
 def chance_of_none(exceptions: int, runs: int, others: int) -> float:
@@ -145,72 +302,102 @@ def chance_of_none(exceptions: int, runs: int, others: int) -> float:
     return math.comb(runs, exceptions) / math.comb(runs + others, exceptions)
 
 
-def never(place: str, claim: str, exceptions: int, runs: int, *, paper_runs: int, found: str = "") -> Claim:
-    """Check that something never happens: our exceptions are consistent with none in the paper's runs."""
+def never(exceptions: int, runs: int, *, paper_runs: int, paper_exceptions: int = 0) -> Judgement:
+    """Judge that something never happens, or as often as in the paper: our exceptions are consistent with its own."""
     chance = chance_of_none(exceptions, runs, paper_runs)
-    text = found or f"{exceptions:,} of {runs:,} runs did"
-    return check_claim(
-        place,
-        claim,
-        f"{text}; consistent with none of the paper's {paper_runs:,} runs: p = {chance:.2g}" if exceptions else text,
-        tolerance=f"p ≥ {LEVEL:g} (Fisher's exact test); exceptions ≤ {RARE_SHARE:.0%}".replace("%", " %"),
-        holds=chance >= LEVEL,
-        partly=exceptions <= RARE_SHARE * runs,
+    if paper_exceptions:
+        from scipy.stats import fisher_exact
+
+        table = [[exceptions, runs - exceptions], [paper_exceptions, paper_runs - paper_exceptions]]
+        chance = float(fisher_exact(table).pvalue)
+    margin = f"p = {chance:.2g} of {LEVEL:g}" if exceptions or paper_exceptions else "no exception"
+    return _judge("never", margin, lambda f: chance >= LEVEL / f, lambda f: exceptions <= RARE_SHARE * f * runs)
+
+
+def mostly(n: int, runs: int) -> Judgement:
+    """Judge that something happens in most runs."""
+    share = n / runs
+    return _judge(
+        "mostly",
+        f"{100 * share:.0f} % of {100 * (1 - FEW):.0f} %",
+        lambda f: share >= 1 - FEW * f,
+        lambda _: share >= 0.5,
     )
 
 
-def about(place: str, claim: str, value: float, paper: float, found: str) -> Claim:
-    """Check a number that the paper gives as "about" or "around"."""
-    tolerance = f"within 25 % of {paper:,g}; within a factor of 2"
-    holds, partly = abs(value - paper) <= ABOUT * paper, paper / 2 <= value <= 2 * paper
-    return check_claim(place, claim, found, tolerance=tolerance, holds=holds, partly=partly)
-
-
-def exponent(place: str, claim: str, fit: Interval, paper: float) -> Claim:
-    """Check an exponent that the paper gives in halves: the whole interval must be nearest to it."""
-    low, high = paper - EXPONENT, paper + EXPONENT
-    return check_claim(
-        place,
-        claim,
-        f"exponent {fit.estimate:.2f}, 95 % interval {fit.low:.2f} to {fit.high:.2f}",
-        tolerance=f"the interval is inside {low:g} to {high:g}; it overlaps",
-        holds=low <= fit.low and fit.high <= high,
-        partly=fit.low <= high and low <= fit.high,
+def rarely(n: float, runs: float) -> Judgement:
+    """Judge that something happens in few runs, or that a share is small."""
+    share = n / runs
+    return _judge(
+        "rarely", f"{100 * share:.0f} % of {100 * FEW:.0f} %", lambda f: share <= FEW * f, lambda _: share <= 0.5
     )
 
 
-def at_most_exponent(place: str, claim: str, fit: Interval, paper: float) -> Claim:
-    """Check an exponent that is below a number of the paper."""
-    found = f"exponent {fit.estimate:.2f}, 95 % interval {fit.low:.2f} to {fit.high:.2f}"
-    tolerance = f"the interval is below {paper:g}; the estimate is"
-    return check_claim(place, claim, found, tolerance=tolerance, holds=fit.high < paper, partly=fit.estimate < paper)
+def about(value: float, paper: float) -> Judgement:
+    """Judge a number that the paper gives."""
+    factor = max(value / paper, paper / value) if value > 0 else math.inf
+    return _judge(
+        "about",
+        f"factor {factor:.2f} of {1 + ABOUT:g}",
+        lambda f: factor <= 1 + ABOUT * f,
+        lambda f: factor <= 1 + LESS_ABOUT * f,
+    )
 
 
-def at_least(place: str, claim: str, ratio: float, paper: float, found: str) -> Claim:
-    """Check a ratio that is at least a number of the paper."""
-    tolerance = f"ratio ≥ {paper:g}; ratio > 1"
-    return check_claim(place, claim, found, tolerance=tolerance, holds=ratio >= paper, partly=ratio > 1.0)
+def at_least(ratio: float, k: float) -> Judgement:
+    """Judge a ratio that is at least a number."""
+    return _judge("ratio", f"{ratio:.3g} of {k:g}", lambda f: ratio >= k ** (1 / f), lambda _: ratio > 1.0)
 
 
-def larger(place: str, claim: str, x: Numbers, y: Numbers, found: str) -> Claim:
-    """Check that the seeds of `x` tend to have larger numbers than those of `y`."""
+def exponent(fit: Interval, paper: float) -> Judgement:
+    """Judge an exponent: its whole interval must be near the paper's."""
+    return _judge(
+        "exponent",
+        f"[{fit.low:.2f}, {fit.high:.2f}] of {paper:g} ± {EXPONENT:g}",
+        lambda f: paper - EXPONENT * f <= fit.low and fit.high <= paper + EXPONENT * f,
+        lambda f: fit.low <= paper + EXPONENT * f and paper - EXPONENT * f <= fit.high,
+    )
+
+
+def slower_than_exponent(fit: Interval, paper: float) -> Judgement:
+    """Judge an exponent that is below a number of the paper."""
+    margin = f"[{fit.low:.2f}, {fit.high:.2f}] below {paper:g}"
+    return _judge("exponent", margin, lambda _: fit.high < paper, lambda _: fit.estimate < paper)
+
+
+def larger(x: Numbers, y: Numbers) -> Judgement:
+    """Judge that the seeds of `x` tend to have larger numbers than those of `y`."""
     from scipy.stats import mannwhitneyu
 
     share = probability_of_improvement(x, y)
     p = float(mannwhitneyu(x, y).pvalue) if len({*x, *y}) > 1 else 1.0
-    return check_claim(
-        place,
-        claim,
-        f"{found}; true for {100 * share:.0f} % of the pairs of seeds, p = {p:.2g}",
-        tolerance=f"more than half of the pairs with p < {LEVEL:g} (rank sum test); more than half",
-        holds=share > 0.5 and p < LEVEL,
-        partly=share > 0.5,
+    margin = f"{100 * share:.0f} % of the pairs, p = {p:.2g}"
+    return _judge("order", margin, lambda f: share > 0.5 and p < LEVEL * f, lambda _: share > 0.5)
+
+
+def similar(*differences: float) -> Judgement:
+    """Judge that differences of means, in points of percent, are small."""
+    largest = max(map(abs, differences))
+    return _judge(
+        "similar",
+        f"{largest:.1f} of {SIMILAR:g} points",
+        lambda f: largest <= SIMILAR * f,
+        lambda f: largest <= LESS_SIMILAR * f,
     )
 
 
-def similar(place: str, claim: str, differences: Sequence[float], found: str) -> Claim:
-    """Check that two explorers are similar, by the differences of their means in points of percent."""
-    largest, tolerance = max(map(abs, differences)), f"differences ≤ {SIMILAR:g} points; ≤ {LESS_SIMILAR:g} points"
-    return check_claim(
-        place, claim, found, tolerance=tolerance, holds=largest <= SIMILAR, partly=largest <= LESS_SIMILAR
+def trend(x: Numbers, y: Numbers) -> Judgement:
+    """Judge that `y` grows with `x`."""
+    from scipy.stats import spearmanr
+
+    return correlated(float(spearmanr(x, y).statistic))
+
+
+def correlated(rank: float) -> Judgement:
+    """Judge a rank correlation."""
+    return _judge(
+        "trend",
+        f"{rank:.2f} of {1 - TREND:g}",
+        lambda f: rank >= 1 - TREND * f,
+        lambda f: rank >= 1 - LESS_TREND * f,
     )

@@ -37,7 +37,7 @@ VV_EXPLORERS, OTHERS = EXPLORERS[:2], EXPLORERS[2:]
 
 _STUDIES = (
     "environments", "toy-example", "recap", "deep-sea-ensembles", "taxi-horizon", "visit-maps", "gamma-w",
-    "deep-sea-scaling", "chain", "stochastic", "memory",
+    "deep-sea-scaling", "chain", "stochastic", "memory", "appendix",
 )  # fmt: skip
 """In the order of the paper. Each has a module of this name."""
 _ALIASES = {"curves": "recap"}
@@ -113,6 +113,18 @@ class Study:
     """What `--quick` changes, as text."""
     summarise: Callable[[Run, Result], Result] = lambda run, result: reduced(result)
     """Returns the part of a result that the report uses, for the summary of all runs."""
+
+
+def figure_note(note: str, seeds: Mapping[str, int], more: str = "", preset: str = "the released code") -> str:
+    """Return what is said below a figure: the number of seeds of its lines, the preset, and the interval."""
+    by_number: dict[int, list[str]] = {}
+    for name, n in seeds.items():
+        by_number.setdefault(n, []).append(name)
+    common = max(by_number, key=lambda n: len(by_number[n]), default=0)
+    others = [f"{', '.join(names)}: 1 to {n}" for n, names in by_number.items() if n != common]
+    text = f"Seeds 1 to {common}" + (f" ({'; '.join(others)})" if others else "")
+    preset = "the paper's text" if "as_written" in note else preset
+    return f"{text}; settings of {preset}{more}; intervals: mean ± 2 σ/√seeds. {note}".strip()
 
 
 def study_names() -> tuple[str, ...]:

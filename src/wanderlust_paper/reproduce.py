@@ -26,7 +26,7 @@ from wanderlust.experiments.store import StoredRun
 from wanderlust_paper import claims, registry
 from wanderlust_paper.registry import Report, Study, StudySelection, study_names
 from wanderlust_paper.reports import scorecard
-from wanderlust_paper.summary_file import RunSource, source_in, write_summary
+from wanderlust_paper.summary_file import RunSource, Summary, source_in, write_summary
 
 REQUEST_FILE, LOCK_FILE, CLAIMS_FILE = "study.json", ".lock", "claims.json"
 Reports = Mapping[str, Report]
@@ -184,17 +184,21 @@ def write_scorecard(
         console.print(written, markup=False, highlight=False, soft_wrap=True)
 
 
-def summarise_runs(folder: Path, path: Path) -> int:
-    """Write the runs of all studies of a folder, except the quick ones, to a summary file; return their number."""
-    source, problems = source_in(folder), list[str]()
+def summarise_runs(folder: Path, path: Path, earlier: Path | None = None) -> int:
+    """Write the runs of all studies of a folder, except the quick ones, to a summary file; return their number.
+
+    Runs that the folder does not have are taken from an earlier summary.
+    """
+    sources, problems = [source_in(folder), *([Summary(earlier)] if earlier else [])], list[str]()
 
     def stored() -> Iterator[StoredRun]:
         written: set[Run] = set()
         for request in studies_in(folder):
             runs = [] if any(each.quick for each in request.selections) else request.runs
-            for run, result, metadata in source.load_many((run for run in runs if run not in written), problems):
-                written.add(run)
-                yield StoredRun(run, request.study.summarise(run, result), metadata)
+            for source in sources:
+                for run, result, metadata in source.load_many([run for run in runs if run not in written], problems):
+                    written.add(run)
+                    yield StoredRun(run, request.study.summarise(run, result), metadata)
 
     count = write_summary(stored(), path)
     if problems:

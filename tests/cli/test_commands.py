@@ -262,9 +262,7 @@ def test_video_of_an_environment_that_always_renders(run_cli, here):
 def test_video_as_mp4_and_events_for_tensorboard(run_cli, here):
     pytest.importorskip("moviepy")
     pytest.importorskip("tensorboard")
-    run_cli.succeeds(
-        "train", *FROZENLAKE, "--steps", 100, "--quiet", "--video", "run.mp4", "--tensorboard", "events"
-    )
+    run_cli.succeeds("train", *FROZENLAKE, "--steps", 100, "--quiet", "--video", "run.mp4", "--tensorboard", "events")
     assert (here / "run.mp4").stat().st_size > 1000
     assert list((here / "events").iterdir())
 

@@ -29,6 +29,7 @@ BITS = 1e-14
 GREEDY = ("vv-ucb", "vv-count", "ucb1", *ENSEMBLES)
 DITHERING = ("epsilon-greedy", "bonus")
 
+
 def best_actions(scores: Array) -> Array:
     """[..., action]: whether an action's score is the largest, but for the last bits."""
     best = scores.max(axis=-1, keepdims=True)

@@ -37,7 +37,6 @@ WORLDS: dict[str, dict[str, Any]] = {
 REWARDS = (-1.0, -0.01, 0.0, 0.1, 0.5, 1.0)
 
 
-
 def quick_options(explorer: str, heads: int = 3, batch: int = 40) -> dict[str, Any]:
     """Return few heads, small batches and plans that need few sweeps, all of which slow implementations are slow in."""
     if explorer in PLANNERS:
@@ -370,3 +369,22 @@ def test_a_state_that_was_never_visited_has_no_noise() -> None:
         fast = wl.train(world, "bootstrapped", seed=seed, steps=5)
         slow = train_slowly(world, "bootstrapped", seed=seed, steps=5)
         np.testing.assert_array_equal(fast.tables["heads"], slow.tables["heads"])
+
+
+@pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", *ENSEMBLES, "ucb1", "bonus", "epsilon-greedy", "random"])
+@pytest.mark.parametrize(
+    ("name", "options", "changes"),
+    [
+        ("taxi", {}, {"initial": "optimistic", "horizon": 66}),
+        ("deep-gridworld", {}, {"initial": "zero", "horizon": 110}),
+        ("toy", {}, {"initial": "zero", "horizon": 22}),
+        ("prison", {}, {"initial": "optimistic", "horizon": 22}),
+        ("deep-sea", {"depth": 8}, {"initial": "optimistic"}),
+    ],
+)
+def test_optimistic_and_long_scenarios_of_the_paper(
+    name: str, options: dict[str, Any], changes: dict[str, Any], explorer: str
+) -> None:
+    """The recordings of the authors' code have zero initialization and short horizons; most differing cells do not."""
+    settings: dict[str, Any] = {"steps": 260, "evaluate_every": 50, "preset": "as_published_code", **changes}
+    assert_fast_equals_slow(make_world(name, **options), explorer, seed=3, **settings, **quick_options(explorer))

@@ -54,7 +54,7 @@ def corridor(*, cells: Annotated[int, "number of cells"] = 5) -> World:
 
 register_world("corridor", corridor)
 '''
-CHECKS = '''
+CHECKS = """
 import sys
 import gymnasium
 import wanderlust as wl
@@ -88,7 +88,7 @@ assert wl.train("corridor", "fading", steps=50, seed=1).discovered[-1] == 5
 assert "corridor" in printed("worlds")
 assert "number of cells" in pages["worlds/corridor"]
 assert "A corridor with a treasure at its end." in pages["worlds/index"]
-'''
+"""
 
 
 def test_an_explorer_and_a_world_are_one_module_each(tmp_path: Path) -> None:

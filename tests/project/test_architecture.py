@@ -41,6 +41,7 @@ LAYERS = (
 )
 """The packages and modules; each imports only those before it. Imports inside functions count as well."""
 
+
 def imports_of(file: Path) -> Iterator[str]:
     """Yield the modules of the package that a file imports, wherever in the file."""
     for node in ast.walk(ast.parse(file.read_text())):

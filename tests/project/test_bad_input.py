@@ -487,7 +487,6 @@ def flip(members):
     members["visits.npy"][-8] ^= 1
 
 
-
 def text_in_a_zip(path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("letter.txt", "some text")

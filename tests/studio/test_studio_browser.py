@@ -237,6 +237,7 @@ def test_every_control_exists_once_and_works(page: Any) -> None:
     button(page, "New seed").click()
     expect(page.get_by_role("spinbutton", name="Seed")).to_have_value("2")
 
+
 def test_scrubbing_and_the_keyboard_show_moments_and_cells_exactly(page: Any) -> None:
     run_to_end(page, 1000)
     timeline = page.get_by_role("slider", name="Timeline")
@@ -579,7 +580,7 @@ def test_pictures_and_data_are_saved(page: Any, tmp_path: Path) -> None:
     for name in ("PNG", "SVG", "CSV", "JSON"):
         with page.expect_download() as download:
             button(page, f"Save {name}").click()
-        saved[name] = (tmp_path / download.value.suggested_filename)
+        saved[name] = tmp_path / download.value.suggested_filename
         download.value.save_as(saved[name])
     assert saved["PNG"].read_bytes().startswith(b"\x89PNG")
     svg = ElementTree.fromstring(saved["SVG"].read_text(encoding="utf-8"))

@@ -272,9 +272,7 @@ def test_a_page_opens_again_where_it_was_and_its_speed_is_kept(server: RunningSt
         ({"map": "S" + "." * 200}, "100 rows and 100 columns"),
     ],
 )
-def test_an_invalid_world_says_why_and_where(
-    server: RunningStudio, world_options: dict[str, Any], words: str
-) -> None:
+def test_an_invalid_world_says_why_and_where(server: RunningStudio, world_options: dict[str, Any], words: str) -> None:
     with Page(server) as page:
         page.send("check", id=7, world="x", world_options=world_options)
         error = page.receive("error", "answer")

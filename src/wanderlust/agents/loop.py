@@ -114,9 +114,7 @@ def greedy_actions(index: int, learner: LearnerState, spec: TableSpec) -> np.uin
 
 
 @compiled
-def write_greedy_policy(
-    state_index: NDArray[np.int32], learner: LearnerState, spec: TableSpec, policy: Any
-) -> None:
+def write_greedy_policy(state_index: NDArray[np.int32], learner: LearnerState, spec: TableSpec, policy: Any) -> None:
     """Write the greedy actions of every state of the world."""
     for state in range(len(state_index)):
         policy[state] = greedy_actions(state_index[state], learner, spec)

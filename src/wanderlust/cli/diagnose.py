@@ -140,8 +140,7 @@ def _suggestion(diagnosis: Diagnosis, environment: EnvironmentOptions, options: 
     most = diagnosis.widest
     if diagnosis.still_growing:
         return (
-            "No reward was found yet, but the number of states still grows: "
-            f"{command(most.explorer, options.settings)}"
+            f"No reward was found yet, but the number of states still grows: {command(most.explorer, options.settings)}"
         )
     return (
         f"No reward was found, and nearly all of {most.states:,.0f} states were discovered early: there may be no "

@@ -47,9 +47,7 @@ OptionalFile = Annotated[Path | None, arg(metavar="FILE")]
 Folder = Annotated[Path, arg(metavar="FOLDER")]
 OptionalFolder = Annotated[Path | None, arg(metavar="FOLDER")]
 AgentFile = Annotated[Positional[Path], arg(metavar="FILE", help="Agent saved by `train --save` or Agent.save.")]
-AgentExplorer = Annotated[
-    str | None, arg(metavar="module:Class", help="The agent's explorer, if it is user-defined.")
-]
+AgentExplorer = Annotated[str | None, arg(metavar="module:Class", help="The agent's explorer, if it is user-defined.")]
 AgentKey = Annotated[
     str | None, arg(metavar="module:function", help="The agent's key function, if it is user-defined.")
 ]

@@ -1,9 +1,9 @@
 """Data from outside by a declared schema: msgspec checks names, types and ranges, and its error becomes one sentence.
 
-    class Point(Strict, frozen=True):
-        x: Annotated[int, Meta(ge=0, le=9)] = 0
+class Point(Strict, frozen=True):
+    x: Annotated[int, Meta(ge=0, le=9)] = 0
 
-    checked("a point", {"x": 10}, Point)  # InvalidSetting: a point, x: expected int <= 9.
+checked("a point", {"x": 10}, Point)  # InvalidSetting: a point, x: expected int <= 9.
 """
 
 from __future__ import annotations

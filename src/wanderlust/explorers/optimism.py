@@ -104,9 +104,7 @@ class UcbQ(NamedTuple):
     value_range: float
 
     @classmethod
-    def configure(
-        cls, problem: Problem, *, scale: Annotated[float, "c, the weight of the bonus."] = 0.001
-    ) -> UcbQ:
+    def configure(cls, problem: Problem, *, scale: Annotated[float, "c, the weight of the bonus."] = 0.001) -> UcbQ:
         """Check c; H is 1 / (1 - γ)."""
         return cls(
             check_number("scale", scale, low=0), 1.0 / (1.0 - problem.discount), problem.discount, problem.value_range

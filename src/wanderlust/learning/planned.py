@@ -81,9 +81,7 @@ class Model(NamedTuple):
         table, n_actions = self.spec.own + number, self.spec.n_actions
         self.learner.values[table, pair] = value
         state = pair // n_actions
-        self.learner.state_values[table, state] = best_action_value(
-            self.learner.values[table], state, n_actions, False
-        )
+        self.learner.state_values[table, state] = best_action_value(self.learner.values[table], state, n_actions, False)
 
     def best(self, number: int, state: int) -> float:
         """Return the value of the best action of a state in one of the explorer's own tables."""

@@ -246,9 +246,7 @@ class Explorer:
         file.save(self._agent, check_path("path", path), more_arrays=arrays, more_about=about)
 
     @classmethod
-    def load(
-        cls, path: str | Path, *, explorer: type | None = None, key: Callable[..., Any] | None = None
-    ) -> Explorer:
+    def load(cls, path: str | Path, *, explorer: type | None = None, key: Callable[..., Any] | None = None) -> Explorer:
         """Read an explorer. Files contain no code: a user-defined explorer class or key function is given."""
         path = check_path("path", path)
         agent, about, arrays = file.load_all(Agent, path, explorer, key)

@@ -119,8 +119,21 @@ def msve_figure(title: str, panels: Mapping[str, Mapping[str, ErrorsOverTime]], 
             mark_empty(axes)
     row[0].set_ylabel("mean squared value error")
     _label_zero(row[0])
-    add_legend(figure, {name: handles[name] for name in styles if name in handles}, note)
+    add_legend(
+        figure, {name: handles[name] for name in styles if name in handles}, f"{_few_seeds(panels)} {note}".strip()
+    )
     return figure
+
+
+def _few_seeds(panels: Mapping[str, Mapping[str, ErrorsOverTime]]) -> str:
+    """Say how many seeds a mean rests on where the median is zero: the spikes of the figure."""
+    texts = []
+    for panel, lines in panels.items():
+        for name, (_, errors) in lines.items():
+            positive = (errors > _ZERO).sum(axis=0)[np.median(errors, axis=0) <= _ZERO]
+            if positive.any():
+                texts.append(f"{name}, {panel}: at most {positive.max()} of {len(errors)} seeds")
+    return f"Seeds with an error where the median is 0: {'; '.join(texts)}." if texts else ""
 
 
 def _label_zero(axes: Axes) -> None:

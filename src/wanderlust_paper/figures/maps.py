@@ -144,11 +144,19 @@ def action_values_figure(
         for each, panel in zip(axes, panels, strict=False):
             add_color_bar(draw_action_values(each, panel.values, layout, arrows=panel.arrows), each)
             each.set_title(panel.title)
+            add_coordinates(each)
         for each in axes[len(panels) :]:
             each.set_axis_off()
         axes[0].set_ylabel(name, fontweight="bold")
     add_legend(figure, _symbols(layout), note)
     return figure
+
+
+def add_coordinates(axes: Axes) -> None:
+    """Label the 3 columns and rows of the toy example as the paper does: (column, row from the bottom)."""
+    axes.set_xticks(range(3), ["1", "2", "3"])
+    axes.set_yticks(range(3), ["3", "2", "1"])
+    axes.tick_params(length=0, labelsize=8, labelleft=True, labelbottom=True)
 
 
 def _symbols(layout: Layout) -> dict[str, Any]:

@@ -1,8 +1,11 @@
 """The recap tables (Tables 3 to 8): their cells, our comparison with them, and both as text, CSV, LaTeX and JSON.
 
-A cell *agrees* if both its numbers, discovery and success, differ from the paper's by at most 2.58 standard errors of
-the difference (99 %) plus half a point for rounding. `benchmarks/agreement_rule.py` measures how often two samples of
-the same distribution differ by this rule.
+By the *plain rule* a cell agrees if both its numbers, discovery and success, differ from the paper's by at most 2.58
+standard errors of the difference (99 %) plus half a point. `benchmarks/agreement_rule.py` measures how often two
+samples of the same distribution differ by this rule. It is weak where few seeds make the errors large, so a second
+measure asks whether the two are *equivalent*: the 95 % interval of the difference must be inside a margin, which is a
+tenth of the paper's number and at most 5 points. If it is not, the cell differs if the interval excludes 0; otherwise
+these seeds cannot tell.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,10 +34,17 @@ from wanderlust.experiments.statistics import (
     standard_error_of_difference,
 )
 from wanderlust.experiments.table import Group
+from wanderlust_paper.claims import LEARNT
 
 PAPER_SEEDS = 20
 MAX_STANDARD_ERRORS = 2.58
 MAX_ROUNDING = 0.5
+EQUIVALENCE_ERRORS = 1.96
+EQUIVALENCE_SHARE, EQUIVALENCE_POINTS, EQUIVALENCE_ROUNDING = 0.1, 5.0, 0.01
+AGREES, DIFFERS, CANNOT_TELL = "agrees", "differs", "cannot tell"
+NOTHING_INFERRED, TABLES, INFERRED, FRESH = "nothing inferred", "tables", "inferred", "fresh"
+"""Variants of a cell with at most 20 seeds: the released code; the setting of the tables; an alternative setting; and
+seeds that no count uses, with the setting of the first."""
 TITLES = {
     "deep-sea": "Deep sea",
     "taxi": "Taxi",
@@ -60,9 +71,10 @@ DAGGER = "†"
 """Marks rows that were run with an alternative setting."""
 LEGEND = """\
 * discovery: states visited by the end, in percent of the reachable states
+* verdict: by the plain rule, and by equivalence, with all seeds of the row; see the [scorecard](../scorecard.md)
 * success: return of the final policy, in percent of the optimal return
 * ±: two standard errors over the seeds, as in the paper
-* learnt: percent of the seeds that learnt an optimal policy, with the 95 % Wilson interval
+* learnt: percent of the seeds whose final policy has at least 99 % of the optimal return, with the 95 % Wilson interval
 """
 _VERDICT_STYLES = {"agrees": "green", "differs": "red", "not compared": "dim", "no runs": "dim"}
 _HEADS = ("algorithm", "discovery (%)", "paper", "success (%)", "paper", "learnt", "seeds", "")
@@ -91,6 +103,24 @@ class Numbers(NamedTuple):
     success: Percent
 
 
+class Comparison(NamedTuple):
+    """Our numbers of a cell compared with the paper's."""
+
+    ours: Numbers
+    seeds: int
+    error: tuple[float, float]
+    """Standard errors of the two differences."""
+    verdict: str
+    """By the plain rule: 'agrees' or 'differs'."""
+    halved: str
+    """The verdict with half of the tolerance."""
+    doubled: str
+    differences: tuple[Interval, Interval]
+    """Ours minus the paper's, with the 95 % interval."""
+    equivalence: str
+    """'agrees', 'differs' or 'cannot tell'."""
+
+
 class Row(NamedTuple):
     """A cell with our numbers, the paper's numbers and the verdict."""
 
@@ -102,27 +132,27 @@ class Row(NamedTuple):
     error: tuple[float, float]
     """Standard errors of the two differences."""
     learnt: Interval | None
-    """The share of seeds that learnt an optimal policy."""
+    """The share of seeds that learnt."""
     success_iqm: Interval | None
     verdict: str
-    """'agrees', 'differs', 'not compared' or 'no runs'."""
+    """'agrees', 'differs', 'not compared' or 'no runs', with all seeds."""
+    equivalence: str = ""
+    """'agrees', 'differs' or 'cannot tell', with all seeds."""
     setting: str = ""
     """The alternative setting of `ours`, if the row agrees only with that."""
     follows_text: bool = False
     """Whether that setting follows the paper's text instead of the released code."""
     default: Numbers | None = None
     """Our numbers with the setting of the other rows, if `setting` is not empty."""
-    plain: str = ""
-    """The verdict with seeds 1 to 20 and the default setting; empty if it was not compared."""
-    released: Numbers | None = None
-    """Our numbers with the setting of the released code, if the default setting was inferred."""
-    released_seeds: int = 0
-    released_verdict: str = ""
+    variants: Mapping[str, Comparison] = MappingProxyType({})
+    """By name; see `NOTHING_INFERRED`."""
+    is_inferred: bool = False
+    """Whether the setting of the tables was inferred, and the first variant has that of the released code."""
 
     @property
-    def agrees_by_default(self) -> bool:
-        """Whether it agrees with the default setting."""
-        return self.verdict == "agrees" and not self.setting
+    def released(self) -> Comparison | None:
+        """The comparison with the released code, if the setting of the tables was inferred."""
+        return self.variants.get(NOTHING_INFERRED) if self.is_inferred else None
 
 
 @functools.cache
@@ -136,10 +166,49 @@ def paper_cells() -> Mapping[Cell, Numbers]:
     return cells
 
 
-def compare(ours: Percent, theirs: Percent, seeds: int) -> tuple[float, bool]:
-    """Return the standard error of the difference, and whether the two agree."""
+def compare(ours: Percent, theirs: Percent, seeds: int, factor: float = 1.0) -> tuple[float, bool]:
+    """Return the standard error of the difference, and whether the two agree with this factor of the tolerance."""
     error = standard_error_of_difference(ours, theirs, (seeds, PAPER_SEEDS))
-    return error, abs(ours.mean - theirs.mean) <= MAX_STANDARD_ERRORS * error + MAX_ROUNDING
+    return error, abs(ours.mean - theirs.mean) <= factor * (MAX_STANDARD_ERRORS * error + MAX_ROUNDING)
+
+
+def margin_of(theirs: Percent) -> float:
+    """Return the margin of equivalence: a tenth of the paper's number, at most 5 points."""
+    return max(min(EQUIVALENCE_SHARE * abs(theirs.mean), EQUIVALENCE_POINTS), EQUIVALENCE_ROUNDING)
+
+
+def equivalence(difference: Interval, margin: float) -> str:
+    """Return whether a difference is inside a margin, or is not zero, or nobody can tell."""
+    if -margin <= difference.low and difference.high <= margin:
+        return AGREES
+    return DIFFERS if difference.low > 0 or difference.high < 0 else CANNOT_TELL
+
+
+def compare_group(group: Group, theirs: Numbers) -> Comparison:
+    """Compare the runs of a cell with the paper's numbers."""
+    ours = numbers_of(group)
+    pairs = list(zip(ours, theirs, strict=True))
+    errors = tuple(compare(*pair, len(group))[0] for pair in pairs)
+    verdicts = [
+        AGREES if all(compare(*pair, len(group), factor)[1] for pair in pairs) else DIFFERS
+        for factor in (1.0, 0.5, 2.0)
+    ]
+    differences = tuple(
+        Interval(a.mean - b.mean, a.mean - b.mean - EQUIVALENCE_ERRORS * e, a.mean - b.mean + EQUIVALENCE_ERRORS * e)
+        for (a, b), e in zip(pairs, errors, strict=True)
+    )
+    each = [equivalence(d, margin_of(b)) for d, (_, b) in zip(differences, pairs, strict=True)]
+    both = DIFFERS if DIFFERS in each else CANNOT_TELL if CANNOT_TELL in each else AGREES
+    return Comparison(
+        ours=ours,
+        seeds=len(group),
+        error=(errors[0], errors[1]),
+        verdict=verdicts[0],
+        halved=verdicts[1],
+        doubled=verdicts[2],
+        differences=(differences[0], differences[1]),
+        equivalence=both,
+    )
 
 
 def make_row(cell: Cell, group: Group, planned: int, *, is_compared: bool = True) -> Row:
@@ -147,25 +216,28 @@ def make_row(cell: Cell, group: Group, planned: int, *, is_compared: bool = True
     theirs = paper_cells().get(cell)
     if not len(group):
         return Row(cell, 0, planned, None, theirs, (math.nan, math.nan), None, None, "no runs")
-    ours = _numbers_of(group)
+    ours = numbers_of(group)
     success = group.column("success")
     iqm = bootstrap_interval(success, lambda x: np.apply_along_axis(interquartile_mean, -1, x), samples=200)
-    row = Row(cell, len(group), planned, ours, theirs, (math.nan, math.nan), group.learnt(), iqm, "not compared")
+    row = Row(cell, len(group), planned, ours, theirs, (math.nan, math.nan), group.learnt(LEARNT), iqm, "not compared")
     if theirs is None or not is_compared:
         return row
-    error, verdict = _compare_both(ours, theirs, len(group))
-    first = Group(group.fields, [each for each in group.rows if each["seed"] <= PAPER_SEEDS])
-    plain = _compare_both(_numbers_of(first), theirs, len(first))[1] if len(first) else ""
-    return row._replace(error=error, verdict=verdict, plain=plain)
+    compared = compare_group(group, theirs)
+    first = first_seeds(group)
+    variants = {TABLES: compare_group(first, theirs)} if len(first) else {}
+    return row._replace(
+        error=compared.error, verdict=compared.verdict, equivalence=compared.equivalence, variants=variants
+    )
 
 
-def _numbers_of(group: Group) -> Numbers:
+def first_seeds(group: Group) -> Group:
+    """Return the runs with the paper's seeds, 1 to 20."""
+    return Group(group.fields, [each for each in group.rows if each["seed"] <= PAPER_SEEDS])
+
+
+def numbers_of(group: Group) -> Numbers:
+    """Return the mean discovery and success of a group, each with its ±."""
     return Numbers(group.percent("discovery"), group.percent("success"))
-
-
-def _compare_both(ours: Numbers, theirs: Numbers, seeds: int) -> tuple[tuple[float, float], str]:
-    (discovery_error, one), (success_error, other) = (compare(a, b, seeds) for a, b in zip(ours, theirs, strict=True))
-    return (discovery_error, success_error), "agrees" if one and other else "differs"
 
 
 def rounded(row: Row) -> Row:
@@ -179,7 +251,6 @@ def rounded(row: Row) -> Row:
         theirs=four_digits(row.theirs),
         error=(round(row.error[0], 4), round(row.error[1], 4)),
         default=four_digits(row.default),
-        released=four_digits(row.released),
     )
 
 
@@ -209,14 +280,20 @@ def as_entry(row: Row) -> dict[str, Any]:
         "learnt": row.learnt._asdict() if row.learnt else None,
         "success_iqm": row.success_iqm._asdict() if row.success_iqm else None,
         "verdict": row.verdict,
-        "verdict_with_20_seeds": row.plain,
+        "equivalence": row.equivalence,
+        "with_20_seeds": {
+            name: {
+                "seeds": each.seeds,
+                "ours": _numbers_entry(each.ours),
+                "verdict": each.verdict,
+                "equivalence": each.equivalence,
+            }
+            for name, each in row.variants.items()
+        },
     }
     if row.setting:
         default = _numbers_entry(row.default)
         entry |= {"setting": row.setting, "of_text": row.follows_text, "with_the_usual_setting": default}
-    if row.released:
-        entry |= {"released": _numbers_entry(row.released)}
-        entry |= {"released_seeds": row.released_seeds, "released_verdict": row.released_verdict}
     return entry
 
 
@@ -251,7 +328,7 @@ def row_texts(row: Row) -> list[str]:
         if row.learnt
         else "–",
         seeds,
-        row.verdict + (DAGGER if row.setting else ""),
+        row.verdict + (DAGGER if row.setting else "") + (f"; {row.equivalence}" if row.equivalence else ""),
     ]
 
 
@@ -304,14 +381,14 @@ def rows_as_csv(rows: Iterable[Row], note: str) -> str:
     """Return all numbers of all rows, ours and the paper's, as CSV; the last column is the note."""
     heads = [*Cell._fields, "seeds", *NUMBERS, *(f"paper_{name}" for name in NUMBERS)]
     heads += ["learnt_share", "learnt_low", "learnt_high", "success_iqm", "iqm_low", "iqm_high"]
-    heads += ["verdict", "setting", "note"]
+    heads += ["verdict", "equivalence", "setting", "note"]
     lines = []
     for row in rows:
         ours = [number for pair in row.ours for number in pair] if row.ours else [None] * 4
         theirs = [number for pair in row.theirs for number in pair] if row.theirs else [None] * 4
         intervals = [*(row.learnt or [None] * 3), *(row.success_iqm or [None] * 3)]
         numbers = ["" if number is None else f"{number:.4f}" for number in (*ours, *theirs, *intervals)]
-        lines.append([*row.cell, row.seeds, *numbers, row.verdict, row.setting, note])
+        lines.append([*row.cell, row.seeds, *numbers, row.verdict, row.equivalence, row.setting, note])
     return as_csv(heads, lines)
 
 

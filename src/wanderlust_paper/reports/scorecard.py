@@ -1,8 +1,8 @@
 """The scorecard of all studies: how many cells of the paper's tables agree, with which settings, and every claim.
 
-The counts begin with the plain rule and the paper's own seeds. Each setting that was inferred from the paper's numbers
-is counted apart. 109 of the 198 cells are 100 ± 0 in both columns, and the rows of `random` with optimistic
-initialization repeat those with zero initialization: the other cells are *informative*.
+The counts begin with the paper's own seeds and nothing inferred. Each setting that was inferred from the paper's
+numbers, and more seeds, add a row. 109 of the 198 cells are 100 ± 0 in both columns, and the rows of `random` with
+optimistic initialization repeat those with zero initialization: the other cells are *informative*.
 
 The page and the Markdown are templates, `templates/scorecard.html` and `templates/scorecard.md`.
 """
@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -22,9 +21,15 @@ from wanderlust import __version__
 from wanderlust.experiments.report.text_tables import format_percent, markdown_cell
 from wanderlust_paper import claims as claims_module
 from wanderlust_paper.claims import Claim
+from wanderlust_paper.reports.reasons import reason_of, reason_of_cell
 from wanderlust_paper.reports.recap_tables import (
+    AGREES,
+    DIFFERS,
+    FRESH,
+    INFERRED,
+    NOTHING_INFERRED,
     PAPER_SEEDS,
-    Cell,
+    TABLES,
     Numbers,
     Row,
     alternative_setting_notes,
@@ -35,56 +40,52 @@ from wanderlust_paper.reports.recap_tables import (
 )
 
 PERFECT = (100.0, 0.0)
-_DEEP_SEA = "deep sea: 100,000 steps instead of the 500,000 of the released code"
-_COMPARED = ("agrees", "differs")
+_COMPARED = (AGREES, DIFFERS)
 _SYMBOLS = {"agrees": "✓", "differs": "✗", "not compared": "·", "no runs": "·"}
 RULE = (
-    "A cell agrees if its discovery and its success both differ from the paper's by at most 2.58 standard errors of "
-    "the difference plus half a point. Of the cells that vary over seeds, about 1 % would differ by chance."
+    "By the plain rule a cell agrees if its discovery and its success both differ from the paper's by at most 2.58 "
+    "standard errors of the difference plus half a point. Of the cells that vary over seeds, about 1 % would differ by "
+    "chance. The rule is weak where errors are large: with 2 to 5 seeds more cells agree than with 20, and in `wall` "
+    "half "
+    "a point is more than the success of most explorers. So the last columns have a second measure, equivalence: a "
+    "cell agrees if the 95 % interval of each difference is inside ± a tenth of the paper's number, at most 5 points; "
+    "otherwise it differs if an interval excludes 0; otherwise these seeds cannot tell."
 )
 LEGEND = (
     "*Informative* cells are those that can tell explorers apart: not 100 ± 0 in both columns of the paper, and not "
     "the rows of `random` with optimistic initialization, which repeat those with zero initialization."
 )
 TOLERANCES = (
-    "Statements of the same kind have the same tolerance (`wanderlust_paper/claims.py`), which was set before "
-    "the full run that is reported here. The column *tolerance* has what is required for the verdict *reproduced*, "
-    "then for *partly*. “Never” and “always” are tests of consistency: the exceptions among our runs, of which there "
-    "are more than in the paper, are compared with none among the paper's."
+    "Each kind of statement has one rule, without exceptions. Some tolerances were chosen when results of earlier runs "
+    "were known, and the seeds of this run are those of earlier ones, so they are not those of a preregistered study. "
+    "The margin beside each verdict is the measured number and the tolerance."
 )
 
 
 class Count(NamedTuple):
-    """A number of cells that agree, of all and of the informative ones."""
+    """Numbers of cells: those that agree by the plain rule, and by equivalence."""
 
     agree: int
     cells: int
     informative_agree: int
     informative: int
+    equivalent: int
+    different: int
 
     @property
     def texts(self) -> list[str]:
-        """The count of all cells, and of the informative ones."""
-        return [f"{self.agree} of {self.cells}", f"{self.informative_agree} of {self.informative}"]
+        """The columns of the table."""
+        undecided = self.cells - self.equivalent - self.different
+        equivalence = f"{self.equivalent}, {self.different}, {undecided}"
+        return [f"{self.agree} of {self.cells}", f"{self.informative_agree} of {self.informative}", equivalence]
 
 
-class Inferred(NamedTuple):
-    """A setting inferred from the paper's numbers, and the cells that it concerns."""
+class Step(NamedTuple):
+    """A row of the headline table: what it adds to the rows above, and the counts."""
 
     setting: str
-    without: Count
-    """With the setting of the released code."""
-    with_it: Count
-
-
-class Headline(NamedTuple):
-    """All counts."""
-
-    plain: Count
-    more_seeds: Count
-    inferred: list[Inferred]
-    nothing_inferred: Count | None
-    everything_inferred: Count
+    sentence: str
+    counted: Count
 
 
 def is_informative(row: Row) -> bool:
@@ -93,81 +94,123 @@ def is_informative(row: Row) -> bool:
     return row.theirs is not None and not repeated and not all(tuple(each) == PERFECT for each in row.theirs)
 
 
-def _count(rows: Iterable[Row], agrees: Callable[[Row], bool]) -> Count:
-    rows = list(rows)
-    informative = [row for row in rows if is_informative(row)]
-    return Count(sum(map(agrees, rows)), len(rows), sum(map(agrees, informative)), len(informative))
+def _count(rows: Sequence[Row], verdicts: Callable[[Row], tuple[str, str]]) -> Count:
+    found = [(is_informative(row), *verdicts(row)) for row in rows]
+    return Count(
+        agree=sum(verdict == AGREES for _, verdict, _ in found),
+        cells=len(found),
+        informative_agree=sum(informative and verdict == AGREES for informative, verdict, _ in found),
+        informative=sum(informative for informative, _, _ in found),
+        equivalent=sum(each == AGREES for _, _, each in found),
+        different=sum(each == DIFFERS for _, _, each in found),
+    )
 
 
-def headline(rows: Sequence[Row]) -> Headline | None:
-    """Return the counts of the cells that were compared with the paper; None if there are none."""
-    compared = [row for row in rows if row.verdict in _COMPARED]
+def headline(rows: Sequence[Row]) -> list[Step]:
+    """Return the counts of the cells that were compared with the paper: first what needs no inference."""
+    compared = [row for row in rows if row.verdict in _COMPARED and NOTHING_INFERRED in row.variants]
     if not compared:
-        return None
-    inferred: list[Inferred] = []
-    released = [row for row in compared if row.released_verdict in _COMPARED]
+        return []
+    used = {row.cell: NOTHING_INFERRED for row in compared}
+
+    def verdicts(row: Row) -> tuple[str, str]:
+        variant = row.variants[used[row.cell]]
+        return variant.verdict, variant.equivalence
+
+    def add(setting: str, what: str) -> Step:
+        before = _count(compared, verdicts).agree - (steps[-1].counted.agree if steps else 0)
+        sentence = f"{what}: {before:+d} {'cell' if abs(before) == 1 else 'cells'}." if steps else what
+        return Step(setting, sentence, _count(compared, verdicts))
+
+    steps: list[Step] = []
+    first = f"seeds 1 to {_most_seeds(compared)}, {_inferred_from_the_start(compared)}"
+    steps.append(add(first, _first_sentence(compared)))
+    released = [row for row in compared if row.released]
     if released:
-        without = _count(released, lambda row: row.released_verdict == "agrees")
-        inferred.append(Inferred(_DEEP_SEA, without, _count(released, lambda row: row.agrees_by_default)))
+        used |= {row.cell: TABLES for row in released}
+        steps.append(
+            add("deep sea: 100,000 steps", f"instead of the 500,000 of the released code, {len(released)} cells")
+        )
     for setting in dict.fromkeys(row.setting for row in compared if row.setting):
-        cells = [row for row in compared if row.setting == setting]
-        worlds = " and ".join(dict.fromkeys(f"{row.cell.environment}/{row.cell.algorithm}" for row in cells))
-        counts = (_count(cells, lambda row: row.agrees_by_default), _count(cells, lambda row: True))
-        inferred.append(Inferred(f"{worlds}: {setting}", *counts))
-
-    def without_any(row: Row) -> bool:
-        return row.released_verdict == "agrees" if row.released_verdict in _COMPARED else row.agrees_by_default
-
-    return Headline(
-        plain=_count((row for row in compared if row.plain), lambda row: row.plain == "agrees"),
-        more_seeds=_count(compared, lambda row: row.agrees_by_default),
-        inferred=inferred,
-        nothing_inferred=_count(compared, without_any) if released else None,
-        everything_inferred=_count(compared, lambda row: row.verdict == "agrees"),
-    )
-
-
-def as_table(counts: Headline) -> list[list[str]]:
-    """Return the rows of the table: what is counted, all cells, informative cells."""
-    deep_sea = any(each.setting == _DEEP_SEA for each in counts.inferred)
-    where = ", deep sea with 100,000 steps" if deep_sea else ""
-    rows = [
-        [f"plain: seeds 1 to 20, the released code{where}", *counts.plain.texts],
-        ["more seeds: up to 200 where runs are brief, otherwise the same", *counts.more_seeds.texts],
+        cells = [row for row in compared if row.setting == setting and INFERRED in row.variants]
+        used |= {row.cell: INFERRED for row in cells}
+        worlds = " and ".join(dict.fromkeys(f"{row.cell.environment}, {row.cell.algorithm}" for row in cells))
+        steps.append(
+            add(
+                f"{worlds}: {setting}",
+                f"inferred from the paper's numbers, {len(cells)} {'cell' if len(cells) == 1 else 'cells'}",
+            )
+        )
+    more = [
+        row for row in compared if row.seeds > max(each.seeds for each in row.variants.values() if each.seeds <= 20)
     ]
-    for setting, without, with_it in counts.inferred:
-        pairs = [f"{a} → {b}" for a, b in zip(without.texts, with_it.texts, strict=True)]
-        rows.append([f"inferred, {setting}: without → with", *pairs])
-    if counts.nothing_inferred:
-        rows.append(["more seeds, without any inferred setting", *counts.nothing_inferred.texts])
-    rows.append(["more seeds, with all inferred settings", *counts.everything_inferred.texts])
-    return rows
+    if more:
+        final = _count(compared, lambda row: (row.verdict, row.equivalence))
+        gained = final.agree - steps[-1].counted.agree
+        most = max(row.seeds for row in more)
+        text = f"{len(more)} cells whose runs are brief have up to {most} seeds: {gained:+d} cells."
+        steps.append(Step("more seeds", text, final))
+    return steps
 
 
-def sentence(counts: Headline) -> str:
-    """Return the headline in one sentence."""
-    plain, more = counts.plain, counts.more_seeds
+def _most_seeds(compared: Sequence[Row]) -> int:
+    return max(row.variants[NOTHING_INFERRED].seeds for row in compared)
+
+
+def _inferred_from_the_start(compared: Sequence[Row]) -> str:
+    """Say what the first row of the headline table infers: the steps of the deep sea, without runs of 500,000."""
+    deep_sea = any(row.cell.environment == "deep-sea" and not row.released for row in compared)
+    return "nothing inferred but the 100,000 steps of the deep sea" if deep_sea else "nothing inferred"
+
+
+def _first_sentence(compared: Sequence[Row]) -> str:
+    """Say what the first row of the headline table is about."""
+    variants = [row.variants[NOTHING_INFERRED] for row in compared]
+    fewest, fewer = min(each.seeds for each in variants), sum(each.seeds < PAPER_SEEDS for each in variants)
+    few = f"; {fewer} of the cells have only {fewest} seeds" if fewer else ""
+    return f"settings of the preset, at most the paper's {PAPER_SEEDS} seeds{few}."
+
+
+def as_table(steps: Sequence[Step]) -> list[list[str]]:
+    """Return the rows of the table: setting, sentence, and the counts."""
+    return [
+        [("" if i == 0 else "+ ") + step.setting, step.sentence, *step.counted.texts] for i, step in enumerate(steps)
+    ]
+
+
+def sentence(steps: Sequence[Step]) -> str:
+    """Return the headline in one sentence, without its full stop."""
+    first, last = steps[0].counted, steps[-1].counted
     text = (
-        f"{plain.agree} of {plain.cells} cells agree with the paper with the plain rule and no more than its 20 seeds"
+        f"With {steps[0].setting}, {first.agree} of {first.cells} cells of the paper's "
+        f"tables ({first.informative_agree} of the {first.informative} that can tell explorers apart) are "
+        "within 2.58 standard errors plus half a point of ours"
     )
-    text += f" ({plain.informative_agree} of the {plain.informative} informative ones)"
-    if more.agree != plain.agree:
-        text += f", {more.agree} with more seeds where runs are brief ({more.informative_agree})"
-    others = counts.everything_inferred.agree - more.agree
-    if others:
-        text += f"; {others} more with settings inferred from its numbers"
+    if len(steps) > 1:
+        text += f", and {last.agree} ({last.informative_agree}) with every inferred setting and more seeds"
     return text
+
+
+def cell_sensitivity(rows: Sequence[Row]) -> str:
+    """Return how many verdicts of the first row of the headline would change with other tolerances."""
+    variants = [row.variants[NOTHING_INFERRED] for row in rows if NOTHING_INFERRED in row.variants]
+    halved, doubled = (sum(getattr(each, name) != each.verdict for each in variants) for name in ("halved", "doubled"))
+    return (
+        f"If the tolerance of the plain rule were halved, {halved} of the {len(variants)} verdicts of the first row "
+        "would "
+        f"change; if it were doubled, {doubled} would."
+    )
 
 
 def summary(rows: Sequence[Row], note: str) -> str:
     """Return a short summary of the scorecard."""
     verdicts = Counter(row.verdict for row in rows)
-    counts = headline(rows)
-    text = f"{sentence(counts)}." if counts else ""
+    steps = headline(rows)
+    text = f"{sentence(steps)}." if steps else ""
     for verdict in ("not compared", "no runs"):
         if verdicts.get(verdict):
             text += f" {verdict.capitalize()}: {verdicts[verdict]}."
-    fewest = min((row.seeds for row in rows if row.verdict in ("agrees", "differs")), default=PAPER_SEEDS)
+    fewest = min((row.seeds for row in rows if row.verdict in _COMPARED), default=PAPER_SEEDS)
     if fewest < PAPER_SEEDS:
         text += f" With {fewest} seeds (the paper: {PAPER_SEEDS}) intervals are wide, and agreement is weak evidence."
     return f"{text} ({note})".strip() if note else text.strip()
@@ -175,17 +218,16 @@ def summary(rows: Sequence[Row], note: str) -> str:
 
 def as_json(rows: Sequence[Row], claims: Sequence[Claim], note: str) -> str:
     """Return the scorecard as JSON; `cells` has one entry per row of the tables, `claims` one per statement."""
-    counts = headline(rows)
     document = {
         "wanderlust": __version__,
         "note": note,
         "rule": RULE,
+        "rules": claims_module.RULES,
         "summary": summary(rows, note),
-        "headline": as_table(counts) if counts else [],
+        "claims_summary": claims_module.summary(claims),
+        "headline": as_table(headline(rows)),
         "verdicts": dict(Counter(row.verdict for row in rows)),
-        "cells": [
-            as_entry(row) | ({"why": explain_difference(row, note)} if row.verdict == "differs" else {}) for row in rows
-        ],
+        "cells": [as_entry(row) for row in rows],
         "claims": [asdict(claim) for claim in claims],
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
@@ -201,18 +243,23 @@ def _render(template: str, rows: Sequence[Row], claims: Sequence[Claim], note: s
     )  # fmt: skip
     environment.filters |= {
         "row": lambda cells: f"| {' | '.join(markdown_cell(str(cell)) for cell in cells)} |",
+        "first_three": lambda texts: texts[:3],
         "paragraph": lambda text: " ".join(text.split()) + "\n",
         "with_code": lambda text: Markup(re.sub("`([^`]*)`", r"<code>\1</code>", escape(text.replace("*", "")))),
     }
-    counts = headline(rows)
-    worlds = [_World(*each, note) for each in group_by_environment(rows)]
+    worlds = [_World(*each) for each in group_by_environment(rows)]
+    groups = {kind: [c for c in claims if c.kind == kind] for kind in claims_module.KINDS}
     return environment.get_template(template).render(
         summary=summary(rows, note),
-        claims_summary=claims_module.summary(claims) if claims else "",
-        counts=as_table(counts) if counts else [],
+        claims_summary=claims_module.summary(claims),
+        counts=as_table(headline(rows)),
         legend=LEGEND,
         rule=RULE,
+        cell_sensitivity=cell_sensitivity(rows) if rows else "",
         tolerances=TOLERANCES,
+        rules=[[name, *texts] for name, texts in claims_module.RULES.items()],
+        several=claims_module.SEVERAL,
+        sensitivity=claims_module.sensitivity(claims),
         worlds=worlds,
         verdicts=[[world.title, *world.counts] for world in worlds],
         alternative=[
@@ -221,19 +268,23 @@ def _render(template: str, rows: Sequence[Row], claims: Sequence[Claim], note: s
         released=[
             [
                 *_names(row)[1:],
-                *_numbers(row.default or row.ours, row.released, row.theirs),
-                row.released_verdict,
-                row.released_seeds,
+                *_numbers(row.variants[TABLES].ours, row.released.ours, row.theirs),
+                row.released.verdict,
+                row.released.seeds,
             ]
             for row in rows
             if row.released
         ],
-        differing=[
-            [*_names(row), *_numbers(row.ours, row.theirs), explain_difference(row, note)]
-            for row in rows
-            if row.verdict == "differs"
+        differing=[] if note else [_differing(row) for row in rows if _differs(row)],
+        kinds=[(kind, text, groups[kind]) for kind, text in claims_module.KINDS.items() if groups[kind]],
+        unconfirmed=[]
+        if note
+        else [
+            [*claim.texts[:3], claim.fresh or "–", *reason_of(claim), claim.verdict]
+            for claim in claims
+            if claim.verdict not in (claims_module.REPRODUCED,)
+            and claim.kind in (claims_module.EMPIRICAL, claims_module.EXACT)
         ],
-        statements=[claim for claim in claims if claim.kind == claims_module.CLAIM],
         reasons=[claim for claim in claims if claim.kind == claims_module.REASON],
         version=__version__,
     )
@@ -242,17 +293,13 @@ def _render(template: str, rows: Sequence[Row], claims: Sequence[Claim], note: s
 class _World:
     """The table of a world: its cells with each verdict, the texts of every row, and footnotes."""
 
-    def __init__(self, name: str, scenarios: Sequence[tuple[str, list[Row]]], note: str) -> None:
+    def __init__(self, name: str, scenarios: Sequence[tuple[str, list[Row]]]) -> None:
         rows = [row for _, scenario_rows in scenarios for row in scenario_rows]
         verdicts = Counter(row.verdict for row in rows)
         self.name, self.title = name, world_title(name)
         self.counts = [verdicts[each] for each in _SYMBOLS]
         self.scenarios = [(scenario, [(row.verdict, _cell_texts(row)) for row in part]) for scenario, part in scenarios]
-        self.footnotes = alternative_setting_notes(rows) + [
-            f"✗ {row.cell.algorithm}, {row.cell.scenario}: {explain_difference(row, note)}"
-            for row in rows
-            if row.verdict == "differs"
-        ]
+        self.footnotes = alternative_setting_notes(rows)
 
 
 def _cell_texts(row: Row) -> list[str]:
@@ -277,79 +324,18 @@ FORMATS: Mapping[str, Callable[[Sequence[Row], Sequence[Claim], str], str]] = {
 """The functions that return the scorecard in each format."""
 
 
-# --- Explanations of cells that differ -------------------------------------------------------------------
+def _differs(row: Row) -> bool:
+    return NOTHING_INFERRED in row.variants and row.variants[NOTHING_INFERRED].verdict == DIFFERS
 
 
-def smallest_interval(mean: float, value: float, n: int) -> float:
-    """Return the smallest ± of `n` numbers with this mean, one of which is `value`."""
-    return 2.0 * abs(value - mean) / math.sqrt(n * (n - 1))
-
-
-def largest_interval(mean: float, upper: float, n: int) -> float:
-    """Return the largest ± of `n` numbers with this mean that do not exceed `upper`."""
-    return 2.0 * (upper - mean) * math.sqrt((n - 1) / n)
-
-
-_RANDOM_IN_TAXI = (
-    "The paper's row has the same two ± as its row for the short horizon, and almost the same success. Our row for the "
-    "short horizon agrees."
-)
-_EXPLANATIONS: Mapping[Cell, str] = {
-    Cell("taxi", "zero", "long", "random"): _RANDOM_IN_TAXI,
-    Cell("taxi", "optimistic", "long", "random"): _RANDOM_IN_TAXI,
-    Cell("taxi", "optimistic", "long", "ucb1"): (
-        "Unexplained. Our runs discover all states in every seed. The paper's discovery is larger with the short "
-        "horizon than with the long one, and it is not that of the 264 open states."
-    ),
-    Cell("toy", "zero", "long", "ucb1"): (
-        "All our seeds learnt an optimal policy. The paper's number results if ten of 20 seeds take one step too many "
-        "and ten take two."
-    ),
-}
-"""Explanations found by inspecting single cells of the full study."""
-
-_DEEP_GRIDWORLD_UCB1 = Cell("deep-gridworld", "zero", "long", "ucb1")
-_ROUNDING = 0.005
-_DISTRACTOR = 56.88
-"""Success of the shortest path to a smaller treasure of the deep gridworld, in percent: the paper's other rows."""
-
-
-def impossible_interval(mean: float, interval: float) -> str:
-    """Return why 20 seeds of the deep gridworld cannot have this mean and ±; empty if they can.
-
-    A policy either collects the larger treasure, with a success of 100, or not, with a success of at most 56.88.
-    """
-    one_optimal = smallest_interval(mean, 100.0, PAPER_SEEDS)
-    none_optimal = largest_interval(mean, _DISTRACTOR, PAPER_SEEDS)
-    if not none_optimal + _ROUNDING < interval < one_optimal - _ROUNDING:
-        return ""
-    return (
-        f"The paper's success is impossible for 20 seeds that end either at 100 or at no more than {_DISTRACTOR}: with "
-        f"the mean {mean:.2f}, one seed at 100 makes the ± at least {one_optimal:.2f}, and none at 100 makes it at "
-        f"most {none_optimal:.2f}; the paper has {interval:.2f}. The difference in discovery is unexplained: ours is "
-        "similar with both horizons, and agrees with the paper for the short one."
-    )
-
-
-def explain_difference(row: Row, note: str) -> str:
-    """Return the known explanation of a difference, or else its size.
-
-    Explanations are valid for the full study. Cells of a reduced study, or of another preset, have a note.
-    """
-    explanation = _EXPLANATIONS.get(row.cell)
-    if row.cell == _DEEP_GRIDWORLD_UCB1 and row.theirs:
-        explanation = impossible_interval(*row.theirs.success) or None
-    return explanation if explanation is not None and not note else _size_of_difference(row)
-
-
-def _size_of_difference(row: Row) -> str:
-    assert row.ours
-    assert row.theirs
-    parts = []
-    for name, ours, theirs, error in zip(Numbers._fields, row.ours, row.theirs, row.error, strict=True):
-        difference = abs(ours.mean - theirs.mean)
-        if error > 0:
-            parts.append(f"{name} differs by {difference / error:.1f} standard errors")
-        elif difference > 0:
-            parts.append(f"{name} differs by {difference:.2f} points, without variation over seeds in both samples")
-    return "; ".join(parts) + "."
+def _differing(row: Row) -> list[str]:
+    """Return the line of a cell that differs with seeds 1 to 20 and nothing inferred: every number, and the reason."""
+    variant, fresh = row.variants[NOTHING_INFERRED], row.variants.get(FRESH)
+    assert row.theirs is not None
+    columns = []
+    for i in range(len(Numbers._fields)):
+        difference = variant.differences[i]
+        interval = f"{difference.estimate:+.2f} [{difference.low:.2f}, {difference.high:.2f}]"
+        columns += [format_percent(variant.ours[i], variant.seeds), format_percent(row.theirs[i]), interval]
+    again = f"{fresh.seeds}: {' and '.join(_numbers(fresh.ours))}, {fresh.verdict}" if fresh else "not run"
+    return [*_names(row), str(variant.seeds), *columns, again, *reason_of_cell(row.cell)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,18 +12,21 @@ from wanderlust import Run
 from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves
 from wanderlust.experiments.report.style import Style
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table, format_percent
-from wanderlust.experiments.run import OPTIMAL_SUCCESS, evenness, step_learnt
+from wanderlust.experiments.run import Result, evenness, step_learnt
 from wanderlust.experiments.statistics import wilson_interval
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.table import Group, group_rows, row_of
-from wanderlust_paper.claims import Check, Groups, check_all
-from wanderlust_paper.registry import Report
+from wanderlust_paper.claims import LEARNT, Check, Groups, check_all, seeds_of, with_fresh_seeds
+from wanderlust_paper.registry import Report, figure_note
 from wanderlust_paper.reports.recap_tables import NUMBERS, world_title
 
 Label = tuple[str, ...]
 LEGEND = (
-    "success: final return in percent of the optimum; learnt: seeds with {} at the end, with the 95 % Wilson "
-    "interval; steps to learn: median of these seeds; evenness: entropy of the state visits in percent of the maximum."
+    f"success: final return in percent of the optimum; learnt: seeds with at least {LEARNT:g} % success at the end, "
+    "with the "
+    "95 % Wilson interval; steps to learn: median of these seeds; evenness: entropy of the state visits in percent "
+    "of the "
+    "maximum."
 )
 
 
@@ -31,12 +35,11 @@ def group_runs(
     label: Callable[[Run], Label],
     requested: Iterable[Run],
     stored: Iterable[StoredRun],
-    success_threshold: float = OPTIMAL_SUCCESS,
 ) -> Groups:
     """Return the runs that have the same label, whose parts have the given names, by their label.
 
-    The order is that of the requested runs. A run has learnt when its success, in percent, reaches the threshold:
-    column `learnt_at`, infinite for never.
+    The order is that of the requested runs. The column `learnt_at` has the step from which a run had learnt, infinite
+    for never.
     """
     rows = []
     for each in stored:
@@ -46,12 +49,18 @@ def group_runs(
             "curves": curves,
             "mean_discovery": discovery,
             "mean_success": success,
-            "learnt_at": step_learnt(curves, success_threshold),
-            "evenness": evenness(each.result.visits.sum(axis=1), int(each.result.reachable)),
+            "learnt_at": step_learnt(curves, LEARNT),
+            "evenness": _evenness(each.result),
+            "run": each.run,
         }
         rows.append(row_of(each) | columns | dict(zip(names, label(each.run), strict=True)))
     found = {group.label: group for group in group_rows(rows, by=names)}
     return Groups({each: found[each] for each in dict.fromkeys(map(label, requested)) if each in found})
+
+
+def _evenness(result: Result) -> float:
+    visits = result.visits.sum(axis=1)
+    return evenness(visits, int(result.reachable)) if visits.any() else math.nan
 
 
 def median_step(group: Group) -> float:
@@ -78,26 +87,36 @@ def group_report(
     checks: Sequence[Check],
     line: Callable[[Label], str] | None = None,
     styles: Callable[[], Mapping[str, Style]] = dict,
-    success_threshold: float = OPTIMAL_SUCCESS,
+    paper_seeds: int | None = None,
+    is_shown: Callable[[Label], bool] = lambda label: True,
+    preset: str = "the released code",
 ) -> Callable[[list[Run], Iterable[StoredRun], str], Report]:
     """Return the report function of a study whose runs are grouped by `label`.
 
     With `line`, which maps a label to its name in the legend, learning curves are drawn too: one column of panels for
-    each first element of the labels, and curves in the order of `styles`. A run has learnt when its success, in
-    percent, reaches `success_threshold`.
+    each first element of the labels, and curves in the order of `styles`. With `paper_seeds`, tables, figures and
+    claims use that many seeds, and claims are checked again with the others. Groups that are not shown are in neither
+    the table nor the figure.
     """
 
     def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
-        groups = group_runs(names, label, requested, stored, success_threshold)
-        labels = dict.fromkeys(map(label, requested))
-        table = group_table(title, names, labels, groups, note, success_threshold)
-        table = table._replace(claims=check_all(checks, groups))
+        every = group_runs(names, label, requested, stored)
+        used = seeds_of(every, up_to=paper_seeds)
+        fresh = seeds_of(every, above=paper_seeds) if paper_seeds else Groups()
+        groups = Groups({each: group for each, group in used.items() if is_shown(each)})
+        labels = [each for each in dict.fromkeys(map(label, requested)) if is_shown(each)]
+        again = (
+            f"seeds {(paper_seeds or 0) + 1} to {max((r['seed'] for g in every.values() for r in g.rows), default=0)}"
+        )
+        found = with_fresh_seeds(check_all(checks, used), check_all(checks, fresh), again)
+        table = group_table(title, names, labels, groups, note)._replace(claims=found)
         if line is None or not groups:
             return table
         columns: dict[str, dict[str, Curves]] = {}
         for each, group in groups.items():
             columns.setdefault(world_title(each[0]), {})[line(each)] = group_curves(group)
-        return table._replace(figures={"curves": lambda: curves_figure(title, columns, styles(), note=note)})
+        text = figure_note(note, {line(each): len(group) for each, group in groups.items()}, preset=preset)
+        return table._replace(figures={"curves": lambda: curves_figure(title, columns, styles(), note=text)})
 
     return report
 
@@ -113,16 +132,17 @@ def group_table(
     labels: Iterable[Label],
     groups: Groups,
     note: str,
-    success_threshold: float = OPTIMAL_SUCCESS,
 ) -> Report:
     """Return a table of the groups, and their mean learning curves."""
-    is_optimal = success_threshold == OPTIMAL_SUCCESS
-    legend = LEGEND.format("an optimal policy" if is_optimal else f"{success_threshold:g} % success")
+    legend = LEGEND
     heads = (*names, "seeds", "discovery (%)", "success (%)", "learnt (%)", "steps to learn", "evenness (%)")
     labels = list(labels)
     rows = [[*label, *(_numbers(groups[label]) if label in groups else ["0", *["–"] * 5])] for label in labels]
+    # At 80 columns a terminal has no room for intervals; the files have them.
+    short = [[*row[: len(names) + 1], *(cell.partition(" ")[0] for cell in row[len(names) + 1 :])] for row in rows]
+    short_heads = (*names, "seeds", "discovery", "success", "learnt", "steps", "evenness")
     return Report(
-        renderables=[as_rich_table(title, heads, rows, f"{legend} {note}".strip(), text_columns=len(names))],
+        renderables=[as_rich_table(title, short_heads, short, f"{legend} {note}".strip(), text_columns=len(names))],
         files={
             "table.md": as_markdown_table(title, heads, rows, legend, note),
             "table.csv": as_csv([*heads, "note"], [[*row, note] for row in rows]),

@@ -11,6 +11,7 @@
     chain                Section 4.2.4   Figures 23, 25 and 26
     stochastic           Section 4.2.5   Figure 27
     memory               Appendix A.5    Figure 28
+    appendix             Appendix A      the weight of the prior; the initialization of the target table
 
 A study has its constants, its runs, its report, and checks: functions that yield the statements of the text with our
 results. Those of `recap` are in `recap_claims`, those of `toy_example` about W in `w_function_claims`.

@@ -21,14 +21,26 @@ from wanderlust.experiments.execute.progress import ENSEMBLES
 from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves, thinned
 from wanderlust.experiments.report.style import explorer_styles
 from wanderlust.experiments.report.text_tables import as_csv
-from wanderlust.experiments.run import Result
+from wanderlust.experiments.run import Result, step_learnt
 from wanderlust.experiments.statistics import probability_of_improvement
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.table import Group, row_of
-from wanderlust_paper.claims import Groups, check_all
-from wanderlust_paper.registry import EXPLORERS, Report, Study, StudySelection
+from wanderlust_paper.claims import LEARNT, Groups, check_all, seeds_of, with_fresh_seeds
+from wanderlust_paper.registry import EXPLORERS, Report, Study, StudySelection, figure_note
 from wanderlust_paper.reports import recap_tables, scorecard
-from wanderlust_paper.reports.recap_tables import Cell, Row, make_row
+from wanderlust_paper.reports.recap_tables import (
+    AGREES,
+    DIFFERS,
+    FRESH,
+    INFERRED,
+    NOTHING_INFERRED,
+    TABLES,
+    Cell,
+    Row,
+    compare_group,
+    first_seeds,
+    make_row,
+)
 from wanderlust_paper.studies.recap_claims import CHECKS
 from wanderlust_paper.summary_file import reduced
 
@@ -75,8 +87,17 @@ def with_alternative_setting(run: Run, cell: Cell) -> Run | None:
     return replace(run, preset=alternative.preset, settings={**run.settings, **budget})
 
 
+_SINGLE_TABLES = ("ucb1", "bonus", "epsilon-greedy", "random")
+FRESH_CELLS = {
+    *(Cell("deep-sea", initial, "fixed", name) for initial in ("zero", "optimistic") for name in _SINGLE_TABLES),
+    *(cell for cell in ALTERNATIVE_SETTINGS if cell.environment != "deep-sea"),
+}
+"""Cells that differ with nothing inferred, and for which new seeds take minutes, not hours."""
+FRESH_SEEDS = 20
 WORLDS = ("deep-sea", "taxi", "deep-gridworld", "toy", "prison", "wall")
 """In the order of Table 1."""
+MAPS = {"deep-sea": "fixed", "deep-gridworld": "short", "prison": "short", "wall": "short"}
+"""The worlds of Figure 19, whose visits are kept in the summary of the runs, and their horizons."""
 INITIALS = ("zero", "optimistic")
 SEEDS = 20
 """As in the paper."""
@@ -121,7 +142,16 @@ def runs(selection: StudySelection) -> list[Run]:
     if selection.quick:
         return default
     second = [run for each in default if (run := with_alternative_setting(each, cell_of(each)))]
-    return default + second + [run for each in default if (run := with_released_budget(each))]
+    released = [run for each in default if (run := with_released_budget(each))]
+    return default + second + released + [run for each in default + released for run in fresh_runs(each)]
+
+
+def fresh_runs(run: Run) -> list[Run]:
+    """Return runs with new seeds of the cells that differ with seeds 1 to 20, where these are the only ones."""
+    cell, is_released = cell_of(run), run.settings.get("budget") == RELEASED_DEEP_SEA_BUDGET
+    if run.seed > FRESH_SEEDS or run.preset != "as_published_code" or cell not in FRESH_CELLS:
+        return []
+    return [replace(run, seed=SEEDS + run.seed)] if is_released or run.world != "deep-sea" else []
 
 
 def with_released_budget(run: Run) -> Run | None:
@@ -161,7 +191,7 @@ def cell_of(run: Run) -> Cell:
 
 DEFAULT, ALTERNATIVE, RELEASED = "default", "alternative", "released"
 Key = tuple[str, Cell]
-"""One of the three settings, and the cell."""
+"""One of the three settings, or new seeds, and the cell."""
 
 
 def group_cells(requested: Iterable[Run], stored: Iterable[StoredRun]) -> tuple[Counter[Key], dict[Key, Group]]:
@@ -169,11 +199,12 @@ def group_cells(requested: Iterable[Run], stored: Iterable[StoredRun]) -> tuple[
     requested = list(requested)
     second = {with_alternative_setting(run, cell_of(run)) for run in requested}
     released = {with_released_budget(run) for run in requested}
+    fresh = {new for run in requested for new in fresh_runs(run)}
 
     def keys(run: Run) -> list[Key]:
         cell = cell_of(run)
-        if run in second or run in released:
-            return [(ALTERNATIVE if run in second else RELEASED, cell)]
+        if run in fresh or run in second or run in released:
+            return [(FRESH if run in fresh else ALTERNATIVE if run in second else RELEASED, cell)]
         setting = ALTERNATIVE_SETTINGS.get(cell)
         is_rescaled = setting is not None and setting.states and run.preset == "as_published_code"
         return [(DEFAULT, cell), *([(ALTERNATIVE, cell)] if is_rescaled else [])]
@@ -192,12 +223,19 @@ def group_cells(requested: Iterable[Run], stored: Iterable[StoredRun]) -> tuple[
 
 
 def _curve_columns(result: Result) -> dict[str, Any]:
-    """Return the curves of a run, their means over the run, and the first evaluation without later discoveries."""
+    """Return the curves of a run, their means, the first evaluation without later discoveries, and executed pairs."""
     curves = result.percent_curves
     curves = curves[:, thinned(curves.shape[1], CURVE_POINTS)].copy()
     discovery, success = curves[1:].mean(axis=1)
     last = curves[0, int(np.argmax(curves[1] >= curves[1, -1]))]
-    return {"curves": curves, "mean_discovery": discovery, "mean_success": success, "last_discovery": last}
+    return {
+        "curves": curves,
+        "learnt_at": step_learnt(result.percent_curves, LEARNT),
+        "mean_discovery": discovery,
+        "mean_success": success,
+        "last_discovery": last,
+        **({"pairs": int((result.visits > 0).sum())} if result.visits.any() else {}),
+    }
 
 
 def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
@@ -222,33 +260,50 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
             f"curves-{world}": functools.partial(_draw_curves, world, rows, groups, note)
             for world in dict.fromkeys(cell.environment for cell in cells)
         },
-        claims=check_all(CHECKS, cells),
+        claims=with_fresh_seeds(
+            check_all(CHECKS, cells),
+            check_all(CHECKS, seeds_of(cells, above=SEEDS)),
+            f"seeds {SEEDS + 1} to {MORE_SEEDS}",
+        ),
     )
 
 
 def compare_cell(cell: Cell, planned: Mapping[Key, int], groups: Mapping[Key, Group], is_compared: bool) -> Row:
     """Return the row of a cell with the default setting; with its alternative setting if only that agrees."""
-    row, alternative, released = (
+    row, alternative = (
         make_row(cell, groups[key], planned[key], is_compared=is_compared) if key in groups else None
-        for key in ((DEFAULT, cell), (ALTERNATIVE, cell), (RELEASED, cell))
+        for key in ((DEFAULT, cell), (ALTERNATIVE, cell))
     )
     assert row is not None
-    if alternative and (row.verdict, alternative.verdict) == ("differs", "agrees"):
+    if row.theirs is None or TABLES not in row.variants:
+        return row
+    released, fresh = groups.get((RELEASED, cell)), groups.get((FRESH, cell))
+    variants = {NOTHING_INFERRED: row.variants[TABLES], **row.variants}
+    if released:
+        variants[NOTHING_INFERRED] = compare_group(first_seeds(released), row.theirs)
+    if fresh is None and not released:
+        default = groups[DEFAULT, cell]
+        fresh = Group(default.fields, [each for each in default.rows if each["seed"] > SEEDS])
+    if fresh:
+        variants[FRESH] = compare_group(fresh, row.theirs)
+    if alternative and TABLES in alternative.variants:
+        variants[INFERRED] = alternative.variants[TABLES]
+    row = row._replace(variants=variants, is_inferred=bool(released))
+    if alternative and (row.verdict, alternative.verdict) == (DIFFERS, AGREES):
         setting = ALTERNATIVE_SETTINGS[cell]
         row = alternative._replace(
             setting=setting.description,
             follows_text=setting.preset == "as_written",
             default=row.ours,
-            plain=row.plain,
+            variants=variants,
+            is_inferred=row.is_inferred,
         )
-    if released:
-        row = row._replace(released=released.ours, released_seeds=released.seeds, released_verdict=released.verdict)
     return row
 
 
 def _curves_of(row: Row, groups: Mapping[Key, Group]) -> list[FloatArray]:
-    """Return the curves of the runs whose numbers a row has."""
-    return [each["curves"] for each in groups[ALTERNATIVE if row.setting else DEFAULT, row.cell].rows]
+    """Return the curves of the runs of a row, with the setting of all rows of its table."""
+    return [each["curves"] for each in groups[DEFAULT, row.cell].rows]
 
 
 def _curves_csv(rows: Iterable[Row], groups: Mapping[Key, Group]) -> str:
@@ -275,24 +330,47 @@ def _improvement_csv(cells: Mapping[Cell, Group]) -> str:
 
 
 def _draw_curves(world: str, rows: Iterable[Row], groups: Mapping[Key, Group], note: str) -> Figure:
-    """Draw the learning curves of a world from the runs of its table, a column for each scenario."""
+    """Draw the learning curves of a world, a column for each scenario, all with the setting of its table.
+
+    An alternative setting with other runs of the same length is a second line.
+    """
     columns: dict[str, dict[str, Curves]] = {}
-    settings: dict[str, list[str]] = {}
-    rows = list(rows)
-    for row in rows:
-        if row.cell.environment == world:
-            column = columns.setdefault(row.cell.scenario, {})
-            curves = _curves_of(row, groups)
-            if curves:
-                column[row.cell.algorithm] = mean_curves(curves)
-            if row.setting:
-                settings.setdefault(f"{row.cell.algorithm} with {row.setting}", []).append(row.cell.scenario)
-    for text, scenarios in settings.items():
-        where = "" if len(scenarios) == len(columns) else f" ({', '.join(scenarios)})"
-        note = f"{note} {text}{where}, as in the table.".strip()
+    seeds: dict[str, int] = {}
+    rows = [row for row in rows if row.cell.environment == world]
     styles = explorer_styles(row.cell.algorithm for row in rows)
-    title = f"{recap_tables.world_title(world)}: mean and 95 % interval over the seeds"
-    return curves_figure(title, columns, styles, note=note, log_scale=world in _LOG_SCALE_WORLDS)
+    for row in rows:
+        column = columns.setdefault(row.cell.scenario, {})
+        curves = _curves_of(row, groups)
+        if curves:
+            column[row.cell.algorithm] = mean_curves(curves)
+            seeds[row.cell.algorithm] = len(curves)
+        setting, other = ALTERNATIVE_SETTINGS.get(row.cell), groups.get((ALTERNATIVE, row.cell))
+        if setting and other and not setting.states and setting.budget is None:
+            name = f"{row.cell.algorithm}, {setting.description}"
+            column[name] = mean_curves([each["curves"] for each in other.rows])
+            styles[name] = styles[row.cell.algorithm]._replace(dash=":")
+    steps = f"; {DEEP_SEA_BUDGET:,} steps, inferred from the paper's tables" if world == "deep-sea" else ""
+    what = figure_note(note, seeds, steps)
+    title = f"{recap_tables.world_title(world)}: mean and ± of the paper over the seeds"
+    return curves_figure(title, columns, styles, note=what, log_scale=world in _LOG_SCALE_WORLDS)
+
+
+def is_mapped(run: Run) -> bool:
+    """Return whether a run is one of Figure 19: zero initialization, short horizon, the setting of the tables."""
+    cell = cell_of(run)
+    is_default = run.settings.get("budget") != RELEASED_DEEP_SEA_BUDGET
+    return cell.initialization == "zero" and MAPS.get(run.world) == cell.horizon and run.seed <= SEEDS and is_default
+
+
+def summarise(run: Run, result: Result) -> Result:
+    """Keep the visits of the runs of Figure 19, and which pairs ε-greedy executes with optimistic initialization."""
+    cell = cell_of(run)
+    if is_mapped(run) and run.explorer not in ("thompson", "random"):
+        return reduced(result, keep=("visits",), max_points=CURVE_POINTS)
+    if (cell.algorithm, cell.initialization) == ("epsilon-greedy", "optimistic"):
+        executed = (result.visits > 0).astype(np.int64).reshape(-1, 1)
+        return reduced(result, max_points=CURVE_POINTS)._replace(visits=executed)
+    return reduced(result, max_points=CURVE_POINTS)
 
 
 STUDY = Study(
@@ -301,7 +379,7 @@ STUDY = Study(
     description="states discovered and return: 6 worlds, 9 explorers, 2 initializations of Q, 2 horizons",
     runs=runs,
     report=report,
-    quick_changes="5 seeds (deep-sea and wall: 2) instead of 20 or 200, no alternative settings and no deep-sea of "
-    "500,000 steps; deep-sea of depth 20 with 50,000 steps instead of depth 50 with 100,000",
-    summarise=lambda run, result: reduced(result, max_points=CURVE_POINTS),
+    quick_changes="5 seeds (deep-sea and wall: 2) instead of 20 or 200, no runs with alternative settings or with new "
+    "seeds; deep-sea of depth 20 with 50,000 steps instead of depth 50, which is not compared with the paper",
+    summarise=summarise,
 )

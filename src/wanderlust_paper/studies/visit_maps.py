@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,16 +19,30 @@ from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table,
 from wanderlust.experiments.run import Result, evenness
 from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds.drawing import logarithmic, shaded
-from wanderlust_paper.claims import SIMILAR, Claim, check_all, check_claim
+from wanderlust_paper.claims import (
+    LEARNT,
+    Claim,
+    Found,
+    check_all,
+    claim_of,
+    correlated,
+    larger,
+    mostly,
+    never,
+    rarely,
+    similar,
+)
 from wanderlust_paper.figures.maps import CountMap, cell_counts, count_map, maps_figure
 from wanderlust_paper.registry import Report, Study, StudySelection
 from wanderlust_paper.reports.recap_tables import world_title
+from wanderlust_paper.studies.recap import DEEP_SEA_BUDGET, MAPS, is_mapped
+from wanderlust_paper.studies.recap import runs as recap_runs
 from wanderlust_paper.summary_file import reduced
 
 EXPLORERS = ("vv-ucb", "vv-count", "random-prior", "bootstrapped", "ucb1", "bonus", "epsilon-greedy")
 """Figure 19 has vv-ucb, a bootstrap, UCB1, the bonus and ε-greedy; the text discusses the bootstrap with a prior."""
 OTHERS = EXPLORERS[2:]
-BOOTSTRAPS = ("random-prior", "bootstrapped")
+_ALL = 100.0 - 1e-9
 _GRIDWORLDS = ("deep-gridworld", "prison", "wall")
 _PLACE = "4.2.1"
 
@@ -44,19 +60,27 @@ class Visits(NamedTuple):
     """The rank correlation of the count of a state with its distance from the start."""
     start: float
     """The mean count of the start states divided by that of all reachable states."""
+    distractors: float
+    """The share of the steps in cells whose reward ends the episode and is not the largest."""
+    success: float
 
 
 def measure_visits(run: Run, result: Result) -> Visits:
     """Return the measures of a run."""
     from scipy.stats import spearmanr
 
+    if not result.visits.any():  # A summary that does not have the visits of this run.
+        return Visits(result.discovery, *[math.nan] * 5, result.success)
     mdp = make_world(run.world, **run.world_options).mdp
     reachable = reachable_states(mdp)
     counts = result.visits.sum(axis=1)[reachable]
     steps = distances(mdp)[reachable]
     correlation = float(spearmanr(steps, counts).statistic)
     start = float(counts[steps == 0].mean() / counts.mean())
-    return Visits(result.discovery, float(counts.min()), evenness(counts, len(counts)), correlation, start)
+    ends = mdp.terminal.any(axis=(1, 2)) & (mdp.reward.max(axis=(1, 2)) < mdp.reward.max())
+    distractors = float(result.visits.sum(axis=1)[ends].sum() / counts.sum())
+    even = evenness(counts, len(counts))
+    return Visits(result.discovery, float(counts.min()), even, correlation, start, distractors, result.success)
 
 
 def distances(mdp: TabularMDP) -> NDArray[np.int64]:
@@ -74,182 +98,205 @@ def distances(mdp: TabularMDP) -> NDArray[np.int64]:
     return steps
 
 
-Table = Mapping[str, Mapping[str, Visits]]
-"""World -> explorer -> measures."""
+Table = Found[Found[list[Visits]]]
+"""World -> explorer -> measures of each seed."""
 
 
-def check_claims(visits: Mapping[tuple[str, str], Visits]) -> list[Claim]:
-    """Check the statements about the worlds that have all explorers."""
-    table: dict[str, dict[str, Visits]] = {}
-    for (world, explorer), each in visits.items():
-        table.setdefault(world, {})[explorer] = each
-    table = {world: each for world, each in table.items() if set(each) == set(EXPLORERS)}
+def column(seeds: list[Visits], name: str) -> list[float]:
+    """Return a measure of every seed that has it."""
+    return [value for each in seeds if math.isfinite(value := getattr(each, name))]
+
+
+def mean(seeds: list[Visits], name: str) -> float:
+    """Return the mean of a measure."""
+    return float(np.mean(column(seeds, name)))
+
+
+def check_claims(visits: Mapping[tuple[str, str], list[Visits]]) -> list[Claim]:
+    """Check the statements about the worlds that have all explorers, with all seeds."""
+    table: Table = Found()
+    for (world, explorer), seeds in visits.items():
+        table.setdefault(world, Found())[explorer] = seeds
+    table = Found({world: each for world, each in table.items() if set(each) == set(EXPLORERS)})
     return check_all(CHECKS if table else (), table)
 
 
 def _coverage(table: Table) -> Iterator[Claim]:
-    parts, only, most = [], 0, 0
+    parts, cases, missed, runs = [], [], 0, 0
     for world, visits in table.items():
-        vv = visits["vv-ucb"]
-        best = max(OTHERS, key=lambda name: (visits[name].smallest, visits[name].coverage))
+        full = {name: sum(x >= _ALL for x in column(seeds, "coverage")) for name, seeds in visits.items()}
+        total = sum(len(visits[name]) for name in OTHERS)
+        exceptions = sum(full[name] for name in OTHERS)
+        missed, runs = missed + len(visits["vv-ucb"]) - full["vv-ucb"], runs + len(visits["vv-ucb"])
+        some = ", ".join(f"{name} {full[name]}" for name in OTHERS if full[name])
         parts.append(
-            f"{world} {vv.coverage:.1f} % with counts from {vv.smallest:,.0f} (best other: {best}, "
-            f"{visits[best].coverage:.1f} %, from {visits[best].smallest:,.0f})"
+            f"{world} {full['vv-ucb']} of {len(visits['vv-ucb'])}, others {exceptions} of "
+            f"{total}{f' ({some})' if some else ''}"
         )
-        only += vv.coverage >= 100.0 and all(visits[name].coverage < 100.0 for name in OTHERS)
-        most += vv.coverage >= 100.0 and vv.smallest >= max(visits[name].smallest for name in OTHERS)
-    yield check_claim(
+        cases.append(never(exceptions, total, paper_runs=len(OTHERS)))
+    yield claim_of(
         _PLACE,
-        "only vv uniformly explores all states",
-        f"coverage of vv-ucb, and its smallest count: {'; '.join(parts)}",
-        tolerance="only vv visits all states, in every world; it has the largest smallest count in every world",
-        holds=only == len(table),
-        partly=most == len(table),
+        "only the proposed method uniformly explores all states",
+        f"runs of vv-ucb that visit all states: {'; '.join(parts)}",
+        never(missed, runs, paper_runs=len(table)),
+        *cases,
     )
 
 
 def _entropy(table: Table) -> Iterator[Claim]:
-    parts, first = [], []
+    parts, cases = [], []
     for world, visits in table.items():
-        second = max(OTHERS, key=lambda name: visits[name].evenness)
-        parts.append(f"{world} {visits['vv-ucb'].evenness:.1f} % ({second} {visits[second].evenness:.1f} %)")
-        first.append(visits["vv-ucb"].evenness > visits[second].evenness)
-    yield _in_worlds(
+        best = max(OTHERS, key=lambda name: mean(visits[name], "evenness"))
+        parts.append(
+            f"{world} {mean(visits['vv-ucb'], 'evenness'):.1f} % ({best} {mean(visits[best], 'evenness'):.1f} %)"
+        )
+        cases += [larger(column(visits["vv-ucb"], "evenness"), column(visits[name], "evenness")) for name in OTHERS]
+    yield claim_of(
         _PLACE,
         "vv explores the environment as uniformly as possible",
-        f"entropy of the counts of vv-ucb in percent of the maximum, and of the best other: {'; '.join(parts)}; "
-        f"the highest in {sum(first)} of {len(table)} worlds",
-        "the highest",
-        first,
+        f"entropy of the counts of vv-ucb in percent of the maximum, and of the best other: {'; '.join(parts)}",
+        *cases,
     )
 
 
 def _vv_count(table: Table) -> Iterator[Claim]:
     differences = {
-        world: (
-            visits["vv-count"].coverage - visits["vv-ucb"].coverage,
-            visits["vv-count"].evenness - visits["vv-ucb"].evenness,
-        )
+        world: [mean(visits["vv-count"], name) - mean(visits["vv-ucb"], name) for name in ("coverage", "evenness")]
         for world, visits in table.items()
     }
     text = "; ".join(f"{world} {a:+.1f} and {b:+.1f}" for world, (a, b) in differences.items())
-    yield _in_worlds(
+    yield claim_of(
         _PLACE,
-        "the count-based W-function performs very similarly",
+        "the count-based W-function performed very similarly",
         f"vv-count minus vv-ucb, coverage and evenness in points: {text}",
-        f"differences ≤ {SIMILAR:g} points",
-        [max(map(abs, pair)) <= SIMILAR for pair in differences.values()],
+        *(similar(*pair) for pair in differences.values()),
     )
 
 
 def _start(table: Table) -> Iterator[Claim]:
-    ratios = {world: visits["vv-ucb"].start for world, visits in table.items()}
-    yield _in_worlds(
+    ratios = {world: column(visits["vv-ucb"], "start") for world, visits in table.items()}
+    below = sum(ratio <= 1.0 for each in ratios.values() for ratio in each)
+    runs = sum(map(len, ratios.values()))
+    yield claim_of(
         "3.4",
-        "the initial state has a higher visitation count",
+        "the agent's initial state will naturally have a higher visitation count",
         "count of the start divided by the mean of all reachable states, vv-ucb: "
-        + ", ".join(f"{world} {ratio:.2g} times" for world, ratio in ratios.items()),
-        "above 1",
-        [ratio > 1.0 for ratio in ratios.values()],
+        + ", ".join(f"{world} {np.mean(each):.2g} times" for world, each in ratios.items()),
+        never(below, runs, paper_runs=len(table)),
     )
 
 
 def _distance(table: Table) -> Iterator[Claim]:
-    values = {world: visits["vv-ucb"].distance for world, visits in table.items()}
-    yield check_claim(
+    values = {world: -mean(visits["vv-ucb"], "distance") for world, visits in table.items()}
+    yield claim_of(
         _PLACE,
-        "the count of vv decreases with the distance from the initial state",
-        "rank correlation of count and distance: "
-        + ", ".join(f"{world} {value:.2f}" for world, value in values.items()),
-        tolerance="at most −0.5 in every world; negative in every world",
-        holds=max(values.values()) <= -0.5,
-        partly=max(values.values()) < 0.0,
+        "the count of vv uniformly decreases with the distance from the initial state",
+        "rank correlation of count and distance, mean of the seeds: "
+        + ", ".join(f"{world} {-value:.2f}" for world, value in values.items()),
+        *(correlated(value) for value in values.values()),
     )
 
 
 def _slow(table: Table) -> Iterator[Claim]:
-    both = {world: (visits["ucb1"].coverage, visits["vv-ucb"].coverage) for world, visits in table.items()}
-    yield _in_worlds(
+    both = {world: [visits[name] for name in ("vv-ucb", "ucb1")] for world, visits in table.items()}
+    yield claim_of(
         _PLACE,
         "UCB1 explores very slowly",
-        f"coverage of UCB1: {'; '.join(f'{world} {a:.1f} % (vv-ucb {b:.1f} %)' for world, (a, b) in both.items())}",
-        "lower than vv-ucb's",
-        [ucb1 < vv for ucb1, vv in both.values()],
+        "coverage of UCB1: "
+        + "; ".join(
+            f"{world} {mean(b, 'coverage'):.1f} % (vv-ucb {mean(a, 'coverage'):.1f} %)"
+            for world, (a, b) in both.items()
+        ),
+        *(larger(column(a, "coverage"), column(b, "coverage")) for a, b in both.values()),
     )
 
 
-def _in_worlds(place: str, claim: str, found: str, what: str, holds: Sequence[bool]) -> Claim:
-    """Check a statement about every world; it is partly reproduced if it holds in half of them."""
-    tolerance = f"{what} in every world; in half of them"
-    return check_claim(place, claim, found, tolerance=tolerance, holds=all(holds), partly=sum(holds) >= len(holds) / 2)
-
-
-def _bootstraps(table: Table) -> Iterator[Claim]:
-    grids = [world for world in _GRIDWORLDS if world in table]
-    if "deep-sea" not in table or not grids:
-        return
-    parts = [
-        f"{name} {table['deep-sea'][name].coverage:.1f} % in the deep sea, "
-        + ", ".join(f"{table[world][name].coverage:.1f} % in {world}" for world in grids)
-        for name in BOOTSTRAPS
-    ]
-    deep = min(table["deep-sea"][name].coverage for name in BOOTSTRAPS)
-    others = max(table[world][name].coverage for world in grids for name in BOOTSTRAPS)
-    yield check_claim(
+def _distractors(table: Table) -> Iterator[Claim]:
+    """Compare the share of the steps in cells of smaller treasures and penalties with that of vv-ucb."""
+    parts, cases = [], []
+    for world in _GRIDWORLDS:
+        shares = {name: column(seeds, "distractors") for name, seeds in table[world].items()}
+        parts.append(
+            f"{world}: " + ", ".join(f"{name} {100 * np.mean(shares[name]):.2g} %" for name in ("vv-ucb", *OTHERS))
+        )
+        cases += [larger(shares[name], shares["vv-ucb"]) for name in OTHERS]
+    yield claim_of(
         _PLACE,
-        "the bootstraps perform very well on the deep sea, and barely explore the gridworlds",
-        f"coverage: {'; '.join(parts)}",
-        tolerance="at least 95 % in the deep sea and at most 80 % in every gridworld; more in the deep sea than in any",
-        holds=deep >= 95.0 and others <= 80.0,
-        partly=deep > others,
+        "Figure 19: other algorithms myopically focus on distractors",
+        f"share of the steps in cells with smaller rewards or penalties: {'; '.join(parts)}",
+        *cases,
     )
 
 
-CHECKS = (_coverage, _entropy, _vv_count, _start, _distance, _slow, _bootstraps)
-WORLDS = ("deep-sea", "deep-gridworld", "prison", "wall")
+def _bootstrap(table: Table) -> Iterator[Claim]:
+    name = "random-prior"
+    coverage = {world: mean(table[world][name], "coverage") for world in WORLDS}
+    full = sum(x >= LEARNT for x in column(table["deep-sea"][name], "success"))
+    yield claim_of(
+        _PLACE,
+        "bootstrapping with a prior immediately converges to the first reward found in the gridworlds, barely "
+        "exploring "
+        "afterward, but performs very well on the deep sea",
+        f"learnt in the deep sea by {full} of {len(table['deep-sea'][name])} runs; coverage: "
+        + ", ".join(f"{world} {each:.1f} %" for world, each in coverage.items()),
+        mostly(full, len(table["deep-sea"][name])),
+        *(rarely(coverage[world], 100.0) for world in _GRIDWORLDS),
+    )
+
+
+CHECKS = (_coverage, _entropy, _vv_count, _start, _distance, _slow, _distractors, _bootstrap)
+WORLDS = tuple(MAPS)
 TITLE = "Visit counts at the end of learning"
 _LEGEND = (
-    "coverage: states visited, in percent of the reachable ones; smallest: the smallest count of a reachable state; "
-    "evenness: entropy of the counts in percent of that of uniform counts; distance: rank correlation of the count "
-    "of a state with its distance from the start. One seed, as in the paper."
+    "Means over the seeds. coverage: states visited, in percent of the reachable ones; smallest: the smallest count "
+    "of a "
+    "reachable state; evenness: entropy of the counts in percent of that of uniform counts; distance: rank "
+    "correlation of "
+    "the count of a state with its distance from the start; distractors: steps in cells with smaller rewards or "
+    "penalties."
+)
+_SHOWN = (
+    "each panel shows the seed with the median evenness of its explorer, whose number is in its title; the paper shows "
+    "one seed."
 )
 
 
 def runs(selection: StudySelection) -> list[Run]:
-    """Return world x explorer, one seed."""
-    return [
-        Run(
-            world=world,
-            world_options={"depth": 20} if selection.quick and world == "deep-sea" else {},
-            explorer=explorer,
-            preset=selection.preset,
-            seed=seed,
-            settings={"budget": 50_000} if selection.quick and world == "deep-sea" else {},
-        )
-        for world in selection.select_worlds(WORLDS)
-        for explorer in selection.select_explorers(EXPLORERS)
-        for seed in selection.select_seeds(1, 1)
-    ]
+    """Return the runs of the recap tables with zero initialization and the short horizon."""
+    worlds, explorers = selection.select_worlds(WORLDS), selection.select_explorers(EXPLORERS)
+    every = recap_runs(replace(selection, worlds=worlds, explorers=explorers))
+    return [run for run in every if is_mapped(run)]
 
 
 def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
-    """Return measures of the counts, the counts, and maps of them; the figure shows the first seed."""
-    lines, drawings = [], [note] if note else []
+    """Return measures of the counts, the counts, and maps of those of the median seed."""
+    lines: list[list[object]] = []
+    drawings = [note] if note else []
+    found: dict[tuple[str, str], list[tuple[Visits, StoredRun]]] = {}
+    for each in stored:
+        label = (each.run.world, each.run.explorer)
+        found.setdefault(label, []).append((measure_visits(each.run, each.result), each))
     maps: dict[str, dict[str, CountMap]] = {}
-    measured: dict[tuple[str, str], list[Visits]] = {}
-    for run, result, _ in stored:
+    for (world, explorer), seeds in found.items():
+        mapped = [pair for pair in seeds if math.isfinite(pair[0].evenness)]
+        if not mapped:
+            continue
+        run, result, _ = sorted(mapped, key=lambda pair: (pair[0].evenness, pair[1].run.seed))[(len(mapped) - 1) // 2][
+            1
+        ]
+        title = f"{explorer}, seed {run.seed}"
+        maps.setdefault(world_title(world), {}).setdefault(explorer, count_map(run, result, title))
         counts = cell_counts(run, result.visits)
-        maps.setdefault(world_title(run.world), {}).setdefault(run.explorer, count_map(run, result, run.explorer))
-        measured.setdefault((run.world, run.explorer), []).append(measure_visits(run, result))
         # The darkness of a character shows the logarithm of the count.
         drawing = "\n".join(shaded(logarithmic(counts)))
-        drawings.append(f"{run.world}, {run.explorer}, seed {run.seed}\n{drawing}\n")
-        for (row, column), count in np.ndenumerate(counts):
-            lines.append([run.world, run.explorer, run.seed, row + 1, column + 1, count])
-    heads = ["world", "explorer", "seeds", "coverage (%)", "smallest", "evenness (%)", "distance"]
+        drawings.append(f"{world}, {title}\n{drawing}\n")
+        lines += [[world, explorer, run.seed, row + 1, column + 1, n] for (row, column), n in np.ndenumerate(counts)]
+    heads = ["world", "explorer", "seeds", "coverage (%)", "smallest", "evenness (%)", "distance", "distractors (%)"]
     labels = dict.fromkeys((run.world, run.explorer) for run in requested)
+    measured = {label: [visits for visits, _ in seeds] for label, seeds in found.items()}
     table = [[*label, *_numbers(measured.get(label, []))] for label in labels]
     rows = {world: list(world_maps.values()) for world, world_maps in maps.items()}
+    text = f"Settings of the released code; deep sea with {DEEP_SEA_BUDGET:,} steps; {_SHOWN} {note}".strip()
     return Report(
         renderables=[as_rich_table(TITLE, heads, table, f"{_LEGEND} {note}".strip(), text_columns=2)],
         files={
@@ -258,24 +305,32 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
             "counts.csv": as_csv(["world", "explorer", "seed", "row", "column", "visits"], lines),
             "maps.txt": "\n".join(drawings),
         },
-        figures={"maps": functools.partial(maps_figure, TITLE, rows, note=note)} if rows else {},
-        claims=check_claims({label: seeds[0] for label, seeds in measured.items()}),
+        figures={"maps": functools.partial(maps_figure, TITLE, rows, note=text)} if rows else {},
+        claims=check_claims(measured),
     )
 
 
 def _numbers(seeds: list[Visits]) -> list[str]:
     if not seeds:
-        return ["0", *["–"] * 4]
-    means = np.mean(seeds, axis=0)
-    return [str(len(seeds)), f"{means[0]:.2f}", f"{means[1]:,.0f}", f"{means[2]:.1f}", f"{means[3]:.2f}"]
+        return ["0", *["–"] * 5]
+    names = ("coverage", "smallest", "evenness", "distance", "distractors")
+    coverage, smallest, even, distance, distractors = (mean(seeds, name) for name in names)
+    return [
+        str(len(seeds)),
+        f"{coverage:.2f}",
+        f"{smallest:,.0f}",
+        f"{even:.1f}",
+        f"{distance:.2f}",
+        f"{100 * distractors:.2g}",
+    ]
 
 
 STUDY = Study(
     id="visit-maps",
     reference="Section 4.2.1, Figure 19",
-    description="visit counts at the end of learning: 4 worlds, 7 explorers",
+    description="visit counts at the end of learning: 4 worlds, 7 explorers; the runs of the recap tables",
     runs=runs,
     report=report,
-    quick_changes="deep-sea of depth 20 with 50,000 steps instead of depth 50 with 500,000",
+    quick_changes="5 seeds (deep-sea and wall: 2) instead of 20; deep-sea of depth 20 with 50,000 steps",
     summarise=lambda run, result: reduced(result, keep=("visits",)),
 )

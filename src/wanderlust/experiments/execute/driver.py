@@ -113,9 +113,7 @@ def missing_runs(runs: Iterable[Run], store: Store, summary: RunSummary) -> list
 class _Driver:
     """Executes runs; only its thread stores results, updates the summary and prints."""
 
-    def __init__(
-        self, runs: Sequence[Run], store: Store, execution: Execution, progress: Progress, name: str
-    ) -> None:
+    def __init__(self, runs: Sequence[Run], store: Store, execution: Execution, progress: Progress, name: str) -> None:
         store.prepare()
         self.store, self.execution, self.progress = store, execution, progress
         self.summary = RunSummary()
