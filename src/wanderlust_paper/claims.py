@@ -34,8 +34,9 @@ _REASON_VERDICTS = {REPRODUCED: "supported", PARTLY: "partly", NOT_REPRODUCED: "
 T = TypeVar("T")
 Numbers = Sequence[float] | FloatArray
 
-LEARNT = 99.0
-"""Success, in percent, from which a policy counts as learnt, in every table, figure and claim."""
+LEARNT = 99.0 + 1e-6
+"""Success, in percent, from which a policy counts as learnt, in every table, figure and claim: more than 99 %, with a
+tolerance for rounding. One step too many costs 1 %."""
 LEVEL = 0.05
 RARE_SHARE = 0.05
 FEW = 0.10
@@ -250,7 +251,9 @@ def step_text(step: float) -> str:
 
 
 def claim_of(place: str, claim: str, found: str, *cases: Judgement, kind: str = EMPIRICAL) -> Claim:
-    """Return a claim with the verdict on all its cases."""
+    """Return a claim with the verdict on all its cases; without cases there are no runs of it."""
+    if not cases:
+        raise NoRuns(claim)
     halved, verdict, doubled = (_combined([case.verdicts[i] for case in cases]) for i in range(len(FACTORS)))
     worst = max(cases, key=lambda case: VERDICTS.index(case.verdicts[1]))
     met = sum(case.verdicts[1] == REPRODUCED for case in cases)

@@ -24,8 +24,8 @@ def test_the_deep_sea_scaling_study(tmp_path, monkeypatch):
     assert printed.count("8 of 8") == 2
     folder = tmp_path / "deep-sea-scaling-quick"
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
-    assert "16 of 16 runs learnt within 500,000 steps" in [claim["found"] for claim in claims]
-    assert all(claim["tolerance"] for claim in claims)
+    assert [claim["claim"] for claim in claims if "O(N^2.5) for vv-count" in claim["claim"]]
+    assert all(claim["rule"] for claim in claims)
     with (folder / "steps.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["learnt"] for row in rows] == ["2"] * 8
@@ -43,8 +43,8 @@ def test_the_chain_study(tmp_path, monkeypatch):
     folder = tmp_path / "chain-quick"
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
     assert [claim["claim"] for claim in claims if "UCB1 finds" in claim["claim"]]
-    assert {claim["verdict"] for claim in claims} <= {"reproduced", "partly", "not reproduced"}
-    assert all(claim["tolerance"] for claim in claims)
+    assert {claim["verdict"] for claim in claims} <= {"reproduced", "partly", "not reproduced", "not testable"}
+    assert all(claim["rule"] for claim in claims)
     with (folder / "steps.csv").open(encoding="utf-8", newline="") as file:
         rows = {(row["panel"], row["explorer"], row["length N"]): row for row in csv.DictReader(file)}
     never = rows["ε = 1e-22", "ucb1", "27"]
@@ -57,8 +57,8 @@ def test_the_chain_study(tmp_path, monkeypatch):
     ("study", "values", "not_reproduced"),
     [
         # The statements that cannot hold as printed; see docs/deviations.md.
-        ("toy-example", "values.csv", 6),
-        ("environments", "table.csv", 8),
+        ("toy-example", "values.csv", 7),
+        ("environments", "table.csv", 12),
     ],
 )
 def test_a_study_without_runs_gives_the_committed_claims_values_and_figures(study, values, not_reproduced, tmp_path):

@@ -48,7 +48,8 @@ CAPTIONS: Mapping[tuple[str, str], tuple[str, str]] = {
     ("visit-maps", "maps"): ("19", "Counts of vv are spread over all states; others return to a few cells."),
     ("gamma-w", "curves"): (
         "20",
-        "The larger γ_w, the earlier the treasure is found; γ_w = 0 is like UCB1 with κ of the text.",
+        "The larger γ_w, the earlier the treasure is found; γ_w = 0 is equivalent to UCB1 with κ of the text, but 20 "
+        "seeds vary much.",
     ),
     ("gamma-w", "maps"): ("21", "Counts become uniform with γ_w, except those of vv-ucb with 0.99999."),
     ("deep-sea-scaling", "steps-to-learn"): ("22", "Open markers: a seed did not learn within 500,000 steps."),

@@ -168,8 +168,8 @@ _CLAIMS: Mapping[str, tuple[str, str, str]] = {
     ),
     "with γ_w = 0": (
         "lines of Figure 20",
-        "sampling of 20 seeds, which find the treasure or not",
-        "fresh seeds",
+        "sampling: of 20 seeds each finds the treasure or not, and seeds 1 to 20 of UCB1 are lucky",
+        "180 fresh seeds",
     ),
     "with smaller γ_w": (
         _FEW_SEEDS,

@@ -74,7 +74,8 @@ LEGEND = """\
 * verdict: by the plain rule, and by equivalence, with all seeds of the row; see the [scorecard](../scorecard.md)
 * success: return of the final policy, in percent of the optimal return
 * ±: two standard errors over the seeds, as in the paper
-* learnt: percent of the seeds whose final policy has at least 99 % of the optimal return, with the 95 % Wilson interval
+* learnt: percent of the seeds whose final policy has more than 99 % of the optimal return, with the 95 % Wilson
+  interval
 """
 _VERDICT_STYLES = {"agrees": "green", "differs": "red", "not compared": "dim", "no runs": "dim"}
 _HEADS = ("algorithm", "discovery (%)", "paper", "success (%)", "paper", "learnt", "seeds", "")

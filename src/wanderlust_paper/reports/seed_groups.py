@@ -22,7 +22,7 @@ from wanderlust_paper.reports.recap_tables import NUMBERS, world_title
 
 Label = tuple[str, ...]
 LEGEND = (
-    f"success: final return in percent of the optimum; learnt: seeds with at least {LEARNT:g} % success at the end, "
+    f"success: final return in percent of the optimum; learnt: seeds with more than {LEARNT:.0f} % success at the end, "
     "with the "
     "95 % Wilson interval; steps to learn: median of these seeds; evenness: entropy of the state visits in percent "
     "of the "

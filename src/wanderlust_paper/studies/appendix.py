@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from wanderlust import Run, make_world
 from wanderlust_paper.claims import Check, Claim, Groups, claim_of, larger, not_testable, step_text
@@ -27,9 +28,9 @@ def runs(selection: StudySelection) -> list[Run]:
     worlds, explorers = selection.select_worlds(WORLDS), selection.select_explorers(EXPLORERS)
     found = []
     for seed in selection.select_seeds(SEEDS, 5):
-        common = {"preset": selection.preset, "seed": seed}
+        common: dict[str, Any] = {"preset": selection.preset, "seed": seed}
         for weight in PRIOR_WEIGHTS if EXPLORERS[0] in explorers else ():
-            prior = {"explorer": EXPLORERS[0], "explorer_options": {"prior_weight": weight}, **common}
+            prior: dict[str, Any] = {"explorer": EXPLORERS[0], "explorer_options": {"prior_weight": weight}, **common}
             for world in worlds:
                 if world == "deep-sea":
                     settings = {"budget": BUDGET, "initial": "zero"}

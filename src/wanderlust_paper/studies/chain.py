@@ -269,7 +269,7 @@ def _exponents(groups: Groups, panels: Panels) -> Iterator[Claim]:
 
 def _poorly(groups: Groups, panels: Panels) -> Iterator[Claim]:
     """Check that the other algorithms perform poorly in all three cases, at the largest length."""
-    length = max(n for _, n in groups)
+    length = max((n for _, n in groups), default=0)
     parts, cases = [], []
     for epsilon in EPSILONS:
         vv = np.concatenate([_at(groups[name, length], "bad_steps", epsilon) for name in VV_EXPLORERS])
@@ -342,7 +342,7 @@ def _rarely(groups: Groups, panels: Panels) -> Iterator[Claim]:
         f"mean ± in percent of the mean: {', '.join(f'{name} {width:.0f} %' for name, width in widths.items())}; "
         "runs of "
         f"all lengths that end ε-optimal, ε = {epsilon:g}: {text}",
-        *(claims.at_least(widths[name] / max(widths[vv] for vv in VV_EXPLORERS), 1.0) for name in OTHERS),
+        *(at_least(widths[name] / max(1e-9, *(widths[vv] for vv in VV_EXPLORERS)), 1.0) for name in OTHERS),
         *(rarely(float(good[name].sum()), len(good[name])) for name in OTHERS),
     )
 

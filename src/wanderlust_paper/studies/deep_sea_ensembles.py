@@ -40,7 +40,7 @@ BUDGET = 100_000
 RIGHT = 1
 TITLE = "Bootstraps in the deep sea"
 _LEGEND = (
-    "learnt: runs with at least 99 % of the optimal return within the limit, at the first positive return; blocked "
+    "learnt: runs with more than 99 % of the optimal return within the limit, at the first positive return; blocked "
     "cell: a cell of the diagonal in which no table has "
     "an initial value of “right” that is worth the way; predicted: the probability of such a cell."
 )

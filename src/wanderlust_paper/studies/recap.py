@@ -351,7 +351,7 @@ def _draw_curves(world: str, rows: Iterable[Row], groups: Mapping[Key, Group], n
             styles[name] = styles[row.cell.algorithm]._replace(dash=":")
     steps = f"; {DEEP_SEA_BUDGET:,} steps, inferred from the paper's tables" if world == "deep-sea" else ""
     what = figure_note(note, seeds, steps)
-    title = f"{recap_tables.world_title(world)}: mean and ± of the paper over the seeds"
+    title = f"{recap_tables.world_title(world)}: means over the seeds"
     return curves_figure(title, columns, styles, note=what, log_scale=world in _LOG_SCALE_WORLDS)
 
 

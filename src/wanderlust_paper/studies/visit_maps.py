@@ -70,7 +70,8 @@ def measure_visits(run: Run, result: Result) -> Visits:
     from scipy.stats import spearmanr
 
     if not result.visits.any():  # A summary that does not have the visits of this run.
-        return Visits(result.discovery, *[math.nan] * 5, result.success)
+        nan = math.nan
+        return Visits(result.discovery, nan, nan, nan, nan, nan, result.success)
     mdp = make_world(run.world, **run.world_options).mdp
     reachable = reachable_states(mdp)
     counts = result.visits.sum(axis=1)[reachable]
