@@ -70,6 +70,8 @@ def reduced(result: Result, *, keep: Iterable[str] = (), max_points: int | None 
         discovered = discovered[np.maximum.accumulate(last)]
     visited = result.n_discovered
     counted = np.repeat([0, -1], [visited, max(int(result.reachable) - visited, 0)])
+    if not visited:  # Not known: every run visits its start.
+        counted = result.first_visit[:0]
     empty = np.zeros(0)
     kept = {name: getattr(result, name) if name in keep else empty for name in Result._field_defaults}
     return Result(
