@@ -11,7 +11,9 @@ import pytest
 
 from wanderlust import Run
 from wanderlust.experiments.store import StoredRun
-from wanderlust_paper.registry import StudySelection
+from wanderlust_paper.claims import EMPIRICAL, EXACT, NOT_TESTABLE, REPRODUCED, VERDICTS, Claim
+from wanderlust_paper.reports.captions import CAPTIONS
+from wanderlust_paper.reports.reasons import reason_of
 from wanderlust_paper.reproduce import studies_in
 from wanderlust_paper.summary_file import FILE, write_summary
 
@@ -98,5 +100,19 @@ def test_every_line_belongs_to_a_study_and_none_has_a_zero_that_was_not_measured
         assert line["discovery_percent"] != "0", line["run"]
 
 
-def test_a_selection_of_all_studies_is_stored():
-    assert {request.folder.name for request in studies_in(RESULTS) if request.selections[0] == StudySelection()}
+def test_every_claim_that_is_not_reproduced_has_a_reason():
+    card = json.loads((RESULTS / "scorecard.json").read_text(encoding="utf-8"))
+    claims = [Claim(**each) for each in card["claims"]]
+    assert {claim.claim for claim in claims if claim.verdict not in VERDICTS} == set()
+    without = [
+        claim.claim
+        for claim in claims
+        if claim.kind in (EMPIRICAL, EXACT) and claim.verdict != REPRODUCED and reason_of(claim)[0] == "–"
+        if claim.verdict != NOT_TESTABLE
+    ]
+    assert without == []
+
+
+def test_every_picture_has_a_caption():
+    pictures = {(file.parent.name, file.stem) for file in RESULTS.glob("*/*.png")}
+    assert {(study, name) for study, name in pictures if study != "recap-as_written"} == CAPTIONS.keys()

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 CAPTIONS: Mapping[tuple[str, str], tuple[str, str]] = {
-    ("environments", "problem-chain"): ("1", "A treasure beside the start, and a larger one N cells to the right."),
+    ("environments", "problem-chain"): (
+        "1",
+        "A treasure beside the start, and a larger one N cells to the right.",
+    ),
     ("environments", "toy-example"): (
         "2",
         "The toy problem, with the paper's coordinates: (column, row from the bottom).",
@@ -14,49 +17,95 @@ CAPTIONS: Mapping[tuple[str, str], tuple[str, str]] = {
         "5",
         "The pairs that the two episodes execute, and “left” of A, which they do not.",
     ),
-    ("environments", "deep-sea"): ("7", "The penalty is for “right” on the diagonal, the last cell included."),
+    ("environments", "deep-sea"): (
+        "7",
+        "The penalty is for “right” on the diagonal, the last cell included.",
+    ),
     ("environments", "taxi"): (
         "9",
         "The goal, the paper's flag, pays for the passengers on board and ends the episode.",
     ),
-    ("environments", "deep-gridworld"): ("11", "The corridor of puddles can be entered from its left end only."),
-    ("environments", "toy"): ("13", "One treasure, eight moves away."),
+    ("environments", "deep-gridworld"): (
+        "11",
+        "The corridor of puddles can be entered from its left end only.",
+    ),
+    ("environments", "toy"): (
+        "13",
+        "One treasure, eight moves away.",
+    ),
     ("environments", "prison"): (
         "14",
         "Distractors of 1 and 2, and the prison beside the last moves to the treasure of 5.",
     ),
-    ("environments", "wall"): ("15", "The map of the released code: that of the text, turned by 90°."),
-    ("environments", "chain"): ("24", "The ergodic chain: forward, backward and stay, each with its failures."),
-    ("toy-example", "part-1"): ("3", "None of the three policies leads from (1,3) to a pair that was not executed."),
-    ("toy-example", "part-2"): ("4", "Both W-functions choose “down” in (1,3), and unexecuted actions elsewhere."),
-    ("toy-example", "part-3"): ("6", "Only the W-functions point to “left” in (1,3) from everywhere."),
+    ("environments", "wall"): (
+        "15",
+        "The map of the released code: that of the text, turned by 90°.",
+    ),
+    ("environments", "chain"): (
+        "24",
+        "The ergodic chain: forward, backward and stay, each with its failures.",
+    ),
+    ("toy-example", "part-1"): (
+        "3",
+        "None of the three policies leads from (1,3) to a pair that was not executed.",
+    ),
+    ("toy-example", "part-2"): (
+        "4",
+        "Both W-functions choose “down” in (1,3), and unexecuted actions elsewhere.",
+    ),
+    ("toy-example", "part-3"): (
+        "6",
+        "Only the W-functions lead to “left” in (1,3) from every cell from which (1,3) can be reached.",
+    ),
     ("recap", "curves-deep-sea"): (
         "8",
-        "Both vv learn first, then the bootstraps; the dotted line of `ucb1` has κ of the text.",
+        "With zero initialization both vv learn first, then the bootstraps; the dotted line of `ucb1` has κ of the "
+        "text.",
     ),
     ("recap", "curves-taxi"): (
         "10",
-        "With zero initialization only vv collects all passengers, and the bonus in some seeds.",
+        "With zero initialization vv collects all passengers in every seed, the bonus in some with the long horizon.",
     ),
     ("recap", "curves-deep-gridworld"): (
         "12",
-        "With zero initialization the others end near 57 %, the smaller treasure.",
+        "With zero initialization most runs of the others end with the smaller treasure, 57 %.",
     ),
-    ("recap", "curves-toy"): ("16", "The lines of the two vv overlap; the bootstraps and the bonus are later."),
-    ("recap", "curves-prison"): ("17", "With zero initialization only vv ends at 100 %."),
-    ("recap", "curves-wall"): ("18", "The axis of the return is logarithmic: no other explorer passes the wall."),
-    ("visit-maps", "maps"): ("19", "Counts of vv are spread over all states; others return to a few cells."),
+    ("recap", "curves-toy"): (
+        "16",
+        "With zero initialization the lines of the two vv overlap; the bootstraps and the bonus are later.",
+    ),
+    ("recap", "curves-prison"): (
+        "17",
+        "With zero initialization only the lines of vv end at 100 %.",
+    ),
+    ("recap", "curves-wall"): (
+        "18",
+        "The axis of the return is logarithmic: with zero initialization no other explorer passes the wall.",
+    ),
+    ("visit-maps", "maps"): (
+        "19",
+        "vv-ucb visits every state of every world; in the panels of wall no other explorer leaves the first area.",
+    ),
     ("gamma-w", "curves"): (
         "20",
         "The larger γ_w, the earlier the treasure is found; γ_w = 0 is equivalent to UCB1 with κ of the text, but 20 "
         "seeds vary much.",
     ),
-    ("gamma-w", "maps"): ("21", "Counts become uniform with γ_w, except those of vv-ucb with 0.99999."),
-    ("deep-sea-scaling", "steps-to-learn"): ("22", "Open markers: a seed did not learn within 500,000 steps."),
-    ("chain", "counts"): ("23", "After UCB1 finds the last state its counts grow only there."),
+    ("gamma-w", "maps"): (
+        "21",
+        "Counts become uniform with γ_w, except those of vv-ucb with 0.99999.",
+    ),
+    ("deep-sea-scaling", "steps-to-learn"): (
+        "22",
+        "Open markers: a seed did not learn within 500,000 steps.",
+    ),
+    ("chain", "counts"): (
+        "23",
+        "After UCB1 finds the last state its counts grow almost only there and beside it.",
+    ),
     ("chain", "sample-complexity"): (
         "25",
-        "For ε = 1e-05 UCB1 needs fewer steps than vv; for smaller ε it needs nearly all.",
+        "For ε = 1e-05 and large N UCB1 needs fewer steps than vv; for smaller ε most of the 200,000.",
     ),
     ("chain", "accuracy"): (
         "26, left",
@@ -66,7 +115,13 @@ CAPTIONS: Mapping[tuple[str, str], tuple[str, str]] = {
         "26, right",
         "The error of vv-ucb falls to 0; a few seeds of vv-count lose the optimal policy again.",
     ),
-    ("stochastic", "curves"): ("27", "Only vv solves all three worlds; UCB1 and the bonus solve two, later."),
-    ("memory", "curves"): ("28", "Dashed lines have no memory, or a finite one."),
+    ("stochastic", "curves"): (
+        "27",
+        "Only vv solves all three worlds; UCB1 and the bonus come close in toy and prison, later.",
+    ),
+    ("memory", "curves"): (
+        "28",
+        "Dashed lines have no memory, or a finite one.",
+    ),
 }
 """(experiment, picture) -> figure of the paper, what to see."""

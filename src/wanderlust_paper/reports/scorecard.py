@@ -45,9 +45,9 @@ _SYMBOLS = {"agrees": "✓", "differs": "✗", "not compared": "·", "no runs": 
 RULE = (
     "By the plain rule a cell agrees if its discovery and its success both differ from the paper's by at most 2.58 "
     "standard errors of the difference plus half a point. Of the cells that vary over seeds, about 1 % would differ by "
-    "chance. The rule is weak where errors are large: with 2 to 5 seeds more cells agree than with 20, and in `wall` "
-    "half "
-    "a point is more than the success of most explorers. So the last columns have a second measure, equivalence: a "
+    "chance. The rule is weak where errors are large: the fewer seeds, the more easily a cell agrees, and in `wall` "
+    "with zero initialization half a point is more than the success of most explorers. So there is a second measure, "
+    "equivalence: a "
     "cell agrees if the 95 % interval of each difference is inside ± a tenth of the paper's number, at most 5 points; "
     "otherwise it differs if an interval excludes 0; otherwise these seeds cannot tell."
 )
@@ -123,8 +123,8 @@ def headline(rows: Sequence[Row]) -> list[Step]:
         return Step(setting, sentence, _count(compared, verdicts))
 
     steps: list[Step] = []
-    first = f"seeds 1 to {_most_seeds(compared)}, {_inferred_from_the_start(compared)}"
-    steps.append(add(first, _first_sentence(compared)))
+    first = f"seeds 1 to {_most_seeds(compared)}{_fewer_seeds(compared)}, {_inferred_from_the_start(compared)}"
+    steps.append(add(first, "settings of the preset, no more than the paper's 20 seeds."))
     released = [row for row in compared if row.released]
     if released:
         used |= {row.cell: TABLES for row in released}
@@ -163,12 +163,11 @@ def _inferred_from_the_start(compared: Sequence[Row]) -> str:
     return "nothing inferred but the 100,000 steps of the deep sea" if deep_sea else "nothing inferred"
 
 
-def _first_sentence(compared: Sequence[Row]) -> str:
-    """Say what the first row of the headline table is about."""
-    variants = [row.variants[NOTHING_INFERRED] for row in compared]
-    fewest, fewer = min(each.seeds for each in variants), sum(each.seeds < PAPER_SEEDS for each in variants)
-    few = f"; {fewer} of the cells have only {fewest} seeds" if fewer else ""
-    return f"settings of the preset, at most the paper's {PAPER_SEEDS} seeds{few}."
+def _fewer_seeds(compared: Sequence[Row]) -> str:
+    """Say how many cells have fewer seeds than the others."""
+    seeds = [row.variants[NOTHING_INFERRED].seeds for row in compared]
+    fewer = sum(n < max(seeds) for n in seeds)
+    return f" (1 to {min(seeds)} in {fewer} cells)" if fewer else ""
 
 
 def as_table(steps: Sequence[Step]) -> list[list[str]]:
