@@ -49,7 +49,12 @@ FACTORS = (0.5, 1.0, 2.0)
 """Of all tolerances: halved, as stated, doubled."""
 
 RULES = {
-    "exact": ("definitions, worked examples, maps", "it holds as printed", "some of its parts hold", "none"),
+    "exact": (
+        "definitions, worked examples, maps; the part of “only” and “the most” about the other explorers",
+        "it holds as printed",
+        "some of its parts hold",
+        "none",
+    ),
     "never": (
         "“never”, “always”, “none”, “cannot”, “only k times”",
         f"p ≥ {LEVEL:g} in Fisher's exact test of our exceptions against the paper's, none or k",
@@ -108,7 +113,9 @@ RULES = {
 """Rule -> the words it is for, what is reproduced, what is partly reproduced, what is halved and doubled."""
 SEVERAL = (
     "A statement about several worlds, explorers or numbers is judged for each of them: it is reproduced if all are, "
-    "and partly reproduced if at least half are at least partly."
+    "and partly reproduced if at least half are at least partly. “Never” and “always” count the runs of all "
+    "explorers and "
+    "horizons that a sentence names in a world together."
 )
 
 
@@ -255,7 +262,9 @@ def claim_of(place: str, claim: str, found: str, *cases: Judgement, kind: str = 
     if not cases:
         raise NoRuns(claim)
     halved, verdict, doubled = (_combined([case.verdicts[i] for case in cases]) for i in range(len(FACTORS)))
-    worst = max(cases, key=lambda case: VERDICTS.index(case.verdicts[1]))
+    worst = max(
+        cases, key=lambda case: (*(VERDICTS.index(case.verdicts[i]) for i in (1, 0)), case.margin != "no exception")
+    )
     met = sum(case.verdicts[1] == REPRODUCED for case in cases)
     margin = worst.margin if len(cases) == 1 else f"{met} of {len(cases)} cases; {worst.margin}"
     rules = " and ".join(dict.fromkeys(case.rule for case in cases))
