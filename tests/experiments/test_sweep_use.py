@@ -60,7 +60,10 @@ def test_the_commit_of_the_code_and_the_removal_of_results_of_earlier_code(tmp_p
     assert "2 of 6 stored results removed" in processes.command(tmp_path, "clean", "results", "--delete")
     assert sorted(row["git"] for row in rows_of(processes, tmp_path)) == ["", "", f"{commit}-dirty", f"{commit}-dirty"]
     assert "nothing to remove" in processes.command(tmp_path, "clean", "results", "--delete")
+    assert "of other code" not in processes.command(tmp_path, "results", "results")
     code.unlink()
+    listed = processes.command(tmp_path, "results", "results")
+    assert "2 of the results below are of other code than the present one" in listed
     code.with_name("results").rename(tmp_path / "other")
     assert "nothing to remove" in processes.command(tmp_path, "clean", "other"), "the only results of a run stay"
 

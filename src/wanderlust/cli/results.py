@@ -53,6 +53,7 @@ def results(
     from wanderlust.experiments.table import (
         check_table_file,
         condition,
+        of_other_code,
         row_of,
         row_of_line,
         same_columns,
@@ -81,6 +82,11 @@ def results(
     rows = same_columns([row for row in found if row["key"] not in old])
     if old and not sweep:
         problems.append(f"{counted(len(old), 'result')} of other code left out; --all-versions shows them, too.")
+    if not all_versions and (n := of_other_code(line for line in lines if line["key"] not in old)):
+        problems.append(
+            f"{n:,} of the results below are of other code than the present one, which was edited or is not found "
+            "from this folder; there are none of the present code."
+        )
     print_problems(problems)
     every = list(rows[0]) if rows else []
     for name in (*columns, *([sort] if sort else [])):

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CURVES", "Group", "Line", "Results", "Row", "condition", "fields_of", "format_value", "group_rows", "line_of",
-    "row_of", "row_of_line", "same_columns", "superseded", "swept_fields", "write_rows",
+    "of_other_code", "row_of", "row_of_line", "same_columns", "superseded", "swept_fields", "write_rows",
 ]  # fmt: skip
 
 Line = dict[str, Any]
@@ -91,7 +91,7 @@ def line_of(run: Run, result: Result, metadata: Mapping[str, Any]) -> Line:
         "run": run.description,
         **{name: finite(value) for name, value in measured.items()},
         **{name: metadata.get(name) for name in _EXECUTION},
-        "code": " ".join(str(each)[:_SHORT_HASH] for each in metadata.get("code", ()) if each),
+        "code": _short_code(metadata.get("code", ())),
     }
 
 
@@ -136,11 +136,34 @@ def superseded(lines: Sequence[Line]) -> set[str]:
     # Of the same second, the first one: a store has the lines of the last pack first.
     for line in sorted(lines, key=lambda line: str(line.get("finished")), reverse=True):
         versions.setdefault(json.dumps(line["run"], sort_keys=True), []).append(line["key"])
+    with _current_folder_on_path():
+        return {line["key"] for line in lines} - {_current(run, keys) for run, keys in versions.items()}
+
+
+def of_other_code(lines: Iterable[Line]) -> int:
+    """Return the number of results of other code than the present one, which was edited since or is not found."""
+    by_code: dict[str, list[Line]] = {}
+    for line in lines:
+        by_code.setdefault(str(line.get("code", "")), []).append(line)
+    count = 0
+    with _current_folder_on_path():
+        for code, same in by_code.items():
+            with contextlib.suppress(WanderlustError):  # A run that this version does not have.
+                count += len(same) * (_short_code(Run.from_json(json.dumps(same[0]["run"])).code) != code)
+    return count
+
+
+@contextlib.contextmanager
+def _current_folder_on_path() -> Iterator[None]:
     earlier, sys.path = sys.path, [*sys.path, os.getcwd()]
     try:
-        return {line["key"] for line in lines} - {_current(run, keys) for run, keys in versions.items()}
+        yield
     finally:
         sys.path = earlier
+
+
+def _short_code(code: Iterable[object]) -> str:
+    return " ".join(str(each)[:_SHORT_HASH] for each in code if each)
 
 
 def _current(run: str, keys: Sequence[str]) -> str:
