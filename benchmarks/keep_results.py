@@ -136,15 +136,17 @@ def page(results: Path) -> str:
     days = Counter(str(each["finished"])[:10] for each in metadata)
     finished = " and ".join(f"{n:,} on {day}" for day, n in sorted(days.items()))
     parts = [
-        f"""# Results of a full reproduction
+        f"""# Results of the reproduction
+
+This command executes all runs of this page, which were executed in parts:
 
 ```sh
 {COMMAND}
 ```
 
 with {versions(metadata)}. The {len(metadata):,} runs of this page
-took {hours:.1f} hours of wall-clock time in total, each on one core of a machine with other load. They were executed in
-parts: {finished}. [`{FILE}`]({FILE}) has one line for each run: its description, with which it can be repeated, and
+took {hours:.1f} hours of wall-clock time in total, each on one core of a machine with other load. They finished:
+{finished}. [`{FILE}`]({FILE}) has one line for each run: its description, with which it can be repeated, and
 what the reports use of its results; a value that was not measured is empty. `tests/paper/test_stored_runs.py` repeats a
 random sample of its lines and compares every column but times and versions: {equal_digits(metadata)}
 This page, all tables, figures and the scorecard are computed from the file:

@@ -68,19 +68,19 @@ RULES = {
         f"{100 * FEW:.0f} %",
     ),
     "rarely": (
-        "“rarely”, “poorly”, “barely”",
+        "“rarely”, “poorly”, “barely exploring”",
         f"at most {100 * FEW:.0f} % of the runs",
         "at most half",
         f"{100 * FEW:.0f} %",
     ),
     "about": (
-        "“about x”, “around x”, “×x”, “slightly”",
+        "“about x”, “around x”, “×x”, “only slightly increases” (x = 1)",
         f"within a factor of {1 + ABOUT:g} of x",
         f"within a factor of {1 + LESS_ABOUT:g}",
         "the factors minus 1",
     ),
     "ratio": (
-        "“at least k times”; “much”, “heavily”, “highly”, “late” (k = 2); “close to zero” (k = 100)",
+        "“at least k times”; “much”, “highly”, “late” (k = 2); “close to zero” (k = 100)",
         "the ratio is at least k",
         "it is above 1",
         "k becomes k² or √k",
@@ -92,13 +92,13 @@ RULES = {
         f"± {EXPONENT:g}",
     ),
     "order": (
-        "“better”, “earlier”, “longer”, “larger”",
+        "“better”, “worse”, “earlier”, “slowly”, “longer”, “larger”, “helps”",
         f"true for more than half of the pairs of seeds, p < {LEVEL:g} in the rank sum test",
         "true for more than half of the pairs",
         "the level",
     ),
     "similar": (
-        "“similar”, “overlap”, “matches”, “not affected”",
+        "“similar”, “overlap”, “matches”, “not” or “barely affected”, “does not change”",
         f"the means differ by at most {SIMILAR:g} points of percent",
         f"by at most {LESS_SIMILAR:g} points",
         "the points",

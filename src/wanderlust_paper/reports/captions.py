@@ -84,7 +84,7 @@ CAPTIONS: Mapping[tuple[str, str], tuple[str, str]] = {
     ),
     ("visit-maps", "maps"): (
         "19",
-        "vv-ucb visits every state of every world; in the panels of wall no other explorer leaves the first area.",
+        "vv-ucb visits every state of every world; in wall few runs of the others leave the first area.",
     ),
     ("gamma-w", "curves"): (
         "20",
@@ -105,7 +105,7 @@ CAPTIONS: Mapping[tuple[str, str], tuple[str, str]] = {
     ),
     ("chain", "sample-complexity"): (
         "25",
-        "For ε = 1e-05 and N above 40 UCB1 needs as few steps as vv, or fewer; for smaller ε most of the 200,000.",
+        "For ε = 1e-05 and N above 40 UCB1 needs as few steps as vv, or fewer; for smaller ε, most of 200,000.",
     ),
     ("chain", "accuracy"): (
         "26, left",

@@ -223,7 +223,7 @@ _CLAIMS: Mapping[str, tuple[str, str, str]] = {
     ),
     "Figure 22": (
         "error bars",
-        "“close to zero” is read as half of the bootstraps' ± in percent of the mean",
+        "“close to zero” is read as a hundredth of the bootstraps' ± in percent of the mean",
         "not tested",
     ),
     "random, ε-greedy, UCB1 and Thompson": (

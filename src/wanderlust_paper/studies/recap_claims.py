@@ -308,12 +308,10 @@ def _taxi_optimistic(cells: Groups) -> Iterator[Claim]:
         f"median steps until learnt: {steps_text(slow)}; the slowest of the others: "
         f"{step_text(max(map(median_step, rest.values())))}",
         *(
-            at_least(
-                median_step(group)
-                / max(median_step(other) for cell2, other in rest.items() if cell2.horizon == cell.horizon),
-                2.0,
-            )
+            larger(steps(group), steps(other))
             for cell, group in slow.items()
+            for name, other in rest.items()
+            if name.horizon == cell.horizon
         ),
     )
 
@@ -363,7 +361,8 @@ def _wall(cells: Groups) -> Iterator[Claim]:
     yield claim_of(
         "4.1.4",
         "wall, zero init.: every other algorithm cannot go beyond the wall and find even the reward of 500",
-        f"{passed:,} of {len(values):,} runs end with a policy that does; the largest success is {best[first]:.2f} % "
+        f"{passed:,} of {len(values):,} runs end with a policy that does, which is what we measure; the largest "
+        f"success is {best[first]:.2f} % "
         f"({first.algorithm})",
         never(passed, len(values), paper_runs=PAPER_SEEDS * len(found)),
     )
