@@ -47,7 +47,7 @@ QUANTILES = ("QR-DQN: W, half greedy", "QR-DQN: ε-greedy")
 REPORTED = {
     "deep sea 10": ALL, "deep sea 20": W_AND_EPSILON, "deep sea 30": HALF_GREEDY,
     "deep gridworld, image": (*HALF_GREEDY, "count bonus", "bootstrapped"), "KeyCorridorS3R1": HALF_GREEDY,
-    "DoorKey-5x5": HALF_GREEDY, "deep sea 50": HALF_GREEDY, "FrozenLake 8x8": HALF_GREEDY + QUANTILES,
+    "DoorKey-5x5": HALF_GREEDY, "deep sea 50": W_AND_EPSILON, "FrozenLake 8x8": HALF_GREEDY + QUANTILES,
     "FrozenLake 8x8, slippery": HALF_GREEDY + QUANTILES, "deep sea 10, 8 noise dimensions": HALF_GREEDY,
     "MultiRoom-N4-S5": HALF_GREEDY, "DoorKey-8x8": HALF_GREEDY, "MountainCar": HALF_GREEDY,
 }  # fmt: skip
