@@ -29,6 +29,8 @@ LEGEND = (
     "maximum."
 )
 
+_SHORT = "n: seeds; states: discovered, in percent of the reachable ones; even: evenness."
+
 
 def group_runs(
     names: Sequence[str],
@@ -140,9 +142,11 @@ def group_table(
     rows = [[*label, *(_numbers(groups[label]) if label in groups else ["0", *["–"] * 5])] for label in labels]
     # At 80 columns a terminal has no room for intervals; the files have them.
     short = [[*row[: len(names) + 1], *(cell.partition(" ")[0] for cell in row[len(names) + 1 :])] for row in rows]
-    short_heads = (*names, "seeds", "discovery", "success", "learnt", "steps", "evenness")
+    short_heads = (*names, "n", "states", "success", "learnt", "steps", "even")
     return Report(
-        renderables=[as_rich_table(title, short_heads, short, f"{legend} {note}".strip(), text_columns=len(names))],
+        renderables=[
+            as_rich_table(title, short_heads, short, f"{_SHORT} {legend} {note}".strip(), text_columns=len(names))
+        ],
         files={
             "table.md": as_markdown_table(title, heads, rows, legend, note),
             "table.csv": as_csv([*heads, "note"], [[*row, note] for row in rows]),

@@ -46,7 +46,7 @@ KAPPA_FACTORS = (10, 100)
 REFERENCE = "ucb1"
 """What vv with γ_w = 0 should be similar to. It has κ of the text, as vv does: with κ of the released code the two are
 not equivalent. That of the released code is run, too."""
-_REFERENCE_LABEL, _RELEASED_LABEL = (REFERENCE, "–", ""), (REFERENCE, "–", "released code")
+_REFERENCE_LABEL, _RELEASED_LABEL = (REFERENCE, "–", ""), (REFERENCE, "–", "code")
 _NAMES = ("explorer", "γ_w", "κ")
 _TITLE = "The discount of W in the toy gridworld"
 _PLACE = "4.2.2"
