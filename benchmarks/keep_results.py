@@ -174,7 +174,7 @@ have all scenarios, [Table 2](environments/table.md) the worlds.
     if (results / f"scorecard-{AS_WRITTEN}.json").exists():
         parts.append(
             f"""These results follow the authors' released code, which produced the paper's numbers. With the formulas
-of its text, for the explorers whose formulas differ, {score(results, f"-{AS_WRITTEN}")}:
+of its text there are runs of the explorers whose formulas differ. {score(results, f"-{AS_WRITTEN}")}:
 [scorecard](scorecard-{AS_WRITTEN}.md), [tables](recap-{AS_WRITTEN}/tables.md), from
 
 ```sh
