@@ -23,7 +23,7 @@ CAPTIONS: Mapping[tuple[str, str], tuple[str, str]] = {
     ),
     ("environments", "taxi"): (
         "9",
-        "The goal, the paper's flag, pays for the passengers on board and ends the episode.",
+        "The goal, the paper's flag, pays 0, 1, 3 or 15 for 0 to 3 passengers on board.",
     ),
     ("environments", "deep-gridworld"): (
         "11",

@@ -260,7 +260,7 @@ WORLDS = (
 )  # fmt: skip
 _LEGENDS = {
     ("deep-sea", "reward of one action only"): "−0.01/N for “right”",
-    ("taxi", "treasure, ends the episode"): "goal, ends the episode: 0, 1, 3 or 15 for 0 to 3 passengers",
+    ("taxi", "treasure, ends the episode"): "goal, ends the episode",
 }
 """What a kind of cell is in a world."""
 _PICTURES = {
