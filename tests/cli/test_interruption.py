@@ -95,6 +95,29 @@ def folders(tmp_path):
         yield tmp_path / str(i)
 
 
+IN_A_CALLBACK = """
+import os, signal, time, weakref
+
+class Module:
+    pass
+
+def make():
+    names, code = {"os": os, "signal": signal}, "def cb(_): os.kill(os.getpid(), signal.SIGTERM); sum([])"
+    exec(compile(code, "<frozen importlib._bootstrap>", "exec"), names)
+    module = Module()
+    reference = weakref.ref(module, names["cb"])
+    del module
+    time.sleep(60)
+"""
+
+
+def test_a_signal_in_a_callback_of_an_import_is_not_lost(server, tmp_path):
+    (tmp_path / "own_lake.py").write_text(IN_A_CALLBACK)
+    process = server.start_command(tmp_path, "train", "own_lake:make", "--steps", "100")
+    assert server.wait(process) == 128 + signal.SIGTERM
+    assert "Traceback" not in (tmp_path / "err.txt").read_text()
+
+
 # --- Random moments --------------------------------------------------------------------------------------
 
 

@@ -33,6 +33,8 @@ _LISTINGS = ("worlds", "explorers")
 _READING_COMMANDS = ("clean", "report", "results", "status")
 """Commands that read untrusted files and execute no user-defined code."""
 _TERMINATION_SIGNALS = ("SIGTERM", "SIGHUP")
+_CALLBACK_OF_IMPORT = "<frozen importlib._bootstrap>", "cb"
+"""A callback of a weak reference: Python prints and ignores what is raised in it, so the signal is sent again."""
 
 
 class _Terminated(KeyboardInterrupt):
@@ -197,6 +199,9 @@ def _termination_interrupts() -> Iterator[None]:
     """Let SIGTERM and SIGHUP interrupt the command as Ctrl-C does, unless the process ignores or handles them."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
+        if frame is not None and (frame.f_code.co_filename, frame.f_code.co_name) == _CALLBACK_OF_IMPORT:
+            threading.Timer(0.01, signal.raise_signal, [number]).start()
+            return
         terminated = _Terminated()
         terminated.number = signal.Signals(number)
         raise terminated
