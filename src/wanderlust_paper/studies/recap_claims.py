@@ -131,7 +131,7 @@ def local_optima(place: str, world: str, claim: str) -> Check:
 
 
 def _only_vv(cells: Groups) -> Iterator[Claim]:
-    """Count the runs that discovered all states and learnt, in the scenario of Table 1."""
+    """Count the runs that discovered all states and learnt, with zero initialization and the short horizon."""
     table = {cell: group for cell, group in cells.items() if cell.initialization == "zero" and cell.horizon != "long"}
     if len(table) < 54:
         return
