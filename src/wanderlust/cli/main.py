@@ -1,8 +1,8 @@
 """The entry point: finds and runs a command, and turns errors and signals into messages and exit codes.
 
-A command is a function in a module of the same name, or in `listings`: its parameters are the arguments, its docstring
-is the help text. The module is imported when the command is called. Other packages add commands as entry points; see
-`wanderlust.core.extensions`.
+A command is a function in a module of the same name, or in that of `_MODULES`: its parameters are the arguments, its
+docstring is the help text. The module is imported when the command is called. Other packages add commands as entry
+points; see `wanderlust.core.extensions`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COMMANDS = (
     "train", "evaluate", "compare", "diagnose", "explain", "watch", "studio", "worlds", "explorers", "exam",
     "sweep", "status", "results", "report", "run", "clean",
 )  # fmt: skip
-_LISTINGS = ("worlds", "explorers")
+_MODULES = {"worlds": "listings", "explorers": "listings", "clean": "results"}
 _READING_COMMANDS = ("clean", "report", "results", "status")
 """Commands that read untrusted files and execute no user-defined code."""
 _TERMINATION_SIGNALS = ("SIGTERM", "SIGHUP")
@@ -152,7 +152,7 @@ def commands() -> dict[str, str]:
     from wanderlust.core.extensions import COMMANDS as GROUP
     from wanderlust.core.extensions import extensions
 
-    own = {name: f"wanderlust.cli.{'listings' if name in _LISTINGS else name}:{name}" for name in COMMANDS}
+    own = {name: f"wanderlust.cli.{_MODULES.get(name, name)}:{name}" for name in COMMANDS}
     return own | {each.name: each.value for each in extensions(GROUP) if each.name not in own}
 
 

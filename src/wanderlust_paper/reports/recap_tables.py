@@ -179,7 +179,7 @@ def margin_of(theirs: Percent) -> float:
 
 
 def equivalence(difference: Interval, margin: float) -> str:
-    """Return whether a difference is inside a margin, or is not zero, or nobody can tell."""
+    """Return whether a difference is inside a margin, is not zero, or these seeds cannot tell."""
     if -margin <= difference.low and difference.high <= margin:
         return AGREES
     return DIFFERS if difference.low > 0 or difference.high < 0 else CANNOT_TELL
