@@ -100,8 +100,8 @@ def pack(frames: Sequence[bytes]) -> str:
     bytes and so on: equal and similar numbers become runs of zeros.
     """
     size = -len(frames[0]) % 4 + len(frames[0])
-    words = np.frombuffer(b"".join(frame.ljust(size, b"\0") for frame in frames), np.uint32)
-    words = words.reshape(len(frames), -1).copy()
+    together = b"".join(frame.ljust(size, b"\0") for frame in frames)
+    words = np.frombuffer(together, np.uint32).reshape(len(frames), -1).copy()
     _round_floats(words, frames[0])
     words[1:] ^= words[:-1].copy()
     planes = words.view(np.uint8).reshape(len(frames), -1, 4).transpose(2, 0, 1)

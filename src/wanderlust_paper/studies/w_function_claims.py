@@ -142,7 +142,7 @@ def _uneven() -> Iterator[Claim]:
         "3.3",
         "uniform counts do not imply uniform pseudocounts (Eq. 26); the smallest is 1 − γ_w, the highest is 1",
         f"toy example with one pair not visited, γ_w = {gamma_w}: from {counts.min():.3g} to {counts.max():.3g}",
-        holds=counts.min() < counts.max() and counts.min() >= 0.1 - _ROUNDING and counts.max() <= 1.0 + _ROUNDING,
+        holds=bool(0.1 - _ROUNDING <= counts.min() < counts.max() <= 1.0 + _ROUNDING),
     )
 
 
