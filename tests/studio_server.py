@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from process_server import wait_until
 from wanderlust.studio.connection import Services
+from wanderlust.studio.lesson import Lesson
 from wanderlust.studio.server import Studio, listen, make_server
 from wanderlust.studio.setup import read_setup
 
@@ -19,8 +20,16 @@ ONE_LANE = {"world": "prison", "seed": 1, "lanes": [{"explorer": "vv-ucb"}]}
 class RunningStudio:
     """A server that can be stopped and started again on the same port."""
 
-    def __init__(self, opening: dict[str, Any] = ONE_LANE, store: Path | None = None, **settings: Any) -> None:
-        self.studio = Studio(Services(opening=read_setup(opening).description, store=store), **settings)
+    def __init__(
+        self,
+        opening: dict[str, Any] = ONE_LANE,
+        store: Path | None = None,
+        lessons: Mapping[str, Lesson] | None = None,
+        lesson: str | None = None,
+        **settings: Any,
+    ) -> None:
+        setup = read_setup(opening).description
+        self.studio = Studio(Services(opening=setup, store=store, lessons=lessons or {}, lesson=lesson), **settings)
         self.start()
 
     def start(self) -> None:

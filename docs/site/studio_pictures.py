@@ -22,6 +22,7 @@ from playwright.sync_api import sync_playwright
 
 from wanderlust.studio.connection import Services
 from wanderlust.studio.export import export_page
+from wanderlust.studio.lesson import lessons
 from wanderlust.studio.server import Studio, listen, make_server
 from wanderlust.studio.setup import read_setup
 
@@ -41,7 +42,7 @@ class Camera:
 
     def __init__(self, browser: Any, store: Path | None) -> None:
         self._browser = browser
-        self._studio = Studio(Services(store=store, opening=plain_setup("prison", "vv-ucb")))
+        self._studio = Studio(Services(store=store, opening=plain_setup("prison", "vv-ucb"), lessons=lessons()))
         listener = listen(self._studio.host, 0)
         self._studio.port = listener.getsockname()[1]
         server = make_server(self._studio)
@@ -49,18 +50,19 @@ class Camera:
         while not server.started:
             time.sleep(0.01)
 
-    def link(self, setup: dict[str, Any], layer: str, step: int) -> str:
-        """Return the address of a setup at a step."""
-        text = json.dumps({"setup": setup, "layer": layer, "step": step})
+    def link(self, setup: dict[str, Any], layer: str, step: int, **lesson: Any) -> str:
+        """Return the address of a setup at a step, or of a stop of a lesson."""
+        text = json.dumps({"setup": setup, "layer": layer, "step": step, **lesson})
         return f"{self._studio.url}#s={base64.urlsafe_b64encode(text.encode()).decode().rstrip('=')}"
 
     def take(self, file: Path, setup: dict[str, Any], *actions: Action, layer: str = "state-visits", step: int = 10**6,
-             size: tuple[int, int] = WIDE, scheme: str = "light", scale: float = 1, url: str = "") -> None:  # fmt: skip
+             size: tuple[int, int] = WIDE, scheme: str = "light", scale: float = 1, url: str = "",
+             **lesson: Any) -> None:  # fmt: skip
         """Open a setup at a step, act on the page, and write the picture."""
         viewport = {"width": size[0], "height": size[1]}
         context = self._browser.new_context(viewport=viewport, color_scheme=scheme, device_scale_factor=scale)
         page = context.new_page()
-        page.goto(url or self.link(setup, layer, step))
+        page.goto(url or self.link(setup, layer, step, **lesson))
         last = 0 if url else step
         end = f"studio.framesDrawn && studio.viewed >= Math.min({last}, studio.length)"
         while not page.evaluate(f"Boolean(globalThis.studio?.frames.length && {end})"):
@@ -106,6 +108,9 @@ def draw_for_docs(camera: Camera) -> None:
     camera.take(PICTURES / "studio-wall.png", plain_setup("wall", *LANES), click("Present"), scheme="dark", scale=1.5)
     two, wide = plain_setup("wall", "vv-ucb", "vv-count"), {"layer": "w", "size": (1280, 800)}
     camera.take(PICTURES / "studio-w.png", two, step=7_000, **wide)
+    first = lessons()["epsilon-greedy"]
+    stop = {"layer": "w", "step": first.stops[3].step, "lesson": "epsilon-greedy", "stop": 3}
+    camera.take(PICTURES / "studio-lesson.png", first.setup.description, size=(1280, 720), scale=1.5, **stop)
     camera.take(PICTURES / "studio-paint.png", plain_setup("toy", "vv-ucb"), click("Paint"), step=0)
 
 
@@ -123,7 +128,7 @@ def draw_all(camera: Camera, folder: Path) -> None:
         "taxi": (plain_setup("taxi", "vv-ucb", "epsilon-greedy"), [], "q"),
         "present": (three, [click("Present")], "action-visits"),
         "paint": (three, [click("Paint")], "state-visits"),
-        "share": (three, [click("Take away"), click("Copy as TOML")], "state-visits"),
+        "share": (three, [click("Share"), click("Copy as TOML")], "state-visits"),
         "help": (three, [click("Help")], "state-visits"),
         "options": (three, [press("summary[aria-label=Options] >> nth=2")], "w"),
         "results": (three, [click("Results")], "state-visits"),

@@ -24,6 +24,7 @@ from process_server import wait_until
 from studio_server import RunningStudio
 from test_studio_results import store  # noqa: F401
 from wanderlust.studio.export import export_page
+from wanderlust.studio.lesson import Lesson, lessons
 from wanderlust.studio.setup import read_setup
 
 pytestmark = pytest.mark.slow
@@ -59,7 +60,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def server(store: Path) -> Iterator[RunningStudio]:  # noqa: F811
-    running = RunningStudio(store=store)
+    running = RunningStudio(store=store, lessons=lessons())
     yield running
     running.stop()
 
@@ -188,6 +189,7 @@ def test_the_story_from_opening_to_the_copied_link(new_page: Callable[..., Any],
     expect(status(lane(page, 3), "States discovered")).to_have_text(str(int(without.discovered[-1])))
     lane(page, 3).get_by_label("Options", exact=True).click()
 
+    button(page, "Share").click()
     button(page, "Copy as Python").click()
     wait_for(page, "navigator.clipboard.readText().then((text) => text.includes(\"('vv-ucb', {'gamma_w': 0})\"))")
     button(page, "Copy link").click()
@@ -206,7 +208,7 @@ def test_the_story_from_opening_to_the_copied_link(new_page: Callable[..., Any],
 def test_every_control_exists_once_and_works(page: Any) -> None:
     for role, names in {
         "combobox": ("World",),
-        "button": ("Run", "Pause", "Step", "Restart", "Add lane", "Remove lane", "Copy link", "Copy as Python"),
+        "button": ("Run", "Pause", "Step", "Restart", "Add lane", "Remove lane", "Share…"),
         "slider": ("Speed", "Timeline"),
         "radiogroup": ("Layer",),
         "status": ("Step", "States discovered"),
@@ -521,7 +523,9 @@ def test_the_page_fits_the_screen(
     # The first drawing fills the legends, which can change the height of a lane; then the maps are fitted once more.
     wait_for(page, f"document.documentElement.scrollWidth <= {width}", seconds=20)
     if width == 1280:
-        wait_for(page, f"document.documentElement.scrollHeight <= {height}", seconds=20)
+        wait_for(page, f"document.getElementById('lanes').getBoundingClientRect().bottom <= {height}", seconds=20)
+        boxes = [lane(page, number).locator("canvas").bounding_box() for number in (1, 2, 3)]
+        assert sum(box["width"] * box["height"] for box in boxes) > 0.3 * width * height, "maps first"
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, re.findall(r"\d+", background)[:3])) < 200) == (scheme == "dark")
     for number in (1, 2, 3):
@@ -574,7 +578,7 @@ def test_an_export_plays_from_disk_without_a_network(browser: Any, axe: str, tmp
 
 def test_pictures_and_data_are_saved(page: Any, tmp_path: Path) -> None:
     run_to_end(page, 1000)
-    button(page, "Take away").click()
+    button(page, "Share").click()
     record = wl.train("prison", "vv-ucb", seed=1)
     saved = {}
     for name in ("PNG", "SVG", "CSV", "JSON"):
@@ -657,10 +661,11 @@ def test_axe_finds_no_serious_violation(new_page: Callable[..., Any], axe: str, 
     views: dict[str, Callable[[], Any]] = {
         "lanes": lambda: button(page, "Step").click(),
         "a teaching world": lambda: page.get_by_role("combobox", name="World").select_option(label="Loop"),
+        "a lesson": lambda: page.get_by_role("combobox", name="Lesson").select_option("horizon"),
         "an error": lambda: page.evaluate("studio.error('no such thing')"),
         "options": lambda: lane(page, 1).get_by_label("Options", exact=True).click(),
         "paint": lambda: button(page, "Paint").click(),
-        "take away": lambda: button(page, "Take away").click(),
+        "take away": lambda: button(page, "Share").click(),
         "help": lambda: button(page, "Help").click(),
         "a scorecard": lambda: show_in_results("all runs"),
         "a sweep": lambda: show_in_results("sweep: mine"),
@@ -668,9 +673,61 @@ def test_axe_finds_no_serious_violation(new_page: Callable[..., Any], axe: str, 
         "presentation": lambda: button(page, "Present").click(),
     }
     for view, show in views.items():
-        if scheme == "dark" and view not in ("lanes", "paint", "a sweep", "presentation"):
+        if scheme == "dark" and view not in ("lanes", "a lesson", "paint", "a sweep", "presentation"):
             continue
         show()
         wait_for(page, "document.getAnimations().length === 0")
         assert serious_violations(page) == [], view
         page.keyboard.press("Escape")
+
+
+def test_a_lesson_runs_from_stop_to_stop(browser: Any, tmp_path: Path) -> None:
+    """Predict, run, see whether it was right; go back; change the setup; the same stops in a recorded page."""
+    known = lessons()
+    lesson = known["epsilon-greedy"]
+    running = RunningStudio(lessons=known, lesson="epsilon-greedy", opening=lesson.setup.description)
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    try:
+        for url in (running.url, recorded_page(tmp_path, lesson)):
+            page = context.new_page()
+            errors: list[str] = []
+            page.on("pageerror", lambda error, errors=errors: errors.append(str(error)))
+            page.goto(url)
+            panel = page.get_by_role("region", name=lesson.title)
+            expect(panel).to_contain_text("Stop 1 of 6")
+            button(panel, "Next").click()
+            button(panel, "Skip").click()
+            expect(panel).to_contain_text("Stop 2 of 6, step 40")
+            expect(panel).to_contain_text(lesson.stops[1].text)
+            expect(status(page, "Step")).to_have_text("40")
+            button(panel, lesson.stops[1].answers[1]).click()
+            expect(panel).to_contain_text(f"Predicted “{lesson.stops[1].answers[1]}”: wrong.", timeout=60_000)
+            expect(page.get_by_role("radio", name="Q", exact=True)).to_be_checked()
+            expect(status(page, "Step")).to_have_text("300")
+            button(panel, "Back").click()
+            expect(panel).to_contain_text("Stop 2 of 6")
+            expect(status(page, "Step")).to_have_text("40")
+            assert errors == []
+            page.close()
+        page = context.new_page()
+        page.goto(running.url)
+        page.get_by_role("combobox", name="Lesson").select_option("prison")
+        expect(page.get_by_role("region", name=known["prison"].title)).to_contain_text(known["prison"].stops[0].text)
+        expect(button(page, "Restore")).to_be_hidden()
+        button(page, "New seed").click()
+        button(page, "Restore").click()
+        expect(page.get_by_role("spinbutton", name="Seed")).to_have_value("2")
+        wait_for(page, "studio.accepted.world === 'trap' && location.hash.length > 9")
+        page.reload()
+        expect(page.get_by_role("region", name=known["prison"].title)).to_contain_text("Stop 1 of 5")
+        button(page, "Close the lesson").click()
+        expect(page.get_by_role("region", name=known["prison"].title)).to_be_hidden()
+    finally:
+        context.close()
+        running.stop()
+
+
+def recorded_page(folder: Path, lesson: Lesson) -> str:
+    file = folder / "lesson.html"
+    file.write_text(export_page(lesson.setup, lesson), encoding="utf-8")
+    return file.as_uri()

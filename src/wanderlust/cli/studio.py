@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tyro.conf import Positional, arg
 
-from wanderlust.core.errors import BadFile, InvalidSetting, MissingPackage, check_integer
+from wanderlust.core.errors import BadFile, InvalidSetting, MissingPackage, check_choice, check_integer, counted
 from wanderlust.core.files import check_writable, read_text_file, write_file
 
 if TYPE_CHECKING:
+    from wanderlust.studio.lesson import Lesson
     from wanderlust.studio.setup import Setup
 
 
@@ -24,13 +26,17 @@ _FREE_PORTS = 20
 def studio(
     what: Annotated[
         Positional[str],
-        arg(metavar="WORLD|FOLDER|FILE", help="World, map file, setup file, or folder of results to browse."),
-    ] = DEFAULT_WORLD,
+        arg(metavar="WORLD|FOLDER|FILE", help="World, map file, setup or lesson file, or folder of results to browse."),
+    ] = "",
     *,
     explorers: Annotated[
         tuple[str, ...], arg(metavar="NAME ...", help="One to three explorers, side by side.")
     ] = DEFAULT_LANES,
     seed: Annotated[int, arg(metavar="N", help="Random seed of all lanes.")] = 1,
+    lesson: Annotated[
+        str, arg(metavar="NAME", help="Open a lesson: epsilon-greedy, deep-sea, prison, horizon, optimism and others.")
+    ] = "",
+    check: Annotated[bool, arg(help="Execute the lesson and check the claims of its captions; no server.")] = False,
     export: Annotated[
         Path | None, arg(metavar="FILE", help="Write the recorded run as one HTML file instead, without a server.")
     ] = None,
@@ -44,8 +50,10 @@ def studio(
 ) -> None:
     """Open a page in the browser that shows how explorers explore, side by side, step by step.
 
-    Choose or paint a world, run, scrub back in time, and see visits, Q, W and the exploration term of every action.
-    Stop the server with Ctrl-C.
+    Without a world it opens the first lesson, a run with captions. Choose or paint a world, run, scrub back in time,
+    and see visits, Q, W and the exploration term of every action. Stop the server with Ctrl-C.
+
+    Example: wanderlust studio
 
     Example: wanderlust studio prison --explorers epsilon-greedy ucb1 vv-ucb
 
@@ -53,14 +61,18 @@ def studio(
 
     Example: wanderlust studio results/
     """
-    setup, store = _read_what(what, explorers, seed)
+    opening = _read_what(what, explorers, seed, lesson)
+    setup, store = opening.setup, opening.store
+    if check:
+        _check(opening)
+        return
     if export is not None:
         if store is not None:
             raise InvalidSetting(f"--export needs a world, not a folder of results, got {what!r}.")
         from wanderlust.studio.export import export_page
 
         check_writable(export)
-        text = export_page(setup)
+        text = export_page(setup, opening.lesson)
         write_file(export, text)
         print(f"written to {export} ({len(text.encode()) / 1e6:.1f} MB); open it in any browser.")
         return
@@ -74,28 +86,68 @@ def studio(
     if not server.is_loopback(host):
         print("Other machines can reach this address. Share the URL, with its token, only with people you trust.")
     extra = tuple(name for name in explorers if ":" in name)
-    services = Services(store=store, extra_explorers=extra, opening=setup.description)
+    services = Services(store=store, extra_explorers=extra, opening=setup.description, lessons=opening.lessons,
+                        lesson=opening.name)  # fmt: skip
     _serve(server, server.Studio(services, host=host), port, open_browser=not no_browser)
 
 
-def _read_what(what: str, explorers: tuple[str, ...], seed: int) -> tuple[Setup, Path | None]:
-    """Return the setup to open, and the folder of results if one was given."""
+class _Opening(NamedTuple):
+    """What a new page opens: a setup, the folder of results if one was given, and the name of a lesson about it."""
+
+    setup: Setup
+    store: Path | None
+    lessons: dict[str, Lesson]
+    name: str | None = None
+
+    @property
+    def lesson(self) -> Lesson | None:
+        return None if self.name is None else self.lessons[self.name]
+
+
+def _read_what(what: str, explorers: tuple[str, ...], seed: int, lesson: str) -> _Opening:
+    from wanderlust.studio.lesson import lessons, read_lesson
     from wanderlust.studio.setup import read_setup
     from wanderlust.worlds import world_names
     from wanderlust.worlds.grid import MAP_SUFFIXES
 
     extra = tuple(name for name in explorers if ":" in name)
     given: dict[str, Any] = {"seed": seed, "lanes": [{"explorer": name} for name in explorers]}
-    path = Path(what)
-    if what in world_names():
-        return read_setup({**given, "world": what}, extra), None
-    if what.endswith(MAP_SUFFIXES):
-        return read_setup(_from_file(path, given), extra), None
-    if path.is_dir():
-        return read_setup({**given, "world": DEFAULT_WORLD}, extra), path
-    if "/" in what:
+    path, known, store = Path(what), lessons(), None
+    if lesson:
+        check_choice("lesson", lesson, list(known))
+        if what:
+            raise InvalidSetting(f"--lesson {lesson} has a world of its own; leave {what!r} out.")
+    elif not what and explorers == DEFAULT_LANES:
+        lesson = next(iter(known))
+    if lesson:
+        return _Opening(known[lesson].setup, None, known, lesson)
+    table: dict[str, Any] = {**given, "world": what or DEFAULT_WORLD}
+    if what.endswith(MAP_SUFFIXES) and what not in world_names():
+        table = _from_file(path, given)
+        if "stops" in table:
+            own = read_lesson(table, extra)
+            return _Opening(own.setup, None, {path.stem: own, **known}, path.stem)
+    elif path.is_dir() and what and what not in world_names():
+        table, store = {**given, "world": DEFAULT_WORLD}, path
+    elif "/" in what:
         raise BadFile(f"{what}: there is no such folder; give a folder of results, such as results/.")
-    return read_setup({**given, "world": what}, extra), None
+    return _Opening(read_setup(table, extra), store, known)
+
+
+def _check(opening: _Opening) -> None:
+    """Print which claims of a lesson are false; exit with code 1 if there are any."""
+    from wanderlust.studio.lesson import check_claims
+
+    if opening.lesson is None:
+        raise InvalidSetting("--check needs a lesson: a file with stops, or --lesson NAME.")
+    problems = check_claims(opening.lesson)
+    for problem in problems:
+        print(problem)
+    claims = sum(bool(stop.claim) for stop in opening.lesson.stops)
+    print(f"{opening.lesson.title}: {counted(len(opening.lesson.stops), 'stop')}, {counted(claims, 'claim')} checked, "
+          f"{counted(len(problems), 'problem')}")  # fmt: skip
+    if problems:
+        sys.exit(1)
 
 
 def _from_file(path: Path, given: dict[str, Any]) -> dict[str, Any]:

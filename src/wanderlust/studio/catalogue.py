@@ -86,7 +86,7 @@ def describe_world(world: World) -> dict[str, Any]:
     layout = display_layout(world)
     cells = np.full((layout.n_layers, layout.rows, layout.columns), -1, np.int64)
     cells[layout.layer, layout.row, layout.column] = np.arange(world.n_states)
-    optimum, n_reachable = _optimum(world)
+    best, n_reachable = optimum(world)
     starts: list[int] = sorted(set(layout.layer[np.flatnonzero(world.mdp.start)].tolist()))
     return {
         "name": world.name,
@@ -107,13 +107,13 @@ def describe_world(world: World) -> dict[str, Any]:
         # Of several layers in which an episode can start, the one with the largest reward.
         "startLayer": max(starts, key=lambda layer: float(layout.value[layer].max())),
         "reachable": n_reachable,
-        "optimum": finite(optimum),
+        "optimum": finite(best),
         "horizon": world.defaults.horizon,
         "budget": world.defaults.budget,
     }
 
 
-def _optimum(world: World) -> tuple[float, int]:
+def optimum(world: World) -> tuple[float, int]:
     """Return the optimal return and the number of reachable states; they are kept for the worlds used last."""
     key = f"{world.name} {sorted(world.options.items())}"
     if key not in _SOLVED:

@@ -11,7 +11,7 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from wanderlust.core.schema import invalid
 from wanderlust.studio import limits
 from wanderlust.studio.catalogue import catalogue, checked_world, describe_world
 from wanderlust.studio.frames import step_of
+from wanderlust.studio.lesson import Lesson, describe_lesson
 from wanderlust.studio.results import browse
 from wanderlust.studio.setup import (
     MESSAGES,
@@ -71,12 +72,17 @@ class Services:
     """`module:Class` names that the user gave on the command line."""
     opening: dict[str, Any] = field(default_factory=dict)
     """The setup that a new page opens."""
+    lessons: Mapping[str, Lesson] = field(default_factory=dict)
+    lesson: str | None = None
+    """The lesson that a new page opens with it."""
 
     def catalogue(self) -> dict[str, Any]:
         """Return what a page needs at its start."""
         return {
             **catalogue(self.extra_explorers),
             "opening": self.opening,
+            "lessons": [{"name": name, **describe_lesson(lesson)} for name, lesson in self.lessons.items()],
+            "lesson": self.lesson,
             "store": None if self.store is None else self.store.name or str(self.store),
         }
 
@@ -113,6 +119,8 @@ class Connection:
         self._speed = 0.0
         """Steps per second; 0 for as fast as possible."""
         self._playing = False
+        self._until: int | None = None
+        """Pause at this step."""
         self._catch_up = 0
         """Run to this step as fast as possible, then go on as told."""
         self._event: str | None = None
@@ -227,7 +235,7 @@ class Connection:
         self._playing, self._catch_up = False, 0
         bench = await self._compute(Workbench, setup)
         self.bench, self._catch_up = bench, min(request.step, bench.length)
-        self._playing, self._unseen = request.playing, 0
+        self._playing, self._until, self._unseen = request.playing, None, 0
         self._set_speed(bench, request.speed)
         description = await self._compute(bench.description)
         await self._send({"type": "opened", "id": request.id, **description})
@@ -245,7 +253,8 @@ class Connection:
                 self._set_speed(bench, request.speed)
             case Play():
                 # A run that has ended meanwhile does not play: the page would wait for its next frame.
-                self._playing = not bench.finished
+                self._until = request.until
+                self._playing = bench.step < self._end(bench)
                 self._seek = self._event = None
                 self._set_speed(bench, request.speed)
                 await self._show(bench)
@@ -276,6 +285,10 @@ class Connection:
         self._seek = step if frames is None or step_of(frames[0]) != step else None
         if frames is not None:
             await self._send_frames(bench, frames)
+
+    def _end(self, bench: Workbench) -> int:
+        """Return the step at which the run pauses."""
+        return bench.length if self._until is None else min(self._until, bench.length)
 
     def _set_speed(self, bench: Workbench, speed: float | None) -> None:
         self._speed = self._speed if speed is None else speed
@@ -310,14 +323,14 @@ class Connection:
             await self._play(bench)
 
     async def _play(self, bench: Workbench) -> None:
-        started, target = time.monotonic(), bench.length
+        started, target = time.monotonic(), self._end(bench)
         if self._speed:
-            target = self._clock_step + int((time.monotonic() - self._clock) * self._speed + 1e-6)
+            target = min(self._clock_step + int((time.monotonic() - self._clock) * self._speed + 1e-6), target)
         if target > bench.step:
             await self._compute(bench.advance, target, SLICE)
             if self._speed and bench.step < target:
                 self._restart_clock(bench)  # Slower than asked for: do not try to make up for it.
-            self._playing = not bench.finished
+            self._playing = bench.step < self._end(bench)
             await self._show(bench, only_if_due=self._playing)
         # More than 60 frames per second are of no use, and a few steps at a time cost more than many at once.
         if self._speed >= 1 / _FRAME_SECONDS:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.studio.catalogue import catalogue
+from wanderlust.studio.lesson import Lesson, describe_lesson
 from wanderlust.studio.setup import Setup
 from wanderlust.studio.workbench import Workbench
 
@@ -32,10 +33,10 @@ _ROUNDING = np.uint32(0x200)
 _FLOATS_FROM = 40
 
 
-def export_page(setup: Setup) -> str:
-    """Execute the runs of a setup; return the HTML file that shows them."""
+def export_page(setup: Setup, lesson: Lesson | None = None) -> str:
+    """Execute the runs of a setup; return the HTML file that shows them, with the captions of a lesson about it."""
     bench = Workbench(setup)
-    recording = record(bench)
+    recording = record(bench, lesson)
     page = (STATIC / "index.html").read_text(encoding="utf-8")
     body = page.partition("<!-- body -->")[2].partition("<!-- end of body -->")[0]
     style, script = (STATIC / "studio.css").read_text(encoding="utf-8"), bundle()
@@ -54,11 +55,12 @@ def export_page(setup: Setup) -> str:
     )
 
 
-def record(bench: Workbench) -> dict[str, Any]:
+def record(bench: Workbench, lesson: Lesson | None = None) -> dict[str, Any]:
     """Run all lanes to the end; return what the page needs, with as many moments as fit."""
     size = len(bench.lanes[0].encoded(padded=True)) * len(bench.lanes)
     most = max(min(_MAX_RAW // size, _MAX_MOMENTS), 2)
-    steps = moments(bench.length, most)
+    stops = set() if lesson is None else {min(stop.step, bench.length) for stop in lesson.stops}
+    steps = sorted({*moments(bench.length, most), *stops})
     frames: list[list[bytes]] = [[] for _ in bench.lanes]
     for step in steps:
         for lane, kept in zip(bench.lanes, frames, strict=True):
@@ -67,16 +69,24 @@ def record(bench: Workbench) -> dict[str, Any]:
     limit = SMALL if bench.world.n_states <= _SMALL_STATES else LARGE
     packed = [pack(kept) for kept in frames]
     while sum(map(len, packed)) > limit and len(steps) > 2:
-        steps, frames = _every_second(steps), [_every_second(kept) for kept in frames]
+        kept_steps = set(_every_second(steps)) | stops
+        frames = [[frame for step, frame in zip(steps, kept, strict=True) if step in kept_steps] for kept in frames]
+        steps = sorted(kept_steps)
         packed = [pack(kept) for kept in frames]
     return {
         **bench.description(),
-        "catalogue": catalogue() | {"gallery": []},
+        "catalogue": catalogue() | {"gallery": []} | _lessons(lesson),
         "steps": steps,
         "news": bench.news()["lanes"],
         "frames": packed,
         "frameBytes": [len(kept[0]) for kept in frames],
     }
+
+
+def _lessons(lesson: Lesson | None) -> dict[str, Any]:
+    if lesson is None:
+        return {"lessons": [], "lesson": None}
+    return {"lessons": [{"name": "recorded", **describe_lesson(lesson)}], "lesson": "recorded"}
 
 
 def moments(length: int, most: int) -> list[int]:

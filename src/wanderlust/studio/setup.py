@@ -201,9 +201,10 @@ class Open(Message):
 
 
 class Play(Message):
-    """Run on, with a number of steps per second; 0 for as fast as possible."""
+    """Run on, with a number of steps per second, 0 for as fast as possible; to a step, or to the end."""
 
     speed: _Speed | None = None
+    until: _Step | None = None
 
 
 class Pause(Message):

@@ -43,6 +43,7 @@ class Event(NamedTuple):
     step: int
     state: int
     text: str
+    reward: float = 0.0
 
 
 class Lane:
@@ -110,7 +111,7 @@ class Lane:
             if not self._rewarded[state] and len(self.events) < limits.MAX_LANE_EVENTS:
                 reward = float(self.world.mdp.reward[state, actions[i]].max())
                 where = self.world.state_name(state)
-                self.events.append(Event(first + int(i) + 1, state, f"reward {reward:g} found at {where}"))
+                self.events.append(Event(first + int(i) + 1, state, f"reward {reward:g} found at {where}", reward))
             self._rewarded[state] = True
 
     @property

@@ -2,6 +2,7 @@
 
 import { $, setText } from "./dom.js";
 import { LaneCard } from "./lanes.js";
+import { LessonPanel } from "./lesson.js";
 import { LiveSource } from "./source.js";
 import { layerById } from "./frames.js";
 import { Messages } from "./messages.js";
@@ -43,6 +44,7 @@ class App {
     installControls(this);
     this.setSpeed(speedOf(50), false);
     this.source = this.makeSource();
+    this.lesson = new LessonPanel(this);
     this.painter = recording ? null : new Painter($("paint-dialog"), this);
     this.results = recording ? null : new ResultsBrowser($("results-dialog"), this);
     installTakeaway(this);
@@ -69,17 +71,19 @@ class App {
       this.setup = this.recording.setup;
       setText($("recorded-note"), `${this.setup.world}, seed ${this.setup.seed}, a recorded run`);
       $("recorded-note").hidden = false;
+      if (this.lesson.show(this.catalogue.lesson)) this.options.layer = this.lesson.lesson.layer;
       this.source.start();
       return;
     }
     const link = readLink();
     const session = kept("sessionStorage");
     this.setup = link?.setup ?? this.catalogue.opening;
-    if (link?.layer) this.options.layer = layerById(link.layer).id;
+    const lesson = this.lesson.show(link ? link.lesson : this.catalogue.lesson, link?.stop);
+    if (link?.layer || lesson) this.options.layer = layerById(link?.layer ?? lesson.layer).id;
     showLayer(this.options.layer);
     const isReload = JSON.stringify(session.setup) === JSON.stringify(this.setup);
     if (isReload && session.speed !== undefined) this.setSpeed(session.speed, true);
-    this.source.open(this.setup, { step: isReload ? session.step : link?.step ?? 0, playing: isReload && session.playing === true, speed: this.speed });
+    this.source.open(this.setup, { step: isReload ? session.step : link?.step ?? lesson?.stops[this.lesson.index].step ?? 0, playing: isReload && session.playing === true, speed: this.speed });
     this.watch(true);
     this.results.offer(this.catalogue.store);
   }
@@ -111,7 +115,17 @@ class App {
     if (!this.speedChosen) this.setSpeed(Math.min(Math.max(Math.round(this.length / 15), 20), 3000), false);
     this.buildLanes();
     showSetup(this);
-    if (!this.recording) writeAddress({ setup: this.setup, layer: this.options.layer });
+    this.keepAddress();
+  }
+
+  // What a link holds.
+  get address() {
+    const { lesson, index } = this.lesson;
+    return { setup: this.setup, layer: this.options.layer, ...(lesson ? { lesson: lesson.name, stop: index } : {}) };
+  }
+
+  keepAddress() {
+    if (!this.recording && this.accepted) writeAddress(this.address);
   }
 
   buildLanes() {
@@ -156,6 +170,7 @@ class App {
       this.watch(this.playing || this.busy);
     }
     this.received += 1;
+    this.lesson.update();
     this.render();
   }
 
@@ -201,6 +216,18 @@ class App {
       this.notice("The budget is used up. Restart, or choose another seed.");
     }
     this.source.play(this.speed);
+  }
+
+  // Runs on to a step and pauses there.
+  runTo(step, speed) {
+    this.settle();
+    this.setSpeed(speed, true);
+    this.source.play(speed, step);
+  }
+
+  seekNow(step) {
+    this.seek(step);
+    this.settle();
   }
 
   step() {
@@ -252,7 +279,7 @@ class App {
     this.options[name] = value;
     keep("localStorage", { ...kept("localStorage"), view: this.options });
     showLayer(this.options.layer);
-    if (name === "layer" && !this.recording && this.setup) writeAddress({ setup: this.setup, layer: value });
+    if (name === "layer") this.keepAddress();
     this.stage.rearrange();
   }
 

@@ -46,9 +46,10 @@ export class RecordedSource {
     return low;
   }
 
-  play(speed) {
+  play(speed, until = null) {
     this.speed = speed;
-    if (this.position >= this.length) this.position = 0;
+    this.until = until ?? this.length;
+    if (this.position >= this.until) this.position = 0;
     if (this.playing) return;
     this.playing = true;
     this.last = performance.now();
@@ -59,9 +60,9 @@ export class RecordedSource {
     if (!this.playing) return;
     // As fast as possible: the whole run in four seconds.
     const speed = this.speed || this.length / 4;
-    this.position = Math.min(this.position + ((now - this.last) / 1000) * speed, this.length);
+    this.position = Math.min(this.position + ((now - this.last) / 1000) * speed, this.until);
     this.last = now;
-    if (this.position >= this.length) this.playing = false;
+    if (this.position >= this.until) this.playing = false;
     const index = this.indexAt(Math.floor(this.position));
     if (index !== this.shownIndex || !this.playing) this.show(index);
     if (this.playing) requestAnimationFrame((later) => this.tick(later));
@@ -83,6 +84,10 @@ export class RecordedSource {
     this.playing = false;
     this.position = step;
     this.show(this.indexAt(step));
+  }
+
+  skipTo(step) {
+    this.seek(step);
   }
 
   restart() {

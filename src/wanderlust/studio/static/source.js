@@ -75,10 +75,11 @@ export class LiveSource {
     if (this.current) Object.assign(this.current, changes);
   }
 
-  play(speed) { this.remember({ playing: true, speed }); this.send({ type: "play", speed }); }
+  play(speed, until = null) { this.remember({ playing: true, speed }); this.send({ type: "play", speed, until }); }
   pause() { this.remember({ playing: false }); this.send({ type: "pause" }); }
   step(count = 1) { this.remember({ playing: false }); this.send({ type: "step", count }); }
   nextEvent(kind) { this.remember({ playing: false }); this.send({ type: "event", kind }); }
+  skipTo(step) { this.play(0, step); }
   seek(step) { this.remember({ playing: false }); this.send({ type: "seek", step }); }
   setSpeed(speed) { this.remember({ speed }); this.send({ type: "speed", speed }); }
   shown(count) { this.send({ type: "ack", count }); }

@@ -51,9 +51,9 @@ export class Stage {
     const box = $("lanes");
     const count = box.children.length;
     const { rows, columns } = this.app.world;
-    const top = $("stage").getBoundingClientRect().top + window.scrollY;
+    const top = box.getBoundingClientRect().top + window.scrollY;
     // In a presentation, the charts below the lanes must fit as well; a page can be scrolled.
-    const height = window.innerHeight - top - MARGIN - (this.app.isPresenting ? $("side").offsetHeight + LANE_GAP : 0);
+    const height = window.innerHeight - top - MARGIN - (this.app.isPresenting ? $("charts").offsetHeight + LANE_GAP : 0);
     const around = Math.max(...this.app.cards.map((card) => card.root.offsetHeight - card.frameBox.offsetHeight));
     let best = { cell: 0, across: 1, mapHeight: MAPS_MIN };
     for (let across = 1; across <= count; across++) {

@@ -7,7 +7,7 @@ import { makeLink } from "./link.js";
 
 export function installTakeaway(app) {
   const click = (id, action) => $(id).addEventListener("click", action);
-  click("copy-link", () => copy(app, "Link", makeLink({ setup: app.setup, step: app.live, layer: app.options.layer })));
+  click("copy-link", () => copy(app, "Link", makeLink({ ...app.address, step: app.live })));
   click("copy-python", () => copy(app, "Python", app.snippets.python));
   click("copy-command", () => copy(app, "Command line", app.snippets.command));
   click("copy-toml", () => copy(app, "TOML", app.snippets.toml));

@@ -1,0 +1,85 @@
+// A lesson: the stops of a run with their captions, in a panel that stays while the lanes run.
+
+import { $, element, fillSelect, setText } from "./dom.js";
+
+export class LessonPanel {
+  constructor(app) {
+    Object.assign(this, { app, lesson: null, index: 0, target: null, predictions: [] });
+    this.choice = $("lesson-choice");
+    this.choice.addEventListener("change", () => this.choose(this.choice.value));
+    $("lesson-next").addEventListener("click", () => this.go(this.index + 1));
+    $("lesson-back").addEventListener("click", () => this.go(this.index - 1));
+    $("lesson-restore").addEventListener("click", () => this.choose(this.lesson.name));
+    $("lesson-close").addEventListener("click", () => this.choose(""));
+    const { lessons } = app.catalogue;
+    fillSelect(this.choice, [{ value: "", label: "none" }, ...lessons.map(({ name, title }) => ({ value: name, label: title }))]);
+    $("lesson-group").hidden = !lessons.length;
+  }
+
+  // Shows a lesson, without opening its setup; '' for none.
+  show(name, index = 0) {
+    this.lesson = this.app.catalogue.lessons.find((each) => each.name === name) ?? null;
+    Object.assign(this, { index: Math.min(Math.max(index, 0), (this.lesson?.stops.length ?? 1) - 1), target: null, predictions: [] });
+    this.choice.value = this.lesson?.name ?? "";
+    this.draw();
+    return this.lesson;
+  }
+
+  choose(name) {
+    const lesson = this.show(name);
+    if (!lesson) this.app.keepAddress();
+    else if (this.app.recording) this.app.source.seek(0);
+    else this.app.change({ settings: {}, world_options: {}, ...lesson.setup }, { step: lesson.stops[0].step, playing: false });
+    if (lesson) this.app.setOption("layer", lesson.stops[0].layer ?? lesson.layer);
+  }
+
+  // Runs to a stop, or shows it if the run is beyond it. Asked for again while it runs, it is computed at once.
+  go(index) {
+    const { app } = this, stop = this.lesson.stops[index];
+    if (!stop) return;
+    const isAgain = this.target === index && app.playing;
+    this.target = index;
+    if (stop.step <= (app.recording ? app.viewed : app.live)) app.seekNow(stop.step);
+    else if (isAgain) app.source.skipTo(stop.step);
+    else app.runTo(stop.step, stop.speed ?? this.lesson.speed);
+    this.update();
+  }
+
+  predict(answer) {
+    this.predictions[this.index] = answer;
+    this.go(this.index + 1);
+  }
+
+  // After every frame: has the run come to the stop?
+  update() {
+    if (!this.lesson) return;
+    const { app } = this, stop = this.lesson.stops[this.target];
+    if (stop && (app.viewed === stop.step || (app.viewed > stop.step && this.target > this.index))) {
+      Object.assign(this, { index: this.target, target: null });
+      app.setOption("layer", stop.layer ?? (this.index ? app.options.layer : this.lesson.layer));
+      this.draw();
+    }
+    const isChanged = !app.recording && app.accepted && JSON.stringify(app.accepted) !== JSON.stringify(this.lesson.setup);
+    $("lesson-changed").hidden = !isChanged;
+    setText($("lesson-next"), this.target === null ? "Next" : app.playing ? "Skip" : "Continue");
+  }
+
+  draw() {
+    const { lesson, index } = this;
+    $("lesson").hidden = !lesson;
+    this.app.keepAddress();
+    this.app.stage.rearrange();
+    if (!lesson) return;
+    const stop = lesson.stops[index], asked = lesson.stops[index - 1], predicted = this.predictions[index - 1];
+    setText($("lesson-title"), lesson.title);
+    setText($("lesson-place"), `Stop ${index + 1} of ${lesson.stops.length}, step ${stop.step.toLocaleString("en")}`);
+    const right = asked?.answers?.[(asked.answer ?? 1) - 1];
+    const verdict = predicted === undefined ? "" : `Predicted “${predicted}”: ${predicted === right ? "right" : "wrong"}. `;
+    $("lesson-text").replaceChildren(...(verdict ? [element("strong", {}, verdict)] : []), stop.text);
+    $("lesson-question").hidden = !stop.question;
+    setText($("lesson-question"), stop.question ?? "");
+    $("lesson-answers").replaceChildren(...(stop.answers ?? []).map((answer) => element("button", { type: "button", onclick: () => this.predict(answer) }, answer)));
+    $("lesson-back").disabled = index === 0;
+    $("lesson-next").disabled = index === lesson.stops.length - 1;
+  }
+}
