@@ -112,6 +112,7 @@ def page_of(board: Leaderboard) -> str:
     return templates(".md").get_template("leaderboard.md").render(
         board=board, scores=scores, rows=rows, pairs=pairs or [("–", "–")], failures=failure_sentences(board),
         differences=DIFFERENCES, command=LEADERBOARD_COMMAND,
+        missing=", ".join(sorted({*wl.explorer_names()} - {each.explorer for each in board.explorers})),
     )  # fmt: skip
 
 

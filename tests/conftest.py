@@ -16,7 +16,7 @@ PAPER_EXPLORERS = (
     "vv-ucb", "vv-count", "random-prior", "bootstrapped", "ucb1", "bonus", "epsilon-greedy", "random", "thompson",
 )  # fmt: skip
 ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
-PLANNERS = ("r-max", "ucbvi", "vv-plan", "rlsvi", "psrl", "goal-directed")
+PLANNERS = ("r-max", "ucbvi", "mbie-plan", "vv-plan", "rlsvi", "psrl", "goal-directed")
 """Explorers that need a full memory."""
 MEMORIES = {
     "full": wl.Replay("full"),

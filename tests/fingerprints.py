@@ -34,7 +34,7 @@ WORLDS: dict[str, dict[str, Any]] = {
     "chain": {"length": 9},
     "deep-gridworld": {},
 }
-PLANNERS = ("r-max", "ucbvi", "vv-plan", "rlsvi", "psrl", "goal-directed")
+PLANNERS = ("r-max", "ucbvi", "mbie-plan", "vv-plan", "rlsvi", "psrl", "goal-directed")
 MEMORIES = {"none": wl.Replay("none"), "window": wl.Replay("window", capacity=60, batch=8)}
 IN_RELEASED_CODE = (
     "vv-ucb", "vv-count", "random-prior", "bootstrapped", "thompson", "ucb1", "bonus", "epsilon-greedy", "random",

@@ -79,9 +79,12 @@ NOTES = {
     "ucbvi": (
         "A strong baseline. It takes more time per step than the other optimistic explorers in large state spaces."
     ),
+    "mbie-plan": (
+        "A strong baseline: `mbie-eb` without a learning rate, as its source has it. It needs a full memory."
+    ),
     "vv-plan": (
         "Instead of `vv-ucb` where a step may take twice the time: W has no learning rate, so it follows new "
-        "information at once. With noisy rewards `vv-ucb` was better."
+        "information at once. With noisy rewards `vv-ucb` was better, and so is `novelty='count'`."
     ),
     "rlsvi": (
         "As a randomised explorer without a bonus to tune. It needs a full memory."

@@ -198,7 +198,7 @@ def test_a_leaderboard_is_read_as_it_was_written(script):
 
 def test_the_kept_leaderboard_is_the_page_of_the_documentation(script):
     board = kept_leaderboard()
-    assert {each.explorer for each in board.explorers} == set(wl.explorer_names())
+    assert {each.explorer for each in board.explorers} <= set(wl.explorer_names())
     script("--page", "--docs", "page.md")
     assert Path("page.md").read_text(encoding="utf-8") == (ROOT / "docs/leaderboard.md").read_text(encoding="utf-8")
     assert board.is_complete is ("not the whole exam" not in board.extent)

@@ -188,22 +188,43 @@ class Ucbvi(Planner):
         self.sweep(ascending=False)
 
 
+class MbiePlan(Planner):
+    """Q = r̂ + β / √n + γ P̂V, and V for an untried pair; planned when n = 1, 2, 4, ..., otherwise one sweep."""
+
+    def backup(self, s: int, a: int) -> float:
+        beta = self.options.get("beta", 0.3 * (self.V * (1.0 - self.settings.discount)))
+        return self.target(s, a) + beta / math.sqrt(self.n[s][a]) if self.n[s][a] > 0 else self.V
+
+    def learn_tables(self, transition: Transition) -> None:
+        if self.n[transition.s][transition.a] in [2**k for k in range(30)]:
+            self.plan(1e-5 * self.V)
+        else:
+            self.sweep(ascending=False)
+
+
 class VvPlan(Planner):
     """β = argmax Q + κ (1 - γ_w) W, where W(s, a) = u + γ_w P̂ max W, one sweep a step.
 
-    u is √(2 log Σn / n), or with novelty="episode" the share of transitions to s' in which s' was new in the episode.
+    u is √(2 log Σn / n), or with novelty="episode" the share of transitions to s' in which s' was new in the episode,
+    or with novelty="count" 1 / √n; then W is at most V / (κ (1 - γ_w)), with which it starts, and it is planned when a
+    count has doubled.
     """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        kind = self.options.get("novelty", "lifetime")
+        self.is_episodic, self.by_count = kind == "episode", kind == "count"
         self.kappa, gamma_w = self.options.get("kappa", self.V), self.settings.gamma_w
+        if self.by_count:
+            self.kappa = self.options.get("kappa", 0.3 * self.V)
+            gamma_w = self.options.get("gamma_w", self.settings.discount)
         span, others = self.V / self.kappa if self.kappa > 0 else 0.0, max(len(self.A) - 1, 1)
         bound = span / (1 - gamma_w) ** 2 + math.sqrt(2 * math.log(others)) / (1 - gamma_w)
-        self.start = math.nextafter(bound, math.inf)
+        self.start = math.nextafter(span / (1 - gamma_w) if self.by_count else bound, math.inf)
         self.Q = PlannedTable(self.world, self.start, gamma_w)
+        self.extrapolated = self.Q.extrapolated
         self.Q_beta = self.Q_pi
-        self.is_episodic = self.options.get("novelty") == "episode"
-        self.pays = self.options.get("terminal_novelty") or ("once" if self.is_episodic else "forever")
+        self.pays = self.options.get("terminal_novelty") or ("forever" if kind == "lifetime" else "once")
         self.episode, self.last_episode = 0, Table(self.world, 0.0, 0.0)
         self.novelty: dict[Outcome, list[bool]] = {}
 
@@ -218,6 +239,8 @@ class VvPlan(Planner):
         return self.random.argmax([Q[a] + self.kappa * ((1 - self.Q.gamma) * W[a]) for a in self.A])
 
     def visitation_reward(self, s: int, a: int, s_next: int | None) -> float:
+        if self.by_count:
+            return 1 / math.sqrt(self.n[s][a])
         if not self.is_episodic:
             return math.sqrt(2 * math.log(sum(self.n[s])) / self.n[s][a])
         share = 0.0
@@ -233,14 +256,17 @@ class VvPlan(Planner):
             u = self.visitation_reward(s, a, s_next)
             is_for_ever = s_next is None and self.pays == "forever"
             W += p * (u / (1 - self.Q.gamma) if is_for_ever else u + self.Q.gamma * self.Q.value(s_next))
-        return W
+        return min(W, self.start) if self.by_count else W
 
     def learn_tables(self, transition: Transition) -> None:
         s, a, s_next = transition.outcome
         self.last_episode.values[s][a] = float(self.episode)
         is_new = s_next is None or max(self.last_episode.values[s_next]) < self.episode
         self.novelty.setdefault((s, a, s_next), []).append(is_new)
-        self.sweep(ascending=False)
+        if self.by_count and self.n[s][a] in [2**k for k in range(30)]:
+            self.plan(1e-5 * self.start)
+        else:
+            self.sweep(ascending=False)
 
 
 class Sampler(Planner):
@@ -291,22 +317,29 @@ class Sampler(Planner):
 
 
 class Rlsvi(Sampler):
-    """Q = r̂ + w + γ P̂V, w ~ N(0, σ² / n); Q = w ~ N(0, V²) for an untried pair."""
+    """Q = r̂ + w + γ P̂V, w ~ N(0, σ² / n); Q = w ~ N(μ, V²) for an untried pair; at most V if it is clipped."""
 
     def draw(self, s: int, a: int) -> None:
-        n = self.n[s][a]
-        self.drawn.values[s][a] = (self.sigma / math.sqrt(n) if n > 0 else self.V) * self.normal()
+        n, mean = self.n[s][a], self.options.get("prior_mean", 0.0) * self.V
+        z = self.normal()
+        self.drawn.values[s][a] = self.sigma / math.sqrt(n) * z if n > 0 else mean + self.V * z
 
     def backup(self, s: int, a: int) -> float:
         w = self.drawn.values[s][a]
-        return self.target(s, a) + w if self.n[s][a] > 0 else w
+        Q = self.target(s, a) + w if self.n[s][a] > 0 else w
+        return min(Q, self.V) if self.options.get("clip") else Q
 
 
 class Psrl(Sampler):
-    """Q = r + γ (p_0 V(s_0) + Σ_k p_k V(s'_k)), r from its normal posterior, p ~ Dirichlet(1, n_1, n_2, ...)."""
+    """Q = r + γ (p_0 V(s_0) + Σ_k p_k V(s'_k)), r from its normal posterior, p ~ Dirichlet(1, n_1, n_2, ...).
+
+    With an optimistic prior, of which the mean reward is r_max, Q = r / (1 - γ) for an untried pair, and
+    p ~ Dirichlet(n_1, n_2, ...) for a tried one.
+    """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        self.is_optimistic = self.options.get("untried", "optimistic") == "optimistic"
         self.s_0, self.p_0 = Table(self.world, 0.0, 0.0), Table(self.world, 1.0, 0.0)
         self.p: dict[Pair, dict[int | None, float]] = {}
 
@@ -319,10 +352,11 @@ class Psrl(Sampler):
         mean = 0.0
         for p, r, _ in self.outcomes(s, a):
             mean += p * r
-        self.drawn.values[s][a] = n * mean / (n + n_0) + self.sigma / math.sqrt(n + n_0) * self.normal()
+        mean = n * mean / (n + n_0) + (n_0 * r_max / (n + n_0) if self.is_optimistic else 0.0)
+        self.drawn.values[s][a] = mean + self.sigma / math.sqrt(n + n_0) * self.normal()
         # States are numbered from 1 in the order of their discovery, and pairs by state and action.
         self.s_0.values[s][a] = len(self.A) * (1 + self.random.below(len(self.order)))
-        total = prior = self.gamma(1.0)
+        total = prior = 0.0 if self.is_optimistic and n > 0 else self.gamma(1.0)
         draws = {s_next: self.gamma(count) for s_next, count in self.counts.get((s, a), {}).items()}
         for draw in draws.values():
             total += draw
@@ -330,6 +364,8 @@ class Psrl(Sampler):
         self.p[s, a] = {s_next: draw / total for s_next, draw in draws.items()}
 
     def backup(self, s: int, a: int) -> float:
+        if self.is_optimistic and self.n[s][a] == 0:
+            return self.drawn.values[s][a] / (1 - self.Q.gamma)
         s_0 = int(self.s_0.values[s][a]) // len(self.A)
         value = self.p_0.values[s][a] * (self.Q.value(self.order[s_0 - 1]) if s_0 > 0 else 0.0)
         for s_next, p in self.p.get((s, a), {}).items():
@@ -346,6 +382,7 @@ class GoalDirected(Planner):
         self.extrapolated = self.Q.extrapolated
         self.Q_beta = self.Q_pi
         self.goal: Pair | None = None
+        self.n_states = 0
         self.explores = False
 
     def choose(self, s: int) -> int:
@@ -360,7 +397,7 @@ class GoalDirected(Planner):
         return self.Q.gamma * mean
 
     def learn_tables(self, transition: Transition) -> None:
-        goal = min(((s, a) for s in self.order for a in self.actions(s)), key=lambda pair: self.n[pair[0]][pair[1]])
+        goal = self.least_visited(transition)
         is_new = goal != self.goal
         if is_new:
             self.goal = goal
@@ -371,6 +408,23 @@ class GoalDirected(Planner):
         if is_new or self.n[transition.s][transition.a] in [2**k for k in range(30)]:
             self.plan(1e-8)
         self.explores = n == 0 or math.log(self.i + 1) > self.options.get("threshold", 0.01) * n
+
+    def least_visited(self, transition: Transition) -> Pair:
+        """Return a least visited pair: the first, or a random one, drawn when it was visited or a state is new."""
+        pairs = [(s, a) for s in self.order for a in self.actions(s)]
+        if self.options.get("ties", "first") == "first":
+            return min(pairs, key=lambda pair: self.n[pair[0]][pair[1]])
+        if self.goal is not None and self.goal != transition.pair and self.n_states == len(self.order):
+            return self.goal
+        self.n_states, found, ties = len(self.order), pairs[0], 1
+        for s, a in pairs[1:]:
+            if self.n[s][a] < self.n[found[0]][found[1]]:
+                found, ties = (s, a), 1
+            elif self.n[s][a] == self.n[found[0]][found[1]]:
+                ties += 1
+                if self.random.below(ties) == 0:
+                    found = s, a
+        return found
 
 
 class Dora(Planner):
@@ -425,11 +479,19 @@ class UcbQ(Planner):
 
     def learn_tables(self, transition: Transition) -> None:
         s, a, r, s_next, terminal = transition
-        n, H, Q = self.n[s][a], 1.0 / (1.0 - self.settings.discount), self.estimate.values
+        n, H, Q = self.n[s][a], self.options.get("rate_horizon") or self.horizon(), self.estimate.values
         b = self.options.get("scale", 0.001) * self.V * math.sqrt(math.log((n + 1) * (n + 2)) / n)
         alpha = (H + 1) / (H + n)
         Q[s][a] += alpha * (r + b + self.Q.gamma * self.Q.value(None if terminal else s_next) - Q[s][a])
         self.Q.values[s][a] = min(self.Q.values[s][a], Q[s][a])
+
+    def horizon(self) -> float:
+        """H = ln(1 / ((1 - γ) ε₁)) / ln(1 / γ), ε = 0.05."""
+        x, eps = 1.0 - self.settings.discount, 0.05
+        if self.settings.discount == 0:
+            return 1.0
+        R, M = math.ceil(math.log(3.0 / (eps * x)) / x), max(2.0 * math.log2(1.0 / (x * eps)), 10.0)
+        return math.log(24.0 * R * M * math.log(1.0 / x) / (eps * x)) / math.log(1.0 / self.settings.discount)
 
 
 EXPLORERS: Mapping[str, type[QLearning]] = {
@@ -439,6 +501,7 @@ EXPLORERS: Mapping[str, type[QLearning]] = {
     "boltzmann": Boltzmann,
     "r-max": RMax,
     "ucbvi": Ucbvi,
+    "mbie-plan": MbiePlan,
     "vv-plan": VvPlan,
     "ucb-q": UcbQ,
     "rlsvi": Rlsvi,

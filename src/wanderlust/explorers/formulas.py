@@ -107,6 +107,18 @@ def annealed_rate(visits: int, horizon: float) -> float:
     return (horizon + 1.0) / (horizon + visits)
 
 
+def effective_horizon(discount: float, accuracy: float = 0.05) -> float:
+    """Return H = ln(1 / ((1 - γ) ε₁)) / ln(1 / γ) for a policy within ε of the best one (Dong et al. 2020).
+
+    ε₁ = ε / (24 R M ln(1 / (1 - γ))), R = ⌈ln(3 / (ε (1 - γ))) / (1 - γ)⌉, M = max(2 log₂(1 / ((1 - γ) ε)), 10)
+    """
+    rest, epsilon = 1.0 - discount, accuracy
+    if discount <= 0.0:
+        return 1.0
+    r, m = math.ceil(math.log(3.0 / (epsilon * rest)) / rest), max(2.0 * math.log2(1.0 / (rest * epsilon)), 10.0)
+    return math.log(24.0 * r * m * math.log(1.0 / rest) / (epsilon * rest)) / math.log(1.0 / discount)
+
+
 @public_formula
 def hoeffding_bonus(visits: int) -> float:
     """Return √(ln((n + 1)(n + 2)) / n), the bonus of optimistic Q-learning without its constants (Dong et al. 2020)."""

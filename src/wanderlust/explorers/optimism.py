@@ -10,16 +10,23 @@ from typing import Annotated, NamedTuple
 
 from wanderlust.core.errors import check_number
 from wanderlust.explorers.choice import draw_weighted
-from wanderlust.explorers.formulas import annealed_rate, count_bonus, hoeffding_bonus
+from wanderlust.explorers.formulas import annealed_rate, count_bonus, effective_horizon, hoeffding_bonus
 from wanderlust.explorers.protocol import ExtraTables, OwnTables, Problem, View, register_explorer
 from wanderlust.learning.planned import Model, Transition
 from wanderlust.learning.state import TERMINAL, Streams
 from wanderlust.learning.td import Floats, td_target, td_update
 
+Beta = Annotated[float | None, "β, the weight of the bonus; 0.3 r_max if not given."]
+
 
 def largest_reward(problem: Problem) -> float:
     """Return r_max, or what stands for it in `Problem.value_range` if no reward is positive."""
     return problem.value_range * (1.0 - problem.discount)
+
+
+def chosen_beta(problem: Problem, given: float | None) -> float:
+    """Return β of MBIE-EB from the option, or 0.3 r_max if it is not given."""
+    return check_number("beta", 0.3 * largest_reward(problem) if given is None else given, low=0)
 
 
 @register_explorer("optimistic")
@@ -45,14 +52,9 @@ class MbieEb(NamedTuple):
     beta: float
 
     @classmethod
-    def configure(
-        cls,
-        problem: Problem,
-        *,
-        beta: Annotated[float | None, "β, the weight of the bonus; 0.3 r_max if not given."] = None,
-    ) -> MbieEb:
+    def configure(cls, problem: Problem, *, beta: Beta = None) -> MbieEb:
         """Compute β."""
-        return cls(check_number("beta", 0.3 * largest_reward(problem) if beta is None else beta, low=0))
+        return cls(chosen_beta(problem, beta))
 
     def extra_tables(self) -> ExtraTables:
         """Return an optimistic Q-table of the behaviour that learns from reward + bonus: untried pairs keep V."""
@@ -104,11 +106,19 @@ class UcbQ(NamedTuple):
     value_range: float
 
     @classmethod
-    def configure(cls, problem: Problem, *, scale: Annotated[float, "c, the weight of the bonus."] = 0.001) -> UcbQ:
-        """Check c; H is 1 / (1 - γ)."""
-        return cls(
-            check_number("scale", scale, low=0), 1.0 / (1.0 - problem.discount), problem.discount, problem.value_range
-        )
+    def configure(
+        cls,
+        problem: Problem,
+        *,
+        scale: Annotated[float, "c, the weight of the bonus."] = 0.001,
+        rate_horizon: Annotated[
+            float | None, "H of the learning rate (H + 1) / (H + n); the source's, 2,205 for γ = 0.99, if not given."
+        ] = None,
+    ) -> UcbQ:
+        """Check c and H."""
+        given = effective_horizon(problem.discount) if rate_horizon is None else rate_horizon
+        horizon = check_number("rate_horizon", given, low=0)
+        return cls(check_number("scale", scale, low=0), horizon, problem.discount, problem.value_range)
 
     def extra_tables(self) -> ExtraTables:
         """Return Q̂ and Q, which start at V."""

@@ -1,4 +1,4 @@
-"""Exploration by planning: in an optimistic model (R-MAX, UCBVI, a planned W), or to the least visited pair.
+"""Exploration by planning: in an optimistic model (R-MAX, UCBVI, MBIE-EB, a planned W), or to the least visited pair.
 
 V is r_max / (1 - γ).
 """
@@ -11,10 +11,19 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from wanderlust.core.errors import check_choice, check_integer, check_number
-from wanderlust.explorers.formulas import discounted_forever, doubled, long_term_ucb, long_term_ucb_bound, ucb
+from wanderlust.explorers.choice import random_action
+from wanderlust.explorers.formulas import (
+    count_bonus,
+    discounted_forever,
+    doubled,
+    long_term_ucb,
+    long_term_ucb_bound,
+    ucb,
+)
+from wanderlust.explorers.optimism import Beta, chosen_beta
 from wanderlust.explorers.protocol import ExtraTables, Kappa, OwnTables, Problem, View, register_explorer
 from wanderlust.explorers.visitation import GammaW, chosen_gamma_w
-from wanderlust.learning.planned import EXACT, Model, Transition, mark, plan, sweep_planned
+from wanderlust.learning.planned import COARSE, EXACT, Model, Transition, mark, plan, sweep_planned
 from wanderlust.learning.state import NONE, TERMINAL, Streams
 from wanderlust.learning.td import Floats, td_target
 
@@ -84,6 +93,10 @@ class Ucbvi(NamedTuple):
         """Return a Q-table that starts at V."""
         return ExtraTables(own=OwnTables(initial=(self.value_range,)))
 
+    def computes(self) -> str:
+        """One sweep a step."""
+        return "one sweep"
+
     def backup(self, model: Model, pair: int) -> float:
         """min(Q, r̂ + γ (P̂V + b)), b = c √(Var V(s') / n) + c' V / n (UCBVI-γ, update of Q)."""
         value, visits = model.value(0, pair), model.n(pair)
@@ -99,6 +112,36 @@ class Ucbvi(NamedTuple):
         sweep_planned(self, model, False, False)
 
 
+@register_explorer("mbie-plan")
+class MbiePlan(NamedTuple):
+    """`mbie-eb` whose Q is planned, as in its source, and not learnt (MBIE-EB, Strehl and Littman 2008)."""
+
+    beta: float
+    value_range: float
+
+    @classmethod
+    def configure(cls, problem: Problem, *, beta: Beta = None) -> MbiePlan:
+        """Compute β."""
+        return cls(chosen_beta(problem, beta), problem.value_range)
+
+    def extra_tables(self) -> ExtraTables:
+        """Return a Q-table that starts at V."""
+        return ExtraTables(own=OwnTables(initial=(self.value_range,)))
+
+    def backup(self, model: Model, pair: int) -> float:
+        """r̂ + β / √n + γ P̂V, and V for an untried pair (equation 6 of Strehl and Littman)."""
+        visits = model.n(pair)
+        return model.target(pair) + count_bonus(visits, self.beta) if visits > 0 else self.value_range
+
+    def learn_tables(self, model: Model, transition: Transition, random: Streams) -> None:
+        """Plan when the count of the pair has doubled, otherwise sweep once: the bonus has changed little."""
+        mark(model, transition.state)
+        if doubled(model.n(transition.pair)):
+            plan(self, model, COARSE * self.value_range, False)
+        else:
+            sweep_planned(self, model, False, False)
+
+
 EPISODE = 0
 """Note of `vv-plan`: the number of the current episode."""
 W_TABLE, LAST_EPISODE = 0, 1
@@ -107,13 +150,19 @@ W_TABLE, LAST_EPISODE = 0, 1
 
 @register_explorer("vv-plan")
 class VvPlan(NamedTuple):
-    """`vv-ucb` whose W is planned on the remembered transitions, one sweep a step, and so without a learning rate."""
+    """`vv-ucb` whose W is planned on the remembered transitions, one sweep a step, and so without a learning rate.
+
+    With novelty='count' the visitation reward is 1 / √n, and κ = 0.3 V, so that Q + κ (1 - γ) W has the bonus
+    β r_max / √n of MBIE-EB with β = 0.3, and W is planned as in `mbie-plan`. √(2 log Σn / n) decreases slower, and
+    grows again in states that are visited often: with noisy rewards it explores too long.
+    """
 
     kappa: float
     gamma_w: float
     initial: float
     is_episodic: bool
     pays_forever: bool
+    by_count: bool
 
     @classmethod
     def configure(
@@ -124,8 +173,8 @@ class VvPlan(NamedTuple):
         gamma_w: GammaW = None,
         novelty: Annotated[
             str,
-            "The visitation reward: 'lifetime', √(2 log Σn / n), or 'episode', 1 if the next state is new in the "
-            "episode, otherwise 0.",
+            "The visitation reward: 'lifetime', √(2 log Σn / n), 'count', 1 / √n, or 'episode', 1 if the next state "
+            "is new in the episode, otherwise 0. With 'count', γ_w is γ and κ is 0.3 r_max / (1 - γ) if not given.",
         ] = "lifetime",
         terminal_novelty: Annotated[
             str | None,
@@ -133,20 +182,27 @@ class VvPlan(NamedTuple):
             "novelty='episode' once.",
         ] = None,
     ) -> VvPlan:
-        """Compute κ and the initial W, as for `vv-ucb`."""
+        """Compute κ and the initial W, as for `vv-ucb`; with novelty='count' κ (1 - γ_w) W starts at V."""
+        by_count = check_choice("novelty", novelty, ("lifetime", "count", "episode")) == "count"
+        if by_count:
+            kappa = 0.3 * problem.value_range if kappa is None else kappa
+            gamma_w = problem.discount if gamma_w is None else gamma_w
         kappa, span = problem.kappa_and_span(kappa)
         discount = chosen_gamma_w(problem, gamma_w)
-        bound = long_term_ucb_bound(problem.n_actions, span, discount)
-        is_episodic = check_choice("novelty", novelty, ("lifetime", "episode")) == "episode"
+        bound = span / (1.0 - discount) if by_count else long_term_ucb_bound(problem.n_actions, span, discount)
         if terminal_novelty is None:
-            terminal_novelty = "once" if is_episodic else "forever"
+            terminal_novelty = "forever" if novelty == "lifetime" else "once"
         pays_forever = check_choice("terminal_novelty", terminal_novelty, ("once", "forever")) == "forever"
-        return cls(kappa, discount, float(np.nextafter(bound, np.inf)), is_episodic, pays_forever)
+        return cls(kappa, discount, float(np.nextafter(bound, np.inf)), novelty == "episode", pays_forever, by_count)
 
     def extra_tables(self) -> ExtraTables:
         """Return W, which starts above the same bound as in `vv-ucb`."""
         initial = (self.initial, 0.0) if self.is_episodic else (self.initial,)
         return ExtraTables(own=OwnTables(initial=initial, is_q=False, outcome_numbers=self.is_episodic))
+
+    def computes(self) -> str:
+        """One sweep a step, or with novelty='count' a plan."""
+        return "plans" if self.by_count else "one sweep"
 
     def begin_episode(self, notes: Floats, random: Streams) -> None:
         """Count the episodes."""
@@ -155,12 +211,13 @@ class VvPlan(NamedTuple):
     def backup(self, model: Model, pair: int) -> float:
         """u + γ_w P̂ max W, the target of `vv-ucb`, and u / (1 - γ_w) where it terminated.
 
-        u is √(2 log Σn / n), or the share of transitions to this next state that found it new in the episode.
+        u is √(2 log Σn / n), or 1 / √n, or the share of transitions to this next state that found it new in the
+        episode. With 1 / √n, W is at most its initial value.
         """
         visits = model.n(pair)
         if visits == 0:
             return self.initial
-        reward, value = ucb(visits, model.total(pair), 0.0), 0.0
+        value, reward = 0.0, count_bonus(visits, 1.0) if self.by_count else ucb(visits, model.total(pair), 0.0)
         outcomes, outcome = model.learner.outcomes, model.first_outcome(pair)
         while outcome != NONE:
             next_state = outcomes.next_state[outcome]
@@ -171,14 +228,17 @@ class VvPlan(NamedTuple):
                 target = discounted_forever(reward, self.gamma_w)
             value += outcomes.weight[outcome] * target
             outcome = model.next_outcome(outcome)
-        return value
+        return self.initial if self.by_count and value > self.initial else value
 
     def learn_tables(self, model: Model, transition: Transition, random: Streams) -> None:
-        """Sweep once, from the latest discovered state to the first."""
+        """Sweep once, from the latest discovered state to the first; with novelty='count' as `mbie-plan` does."""
         if self.is_episodic:
             self.learn_novelty(model, transition)
         mark(model, transition.state)
-        sweep_planned(self, model, False, False)
+        if self.by_count and doubled(model.n(transition.pair)):
+            plan(self, model, COARSE * self.initial, False)
+        else:
+            sweep_planned(self, model, False, False)
 
     def learn_novelty(self, model: Model, transition: Transition) -> None:
         """Update the share of transitions of this outcome that found the next state new in the episode."""
@@ -207,6 +267,7 @@ class GoalDirected(NamedTuple):
     """To the least visited pair, by a successor function, while ln t / n is large; then greedy (Parisi et al. 2024)."""
 
     threshold: float
+    breaks_ties: bool
     discount: float
 
     @classmethod
@@ -215,9 +276,11 @@ class GoalDirected(NamedTuple):
         problem: Problem,
         *,
         threshold: Annotated[float, "β: it goes to the least visited pair while ln t / n exceeds it."] = 0.01,
+        ties: Annotated[str, "Which of several least visited pairs is the goal: 'first' or 'random'."] = "first",
     ) -> GoalDirected:
         """Check β."""
-        return cls(check_number("threshold", threshold, low=0, open_low=True), problem.discount)
+        breaks_ties = check_choice("ties", ties, ("first", "random")) == "random"
+        return cls(check_number("threshold", threshold, low=0, open_low=True), breaks_ties, problem.discount)
 
     def extra_tables(self) -> ExtraTables:
         """Return the successor function of the current goal; the Q-table is that of the target policy."""
@@ -236,18 +299,22 @@ class GoalDirected(NamedTuple):
         is_new = False
         # Counts only increase, so the least visited pair changes only if it was visited or a new state was discovered.
         if notes[GOAL] == 0 or notes[GOAL] == transition.pair or notes[N_PAIRS] != model.end_pair():
-            is_new = self.choose_goal(model)
+            is_new = self.choose_goal(model, random)
         if is_new or doubled(model.n(transition.pair)):
             plan(self, model, EXACT, False)
         least = model.n(model.visited_pair(notes[GOAL]))
         notes[EXPLORES] = least == 0 or math.log(model.step() + 1.0) > self.threshold * least
 
-    def choose_goal(self, model: Model) -> bool:
-        """Make the least visited pair the goal, of several the first; return whether it is another one."""
-        notes, goal = model.notes(), model.first_pair()
-        for pair in range(model.first_pair(), model.end_pair()):
+    def choose_goal(self, model: Model, random: Streams) -> bool:
+        """Make a least visited pair the goal; return whether it is another one."""
+        notes, goal, ties = model.notes(), model.first_pair(), 1
+        for pair in range(model.first_pair() + 1, model.end_pair()):
             if model.is_valid(pair) and (model.n(pair) < model.n(goal) or not model.is_valid(goal)):
-                goal = pair
+                goal, ties = pair, 1
+            elif self.breaks_ties and model.is_valid(pair) and model.n(pair) == model.n(goal):
+                ties += 1
+                if random_action(random, ties) == 0:  # Each of the ties with the same probability.
+                    goal = pair
         notes[N_PAIRS] = model.end_pair()
         if goal == notes[GOAL]:
             return False

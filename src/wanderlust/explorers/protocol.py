@@ -39,6 +39,8 @@ Methods that Python calls once, before a run:
 
 * classmethod `configure(problem, **options)` computes the fields from the user's options. Default: `cls(**options)`.
 * `extra_tables()` returns the tables to learn beside the target Q-table. Default: none.
+* `computes()` returns what a step computes beside Q: "learns" (updates with a learning rate), "one sweep" (of planning)
+  or "plans" (at some steps, until values converge). Default: "plans" with a `backup`, otherwise "learns".
 """
 
 from __future__ import annotations
@@ -252,6 +254,14 @@ def _extra_tables(self: Any) -> ExtraTables:
     return ExtraTables()
 
 
+def _learns(self: Any) -> str:
+    return "learns"
+
+
+def _plans(self: Any) -> str:
+    return "plans"
+
+
 def _configure(cls: Any, problem: Problem, **options: Any) -> Any:
     check_options(f"explorer {cls.__name__}", options, cls._fields)
     return cls(**options)
@@ -291,6 +301,8 @@ def complete(cls: C) -> C:
         raise InvalidExplorer(
             f"explorer {cls.__name__} has no fields; compiled code needs at least one, such as `scale: float = 1.0`."
         )
+    if "computes" not in vars(cls):
+        cls.computes = _plans if "backup" in vars(cls) else _learns  # type: ignore[attr-defined]
     methods = dict(_COMPILED_METHODS)
     if not vars(cls).keys().isdisjoint(_OWN_TABLE_METHODS):
         methods |= _OWN_TABLE_METHODS
