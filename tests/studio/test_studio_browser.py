@@ -599,7 +599,7 @@ def test_pictures_and_data_are_saved(page: Any, tmp_path: Path) -> None:
     with page.expect_download() as download:
         button(page, "Save HTML page").click()
     download.value.save_as(tmp_path / "page.html")
-    assert 'id="recording"' in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert 'id="embedded"' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_results_are_browsed_and_opened_in_a_lane(page: Any) -> None:

@@ -40,6 +40,10 @@ def studio(
     export: Annotated[
         Path | None, arg(metavar="FILE", help="Write the recorded run as one HTML file instead, without a server.")
     ] = None,
+    static: Annotated[
+        Path | None,
+        arg(metavar="FILE", help="Write a page that executes the lessons in the browser, without Python or a server."),
+    ] = None,
     host: Annotated[
         str, arg(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all, so that others can open the page.")
     ] = "127.0.0.1",
@@ -66,15 +70,18 @@ def studio(
     if check:
         _check(opening)
         return
+    if static is not None:
+        from wanderlust.studio.static_page import static_page
+
+        _write_page(static, static_page(opening.lessons, opening.name or next(iter(opening.lessons))))
+        return
     if export is not None:
         if store is not None:
             raise InvalidSetting(f"--export needs a world, not a folder of results, got {what!r}.")
         from wanderlust.studio.export import export_page
 
         check_writable(export)
-        text = export_page(setup, opening.lesson)
-        write_file(export, text)
-        print(f"written to {export} ({len(text.encode()) / 1e6:.1f} MB); open it in any browser.")
+        _write_page(export, export_page(setup, opening.lesson))
         return
     try:
         from wanderlust.studio import server
@@ -89,6 +96,11 @@ def studio(
     services = Services(store=store, extra_explorers=extra, opening=setup.description, lessons=opening.lessons,
                         lesson=opening.name)  # fmt: skip
     _serve(server, server.Studio(services, host=host), port, open_browser=not no_browser)
+
+
+def _write_page(file: Path, text: str) -> None:
+    write_file(file, text)
+    print(f"written to {file} ({len(text.encode()) / 1e6:.1f} MB); open it in any browser.")
 
 
 class _Opening(NamedTuple):

@@ -37,20 +37,25 @@ def export_page(setup: Setup, lesson: Lesson | None = None) -> str:
     """Execute the runs of a setup; return the HTML file that shows them, with the captions of a lesson about it."""
     bench = Workbench(setup)
     recording = record(bench, lesson)
+    names = ", ".join(run.explorer for run in bench.runs)
+    return page_of(f"{setup.world}: {names} | wanderlust studio", recording)
+
+
+def page_of(title: str, embedded: dict[str, Any]) -> str:
+    """Return the page as one HTML file with the data that it shows."""
     page = (STATIC / "index.html").read_text(encoding="utf-8")
     body = page.partition("<!-- body -->")[2].partition("<!-- end of body -->")[0]
     style, script = (STATIC / "studio.css").read_text(encoding="utf-8"), bundle()
-    names = ", ".join(run.explorer for run in bench.runs)
     policy = f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; img-src data: blob:"
     # Inside a script element, no text of a map may look like markup.
-    data = json.dumps(recording, allow_nan=False).replace("<", "\\u003c")
+    data = json.dumps(embedded, allow_nan=False).replace("<", "\\u003c")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(setup.world)}: {escape(names)} | wanderlust studio</title>\n"
+        f"<title>{escape(title)}</title>\n"
         f"<style>{style}</style>\n</head>\n<body>{body}"
-        f'<script type="application/json" id="recording">{data}</script>\n'
+        f'<script type="application/json" id="embedded">{data}</script>\n'
         f'<script type="module">{script}</script>\n</body>\n</html>\n'
     )
 

@@ -2,6 +2,7 @@
 
 import { $, setText } from "./dom.js";
 import { LaneCard } from "./lanes.js";
+import { EngineSource } from "./engine-source.js";
 import { LessonPanel } from "./lesson.js";
 import { LiveSource } from "./source.js";
 import { layerById } from "./frames.js";
@@ -26,8 +27,9 @@ const CALM_EVERY = 250;
 const VIEW = { layer: "state-visits", scale: "auto", arrows: "auto", trail: true, numbers: true, shared: true, part: "start", difference: "" };
 
 class App {
-  constructor(catalogue, recording) {
-    Object.assign(this, { catalogue, recording, world: null, length: 0, live: 0, viewed: 0, playing: false });
+  // Of a page without a server: a recording, or the worlds that an engine executes.
+  constructor(catalogue, recording, engine) {
+    Object.assign(this, { catalogue, recording, engine, world: null, length: 0, live: 0, viewed: 0, playing: false });
     Object.assign(this, { cards: [], frames: [], series: [], events: [], descriptions: [] });
     // The lane whose table is shown, by default the first that learns W, and its cell; null for that of the agent.
     this.focus = { lane: null, cell: null, isPinned: false };
@@ -38,6 +40,7 @@ class App {
     this.received = 0;
     this.options = { ...VIEW, ...kept("localStorage").view };
     document.body.classList.toggle("is-recorded", Boolean(recording));
+    document.body.classList.toggle("is-static", Boolean(engine));
     this.messages = new Messages();
     this.stage = new Stage(this);
     this.restoreTheme();
@@ -45,8 +48,8 @@ class App {
     this.setSpeed(speedOf(50), false);
     this.source = this.makeSource();
     this.lesson = new LessonPanel(this);
-    this.painter = recording ? null : new Painter($("paint-dialog"), this);
-    this.results = recording ? null : new ResultsBrowser($("results-dialog"), this);
+    this.painter = recording || engine ? null : new Painter($("paint-dialog"), this);
+    this.results = recording || engine ? null : new ResultsBrowser($("results-dialog"), this);
     installTakeaway(this);
     installShortcuts(this);
     this.open();
@@ -61,6 +64,7 @@ class App {
       error: (message) => this.failed(message),
       connection: (isOpen) => this.messages.connection(isOpen),
     };
+    if (this.engine) return new EngineSource(this.engine, on);
     return this.recording ? new RecordedSource(this.recording, on) : new LiveSource(on, this.catalogue.limits.message);
   }
 
@@ -85,7 +89,7 @@ class App {
     if (isReload && session.speed !== undefined) this.setSpeed(session.speed, true);
     this.source.open(this.setup, { step: isReload ? session.step : link?.step ?? lesson?.stops[this.lesson.index].step ?? 0, playing: isReload && session.playing === true, speed: this.speed });
     this.watch(true);
-    this.results.offer(this.catalogue.store);
+    this.results?.offer(this.catalogue.store);
   }
 
   // Opens a changed setup; the run is repeated up to the present step, so that only the change shows.
@@ -201,7 +205,7 @@ class App {
   // A page that waits for the server says why.
   watch(isWaiting) {
     clearTimeout(this.slowTimer);
-    if (isWaiting) this.slowTimer = setTimeout(() => { if (this.source.ready && !document.hidden) this.notice(SLOW); }, SLOW_MILLISECONDS);
+    if (isWaiting && !this.engine) this.slowTimer = setTimeout(() => { if (this.source.ready && !document.hidden) this.notice(SLOW); }, SLOW_MILLISECONDS);
   }
 
   // ------------------------------------------------------------------ controls
@@ -333,8 +337,8 @@ class App {
     const before = this.accepted ?? this.catalogue.opening;
     if (about !== "open" || id !== this.source.openId || this.setup === before) return;
     this.setup = before;
-    this.source.open(this.setup, { step: this.live, playing: false, speed: this.speed });
     this.keepError = true;
+    this.source.open(this.setup, { step: this.live, playing: false, speed: this.speed });
   }
 
   notice(text) {
@@ -343,10 +347,10 @@ class App {
 }
 
 async function start() {
-  const embedded = document.getElementById("recording");
-  const recording = embedded ? JSON.parse(embedded.textContent) : null;
-  const catalogue = recording ? recording.catalogue : await (await fetch("catalogue.json")).json();
-  globalThis.studio = new App(catalogue, recording);
+  const embedded = document.getElementById("embedded");
+  const data = embedded ? JSON.parse(embedded.textContent) : null;
+  const catalogue = data ? data.catalogue : await (await fetch("catalogue.json")).json();
+  globalThis.studio = new App(catalogue, data?.frames ? data : null, data?.worlds ? data : null);
 }
 
 start().catch((error) => {

@@ -1,0 +1,127 @@
+"""The engine of the page without a server, in a real browser: the same actions and values as the library's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oracle.random_stream import seed_of
+from test_studio_browser import browser, button, expect, status, sync_api, wait_for  # noqa: F401
+from wanderlust.agents.session import Session
+from wanderlust.agents.settings import resolve
+from wanderlust.experiments.run import Run
+from wanderlust.studio.export import STATIC, bundle
+from wanderlust.studio.lesson import lessons
+from wanderlust.studio.static_page import EXPLORERS, engine_settings, engine_world, static_page
+from wanderlust.worlds import World, make_world, world_names
+
+pytestmark = pytest.mark.slow
+
+# The chain is learnt without memory, which the engine does not have.
+WORLDS: dict[str, dict[str, Any]] = {name: {} for name in world_names() if name != "chain"}
+WORLDS |= {"deep-sea": {"depth": 8}, "slippery": {"slips": (0.8, 0.1, 0.1)}}
+STEPS = 150
+EXECUTE = """(given) => {
+  const run = new EngineRun(given.world, given.explorer, given);
+  const actions = [];
+  for (let i = 0; i < given.steps; i++) actions.push(run.advance().action);
+  const tables = { target: run.target, visitation: run.w, behaviour: run.heads ? null : run.behaviour };
+  const learnt = Object.entries(tables).filter(([, table]) => table);
+  const values = Object.fromEntries(learnt.map(([name, table]) => [name, Array.from(table.values)]));
+  return { actions, returns: run.returns, tables: values, heads: run.heads?.map((head) => Array.from(head.values)) };
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: F811
+    """A page with the names of the engine's module."""
+    file = tmp_path_factory.mktemp("page") / "page.html"
+    code = (STATIC / "engine.js").read_text(encoding="utf-8").replace("export ", "")
+    file.write_text(f"<!doctype html><script>{code}</script>", encoding="utf-8")
+    context = browser.new_context()
+    opened = context.new_page()
+    opened.goto(file.as_uri())
+    yield opened
+    context.close()
+
+
+def compare(page: Any, world: World, run: Run, steps: int) -> None:
+    """Execute a run in the browser and in Python; the actions are equal, the values within 1e-12 of the largest."""
+    settings, options = resolve(world, run.explorer, run.preset, run.overrides)
+    session = Session(world, run.explorer, seed=run.seed, preset=run.preset, keep_trajectory=True, **run.overrides)
+    heads = session.agent.tables.get("heads")
+    noise = None
+    if heads is not None:
+        generator = np.random.Generator(np.random.PCG64(seed_of(run.seed, "initial values")))
+        noise = generator.standard_normal(heads.size + heads[:, 0].size).tolist()
+    found = page.evaluate(EXECUTE, {
+        "world": engine_world(world), "explorer": run.explorer, "seed": run.seed, "noise": noise, "steps": steps,
+        "settings": engine_settings(settings), "options": options,
+    })  # fmt: skip
+    session.advance(steps)
+    assert found["actions"] == session.run_state.actions[:steps].tolist()
+    expected = {name: session.agent.tables[name].ravel() for name in found["tables"]}
+    if heads is not None:
+        found["tables"]["heads"], expected["heads"] = np.ravel(found["heads"]), session.agent.tables["heads"].ravel()
+    for name, values in expected.items():
+        limit = 1e-12 * max(1.0, float(np.abs(values).max()))
+        np.testing.assert_allclose(found["tables"][name], values, rtol=0, atol=limit, err_msg=name)
+    if world.mdp.deterministic:
+        np.testing.assert_allclose(found["returns"], session.run_state.returns[: len(found["returns"])], atol=1e-9)
+
+
+@pytest.mark.parametrize("explorer", EXPLORERS)
+@pytest.mark.parametrize("name", WORLDS)
+def test_the_engine_follows_the_library(page: Any, name: str, explorer: str) -> None:
+    world = make_world("toy" if name == "slippery" else name, **WORLDS[name])
+    # Each explorer and world with one of the two presets and initializations; all four occur with each explorer.
+    number = EXPLORERS.index(explorer) + list(WORLDS).index(name)
+    preset, initial = ("as_written", "as_published_code")[number % 2], ("zero", "optimistic")[number // 2 % 2]
+    settings = {"initial": initial, "steps": STEPS}
+    compare(page, world, Run(world=world.name, explorer=explorer, preset=preset, settings=settings, seed=3), STEPS)
+
+
+@pytest.mark.parametrize("name", lessons())
+def test_the_engine_follows_every_lesson_to_its_end(page: Any, name: str) -> None:
+    lesson = lessons()[name]
+    world = lesson.setup.make_world()
+    for run in lesson.setup.runs(world):
+        compare(page, world, run, lesson.stops[-1].step)
+
+
+def test_the_page_without_a_server(browser: Any, tmp_path: Path) -> None:  # noqa: F811
+    """A lesson, another explorer, events, going back, and what needs Python, from a file without a network."""
+    assert len((STATIC / "engine.js").read_text(encoding="utf-8").splitlines()) < 500
+    assert "EngineRun" in bundle()
+    file = tmp_path / "studio.html"
+    file.write_text(static_page(lessons(), "epsilon-greedy"), encoding="utf-8")
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 800})
+    page, errors = context.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(file.as_uri())
+    lesson = lessons()["epsilon-greedy"]
+    panel = page.get_by_role("region", name=lesson.title)
+    expect(panel).to_contain_text("Stop 1 of 6")
+    button(panel, "Next").click()
+    button(panel, "Skip").click()
+    button(panel, lesson.stops[1].answers[0]).click()
+    button(panel, "Skip").click()
+    expect(panel).to_contain_text("found the +10 at step 228")
+    expect(page.get_by_role("region", name="Lane 2")).to_contain_text("reward 10 found at (6, 7), step 228")
+    button(panel, "Back").click()
+    expect(status(page, "Step")).to_have_text("40")
+    button(page, "Next event").click()
+    wait_for(page, "studio.viewed > 40")
+    page.get_by_role("region", name="Lane 1").get_by_role("combobox", name="Explorer").select_option("thompson")
+    wait_for(page, "studio.accepted.lanes[0].explorer === 'thompson' && studio.frames.length === 2")
+    page.get_by_role("combobox", name="World").select_option("world:prison")
+    button(page, "Run").click()
+    wait_for(page, "studio.viewed > 50")
+    expect(button(page, "Paint…")).to_be_hidden()
+    page.evaluate("studio.change({ world_options: { map: 'S.A' } })")
+    expect(page.get_by_role("alert")).to_contain_text("runs without Python")
+    context.close()
+    assert errors == []
