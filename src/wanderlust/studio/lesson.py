@@ -1,7 +1,7 @@
 """Lessons: a setup with captioned stops, from TOML files. `docs/studio.md` explains how a teacher writes one.
 
-A stop may have a claim: a condition on what the lanes have measured at its step, such as `reward_1 == 1 and
-success_2 > 99`. A page never shows it; `check_claims` executes the lesson and returns the claims that are false.
+A stop may have a claim: a condition on what the lanes have measured at its step, such as `success_2 > 99`. A page never
+shows it; `check_claims` executes the lesson and returns the claims that are false.
 """
 
 from __future__ import annotations
