@@ -25,6 +25,7 @@ from wanderlust.exams.card import (
     failure_sentences,
     interval_text,
     leaderboard_rows,
+    score_values,
     templates,
 )
 from wanderlust.exams.scores import (
@@ -35,6 +36,7 @@ from wanderlust.exams.scores import (
     ExplorerScores,
     Leaderboard,
     computed_bounds,
+    differences,
     mean_curve,
     ranked,
     read_leaderboard,
@@ -48,6 +50,7 @@ FILE = ROOT / "src" / "wanderlust" / "exams" / LEADERBOARD_FILE
 PAGE = ROOT / "docs" / "leaderboard.md"
 
 
+COMPUTES = ("learns", "one sweep", "plans")
 _DIGITS, _CURVE_DIGITS = 4, 3
 _TINY = 1e-6
 
@@ -71,6 +74,7 @@ def _explorer_json(explorer: ExplorerScores) -> str:
         "explorer": explorer.explorer,
         "options": dict(explorer.options),
         "step_microseconds": finite(round(explorer.step_microseconds, 2)),
+        "computes": explorer.computes,
         "failures": [[*place, *failed] for place, failed in explorer.failures.items()],
     }
     families = []
@@ -81,10 +85,11 @@ def _explorer_json(explorer: ExplorerScores) -> str:
 
 
 def _plain(world: Group) -> dict[str, Any]:
-    scale = 10**_DIGITS
+    scale, learning = 10**_DIGITS, world.column("learning_score")
     return {
         "scores": _rounded(world.column("score"), _DIGITS),
         "data": _rounded(world.column("data_score"), _DIGITS),
+        **({} if np.isnan(learning).any() else {"learning": _rounded(learning, _DIGITS)}),
         # Rounded down, so that rounding never passes a level.
         "last": _rounded(np.floor(world.column("last") * scale + _TINY) / scale, _DIGITS),
         "curve": _rounded(mean_curve(world), _CURVE_DIGITS),
@@ -100,20 +105,71 @@ def page_of(board: Leaderboard) -> str:
     """Return the page of the documentation."""
     pairs = []
     for i, explorer in enumerate(board.explorers):
-        differences = [(other.label, explorer.minus(other)) for other in board.explorers[i + 1 :]]
         close = [
-            f"{label} ({difference.estimate:.3f}, {interval_text(difference._asdict())})"
-            for label, difference in differences
-            if difference.low <= 0 <= difference.high
+            f"{other.label} ({difference.estimate:.3f}, {interval_text(difference._asdict())}; "
+            f"{explorer.improvement(other).estimate:.2f}, {interval_text(explorer.improvement(other)._asdict(), 2)})"
+            for other in board.explorers[i + 1 :]
+            if (difference := board.differences[explorer.label, other.label]).low <= 0 <= difference.high
         ]
         if close:
             pairs.append((explorer.label, "; ".join(close)))
     scores, rows = zip(*leaderboard_rows(board), strict=True)
     return templates(".md").get_template("leaderboard.md").render(
         board=board, scores=scores, rows=rows, pairs=pairs or [("–", "–")], failures=failure_sentences(board),
-        differences=DIFFERENCES, command=LEADERBOARD_COMMAND,
+        differences=DIFFERENCES, command=LEADERBOARD_COMMAND, first=first_sentence(board), classes=classes(board),
+        learning=learning_rows(board), halves=halves(board),
         missing=", ".join(sorted({*wl.explorer_names()} - {each.explorer for each in board.explorers})),
     )  # fmt: skip
+
+
+def first_sentence(board: Leaderboard) -> str:
+    """Return who is first, or who shares the first rank."""
+    first = [each.label for each in board.explorers if board.standing(each)["best"] == 1]
+    if len(first) == 1:
+        return f"**{first[0]} is first**: its difference to every other explorer is larger than chance explains."
+    return f"**Rank 1 is shared** by {', '.join(first[:-1])} and {first[-1]}: these data cannot tell them apart."
+
+
+def classes(board: Leaderboard) -> dict[str, list[dict[str, str]]]:
+    """Return the ranking among the explorers that compute the same in a step."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for name in COMPUTES:
+        members = [each for each in board.explorers if each.computes == name]
+        if len(members) > 1:
+            found[name] = [row for _, row in leaderboard_rows(ranked(members, board.seeds, board.version))]
+    return found
+
+
+def learning_rows(board: Leaderboard) -> list[tuple[str, dict[str, Any]]]:
+    """Return the rank and the values of every explorer by its total while learning; none if it was not measured."""
+    order = sorted(board.explorers, key=lambda each: -each.mean("learning_score"))
+    if any(np.isnan(each.mean("learning_score")) for each in order) or len(order) < 2:
+        return []
+    found, rows = differences(order, "learning_score"), []
+    for explorer in order:
+        own = [found[explorer.label, other.label] for other in order if other is not explorer]
+        best, worst = 1 + sum(each.high < 0 for each in own), len(order) - sum(each.low > 0 for each in own)
+        rank = str(best) if best == worst else f"{best}–{worst}"
+        rows.append((rank, score_values(explorer, None)))
+    return rows
+
+
+def halves(board: Leaderboard) -> tuple[str, str, list[dict[str, str]]] | None:
+    """Return the totals and ranks with each half of the seeds, or None if there are few."""
+    if board.seeds < 2 * SEEDS:
+        return None
+    middle, end = FIRST_SEED + board.seeds // 2, FIRST_SEED + board.seeds
+    sets = range(FIRST_SEED, middle), range(middle, end)
+    names = [f"{seeds[0]} to {seeds[-1]}" for seeds in sets]
+    boards = [board.restricted(board.places, seeds) for seeds in sets]
+    rows = []
+    for explorer in board.explorers:
+        row = {"explorer": explorer.label}
+        for name, half in zip(names, boards, strict=True):
+            own = next(each for each in half.explorers if each.label == explorer.label)
+            row |= {f"rank, {name}": half.standing(own)["range"], f"total, {name}": f"{own.mean():.3f}"}
+        rows.append(row)
+    return names[0], names[1], rows
 
 
 def write_bounds(file: Path) -> None:

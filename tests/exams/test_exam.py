@@ -23,12 +23,14 @@ from wanderlust.exams.scores import (
     ExplorerScores,
     FailedRun,
     computed_bounds,
+    differences,
     is_passed,
     kept_leaderboard,
     levels_text,
     ranked,
     read_leaderboard,
     score_row,
+    total_samples,
     world_bounds,
 )
 from wanderlust.experiments.run import Result
@@ -93,9 +95,10 @@ def scores_in_a_world(*returns, data=None):
         found = None if given is None else Result(
             steps=np.arange(1, N_EVALUATIONS + 1), returns=curve, discovered=np.ones(N_EVALUATIONS, np.int64),
             visits=zeros[:, None], first_visit=zeros, optimal_return=np.full((), 9.0), reachable=np.ones((), np.int64),
-            data_returns=curve if data is None else np.array(data, np.float64), random_return=np.array([-9.0]),
+            data_returns=curve if data is None else np.array(data, np.float64), learning_return=np.array([1.5]),
         )  # fmt: skip
-        rows.append(score_row(("depth", 1), seed, found, Bounds(random=1.0, optimal=3.0, worst=0.0)))
+        bounds = Bounds(random=1.0, optimal=3.0, worst=0.0, episode_random=1.0, episode_optimal=2.0)
+        rows.append(score_row(("depth", 1), seed, found, bounds))
     return ExplorerScores("mine", rows)
 
 
@@ -106,8 +109,33 @@ def test_the_score_of_a_run_is_the_clipped_mean_over_the_evaluations():
     (row,) = scores_in_a_world([0.0] * 3 + [2.0] * 3 + [4.0] * 6, data=GOOD).rows
     assert row["curve"].tolist() == [0.0] * 3 + [0.5] * 3 + [1.0] * 6
     assert (row["score"], row["data_score"], row["last"]) == (pytest.approx((3 * 0.5 + 6) / 12), 1.0, 1.0)
+    assert row["learning_score"] == 0.5
     (failed,) = scores_in_a_world(None).rows
-    assert (failed["score"], failed["data_score"], failed["last"]) == (0.0, 0.0, 0.0)
+    assert (failed["score"], failed["data_score"], failed["last"], failed["learning_score"]) == (0.0, 0.0, 0.0, 0.0)
+
+
+def test_the_return_while_learning_is_that_of_the_episodes():
+    """Recomputed step by step, with the rewards of a deterministic world, from the trajectory of the same run."""
+    for family in ("lock", "cliffs", "chain"):
+        run = ExamSelection(("vv-ucb",)).run("vv-ucb", (family, 1), 1000)
+        world = wl.make_world(run.world, **run.world_options)
+        record = wl.train(world, "vv-ucb", seed=1000, keep_trajectory=True, evaluate_every=world.defaults.budget)
+        returns, total, time = [], 0.0, 0
+        for s, a in zip(record.states, record.actions, strict=True):
+            total += 0.99**time * float(world.mdp.probability[s, a] @ world.mdp.reward[s, a])
+            time += 1
+            if world.mdp.terminal[s, a].any() or time == world.defaults.horizon:
+                returns.append(total)
+                total, time = 0.0, 0
+        assert run.train().learning_return == pytest.approx([np.mean(returns)])
+
+
+def test_whether_an_action_terminates_is_certain_in_every_world():
+    """The return while learning finds the ends of episodes by it."""
+    for family in FAMILIES:
+        for level in LEVELS:
+            mdp = wl.make_world(f"exam-{family}", level=level, held_out=True).mdp
+            assert set(np.unique((mdp.probability * mdp.terminal).sum(axis=2).round(9))) <= {0.0, 1.0}
 
 
 @pytest.mark.parametrize(
@@ -131,7 +159,7 @@ def made_up(name, means, seeds=SEEDS, spread=0.0, **others):
     noise = np.random.default_rng(len(name)).uniform(-spread, spread, (len(means), len(LEVELS), seeds))
     rows = [
         {"family": family, "level": level, "seed": FIRST_SEED + k, "score": score, "data_score": score, "last": score,
-         "curve": np.full(N_EVALUATIONS, means[i])}
+         "learning_score": score / 2, "curve": np.full(N_EVALUATIONS, means[i])}
         for i, family in enumerate(list(FAMILIES)[: len(means)]) for j, level in enumerate(LEVELS)
         for k, score in enumerate(np.clip(means[i] + noise[i, j], 0, 1))
     ]  # fmt: skip
@@ -163,6 +191,32 @@ def test_ranks_of_explorers_that_cannot_be_told_apart():
     assert ranks["best"]["cannot_be_told_apart_from"] == []
     again = board.standing(made_up("best", [0.0, 0.0]))
     assert (again["rank"], again["of"]) == (4, 4), "an explorer is not compared with its own kept results"
+
+
+def test_interquartile_mean_profile_and_improvement():
+    one, two = made_up("one", [1.0, 0.5]), made_up("two", [0.2, 0.5])
+    assert one.interquartile_mean().estimate == pytest.approx(0.75)
+    assert one.restricted([("depth", 1), ("depth", 2)]).interquartile_mean() == (1.0, 1.0, 1.0)
+    assert one.profile[-1] == 0.5
+    assert one.profile[0] == 1.0
+    better = one.improvement(two)
+    assert better.estimate == pytest.approx(0.75), "always better in one half of the worlds, and equal in the other"
+    assert better.low < 0.75 < better.high
+    assert two.improvement(one).estimate == pytest.approx(0.25)
+    interval = made_up("b", [0.5, 0.6], spread=0.2).family_interval("depth")
+    assert interval.low < 0.5 < interval.high
+    assert one.total("learning_score").estimate == pytest.approx(0.375)
+
+
+def test_differences_are_corrected_for_the_number_of_pairs():
+    """Equal explorers: with a 95 % interval for each pair, some pair of ten would often be told apart."""
+    explorers = [made_up("x" * (i + 1), [0.5, 0.5], spread=0.3) for i in range(5)]
+    found = differences(explorers)
+    assert len(found) == 20
+    one = found["x", "xx"]
+    single = np.quantile(total_samples(explorers[0], "score") - total_samples(explorers[1], "score"), [0.025, 0.975])
+    assert one.high - one.low > 1.2 * (single[1] - single[0])
+    assert found["xx", "x"] == pytest.approx((-one.estimate, -one.high, -one.low))
 
 
 # --- The leaderboard ---------------------------------------------------------------------------------------------
@@ -319,22 +373,23 @@ def test_a_failing_world_is_on_the_card_and_the_rest_goes_on(command, tmp_path, 
 
 
 def test_forged_runs_are_not_used_and_named(command, tmp_path):
-    store, selection = Store(tmp_path / "results"), select("random", families="lock", levels=1, seeds=6)
+    store, selection = Store(tmp_path / "results"), select("random", families="lock", levels=1, seeds=7)
     store.prepare()
     *forged_runs, good_run = selection.runs
     good, files = good_run.train(), []
     forgeries = (
         {"returns": np.full(12, np.nan)}, {"returns": np.full(12, 1e6)}, {"returns": np.full(12, -1e-3)},
         {"data_returns": np.full(12, -np.inf)}, {"data_returns": np.zeros(3)},
+        {"learning_return": np.full(1, np.nan)},
     )  # fmt: skip
     for run, forged in zip(forged_runs, forgeries, strict=True):
         files.append(store.save(run, good._replace(**forged), 1.0).name)
-    store.save(good_run, good._replace(optimal_return=np.full((), 1e-9), random_return=np.array([-1e9])), 1.0)
+    store.save(good_run, good._replace(optimal_return=np.full((), 1e-9), learning_return=np.zeros(1)), 1.0)
     save_exam(selection, store.folder, {})
     code, printed = command("report", "results")
     assert code == 0, printed
     assert all(f"{file} ({run.key}): ignored" in printed for file, run in zip(files, forged_runs, strict=True))
-    assert "Incomplete: 5 runs" in printed
+    assert "Incomplete: 6 runs" in printed
     card = json.loads(next(store.folder.glob("exams/*/card.json")).read_text())
     assert card["results"][0]["total"]["estimate"] < 0.5, "the optimum that the file says does not count"
 

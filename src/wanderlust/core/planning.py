@@ -152,14 +152,14 @@ def _solve(systems: FloatArray, right: FloatArray) -> FloatArray:
     return solution.T
 
 
-def episode_returns(mdp: TabularMDP, policies: Sequence[ArrayLike], horizon: int) -> FloatArray:
-    """Return E[Σ_{t<H} r_t] of several policies from the start distribution, exactly: [policy].
+def episode_returns(mdp: TabularMDP, policies: Sequence[ArrayLike], horizon: int, discount: float = 1.0) -> FloatArray:
+    """Return E[Σ_{t<H} γᵗ r_t] of several policies from the start distribution, exactly: [policy].
 
-    V_0 = 0 and V_h(s) = Σ_a π(a|s) Σ_k p (r + (1 − terminal) V_{h−1}(s′)), for a batch of policies at a time.
+    V_0 = 0 and V_h(s) = Σ_a π(a|s) Σ_k p (r + γ (1 − terminal) V_{h−1}(s′)), for a batch of policies at a time.
     """
     steps = check_integer("horizon", horizon, low=0)
     reward = expected_reward(mdp)
-    continues = np.where(mdp.terminal, 0.0, mdp.probability)
+    continues = discount * np.where(mdp.terminal, 0.0, mdp.probability)
     batch = max(1, _MAX_BATCH_ENTRIES // mdp.next_state.size)
     returns = np.zeros(len(policies))
     for i in range(0, len(policies), batch):
@@ -174,13 +174,13 @@ def episode_returns(mdp: TabularMDP, policies: Sequence[ArrayLike], horizon: int
     return returns
 
 
-def optimal_episode_return(mdp: TabularMDP, horizon: int | None) -> float | None:
-    """Return the optimal expected undiscounted return of an episode that is truncated at the horizon.
+def optimal_episode_return(mdp: TabularMDP, horizon: int | None, discount: float = 1.0) -> float | None:
+    """Return the optimal expected return of an episode that is truncated at the horizon; by default undiscounted.
 
-    V_0 = 0 and V_h(s) = max_a Σ_k p (r + (1 − terminal) V_{h−1}(s′)). Without a horizon: the limit, if it exists.
+    V_0 = 0 and V_h(s) = max_a Σ_k p (r + γ (1 − terminal) V_{h−1}(s′)). Without a horizon: the limit, if it exists.
     """
     reward = expected_reward(mdp)
-    continues = np.where(mdp.terminal, 0.0, mdp.probability)
+    continues = discount * np.where(mdp.terminal, 0.0, mdp.probability)
     value = np.zeros(mdp.n_states)
     for _ in range(_MAX_ITERATIONS if horizon is None else min(horizon, _MAX_ITERATIONS)):
         previous = value

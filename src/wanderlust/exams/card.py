@@ -24,6 +24,7 @@ from wanderlust.core.errors import counted
 from wanderlust.core.files import write_file
 from wanderlust.exams.scores import (
     PASSING_SCORE,
+    PROFILE_SCORES,
     TIMED_WORLD,
     ExplorerScores,
     Leaderboard,
@@ -59,14 +60,17 @@ RULE = (
     f"The score of a run is the mean over {N_EVALUATIONS} evaluations, from 1/16 of the budget to its end, of the "
     "policy's exact return: 0 for a random policy, 1 for an optimal one. A family is the mean of its levels, the "
     f"total the mean of the families. ✓ passed: at least {PASSING_SCORE:g} at the end in 80 % of the seeds. “By the "
-    "data” is the score of the policy that is best by the data that the explorer collected. Intervals: 95 %, bootstrap "
-    f"over worlds and seeds. The time per step is that of one run in {TIMED_WORLD}."
+    "data” is the score of the policy that is best by the data that the explorer collected. “While learning” is the "
+    "mean discounted return of the episodes in which it learns: 0 for random actions, 1 for optimal ones. IQM: "
+    "interquartile mean of the runs. Intervals: 95 %, bootstrap over worlds and seeds. “Computes”: what a step "
+    f"computes beside Q. The time per step is that of one run in {TIMED_WORLD}."
 )
 DIFFERENCES = (
     "Ranks: an explorer with the rank 2–5 is worse than one other and better than all but four others, with a "
-    "difference whose 95 % interval does not contain 0. The others cannot be told apart from it by these data. "
-    "Intervals: bootstrap over worlds and seeds; two explorers are compared in the same worlds. Each interval is for "
-    "one pair of explorers; nothing is corrected for the number of pairs."
+    "difference whose interval does not contain 0. The others cannot be told apart from it by these data. "
+    "Intervals: bootstrap over worlds and seeds; two explorers are compared in the same worlds. The intervals of "
+    "differences are corrected for the number of pairs: all of them together contain their differences with a "
+    "probability of 95 %."
 )
 _BAR = 12
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -100,7 +104,8 @@ def make_card(selection: ExamSelection, explorers: Sequence[ExplorerScores]) -> 
         "notes": _notes(selection, explorers, references, board, has_ranks=any(ranks)),
         "rule": RULE,
         "results": [
-            score_values(each, rank) | _findings(selection, each) for each, rank in zip(explorers, ranks, strict=True)
+            score_values(each, rank) | _findings(selection, each) | _improvements(each, [*explorers, *references])
+            for each, rank in zip(explorers, ranks, strict=True)
         ],
         "references": [score_values(each, board.standing(each)) for each in references if board],
     }
@@ -119,11 +124,15 @@ def score_values(explorer: ExplorerScores, rank: Values | None) -> dict[str, Any
         "options": dict(explorer.options),
         "settings": ", ".join(_assignments(explorer.options)) or "defaults",
         "total": explorer.total()._asdict(),
-        "total_by_the_data": explorer.total(data=True)._asdict(),
+        "total_by_the_data": explorer.total("data_score")._asdict(),
+        "total_while_learning": explorer.total("learning_score")._asdict(),
+        "interquartile_mean": explorer.interquartile_mean()._asdict(),
+        "performance_profile": dict(zip(map(str, PROFILE_SCORES), explorer.profile, strict=True)),
         "rank": rank,
         "passed": explorer.n_passed,
         "worlds": len(explorer.worlds),
         "step_microseconds": explorer.step_microseconds,
+        "computes": explorer.computes,
         "curve": explorer.curve.tolist(),
         "families": {family: _family_values(explorer, family) for family in explorer.families},
     }
@@ -133,6 +142,8 @@ def _family_values(explorer: ExplorerScores, family: str) -> dict[str, Any]:
     return {
         "meaning": _meaning(family),
         "score": explorer.family_score(family),
+        "interval": explorer.family_interval(family)._asdict(),
+        "while_learning": explorer.family_score(family, "learning_score"),
         "curve": explorer.family_curve(family).tolist(),
         "levels": {
             level: {
@@ -142,6 +153,7 @@ def _family_values(explorer: ExplorerScores, family: str) -> dict[str, Any]:
                 "seeds": [row["seed"] for row in world.rows],
                 "scores": world.column("score").tolist(),
                 "scores_by_the_data": world.column("data_score").tolist(),
+                "scores_while_learning": world.column("learning_score").tolist(),
                 "last": world.column("last").tolist(),
                 "curve": mean_curve(world).tolist(),
             }
@@ -167,6 +179,13 @@ def _findings(selection: ExamSelection, explorer: ExplorerScores) -> dict[str, A
         "errors": _errors(selection, explorer),
         "missing_runs": explorer.n_missing,
     }
+
+
+def _improvements(explorer: ExplorerScores, others: Sequence[ExplorerScores]) -> dict[str, Any]:
+    """Return the probability that a run is better than one of each other explorer in the same worlds."""
+    found = [each for each in others if each.label != explorer.label and {*each.worlds} == {*explorer.worlds}]
+    found = found if explorer.rows else []
+    return {"improvements": {each.label: explorer.improvement(each)._asdict() for each in found}}
 
 
 def _weak_point(selection: ExamSelection, explorer: ExplorerScores) -> dict[str, Any] | None:
@@ -267,9 +286,10 @@ def number_text(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}f}" if math.isfinite(value) else "–"
 
 
-def interval_text(interval: Mapping[str, float]) -> str:
+def interval_text(interval: Mapping[str, float], digits: int = 3) -> str:
     """Return the bounds of an interval; a dash if they are not known."""
-    return f"{interval['low']:.3f} to {interval['high']:.3f}" if math.isfinite(interval["low"]) else "–"
+    low, high = interval["low"], interval["high"]
+    return f"{low:.{digits}f} to {high:.{digits}f}" if math.isfinite(low) else "–"
 
 
 def time_text(microseconds: float) -> str:
@@ -283,11 +303,21 @@ def score_cells(explorer: Values) -> dict[str, str]:
     return {
         "total": number_text(explorer["total"]["estimate"]),
         "95 % interval": interval_text(explorer["total"]),
+        "IQM": number_text(explorer["interquartile_mean"]["estimate"]),
         "by the data": number_text(explorer["total_by_the_data"]["estimate"]),
+        "while learning": number_text(explorer["total_while_learning"]["estimate"]),
         "rank": "–" if rank is None else f"{rank['rank']} of {rank['of']}",
         "passed": f"{explorer['passed']} of {explorer['worlds']}",
+        "computes": explorer["computes"],
         "time per step": time_text(explorer["step_microseconds"]),
     }
+
+
+def improvements_text(explorer: Values) -> str:
+    """Return the probabilities of improvement in a sentence."""
+    values = explorer["improvements"]
+    found = [f"{label} {each['estimate']:.2f} ({interval_text(each)})" for label, each in values.items()]
+    return f"Probability that a run is better than one of {', of '.join(found)}."
 
 
 def sparkline(curve: Sequence[float]) -> str:
@@ -342,6 +372,11 @@ def templates(suffix: str) -> jinja2.Environment:
     def row(cells: Sequence[Any]) -> Markup:
         return Markup("| {} |").format(Markup(" | ").join(Markup(escaped(cell)) for cell in cells))
 
+    def table(rows: Sequence[Mapping[str, Any]]) -> Markup:
+        heads = list(rows[0])
+        line = Markup(f"|---|---|{'---:|' * (len(heads) - 2)}")
+        return Markup("\n").join([row(heads), line, *(row(list(cells.values())) for cells in rows)])
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("wanderlust.exams", "templates"), autoescape=suffix == ".html", finalize=escaped,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined,
@@ -355,7 +390,9 @@ def templates(suffix: str) -> jinja2.Environment:
         "position": axis_position,
         "points": points,
         "sparkline": sparkline,
+        "improvements": improvements_text,
         "row": row,
+        "table": table,
         "bold": lambda text: Markup(f"**{escaped(text)}**"),
         "code": lambda text: Markup(printable(text)),
     }
@@ -394,6 +431,8 @@ def _card_parts(card: Card, width: int) -> Iterator[RenderableType]:
             yield _fitting_table(card, explorer, width)
         if explorer["rank"] is not None:
             yield Text(printable(explorer["rank"]["sentence"]))
+        if explorer["improvements"]:
+            yield Text(printable(improvements_text(explorer)))
         if (weak := explorer["fails_at"]) is not None:
             yield Text.assemble((weak["sentence"], "bold"), f" {weak['meaning']} Replay exactly this run:")
             yield _command(weak["watch"])
@@ -420,7 +459,7 @@ def _table(*heads: str | Text, text_column: int = 0) -> Table:
 
 def _summary_table(card: Card) -> Table:
     """Return one row per explorer: total, interval, rank, levels passed, time."""
-    table = _table("", "total", "95 %", "by data", "rank", "passed", "per step")
+    table = _table("", "total", "95 %", "IQM", "by data", "learning", "rank", "passed", "computes", "per step")
     for i, explorer in enumerate(card["results"] + card["references"]):
         is_own = i < len(card["results"])
         style = "bold" if is_own else _DIM
@@ -448,7 +487,7 @@ def _width_of(table: Table) -> int:
 def _family_table(card: Card, explorer: Values, *, curves: bool, bars: bool) -> Table:
     """Return one row per family: a bar, the scores of others, the levels, the learning curve."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    for head in ("family", "score", *([""] if bars else [])):
+    for head in ("family", "score", "95 %", *([""] if bars else [])):
         table.add_column(head, no_wrap=True)
     beside = others(card, explorer)
     for label in (printable(other["label"]) for other in beside):
@@ -457,6 +496,7 @@ def _family_table(card: Card, explorer: Values, *, curves: bool, bars: bool) -> 
     levels = sorted({level for family in explorer["families"].values() for level in family["levels"]})
     for level in levels:
         table.add_column(f"level {level}" if level == levels[0] else str(level), justify="center", no_wrap=True)
+    table.add_column("while learning", justify="right", no_wrap=True)
     if curves:
         table.add_column("learning", no_wrap=True)
     for name, family in explorer["families"].items():
@@ -464,9 +504,11 @@ def _family_table(card: Card, explorer: Values, *, curves: bool, bars: bool) -> 
         table.add_row(
             name,
             f"{family['score']:.2f}",
+            Text(interval_text(family["interval"], 2).replace(" to ", "–"), _DIM),
             *([_bar(family["score"])] if bars else []),
             *(Text(number_text(score, 2), _DIM) for score in scores),
             *(_level_cell(family["levels"].get(level)) for level in levels),
+            number_text(family["while_learning"], 2),
             *([Text(sparkline(family["curve"]))] if curves else []),
         )
     return table

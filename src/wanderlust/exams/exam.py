@@ -326,31 +326,38 @@ def take(
     failures = {failure.run: failure.error for failure in summary.failures}
     # Another failure, or a run that was ended because it took too long, would repeat itself here.
     failed = {run.explorer for run in failures}
-    times = {name: step_microseconds(name, selection.options.get(name, {})) for name in {*selection.explorers} - failed}
-    save_exam(selection, store.folder, times)
+    costs = {name: step_cost(name, selection.options.get(name, {})) for name in {*selection.explorers} - failed}
+    save_exam(selection, store.folder, costs)
     stored = store.load_many(runs, summary.problems)
-    return Exam(selection, exam_scores(selection, stored, failures, times, summary.problems), summary)
+    return Exam(selection, exam_scores(selection, stored, failures, costs, summary.problems), summary)
 
 
-def step_microseconds(explorer: str, options: Mapping[str, Any]) -> float:
-    """Return the time of a step in microseconds in one world, without compilation and evaluations.
+class StepCost(NamedTuple):
+    """What a step of an explorer computes."""
 
-    It is a mean over a run, the best of a few runs, and NaN if the explorer fails. A run ends after a second, after
-    which a slow explorer is not measured again.
+    microseconds: float = math.nan
+    computes: str = "–"
+
+
+def step_cost(explorer: str, options: Mapping[str, Any]) -> StepCost:
+    """Return the time of a step in one world, without compilation and evaluations, and what it computes.
+
+    The time is a mean over a run, the best of a few runs, and NaN if the explorer fails. A run ends after a second,
+    after which a slow explorer is not measured again.
     """
     try:
         _timed_run(explorer, options, steps=2)  # Compiles everything that a step needs.
-        best, start = math.inf, time.perf_counter()
+        best, start = StepCost(math.inf), time.perf_counter()
         for _ in range(_REPETITIONS):
             best = min(best, _timed_run(explorer, options))
             if time.perf_counter() - start > _MAX_SECONDS:
                 break
     except Exception:  # An explorer of a user can raise anything; the card shows the errors of its runs.
-        return math.nan
+        return StepCost()
     return best
 
 
-def _timed_run(explorer: str, options: Mapping[str, Any], steps: int | None = None) -> float:
+def _timed_run(explorer: str, options: Mapping[str, Any], steps: int | None = None) -> StepCost:
     """Return the mean time of a step of one run, without the first one."""
     from wanderlust.agents.session import Session
 
@@ -363,7 +370,8 @@ def _timed_run(explorer: str, options: Mapping[str, Any], steps: int | None = No
         session.advance(max(i * budget // _CHUNKS, 2))
         if time.perf_counter() - start > _MAX_SECONDS:
             break
-    return 1e6 * (time.perf_counter() - start) / (session.step - 1)
+    seconds = time.perf_counter() - start
+    return StepCost(1e6 * seconds / (session.step - 1), str(session.agent.configured_explorer.computes()))
 
 
 # --- Scores of stored runs ---------------------------------------------------------------------------------------
@@ -373,13 +381,12 @@ def exam_scores(
     selection: ExamSelection,
     stored: Iterable[StoredRun],
     failures: Mapping[Run, str],
-    times: Mapping[str, float],
+    costs: Mapping[str, StepCost],
     problems: list[str],
 ) -> list[ExplorerScores]:
     """Return the scores of each explorer; a failed run has the score 0, and its world the error.
 
-    `times` are the microseconds of a step of each explorer. A run with numbers that are not possible is not used, and
-    named in `problems`.
+    A run with numbers that are not possible is not used, and named in `problems`.
     """
     found = {each.run: each for each in stored}
     scores = []
@@ -401,8 +408,8 @@ def exam_scores(
                     errors.setdefault(place, FailedRun(seed, failures[run]))
                 else:
                     n_missing += 1
-        options, time = selection.options.get(explorer, {}), times.get(explorer, math.nan)
-        scores.append(ExplorerScores(explorer, rows, errors, time, options, n_missing))
+        options, cost = selection.options.get(explorer, {}), costs.get(explorer, StepCost())
+        scores.append(ExplorerScores(explorer, rows, errors, cost.microseconds, options, cost.computes, n_missing))
     return scores
 
 
@@ -418,7 +425,7 @@ def stored_scores(exam: StoredExam, store: Store, problems: list[str]) -> list[E
     for failure in status.failures(store.folder, [name]).get(name, []):
         with contextlib.suppress(ValueError):  # Not a command that this version prints.
             failures[Run.from_json(shlex.split(failure["repeat"])[-1])] = failure["error"]
-    return exam_scores(exam.selection, found, failures, exam.times, problems)
+    return exam_scores(exam.selection, found, failures, exam.costs, problems)
 
 
 # --- Files of exams in a results folder --------------------------------------------------------------------------
@@ -430,8 +437,8 @@ class StoredExam(NamedTuple):
     folder: Path
     """Where its file and its report card are."""
     selection: ExamSelection
-    times: Mapping[str, float]
-    """[explorer]: the microseconds of a step."""
+    costs: Mapping[str, StepCost]
+    """[explorer]: what a step costs."""
 
 
 def exam_folder(folder: Path, selection: ExamSelection) -> Path:
@@ -439,9 +446,11 @@ def exam_folder(folder: Path, selection: ExamSelection) -> Path:
     return folder / EXAMS / status.file_name(selection.name)
 
 
-def save_exam(selection: ExamSelection, folder: Path, times: Mapping[str, float]) -> None:
+def save_exam(selection: ExamSelection, folder: Path, costs: Mapping[str, StepCost]) -> None:
     """Write the file of an exam to a results folder."""
-    contents = {"suite": VERSION, **selection.description, "step_microseconds": finite_values(times)}
+    times = finite_values({name: cost.microseconds for name, cost in costs.items()})
+    computes = {name: cost.computes for name, cost in costs.items()}
+    contents = {"suite": VERSION, **selection.description, "step_microseconds": times, "computes": computes}
     write_json(exam_folder(folder, selection) / EXAM_FILE, contents)
 
 
@@ -460,9 +469,12 @@ def read_exam(path: Path) -> StoredExam:
     try:
         values = msgspec.json.decode(text, type=dict[str, Any])
         times = msgspec.convert(values.pop("step_microseconds", {}), dict[str, float | None])
+        computes = msgspec.convert(values.pop("computes", {}), dict[str, str])
         selection = msgspec.convert(values, ExamSelection)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise BadFile(f"{shown_path(path)}: not an exam that `wanderlust exam` stored ({error}).") from error
     if (suite := values.get("suite")) != VERSION:
         raise BadFile(f"{shown_path(path)}: not an exam of this suite: version {shown(suite)}, not {VERSION}.")
-    return StoredExam(path.parent, selection, {name: value for name, value in times.items() if value is not None})
+    known = {name: math.nan if value is None else value for name, value in times.items()}
+    costs = {name: StepCost(value, computes.get(name, "–")) for name, value in known.items()}
+    return StoredExam(path.parent, selection, costs)

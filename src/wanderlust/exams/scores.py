@@ -6,9 +6,11 @@
 
 J* and J_random, the returns of an optimal and of a random policy, are computed from the world, so a result that was
 read from a file cannot change the scale, and returns that no policy can have are refused. Intervals are percentiles
-of a bootstrap over seeds and over the families' worlds. Two explorers can be told apart if the 95 % interval of the
-difference of their totals does not contain 0. Each interval is for one pair; nothing is corrected for the number of
-pairs.
+of a bootstrap over seeds and over the families' worlds. Two explorers can be told apart if the interval of the
+difference of their totals does not contain 0. These intervals are simultaneous: with a probability of 95 % each of them
+contains its difference.
+
+The second total, while learning, has the discounted returns of the episodes in which an explorer learns.
 
 Scores are a table with one row per run, see `score_row`, and a world is a group of its rows. Every card shows its
 explorers beside some of the leaderboard, which has the scores of every run, so that all its totals, intervals and
@@ -18,9 +20,10 @@ ranks can be computed again.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -29,7 +32,13 @@ import numpy as np
 
 from wanderlust.core.errors import counted
 from wanderlust.core.mdp import FloatArray
-from wanderlust.core.planning import optimal_values, policy_value, start_value
+from wanderlust.core.planning import (
+    episode_returns,
+    optimal_episode_return,
+    optimal_values,
+    policy_value,
+    start_value,
+)
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.statistics import Interval
 from wanderlust.experiments.table import Group, Row, group_rows
@@ -48,8 +57,9 @@ BOUNDS_FILE, LEADERBOARD_FILE, TUNED_FILE = "bounds.json", "leaderboard.json", "
 TIMED_FAMILY, TIMED_LEVEL = "size", 2
 TIMED_WORLD = f"{TIMED_FAMILY}, level {TIMED_LEVEL}"
 """Where the time of a step is measured."""
-_TOLERANCE = 1e-6
-"""Relative to the distance of both bounds."""
+PROFILE_SCORES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+_TOLERANCE, _TINY = 1e-6, 1e-12
+"""Relative to the distance of both bounds; the smallest standard error, so that equal samples have an interval."""
 
 
 def _read_kept(name: str) -> Any:
@@ -66,10 +76,18 @@ class Bounds(NamedTuple):
     random: float
     optimal: float
     worst: float
+    episode_random: float
+    episode_optimal: float
+    """The same for an episode that is truncated at the world's horizon."""
 
     def scores(self, returns: FloatArray) -> FloatArray:
         """Return the score at each evaluation: 0 for a random policy or a worse one, 1 for an optimal one."""
         return np.clip((returns - self.random) / (self.optimal - self.random), 0.0, 1.0)
+
+    def learning_score(self, result: Result) -> float:
+        """Return the score of the episodes while learning, from −1 to 1: 0 for random actions, 1 for optimal ones."""
+        share = (result.learning_return[0] - self.episode_random) / (self.episode_optimal - self.episode_random)
+        return float(np.clip(share, -1.0, 1.0))
 
     def problem(self, result: Result) -> str | None:
         """Return why a result, which may come from an untrusted file, is not one of the exam; None if it is."""
@@ -83,6 +101,8 @@ class Bounds(NamedTuple):
         # Written so that NaN is refused, too.
         if not ((returns >= self.worst - margin) & (returns <= self.optimal + margin)).all():
             return f"its returns are not all from {self.worst:g}, the worst policy's, to {self.optimal:g}, the optimum"
+        if result.learning_return.shape != (1,) or not np.isfinite(result.learning_return).all():
+            return "it has no return while learning"
         return None
 
 
@@ -111,7 +131,14 @@ def computed_bounds(family: str, level: int, *, held_out: bool) -> Bounds:
     random = start_value(mdp, policy_value(mdp, uniform, discount))
     # The worst policy is the optimal one for the negated rewards.
     worst = 0.0 - start_value(mdp, optimal_values(mdp._replace(reward=-mdp.reward), discount).v)
-    return Bounds(random, optimum_and_reachable(run, discount)[0], worst)
+    horizon = world.defaults.horizon
+    return Bounds(
+        random,
+        optimum_and_reachable(run, discount)[0],
+        worst,
+        float(episode_returns(mdp, [uniform], horizon, discount)[0]),
+        optimal_episode_return(mdp, horizon, discount) or 0.0,
+    )
 
 
 def score_row(place: Place, seed: int, result: Result | None, bounds: Bounds) -> Row:
@@ -128,6 +155,7 @@ def score_row(place: Place, seed: int, result: Result | None, bounds: Bounds) ->
         "seed": seed,
         "score": float(curve.mean()),
         "data_score": float(data.mean()),
+        "learning_score": 0.0 if result is None else bounds.learning_score(result),
         "last": float(curve[-1]),
         "curve": curve,
     }
@@ -175,6 +203,8 @@ class ExplorerScores:
     step_microseconds: float = math.nan
     """The mean time of a step; see `wanderlust.exams.exam.step_microseconds`."""
     options: Mapping[str, Any] = field(default_factory=dict)
+    computes: str = "–"
+    """What a step computes beside Q; see `wanderlust.explorers.protocol`."""
     n_missing: int = 0
     """The number of runs that are not executed yet."""
 
@@ -198,10 +228,13 @@ class ExplorerScores:
         """[family, level]: the runs in a world."""
         return {(family, level): world for family, levels in self.families.items() for level, world in levels.items()}
 
-    def family_score(self, family: str, *, data: bool = False) -> float:
+    def family_score(self, family: str, column: str = "score") -> float:
         """Return the mean over the levels of a family."""
-        column = "data_score" if data else "score"
         return float(np.mean([world.column(column).mean() for world in self.families[family].values()]))
+
+    def family_interval(self, family: str) -> Interval:
+        """Return the same with its 95 % interval over worlds and seeds; NaN bounds with a single run."""
+        return replace(self, rows=[row for row in self.rows if row["family"] == family]).total()
 
     def family_curve(self, family: str) -> FloatArray:
         """Return the score at each evaluation, the mean over the levels of a family."""
@@ -214,29 +247,61 @@ class ExplorerScores:
         return np.mean(curves, axis=0) if curves else np.full(N_EVALUATIONS, np.nan)
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 - bounded, and every rank needs it again.
-    def mean(self, *, data: bool = False) -> float:
+    def mean(self, column: str = "score") -> float:
         """Return the mean over the families; NaN without results."""
-        scores = [self.family_score(family, data=data) for family in self.families]
+        scores = [self.family_score(family, column) for family in self.families]
         return float(np.mean(scores)) if scores else math.nan
 
-    def total(self, *, data: bool = False) -> Interval:
+    def total(self, column: str = "score") -> Interval:
         """Return the mean over the families with its 95 % interval; NaN without results.
 
         With one seed in one world of each family nothing varies: the bounds of the interval are NaN.
         """
         if len(self.rows) == len(self.families):
-            return Interval(self.mean(data=data), math.nan, math.nan)
-        return _interval(self.mean(data=data), _total_samples(self, "data_score" if data else "score"))
+            return Interval(self.mean(column), math.nan, math.nan)
+        return _interval(self.mean(column), total_samples(self, column))
 
-    def minus(self, other: ExplorerScores) -> Interval:
-        """Return the difference of the totals with its 95 % interval; both must have scores in the same worlds."""
-        return _interval(self.mean() - other.mean(), _total_samples(self, "score") - _total_samples(other, "score"))
+    def interquartile_mean(self) -> Interval:
+        """Return the mean of the middle half of all runs with its 95 % interval (Agarwal et al. 2021)."""
+        if len(self.rows) == len(self.families):
+            return Interval(_middle(self.scores), math.nan, math.nan)
+        return _interval(_middle(self.scores), _middle(np.concatenate([*_resampled(self, "score")], axis=1)))
 
-    def restricted(self, places: Collection[Place]) -> ExplorerScores:
-        """Return the scores in some of the worlds."""
+    @property
+    def scores(self) -> FloatArray:
+        """The score of every run."""
+        return np.array([row["score"] for row in self.rows], np.float64)
+
+    @property
+    def profile(self) -> list[float]:
+        """The performance profile: the share of runs with at least each score of `PROFILE_SCORES`; NaN without runs."""
+        return [float(np.mean(self.scores >= score)) if self.rows else math.nan for score in PROFILE_SCORES]
+
+    def improvement(self, other: ExplorerScores) -> Interval:
+        """Return the probability that a run is better than one of `other` in the same world, with its 95 % interval.
+
+        It is the mean over the worlds; equal scores count one half.
+        """
+        pairs = [(self.worlds[place].column("score"), other.worlds[place].column("score")) for place in self.worlds]
+        estimate = float(np.mean([_probability(one, two) for one, two in pairs]))
+        rng, size = np.random.default_rng(2), (BOOTSTRAP_SAMPLES, len(pairs))
+
+        def drawn(scores: FloatArray) -> FloatArray:
+            return np.asarray(scores[rng.integers(len(scores), size=(BOOTSTRAP_SAMPLES, len(scores)))])
+
+        samples = np.stack([_probability(drawn(one), drawn(two)) for one, two in pairs], axis=1)
+        worlds = rng.integers(len(pairs), size=size)
+        return _interval(estimate, np.take_along_axis(samples, worlds, axis=1).mean(axis=1))
+
+    def restricted(self, places: Collection[Place], seeds: Collection[int] | None = None) -> ExplorerScores:
+        """Return the scores in some of the worlds, and of some of the seeds."""
         return replace(
             self,
-            rows=[row for row in self.rows if (row["family"], row["level"]) in places],
+            rows=[
+                row
+                for row in self.rows
+                if (row["family"], row["level"]) in places and (seeds is None or row["seed"] in seeds)
+            ],
             failures={place: failed for place, failed in self.failures.items() if place in places},
         )
 
@@ -260,28 +325,58 @@ def _interval(estimate: float, samples: FloatArray) -> Interval:
     return Interval(estimate, float(low), float(high))
 
 
+def _middle(scores: FloatArray) -> Any:
+    """Return the mean of the middle half, along the last axis; NaN if it is empty."""
+    n = scores.shape[-1]
+    return np.sort(scores)[..., n // 4 : n - n // 4].mean(axis=-1) if n else math.nan
+
+
+def _probability(one: FloatArray, two: FloatArray) -> FloatArray:
+    """Return the share of pairs in which the first is larger, along the last axes; equal ones count one half."""
+    one, two = one[..., :, None], two[..., None, :]
+    return np.asarray(((one > two).mean(axis=(-2, -1)) + (one >= two).mean(axis=(-2, -1))) / 2)
+
+
 @functools.lru_cache(maxsize=256)
-def _total_samples(explorer: ExplorerScores, column: str) -> FloatArray:
-    """Return bootstrap samples of the total: worlds are drawn within their family, and seeds within each world.
+def total_samples(explorer: ExplorerScores, column: str) -> FloatArray:
+    """Return bootstrap samples of the total."""
+    means = [runs.mean(axis=1) for runs in _resampled(explorer, column)]
+    return np.asarray(np.mean(means, axis=0)) if means else np.full(BOOTSTRAP_SAMPLES, np.nan)
+
+
+def _resampled(explorer: ExplorerScores, column: str) -> Iterator[FloatArray]:
+    """Yield bootstrap samples of the runs of each family: worlds are drawn within it, and seeds within each world.
 
     Two explorers with scores in the same worlds have the same draws of worlds. So the difference of their samples is a
     sample of the difference, in which both have the same worlds.
     """
     levels, seeds = np.random.default_rng(0), np.random.default_rng(1)
-    samples = np.zeros(BOOTSTRAP_SAMPLES)
-    for found in explorer.families.values():
-        samples += _resampled_means([world.column(column) for world in found.values()], levels, seeds)
-    return samples / (len(explorer.families) or math.nan)
+    for family in explorer.families.values():
+        scores = [world.column(column) for world in family.values()]
+        size = (BOOTSTRAP_SAMPLES, len(scores))
+        # A world with fewer runs than others, in an exam that is not complete, is drawn as often.
+        drawn = np.stack([each[seeds.integers(len(each), size=(*size, max(map(len, scores))))] for each in scores])
+        level = levels.integers(len(scores), size=size)
+        yield np.take_along_axis(drawn, level[None, :, :, None], axis=0)[0].reshape(BOOTSTRAP_SAMPLES, -1)
 
 
-def _resampled_means(
-    scores: Sequence[FloatArray], levels: np.random.Generator, seeds: np.random.Generator
-) -> FloatArray:
-    """Return bootstrap samples of the mean over levels, each a mean over seeds; both are drawn with replacement."""
-    size = (BOOTSTRAP_SAMPLES, len(scores))
-    means = np.stack([level[seeds.integers(len(level), size=(*size, len(level)))].mean(axis=2) for level in scores])
-    level = levels.integers(len(scores), size=size)
-    return np.asarray(np.take_along_axis(means, level[None], axis=0)[0].mean(axis=1))
+def differences(explorers: Sequence[ExplorerScores], column: str = "score") -> dict[tuple[str, str], Interval]:
+    """Return the differences of the totals of all pairs, by their labels, with simultaneous 95 % intervals.
+
+    All intervals are the same multiple of their standard errors, the smallest with which 95 % of the bootstrap samples
+    are inside all of them ("max-T", Westfall and Young 1993). All explorers must have scores in the same worlds.
+    """
+    pairs = list(itertools.combinations(explorers, 2))
+    samples = [total_samples(one, column) - total_samples(other, column) for one, other in pairs]
+    errors = [max(float(each.std()), _TINY) for each in samples]
+    largest = np.max([abs(each - each.mean()) / error for each, error in zip(samples, errors, strict=True)], axis=0)
+    width = float(np.quantile(largest, 0.95))
+    found = {}
+    for (one, other), error in zip(pairs, errors, strict=True):
+        estimate = one.mean(column) - other.mean(column)
+        found[one.label, other.label] = Interval(estimate, estimate - width * error, estimate + width * error)
+        found[other.label, one.label] = Interval(-estimate, -estimate - width * error, width * error - estimate)
+    return found
 
 
 # --- The leaderboard ---------------------------------------------------------------------------------------------
@@ -320,13 +415,19 @@ class Leaderboard:
             f"{counted(self.seeds, 'seed')} per world{note}"
         )
 
-    def restricted(self, places: Collection[Place]) -> Leaderboard:
-        """Return the leaderboard of some of the worlds."""
-        return ranked([each.restricted(places) for each in self.explorers], self.seeds, self.version)
+    def restricted(self, places: Collection[Place], seeds: Collection[int] | None = None) -> Leaderboard:
+        """Return the leaderboard of some of the worlds, and of some of the seeds."""
+        n = self.seeds if seeds is None else len(seeds)
+        return ranked([each.restricted(places, seeds) for each in self.explorers], n, self.version)
 
     def find(self, explorer: str) -> ExplorerScores | None:
         """Return the scores of an explorer; None if it is not in the leaderboard."""
         return next((each for each in self.explorers if each.explorer == explorer), None)
+
+    @functools.cached_property
+    def differences(self) -> dict[tuple[str, str], Interval]:
+        """The differences of the totals of all pairs; see `differences`."""
+        return differences(self.explorers)
 
     def standing(self, explorer: ExplorerScores) -> dict[str, Any]:
         """Return the place of an explorer among those of the leaderboard; one of them with its name is left out.
@@ -334,11 +435,13 @@ class Leaderboard:
         Its rank is between `best`, one more than the number of explorers that are better with a difference whose
         interval does not contain 0, and `worst`, the number of explorers that are not worse in this sense.
         """
-        differences = {each.label: explorer.minus(each) for each in self.explorers if each.label != explorer.label}
-        equals = [label for label, each in differences.items() if each.low <= 0 <= each.high]
-        rank, n = 1 + sum(each.estimate < 0 for each in differences.values()), len(differences) + 1
-        best = 1 + sum(each.high < 0 for each in differences.values())
-        worst = n - sum(each.low > 0 for each in differences.values())
+        others = [each for each in self.explorers if each.label != explorer.label]
+        found = self.differences if explorer in self.explorers else differences([explorer, *others])
+        own = {each.label: found[explorer.label, each.label] for each in others}
+        equals = [label for label, each in own.items() if each.low <= 0 <= each.high]
+        rank, n = 1 + sum(each.estimate < 0 for each in own.values()), len(own) + 1
+        best = 1 + sum(each.high < 0 for each in own.values())
+        worst = n - sum(each.low > 0 for each in own.values())
         apart = f"; the data cannot tell it apart from {', '.join(equals)}" if equals else ""
         return {
             "rank": rank,
@@ -371,6 +474,7 @@ def read_leaderboard(values: Mapping[str, Any]) -> Leaderboard:
             failures={(family, level): FailedRun(*failed) for family, level, *failed in each["failures"]},
             step_microseconds=math.nan if each["step_microseconds"] is None else each["step_microseconds"],
             options=each["options"],
+            computes=each.get("computes", "–"),
         )
         for each in values["explorers"]
     ]
@@ -380,11 +484,12 @@ def read_leaderboard(values: Mapping[str, Any]) -> Leaderboard:
 def _kept_rows(place: Place, kept: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a world; of the curves, only their mean is kept."""
     curve = np.array(kept["curve"], np.float64)
-    values = enumerate(zip(kept["scores"], kept["data"], kept["last"], strict=True), start=FIRST_SEED)
+    learning = kept.get("learning", [math.nan] * len(kept["scores"]))
+    values = enumerate(zip(kept["scores"], kept["data"], learning, kept["last"], strict=True), start=FIRST_SEED)
     return [
-        {"family": place[0], "level": place[1], "seed": seed, "score": score, "data_score": data, "last": last,
-         "curve": curve}
-        for seed, (score, data, last) in values
+        {"family": place[0], "level": place[1], "seed": seed, "score": score, "data_score": data,
+         "learning_score": learnt, "last": last, "curve": curve}
+        for seed, (score, data, learnt, last) in values
     ]  # fmt: skip
 
 

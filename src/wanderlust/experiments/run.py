@@ -367,8 +367,8 @@ class Result(NamedTuple):
     never."""
     data_returns: FloatArray = _EMPTY
     """[evaluation], with `measure="exam"`: the return of the policy that is best by the collected data."""
-    random_return: FloatArray = _EMPTY
-    """With `measure="exam"`: the return of the uniformly random policy."""
+    learning_return: FloatArray = _EMPTY
+    """With `measure="exam"`: the mean discounted return of the episodes while learning, with expected rewards."""
 
     @property
     def success(self) -> float:

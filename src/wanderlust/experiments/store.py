@@ -94,7 +94,7 @@ ARRAYS: dict[str, tuple[str, int, int | None]] = {
     "rewards": (_NUMBERS, 2, 3), "reward_places": (_TEXTS, 1, None), "pairs": (_INTEGERS, 1, 3),
     "outcomes": (_NUMBERS, 2, 5), "starts": (_NUMBERS, 2, 2), "time_penalty": (_NUMBERS, 1, 1),
     "hidden": (_NUMBERS, 2, 6), "events": (_NUMBERS, 1, 2), "data_returns": (_NUMBERS, 1, None),
-    "random_return": (_NUMBERS, 1, 1),
+    "learning_return": (_NUMBERS, 1, 1),
 }  # fmt: skip
 """[array of a result]: what it contains, its number of dimensions, and the length of the last one if that is fixed."""
 

@@ -18,7 +18,7 @@ scale: of the explorer's own target policy, greedy for Q with ties broken unifor
 the data, optimal in the model with the observed frequencies and mean rewards. The return is E[Σ γᵗ r_t] from the start,
 without a time limit. The second policy shows what the data of an explorer are worth, whatever its own Q-table has
 learned from them. Actions that were never taken are not available in its model. In states without any action taken the
-policy is uniform, and their value is 0.
+policy is uniform, and their value is 0. `learning_return` is the return of the behaviour.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from wanderlust.agents.settings import MAX_STEPS, Settings
 from wanderlust.core.errors import InvalidSetting, check_integer
 from wanderlust.core.mdp import FloatArray, TabularMDP
 from wanderlust.core.planning import (
+    expected_reward,
     optimal_episode_return,
     optimal_values,
     policy_value,
@@ -237,7 +238,7 @@ def take_exam(
     """Train from evaluation to evaluation and return the measurements; `steps` truncates it, for a test."""
     # The session's own evaluations are not used.
     settings = {**options, "evaluate_every": world.defaults.budget}
-    session = Session(world, run.explorer, seed=run.seed, preset=run.preset, **settings)
+    session = Session(world, run.explorer, seed=run.seed, preset=run.preset, keep_trajectory=True, **settings)
     discount = session.settings.discount
     evaluated = evaluation_steps(session.settings.run_length)
     evaluated = evaluated if steps is None else [min(steps, evaluated[0])]
@@ -264,7 +265,6 @@ def take_exam(
             actions = best_actions(model, discount, actions)
             data_returns.append(exact_return(data_policy(session, actions)))
         discovered.append(session.agent.discovered)
-    uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
     return Result(
         steps=np.array(evaluated, np.int64),
         returns=np.array(returns),
@@ -273,8 +273,26 @@ def take_exam(
         first_visit=session.run_state.first_visit.copy(),
         **_bounds(run, discount),
         data_returns=np.array(data_returns),
-        random_return=np.array([exact_return(uniform)]),
+        learning_return=np.array([learning_return(session)]),
     )
+
+
+def learning_return(session: Session) -> float:
+    """Return the mean over finished episodes of Σ γᵗ r(s_t, a_t), where r is the expected reward.
+
+    An episode terminates where its last action always does, as in all worlds of the exam, or at the horizon.
+    """
+    mdp, run, n, horizon = session.world.mdp, session.run_state, session.step, session.settings.horizon
+    pairs = run.states[:n], run.actions[:n]
+    ends = 1 + np.flatnonzero((mdp.probability * mdp.terminal).sum(axis=2)[pairs] > 0.5)
+    starts = [0]
+    while starts[-1] < n:
+        following = ends[np.searchsorted(ends, starts[-1] + 1) :][:1]
+        starts.append(min([starts[-1] + horizon, *following.tolist()]))
+    *first, last = starts
+    time = np.arange(n) - np.repeat(first, np.diff([*first, n]))
+    returns = np.add.reduceat(expected_reward(mdp)[pairs] * session.settings.discount**time, first)
+    return float((returns[:-1] if last > n and len(first) > 1 else returns).mean())
 
 
 class EmpiricalModel(NamedTuple):
