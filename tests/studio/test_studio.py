@@ -130,7 +130,7 @@ def test_events_are_found_at_their_step() -> None:
     lane = lane_of("prison", "vv-ucb", seed=1)
     event = lane.advance_to_event("reward", 10**9)
     assert event is not None
-    assert event.text == "reward 0.99 found at (2, 2)"
+    assert event.text == "reward 0.99 (1 and -0.01 of the step) found at (2, 2)"
     assert lane.step == event.step
     visits = lane.session.record().visits[6].sum()
     assert visits == 1, "the run has stopped at the first reward"

@@ -134,7 +134,7 @@ def _read_what(what: str, explorers: tuple[str, ...], seed: int, lesson: str) ->
     if lesson:
         return _Opening(known[lesson].setup, None, known, lesson)
     table: dict[str, Any] = {**given, "world": what or DEFAULT_WORLD}
-    if what.endswith(MAP_SUFFIXES) and what not in world_names():
+    if what.endswith((*MAP_SUFFIXES, ".map")) and what not in world_names():
         table = _from_file(path, given)
         if "stops" in table:
             own = read_lesson(table, extra)

@@ -29,6 +29,7 @@ from wanderlust.studio.catalogue import checked_world, describe_world
 from wanderlust.studio.frames import History, best_actions, encode, step_of
 from wanderlust.studio.setup import Setup, snippets
 from wanderlust.worlds import World
+from wanderlust.worlds.drawing import display_layout
 
 _FIRST_CHUNK, _CHUNK_GROWTH = 8, 8
 _MAX_SOLVED_STATES = 2500
@@ -110,9 +111,16 @@ class Lane:
             state = int(states[i])
             if not self._rewarded[state] and len(self.events) < limits.MAX_LANE_EVENTS:
                 reward = float(self.world.mdp.reward[state, actions[i]].max())
-                where = self.world.state_name(state)
-                self.events.append(Event(first + int(i) + 1, state, f"reward {reward:g} found at {where}", reward))
+                text = f"reward {reward:g}{self._step_reward(state, reward)} found at {self.world.state_name(state)}"
+                self.events.append(Event(first + int(i) + 1, state, text, reward))
             self._rewarded[state] = True
+
+    def _step_reward(self, state: int, reward: float) -> str:
+        """Return in words why a reward is not the number on the map: every step has a reward, too."""
+        layout = display_layout(self.world)
+        value = float(layout.value[layout.layer[state], layout.row[state], layout.column[state]])
+        rest = round(reward - value, 9)
+        return f" ({value:g} and {rest:g} of the step)" if value and rest else ""
 
     @property
     def discovered(self) -> int:

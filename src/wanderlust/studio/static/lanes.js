@@ -166,7 +166,7 @@ export class LaneCard {
     const scale = isSmall ? RANKED : view.scale;
     const arrows = view.arrows !== "auto" ? view.arrows : layer.isRelative ? "behaviour" : "greedy";
     this.picture = { world, layer: part, frame, values, shares, scale, perAction: layer.perAction && !isSmall, theme: view.theme, arrows,
-      trail: view.trail, numbers: view.numbers, hover: view.pinned ?? this.hovered };
+      trail: view.trail, path: view.path && layer.isRelative, numbers: view.numbers, hover: view.pinned ?? this.hovered };
     this.painter.draw(this.context, this.picture, this.cell);
     this.note.hidden = values !== null;
     if (values === null) setText(this.note, `${this.lane?.explorer} learns no W.`);

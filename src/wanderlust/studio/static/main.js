@@ -24,7 +24,9 @@ const SLOW = "The server is computing. The first run on a machine compiles its c
 // Who wants less motion sees a running map four times a second.
 const REDUCED_MOTION = matchMedia("(prefers-reduced-motion: reduce)");
 const CALM_EVERY = 250;
-const VIEW = { layer: "state-visits", scale: "auto", arrows: "auto", trail: true, numbers: true, shared: true, part: "start", difference: "" };
+// Steps per second at the beginning, and by how much they grow how often.
+const FIRST_SPEED = 4, FASTER = 1.6, FASTER_EVERY = 1500;
+const VIEW = { layer: "state-visits", scale: "auto", arrows: "auto", trail: true, path: true, numbers: true, shared: true, part: "start", difference: "" };
 
 class App {
   // Of a page without a server: a recording, or the worlds that an engine executes.
@@ -147,6 +149,7 @@ class App {
     this.cards.forEach((card, i) => card.configure(this.setup.lanes[i], this.descriptions[i], i === count - 1, count));
     // A card stays in its place: taken out and put back, it would lose the focus, and a slider that is being dragged.
     const box = $("lanes");
+    box.querySelector(".starting")?.remove();
     this.cards.forEach(({ root }, i) => { if (box.children[i] !== root) box.insertBefore(root, box.children[i] ?? null); });
     // Before the first frame comes, so that the lanes are never seen in another arrangement.
     this.stage.arrange();
@@ -174,6 +177,7 @@ class App {
       this.watch(this.playing || this.busy);
     }
     this.received += 1;
+    $("run").setAttribute("aria-pressed", String(this.playing));
     this.lesson.update();
     this.render();
   }
@@ -219,7 +223,20 @@ class App {
     if (!this.recording && this.length && this.live >= this.length) {
       this.notice("The budget is used up. Restart, or choose another seed.");
     }
-    this.source.play(this.speed);
+    if (this.speedChosen || this.live > 0) this.source.play(this.speed);
+    else this.runSlowlyFirst();
+  }
+
+  // The first steps of a run can be followed, unless a speed was chosen: it begins with a few and becomes faster.
+  runSlowlyFirst() {
+    const last = this.speed;
+    clearInterval(this.faster);
+    this.setSpeed(FIRST_SPEED, false);
+    this.source.play(FIRST_SPEED);
+    this.faster = setInterval(() => {
+      if (!this.playing && this.live > 0 || this.speedChosen || this.speed >= last) clearInterval(this.faster);
+      else this.setSpeed(Math.min(Math.round(this.speed * FASTER), last), false);
+    }, FASTER_EVERY);
   }
 
   // Runs on to a step and pauses there.

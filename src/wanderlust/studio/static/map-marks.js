@@ -20,11 +20,11 @@ export function fixedMarks(picture, cell, ratio) {
   for (const { row, column, state, kind, value, at } of cellsOf(world, layer)) {
     const x = (column + 0.5) * cell, y = (row + 0.5) * cell;
     const bits = world.entry?.[at] ?? ALL_MOVES;
-    if (bits !== ALL_MOVES && kind !== KIND.wall && cell >= CHEVRONS_FROM) marks.push(chevrons(world, bits, x, y, cell, INK[theme]));
+    if (bits !== ALL_MOVES && kind !== KIND.wall && cell >= CHEVRONS_FROM * ratio) marks.push(chevrons(world, bits, x, y, cell, INK[theme]));
     const text = cellText(kind, value);
-    if (!text || state < 0 || (kind === KIND.puddle && cell < PUDDLES_FROM)) continue;
-    if (cell < BADGES_FROM) marks.push(smallMark(kind, x, y, cell, INK[theme]));
-    else marks.push(...badge(kind, text, x, y, cell, INK[theme]));
+    if (!text || state < 0) continue;
+    if (cell < (kind === KIND.puddle ? PUDDLES_FROM : BADGES_FROM) * ratio) marks.push(smallMark(kind, x, y, cell, INK[theme]));
+    else marks.push(...badge(kind, text, x, y, cell, ratio, world.columns * cell, INK[theme]));
   }
   return marks;
 }
@@ -43,18 +43,20 @@ function linePaths({ world, layer, perAction }, cell) {
   return paths;
 }
 
-function badge(kind, text, x, y, cell, ink) {
+// A long number at the border of the map is moved inside.
+function badge(kind, text, centre, y, cell, ratio, mapWidth, ink) {
   // A cost has more digits than a treasure, and leaves room for the arrows beside it as well.
-  const size = Math.max(Math.min(cell * (kind === KIND.puddle ? 0.17 : 0.24), 20), 8);
+  const size = Math.max(Math.min(cell * (kind === KIND.puddle ? 0.17 : 0.24), 20 * ratio), 8 * ratio);
+  const width = Math.max(textWidth({ text, size, bold: true }) + size * 0.7, size * 1.4), height = size * 1.4;
+  const x = Math.min(Math.max(centre, width / 2 + 1), mapWidth - width / 2 - 1);
   const label = { text, at: [x, y + 0.5], size, bold: true, fill: ink.badgeInk };
-  const width = Math.max(textWidth(label) + size * 0.7, size * 1.4), height = size * 1.4;
   const radius = kind === KIND.penalty || kind === KIND.puddle ? 0 : height / 2;
   const box = [x - width / 2, y - height / 2, width, height];
   return [{ box, radius, fill: ink.badge, stroke: ink.badgeInk, width: kind === KIND.treasure ? 2 : 1 }, label];
 }
 
 function smallMark(kind, x, y, cell, ink) {
-  const r = Math.max(cell * 0.55, 3), side = kind === KIND.penalty ? r * 1.4 : r;
+  const r = kind === KIND.puddle ? Math.max(cell * 0.2, 2) : Math.max(cell * 0.55, 3), side = kind === KIND.penalty ? r * 1.4 : r;
   const isTreasure = kind === KIND.treasure;
   const look = { fill: isTreasure ? "#ffd84d" : ink.badge, stroke: isTreasure ? "#10131a" : ink.badgeInk, width: 1.5 };
   if (isTreasure || kind === KIND.reward) return { paths: [[[x, y - r], [x + r, y], [x, y + r], [x - r, y]]], closed: true, ...look };
@@ -139,6 +141,40 @@ export function trailMarks({ world, layer, frame, trail, theme }, cell, ratio) {
   });
 }
 
+const LONGEST_PATH = 40;
+
+// Where the behaviour policy leads from the agent, as long as one action is the best: to an action that was not tried, or the end.
+export function pathMarks({ world, layer, frame, path, theme }, cell, ratio) {
+  if (!frame || !path || frame.randomness >= 1) return [];
+  const places = [];
+  for (let state = frame.agent; places.length < LONGEST_PATH;) {
+    const [row, column, part] = positionsOf(world)[state] ?? [];
+    if (part !== layer) break;
+    places.push([(column + 0.5) * cell, (row + 0.5) * cell]);
+    const action = world.actions.findIndex((_, i) => frame.preferred[state] === 1 << i);
+    const next = action < 0 || frame.stateVisits[state] === 0 ? null : cellAfter(world, layer, row, column, action);
+    if (!next || [KIND.treasure, KIND.penalty].includes(world.layers[layer].kind[row * world.columns + column])) break;
+    if (frame.visits[state * frame.actions + action] === 0) {
+      places.push([(next.column + 0.5) * cell, (next.row + 0.5) * cell]);
+      break;
+    }
+    state = next.state;
+  }
+  if (places.length < 2) return [];
+  const width = Math.max(Math.min(cell * 0.06, 4 * ratio), 1.5);
+  return [{ paths: [places], stroke: INK[theme].halo, width: width * 2, opacity: 0.7 },
+    { paths: [places], stroke: INK[theme].agent, width, dash: [width * 2, width * 2.5] }];
+}
+
+// The cell to which a move leads; null if it is blocked.
+function cellAfter(world, layer, row, column, action) {
+  const [dx, dy] = directionFor(world, world.actions[action]).map(Math.sign);
+  const to = { row: row + dy, column: Math.max(column + dx, 0) }, at = to.row * world.columns + to.column;
+  if ((dx === 0 && dy === 0) || to.row < 0 || to.row >= world.rows || column + dx < (dy && dx ? -1 : 0) || to.column >= world.columns) return null;
+  const state = world.layers[layer].state[at], isEntered = (world.entry?.[at] ?? ALL_MOVES) & (1 << action);
+  return state >= 0 && world.layers[layer].kind[at] !== KIND.wall && isEntered ? { ...to, state } : null;
+}
+
 export function agentMarks({ world, layer, frame, trail, theme }, cell, ratio) {
   const at = frame && trail ? positionsOf(world)[frame.agent] : null;
   if (!at || at[2] !== layer) return [];
@@ -181,6 +217,6 @@ export function valueMarks({ world, layer, frame, values, shares, scale, perActi
 // All marks of a map in the order in which they are drawn.
 export function mapMarks(picture, cell, hatch) {
   const arrows = hasArrows(picture, cell, 1) ? statesOf(picture.world, picture.layer) : [];
-  return [...valueMarks(picture, cell, hatch), ...trailMarks(picture, cell, 1), ...fixedMarks(picture, cell, 1), ...numberMarks(picture, cell, 1),
+  return [...valueMarks(picture, cell, hatch), ...trailMarks(picture, cell, 1), ...pathMarks(picture, cell, 1), ...fixedMarks(picture, cell, 1), ...numberMarks(picture, cell, 1),
     ...arrows.flatMap((place) => arrowMarks(picture, cell, 1, place, arrowBits(picture, place.state))), ...agentMarks(picture, cell, 1)];
 }

@@ -2,7 +2,7 @@
 
 import { CellImage } from "./cell-image.js";
 import { INK, statesOf } from "./cells.js";
-import { agentMarks, arrowBits, arrowMarks, fixedMarks, frameMarks, hasArrows, hasNumbers, numberMarks, trailMarks } from "./map-marks.js";
+import { agentMarks, arrowBits, arrowMarks, fixedMarks, frameMarks, hasArrows, hasNumbers, numberMarks, pathMarks, trailMarks } from "./map-marks.js";
 import { paint } from "./marks.js";
 
 const SHARP_CELLS_FROM = 12;
@@ -15,6 +15,7 @@ export class MapPainter {
     const ratio = window.devicePixelRatio || 1;
     this.drawValues(context, picture, cell);
     paint(context, trailMarks(picture, cell, ratio));
+    paint(context, pathMarks(picture, cell, ratio));
     this.drawFixed(context, picture, cell, ratio);
     paint(context, numberMarks(picture, cell, ratio));
     if (hasArrows(picture, cell, ratio)) this.drawArrows(context, picture, cell, ratio);

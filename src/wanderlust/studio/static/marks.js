@@ -1,7 +1,7 @@
 // Marks: lines, shapes and texts, drawn on a canvas or written as SVG.
 //
 // {paths, closed} | {box: [x, y, width, height], radius} | {circle: [x, y, radius]} | {text, at, size, bold, align}, each with
-// fill, stroke, width and opacity. With `halo`, the stroke is below the fill.
+// fill, stroke, width, dash and opacity. With `halo`, the stroke is below the fill.
 
 const FONT = "system-ui, sans-serif";
 const ANCHORS = { left: "start", center: "middle", right: "end" };
@@ -14,6 +14,7 @@ export function paint(context, marks) {
     context.fillStyle = mark.fill;
     context.strokeStyle = mark.stroke;
     context.lineWidth = mark.width ?? 1;
+    context.setLineDash(mark.dash ?? []);
     if (mark.text !== undefined) {
       context.textAlign = mark.align ?? "center";
       context.font = fontOf(mark);
@@ -26,6 +27,7 @@ export function paint(context, marks) {
     if (mark.stroke && !mark.halo) context.stroke(shape);
   }
   context.globalAlpha = 1;
+  context.setLineDash([]);
 }
 
 function shapeOf({ paths = [], closed, box, radius = 0, circle }) {
@@ -62,7 +64,7 @@ export function escapeText(value) {
 export function svgOf(marks) {
   return marks.map((mark) => {
     const look = { fill: mark.fill ?? "none", stroke: mark.stroke, "stroke-width": mark.stroke && mark.width, opacity: mark.opacity,
-      "paint-order": mark.halo && "stroke", "stroke-linejoin": mark.stroke && "round", "stroke-linecap": mark.stroke && "round" };
+      "paint-order": mark.halo && "stroke", "stroke-linejoin": mark.stroke && "round", "stroke-linecap": mark.stroke && "round", "stroke-dasharray": mark.dash?.join(" ") };
     if (mark.text !== undefined) {
       const [x, y] = mark.at;
       const font = { "font-size": mark.size, "font-weight": mark.bold && 700, "text-anchor": ANCHORS[mark.align ?? "center"] };
