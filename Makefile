@@ -10,6 +10,7 @@
 #   make bench         speed as ratios to reference implementations; BENCH_OPTIONS=--quick takes a minute
 #   make bench-check   a quick run, which fails if a ratio is 2 times worse than in benchmarks/speed.json
 #   make try-wheel     build the wheel, install it outside of the repository, and use it as a newcomer would
+#   make check-js      types, lint and unit tests of the studio's JavaScript, if npm is installed
 #   make docs          the documentation, in build/docs; fails on any warning or broken internal link
 #   make clean         remove the environments and everything that was built
 PYTHON ?= python3
@@ -29,7 +30,7 @@ FUZZ_EXAMPLES ?= 250
 # Of `make test-integrations`; TORCH=torch==2.13.0 takes a build without CUDA where one is at hand.
 TORCH ?= torch
 
-.PHONY: demo test test-all coverage check test-oldest test-integrations fuzz bench bench-check try-wheel docs clean
+.PHONY: demo test test-all coverage check test-oldest test-integrations fuzz bench bench-check try-wheel check-js docs clean
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/demo.py
@@ -68,6 +69,13 @@ bench-check: $(VENV)/ready
 
 try-wheel: $(VENV)/ready-for-tests
 	$(BIN)/python .ci/try_wheel.py
+
+check-js:
+	@cd tests/studio/javascript; \
+	if ! command -v npm > /dev/null; then echo "npm is not installed: the studio's JavaScript is not checked"; \
+	elif ! npm install --no-package-lock --no-audit --no-fund --silent; then \
+	echo "the tools cannot be installed: the studio's JavaScript is not checked"; \
+	else npm test --silent; fi
 
 docs: $(DOCS)/ready
 	$(DOCS)/bin/python docs/site/assemble.py build/docs-source

@@ -16,7 +16,10 @@ export class CellImage {
     this.width = world.columns * size;
     this.parts = perAction ? world.actions.length : 1;
     const { wall, hatchA, hatchB, plain, untried } = INK[theme];
-    Object.assign(this, { hatchA: packedColour(hatchA), hatchB: packedColour(hatchB), plain: packedColour(plain), untried: packedColour(untried) });
+    this.hatchA = packedColour(hatchA);
+    this.hatchB = packedColour(hatchB);
+    this.plain = packedColour(plain);
+    this.untried = packedColour(untried);
     this.stripe = size === 1 ? 2 : Math.max(Math.round(size / 6), 3);
     // For every pixel of a cell the action that it shows.
     this.within = Uint8Array.from({ length: size * size }, (_, i) => (perAction ? actionAt(world.actions, ((i % size) + 0.5) / size, (Math.floor(i / size) + 0.5) / size) : 0));

@@ -42,6 +42,7 @@ export function cellText(kind, value) {
 }
 
 // In deep sea every action also moves down.
+/** @returns {[number, number]} */
 export function directionFor(world, name) {
   const [dx, dy] = directionOf(name);
   return world.actions.length === 2 ? [dx * Math.SQRT1_2, Math.SQRT1_2] : [dx, dy];

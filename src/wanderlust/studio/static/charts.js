@@ -45,6 +45,7 @@ export function curveFigure(title, steps, { mean, low, high }, reference, word) 
 }
 
 // lines: {points: [step, value or null], colour, dash, number}
+/** @param {SVGElement} svg @param {number[]} size @param {Record<string, any>} content */
 function drawCurves(svg, [width, height], { lines, band = [], reference = null, word, length, step = null, isLarge = false }) {
   const left = isLarge ? 58 : 48, right = 16, top = 16, bottom = 18;
   const known = [...lines.flatMap(({ points }) => points), ...band, [0, reference]].map(([, value]) => value).filter((value) => value !== null);

@@ -54,12 +54,13 @@ function installView(app) {
 
 // A panel of options closes when something outside of it is pressed, and with Escape.
 function installPanels() {
-  const close = (isKept) => { for (const panel of document.querySelectorAll("details.options[open]")) if (!isKept(panel)) panel.open = false; };
+  const close = (isKept) => { for (const panel of /** @type {NodeListOf<HTMLDetailsElement>} */ (document.querySelectorAll("details.options[open]"))) if (!isKept(panel)) panel.open = false; };
   document.addEventListener("pointerdown", (event) => close((panel) => panel.contains(event.target)));
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") close(() => false); });
 }
 
 export function showLayer(id) {
+  /** @type {HTMLInputElement | null} */
   const radio = document.querySelector(`#layer input[value="${CSS.escape(id)}"]`);
   if (radio) radio.checked = true;
 }
@@ -74,10 +75,11 @@ export function showSetup(app) {
   const isMap = Boolean(app.setup.world_options?.map);
   const inGallery = isMap && app.catalogue.gallery.some((each) => each.name === app.setup.world && each.map === app.setup.world_options.map);
   const value = !isMap ? `world:${app.setup.world}` : inGallery ? `gallery:${app.setup.world}` : "painted";
+  /** @type {{label: string, value?: string, options?: {value: string, label: string}[]}[]} */
   const groups = [{ label: "Worlds of the paper", options: app.catalogue.worlds.map(({ name }) => ({ value: `world:${name}`, label: name })) },
     { label: "Teaching worlds", options: app.catalogue.gallery.map(({ name, title }) => ({ value: `gallery:${name}`, label: title })) }];
   // A painted world, or one of a stored run that the list does not offer.
-  const isListed = groups.some(({ options }) => options.some((option) => option.value === value));
+  const isListed = groups.some(({ options }) => options?.some((option) => option.value === value));
   if (!isListed) groups.unshift({ value, label: app.setup.world });
   fillSelect($("world"), groups, value);
   $("seed").value = app.setup.seed;

@@ -1,9 +1,11 @@
 // Small helpers for elements. All text is set as text, never as HTML.
 
+/** @param {string} id @returns {any} An element of the page; its kind is known where it is used. */
 export function $(id) {
   return document.getElementById(id);
 }
 
+/** @param {string} tag @param {Record<string, any>} attributes @param {...any} children @returns {any} */
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {

@@ -10,7 +10,16 @@ const NEEDS_PYTHON = "This page runs without Python and cannot do that. Install 
 
 export class EngineSource {
   constructor({ worlds }, on) {
-    Object.assign(this, { worlds, on, playing: false, speed: 0, lanes: [], ready: true, openId: 0 });
+    this.worlds = worlds;
+    this.on = on;
+    this.playing = false;
+    this.speed = 0;
+    this.lanes = [];
+    this.ready = true;
+    this.openId = 0;
+    this.length = 0;
+    this.clock = 0;
+    this.clockStep = 0;
     on.connection(true);
   }
 
@@ -113,7 +122,14 @@ function laneOf(found, setup, lane) {
 
 class EngineLane {
   constructor(found, explorer, given, description) {
-    Object.assign(this, { found, explorer, given, description, settings: given.settings, events: [], points: [], sent: [0, 0] });
+    this.found = found;
+    this.explorer = explorer;
+    this.given = given;
+    this.description = description;
+    this.settings = given.settings;
+    this.events = [];
+    this.points = [];
+    this.sent = [0, 0];
     this.run = new EngineRun(found.tables, explorer, given);
     this.rewarded = new Set();
   }

@@ -142,7 +142,10 @@ const plainReward = (outcome) => outcome.mean;
 // The values of all pairs, and the reward and discount from which they are learnt.
 class Table {
   constructor(agent, start, gamma, { reward = plainReward, best = Math.max } = {}) {
-    Object.assign(this, { gamma, reward, best, actions: agent.actions });
+    this.gamma = gamma;
+    this.reward = reward;
+    this.best = best;
+    this.actions = agent.actions;
     this.values = new Float64Array(agent.pairs).fill(start);
     this.found = new Float64Array(agent.pairs);
   }
@@ -272,8 +275,6 @@ function boundsOf(agent, counts) {
 function ensemble(agent, nu) {
   agent.nu = agent.options.prior_weight ?? nu;
   agent.heads = Array.from({ length: agent.options.heads ?? 10 }, () => new Table(agent, agent.start, agent.settings.discount));
-  agent.converged = new Set();
-  agent.head = 0;
   const stream = new RandomStream(agent.seed, "initial values"), recorded = agent.noise?.values();
   agent.drawNoise = () => (agent.options.noise ?? 1) * (recorded ? recorded.next().value : stream.gaussian());
   for (let i = 0; i < agent.heads.length * agent.actions; i++) agent.drawNoise();
@@ -294,7 +295,14 @@ function onHead(agent, state) {
 // number in every step), deterministic, rewardRange}
 export class EngineRun {
   constructor(world, explorer, { seed, settings, options, noise = null }) {
-    Object.assign(this, { world, explorer, seed, settings, options, noise, actions: world.actions, pairs: world.states * world.actions });
+    this.world = world;
+    this.explorer = explorer;
+    this.seed = seed;
+    this.settings = settings;
+    this.options = options;
+    this.noise = noise;
+    this.actions = world.actions;
+    this.pairs = world.states * world.actions;
     this.rules = EXPLORERS[explorer];
     const [low, high] = world.rewardRange, span = high > 0 ? high : high - low;
     this.range = (span > 0 ? span : 1) / (1 - settings.discount);
@@ -304,14 +312,25 @@ export class EngineRun {
     this.stateVisits = new Float64Array(world.states);
     this.largest = 0;
     this.step = 0;
-    for (const name of ["explorer", "replay", "world", "evaluation"]) this[name === "explorer" ? "random" : `${name}Random`] = new RandomStream(seed, name);
+    this.random = new RandomStream(seed, "explorer");
+    this.replayRandom = new RandomStream(seed, "replay");
+    this.worldRandom = new RandomStream(seed, "world");
+    this.evaluationRandom = new RandomStream(seed, "evaluation");
+    // Of some explorers: W, or the heads of an ensemble, of which one acts, and those that no minibatch can change.
+    this.w = null;
+    this.heads = null;
+    this.head = 0;
+    this.nu = 0;
+    this.converged = new Set();
+    this.drawNoise = null;
     this.memory = new Memory(this.pairs);
     this.target = new Table(this, 0, settings.discount);
     this.behaviour = new Table(this, this.start, settings.discount);
     this.rules.prepare?.(this);
     this.known = new Set();
     this.discovered = new Set();
-    Object.assign(this, { trail: [], returns: [], rewards: [] });
+    this.trail = [];
+    this.returns = [];
     this.reset();
   }
 

@@ -2,6 +2,7 @@
 
 const DIRECTIONS = { left: [-1, 0], right: [1, 0], up: [0, -1], down: [0, 1], forward: [1, 0], backward: [-1, 0] };
 
+/** @param {string} action @returns {[number, number]} */
 export function directionOf(action) {
   return DIRECTIONS[action] ?? [0, 0];
 }

@@ -4,7 +4,11 @@ import { $, element, fillSelect, setText } from "./dom.js";
 
 export class LessonPanel {
   constructor(app) {
-    Object.assign(this, { app, lesson: null, index: 0, target: null, predictions: [] });
+    this.app = app;
+    this.lesson = null;
+    this.index = 0;
+    this.target = null;
+    this.predictions = [];
     this.choice = $("lesson-choice");
     this.choice.addEventListener("change", () => this.choose(this.choice.value));
     $("lesson-next").addEventListener("click", () => this.go(this.index + 1));

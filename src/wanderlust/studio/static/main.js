@@ -31,8 +31,19 @@ const VIEW = { layer: "state-visits", scale: "auto", arrows: "auto", trail: true
 class App {
   // Of a page without a server: a recording, or the worlds that an engine executes.
   constructor(catalogue, recording, engine) {
-    Object.assign(this, { catalogue, recording, engine, world: null, length: 0, live: 0, viewed: 0, playing: false });
-    Object.assign(this, { cards: [], frames: [], series: [], events: [], descriptions: [] });
+    this.catalogue = catalogue;
+    this.recording = recording;
+    this.engine = engine;
+    this.world = null;
+    this.length = 0;
+    this.live = 0;
+    this.viewed = 0;
+    this.playing = false;
+    this.cards = [];
+    this.frames = [];
+    this.series = [];
+    this.events = [];
+    this.descriptions = [];
     // The lane whose table is shown, by default the first that learns W, and its cell; null for that of the agent.
     this.focus = { lane: null, cell: null, isPinned: false };
     this.speedChosen = false;
@@ -48,6 +59,7 @@ class App {
     this.restoreTheme();
     installControls(this);
     this.setSpeed(speedOf(50), false);
+    /** @type {any} One of three, of which only one plays a recording and only two open a setup. */
     this.source = this.makeSource();
     this.lesson = new LessonPanel(this);
     this.painter = recording || engine ? null : new Painter($("paint-dialog"), this);

@@ -16,6 +16,7 @@ const CORNER = 0.31 / 0.64;
 // What does not change during a run: the lines between cells, badges, and chevrons of one-way cells.
 export function fixedMarks(picture, cell, ratio) {
   const { world, layer, theme } = picture;
+  /** @type {Record<string, any>[]} */
   const marks = cell < LINES_FROM * ratio ? [] : [{ paths: linePaths(picture, cell), stroke: INK[theme].line }];
   for (const { row, column, state, kind, value, at } of cellsOf(world, layer)) {
     const x = (column + 0.5) * cell, y = (row + 0.5) * cell;

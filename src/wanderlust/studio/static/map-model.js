@@ -14,7 +14,10 @@ function floor() {
 
 export class MapModel {
   constructor(rows, columns, cells, settings) {
-    Object.assign(this, { rows, columns, cells, settings });
+    this.rows = rows;
+    this.columns = columns;
+    this.cells = cells;
+    this.settings = settings;
     this.past = [];
     this.future = [];
   }

@@ -30,10 +30,11 @@ export function paint(context, marks) {
   context.setLineDash([]);
 }
 
+/** @param {Record<string, any>} mark */
 function shapeOf({ paths = [], closed, box, radius = 0, circle }) {
   const shape = new Path2D();
-  if (box) shape.roundRect(...box, radius);
-  if (circle) shape.arc(...circle, 0, 2 * Math.PI);
+  if (box) shape.roundRect(box[0], box[1], box[2], box[3], radius);
+  if (circle) shape.arc(circle[0], circle[1], circle[2], 0, 2 * Math.PI);
   for (const path of paths) {
     path.forEach(([x, y], i) => (i ? shape.lineTo(x, y) : shape.moveTo(x, y)));
     if (closed) shape.closePath();

@@ -20,7 +20,7 @@ export function installShortcuts(app) {
     { keys: ["Escape"], name: "Esc", text: "end the presentation", action: () => app.present(false) },
     { keys: ["d"], name: "d", text: "dark or light", action: () => app.switchTheme() },
     { keys: ["?"], name: "?", text: "this help", action: () => $("help-dialog").showModal() },
-  ].filter((each) => !(each.live && app.recording));
+  ].filter((each) => !("live" in each && app.recording));
   buildHelp(actions);
   // Whether the mouse or a finger set the focus: then Space runs, and does not press the focused button again.
   let byPointer = false;
@@ -28,7 +28,7 @@ export function installShortcuts(app) {
   document.addEventListener("keydown", (event) => { if (event.key === "Tab") byPointer = false; }, true);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    const target = event.target;
+    const target = /** @type {HTMLElement} */ (event.target);
     const isTyping = target.matches("input:not([type=range]):not([type=checkbox]):not([type=radio]), textarea, select");
     // Space presses a button that has the focus by keyboard, and opens a select; it must not also run.
     const usesSpace = event.key === " " && target.matches("button, summary, input, select, a");
