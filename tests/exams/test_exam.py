@@ -36,7 +36,7 @@ from wanderlust.exams.scores import (
 from wanderlust.experiments.run import Result
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.world_run import N_EVALUATIONS
-from wanderlust.worlds.exam_suite import FAMILIES, LEVELS
+from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, VERSION
 
 pytestmark = pytest.mark.slow
 
@@ -256,6 +256,21 @@ def test_the_kept_leaderboard_is_the_page_of_the_documentation(script):
     script("--page", "--docs", "page.md")
     assert Path("page.md").read_text(encoding="utf-8") == (ROOT / "docs/leaderboard.md").read_text(encoding="utf-8")
     assert board.is_complete is ("not the whole exam" not in board.extent)
+
+
+BACKWARDS = {
+    1: {"actions": "2, 3, 4", "distract": "3", "mislead": "2, 3, 4", "cliffs": "4", "slip": "2, 4", "river": "2",
+        "copies": "3"},
+}  # fmt: skip
+"""[suite]: the levels that the median explorer finds easier than the one before; a later suite must have none."""
+
+
+def test_levels_become_harder(script):
+    """On the stored results of all explorers."""
+    rows = script(name="functions")["levels"](kept_leaderboard())
+    found = {row["family"]: row["runs backwards"] for row in rows if row["runs backwards"] != "–"}
+    assert found == BACKWARDS.get(VERSION, {})
+    assert all(0 <= float(row["separation"]) <= 1 for row in rows)
 
 
 def test_the_leaderboard_is_printed(command):
@@ -488,6 +503,29 @@ def test_ranks_and_references_come_from_the_kept_leaderboard_in_the_same_worlds(
     assert "the leaderboard is made in the held-out worlds" in card_text(development, ".md")
 
 
+def test_options_in_units_of_the_world():
+    """The largest reward of a noisy treasure is 1 plus the deviation."""
+    selection = select("psrl", families=["lock", "noise"], levels=1, options={"psrl": {"deviation": "0.5 r_max"}})
+    values = {run.world: run.explorer_options["deviation"] for run in selection.runs}
+    assert values == {"exam-lock": pytest.approx(0.5), "exam-noise": pytest.approx(0.6)}
+    (vv_ucb,) = select("vv-ucb", families="lock", levels=1, seeds=1, options={"vv-ucb": {"kappa": "2 V"}}).runs
+    assert vv_ucb.explorer_options["kappa"] == pytest.approx(200)
+
+
+def test_the_tuning_has_the_same_number_of_trials_for_every_explorer():
+    """All options are valid; seeds and worlds are not those of the exam."""
+    functions = runpy.run_path(str(ROOT / "benchmarks" / "exam_tuning.py"), run_name="functions")
+    assert set(functions["TRIALS"]) | {"random", "optimistic"} == set(wl.explorer_names())
+    for explorer, trials in functions["TRIALS"].items():
+        assert len({json.dumps(options) for options in trials}) == 9
+        for options in trials:
+            select(explorer, families="noise", levels=1, options={explorer: functions["given"](options)})
+    runs = functions["runs_of"]("vv-ucb", {})
+    assert len(runs) == len(FAMILIES) * 2 * 5
+    assert {run.seed for run in runs} == set(range(5))
+    assert not any(run.world_options["held_out"] for run in runs)
+
+
 # --- Invalid input -----------------------------------------------------------------------------------------------
 
 
@@ -504,6 +542,7 @@ def test_ranks_and_references_come_from_the_kept_leaderboard_in_the_same_worlds(
         (("vv-ucb", "--set", "steps=10"), "steps cannot be set in an exam"),
         (("vv-ucb", "--set", "no_such_setting=1"), "no_such_setting"),
         (("vv-ucb", "--set", "kappa=-1"), "kappa"),
+        (("vv-ucb", "--set", "kappa=much V"), "'much V' must begin with a number"),
         (("vv-ucb", "--on", "mars"), "mars"),
     ],
 )

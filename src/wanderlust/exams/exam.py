@@ -57,7 +57,7 @@ from wanderlust.experiments.execute.driver import Failure, RunSummary, run_all
 from wanderlust.experiments.run import Run, plain_options
 from wanderlust.experiments.store import Store, StoredRun
 from wanderlust.experiments.table import Row, import_package
-from wanderlust.explorers.protocol import explorer_class, explorer_module, explorer_name
+from wanderlust.explorers.protocol import Problem, explorer_class, explorer_module, explorer_name
 from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, PREFIX, VERSION, exam_world
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ QUICK_SEEDS, QUICK_LEVELS = 2, (1, 2)
 MAX_SEEDS = 1_000_000
 FIXED = ("budget", "steps", "horizon", "discount", "evaluate_every", "evaluation_horizon")
 """Settings that belong to the worlds of the exam."""
+UNITS = ("r_max", "V")
 EXAMS, EXAM_FILE = "exams", "exam.json"
 _MAX_BYTES = 1_000_000
 _MAX_NAME, _HASH_LENGTH = 60, 8
@@ -142,11 +143,12 @@ class ExamSelection:
 
     def run(self, explorer: str, place: Place, seed: int) -> Run:
         """Return one run of the exam."""
+        options = self.options.get(explorer, {})
         return Run(
             world=PREFIX + place[0],
             world_options={"level": place[1], "held_out": self.held_out},
             explorer=explorer,
-            explorer_options=dict(self.options.get(explorer, {})),
+            explorer_options={name: in_units(value, place, self.held_out) for name, value in options.items()},
             seed=seed,
             measure="exam",
         )
@@ -155,6 +157,24 @@ class ExamSelection:
     def runs(self) -> list[Run]:
         """Every run, one explorer after the other."""
         return [self.run(e, place, seed) for e in self.explorers for place in self.places for seed in self.seed_range]
+
+
+def in_units(value: Any, place: Place, held_out: bool) -> Any:
+    """Return the value of an option in a world: "0.3 r_max" and "2 V", V = r_max / (1 - γ), depend on its rewards."""
+    number, _, unit = value.partition(" ") if isinstance(value, str) else ("", "", "")
+    if unit not in UNITS:
+        return value
+    try:
+        return float(number) * _units(*place, held_out)[unit]
+    except ValueError:
+        raise InvalidSetting(f"{value!r} must begin with a number, as in '0.3 {unit}'.") from None
+
+
+@functools.cache
+def _units(family: str, level: int, held_out: bool) -> dict[str, float]:
+    world = exam_world(family, level=level, held_out=held_out)
+    value_range = Problem(world.n_actions, world.reward_range, world.defaults.discount).value_range
+    return dict(zip(UNITS, (value_range * (1.0 - world.defaults.discount), value_range), strict=True))
 
 
 def select(
@@ -295,7 +315,8 @@ def exam(
 
     Explorers are registered names, 'module:Class', or classes. By default they take the whole exam: all families, all
     levels, 5 seeds; with `quick`, levels 1 and 2 and 2 seeds. `held_out=False` selects the worlds for development.
-    `options` are those of each explorer by its name, {"vv-ucb": {"kappa": 0.1}}. With `out=None` nothing is stored.
+    `options` are those of each explorer by its name, {"vv-ucb": {"kappa": 0.1}}; "0.1 r_max" and "0.1 V", where V is
+    r_max / (1 - γ), are values in units of each world. With `out=None` nothing is stored.
     The other parameters are those of `Sweep.run`. After an interrupt, the same call continues.
     """
     folder = None if out is None else check_path("out", out, folder=True)
@@ -326,7 +347,8 @@ def take(
     failures = {failure.run: failure.error for failure in summary.failures}
     # Another failure, or a run that was ended because it took too long, would repeat itself here.
     failed = {run.explorer for run in failures}
-    costs = {name: step_cost(name, selection.options.get(name, {})) for name in {*selection.explorers} - failed}
+    timed = {name: selection.run(name, (TIMED_FAMILY, TIMED_LEVEL), 0) for name in selection.explorers}
+    costs = {name: step_cost(name, run.explorer_options) for name, run in timed.items() if name not in failed}
     save_exam(selection, store.folder, costs)
     stored = store.load_many(runs, summary.problems)
     return Exam(selection, exam_scores(selection, stored, failures, costs, summary.problems), summary)

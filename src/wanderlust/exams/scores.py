@@ -505,10 +505,8 @@ def kept_leaderboard() -> Leaderboard | None:
 def tuned_settings() -> dict[str, dict[str, Any]]:
     """Return the settings of the leaderboard that differ from an explorer's defaults.
 
-    The defaults of the paper's explorers are the paper's. Where another value was better in the worlds for development,
-    with the same number of trials as for every other explorer, the leaderboard uses that value. The defaults of all
-    other explorers are the tuned values, so they are not listed. `benchmarks/exam_tuning.py` writes the file, and
-    `docs/exam-tuning.md` has the scores of all values.
+    They were better in the worlds for development, with the same number of trials as for every other explorer.
+    `benchmarks/exam_tuning.py` writes the file, and `docs/exam-tuning.md` has the scores of all trials.
     """
     settings: dict[str, dict[str, Any]] = _read_kept(TUNED_FILE)
     return settings
