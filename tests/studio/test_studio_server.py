@@ -237,7 +237,7 @@ def test_a_page_runs_pauses_steps_and_looks_back(server: RunningStudio) -> None:
         page.send("step", count=5)
         assert page.state_at(5)["step"] == 5
         page.send("event", kind="reward")
-        assert "reward 4.99 found at (5, 5)" in page.receive("found")["text"]
+        assert "reward 4.99 (5 and -0.01 of the step) found at (5, 5)" in page.receive("found")["text"]
         found = page.receive("state")["step"]
         page.send("play", speed=0)
         page.state_at(1000)
