@@ -46,7 +46,7 @@ function installView(app) {
     $(id).value = app.options[id];
     $(id).addEventListener("change", () => app.setOption(id, $(id).value));
   }
-  for (const id of ["trail", "path", "numbers", "shared"]) {
+  for (const id of ["trail", "path", "beside", "numbers", "shared"]) {
     $(id).checked = app.options[id];
     $(id).addEventListener("change", () => app.setOption(id, $(id).checked));
   }

@@ -17,6 +17,7 @@ const SETTINGS = [
 ];
 // Size of a cell, in pixels, from which its triangles can be told apart.
 const TRIANGLES_FROM = 14;
+const BESIDE_GAP = 10;
 const PRESET_TEXT = "as_written: the paper's text; as_published_code: the released code, where it differs.";
 const GREEK = { kappa: "κ", gamma_w: "γ_w", epsilon_start: "ε start", epsilon_end: "ε end", learning_rate: "η learning rate", scale: "α scale", initial: "initial Q", replay: "memory" };
 
@@ -42,7 +43,10 @@ export class LaneCard {
     this.options = element("details", { class: "options" }, element("summary", { "aria-label": "Options", title: "Options of the explorer" }, "⚙"), this.fields);
     this.canvas = element("canvas", { tabindex: "0", role: "application", "aria-roledescription": "map", "aria-label": `Map of lane ${this.number + 1}` });
     this.context = this.canvas.getContext("2d");
-    this.frameBox = element("div", { class: "map" }, this.canvas);
+    // Q beside the layer, as an option.
+    this.beside = element("canvas", { role: "img", "aria-label": `Q of lane ${this.number + 1}`, hidden: true });
+    this.besidePainter = new MapPainter();
+    this.frameBox = element("div", { class: "map" }, this.beside, this.canvas);
     this.note = element("p", { class: "map-note", hidden: true });
     this.legend = new Legend();
     this.discovered = element("span", { role: "status", "aria-label": "States discovered", "aria-live": "off" }, "0");
@@ -149,28 +153,39 @@ export class LaneCard {
   }
 
   // Sizes the map; it is drawn with cells of this size until the next call.
-  fit(world, mapHeight) {
-    this.cell = fitCanvas(this.canvas, world, this.frameBox.clientWidth, mapHeight);
+  fit(world, mapHeight, isBeside) {
+    this.beside.hidden = !isBeside;
+    const width = isBeside ? (this.frameBox.clientWidth - BESIDE_GAP) / 2 : this.frameBox.clientWidth;
+    this.cell = fitCanvas(this.canvas, world, width, mapHeight);
+    if (isBeside) fitCanvas(this.beside, world, width, mapHeight);
   }
 
   // Prepares the picture of the lane; `view` holds what is shown.
   draw(view) {
+    this.world = view.world;
+    this.frame = view.frame;
+    const { picture, layer } = this.pictureOf(view, view.layer, view.scale);
+    this.picture = picture;
+    this.painter.draw(this.context, picture, this.cell);
+    if (view.beside) this.besidePainter.draw(this.beside.getContext("2d"), this.pictureOf(view, "q", view.besideScale).picture, this.cell);
+    const { values, scale } = picture;
+    this.note.hidden = values !== null;
+    if (values === null) setText(this.note, `${this.lane?.explorer} learns no W.`);
+    this.legend.draw(scale, values ? (view.beside ? `Q, and ${layer.unit}` : layer.unit) : null, view.theme);
+  }
+
+  pictureOf(view, id, ownScale) {
     const { world, frame, part } = view;
-    this.world = world;
-    this.frame = frame;
-    const layer = layerById(view.layer);
+    const layer = layerById(id);
     const values = frame ? layerValues(frame, layer.id) : null;
     const isSmall = layer.isRelative && this.cell < TRIANGLES_FROM * (window.devicePixelRatio || 1);
     const share = isSmall ? rankedStates : relativeValues;
     const shares = values && layer.isRelative ? share(values, frame, layer.id === "w" && this.description.minimises) : null;
-    const scale = isSmall ? RANKED : view.scale;
+    const scale = isSmall ? RANKED : ownScale;
     const arrows = view.arrows !== "auto" ? view.arrows : layer.isRelative ? "behaviour" : "greedy";
-    this.picture = { world, layer: part, frame, values, shares, scale, perAction: layer.perAction && !isSmall, theme: view.theme, arrows,
+    const picture = { world, layer: part, frame, values, shares, scale, perAction: layer.perAction && !isSmall, theme: view.theme, arrows,
       trail: view.trail, path: view.path && layer.isRelative, numbers: view.numbers, hover: view.pinned ?? this.hovered };
-    this.painter.draw(this.context, this.picture, this.cell);
-    this.note.hidden = values !== null;
-    if (values === null) setText(this.note, `${this.lane?.explorer} learns no W.`);
-    this.legend.draw(scale, values ? layer.unit : null, view.theme);
+    return { picture, layer };
   }
 
   facts({ frame, world, last, event, rule, playing }) {

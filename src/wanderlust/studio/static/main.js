@@ -26,7 +26,7 @@ const REDUCED_MOTION = matchMedia("(prefers-reduced-motion: reduce)");
 const CALM_EVERY = 250;
 // Steps per second at the beginning, and by how much they grow how often.
 const FIRST_SPEED = 4, FASTER = 1.6, FASTER_EVERY = 1500;
-const VIEW = { layer: "state-visits", scale: "auto", arrows: "auto", trail: true, path: true, numbers: true, shared: true, part: "start", difference: "" };
+const VIEW = { layer: "state-visits", scale: "auto", arrows: "auto", trail: true, path: true, beside: false, numbers: true, shared: true, part: "start", difference: "" };
 
 class App {
   // Of a page without a server: a recording, or the worlds that an engine executes.

@@ -54,7 +54,7 @@ function buildHelp(actions) {
     "Each lane is one explorer in the same world with the same seed. A cell is divided into triangles, one per action; hatched cells are states in which no action was taken yet.",
     "W(s, a) = u(s, a) + γ_w max W(s′, ·) is the visitation value: the discounted sum of future visitation rewards u, which are large where there were few visits. γ_w is its discount: with 0, W counts the visits of the present state only.",
     "κU is what the explorer adds to Q, of vv-ucb κ(1 − γ_w)W; it takes the action with the largest sum Q + κU. In these layers colours compare the actions of one state, from the worst to the best, or in small cells the best actions of the states; actions that were not tried are orange.",
-    "Solid arrows show the greedy policy of Q, outlined arrows the actions with the largest behaviour value Q + κU. The dot is the agent, the line its latest steps.",
+    "Solid arrows show the greedy policy of Q, outlined arrows the actions with the largest behaviour value Q + κU. The dot is the agent, the line its latest steps; in the layers W, κU and behaviour value a dashed line is the path to come, as long as one action is the best.",
     "Badges: S start, +5 a treasure or reward, −5 in a square badge a penalty, P a prison. Small chevrons show from where a one-way cell can be entered.",
   ];
   $("help-text").replaceChildren(...words.map((text) => element("p", {}, text)), list);

@@ -26,6 +26,11 @@ export class Stage {
     for (const box of [document.body, $("top"), $("lanes"), ...document.querySelectorAll(".bar")]) observer.observe(box);
   }
 
+  // Q is not shown beside itself.
+  get isBeside() {
+    return this.app.options.beside && this.app.options.layer !== "q";
+  }
+
   rearrange() {
     this.isArranged = false;
     this.chartsAt = 0;
@@ -38,7 +43,7 @@ export class Stage {
     if (!app.options.difference) this.difference.root.remove();
     else if (!this.difference.root.isConnected) $("lanes").append(this.difference.root);
     const mapHeight = matchMedia(NARROW).matches ? this.arrangeNarrow() : this.arrangeWide();
-    for (const card of [...app.cards, this.difference]) if (card.root.isConnected) card.fit(app.world, mapHeight);
+    for (const card of [...app.cards, this.difference]) if (card.root.isConnected) card.fit(app.world, mapHeight, this.isBeside);
     this.isArranged = true;
   }
 
@@ -59,7 +64,7 @@ export class Stage {
     for (let across = 1; across <= count; across++) {
       const down = Math.ceil(count / across);
       const mapHeight = Math.max((height - (down - 1) * LANE_GAP) / down - around, MAPS_MIN / down);
-      const cell = Math.min((box.clientWidth / across - 36) / columns, mapHeight / rows);
+      const cell = Math.min((box.clientWidth / across - 36) / (this.isBeside ? 2 * columns : columns), mapHeight / rows);
       if (cell > best.cell + 0.01) best = { cell, across, mapHeight };
     }
     box.style.setProperty("--columns", best.across);
@@ -72,11 +77,12 @@ export class Stage {
     if (!app.world || app.frames.length !== app.cards.length) return false;
     if (!this.isArranged) this.arrange();
     const scales = scalesFor(app.frames, app.descriptions, app.options);
-    const view = { ...app.options, world: app.world, theme: themeName() };
+    const besideScales = this.isBeside ? scalesFor(app.frames, app.descriptions, { ...app.options, layer: "q" }) : [];
+    const view = { ...app.options, beside: this.isBeside, world: app.world, theme: themeName() };
     app.cards.forEach((card, i) => {
       const frame = app.frames[i];
       const pinned = app.focus.isPinned && app.focus.lane === i ? app.focus.cell : null;
-      card.draw({ ...view, frame, scale: scales[i], part: this.partFor(frame), pinned });
+      card.draw({ ...view, frame, scale: scales[i], besideScale: besideScales[i], part: this.partFor(frame), pinned });
       const event = app.events[i].findLast((each) => each.step <= app.viewed);
       card.facts({ frame, world: app.world, last: lastReturn(app.series[i], app.viewed), event, rule: this.ruleOf(i), playing: app.playing });
     });
