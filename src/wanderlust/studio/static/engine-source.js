@@ -24,8 +24,9 @@ export class EngineSource {
   }
 
   // A world by its name and options; each has the settings of every explorer.
-  open(setup, { step = 0, playing = false, speed = 0 } = {}) {
+  open(given, { step = 0, playing = false, speed = 0 } = {}) {
     this.openId += 1;
+    const setup = plainSetup(given);
     const found = this.worlds.find((each) => each.name === setup.world && JSON.stringify(each.options) === JSON.stringify(setup.world_options ?? {}));
     const lanes = found ? setup.lanes.map((lane) => laneOf(found, setup, lane)) : [null];
     if (lanes.includes(null)) {
@@ -102,6 +103,14 @@ export class EngineSource {
   ask() { return Promise.reject(new Error(NEEDS_PYTHON)); }
 }
 
+// As the server returns it: without what is empty, in this order.
+function plainSetup(given) {
+  const isGiven = (value) => value !== undefined && !(value instanceof Object && !Object.keys(value).length);
+  const without = (fields, names) => Object.fromEntries(names.filter((name) => isGiven(fields[name])).map((name) => [name, fields[name]]));
+  const lanes = given.lanes.map((lane) => without(lane, ["explorer", "preset", "options", "settings"]));
+  return without({ ...given, lanes }, ["world", "world_options", "settings", "seed", "lanes"]);
+}
+
 function advance(lanes, step, milliseconds) {
   const end = performance.now() + milliseconds;
   while (lanes[0].run.step < step && performance.now() < end) for (const lane of lanes) lane.advance();
@@ -116,7 +125,8 @@ function laneOf(found, setup, lane) {
   settings.run_length = settings.steps ?? settings.budget;
   const description = { ...base.description, every: Math.max(Math.ceil(settings.run_length / POINTS), 1) };
   description.settings = { ...description.settings, ...lane.settings };
-  description.fields = { ...description.fields, ...lane.options };
+  const { gamma_w = description.fields.gamma_w } = lane.settings ?? {};
+  description.fields = { ...description.fields, gamma_w, ...lane.options };
   return new EngineLane(found, lane.explorer, { seed: setup.seed, settings, options: { ...base.options, ...lane.options } }, description);
 }
 

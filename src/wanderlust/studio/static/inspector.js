@@ -64,7 +64,9 @@ function reason(world, frame, state, rule) {
   if (preferred.length > 1) return `tie: ${preferred.join(", ")} have the same sum; one is drawn at random.${chance}`;
   const chosen = world.actions.indexOf(preferred[0]);
   const values = frame.behaviour.subarray(first, first + frame.actions);
-  const isGreedy = values[chosen] === Math.max(...values);
-  const why = isGreedy ? `exploit: ${preferred[0]} has the largest sum and the largest Q.` : `explore: ${preferred[0]} has the largest sum, although not the largest Q.`;
+  const others = values.filter((_, i) => i !== chosen), most = Math.max(...others);
+  const why = values[chosen] > most ? `exploit: ${preferred[0]} has the largest sum and the largest Q.`
+    : values[chosen] === most ? `explore: ${preferred[0]} has the largest sum, and no larger Q than the others.`
+      : `explore: ${preferred[0]} has the largest sum, although not the largest Q.`;
   return `${why}${chance}`;
 }

@@ -44,9 +44,9 @@ export class LaneCard {
     this.canvas = element("canvas", { tabindex: "0", role: "application", "aria-roledescription": "map", "aria-label": `Map of lane ${this.number + 1}` });
     this.context = this.canvas.getContext("2d");
     // Q beside the layer, as an option.
-    this.beside = element("canvas", { role: "img", "aria-label": `Q of lane ${this.number + 1}`, hidden: true });
+    this.beside = element("canvas", { role: "img", "aria-label": `Q of lane ${this.number + 1}` });
     this.besidePainter = new MapPainter();
-    this.frameBox = element("div", { class: "map" }, this.beside, this.canvas);
+    this.frameBox = element("div", { class: "map" }, this.canvas);
     this.note = element("p", { class: "map-note", hidden: true });
     this.legend = new Legend();
     this.discovered = element("span", { role: "status", "aria-label": "States discovered", "aria-live": "off" }, "0");
@@ -154,7 +154,8 @@ export class LaneCard {
 
   // Sizes the map; it is drawn with cells of this size until the next call.
   fit(world, mapHeight, isBeside) {
-    this.beside.hidden = !isBeside;
+    if (isBeside) this.frameBox.prepend(this.beside);
+    else this.beside.remove();
     const width = isBeside ? (this.frameBox.clientWidth - BESIDE_GAP) / 2 : this.frameBox.clientWidth;
     this.cell = fitCanvas(this.canvas, world, width, mapHeight);
     if (isBeside) fitCanvas(this.beside, world, width, mapHeight);

@@ -51,6 +51,9 @@ export class LessonPanel {
 
   predict(answer) {
     this.predictions[this.index] = answer;
+    setText($("lesson-question"), `Predicted: “${answer}”.`);
+    $("lesson-answers").replaceChildren();
+    $("lesson-next").focus();
     this.go(this.index + 1);
   }
 

@@ -125,8 +125,7 @@ class App {
     this.events = message.lanes.map(() => []);
     this.frames = [];
     this.sought = null;
-    const lane = this.focus.lane ?? Math.max(message.lanes.findIndex((each) => each.learnsW), 0);
-    this.focus = { lane: Math.min(lane, message.lanes.length - 1), cell: null, isPinned: false };
+    this.focus = { lane: Math.max(message.lanes.findIndex((each) => each.learnsW), 0), cell: null, isPinned: false };
     if (this.keepError) this.keepError = false;
     else this.messages.hideError();
     if (message.warnings?.length) this.notice(message.warnings.join(" "));

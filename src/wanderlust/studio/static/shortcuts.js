@@ -18,6 +18,8 @@ export function installShortcuts(app) {
     { keys: ["a"], name: "a", text: "add a lane", action: () => $("add-lane").click(), live: true },
     { keys: ["p"], name: "p", text: "presentation: full screen, large type", action: () => app.present() },
     { keys: ["Escape"], name: "Esc", text: "end the presentation", action: () => app.present(false) },
+    { keys: ["PageDown"], name: "Page ↓", text: "next stop of the lesson", action: () => $("lesson-next").click() },
+    { keys: ["PageUp"], name: "Page ↑", text: "previous stop of the lesson", action: () => $("lesson-back").click() },
     { keys: ["d"], name: "d", text: "dark or light", action: () => app.switchTheme() },
     { keys: ["?"], name: "?", text: "this help", action: () => $("help-dialog").showModal() },
   ].filter((each) => !("live" in each && app.recording));
