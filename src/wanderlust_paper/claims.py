@@ -1,9 +1,9 @@
 """Statements of the paper's text, each with our result, the rule that judges it, and a verdict.
 
-A kind of statement has one rule, without exceptions; `RULES` has all of them, and the scorecard prints them before the
-statements. A rule returns a `Judgement`: the verdict, the verdicts that it would be with every tolerance halved and
-doubled, and the margin, the measured number beside the tolerance. A statement about several worlds or explorers is
-judged once for each of them.
+A kind of statement has one rule; `RULES` has all of them, and the scorecard prints them before the statements. A rule
+returns a `Judgement`: the verdict, the verdicts that it would be with every tolerance halved and doubled, and the
+margin, the measured number beside the tolerance. A statement about several worlds or explorers is judged once for each
+of them.
 
 A *check* yields the claims about a table of runs. It raises `NoRuns` when it looks up runs that there are not.
 """
@@ -26,8 +26,8 @@ VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_TESTABLE)
 EMPIRICAL, EXACT, ERRATUM, REASON = "empirical", "exact", "erratum", "reason"
 KINDS = {
     EMPIRICAL: "about runs: the verdict depends on seeds and on the rules",
-    EXACT: "definitions, worked examples and maps: computed, without seeds and without tolerance",
-    ERRATUM: "sentences that contradict the paper's own definitions, tables or code: they cannot hold as printed",
+    EXACT: "definitions, worked examples and maps: computed, without seeds; only “much” and “minimal” have a tolerance",
+    ERRATUM: "sentences that contradict the paper's own definitions, tables, maps or code: none holds as printed",
 }
 """Kinds of statements. 'reason' is not a statement of the paper, but our reason for a difference, which runs test."""
 _REASON_VERDICTS = {REPRODUCED: "supported", PARTLY: "partly", NOT_REPRODUCED: "not supported"}
@@ -80,7 +80,8 @@ RULES = {
         "the factors minus 1",
     ),
     "ratio": (
-        "“at least k times”; “much”, “highly”, “late” (k = 2); “close to zero” (k = 100)",
+        "“at least k times”; “much”, “highly”, “late”, “substantially” (k = 2); “close to zero”, “several orders of "
+        "magnitude” (k = 100)",
         "the ratio is at least k",
         "it is above 1",
         "k becomes k² or √k",
@@ -92,14 +93,14 @@ RULES = {
         f"± {EXPONENT:g}",
     ),
     "order": (
-        "“better”, “worse”, “earlier”, “slowly”, “longer”, “larger”, “helps”",
+        "“better”, “worse”, “earlier”, “quickly”, “slowly”, “longer”, “larger”, “helps”",
         f"true for more than half of the pairs of seeds, p < {LEVEL:g} in the rank sum test",
         "true for more than half of the pairs",
         "the level",
     ),
     "similar": (
         "“similar”, “overlap”, “matches”, “not” or “barely affected”, “does not change”",
-        f"the means differ by at most {SIMILAR:g} points of percent",
+        f"the means differ by at most {SIMILAR:g} points of percent, steps by {SIMILAR:g} % of the larger",
         f"by at most {LESS_SIMILAR:g} points",
         "the points",
     ),
@@ -113,9 +114,9 @@ RULES = {
 """Rule -> the words it is for, what is reproduced, what is partly reproduced, what is halved and doubled."""
 SEVERAL = (
     "A statement about several worlds, explorers or numbers is judged for each of them: it is reproduced if all are, "
-    "and partly reproduced if at least half are at least partly. “Never” and “always” count the runs of all "
-    "explorers and "
-    "horizons that a sentence names in a world together."
+    "and partly reproduced if at least half are at least partly. “Never” and “always” count the runs of all explorers "
+    "and horizons that a sentence names in a world together. A “never” that is reproduced *with exceptions* has "
+    "counter-examples in our runs, too few to contradict the paper's sample; the fewer seeds, the more easily."
 )
 
 
@@ -127,6 +128,10 @@ class Judgement(NamedTuple):
     """With the tolerances halved, as stated, and doubled."""
     margin: str
     """The number beside its tolerance."""
+    used: float
+    """The part of the tolerance that the number uses: at most 1 if the verdict is 'reproduced'."""
+    exceptions: int = 0
+    """Runs that contradict “never”."""
 
 
 @dataclass(frozen=True)
@@ -147,11 +152,17 @@ class Claim:
     kind: str = EMPIRICAL
     fresh: str = ""
     """Verdict and result with seeds that the verdict does not use; empty if there are none."""
+    exceptions: int = 0
+    """Runs that contradict a “never” that is reproduced."""
+    all_seeds: str = ""
+    """The verdict with all stored seeds, if it does not use all."""
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The columns of a table: section, claim, our result, rule, margin, verdict."""
         verdict = self.verdict if self.kind != REASON else _REASON_VERDICTS[self.verdict]
+        verdict += ", with exceptions" * bool(self.exceptions)
+        verdict += f" (with all stored seeds: {self.all_seeds})" if self.all_seeds not in ("", self.verdict) else ""
         return self.place, self.claim, self.found, self.rule, self.margin, verdict
 
 
@@ -193,11 +204,17 @@ def seeds_of(groups: Groups, *, above: int = 0, up_to: int | None = None) -> Gro
     return Groups({label: group for label, group in parts.items() if len(group)})
 
 
-def with_fresh_seeds(claims: Iterable[Claim], fresh: Iterable[Claim], seeds: str) -> list[Claim]:
-    """Return the claims, each with the result of the same claim about other seeds."""
-    others = {(each.place, each.claim): each for each in fresh}
+def with_fresh_seeds(
+    claims: Iterable[Claim], fresh: Iterable[Claim], seeds: str, every: Iterable[Claim] = ()
+) -> list[Claim]:
+    """Return the claims, each with the result of the same claim about other seeds, and its verdict with all seeds."""
+    others, pooled = ({(each.place, each.claim): each for each in some} for some in (fresh, every))
     return [
-        replace(claim, fresh=f"{seeds}: {other.verdict}; {other.found}")
+        replace(
+            claim,
+            fresh=f"{seeds}: {other.verdict}; {other.found}",
+            all_seeds=pooled[claim.place, claim.claim].verdict if pooled else "",
+        )
         if (other := others.get((claim.place, claim.claim))) and claim.kind == EMPIRICAL
         else claim
         for claim in claims
@@ -233,12 +250,15 @@ def counts_by_kind(claims: Iterable[Claim]) -> dict[str, dict[str, int]]:
 
 def summary(claims: Iterable[Claim]) -> str:
     """Return the number of the paper's statements with each verdict, by kind, as a sentence."""
-    parts = []
+    claims, parts = list(claims), []
     for kind, verdicts in counts_by_kind(claims).items():
         total = sum(verdicts.values())
-        what = {EMPIRICAL: f"{total} claims about runs", EXACT: f"{total} exact ones", ERRATUM: f"{total} misprints"}
-        numbers = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items() if n)
-        parts.append(what[kind] if kind == ERRATUM else f"{what[kind]}: {numbers}")
+        excepted = sum(bool(c.exceptions) for c in claims if c.kind == kind)
+        names = dict(zip(VERDICTS, VERDICTS, strict=True))
+        names[REPRODUCED] += f" ({excepted} of them with exceptions)" if excepted else ""
+        numbers = ", ".join(f"{n} {names[verdict]}" for verdict, n in verdicts.items() if n)
+        what = {EMPIRICAL: f"{total} claims about runs: {numbers}", EXACT: f"{total} exact ones: {numbers}"}
+        parts.append(what.get(kind, f"{total} more do not hold as printed"))
     return f"Statements of the text: {'; '.join(parts)}." if parts else ""
 
 
@@ -246,10 +266,14 @@ def sensitivity(claims: Iterable[Claim]) -> str:
     """Return how many verdicts about runs would change with every tolerance halved and doubled."""
     judged = [claim for claim in claims if claim.kind == EMPIRICAL and claim.verdict != NOT_TESTABLE]
     halved, doubled = (sum(getattr(c, name) != c.verdict for c in judged) for name in ("halved", "doubled"))
-    return (
+    pooled = [claim for claim in judged if claim.all_seeds]
+    changed = sum(claim.all_seeds != claim.verdict for claim in pooled)
+    text = (
         f"If every tolerance were halved, {halved} of {len(judged)} verdicts about runs would change; if every "
         f"tolerance were doubled, {doubled} would."
     )
+    more = f" {len(pooled)} verdicts use the paper's number of seeds; with all stored seeds {changed} would change."
+    return text + more if pooled else text
 
 
 def step_text(step: float) -> str:
@@ -262,13 +286,12 @@ def claim_of(place: str, claim: str, found: str, *cases: Judgement, kind: str = 
     if not cases:
         raise NoRuns(claim)
     halved, verdict, doubled = (_combined([case.verdicts[i] for case in cases]) for i in range(len(FACTORS)))
-    worst = max(
-        cases, key=lambda case: (*(VERDICTS.index(case.verdicts[i]) for i in (1, 0)), case.margin != "no exception")
-    )
+    worst = max(cases, key=lambda case: (VERDICTS.index(case.verdicts[1]), case.used))
     met = sum(case.verdicts[1] == REPRODUCED for case in cases)
-    margin = worst.margin if len(cases) == 1 else f"{met} of {len(cases)} cases; {worst.margin}"
+    margin = "; ".join(filter(None, [f"{met} of {len(cases)} cases" if len(cases) > 1 else "", worst.margin]))
     rules = " and ".join(dict.fromkeys(case.rule for case in cases))
-    return Claim(place, claim, found, verdict, rules, margin, halved, doubled, kind)
+    exceptions = sum(case.exceptions for case in cases) if verdict == REPRODUCED else 0
+    return Claim(place, claim, found, verdict, rules, margin, halved, doubled, kind, exceptions=exceptions)
 
 
 def _combined(verdicts: Sequence[str]) -> str:
@@ -298,15 +321,17 @@ def not_testable(place: str, claim: str, why: str) -> Claim:
 # --- Rules -----------------------------------------------------------------------------------------------
 
 
-def _judge(rule: str, margin: str, holds: Callable[[float], bool], partly: Callable[[float], bool]) -> Judgement:
+def _judge(
+    rule: str, margin: str, used: float, holds: Callable[[float], bool], partly: Callable[[float], bool]
+) -> Judgement:
     """Return the verdicts of a rule; its functions take the factor of all tolerances."""
     verdicts = (REPRODUCED if holds(f) else PARTLY if partly(f) else NOT_REPRODUCED for f in FACTORS)
-    return Judgement(rule, tuple(verdicts), margin)
+    return Judgement(rule, tuple(verdicts), margin, used)
 
 
 def exact(*, holds: bool, partly: bool = False, margin: str = "") -> Judgement:
     """Judge what holds or does not."""
-    return _judge("exact", margin, lambda _: bool(holds), lambda _: bool(partly))
+    return _judge("exact", margin, 0.0 if holds else math.inf, lambda _: bool(holds), lambda _: bool(partly))
 
 
 def chance_of_none(exceptions: int, runs: int, others: int) -> float:
@@ -323,7 +348,9 @@ def never(exceptions: int, runs: int, *, paper_runs: int, paper_exceptions: int 
         table = [[exceptions, runs - exceptions], [paper_exceptions, paper_runs - paper_exceptions]]
         chance = float(fisher_exact(table).pvalue)
     margin = f"p = {chance:.2g} of {LEVEL:g}" if exceptions or paper_exceptions else "no exception"
-    return _judge("never", margin, lambda f: chance >= LEVEL / f, lambda f: exceptions <= RARE_SHARE * f * runs)
+    used = LEVEL / max(chance, 1e-300) if exceptions or paper_exceptions else 0.0
+    judged = _judge("never", margin, used, lambda f: chance >= LEVEL / f, lambda f: exceptions <= RARE_SHARE * f * runs)
+    return judged._replace(exceptions=0 if paper_exceptions else int(exceptions))
 
 
 def mostly(n: int, runs: int) -> Judgement:
@@ -332,6 +359,7 @@ def mostly(n: int, runs: int) -> Judgement:
     return _judge(
         "mostly",
         f"{100 * share:.0f} % of {100 * (1 - FEW):.0f} %",
+        (1 - share) / FEW,
         lambda f: share >= 1 - FEW * f,
         lambda _: share >= 0.5,
     )
@@ -340,9 +368,8 @@ def mostly(n: int, runs: int) -> Judgement:
 def rarely(n: float, runs: float) -> Judgement:
     """Judge that something happens in few runs, or that a share is small."""
     share = n / runs
-    return _judge(
-        "rarely", f"{100 * share:.0f} % of {100 * FEW:.0f} %", lambda f: share <= FEW * f, lambda _: share <= 0.5
-    )
+    margin = f"{100 * share:.0f} % of {100 * FEW:.0f} %"
+    return _judge("rarely", margin, share / FEW, lambda f: share <= FEW * f, lambda _: share <= 0.5)
 
 
 def about(value: float, paper: float) -> Judgement:
@@ -351,6 +378,7 @@ def about(value: float, paper: float) -> Judgement:
     return _judge(
         "about",
         f"factor {factor:.2f} of {1 + ABOUT:g}",
+        (factor - 1) / ABOUT,
         lambda f: factor <= 1 + ABOUT * f,
         lambda f: factor <= 1 + LESS_ABOUT * f,
     )
@@ -358,7 +386,8 @@ def about(value: float, paper: float) -> Judgement:
 
 def at_least(ratio: float, k: float) -> Judgement:
     """Judge a ratio that is at least a number."""
-    return _judge("ratio", f"{ratio:.3g} of {k:g}", lambda f: ratio >= k ** (1 / f), lambda _: ratio > 1.0)
+    used = k / max(ratio, 1e-300)
+    return _judge("ratio", f"{ratio:.3g} of {k:g}", used, lambda f: ratio >= k ** (1 / f), lambda _: ratio > 1.0)
 
 
 def exponent(fit: Interval, paper: float) -> Judgement:
@@ -366,6 +395,7 @@ def exponent(fit: Interval, paper: float) -> Judgement:
     return _judge(
         "exponent",
         f"[{fit.low:.2f}, {fit.high:.2f}] of {paper:g} ± {EXPONENT:g}",
+        max(paper - fit.low, fit.high - paper) / EXPONENT,
         lambda f: paper - EXPONENT * f <= fit.low and fit.high <= paper + EXPONENT * f,
         lambda f: fit.low <= paper + EXPONENT * f and paper - EXPONENT * f <= fit.high,
     )
@@ -373,8 +403,9 @@ def exponent(fit: Interval, paper: float) -> Judgement:
 
 def slower_than_exponent(fit: Interval, paper: float) -> Judgement:
     """Judge an exponent that is below a number of the paper."""
-    margin = f"[{fit.low:.2f}, {fit.high:.2f}] below {paper:g}"
-    return _judge("exponent", margin, lambda _: fit.high < paper, lambda _: fit.estimate < paper)
+    margin = f"[{fit.low:.2f}, {fit.high:.2f}] below {paper:.3g}"
+    used = 0.0 if fit.high < paper else fit.high / paper
+    return _judge("exponent", margin, used, lambda _: fit.high < paper, lambda _: fit.estimate < paper)
 
 
 def larger(x: Numbers, y: Numbers) -> Judgement:
@@ -384,7 +415,8 @@ def larger(x: Numbers, y: Numbers) -> Judgement:
     share = probability_of_improvement(x, y)
     p = float(mannwhitneyu(x, y).pvalue) if len({*x, *y}) > 1 else 1.0
     margin = f"{100 * share:.0f} % of the pairs, p = {p:.2g}"
-    return _judge("order", margin, lambda f: share > 0.5 and p < LEVEL * f, lambda _: share > 0.5)
+    used = p / LEVEL if share > 0.5 else 2 / LEVEL - p / LEVEL
+    return _judge("order", margin, used, lambda f: share > 0.5 and p < LEVEL * f, lambda _: share > 0.5)
 
 
 def similar(*differences: float) -> Judgement:
@@ -393,6 +425,7 @@ def similar(*differences: float) -> Judgement:
     return _judge(
         "similar",
         f"{largest:.1f} of {SIMILAR:g} points",
+        largest / SIMILAR,
         lambda f: largest <= SIMILAR * f,
         lambda f: largest <= LESS_SIMILAR * f,
     )
@@ -410,6 +443,7 @@ def correlated(rank: float) -> Judgement:
     return _judge(
         "trend",
         f"{rank:.2f} of {1 - TREND:g}",
+        (1 - rank) / TREND,
         lambda f: rank >= 1 - TREND * f,
         lambda f: rank >= 1 - LESS_TREND * f,
     )

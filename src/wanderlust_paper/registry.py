@@ -115,7 +115,7 @@ class Study:
     """Returns the part of a result that the report uses, for the summary of all runs."""
 
 
-def figure_note(note: str, seeds: Mapping[str, int], more: str = "", preset: str = "the released code") -> str:
+def figure_note(note: str, seeds: Mapping[str, int], more: str = "") -> str:
     """Return what is said below a figure: the number of seeds of its lines, the preset, and the interval."""
     by_number: dict[int, list[str]] = {}
     for name, n in seeds.items():
@@ -123,7 +123,7 @@ def figure_note(note: str, seeds: Mapping[str, int], more: str = "", preset: str
     common = max(by_number, key=lambda n: len(by_number[n]), default=0)
     others = [f"{', '.join(names)}: 1 to {n}" for n, names in by_number.items() if n != common]
     text = f"Seeds 1 to {common}" + (f" ({'; '.join(others)})" if others else "")
-    preset = "the paper's text" if "as_written" in note else preset
+    preset = "the paper's text" if "as_written" in note else "the released code"
     return f"{text}; settings of {preset}{more}; intervals: mean ± 2 σ/√seeds. {note}".strip()
 
 

@@ -3,7 +3,8 @@
 A line is a run with its description, its final numbers, and the arrays that the reports use. Arrays are text: numbers
 separated by spaces, where `x*n` stands for n times x. `discovered` and `visits_by_moment` have the differences of
 successive entries. What reports do not use is left out: `visits` has one column with the visits of each state, and if
-the order of `first_visit` is not kept, it only shows how many states were visited. A number that is not known is empty.
+the order of `first_visit` is not kept, it only shows how many states were visited; runs of `chain`, and those that end
+when they learn, have their last evaluation only. A number that is not known is empty.
 
     pandas.read_csv("runs.csv.gz")[["run", "discovery_percent", "success_percent"]]
 """
@@ -59,7 +60,7 @@ def reduced(result: Result, *, keep: Iterable[str] = (), max_points: int | None 
     """Return the part of a result that reports use: curves, final numbers, and the arrays named in `keep`.
 
     With `max_points`, the states discovered are exact at that many evaluations, the last one included, and in between
-    those of the previous one.
+    those of the previous one. With one point, only the last evaluation is kept.
     """
     from wanderlust.experiments.report.curves import thinned
 
@@ -72,12 +73,13 @@ def reduced(result: Result, *, keep: Iterable[str] = (), max_points: int | None 
     counted = np.repeat([0, -1], [visited, max(int(result.reachable) - visited, 0)])
     if not visited:  # Not known: every run visits its start.
         counted = result.first_visit[:0]
+    part = slice(-1 if max_points == 1 else None, None)
     empty = np.zeros(0)
     kept = {name: getattr(result, name) if name in keep else empty for name in Result._field_defaults}
     return Result(
-        steps=result.steps,
-        returns=result.returns,
-        discovered=discovered,
+        steps=result.steps[part],
+        returns=result.returns[part],
+        discovered=discovered[part],
         visits=result.visits.sum(axis=1, keepdims=True) if "visits" in keep else np.zeros((0, 1), np.int64),
         first_visit=result.first_visit if "first_visit" in keep else counted,
         optimal_return=result.optimal_return,
@@ -108,6 +110,7 @@ def _line(stored: StoredRun) -> list[Any]:
     texts = [_steps_text(result.steps), *(_pack(name, arrays[name]) for name in _ARRAYS[1:])]
     n_discovered = result.n_discovered if is_counted else ""
     scalars = [n_discovered, int(result.reachable), repr(float(result.optimal_return))]
+    metadata = {**metadata, "seconds": f"{metadata['seconds']:.3g}"} if "seconds" in metadata else metadata
     return [run.json, *numbers, *scalars, *(metadata.get(name, "") for name in _METADATA), *texts]
 
 

@@ -141,8 +141,30 @@ def test_kinds_are_counted_apart_and_reasons_not_at_all():
     ]
     assert summary(claims) == (
         "Statements of the text: 2 claims about runs: 1 reproduced, 1 not testable; 1 exact ones: 1 reproduced; "
-        "1 misprints."
+        "1 more do not hold as printed."
     )
+
+
+def test_a_never_with_counter_examples_is_reproduced_with_exceptions():
+    claim = claim_of("4.1", "never", "so", claim_rules.never(1, 800, paper_runs=80))
+    assert (claim.verdict, claim.texts[-1]) == ("reproduced", "reproduced, with exceptions")
+    assert "1 reproduced (1 of them with exceptions)" in summary([claim])
+    failed = claim_of("4.1", "never", "so", claim_rules.never(413, 2800, paper_runs=280))
+    assert failed.texts[-1] == "not reproduced"
+
+
+def test_the_margin_is_that_of_the_case_nearest_to_its_limit():
+    cases = [claim_rules.similar(x) for x in (0.0, 4.9, 3.4)]
+    assert claim_of("4.1", "all", "so", *cases, claim_rules.exact(holds=True)).margin == "4 of 4 cases; 4.9 of 5 points"
+    assert claim_of("4.1", "all", "so", *[claim_rules.exact(holds=True)] * 2).margin == "2 of 2 cases"
+
+
+def test_the_verdict_with_all_seeds_stands_beside_that_with_the_papers_seeds():
+    few, fresh, every = (claim_of("A.5", "never", "so", claim_rules.never(*x, paper_runs=20))
+                         for x in ((4, 20), (3, 20), (7, 40)))  # fmt: skip
+    (claim,) = claim_rules.with_fresh_seeds([few], [fresh], "seeds 21 to 40", [every])
+    assert claim.texts[-1] == "reproduced, with exceptions (with all stored seeds: not reproduced)"
+    assert "1 verdicts use the paper's number of seeds; with all stored seeds 1 would change." in sensitivity([claim])
 
 
 def test_a_check_ends_where_runs_are_missing():

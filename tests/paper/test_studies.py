@@ -26,7 +26,7 @@ from wanderlust_paper.reports import scorecard
 from wanderlust_paper.reports.recap_tables import Cell, Numbers, compare_group, paper_cells
 from wanderlust_paper.reports.scorecard import FORMATS, headline, is_informative
 from wanderlust_paper.reproduce import show_report, studies_in, summarise_runs, write_scorecard
-from wanderlust_paper.studies import recap
+from wanderlust_paper.studies import recap, recap_claims
 from wanderlust_paper.studies.chain import exploration
 from wanderlust_paper.studies.recap import ALTERNATIVE_SETTINGS, AlternativeSetting, compare_cell
 from wanderlust_paper.studies.recap_claims import CHECKS
@@ -233,7 +233,7 @@ def test_the_recap_is_compared_with_the_paper(prison):
         rows = list(csv.DictReader(file))
     assert len(rows) == 8
     ours = [row for row in rows if row["algorithm"] == "vv-ucb"]
-    assert {(row["discovery_mean"], row["success_mean"]) for row in ours} == {("100.0000", "100.0000")}
+    assert {(row["discovery_mean"], row["success_mean"]) for row in ours} == {("100.000000", "100.000000")}
     latex = (folder / "recap" / "tables.tex").read_text(encoding="utf-8")
     assert "Ours (UCB Reward) & $100.00 \\pm 0.00$ & $100.00 \\pm 0.00$" in latex
     assert latex.count("\\begin{") == latex.count("\\end{")
@@ -458,3 +458,26 @@ def test_an_invalid_study_file_is_named_in_the_error(tmp_path):
     (tmp_path / "recap" / "study.json").write_text("{}")
     with pytest.raises(BadFile, match=r"study\.json"):
         list(studies_in(tmp_path))
+
+
+def test_a_passenger_counts_as_collected_on_whatever_way():
+    """A policy with a detour has less than 99 % of the optimal return, and collects all passengers all the same."""
+    cell = Cell("taxi", "zero", "long", "bonus")
+    rows = [{"final_return": x, "success": x / 0.1132} for x in (0.0, 2.9, 10.9, 11.32)]
+    group = {cell: Group({}, rows)}
+    assert (recap_claims.collected(group), recap_claims.solved(group)) == ((2, 4), (1, 4))
+
+
+def test_a_run_is_beyond_the_wall_if_it_visits_a_cell_there_or_more_cells_than_there_are_before_it():
+    world = wl.make_world("wall")
+    settings = {"initial": "zero", "horizon": world.defaults.horizon}
+    run = Run(world="wall", explorer="bonus", seed=1, preset="as_published_code", settings=settings)
+    result = Run(world="wall", explorer="bonus", seed=1, settings={"budget": 100}).train()
+    assert not recap.is_beyond_the_wall(run, result)
+    visits = result.visits.copy()
+    visits[world.n_states - 1, 0] = 1
+    assert recap.is_beyond_the_wall(run, result._replace(visits=visits))
+    first_visit = np.repeat([0, -1], [recap.FIRST_AREA + 1, world.n_states - recap.FIRST_AREA - 1])
+    without = result._replace(visits=np.zeros((0, 1), np.int64), first_visit=first_visit)
+    assert recap.is_beyond_the_wall(run, without)
+    assert not recap.is_beyond_the_wall(run, without._replace(first_visit=np.where(first_visit < 0, -1, 0)[1:]))

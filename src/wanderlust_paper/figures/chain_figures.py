@@ -126,14 +126,17 @@ def msve_figure(title: str, panels: Mapping[str, Mapping[str, ErrorsOverTime]], 
 
 
 def _few_seeds(panels: Mapping[str, Mapping[str, ErrorsOverTime]]) -> str:
-    """Say how many seeds a mean rests on where the median is zero: the spikes of the figure."""
-    texts = []
+    """Say how many seeds a mean rests on where the median is zero, the spikes of the figure, and how many end above."""
+    texts, ends = [], []
     for panel, lines in panels.items():
+        above = {name: int((errors[:, -1] > _ZERO).sum()) for name, (_, errors) in lines.items()}
+        ends.append(f"{panel}: " + ", ".join(f"{name} {n} of {len(lines[name].errors)}" for name, n in above.items()))
         for name, (_, errors) in lines.items():
             positive = (errors > _ZERO).sum(axis=0)[np.median(errors, axis=0) <= _ZERO]
             if positive.any():
                 texts.append(f"{name}, {panel}: at most {positive.max()} of {len(errors)} seeds")
-    return f"Seeds with an error where the median is 0: {'; '.join(texts)}." if texts else ""
+    spikes = f" Seeds with an error where the median is 0: {'; '.join(texts)}." if texts else ""
+    return f"Seeds whose error is not 0 at the end: {'; '.join(ends)}.{spikes}"
 
 
 def _label_zero(axes: Axes) -> None:

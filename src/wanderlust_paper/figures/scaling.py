@@ -215,10 +215,11 @@ def _marker_handles(limit: float | None, every_seed: bool) -> dict[str, Any]:
     from matplotlib.lines import Line2D
 
     style: dict[str, Any] = {"color": GREY, "marker": "o"}
-    learnt = ("all seeds ε-optimal", "not all") if every_seed else ("all seeds learnt", "not all: mean of the others")
+    not_all = "not all" if every_seed else "not all: mean of those that did"
+    all_learnt = "all seeds ε-optimal" if every_seed else "all seeds learnt"
     handles = {
-        learnt[0]: Line2D([], [], linestyle="-", **style),
-        learnt[1]: Line2D([], [], linestyle="--", markerfacecolor="white", **style),
+        all_learnt: Line2D([], [], linestyle="-", **style),
+        not_all: Line2D([], [], linestyle="--", markerfacecolor="white", **style),
     }
     if limit is not None:
         handles["step limit"] = Line2D([], [], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))

@@ -71,7 +71,7 @@ DAGGER = "†"
 """Marks rows that were run with an alternative setting."""
 LEGEND = """\
 * discovery: states visited by the end, in percent of the reachable states
-* verdict: by the plain rule, and by equivalence, with all seeds of the row; see the [scorecard](../scorecard.md)
+* verdict: by the plain rule, and by equivalence, with all seeds of the row; the scorecard has both rules
 * success: return of the final policy, in percent of the optimal return
 * ±: two standard errors over the seeds, as in the paper
 * learnt: percent of the seeds whose final policy has more than 99 % of the optimal return, with the 95 % Wilson
@@ -242,16 +242,16 @@ def numbers_of(group: Group) -> Numbers:
 
 
 def rounded(row: Row) -> Row:
-    """Return a row whose numbers have the digits of `as_entry`, without differences that are only rounding errors."""
+    """Return a row without differences that are only rounding errors."""
 
-    def four_digits(numbers: Numbers | None) -> Numbers | None:
-        return numbers and Numbers(*(Percent(round(each.mean, 4), round(each.ci, 4)) for each in numbers))
+    def eight_digits(numbers: Numbers | None) -> Numbers | None:
+        return numbers and Numbers(*(Percent(round(each.mean, 8), round(each.ci, 8)) for each in numbers))
 
     return row._replace(
-        ours=four_digits(row.ours),
-        theirs=four_digits(row.theirs),
-        error=(round(row.error[0], 4), round(row.error[1], 4)),
-        default=four_digits(row.default),
+        ours=eight_digits(row.ours),
+        theirs=eight_digits(row.theirs),
+        error=(round(row.error[0], 8), round(row.error[1], 8)),
+        default=eight_digits(row.default),
     )
 
 
@@ -388,7 +388,7 @@ def rows_as_csv(rows: Iterable[Row], note: str) -> str:
         ours = [number for pair in row.ours for number in pair] if row.ours else [None] * 4
         theirs = [number for pair in row.theirs for number in pair] if row.theirs else [None] * 4
         intervals = [*(row.learnt or [None] * 3), *(row.success_iqm or [None] * 3)]
-        numbers = ["" if number is None else f"{number:.4f}" for number in (*ours, *theirs, *intervals)]
+        numbers = ["" if number is None else f"{number:.6f}" for number in (*ours, *theirs, *intervals)]
         lines.append([*row.cell, row.seeds, *numbers, row.verdict, row.equivalence, row.setting, note])
     return as_csv(heads, lines)
 

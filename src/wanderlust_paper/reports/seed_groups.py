@@ -16,17 +16,15 @@ from wanderlust.experiments.run import Result, evenness, step_learnt
 from wanderlust.experiments.statistics import wilson_interval
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.table import Group, group_rows, row_of
-from wanderlust_paper.claims import LEARNT, Check, Groups, check_all, seeds_of, with_fresh_seeds
+from wanderlust_paper.claims import LEARNT, Check, Groups, check_all, seeds_of, step_text, with_fresh_seeds
 from wanderlust_paper.registry import Report, figure_note
 from wanderlust_paper.reports.recap_tables import NUMBERS, world_title
 
 Label = tuple[str, ...]
 LEGEND = (
     f"success: final return in percent of the optimum; learnt: seeds with more than {LEARNT:.0f} % success at the end, "
-    "with the "
-    "95 % Wilson interval; steps to learn: median of these seeds; evenness: entropy of the state visits in percent "
-    "of the "
-    "maximum."
+    "with the 95 % Wilson interval; steps to learn: median of all seeds, where a seed that did not learn counts as "
+    "infinite; evenness: entropy of the state visits in percent of the maximum."
 )
 
 _SHORT = "n: seeds; states: discovered, in percent of the reachable ones; even: evenness."
@@ -91,33 +89,38 @@ def group_report(
     styles: Callable[[], Mapping[str, Style]] = dict,
     paper_seeds: int | None = None,
     is_shown: Callable[[Label], bool] = lambda label: True,
-    preset: str = "the released code",
+    is_reference: Callable[[Label], bool] = lambda label: False,
+    more: str = "",
 ) -> Callable[[list[Run], Iterable[StoredRun], str], Report]:
     """Return the report function of a study whose runs are grouped by `label`.
 
     With `line`, which maps a label to its name in the legend, learning curves are drawn too: one column of panels for
     each first element of the labels, and curves in the order of `styles`. With `paper_seeds`, tables, figures and
-    claims use that many seeds, and claims are checked again with the others. Groups that are not shown are in neither
-    the table nor the figure.
+    claims use that many seeds, and claims are checked again with the others, beside the same seeds of reference groups.
+    Groups that are not shown are in neither the table nor the figure. `more` is said below the figure.
     """
 
     def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Report:
         every = group_runs(names, label, requested, stored)
         used = seeds_of(every, up_to=paper_seeds)
         fresh = seeds_of(every, above=paper_seeds) if paper_seeds else Groups()
+        if fresh:
+            fresh = Groups({each: group for each, group in used.items() if is_reference(each)} | fresh)
         groups = Groups({each: group for each, group in used.items() if is_shown(each)})
         labels = [each for each in dict.fromkeys(map(label, requested)) if is_shown(each)]
         again = (
             f"seeds {(paper_seeds or 0) + 1} to {max((r['seed'] for g in every.values() for r in g.rows), default=0)}"
         )
-        found = with_fresh_seeds(check_all(checks, used), check_all(checks, fresh), again)
+        found = with_fresh_seeds(
+            check_all(checks, used), check_all(checks, fresh), again, check_all(checks, every if fresh else Groups())
+        )
         table = group_table(title, names, labels, groups, note)._replace(claims=found)
         if line is None or not groups:
             return table
         columns: dict[str, dict[str, Curves]] = {}
         for each, group in groups.items():
             columns.setdefault(world_title(each[0]), {})[line(each)] = group_curves(group)
-        text = figure_note(note, {line(each): len(group) for each, group in groups.items()}, preset=preset)
+        text = figure_note(note, {line(each): len(group) for each, group in groups.items()}, more)
         return table._replace(figures={"curves": lambda: curves_figure(title, columns, styles(), note=text)})
 
     return report
@@ -159,15 +162,13 @@ def group_table(
 
 
 def _numbers(group: Group) -> list[str]:
-    steps = group.column("learnt_at")
-    steps = steps[np.isfinite(steps)]
-    share = wilson_interval(len(steps), len(group))
+    share = wilson_interval(*learnt([group]))
     return [
         str(len(group)),
         format_percent(group.percent("discovery"), len(group)),
         format_percent(group.percent("success"), len(group)),
         f"{100 * share.estimate:.0f} [{100 * share.low:.0f}, {100 * share.high:.0f}]",
-        f"{np.median(steps):.0f}" if len(steps) else "–",
+        step_text(median_step(group)),
         f"{group.column('evenness').mean():.1f}",
     ]
 

@@ -18,6 +18,7 @@ from wanderlust_paper.claims import (
     Groups,
     check_all,
     claim_of,
+    larger,
     rarely,
     seeds_of,
     similar,
@@ -49,6 +50,7 @@ not equivalent. That of the released code is run, too."""
 _REFERENCE_LABEL, _RELEASED_LABEL = (REFERENCE, "–", ""), (REFERENCE, "–", "code")
 _NAMES = ("explorer", "γ_w", "κ")
 _TITLE = "The discount of W in the toy gridworld"
+_SETTING = "; zero initialization, horizon 11"
 _PLACE = "4.2.2"
 
 
@@ -134,6 +136,20 @@ def _larger_is_better(groups: Groups) -> Iterator[Claim]:
             )
             cases.append(trend(GAMMAS, values))
         yield claim_of(_PLACE, claim, "; ".join(texts), *cases)
+    large, small = [g for g in GAMMAS if g >= Settings.discount], [g for g in GAMMAS if g < Settings.discount]
+    success = {
+        (name, gamma): groups[name, f"{gamma:g}", ""].column("mean_success") for name in EXPLORERS for gamma in GAMMAS
+    }
+    yield claim_of(
+        _PLACE,
+        "as a rule of thumb, it is appropriate to have γ_w equal or larger than γ",
+        "success over the whole run: "
+        + "; ".join(
+            f"{name} {', '.join(f'{success[name, g].mean():.1f} % with {g:g}' for g in (*small[-2:], *large))}"
+            for name in EXPLORERS
+        ),
+        *(larger(success[name, a], success[name, b]) for name in EXPLORERS for a in large for b in small),
+    )
 
 
 def _far_states(groups: Groups) -> Iterator[Claim]:
@@ -211,10 +227,10 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
         figures["curves"] = functools.partial(_draw_curves, groups, note)
     if maps:
         title = "Final visit counts in the toy gridworld for different discounts of W"
-        text = f"Settings of the released code; each panel shows the seed with the median evenness. {note}".strip()
-        figures["maps"] = functools.partial(maps_figure, title, maps, note=text)
+        text = f"Settings of the released code{_SETTING}; each panel shows the seed with the median evenness. {note}"
+        figures["maps"] = functools.partial(maps_figure, title, maps, note=text.strip())
     fresh = check_all(CHECKS, seeds_of(every, above=SEEDS))
-    claims = with_fresh_seeds(check_all(CHECKS, groups), fresh, f"seeds above {SEEDS}")
+    claims = with_fresh_seeds(check_all(CHECKS, groups), fresh, f"seeds above {SEEDS}", check_all(CHECKS, every))
     return table._replace(figures=figures, claims=claims)
 
 
@@ -235,7 +251,7 @@ def _draw_curves(groups: Groups, note: str) -> Figure:
         found = {name: group_curves(groups[label]) for name, label in lines.items() if label in groups}
         if found:
             columns[_line(gamma)] = found
-    text = figure_note(note, {name: min(SEEDS, max(map(len, groups.values()))) for name in styles})
+    text = figure_note(note, {name: min(SEEDS, max(map(len, groups.values()))) for name in styles}, _SETTING)
     return curves_figure(_TITLE, columns, styles, note=text)
 
 

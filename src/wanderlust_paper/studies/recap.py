@@ -104,6 +104,9 @@ SEEDS = 20
 MORE_SEEDS = 200
 """Seeds where runs are short, so that our own sampling error is small."""
 
+FIRST_AREA = 39 * 39 + 4
+"""Cells of `wall` before its wall, and in its passage."""
+
 DEEP_SEA_BUDGET = 100_000
 """Table 3 was not produced with the 500,000 steps of the released code: explorers that learn nothing discover as many
 states as in the table after 100,000 steps, and many more after 500,000; see docs/deviations.md."""
@@ -214,12 +217,23 @@ def group_cells(requested: Iterable[Run], stored: Iterable[StoredRun]) -> tuple[
     for each in stored:
         key, *rescaled = keys(each.run)
         row = row_of(each) | _curve_columns(each.result)
+        if each.run.world == "wall" and key[1].initialization == "zero":
+            row["beyond_the_wall"] = is_beyond_the_wall(each.run, each.result)
         groups[key].rows.append(row)
         for other in rescaled:
             share = int(each.result.reachable) / (ALTERNATIVE_SETTINGS[other[1]].states or 1)
             curves = row["curves"] * np.array([[1.0], [share], [1.0]])
             groups[other].rows.append(row | {"discovery": share * row["discovery"], "curves": curves})
     return planned, groups
+
+
+def is_beyond_the_wall(run: Run, result: Result) -> bool:
+    """Return whether a run left the first area of `wall`: it visited cells beyond, or more cells than that area has."""
+    if not (_keeps_visits(run) and result.visits.any()):
+        return result.n_discovered > FIRST_AREA
+    layout = make_world(run.world).layout
+    assert layout is not None
+    return bool(result.visits.sum(axis=1)[(layout.row >= 40) | (layout.column >= 40)].any())
 
 
 def _curve_columns(result: Result) -> dict[str, Any]:
@@ -350,6 +364,8 @@ def _draw_curves(world: str, rows: Iterable[Row], groups: Mapping[Key, Group], n
             column[name] = mean_curves([each["curves"] for each in other.rows])
             styles[name] = styles[row.cell.algorithm]._replace(dash=":")
     steps = f"; {DEEP_SEA_BUDGET:,} steps, inferred from the paper's tables" if world == "deep-sea" else ""
+    if any(kind == ALTERNATIVE and cell.environment == "wall" == world for kind, cell in groups):
+        steps = "; random: 100,000 steps here, 200,000 in the tables"
     what = figure_note(note, seeds, steps)
     title = f"{recap_tables.world_title(world)}: means over the seeds"
     return curves_figure(title, columns, styles, note=what, log_scale=world in _LOG_SCALE_WORLDS)
@@ -362,10 +378,14 @@ def is_mapped(run: Run) -> bool:
     return cell.initialization == "zero" and MAPS.get(run.world) == cell.horizon and run.seed <= SEEDS and is_default
 
 
+def _keeps_visits(run: Run) -> bool:
+    return is_mapped(run) and run.explorer not in ("thompson", "random")
+
+
 def summarise(run: Run, result: Result) -> Result:
     """Keep the visits of the runs of Figure 19, and which pairs ε-greedy executes with optimistic initialization."""
     cell = cell_of(run)
-    if is_mapped(run) and run.explorer not in ("thompson", "random"):
+    if _keeps_visits(run):
         return reduced(result, keep=("visits",), max_points=CURVE_POINTS)
     if (cell.algorithm, cell.initialization) == ("epsilon-greedy", "optimistic"):
         executed = (result.visits > 0).astype(np.int64).reshape(-1, 1)

@@ -37,6 +37,7 @@ from wanderlust_paper.studies.toy_agents import (
 from wanderlust_paper.studies.w_function_claims import AUXILIARY_REWARD_CHECKS, W_FUNCTION_CHECKS
 
 EXPLORERS = ("greedy", "bonus", "ucb1", "vv-ucb", "vv-count")
+_SETTING = "$\\gamma$ = $\\gamma_w$ = 0.99, $\\kappa$ = 200; tables at their fixed points, formulas of the text."
 CELLS = {"(1,2)": cell(1, 2), "(2,3)": cell(2, 3), "(1,3)": START}
 
 
@@ -100,7 +101,7 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
         claims=check_all((*W_FUNCTION_CHECKS, *AUXILIARY_REWARD_CHECKS)) + check_all(CHECKS, toy),
         files={"table.md": as_markdown_table(title, columns, at_start, "", note), "values.csv": as_csv(heads, rows)},
         figures={
-            name: functools.partial(action_values_figure, title, panel_rows, layout, note=note)
+            name: functools.partial(action_values_figure, title, panel_rows, layout, note=f"{_SETTING} {note}".strip())
             for name, (title, panel_rows) in parts.items()
         },
     )
@@ -180,17 +181,22 @@ def _bonus(toy: ToyValues) -> Iterator[Claim]:
 def _same_policy(toy: ToyValues) -> Iterator[Claim]:
     chosen = [[best(toy.values[name][state]) for state in VISITED] for name in VV_EXPLORERS]
     unvisited = [float(toy.values[name][cell(3, 3)].max()) for name in VV_EXPLORERS]
+    same = sum(a == b for a, b in zip(*chosen, strict=True))
+    orders = [np.sign(x[:, :, None] - x[:, None, :]) for x in (toy.values[name].round(6) for name in VV_EXPLORERS)]
+    ordered = sum(bool((orders[0][state] == orders[1][state]).all()) for state in VISITED)
     yield exact_claim(
         "3.2",
         "the policies of both W-functions are identical",
-        f"in {sum(a == b for a, b in zip(*chosen, strict=True))} of {len(VISITED)} visited cells",
+        f"in {same} of {len(VISITED)} visited cells",
         holds=chosen[0] == chosen[1],
     )
     yield exact_claim(
         "3.2",
         "the only difference is the magnitude of the values, especially in unvisited states",
-        f"largest value in the unvisited cell (3,3): vv-ucb {unvisited[0]:,.0f}, vv-count {unvisited[1]:,.0f}",
-        holds=unvisited[0] != unvisited[1],
+        f"largest value in the unvisited cell (3,3): vv-ucb {unvisited[0]:,.0f}, vv-count {unvisited[1]:,.0f}; the "
+        f"best actions are the same in {same} and the order of all four in {ordered} of {len(VISITED)} visited cells",
+        holds=unvisited[0] != unvisited[1] and ordered == len(VISITED),
+        partly=unvisited[0] != unvisited[1] and same == len(VISITED),
     )
 
 
@@ -260,8 +266,10 @@ def _uniform(toy: ToyValues) -> Iterator[Claim]:
     yield exact_claim(
         "3.3",
         "the policies of both W-functions bring the agent to the unexecuted action from any state",
-        f"from {reached} of {possible} states from which (1,3) can be reached, over both W-functions and both cases",
-        holds=reached == possible and all(actions == {LEFT} for name in VV_EXPLORERS for actions in chosen[name]),
+        f"from {reached} of {9 * 4} states, over both W-functions, with terminal and non-terminal treasures; (1,3) can "
+        f"be reached from {possible} of them",
+        holds=reached == 9 * 4 and all(actions == {LEFT} for name in VV_EXPLORERS for actions in chosen[name]),
+        partly=reached == possible,
     )
 
 
