@@ -192,10 +192,10 @@ def keep_results():
 def test_readme_matches_stored_results(keep_results):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert keep_results.with_sentence(text, ROOT / "docs" / "results") == text
-    marked = f"before\n{keep_results.MARKERS[0]}\nold\n{keep_results.MARKERS[1]}\nafter"
+    marked = f"before\n{keep_results.MARKERS[0]}\nreplaced\n{keep_results.MARKERS[1]}\nafter"
     written = keep_results.with_sentence(marked, ROOT / "docs" / "results")
     assert keep_results.summary(ROOT / "docs" / "results") in written
-    assert "old" not in written
+    assert "replaced" not in written
 
 
 def test_stored_results_are_complete():
