@@ -174,8 +174,9 @@ The score is that of the exam, a mean over worlds and seeds. The best trial is c
 defaults is larger than its standard error over the worlds; otherwise the defaults stay. The leaderboard uses the chosen
 settings (`src/wanderlust/exams/tuned.json`), in bold below. Defaults do not change with them.
 
-`vv-plan` and its reward 1/√n were developed on these worlds, with about 50 variants. Its score here is therefore too
-favourable; only the held-out worlds can compare it.
+What was not the same for all: on these worlds, and outside of this table, `vv-plan` and its reward 1/√n were developed
+with about 50 variants, and with few seeds three priors of `psrl`, four rules of `goal-directed` for ties and two H of
+`ucb-q` were tried. Their scores here are therefore too favourable; only the held-out worlds can compare them.
 """
 
 

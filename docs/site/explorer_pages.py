@@ -84,7 +84,7 @@ NOTES = {
     ),
     "vv-plan": (
         "Instead of `vv-ucb` where a step may take twice the time: W has no learning rate, so it follows new "
-        "information at once. With noisy rewards `vv-ucb` was better, and so is `novelty='count'`."
+        "information at once. With noisy rewards `vv-ucb` was better."
     ),
     "rlsvi": (
         "As a randomised explorer without a bonus to tune. It needs a full memory."
