@@ -433,6 +433,7 @@ VALID = {
     "formulas.decayed_epsilon": {"start": 1.0, "decay": 0.9, "step": 3},
     "formulas.discounted_forever": {"reward": 1.0, "gamma_w": 0.9},
     "formulas.doubled": {"visits": 4},
+    "formulas.effective_horizon": {"discount": 0.9},
     "formulas.epsilon_decay": {"start": 1.0, "end": 0.1, "budget": 100},
     "formulas.hoeffding_bonus": {"visits": 3},
     "formulas.long_term_ucb": {"w": 1.0, "gamma_w": 0.9},

@@ -112,11 +112,13 @@ def effective_horizon(discount: float, accuracy: float = 0.05) -> float:
 
     ε₁ = ε / (24 R M ln(1 / (1 - γ))), R = ⌈ln(3 / (ε (1 - γ))) / (1 - γ)⌉, M = max(2 log₂(1 / ((1 - γ) ε)), 10)
     """
-    rest, epsilon = 1.0 - discount, accuracy
-    if discount <= 0.0:
+    discount = check_number("discount", discount, low=0, high=1, open_high=True)
+    epsilon = check_number("accuracy", accuracy, low=1e-9, high=1)
+    rest = 1.0 - discount
+    if rest == 1.0:
         return 1.0
     r, m = math.ceil(math.log(3.0 / (epsilon * rest)) / rest), max(2.0 * math.log2(1.0 / (rest * epsilon)), 10.0)
-    return math.log(24.0 * r * m * math.log(1.0 / rest) / (epsilon * rest)) / math.log(1.0 / discount)
+    return max(math.log(24.0 * r * m * math.log(1.0 / rest) / (epsilon * rest)) / math.log(1.0 / discount), 1.0)
 
 
 @public_formula
