@@ -9,7 +9,6 @@ world has several layers) and the probability of the outcome, `prob`.
 
 from __future__ import annotations
 
-import importlib
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,7 +33,7 @@ Transitions = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 class WorldEnv(gymnasium.Env[Any, Any]):
     """The environment of any world, given by its name and options or as a `World`."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 8}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # type: ignore[misc]
 
     def __init__(self, world: World | str | Path, *, render_mode: str | None = None, **options: Any) -> None:
         if isinstance(world, World) and options:
@@ -53,7 +52,6 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self._caption = ""
         self._episode_steps = 0
         self._episode_return = 0.0
-        self._window = Window(self.world.name, self.metadata["render_fps"]) if render_mode == "human" else None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
         """Start an episode in a state drawn from the start distribution; there are no options."""
@@ -63,7 +61,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         starts, mdp = self._start_states, self.world.mdp
         self._state = state = int(starts[self._sample(mdp.start[starts])])
         self._episode_steps, self._episode_return = 0, 0.0
-        self._show(state, "start")
+        self._shown_state, self._caption = state, "start"
         return state, self._info(state, float(mdp.start[state]))
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
@@ -82,12 +80,12 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self._episode_steps += 1
         self._episode_return += reward
         # An episode terminates in the state acted in, so the agent is drawn there.
-        caption = self.world.action_names[int(action)] + (", terminated" if terminated else "")
-        self._show(state if terminated else next_state, caption)
+        self._shown_state = state if terminated else next_state
+        self._caption = self.world.action_names[int(action)] + (", terminated" if terminated else "")
         return next_state, reward, terminated, False, self._info(next_state, float(mdp.probability[outcome]))
 
     def render(self) -> Any:
-        """Return an image or text of the current state, or show it in a window, depending on `render_mode`."""
+        """Return an image or text of the current state; with "human", `gymnasium.make` adds a window that shows it."""
         if self.render_mode is None:
             gymnasium.logger.warn(
                 "render() without a render_mode does nothing; make the environment with "
@@ -96,16 +94,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
             return None
         if self.render_mode == "ansi":
             return text_map(self._layout, self._shown_state) + f"\n{self._title}\n"
-        frame = self._renderer.frame(self._shown_state, self.visits, self._title)
-        if self._window is None:
-            return frame
-        self._window.show(frame)
-        return None
-
-    def close(self) -> None:
-        """Close the window, if there is one."""
-        if self._window is not None:
-            self._window.close()
+        return self._renderer.frame(self._shown_state, self.visits, self._title)
 
     @cached_property
     def P(self) -> Transitions:  # noqa: N802 (the name in Gymnasium's toy-text environments)
@@ -150,11 +139,6 @@ class WorldEnv(gymnasium.Env[Any, Any]):
                 info["layer"] = layout.layer_names[layout.layer[state]]
         return info
 
-    def _show(self, state: int, caption: str) -> None:
-        self._shown_state, self._caption = state, caption
-        if self.render_mode == "human":
-            self.render()
-
 
 class GridEnv(WorldEnv):
     """The environment of a text map; docs/maps.md describes the format."""
@@ -180,48 +164,3 @@ def apply_world_horizon(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]
     inner = env.unwrapped
     assert isinstance(inner, WorldEnv)
     return TimeLimit(env.env, inner.world.defaults.horizon)
-
-
-class Window:
-    """A window that opens with the first frame and limits the frame rate."""
-
-    def __init__(self, title: str, fps: int) -> None:
-        self.title = title
-        self.fps = fps
-        self._surface: Any = None
-        self._clock: Any = None
-        _pygame()
-
-    def show(self, frame: NDArray[np.uint8]) -> None:
-        """Show a frame [row, column, colour]."""
-        pygame = _pygame()
-        size = frame.shape[1], frame.shape[0]
-        if self._surface is None:
-            pygame.display.init()
-            pygame.display.set_caption(f"wanderlust: {self.title}")
-            self._surface = pygame.display.set_mode(size)
-            self._clock = pygame.time.Clock()
-        self._surface.blit(pygame.image.frombuffer(frame.tobytes(), size, "RGB"), (0, 0))
-        pygame.event.pump()
-        pygame.display.flip()
-        self._clock.tick(self.fps)
-
-    def close(self) -> None:
-        """Close the window; the next frame opens it again."""
-        if self._surface is not None:
-            _pygame().display.quit()
-            self._surface = self._clock = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A copy opens its own window with its first frame.
-        return {**self.__dict__, "_surface": None, "_clock": None}
-
-
-def _pygame() -> Any:
-    try:
-        return importlib.import_module("pygame")
-    except ImportError:
-        raise InvalidSetting(
-            "render_mode='human' needs pygame, which is not installed: pip install 'wanderlust[human]', "
-            "or choose render_mode='rgb_array' or 'ansi'."
-        ) from None
