@@ -336,7 +336,7 @@ def interrupts_in(function, *, at_call, count):
 @pytest.mark.parametrize(
     ("function", "count", "saved"),
     [
-        *((name, 1, None) for name in ("take_step", "act", "action_of", "_adapt", "observe", "_transition", "on_step")),
+        *((name, 1, None) for name in ("act", "action_of", "_adapt", "observe", "_transition", "on_step")),
         ("deliver", 1, None),
         *((name, 2, 199) for name in ("act", "action_of", "_transition")),
         *((name, 2, 140) for name in ("_adapt", "observe")),

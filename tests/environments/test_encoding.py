@@ -304,6 +304,7 @@ def test_actions_survive_plain_data(space: gym.Space[Any], bins: Any) -> None:
     ],
 )
 def test_forged_encodings_are_refused(change: dict[str, Any]) -> None:
-    plain, keys = Encoding.of_environment(frozen_lake()).to_file()
+    env = frozen_lake()
+    plain, keys = Encoding.of(env, env.action_space).to_file()
     with pytest.raises(BadFile, match="state encoding cannot be read"):
         Encoding.from_file({**plain, **change}, keys)

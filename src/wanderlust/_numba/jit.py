@@ -31,9 +31,8 @@ else:
     call_int = call_float = call_none = _call
 
 __all__ = [
-    "JIT_ENABLED", "address_of", "always_by_pointer", "as_int64", "by_pointer", "call_float", "call_int", "call_none",
-    "check_array", "compiled", "entry", "formula", "inlined", "internal_njit", "njit", "public_formula",
-    "with_methods",
+    "INTERNAL", "JIT_ENABLED", "address_of", "always_by_pointer", "as_int64", "by_pointer", "call_float", "call_int",
+    "call_none", "check_array", "compiled", "entry", "formula", "inlined", "njit", "public_formula", "with_methods",
 ]  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,17 +43,17 @@ OLDEST_NUMBA, NEWEST_NUMBA = (0, 60), (0, 68)
 """The releases that the tests run with."""
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
 # The wrappers with which Python calls a function take longer to compile than most functions.
-_INTERNAL: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INTERNAL: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def compiled(function: F) -> F:
     """Compile a function that only compiled functions call."""
-    return njit(function, source_hash(), **_INTERNAL) if JIT_ENABLED else function
+    return njit(function, source_hash(), **INTERNAL) if JIT_ENABLED else function
 
 
 def inlined(function: F) -> F:
     """Insert a function into each of its compiled callers; Python cannot call it."""
-    return njit(function, source_hash(), inline="always", **_INTERNAL) if JIT_ENABLED else function
+    return njit(function, source_hash(), inline="always", **INTERNAL) if JIT_ENABLED else function
 
 
 def formula(function: F) -> F:
@@ -124,11 +123,6 @@ def njit(function: F, dependencies: str | None, **options: Any) -> F:
     dispatcher: Any = numba.njit(**_OPTIONS, **options)(function)
     dispatcher._cache = SealedCache(function, dependencies)
     return dispatcher  # type: ignore[no-any-return]
-
-
-def internal_njit(function: F, dependencies: str | None) -> F:
-    """Do the same for a function that only compiled code calls."""
-    return njit(function, dependencies, **_INTERNAL)
 
 
 @functools.cache
@@ -214,7 +208,7 @@ def _register(cls: type, name: str, function: Callable[..., Any]) -> None:
     from numba.core import types as numba_types
     from numba.extending import lower_builtin
 
-    dispatcher = njit(function, None, **_INTERNAL)
+    dispatcher = njit(function, None, **INTERNAL)
     _dispatchers[cls, name] = dispatcher
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

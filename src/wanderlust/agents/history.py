@@ -90,14 +90,18 @@ class History:
     def __str__(self) -> str:
         n_states, n_actions = int((self.first_visit >= 0).sum()), self.visits.shape[1]
         steps = counted(int(self.visits.sum()), "step")
-        lines = [f"History: {steps}, {counted(n_states, 'state')} visited, {counted(n_actions, 'action')}"]
-        if np.isfinite(self.returns).any():
-            best = int(np.nanargmax(self.returns))
-            lines.append(
-                f"{self._returns_title()} {self.returns[-1]:.6g} at step {self.steps[-1]:,}, at most "
-                f"{self.returns[best]:.6g} (first at step {self.steps[best]:,}), {counted(len(self.steps), 'point')}"
-            )
-        return "\n".join(lines)
+        first = f"History: {steps}, {counted(n_states, 'state')} visited, {counted(n_actions, 'action')}"
+        return "\n".join([first, *self._returns_text()])
+
+    def _returns_text(self) -> list[str]:
+        """Return a line on the last and the largest return; none if there are no returns."""
+        if not np.isfinite(self.returns).any():
+            return []
+        best = int(np.nanargmax(self.returns))
+        return [
+            f"{self._returns_title()} {self.returns[-1]:.6g} at step {self.steps[-1]:,}, at most "
+            f"{self.returns[best]:.6g} (first at step {self.steps[best]:,}), {counted(len(self.steps), 'point')}"
+        ]
 
     def __repr__(self) -> str:
         return f"<{str(self).splitlines()[0]}>"

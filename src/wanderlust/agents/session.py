@@ -65,13 +65,7 @@ class Record(History):
     def __str__(self) -> str:
         n_states, n_actions = self.visits.shape
         steps = counted(int(self.visits.sum()), "step")
-        lines = [f"Record: {self.explorer} in {self.world}, seed {self.seed}, {steps}"]
-        if len(self.returns):
-            best = int(np.argmax(self.returns))
-            lines.append(
-                f"greedy return {self.returns[-1]:.6g} at step {self.steps[-1]:,}, at most {self.returns[best]:.6g} "
-                f"(first at step {self.steps[best]:,}), {counted(len(self.steps), 'evaluation')}"
-            )
+        lines = [f"Record: {self._title()}, {steps}", *self._returns_text()]
         discovered = int((self.first_visit >= 0).sum())
         lines.append(f"{discovered:,} of {n_states:,} states discovered, {counted(n_actions, 'action')}")
         lines.append(f"tables {', '.join(self.tables)}; curves steps, returns, discovered")

@@ -12,7 +12,7 @@ A preset is a named set of settings and options:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -309,21 +309,18 @@ def make_spec(explorer: Any, problem: Problem, settings: Settings, *, learns_q: 
     return spec, float(ensemble.noise) if ensemble else 0.0
 
 
-Changes = dict[str, Any]
-
 AS_WRITTEN, AS_PUBLISHED_CODE, ADAPTIVE = "as_written", "as_published_code", "adaptive"
+WORLD_PRESETS = (AS_WRITTEN, AS_PUBLISHED_CODE)
+"""The presets of runs in built-in worlds."""
+PRESETS = (*WORLD_PRESETS, ADAPTIVE)
+"""All presets; `adaptive` starts with the settings of `as_written`, which are the defaults."""
 LEARN_OPTIONS = ("action_masks", "remove_time_penalty")
 """The options of `learn` that are neither settings nor options of an explorer."""
 
 
-def as_written(run: Mapping[str, Any], explorer: str, n_actions: int) -> Changes:
-    """Return no changes: the defaults are the paper's text."""
-    return {}
-
-
-def as_published_code(run: Mapping[str, Any], explorer: str, n_actions: int) -> Changes:
+def as_published_code(run: Settings, explorer: str, n_actions: int) -> dict[str, Any]:
     """Return the settings and options in which the released code differs from the text, for a run as given."""
-    changes: Changes = {"steps": max(run["budget"] - 1, 1), "evaluation_horizon": run["horizon"]}
+    changes: dict[str, Any] = {"steps": max(run.budget - 1, 1), "evaluation_horizon": run.horizon}
     if explorer == "ucb1":
         # The coefficient and the bound changed places in a call.
         changes["kappa"] = untried_ucb(n_actions, 1.0, counts_itself=True)
@@ -334,18 +331,9 @@ def as_published_code(run: Mapping[str, Any], explorer: str, n_actions: int) -> 
         changes["terminal_count"] = "largest"
     if explorer == "thompson":
         changes["draw"] = "action"
-    if Replay.of(run["replay"]).memory == "none" and explorer in ("bonus", "thompson"):
+    if run.replay.memory == "none" and explorer in ("bonus", "thompson"):
         changes["evaluated"] = "behaviour"
     return changes
-
-
-WORLD_PRESETS: Mapping[str, Callable[[Mapping[str, Any], str, int], Changes]] = {
-    AS_WRITTEN: as_written,
-    AS_PUBLISHED_CODE: as_published_code,
-}
-"""The presets of runs in built-in worlds."""
-PRESETS: Mapping[str, Callable[[Mapping[str, Any], str, int], Changes]] = {**WORLD_PRESETS, ADAPTIVE: as_written}
-"""All presets; `adaptive` starts with the settings of `as_written`."""
 
 
 def resolve(
@@ -370,9 +358,8 @@ def resolve_settings(
     defaults: Mapping[str, Any], n_actions: int, explorer: str | type, preset: str, changes: Mapping[str, Any]
 ) -> tuple[Settings, dict[str, Any]]:
     """Return settings and options of the explorer: the defaults, those of the preset, then the caller's changes."""
-    run = dict(defaults) | dict(changes)
-    checked, _ = split_changes(explorer, run)
-    of_run = {f.name: getattr(checked, f.name) for f in fields(checked)}
-    name = explorer_name(explorer_class(explorer))
-    run |= PRESETS[check_choice("preset", preset, PRESETS)](of_run, name, n_actions) | dict(changes)
+    run = {**defaults, **changes}
+    settings, _ = split_changes(explorer, run)
+    if check_choice("preset", preset, PRESETS) == AS_PUBLISHED_CODE:
+        run |= {**as_published_code(settings, explorer_name(explorer_class(explorer)), n_actions), **changes}
     return split_changes(explorer, run)

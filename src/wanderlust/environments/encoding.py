@@ -65,34 +65,19 @@ class Encoding:
     """The observation space and the action space of the environment, as text."""
 
     @classmethod
-    def of_environment(
+    def of(
         cls,
-        env: Env[Any, Any],
+        env: Env[Any, Any] | Space[Any],
+        action_space: Space[Any],
         *,
         key: Key | None = None,
         bins: Counts | None = None,
         bounds: Bounds | None = None,
         action_bins: Counts | None = None,
     ) -> Encoding:
-        """Return the encoding of an environment; see `wanderlust.tabular` for the options."""
-        encoder, actions = make_encoder(env, key, bins, bounds), discrete_actions(env.action_space, action_bins)
-        return cls(encoder, actions, _new_keys(encoder, actions), _spaces(env))
-
-    @classmethod
-    def of_space(
-        cls,
-        space: Space[Any],
-        n_actions: int,
-        *,
-        key: Key | None = None,
-        bins: Counts | None = None,
-        bounds: Bounds | None = None,
-    ) -> Encoding:
-        """Return the encoding of observations of a space, with integers as actions."""
-        encoder, action_space = make_encoder(space, key, bins, bounds), Discrete(n_actions)
-        if encoder.kind == INFO:
-            raise InvalidSetting(f"key={key!r} is not possible here; give that field of info as the observation.")
-        actions = discrete_actions(action_space, None)
+        """Return the encoding of an environment, or of a space of observations; see `wanderlust.tabular`."""
+        encoder, actions = make_encoder(env, key, bins, bounds), discrete_actions(action_space, action_bins)
+        space = env if isinstance(env, Space) else env.observation_space
         return cls(encoder, actions, _new_keys(encoder, actions), (_as_text(space), _as_text(action_space)))
 
     def key(self, observation: Any, info: Mapping[str, Any] | None = None, env: Any = None) -> Hashable:
@@ -105,8 +90,10 @@ class Encoding:
 
     def check_environment(self, env: Env[Any, Any]) -> None:
         """Raise `InvalidEnvironment` unless the environment has the spaces of this encoding."""
-        for what, here, there in zip(("observation", "action"), self.spaces, _spaces(env), strict=True):
-            if here != there:
+        for what, here, space in zip(
+            ("observation", "action"), self.spaces, (env.observation_space, env.action_space), strict=True
+        ):
+            if here != (there := _as_text(space)):
                 raise InvalidEnvironment(
                     f"the agent was trained with the {what} space {here}, but this environment has {there}."
                 )
@@ -152,10 +139,6 @@ def _new_keys(encoder: StateEncoder, actions: DiscreteActions) -> StateKeys | In
     if isinstance(space, Discrete) and space.n * actions.n <= MAX_OWN_PAIRS:
         return IntegerKeys(int(space.start), int(space.n))
     return StateKeys(limit=min(MAX_STATES, MAX_PAIRS // actions.n))
-
-
-def _spaces(env: Env[Any, Any]) -> tuple[str, str]:
-    return _as_text(env.observation_space), _as_text(env.action_space)
 
 
 def _as_text(space: Space[Any]) -> str:
@@ -402,6 +385,8 @@ def make_encoder(
         has_hash = isinstance(env, Env) and callable(getattr(env.unwrapped, "hash", None))
         return StateEncoder(ENVIRONMENT if has_hash else CONTENT)
     if isinstance(key, str) and key.startswith(INFO_PREFIX) and key != INFO_PREFIX:
+        if isinstance(env, Space):
+            raise InvalidSetting(f"key={key!r} is not possible here; give that field of info as the observation.")
         return StateEncoder(INFO, name=key.removeprefix(INFO_PREFIX))
     raise InvalidSetting(f"key must be 'hash', 'info:field' or a function of the observation, got {shown(key)}.")
 

@@ -84,7 +84,7 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         Wrapper.__init__(self, env)
         self.reset_seed = None if reset_seed is None else check_integer("reset_seed", reset_seed, low=0)
         if encoding is None:
-            encoding = Encoding.of_environment(env, key=key, bins=bins, bounds=bounds, action_bins=action_bins)
+            encoding = Encoding.of(env, env.action_space, key=key, bins=bins, bounds=bounds, action_bins=action_bins)
         else:
             check_instance("encoding", encoding, Encoding).check_environment(env)
         self.encoding = encoding

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wanderlust._numba.cache import class_fingerprint, source_hash
-from wanderlust._numba.jit import JIT_ENABLED, address_of, by_pointer, internal_njit
+from wanderlust._numba.jit import INTERNAL, JIT_ENABLED, address_of, by_pointer, njit
 from wanderlust.core.errors import InvalidExplorer
 from wanderlust.explorers.protocol import View, explorer_name, view_of
 from wanderlust.learning.hooks import Hooks, transition_signal, write_signals
@@ -116,7 +116,7 @@ def _score(box: ExplorerBox, learner: LearnerState, spec: TableSpec, state: int,
 
 @functools.cache
 def _compiled_for(cls: Any, function: Callable[..., Any]) -> Any:
-    return internal_njit(function, _dependencies(cls)) if JIT_ENABLED else function
+    return njit(function, _dependencies(cls), **INTERNAL) if JIT_ENABLED else function
 
 
 def _dependencies(cls: type) -> str | None:

@@ -22,10 +22,12 @@ docs/settings.md explains the rules, docs/adaptive-results.md has the measuremen
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import ADAPTIVE, AS_WRITTEN, PRESETS, Settings, resolve_settings, world_settings
@@ -61,6 +63,11 @@ ADAPTED = ("kappa", "scale", "gamma_w", "initial", "terminal_count")
 MIN_SAMPLES = 4
 """Terminal rewards at different steps that are needed to detect a time penalty."""
 _RELATIVE_TOLERANCE = 1e-9
+
+# The valid values of what is read from a checkpoint.
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+Size = Annotated[float, Meta(ge=0.0, le=sys.float_info.max)]
 
 
 def chosen_preset(env: Tabular, preset: str | None) -> str:
@@ -102,26 +109,26 @@ def adapted_fields(explorer: str | type, extra: ExtraTables, changes: Collection
 class TaskEstimate(NamedTuple):
     """The observed properties of a task that determine the adapted fields."""
 
-    reward_range: tuple[float, float]
+    reward_range: tuple[Finite, Finite]
     is_stochastic: bool
     """Whether an action had two different outcomes in the same state."""
-    stage: int
+    stage: Annotated[int, Meta(ge=0, le=N_STAGES)]
     """How much exploration has decreased, from 0 to `N_STAGES`."""
 
 
 class Discovery(NamedTuple):
     """What the agent has discovered; it is counted every `counting_interval` steps until the end of the budget."""
 
-    low: float = 0.0
-    high: float = 0.0
+    low: Finite = 0.0
+    high: Finite = 0.0
     """The smallest and the largest reward received."""
-    pairs: int = 0
+    pairs: Count = 0
     """The number of state-action pairs that were tried."""
-    size: float = 0.0
+    size: Size = 0.0
     """The size of the range of rewards when it last increased."""
-    rewards_at: int = 0
+    rewards_at: Count = 0
     """The step at which it last increased."""
-    states_at: int = 0
+    states_at: Count = 0
     """The step at which most of the states visited so far had been visited; counted in the second half."""
 
     def with_rewards(self, low: float, high: float, *, first: bool) -> Discovery:
@@ -229,9 +236,9 @@ class TimePenalty(NamedTuple):
     rewards lie exactly on a decreasing line, the agent therefore learns from the rewards without the penalty.
     """
 
-    samples: tuple[tuple[int, float], ...] = ()
+    samples: tuple[tuple[Count, Finite], ...] = ()
     """(step, terminal reward) at different steps, at most `MIN_SAMPLES`."""
-    per_step: float | None = None
+    per_step: Size | None = None
     """The decrease per step: 0 if there is no time penalty, None if there are too few samples."""
 
     @property

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,14 +23,20 @@ from wanderlust.agents import file
 from wanderlust.agents.agent import Agent
 from wanderlust.core.errors import BadFile, InvalidEnvironment
 from wanderlust.environments.tabular import Tabular, saved_environment
-from wanderlust.training.adaptive import MIN_SAMPLES, N_STAGES, Discovery, TaskEstimate, TimePenalty, adapted_fields
+from wanderlust.training.adaptive import (
+    MIN_SAMPLES,
+    Count,
+    Discovery,
+    Finite,
+    TaskEstimate,
+    TimePenalty,
+    adapted_fields,
+)
 from wanderlust.training.loop import TrainingLoop
 
 _OTHER_RANDOMNESS = "since not all of its randomness comes from env.unwrapped.np_random"
 # Bit generators of NumPy that use a number of their state as an index without checking it, and its valid values.
 _POSITIONS = {"MT19937": (("state", "pos"), 624), "Philox": (("buffer_pos",), 4)}
-
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class InvalidField(ValueError):
@@ -45,9 +50,9 @@ class SavedLoop(msgspec.Struct, frozen=True):
     episode_over: bool
     next_state: Count
     episode: Count
-    episode_return: float
+    episode_return: Finite
     episode_steps: Count
-    recent_returns: list[float]
+    recent_returns: list[Finite]
     estimates_reward_range: bool
     adapted: tuple[str, ...] | None
     task_estimate: TaskEstimate
@@ -69,30 +74,17 @@ class SavedLoop(msgspec.Struct, frozen=True):
 
     def _checks(self, agent: Agent) -> dict[str, bool]:
         """Return for each field whether its value can be used; the types are right already."""
-        start, task, found = self.episode_start, self.task_estimate, self.discovery
-        penalty = self.time_penalty or TimePenalty()
+        start, found, penalty = self.episode_start, self.discovery, self.time_penalty or TimePenalty()
         steps = {step for step, _ in penalty.samples}
-        is_complete = len(steps) == MIN_SAMPLES
-        per_step = penalty.per_step if is_complete else 0.0
         explorer = agent.configured_explorer
         names = adapted_fields(type(explorer), explorer.extra_tables())
         return {
             "episode_start": start is None or _is_start(start),
-            "episode_return": _are_finite(self.episode_return),
-            "recent_returns": _are_finite(*self.recent_returns),
             "adapted": set(self.adapted or ()) <= set(names),
-            "task_estimate": _are_finite(*task.reward_range)
-            and task.reward_range[0] <= task.reward_range[1]
-            and 0 <= task.stage <= N_STAGES,
-            "discovery": _are_finite(*found)
-            and found.low <= found.high
-            and min(found.size, found.pairs, found.rewards_at, found.states_at) >= 0,
+            "task_estimate": self.task_estimate.reward_range[0] <= self.task_estimate.reward_range[1],
+            "discovery": found.low <= found.high,
             "time_penalty": len(steps) == len(penalty.samples) <= MIN_SAMPLES
-            and _are_finite(*(number for sample in penalty.samples for number in sample))
-            and min(steps, default=0) >= 0
-            and is_complete == (penalty.per_step is not None)
-            and per_step is not None
-            and 0.0 <= per_step <= sys.float_info.max,
+            and (len(steps) == MIN_SAMPLES) == (penalty.per_step is not None),
             "metrics": isinstance(self.metrics.get("evaluation", 0.0), int | float),
         }
 
@@ -288,8 +280,3 @@ def _check_position(name: str, state: Mapping[str, Any]) -> None:
 def _is_start(start: Mapping[str, Any]) -> bool:
     seed = start.get("seed")
     return isinstance(start.get("random_state"), dict) if seed is None else type(seed) is int and seed >= 0
-
-
-def _are_finite(*numbers: float) -> bool:
-    # Integers of any size, for which math.isfinite may raise an error.
-    return all(abs(number) <= sys.float_info.max for number in numbers)

@@ -25,6 +25,7 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 from gymnasium import Space
+from gymnasium.spaces import Discrete
 from numpy.typing import ArrayLike, NDArray
 
 from wanderlust.agents import file
@@ -114,7 +115,7 @@ class Explorer:
         if observation_space is not None:
             space = check_instance("observation_space", observation_space, Space)
             n_actions = check_integer("n_actions", n_actions, low=1, high=MAX_ACTIONS)
-            encoding = Encoding.of_space(space, n_actions, key=key, bins=bins, bounds=bounds)
+            encoding = Encoding.of(space, Discrete(n_actions), key=key, bins=bins, bounds=bounds)
             changes.setdefault("sweep_pairs", SWEEP_PAIRS)
         elif key is not None or bins is not None or bounds is not None:
             raise InvalidSetting("key, bins and bounds encode observations; give observation_space as well.")

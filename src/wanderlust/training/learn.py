@@ -6,6 +6,7 @@ agent = wl.learn("FrozenLake-v1", "vv-ucb", steps=50_000, seed=0, callbacks=[wl.
 from __future__ import annotations
 
 import contextlib
+import functools
 import signal
 import sys
 import threading
@@ -20,19 +21,23 @@ from gymnasium.vector import VectorEnv
 
 from wanderlust.agents.agent import ACTION_MASKS, Agent
 from wanderlust.agents.settings import ADAPTIVE, MAX_STEPS
-from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_number, shown
+from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_list, check_number, shown
 from wanderlust.core.files import check_path
 from wanderlust.environments.tabular import ENCODER_OPTIONS, Tabular, saved_environment, tabular
-from wanderlust.environments.vector import SubEnvironment
+from wanderlust.environments.vector import SubEnvironment, SubEnvironments
 from wanderlust.training import checkpoints
 from wanderlust.training.adaptive import TimePenalty, adapt, adapted_fields, chosen_preset, settings_for
 from wanderlust.training.callbacks import Callback, Checkpoint
 from wanderlust.training.demonstrations import learn_from_demonstrations
-from wanderlust.training.loop import MAX_REWARD, TrainingLoop
+from wanderlust.training.loop import MAX_REWARD, TrainingLoop, call_environment
 from wanderlust.training.memory import TrainingGuard, warn_of_need
-from wanderlust.training.vector_loop import VectorSteps
 
 NO_REWARDS = (0.0, 0.0)
+POSITION = (
+    "next_state", "info", "episode_return", "episode_steps", "episode_over", "episode_start", "episode_actions",
+    "terminated", "truncated",
+)  # fmt: skip
+"""The fields of a loop that each environment has for itself."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that ask a process to stop; Windows has no SIGHUP."""
 
@@ -95,7 +100,7 @@ def learn(
     quiet = check_flag("quiet", quiet)
     if check_flag("new_episode", new_episode) and resume is None:
         raise InvalidSetting("new_episode=True needs resume: without it, every training begins with a new episode.")
-    all_callbacks = _checked_callbacks(callbacks)
+    all_callbacks = check_list("callbacks", callbacks, Callback)
     if save is not None:
         all_callbacks.append(Checkpoint(check_path("save", save)))
     for name in changes.keys() & set(ENCODER_OPTIONS):
@@ -145,17 +150,6 @@ def learn(
         for sentence in _notices(loop):
             print(f"wanderlust: {sentence}", file=sys.stderr)
     return loop.agent
-
-
-def _checked_callbacks(callbacks: Any) -> list[Callback]:
-    try:
-        listed = list(callbacks)
-        wrong = [callback for callback in listed if not isinstance(callback, Callback)]
-    except TypeError:
-        wrong = [callbacks]
-    if wrong:
-        raise InvalidSetting(f"callbacks must be a list of instances of wanderlust.Callback, got {shown(wrong[0])}.")
-    return listed
 
 
 def new_loop(
@@ -255,8 +249,64 @@ def _single_steps(loop: TrainingLoop, seed: int | None) -> Iterator[None]:
         if loop.episode_over:
             loop.begin_episode(seed)
             seed = None
-        loop.take_step()
+        loop.complete_step(loop.choose_action())
         yield
+
+
+class VectorSteps:
+    """Takes the steps of a loop in the environments of a `VectorEnv`, in turn."""
+
+    def __init__(self, loop: TrainingLoop, current: SubEnvironment) -> None:
+        self._loop, self._current = loop, current
+        self._all = SubEnvironments(current.vector)
+        notes = loop.agent.learner.notes
+        self._positions: list[dict[str, Any]] = [{} for _ in range(self._all.n)]
+        self._notes = [notes.copy() for _ in range(self._all.n)]
+        """What the explorer keeps between steps, such as the head of an episode."""
+
+    def take(self, seed: int | None) -> Iterator[None]:
+        """Take steps without end; yield after each one that the agent has learnt from."""
+        loop, environments = self._loop, self._all
+
+        def position() -> str:
+            return f"step {loop.step:,} of {environments.n} environments side by side"
+
+        for i, start in call_environment(loop.env, lambda: list(environments.reset(seed)), position):
+            self._begin(i, start)
+        while True:
+            awaiting, actions = environments.awaiting_reset, [0] * environments.n
+            for i in range(environments.n):
+                if not awaiting[i]:
+                    self._enter(i)
+                    actions[i] = loop.choose_action()
+                    self._leave(i)
+            given = [loop.env.action_of(action) for action in actions]
+            for i, step, start in call_environment(loop.env, functools.partial(self._step, given), position):
+                if step is not None:
+                    self._enter(i)
+                    self._current.put(step)
+                    loop.complete_step(actions[i])
+                    self._leave(i)
+                    yield
+                if start is not None:
+                    self._begin(i, start)
+
+    def _step(self, actions: list[Any]) -> list[tuple[int, Any, Any]]:
+        return list(self._all.step(actions))
+
+    def _begin(self, i: int, start: Any) -> None:
+        self._current.put(start)
+        self._loop.begin_episode()
+        self._leave(i)
+
+    def _enter(self, i: int) -> None:
+        """Give the loop the position in an environment."""
+        self._loop.__dict__.update(self._positions[i])
+        self._loop.agent.learner.notes[:] = self._notes[i]
+
+    def _leave(self, i: int) -> None:
+        self._positions[i] = {name: getattr(self._loop, name) for name in POSITION}
+        self._notes[i][:] = self._loop.agent.learner.notes
 
 
 def _reject_with_resume(explorer: str | type | None, arguments: Mapping[str, Any]) -> None:

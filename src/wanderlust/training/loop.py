@@ -126,13 +126,6 @@ class TrainingLoop:
         self.episode_over = self.terminated = self.truncated = False
         self.between_steps = True
 
-    def take_step(self) -> None:
-        """Take one step in the environment and update the agent.
-
-        If the environment fails or is interrupted, the agent is unchanged.
-        """
-        self.complete_step(self.choose_action())
-
     def choose_action(self) -> int:
         """Return the action that the agent takes in the current state; the loop is not between two steps then."""
         self.between_steps = False
@@ -149,7 +142,10 @@ class TrainingLoop:
         self.between_steps = True
 
     def complete_step(self, action: int) -> None:
-        """Take the action in the environment and update the agent."""
+        """Take the action in the environment and update the agent.
+
+        If the environment fails or is interrupted, the agent is unchanged.
+        """
         agent, state = self.agent, self.next_state
         try:
             next_state, reward, terminated, truncated, info = self._transition(action)
@@ -194,9 +190,9 @@ class TrainingLoop:
     @property
     def mask(self) -> Any:
         """The valid actions in the current state."""
-        return call_environment(self.env, lambda: self._checked_mask(), lambda: self._position("step"))
+        return call_environment(self.env, self._mask, lambda: self._position("step"))
 
-    def _checked_mask(self) -> Mask:
+    def _mask(self) -> Mask:
         return checked_mask(self.env.action_mask(self.info), self.env.n_actions)
 
     def _transition(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
