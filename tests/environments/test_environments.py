@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from gymnasium.wrappers import RecordEpisodeStatistics, RecordVideo, TimeLimit
+from gymnasium.wrappers import TimeLimit
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -154,28 +154,6 @@ def test_a_copy_continues_like_the_original(environment, clone):
         assert np.array_equal(env.render(), other.render())
         if expected[2] or expected[3]:
             assert env.reset() == other.reset()
-
-
-def test_episode_statistics(tmp_path):
-    env = RecordEpisodeStatistics(gym.make("wanderlust/Prison-v0"))
-    env.reset(seed=0)
-    for action in (1, 3, 1):
-        _, _, terminated, truncated, info = env.step(action)
-    assert (terminated, truncated) == (True, False)
-    assert info["episode"]["l"] == 3
-    assert info["episode"]["r"] == pytest.approx(0.97)
-
-
-# MoviePy leaves closing its pipes to the garbage collector.
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("environment", ["wanderlust/Toy-v0", "wanderlust/DeepSea-v0", "wanderlust/Chain-v0"])
-def test_a_video_is_recorded(environment, tmp_path):
-    pytest.importorskip("moviepy")
-    env = RecordVideo(make(environment, render_mode="rgb_array", max_episode_steps=5), str(tmp_path / "videos"))
-    rollout(env, 0, 5)
-    env.close()
-    (video,) = tmp_path.rglob("*episode-0.mp4")
-    assert video.stat().st_size > 500
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])

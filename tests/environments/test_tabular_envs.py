@@ -11,7 +11,6 @@ from gymnasium import spaces
 
 import wanderlust as wl
 from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, InvalidSetting, UnknownName
-from wanderlust.core.planning import optimal_values, policy_value
 from wanderlust.environments.encoding import StateKeys, state_key
 
 
@@ -386,14 +385,6 @@ def test_a_world_has_the_transitions_of_its_environment(name, options, states, h
         assert mdp.probability[state, action][same & (mdp.reward[state, action] == reward)].sum() > 0
         seen[state] = True
         state = env.reset()[0] if terminated or truncated else next_state
-
-
-def test_optimal_values_of_known_environments():
-    assert -optimal_values(wl.world_from_gym("CliffWalking-v1").mdp, 1 - 1e-9).v[36] == pytest.approx(13, abs=1e-6)
-    frozen_lake = wl.world_from_gym("FrozenLake-v1", is_slippery=False)
-    assert optimal_values(frozen_lake.mdp).v[0] == pytest.approx(0.99**5)
-    policy = optimal_values(frozen_lake.mdp).policy
-    assert policy_value(frozen_lake.mdp, policy)[0] == pytest.approx(0.99**5)
 
 
 class WithModel(gym.Env):

@@ -17,7 +17,6 @@ import wanderlust as wl
 from conftest import PAPER_EXPLORERS, PLANNERS
 from wanderlust.checks import InPython
 from wanderlust.core.mdp import TabularMDP
-from wanderlust.core.planning import optimal_values
 from wanderlust.explorers.choice import standard_gamma, standard_normal
 from wanderlust.explorers.formulas import annealed_rate
 from wanderlust.explorers.planners import GOAL
@@ -212,23 +211,6 @@ def test_psrl_in_river_swim(river: World) -> None:
     records = [wl.train(river, "psrl", seed=seed) for seed in range(4)]
     means = [float((record.visits * FIELD["river6.R"]).sum()) / 6000 for record in records]
     assert np.mean(means) == pytest.approx(FIELD["river6.psrl_means"].mean(), rel=0.15)
-
-
-@pytest.mark.parametrize("explorer", ["mbie-eb", "ucbvi", "rlsvi", "psrl", "dora"])
-def test_deep_exploration(explorer: str, river: World) -> None:
-    """The large reward is up the river, where undirected exploration does not get to."""
-    best = float(river.mdp.start @ optimal_values(river.mdp).v)
-    returns = [wl.train(river, explorer, seed=seed, evaluate_every=6000).returns[-1] for seed in (1, 2, 3)]
-    assert np.median(returns) == pytest.approx(best, rel=0.02)
-
-
-@pytest.mark.parametrize(
-    "explorer", ["optimistic", "mbie-eb", "r-max", "ucbvi", "ucb-q", "goal-directed", "rlsvi", "vv-plan"]
-)
-def test_the_far_treasure_of_prison(explorer: str) -> None:
-    world = wl.make_world("prison")
-    best = float(world.mdp.start @ optimal_values(world.mdp).v)
-    assert wl.train(world, explorer, seed=1).returns[-1] == pytest.approx(best)
 
 
 def test_distributions() -> None:

@@ -191,31 +191,6 @@ def test_replay_needs_a_memory() -> None:
     wl.Agent("ucb1", n_actions=2, reward_range=(0, 1), replay="window").replay(5)
 
 
-@every_pair(name=["deep-sea", "noisy-deep-gridworld"], memory=MEMORIES, explorer=EXPLORERS)
-def test_stopped_and_loaded_equals_never_stopped(name: str, memory: str, explorer: str, tmp_path: Path) -> None:
-    """In the deep sea the first file has few states, the last more than the arrays held at first."""
-    world = make_world(name, **({"depth": 20} if name == "deep-sea" else {}))
-    changes = changes_for(explorer, memory)
-    never_stopped, often_stopped = (
-        Walk(wl.Agent.for_world(world, explorer, seed=6, **changes), world) for _ in range(2)
-    )
-    known_when_saved = []
-    for part in (7, 90, 1, 152, 100):
-        never_stopped.go(part)
-        often_stopped.go(part)
-        known_when_saved.append(often_stopped.agent.discovered)
-        often_stopped.save_and_load(tmp_path / "agent.npz")
-        assert_same_tables(often_stopped.agent, never_stopped.agent)
-    never_stopped.go(50)
-    often_stopped.go(50)
-    assert often_stopped.actions == never_stopped.actions
-    assert often_stopped.returns == never_stopped.returns
-    assert_same_tables(often_stopped.agent, never_stopped.agent)
-    if name == "deep-sea":
-        assert known_when_saved[0] < 10
-        assert known_when_saved[-1] > 64
-
-
 @every_explorer
 def test_n_states_is_optional(explorer: str, tmp_path: Path) -> None:
     """An agent without `n_states` does the same, also after saving and loading."""

@@ -1,20 +1,13 @@
-"""The fast paths give the bits of the plain sweep: every explorer, every memory, every world."""
+"""The fast paths give the bits of the plain sweep; `test_oracle.py` has every explorer, memory and world."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import wanderlust as wl
-from conftest import EXPLORERS, MEMORIES, SMALL_WORLDS
-from pairwise import every_pair
-from random_mdps import random_mdps
 from wanderlust.agents.session import Record
-from wanderlust.core.mdp import TabularMDP
 from wanderlust.learning.state import CACHE_LINE
-from wanderlust.worlds import Defaults
 
 pytestmark = pytest.mark.slow
 
@@ -31,21 +24,6 @@ def assert_same(one: Record, other: Record) -> None:
 def both(world: wl.World, explorer: str, **changes: object) -> tuple[Record, Record]:
     run = {"seed": 5, "keep_trajectory": True, **changes}
     return wl.train(world, explorer, **run), wl.train(world, explorer, plain_sweeps=True, **run)
-
-
-@every_pair(name=wl.world_names(), initial=["zero", "optimistic"], memory=MEMORIES, explorer=EXPLORERS)
-def test_every_world(name: str, initial: str, memory: str, explorer: str) -> None:
-    world = wl.make_world(name, **SMALL_WORLDS.get(name, {}))
-    assert_same(*both(world, explorer, replay=MEMORIES[memory], initial=initial, steps=350))
-
-
-@pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "bonus", "epsilon-greedy", "bootstrapped"])
-@given(mdp=random_mdps(), seed=st.integers(0, 1000))
-def test_random_worlds(explorer: str, mdp: TabularMDP, seed: int) -> None:
-    defaults = Defaults(horizon=9, budget=300)
-    names = tuple(f"action {a}" for a in range(mdp.n_actions))
-    world = wl.World(name="random", mdp=mdp, defaults=defaults, action_names=names, r_max=mdp.reward_range[1])
-    assert_same(*both(world, explorer, seed=seed, initial="optimistic" if seed % 2 else "zero"))
 
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "ucb1", "bonus"])

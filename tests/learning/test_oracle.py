@@ -367,14 +367,6 @@ def test_a_certain_outcome_need_not_be_the_first() -> None:
     np.testing.assert_allclose(record.returns, 1 / (1 - 0.99))
 
 
-def test_a_state_that_was_never_visited_has_no_noise() -> None:
-    world = make_world("deep-sea", depth=5)
-    for seed in range(8):
-        fast = wl.train(world, "bootstrapped", seed=seed, steps=5)
-        slow = train_slowly(world, "bootstrapped", seed=seed, steps=5)
-        np.testing.assert_array_equal(fast.tables["heads"], slow.tables["heads"])
-
-
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", *ENSEMBLES, "ucb1", "bonus", "epsilon-greedy", "random"])
 @pytest.mark.parametrize(
     ("name", "options", "changes"),

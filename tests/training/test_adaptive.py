@@ -137,17 +137,6 @@ def test_stored_terminal_rewards_are_corrected_when_the_penalty_is_detected():
     np.testing.assert_allclose(rewards.stored, 1.0)
 
 
-@pytest.mark.parametrize("stop", [30, 150])
-def test_estimates_are_restored_from_checkpoints(stop, tmp_path):
-    whole, loop = trained(Corridor(), steps=400)
-    wl.learn(Corridor(), steps=stop, seed=3, quiet=True, save=tmp_path / "agent.npz", budget=400)
-    keep = KeepLoop()
-    resumed = wl.learn(Corridor(), steps=400, quiet=True, resume=tmp_path / "agent.npz", callbacks=[keep])
-    assert keep.loop.time_penalty == loop.time_penalty
-    for name, table in whole.tables.items():
-        assert np.array_equal(table, resumed.tables[name]), name
-
-
 # --- The preset ----------------------------------------------------------------------------------------
 
 WITH_A_WEIGHT = {"vv-ucb": "kappa", "vv-count": "kappa", "ucb1": "kappa", "bonus": "scale"}

@@ -112,6 +112,7 @@ def test_evaluation_environment_can_be_given():
     evaluation = wl.EvaluateEvery(400, episodes=1, env=Doubled(frozen_lake()))
     wl.learn(frozen_lake(), "vv-ucb", steps=400, seed=2, callbacks=[evaluation], quiet=True)
     assert evaluation.history[-1].mean == 2
+    assert evaluation.evaluator is None, "it evaluates every time"
 
 
 def test_stops_when_solved():

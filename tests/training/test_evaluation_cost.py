@@ -85,13 +85,6 @@ def test_evaluations_take_few_steps():
     assert (steps["plain"] - 600) > 5 * (steps["cheap"] - 600)
 
 
-def test_an_environment_of_the_user_is_always_evaluated():
-    evaluation = wl.EvaluateEvery(100, episodes=3, env=limited())
-    wl.learn(limited(), "vv-ucb", steps=400, seed=0, callbacks=[evaluation], quiet=True)
-    assert evaluation.evaluator is None
-    assert len(evaluation.history) == 4
-
-
 def outcomes_of(env, steps=400):
     class Watch(wl.Callback):
         def __init__(self):

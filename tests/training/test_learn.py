@@ -166,17 +166,6 @@ def test_results_depend_only_on_the_seed():
     assert not np.array_equal(agents[0].visits, agents[2].visits)
 
 
-def test_matches_an_agent_stepped_manually():
-    """In a built-in world, with the same settings, `learn` and a manual loop with `Agent` are identical."""
-    world = wl.make_world("toy")
-    given = {"reward_range": world.reward_range, "budget": world.defaults.budget}
-    agent = learned("toy", "vv-ucb", steps=500, seed=4, **given)
-    manual, _ = run_agent(world, "vv-ucb", seed=4, steps=500)
-    assert np.array_equal(agent.visits, manual.visits)
-    for name, table in agent.tables.items():
-        assert np.array_equal(table, manual.tables[name])
-
-
 def test_truncation_is_not_termination():
     """The value of a state in which episodes are truncated includes the value of the next state."""
     env = gym.wrappers.TimeLimit(Corridor(), 12)
@@ -674,22 +663,6 @@ def test_failure_of_the_copy_for_evaluation():
         learned(env, callbacks=[wl.EvaluateEvery(10)])
 
 
-@pytest.mark.filterwarnings("ignore:.*could not be restored")
-def test_failure_while_resuming(tmp_path):
-    wl.learn(Corridor(), steps=25, save=tmp_path / "a.npz", quiet=True)
-    before = (tmp_path / "a.npz").read_bytes()
-
-    class Broken(Corridor):
-        def step(self, action):
-            raise RuntimeError("motor overheated")
-
-    Broken.__name__ = "Corridor"
-    with pytest.raises(EnvironmentFailed, match=r"Corridor failed .*RuntimeError: motor overheated") as caught:
-        wl.learn(Broken(), resume=tmp_path / "a.npz", steps=100, quiet=True)
-    assert isinstance(caught.value.__cause__, RuntimeError)
-    assert (tmp_path / "a.npz").read_bytes() == before
-
-
 @pytest.mark.parametrize("reward", [np.array(2.0), np.array([2.0]), np.float32(2.0), 2, Fraction(2), np.int8(2)])
 def test_rewards_may_be_any_kind_of_number(reward):
     expected = wl.learn(Corridor(goal_reward=2.0), steps=100, quiet=True)
@@ -723,8 +696,7 @@ def test_keys_that_cannot_be_saved_fail_at_the_first_step(tmp_path):
         ({"sweeps": 2, "replay": "none"}, "full memory"),
         ({"kapa": 1}, "Did you mean 'kappa'"),
         ({"seed": -1}, "seed"),
-        ({"callbacks": [print]}, "callbacks must be"),
-        ({"callbacks": [wl.ProgressBar]}, "callbacks must be a list of instances of wanderlust.Callback, got <class"),
+        ({"callbacks": [wl.ProgressBar]}, "each of callbacks must be of the type Callback, got <class"),
         ({"callbacks": wl.ProgressBar()}, "callbacks must be a list"),
         ({"save": 3}, "save must be the path of a file, got 3"),
         ({"save": "."}, "save must be the path of a file"),

@@ -81,14 +81,6 @@ def test_optima_of_the_published_code_in_stochastic_worlds():
     assert round(float(corner), 4) == 1.5606
 
 
-def test_optima_equal_their_closed_forms():
-    assert optimal_return(make_world("toy")) == pytest.approx(0.99**8)
-    steps = 124
-    penalties = 0.01 * (1 - 0.99**steps) / (1 - 0.99)
-    assert optimal_return(make_world("wall")) == pytest.approx(10_000 * 0.99 ** (steps - 1) - penalties)
-    assert optimal_return(make_world("taxi")) == pytest.approx(15 * 0.99**28)
-
-
 @pytest.mark.parametrize(
     ("file", "name", "options"),
     [
