@@ -241,45 +241,35 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file, which is created if needed; wait while another process holds it."""
+def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock of a file, which is created if needed; wait while another process holds it.
+
+    Without `wait` the value is False if another process holds it. Then it is True where the file system has no locks,
+    or on Windows: use it only to avoid work that is harmless to do twice.
+    """
     with path.open("a+b") as file:
+        held = True
         # Closing the file releases the lock.
         if sys.platform == "win32":
             import msvcrt
 
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-            try:
-                yield
-            finally:
+            if wait:
                 file.seek(0)
-                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+            try:
+                yield held
+            finally:
+                if wait:
+                    file.seek(0)
+                    msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
         else:
             import fcntl
 
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-
-
-@contextlib.contextmanager
-def locked_unless_held(path: Path) -> Iterator[bool]:
-    """Hold the lock of a file without waiting; the value is False if another process holds it.
-
-    Where the file system has no locks, the value is True: use it only to avoid work that is harmless to do twice.
-    """
-    if sys.platform == "win32":
-        yield True
-        return
-    import fcntl
-
-    with path.open("a+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            free = False
-        except OSError:
-            free = True
-        else:
-            free = True
-        yield free
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                held = False
+            except OSError:
+                if wait:
+                    raise
+            yield held

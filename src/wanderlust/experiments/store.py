@@ -55,7 +55,6 @@ from wanderlust.core.files import (
     PARTIAL,
     atomic_write,
     locked,
-    locked_unless_held,
     open_regular,
     partial_path,
     shown_path,
@@ -564,7 +563,7 @@ class Store:
         """Write small packs to one pack, if there are many of them."""
         if len(self._to_merge()) < 2:
             return
-        with locked_unless_held(self.packs / _LOCK) as free:
+        with locked(self.packs / _LOCK, wait=False) as free:
             # Otherwise another process merges them, or has just done so.
             if free and len(packs := self._to_merge()) > 1:
                 merged: list[Path] = []

@@ -9,20 +9,6 @@ from wanderlust.worlds.registry import WorldOption, as_world, make_world, regist
 from wanderlust.worlds.slips import slip_mdp, with_slips
 
 __all__ = [
-    "GRID_ACTIONS",
-    "CellKind",
-    "Defaults",
-    "Layout",
-    "World",
-    "WorldOption",
-    "as_world",
-    "check_mdp",
-    "check_world",
-    "grid_world",
-    "make_world",
-    "register_world",
-    "slip_mdp",
-    "with_slips",
-    "world_names",
-    "world_options",
-]
+    "GRID_ACTIONS", "CellKind", "Defaults", "Layout", "World", "WorldOption", "as_world", "check_mdp", "check_world",
+    "grid_world", "make_world", "register_world", "slip_mdp", "with_slips", "world_names", "world_options",
+]  # fmt: skip
