@@ -34,12 +34,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, NamedTuple, Required, TypedDict, TypeVar
+from typing import Annotated, Any, BinaryIO, NamedTuple, NotRequired, TypedDict, TypeVar, get_type_hints
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust._numba.cache import numba_version
 from wanderlust.core.archives import Header, archive_bytes, open_archive
 from wanderlust.core.errors import (
     BadFile,
@@ -61,7 +62,7 @@ from wanderlust.core.files import (
 )
 from wanderlust.core.schema import Strict
 from wanderlust.experiments.run import ALGORITHM_VERSION, Result, Run
-from wanderlust.experiments.table import Line, line_of
+from wanderlust.experiments.table import EXECUTION, MEASURES, Line, line_of
 from wanderlust.version import __version__
 
 __all__ = ["PACKS", "Sealed", "Store", "StoredRun", "read_pack", "seal", "write_pack"]
@@ -137,8 +138,6 @@ def seal(run: Run, result: Result, seconds: float) -> Sealed:
 @functools.cache
 def _versions() -> dict[str, Any]:
     """Return the versions of the software, and the machine."""
-    from wanderlust._numba.cache import numba_version
-
     return {
         "wanderlust": __version__,
         "python": platform.python_version(),
@@ -208,48 +207,16 @@ _Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{24}$")]
 _Number = Annotated[int, msgspec.Meta(ge=0, lt=2**48)]
 
 
-class _RunFields(TypedDict, total=False):
-    """The description of a run in a line; what else it has is not read."""
-
-    world: Required[str]
-    explorer: Required[str]
-    seed: int
-    preset: str
-    world_options: dict[str, Any]
-    explorer_options: dict[str, Any]
-    settings: dict[str, Any]
-    until: str
-    measure: str
-    kind: str
-    encoder_options: dict[str, Any]
-    episodes: int
-    env_version: str
-    model: str
-
-
-class _Line(TypedDict, total=False):
-    """A line as it is read; see `wanderlust.experiments.table.line_of`."""
-
-    key: Required[str]
-    run: Required[_RunFields]
-    success: float | None
-    discovery: float | None
-    final_return: float | None
-    area_under_curve: float | None
-    optimal_return: float | None
-    states_discovered: int | None
-    states_reachable: int | None
-    steps_to_learn: float | None
-    first_reward: float | None
-    seconds: float | None
-    finished: str | None
-    code: str | None
-    git: str | None
-    host: str | None
-    wanderlust: str | None
-    numpy: str | None
-    numba: str | None
-    machine: str | None
+_RUN: Any = {name: NotRequired[kind] for name, kind in get_type_hints(Run).items()} | {"world": str, "explorer": str}
+_LINE: Any = {
+    "key": str,
+    "run": TypedDict("run", _RUN),  # type: ignore[operator]
+    **dict.fromkeys(MEASURES, NotRequired[int | float | None]),
+    **dict.fromkeys(EXECUTION, NotRequired[str | None]),
+    "seconds": NotRequired[float | None],
+}
+_LINES: Any = list[TypedDict("line", _LINE)]  # type: ignore[misc,operator]
+"""Lines as they are read (see `wanderlust.experiments.table.line_of`); what else they have is not read."""
 
 
 class _Index(Strict, frozen=True):
@@ -283,7 +250,7 @@ class Pack:
     def lines(self) -> list[Line]:
         """Return the line of every run, or raise `BadFile`."""
         with open_regular(self.path) as file:
-            lines: list[Line] = _read_member(self.path, file, self.lines_place, list[_Line])  # type: ignore[arg-type]
+            lines: list[Line] = _read_member(self.path, file, self.lines_place, _LINES)
         if [line["key"] for line in lines] != self.keys:
             raise BadFile(f"{self.path}: its lines do not match its index; the file was damaged or changed.")
         return lines

@@ -61,13 +61,13 @@ MEASURES = ("success", "discovery", "final_return", "area_under_curve", "optimal
 CURVES = ("steps", "returns", "discovered")
 """The arrays of a result that are learning curves. Their columns have a prefix: `steps` is also a setting."""
 CURVE_PREFIX = "curve_"
-_EXECUTION = ("seconds", "finished", "code", "git", "wanderlust", "numpy", "numba", "host", "machine")
+EXECUTION = ("seconds", "finished", "code", "git", "wanderlust", "numpy", "numba", "host", "machine")
 _SHORT_HASH = 12
-_MEASURED = {*MEASURES, *_EXECUTION, *(f"{CURVE_PREFIX}{name}" for name in CURVES)}
+_MEASURED = {*MEASURES, *EXECUTION, *(f"{CURVE_PREFIX}{name}" for name in CURVES)}
 _ALWAYS: Row = {"kind": "world", "world": "", "explorer": "", "seed": 0}
 """Fields that every row has, with their defaults."""
 _SOMETIMES = ("preset", "until", "measure", "episodes", "env_version")
-_TAKEN = frozenset({*_ALWAYS, *_SOMETIMES, *MEASURES, *_EXECUTION, "key", "memory"})
+_TAKEN = frozenset({*_ALWAYS, *_SOMETIMES, *MEASURES, *EXECUTION, "key", "memory"})
 """Names of columns that are not options."""
 
 # --- Rows ------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def line_of(run: Run, result: Result, metadata: Mapping[str, Any]) -> Line:
         "key": metadata.get("key"),
         "run": run.description,
         **{name: finite(value) for name, value in measured.items()},
-        **{name: metadata.get(name) for name in _EXECUTION},
+        **{name: metadata.get(name) for name in EXECUTION},
         "code": _short_code(metadata.get("code", ())),
     }
 
