@@ -31,13 +31,12 @@ import numpy as np
 from scaling_page import Measured, write_page
 from store_formats import measure_formats
 
-from wanderlust.experiments import status
 from wanderlust.experiments.execute import Execution
-from wanderlust.experiments.execute.driver import Batches, run_all
+from wanderlust.experiments.execute import progress as status
+from wanderlust.experiments.execute.driver import Batches, ThreadExecutor, run_all
 from wanderlust.experiments.execute.processes import ProcessExecutor
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.execute.ray_cluster import BATCH_SECONDS, RayExecutor
-from wanderlust.experiments.execute.tasks import ThreadExecutor
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import PACK_RUNS, PACKS, Sealed, Store, seal, write_pack
 from wanderlust.experiments.sweep import Sweep

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -74,6 +77,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out combinations that `can_run` excludes; long tests come first, so that none is alone at the end."""
     items[:] = [item for item in items if can_run(**getattr(getattr(item, "callspec", None), "params", {}))]
     items.sort(key=lambda item: item.path.stem not in LONG_FILES)
+
+
+def run_python(code: str, *words: object, folder: Path | None = None, **variables: str) -> CompletedProcess[str]:
+    """Run code in a new interpreter that finds this package, without variables of Ray; return what it printed."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    environment |= {"PYTHONPATH": str(Path(wl.__file__).parents[1]), **variables}
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
 
 
 @pytest.fixture(scope="session")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from wanderlust.environments.tabular import Tabular as Tabular
     from wanderlust.environments.tabular import tabular as tabular
     from wanderlust.exams.exam import exam as exam
-    from wanderlust.experiments.check_env import check_env as check_env
+    from wanderlust.experiments.diagnosis import check_env as check_env
     from wanderlust.experiments.execute.driver import run_all as run_all
     from wanderlust.experiments.run import Run as Run
     from wanderlust.experiments.store import Store as Store
@@ -81,7 +81,7 @@ _NAMES = {
     "environments.model": "world_from_gym",
     "environments.tabular": "Tabular tabular",
     "exams.exam": "exam",
-    "experiments.check_env": "check_env",
+    "experiments.diagnosis": "check_env",
     "experiments.execute.driver": "run_all",
     "experiments.run": "Run",
     "experiments.store": "Store",

@@ -45,7 +45,7 @@ def reproduce(
     if experiment == "list":
         _list_studies(execution.jobs or os.cpu_count() or 1)
         return
-    checked, quiet = execution.checked, execution.quiet
+    quiet = execution.quiet
     selection = StudySelection(worlds, explorers, seeds, preset, quick)
     names = study_names() if experiment == "all" else (experiment,)
     console, failures, reports = new_console(), 0, {}
@@ -55,7 +55,7 @@ def reproduce(
             console.print(title, highlight=False, soft_wrap=True)
             if quick:
                 console.print(f"QUICK: {study.quick_changes}", highlight=False, soft_wrap=True)
-        summary, report = reproduce_study(study, selection, out, execution=checked, quiet=quiet, console=console)
+        summary, report = reproduce_study(study, selection, out, execution=execution, quiet=quiet, console=console)
         print_summary(summary, quiet=quiet)
         reports[f"{study.id}{selection.suffix}"] = report
         failures += len(summary.failures)

@@ -4,8 +4,6 @@ import io
 import os
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,23 +11,15 @@ import pytest
 from rich.console import Console
 
 import wanderlust as wl
+from conftest import run_python
+from wanderlust.cli import live_view as player
 from wanderlust.cli import main as cli
-from wanderlust.cli.live_view import player
-from wanderlust.cli.live_view.frames import FrameRenderer
-from wanderlust.cli.live_view.watched_run import WatchedRun
+from wanderlust.cli.live_view import FrameRenderer, WatchedRun
 from wanderlust.cli.options import EnvironmentOptions
 from wanderlust.core.errors import BadFile
 from wanderlust.core.files import check_writable, write_file
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def agent_file(tmp_path):
-    agent = wl.Agent("vv-ucb", n_actions=3, n_states=5, reward_range=(0, 1))
-    agent.observe(0, 1, 0.5, 2, False)
-    agent.save(tmp_path / "agent.npz")
-    return tmp_path / "agent.npz"
 
 
 def test_explain_of_files_that_are_not_agents(run_cli, tmp_path):
@@ -43,26 +33,6 @@ def test_explain_of_files_that_are_not_agents(run_cli, tmp_path):
         assert (code, out) == (2, "")
         assert re.fullmatch("wanderlust: [^\n]+\n", err)
         assert name[:50].replace("\0", "\\x00") in err
-
-
-@pytest.mark.parametrize("columns", ["20", "5", "1"])
-def test_explain_in_a_narrow_terminal(run_cli, agent_file, monkeypatch, columns):
-    wide = run_cli("explain", agent_file, "--state", "0")[1]
-    numbers = re.findall(r"-?\d+\.\d+", wide)
-    assert len(numbers) > 3
-    monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setenv("FORCE_COLOR", "1")  # As on a terminal.
-    out = run_cli.succeeds("explain", agent_file, "--state", "0")
-    for number in numbers:
-        assert number in out.replace("\n", "")
-    for heading in ("action", "visits", "score"):
-        assert heading in out
-
-
-def test_explain_in_a_wide_terminal_prints_a_table(run_cli, agent_file, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "90")
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert "┃" in run_cli("explain", agent_file, "--state", "0")[1]
 
 
 def test_names_are_not_interpreted_as_markup(run_cli, tmp_path):
@@ -126,8 +96,7 @@ def test_a_signal_during_an_import_is_one_line(tmp_path, number):
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from wanderlust.cli.main import main; sys.argv = ['wanderlust', 'explorers']; main()"
     )
-    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(wl.__file__).parents[1]}"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    done = run_python(code, PYTHONPATH=f"{tmp_path}{os.pathsep}{Path(wl.__file__).parents[1]}")
     assert (done.returncode, done.stdout, done.stderr) == (128 + number, "", "wanderlust: interrupted.\n")
 
 

@@ -2,9 +2,7 @@
 
 import csv
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 from PIL import Image
 
 import wanderlust as wl
+from conftest import run_python
 from wanderlust.cli import main as cli
 from wanderlust.cli.options import read_options
 from wanderlust.core.planning import episode_returns, optimal_episode_return
@@ -310,35 +309,6 @@ def test_processes_and_threads_give_equal_results(run_cli, here, monkeypatch):
         for name, array in result._asdict().items():
             equal_nan = array.dtype.kind == "f"
             assert np.array_equal(array, getattr(two[key], name), equal_nan=equal_nan), name
-
-
-def test_a_failed_run_is_reported_and_stops_no_other(here, processes):
-    """In a process of its own, in which output and errors are files."""
-    words = ("my_envs:fails_later", "--explorers", "random", "--seeds", 1, "--steps", 500)
-    assert processes.wait(processes.start_command(here, "compare", *words)) == 1
-    errors = (here / "err.txt").read_text()
-    assert errors.count("failed: ") == 1
-    assert "repeat: wanderlust run" in errors
-    assert errors.count("Traceback") == 1
-    assert 'fail("step failed")' in errors  # The line of the user's code.
-
-
-def test_user_defined_explorer(here):
-    (here / "mine.py").write_text(
-        "from typing import NamedTuple\n"
-        "class Mine(NamedTuple):\n"
-        "    scale: float = 1.0\n"
-        "    def score(self, view, scores):\n"
-        "        for a in range(view.n_actions): scores[a] = view.q(a) + self.scale / (1 + view.n(a))\n"
-    )
-    command = [sys.executable, "-m", "wanderlust", "compare", "toy", "--explorers", "mine:Mine", "--seeds", "1"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1]), "NUMBA_DISABLE_JIT": "1"}
-    words = ["--steps", "150", "--set", "scale=2.0"]
-    done = subprocess.run([*command, *words], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "mine:Mine" in done.stdout
-    (run,) = [each.run for each in Store("results/compare-toy").load_all([])]
-    assert run.settings["scale"] == 2.0
 
 
 def test_solved_threshold():
@@ -793,8 +763,7 @@ for name in COMMANDS:
         main()
 print(sorted({heavy} & set(sys.modules)))
 """
-    environment = {**os.environ, "PYTHONPATH": str(Path(wl.__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = run_python(code)
     assert done.stdout.splitlines()[-1] == "[]"
     assert done.stdout.count("usage: wanderlust") == len(cli.COMMANDS)
 
@@ -806,17 +775,6 @@ def test_reading_of_options():
     words = ["a=true", "b=False", "c=1e-3", "d=8x8", "e=[1, 2]", "f=null", "g='x'", "h=x=y", "i=", "j=(1, 2)"]
     found = read_options(words)
     assert list(found.values()) == [True, False, 0.001, "8x8", [1, 2], None, "x", "x=y", "", (1, 2)]
-
-
-def test_keys_of_runs_in_environments(here):
-    lake = {"kind": "environment", "world": "my_envs:make_env", "explorer": "random", "settings": {"steps": 50}}
-    run = Run(**lake)
-    assert Run.from_json(run.json) == run
-    others = [Run(**lake, encoder_options={"key": "hash"}), Run(**lake, episodes=3), Run(**lake, seed=1)]
-    keys = {run.key, *(other.key for other in others)}
-    assert len(keys) == 4
-    (here / "my_envs.py").write_text(MODULE.replace("slippery=False", "slippery=True"))
-    assert Run(**lake).key not in keys
 
 
 def test_runs_reject_options_without_effect():

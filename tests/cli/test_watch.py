@@ -14,9 +14,17 @@ from rich.console import Console, ConsoleDimensions
 import wanderlust as wl
 from process_server import send
 from wanderlust.agents.presentation import explain
-from wanderlust.cli.live_view.frames import EXPLORATION, FrameRenderer, cell_colors, draw_map, fit_size
-from wanderlust.cli.live_view.player import Player, split_keys
-from wanderlust.cli.live_view.watched_run import WatchedRun, make_watched_world
+from wanderlust.cli.live_view import (
+    EXPLORATION,
+    FrameRenderer,
+    Player,
+    WatchedRun,
+    cell_colors,
+    draw_map,
+    fit_size,
+    make_watched_world,
+    split_keys,
+)
 from wanderlust.cli.watch import watch
 from wanderlust.worlds import CellKind
 from wanderlust.worlds.drawing import display_layout

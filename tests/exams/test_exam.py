@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from wanderlust.cli.live_view.watched_run import WatchedRun, make_watched_world
+from wanderlust.cli.live_view import WatchedRun, make_watched_world
 from wanderlust.core.errors import BadFile, InvalidExplorer, InvalidSetting, UnknownName
 from wanderlust.exams.card import FORMATS, LEADERBOARD_COMMAND, card_text, make_card
 from wanderlust.exams.exam import Exam, ExamSelection, read_exam, save_exam, select

@@ -5,7 +5,6 @@ import hashlib
 import importlib
 import os
 import shutil
-import subprocess
 import sys
 import types
 from pathlib import Path
@@ -14,6 +13,7 @@ import gymnasium
 import pytest
 
 import wanderlust as wl
+from conftest import run_python
 from wanderlust.core.errors import BadFile
 from wanderlust.experiments.code_version import files_to_send, library_hash, source_hash
 from wanderlust.experiments.execute.ray_cluster import execute_batch
@@ -26,9 +26,8 @@ def printed(expression: str, *folders: Path) -> str:
     """Return the value of an expression in a new process whose modules are first searched in some folders."""
     code = f"from wanderlust.experiments.code_version import library_hash, source_hash; print({expression})"
     path = os.pathsep.join(map(str, (*folders, PACKAGE.parent)))
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
-    )
+    done = run_python(code, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 

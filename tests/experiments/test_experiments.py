@@ -46,11 +46,6 @@ def expected(tmp_path_factory):
     return stored_results(folder)
 
 
-def test_two_jobs_give_the_results_of_one(expected, tmp_path):
-    run_all(RUNS, Store(tmp_path), jobs=2)
-    assert_same(stored_results(tmp_path), expected)
-
-
 SCRIPT = """
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.execute.driver import run_all
@@ -59,55 +54,27 @@ run_all([Run.from_json(line) for line in open("runs.txt")], Store({store!r}), jo
 """
 
 
-@pytest.fixture
-def start(processes, tmp_path_factory):
-    """Return a function that starts a process with some runs; it returns the process and the folder of its output."""
+def test_repeated_kills_do_not_change_the_results(expected, processes, tmp_path):
+    """With two jobs; the last ones are executed by two processes that share the folder."""
+    folders = [tmp_path / "one", tmp_path / "other"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "runs.txt").write_text("\n".join(run.json for run in RUNS))
 
-    def run(runs, store):
-        folder = tmp_path_factory.mktemp("process")
-        (folder / "runs.txt").write_text("\n".join(run.json for run in runs))
-        return processes.start(folder, SCRIPT.format(store=str(store))), folder
+    def start(folder):
+        return processes.start(folder, SCRIPT.format(store=str(tmp_path)))
 
-    return run
-
-
-def wait_for_files(folder, count):
-    wait_until(lambda: len(Store(folder).stored_keys()) >= count)
-
-
-def test_repeated_kills_do_not_change_the_results(expected, start, processes, tmp_path):
-    """The last ones are executed by two processes that share the folder."""
     killed = 0
     for count in (1, 40, 80):
-        process, _ = start(RUNS, tmp_path)
-        wait_for_files(tmp_path, count)
+        process = start(folders[0])
+        wait_until(lambda count=count: len(Store(tmp_path).stored_keys()) >= count)
         send(process, signal.SIGKILL)
         killed += processes.wait(process) == -signal.SIGKILL
     assert killed >= 2
     assert len(stored_results(tmp_path)) >= 40
-    both = [start(RUNS, tmp_path), start(RUNS, tmp_path)]
-    for process, folder in both:
+    for process, folder in zip([start(folder) for folder in folders], folders, strict=True):
         assert processes.wait(process) == 0, (folder / "err.txt").read_text()
     assert_same(stored_results(tmp_path), expected)
-
-
-def test_an_interrupt_stops_quickly_and_finished_runs_are_stored(start, processes, tmp_path):
-    long_run = Run(world="wall", explorer="random", settings={"budget": 10**10, "evaluate_every": 10**7})
-    process, folder = start([long_run, *RUNS[:20]], tmp_path)
-    wait_for_files(tmp_path, 20)
-    send(process, signal.SIGINT)
-    assert processes.wait(process) in (1, -signal.SIGINT, 130)
-    assert "KeyboardInterrupt" in (folder / "err.txt").read_text()
-    assert stored_results(tmp_path).keys() == set(RUNS[:20])
-
-
-def test_stored_runs_are_not_executed_again(tmp_path):
-    store = Store(tmp_path)
-    run_all(RUNS[:4], store, jobs=1)
-    before = {file: file.stat().st_mtime_ns for file in store.packs.iterdir()}
-    summary = run_all([*RUNS[:4], *RUNS[:4]], store, jobs=1)
-    assert (summary.executed, summary.stored) == (0, 4)
-    assert {file: file.stat().st_mtime_ns for file in store.packs.iterdir()} == before
 
 
 def test_a_failing_run_stops_no_other(tmp_path):

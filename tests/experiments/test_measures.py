@@ -66,14 +66,9 @@ def test_curves_follow_evaluate_every():
 
 
 def test_all_measures_are_stored_and_restored(tmp_path):
-    store = Store(tmp_path)
-    store.prepare()
-    for run in (CHAIN, Run(world="toy", explorer="random", settings={"budget": 100})):
-        result = run.train()
-        store.save(run, result, 1.0)
-        stored = store.load(run).result
-        for a, b in zip(result, stored, strict=True):
-            assert a.tobytes() == b.tobytes()
+    result, store = CHAIN.train(), Store(tmp_path)
+    store.save(CHAIN, result, 1.0)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(result, store.load(CHAIN).result, strict=True))
 
 
 def test_measures_that_do_not_fit_the_world_are_rejected():

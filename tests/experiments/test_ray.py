@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 import wanderlust as wl
-from conftest import FAULTS
+from conftest import FAULTS, run_python
 from process_server import wait_until
 from wanderlust.core.errors import WanderlustError
 from wanderlust.experiments.execute import Execution, ray_cluster
@@ -258,11 +258,7 @@ finally:
 
 def test_a_cluster_that_starts_nodes_on_demand(tmp_path):
     """There is no CPU at first; Ray's own autoscaler sees that runs wait."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    done = subprocess.run(
-        [sys.executable, "-c", STARTS_NODES], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
-        env={**variables, "PYTHONPATH": str(SOURCES)},
-    )  # fmt: skip
+    done = run_python(STARTS_NODES, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "20 runs to execute; no CPU is free" in done.stderr
     assert len(Store(tmp_path / "results").stored_keys()) == 20
@@ -287,11 +283,7 @@ print("codes", [sweep.wait() for sweep in sweeps])
 
 def test_the_head_is_killed(tmp_path):
     """Without the head, a sweep ends with a sentence, or goes on here; Ray alone would end its process."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    done = subprocess.run(
-        [sys.executable, "-c", LOSES_ITS_HEAD], cwd=tmp_path, capture_output=True, text=True, check=False,
-        env={**variables, "PYTHONPATH": str(SOURCES)},
-    )  # fmt: skip
+    done = run_python(LOSES_ITS_HEAD, folder=tmp_path)
     printed = [(tmp_path / f"{name}.txt").read_text() for name in ("ended", "continued")]
     assert "codes [3, 0]" in done.stdout, [done.stderr, *printed]
     assert all("its head does not answer" in text for text in printed)
@@ -333,11 +325,7 @@ def test_a_cluster_of_this_machine_is_closed_to_others(tmp_path):
     code = "import gymnasium\ndef make(): return gymnasium.make('FrozenLake-v1')\n"
     for name in ("own_code.py", "private.py"):
         (tmp_path / name).write_text(code)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    environment["PYTHONPATH"] = str(SOURCES)
-    done = subprocess.run(
-        [sys.executable, "-c", OWN_CLUSTER], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
-    )
+    done = run_python(OWN_CLUSTER, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     first, executed, *listens = done.stdout.splitlines()
     assert (first, executed.startswith("executed")) == ("sent to the workers: own_code.py", True)

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -16,18 +15,17 @@ import pytest
 from rich.console import Console
 
 import wanderlust as wl
-from conftest import FAULTS
+from conftest import FAULTS, run_python
 from process_server import send, wait_until
 from wanderlust.cli.sweep import SweepOptions, from_options, read_values
 from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
-from wanderlust.experiments import status
+from wanderlust.experiments.execute import progress as status
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.report.style import as_files
-from wanderlust.experiments.report.sweep_figure import SUCCESS, Setting, scale_limits
-from wanderlust.experiments.report.sweep_report import sweep_report
+from wanderlust.experiments.report.sweep_report import SUCCESS, Setting, scale_limits, sweep_report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
-from wanderlust.experiments.sweep_points import values_of
+from wanderlust.experiments.sweep import values_of
 from wanderlust.experiments.table import condition, superseded
 
 pytestmark = pytest.mark.slow
@@ -377,7 +375,7 @@ def test_status_does_not_import_numba(tmp_path):
     wl.Sweep(worlds="toy", explorers="random", settings={"steps": 20}, seeds=1).run(tmp_path, quiet=True)
     code = "import sys; from wanderlust.cli.main import main; sys.argv = ['w', 'status', sys.argv[1]]; main()"
     code += "; assert 'numba' not in sys.modules"
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=ENVIRONMENT, capture_output=True, text=True)
+    done = run_python(code, tmp_path)
     assert (done.returncode, done.stderr, "1 run stored" in done.stdout) == (0, "", True)
 
 
@@ -463,8 +461,8 @@ def test_an_interrupt_ends_a_sweep_whose_runs_hang(tmp_path, processes, in_proce
 import sys
 sys.path.insert(0, ".")
 import wanderlust as wl
-import wanderlust.experiments.execute.processes as processes, wanderlust.experiments.execute.tasks as tasks
-processes.SECONDS_TO_STOP = tasks.SECONDS_TO_STOP = 0.5
+import wanderlust.experiments.execute.processes as processes, wanderlust.experiments.execute.driver as driver
+processes.SECONDS_TO_STOP = driver.SECONDS_TO_STOP = 0.5
 runs = [wl.Run.from_json(text) for text in {[faulty("hangs_later", seed).json for seed in range(2)]}]
 wl.run_all(runs, wl.Store("."), jobs=2, processes={in_processes})
 """
@@ -473,34 +471,6 @@ wl.run_all(runs, wl.Store("."), jobs=2, processes={in_processes})
     send(process)
     wait_until(lambda: "interrupted; 2 runs left" in (tmp_path / "err.txt").read_text())
     processes.wait(process)
-
-
-LONG = ("--world", "toy", "--explorer", "random", "--set", "steps=20000", "--seeds", "60")
-
-
-def test_two_sweeps_into_one_store_at_once_and_a_kill(tmp_path, processes):
-    folder = tmp_path / "with spaces"
-
-    def start(name, *words):
-        (tmp_path / name).mkdir(exist_ok=True)
-        return processes.start_command(tmp_path / name, "sweep", *words, "--name", name, "--out", folder)
-
-    killed = start("long", *LONG)
-    wait_until(lambda: len(Store(folder).stored_keys()) >= 3)
-    send(killed, signal.SIGKILL)
-    assert processes.wait(killed) == -signal.SIGKILL
-    (state,) = status.read_all(Store(folder), [])
-    assert 3 <= state.done <= 60
-    other = ("--world", "toy", "--explorer", "ucb1", "--set", "steps=500", "--seeds", "20")
-    both = [start("long", *LONG), start("other", *other)]
-    assert [processes.wait(process) for process in both] == [0, 0]
-    problems = []
-    stored = list(Store(folder).load_all(problems))
-    assert (len(stored), len({each.run.key for each in stored}), problems) == (80, 80, [])
-    assert {each.name: (each.done, each.total) for each in status.read_all(Store(folder), [])} == {
-        "long": (60, 60),
-        "other": (20, 20),
-    }
 
 
 ON_A_SMALL_DISK = """

@@ -15,8 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import wanderlust as wl
 from wanderlust.experiments.execute.driver import Batches
-from wanderlust.experiments.report.sweep_figure import Setting, best_settings, settings_of, sweep_figure
-from wanderlust.experiments.report.sweep_report import sweep_report
+from wanderlust.experiments.report.sweep_report import Setting, best_settings, settings_of, sweep_figure, sweep_report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store, read_pack, seal
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from conftest import run_python
 
 pytestmark = pytest.mark.slow
 
@@ -99,8 +98,6 @@ def test_an_explorer_and_a_world_are_one_module_each(tmp_path: Path) -> None:
     (tmp_path / "src" / "wanderlust" / "explorers" / "fading.py").write_text(EXPLORER, encoding="utf-8")
     (tmp_path / "src" / "wanderlust" / "worlds" / "corridor.py").write_text(WORLD, encoding="utf-8")
     # Plain Python: the changed sources would all be compiled again.
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src"), "NUMBA_DISABLE_JIT": "1", "PYTHONUTF8": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", CHECKS], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    variables = {"PYTHONPATH": str(tmp_path / "src"), "NUMBA_DISABLE_JIT": "1", "PYTHONUTF8": "1"}
+    done = run_python(CHECKS, folder=tmp_path, **variables)
     assert done.returncode == 0, done.stderr

@@ -6,8 +6,6 @@
 import json
 import math
 import re
-import subprocess
-import sys
 import zipfile
 from dataclasses import replace
 from decimal import Decimal
@@ -20,6 +18,7 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
+from conftest import run_python
 
 NAN, INF = math.nan, math.inf
 SOURCES = Path(wl.__file__).parent
@@ -583,6 +582,4 @@ def test_no_pickle():
 
 def test_import_loads_no_heavy_modules():
     code = "import sys, wanderlust; print(sorted({'numba', 'scipy', 'matplotlib'} & set(sys.modules)))"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=SOURCES.parent, capture_output=True, text=True, timeout=600, check=True)
-    assert done.stdout.strip() == "[]"
+    assert run_python(code).stdout.strip() == "[]"

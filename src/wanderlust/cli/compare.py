@@ -9,44 +9,34 @@ from typing import Annotated
 
 from tyro.conf import arg
 
-from wanderlust.cli.options import (
-    LOCAL,
-    EnvironmentArgument,
-    Exact,
-    ExecutionArgument,
-    Number,
-    OptionalFile,
-    OptionalFolder,
-    OptionalNumber,
-    RunsOptions,
-)
+from wanderlust.cli import options as arguments
 from wanderlust.core.errors import InvalidSetting, check_number
 from wanderlust.core.files import check_writable
 
 
 @dataclass(frozen=True)
-class CompareOptions(RunsOptions):
+class CompareOptions(arguments.RunsOptions):
     """The options of `compare`, except those of the environment."""
 
-    episodes: Number = 10
+    episodes: arguments.Number = 10
     """Episodes per evaluation of the greedy policy, more if their mean is not precise; none if a model is known."""
-    evaluate_every: OptionalNumber = None
+    evaluate_every: arguments.OptionalNumber = None
     """Steps between two evaluations of the greedy policy; 1/25 of --steps if not given."""
     solved_at: Annotated[float | None, arg(metavar="RETURN")] = None
     """Mean return that counts as solved; by default from the model, the reward threshold or the best run."""
-    out: OptionalFolder = None
+    out: arguments.OptionalFolder = None
     """Folder for the runs; results/compare-ENVIRONMENT if not given, with a hash for a second, different comparison."""
-    plot: OptionalFile = None
+    plot: arguments.OptionalFile = None
     """Plot the curves as .png, .svg or .pdf."""
-    json: OptionalFile = None
+    json: arguments.OptionalFile = None
     """Also write the table and its notes as JSON."""
-    exact: Exact = False
+    exact: arguments.Exact = False
 
 
 def compare(
     options: Annotated[CompareOptions, arg(name="")],
-    environment: EnvironmentArgument,
-    execution: ExecutionArgument = LOCAL,
+    environment: arguments.EnvironmentArgument,
+    execution: arguments.ExecutionArgument = arguments.LOCAL,
 ) -> None:
     """Train several explorers in one environment, with several seeds each, and compare how soon they solve it.
 

@@ -11,19 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
-from wanderlust.cli.options import (
-    DEFAULT_EXPLORERS,
-    LOCAL,
-    EnvironmentArgument,
-    EnvironmentOptions,
-    ExecutionArgument,
-    Names,
-    Number,
-    OptionalFile,
-    OptionalFolder,
-    RunsOptions,
-    option_words,
-)
+from wanderlust.cli import options as arguments
 from wanderlust.core.errors import WanderlustError, counted
 from wanderlust.core.files import check_writable, write_json
 
@@ -41,21 +29,21 @@ _TABLE_NOTE = (
 
 
 @dataclass(frozen=True)
-class DiagnoseOptions(RunsOptions):
+class DiagnoseOptions(arguments.RunsOptions):
     """The options of `diagnose`, except those of the environment."""
 
-    explorers: Names = ("random", *DEFAULT_EXPLORERS)
-    seeds: Number = 5
-    out: OptionalFolder = None
+    explorers: arguments.Names = ("random", *arguments.DEFAULT_EXPLORERS)
+    seeds: arguments.Number = 5
+    out: arguments.OptionalFolder = None
     """Folder for the runs; results/diagnose-ENVIRONMENT if not given."""
-    json: OptionalFile = None
+    json: arguments.OptionalFile = None
     """Also write all measurements as JSON."""
 
 
 def diagnose(
     options: Annotated[DiagnoseOptions, arg(name="")],
-    environment: EnvironmentArgument,
-    execution: ExecutionArgument = LOCAL,
+    environment: arguments.EnvironmentArgument,
+    execution: arguments.ExecutionArgument = arguments.LOCAL,
 ) -> None:
     """Measure how hard an environment is to explore: reward sparsity, depth, distractors and stochasticity.
 
@@ -112,7 +100,9 @@ def diagnose(
     sys.exit(int(failures > 0))
 
 
-def _uncertainty(diagnosis: Diagnosis, environment: EnvironmentOptions, options: DiagnoseOptions) -> list[str]:
+def _uncertainty(
+    diagnosis: Diagnosis, environment: arguments.EnvironmentOptions, options: DiagnoseOptions
+) -> list[str]:
     """Return a sentence on explorers that the seeds do not tell apart, if there are several."""
     names = [each.explorer for each in diagnosis.indistinguishable]
     if len(names) < 2 or not (diagnosis.reward_found or diagnosis.termination_is_goal):
@@ -124,12 +114,12 @@ def _uncertainty(diagnosis: Diagnosis, environment: EnvironmentOptions, options:
     ]
 
 
-def _suggestion(diagnosis: Diagnosis, environment: EnvironmentOptions, options: DiagnoseOptions) -> str:
+def _suggestion(diagnosis: Diagnosis, environment: arguments.EnvironmentOptions, options: DiagnoseOptions) -> str:
     """Return a `wanderlust train` command, or the possible reasons why no reward was found."""
 
     def command(explorer: str, settings: Sequence[str]) -> str:
         steps = diagnosis.steps * (_MORE_STEPS if diagnosis.still_growing else 1)
-        words = ["--explorer", explorer, "--steps", str(steps), *option_words(options, "preset")]
+        words = ["--explorer", explorer, "--steps", str(steps), *arguments.option_words(options, "preset")]
         words += ["--set", *settings] if settings else []
         return f"wanderlust train {environment.command_line} {shlex.join(words)} --save agent.npz"
 

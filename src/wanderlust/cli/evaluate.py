@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.options import AgentExplorer, AgentFile, AgentKey, load_agent, read_options
+from wanderlust.cli.options import AgentExplorer, AgentFile, AgentKey, OptionalFile, load_agent, read_options
 from wanderlust.core.errors import InvalidSetting, check_choice, counted
 
 
@@ -26,9 +25,7 @@ def evaluate(
     preset: Annotated[
         str | None, arg(metavar="NAME", help="Stop with an error unless the agent was trained with this preset.")
     ] = None,
-    video: Annotated[
-        Path | None, arg(metavar="FILE", help="Also record one episode of the greedy policy as .gif or .mp4.")
-    ] = None,
+    video: Annotated[OptionalFile, arg(help="Also record one episode of the greedy policy as .gif or .mp4.")] = None,
 ) -> None:
     """Evaluate the greedy policy of a saved agent.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.options import LOCAL, ExecutionArgument, read_options, read_settings
+from wanderlust.cli.options import LOCAL, ExecutionArgument, OptionalNumbers, Pairs, read_options, read_settings
 from wanderlust.core.errors import InvalidSetting
 
 if TYPE_CHECKING:
@@ -25,18 +25,13 @@ class ExamOptions:
         tuple[str, ...] | None,
         arg(metavar="NAME ...", help="Families of worlds, such as depth slip; all 16 if not given."),
     ] = None
-    levels: Annotated[
-        tuple[int, ...] | None, arg(metavar="N ...", help="Levels of difficulty, 1 to 4; all if not given.")
-    ] = None
+    levels: Annotated[OptionalNumbers, arg(help="Levels of difficulty, 1 to 4; all if not given.")] = None
     seeds: Annotated[int | None, arg(metavar="N", help="Number of seeds per world; 5 if not given.")] = None
     quick: Annotated[bool, arg(help="Levels 1 and 2 and 2 seeds, unless --levels or --seeds are given.")] = False
     development: Annotated[
         bool, arg(help="The worlds for development, on which explorers may be tuned, instead of the held-out ones.")
     ] = False
-    set: Annotated[
-        tuple[str, ...],
-        arg(metavar="NAME=VALUE ...", help="Options of the explorers and settings, such as kappa=0.1 gamma_w=0.9."),
-    ] = ()
+    set: Annotated[Pairs, arg(help="Options of the explorers and settings, such as kappa=0.1 gamma_w=0.9.")] = ()
 
 
 _WHOLE = ExamOptions()
@@ -95,7 +90,7 @@ def exam(
         held_out=not options.development,
         options=read_settings(options.set, names),
     )
-    result = take(selection, out, quiet=execution.quiet, execution=execution.checked)
+    result = take(selection, out, quiet=execution.quiet, execution=execution)
     print_summary(result.summary, quiet=execution.quiet)
     if not execution.quiet:
         print()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
-from wanderlust.cli.options import read_options
+from wanderlust.cli.options import Pairs, read_options
 from wanderlust.core.errors import InvalidSetting, check_choice
 from wanderlust.core.files import check_writable, shown_path, write_file
 from wanderlust.version import __version__
@@ -39,9 +39,7 @@ def worlds(
     draw: Annotated[
         str | None, arg(metavar="WORLD", help="Draw a built-in world or a map file (mine.txt) instead of listing all.")
     ] = None,
-    env: Annotated[
-        tuple[str, ...], arg(metavar="NAME=VALUE ...", help="Options of the world to draw, such as depth=10.")
-    ] = (),
+    env: Annotated[Pairs, arg(help="Options of the world to draw, such as depth=10.")] = (),
     out: Annotated[
         Path | None, arg(metavar="FILE", help="Picture file, .png, .svg or .pdf; by default the world's name, as .png.")
     ] = None,

@@ -14,17 +14,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import Positional, arg
+from tyro.conf import Positional, Suppress, arg
 
 from wanderlust.core.errors import InvalidEnvironment, InvalidSetting, check_number, shown, unknown_name
 from wanderlust.core.files import check_path, check_regular_file
+from wanderlust.experiments.execute import Execution
 
 if TYPE_CHECKING:
     from gymnasium import Env
 
     from wanderlust.agents.agent import Agent
     from wanderlust.environments.tabular import Tabular
-    from wanderlust.experiments.execute import Execution
 
 __all__ = ["LOCAL", "ExecutionArgument"]
 
@@ -77,8 +77,8 @@ Preset = Annotated[
 Quiet = Annotated[bool, arg(help="Print results and errors only.")]
 
 
-@dataclass(frozen=True)
-class ExecutionOptions:
+@dataclass(frozen=True, kw_only=True)
+class ExecutionOptions(Execution):
     """Where and how runs are executed."""
 
     on: Annotated[
@@ -90,36 +90,17 @@ class ExecutionOptions:
         ),
     ] = "local"
     jobs: OptionalNumber = None
-    """Number of parallel runs; the number of cores if not given."""
     time_limit: Annotated[float | None, arg(metavar="SECONDS")] = None
-    """A run that takes longer fails; its worker process is ended."""
-    processes: bool = False
+    processes: Suppress[bool | None] = None
+    all_in_processes: Annotated[bool, arg(name="processes")] = False
     """Execute all runs in processes; otherwise only those with your own code (module:name)."""
-    ship_package: bool = False
-    """Send this version of the package to the workers of a Ray cluster."""
-    skip_failed: bool = False
-    """Do not repeat runs that failed before with the same code."""
     ray_memory: Annotated[float | None, arg(metavar="GB")] = None
-    """Gigabytes that each run needs on a Ray cluster: as many runs are on a node at a time as fit."""
     fallback: Annotated[str, arg(metavar="PLACE")] = ""
-    """local: continue on this machine if the connection to the Ray cluster is lost."""
     quiet: Quiet = False
 
-    @property
-    def checked(self) -> Execution:
-        """The options as `run_all` needs them; invalid ones raise an error."""
-        from wanderlust.experiments.execute import Execution
-
-        return Execution(
-            on=self.on,
-            jobs=self.jobs,
-            time_limit=self.time_limit,
-            processes=self.processes or None,
-            ship_package=self.ship_package,
-            skip_failed=self.skip_failed,
-            ray_memory=self.ray_memory,
-            fallback=self.fallback,
-        )
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "processes", self.all_in_processes or None)
+        super().__post_init__()
 
 
 ExecutionArgument = Annotated[ExecutionOptions, arg(name="")]

@@ -61,8 +61,7 @@ def report(
     from wanderlust.exams.exam import exams_in, stored_scores
     from wanderlust.experiments.comparison import read_comparison
     from wanderlust.experiments.report.style import FORMATS
-    from wanderlust.experiments.report.sweep_figure import TITLES
-    from wanderlust.experiments.report.sweep_report import show_sweep_report, sweeps_in
+    from wanderlust.experiments.report.sweep_report import TITLES, show_sweep_report, sweeps_in
     from wanderlust.experiments.store import Store
 
     chosen = tuple(dict.fromkeys(check_choice("format", each, FORMATS) for each in formats or FORMATS))

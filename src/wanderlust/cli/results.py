@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
+from wanderlust.cli.options import Name, Names, OptionalFile
 from wanderlust.core.errors import InvalidSetting, counted, unknown_name
 
 _HIDDEN = (
@@ -28,16 +29,10 @@ def results(
     all_versions: Annotated[
         bool, arg(help="Also results of other code: the column `code` tells them apart. Otherwise one per run.")
     ] = False,
-    columns: Annotated[
-        tuple[str, ...], arg(metavar="NAME ...", help="Columns, in this order; 'all' for all of them.")
-    ] = (),
-    sort: Annotated[
-        str, arg(metavar="NAME", help="Sort by this column, the largest first; by the run if not given.")
-    ] = "",
+    columns: Annotated[Names, arg(help="Columns, in this order; 'all' for all of them.")] = (),
+    sort: Annotated[Name, arg(help="Sort by this column, the largest first; by the run if not given.")] = "",
     limit: Annotated[int, arg(metavar="N", help="Print at most N rows; 0 for all.")] = 50,
-    to: Annotated[
-        Path | None, arg(metavar="FILE", help="Write all rows to a .csv, .json or .parquet file instead.")
-    ] = None,
+    to: Annotated[OptionalFile, arg(help="Write all rows to a .csv, .json or .parquet file instead.")] = None,
     curves: Annotated[
         bool, arg(help="With --to: also the learning curves, as columns curve_steps, curve_returns, curve_discovered.")
     ] = False,
@@ -49,7 +44,7 @@ def results(
     Example: wanderlust results results/ --to runs.parquet --curves
     """
     from wanderlust.cli.printing import new_console, new_table, print_problems, print_table
-    from wanderlust.experiments.status import keys_of
+    from wanderlust.experiments.execute.progress import keys_of
     from wanderlust.experiments.store import Store
     from wanderlust.experiments.table import (
         check_table_file,
@@ -126,7 +121,7 @@ def clean(
     Example: wanderlust clean results/ --delete
     """
     from wanderlust.cli.printing import new_console, new_table, print_problems, print_table
-    from wanderlust.experiments.status import all_keys
+    from wanderlust.experiments.execute.progress import all_keys
     from wanderlust.experiments.store import Store
     from wanderlust.experiments.table import group_rows, row_of_line, superseded
 

@@ -86,8 +86,8 @@ def run(
 
 def _run_with_key(folder: Path, key: str) -> Run:
     """Return the stored or failed run of a folder with this key."""
+    from wanderlust.experiments.execute.progress import failures
     from wanderlust.experiments.run import Run
-    from wanderlust.experiments.status import failures
     from wanderlust.experiments.store import Store
 
     for failed in (failed for each in failures(folder).values() for failed in each if failed["key"] == key):
@@ -106,7 +106,7 @@ def _open_debugger(error: BaseException) -> None:
     import pdb
     import traceback
 
-    from wanderlust.experiments.execute.tasks import first_cause
+    from wanderlust.experiments.execute.driver import first_cause
 
     traceback.print_exception(first_cause(error))
     pdb.post_mortem(first_cause(error).__traceback__)

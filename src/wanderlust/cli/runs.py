@@ -110,7 +110,7 @@ def execute_runs(runs: Sequence[Run], folder: Path, execution: ExecutionOptions)
     """Execute the runs that are not stored yet; return the results per explorer and the number of failed runs."""
     store = Store(folder)
     progress = Progress(quiet=execution.quiet)
-    summary = run_all(runs, store, execution.checked, name=folder.name, progress=progress)
+    summary = run_all(runs, store, execution, name=folder.name, progress=progress)
     print_failures(summary, quiet=execution.quiet)
     return stored_results(runs, store), len(summary.failures)
 

@@ -15,7 +15,7 @@ from wanderlust.core.errors import counted
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from wanderlust.experiments.status import FailedRun
+    from wanderlust.experiments.execute.progress import FailedRun
 
 
 _SHOWN_FAILURES = 10
@@ -58,15 +58,14 @@ def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
     from rich.text import Text
 
     from wanderlust.cli.printing import new_table, print_problems
-    from wanderlust.experiments import status as status_files
-    from wanderlust.experiments.execute.progress import format_duration
+    from wanderlust.experiments.execute.progress import format_duration, read_all
     from wanderlust.experiments.report.text_tables import fit_to_width, printable
     from wanderlust.experiments.store import Store
 
     store, problems = Store(folder), list[str]()
     store.check_exists()
     stored = store.stored_keys(problems)
-    found = list(status_files.read_all(store, problems, stored))
+    found = list(read_all(store, problems, stored))
     rows = []
     for each in found:
         rate = f"{each.rate:,.1f}/s" if each.rate >= 1 else f"{60 * each.rate:.1f}/min" if each.rate else ""
@@ -84,11 +83,11 @@ def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
 
 def _print_failures(folder: Path, *, everything: bool) -> None:
     """Print the failed runs that have not been executed since."""
-    from wanderlust.experiments import status as status_files
+    from wanderlust.experiments.execute.progress import failures
     from wanderlust.experiments.report.text_tables import printable
     from wanderlust.experiments.store import Store
 
-    found = [failure for each in status_files.failures(folder).values() for failure in each]
+    found = [failure for each in failures(folder).values() for failure in each]
     stored = Store(folder).stored_keys() if found else set()
     missing = [failure for failure in found if failure["key"] not in stored]
     groups: dict[str, list[FailedRun]] = {}

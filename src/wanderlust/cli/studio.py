@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tyro.conf import Positional, arg
 
+from wanderlust.cli.options import Names, OptionalNumber
 from wanderlust.core.errors import BadFile, InvalidSetting, MissingPackage, check_choice, check_integer, counted
 from wanderlust.core.files import check_writable, read_text_file, write_file
 
@@ -29,9 +30,7 @@ def studio(
         arg(metavar="WORLD|FOLDER|FILE", help="World, map file, setup or lesson file, or folder of results to browse."),
     ] = "",
     *,
-    explorers: Annotated[
-        tuple[str, ...], arg(metavar="NAME ...", help="One to three explorers, side by side.")
-    ] = DEFAULT_LANES,
+    explorers: Annotated[Names, arg(help="One to three explorers, side by side.")] = DEFAULT_LANES,
     seed: Annotated[int, arg(metavar="N", help="Random seed of all lanes.")] = 1,
     lesson: Annotated[
         str, arg(metavar="NAME", help="Open a lesson: epsilon-greedy, deep-sea, prison, horizon, optimism and others.")
@@ -47,9 +46,7 @@ def studio(
     host: Annotated[
         str, arg(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all, so that others can open the page.")
     ] = "127.0.0.1",
-    port: Annotated[
-        int | None, arg(metavar="N", help=f"Port; the first free one from {DEFAULT_PORT} if not given.")
-    ] = None,
+    port: Annotated[OptionalNumber, arg(help=f"Port; the first free one from {DEFAULT_PORT} if not given.")] = None,
     no_browser: Annotated[bool, arg(help="Do not open the page in a browser.")] = False,
 ) -> None:
     """Open a page in the browser that shows how explorers explore, side by side, step by step.

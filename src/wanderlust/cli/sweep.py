@@ -92,9 +92,9 @@ def sweep(
         from_options(description) if file is None else Sweep.from_file(file, allow_code=allow_code, imports=not dry_run)
     )
     if dry_run:
-        _print_plan(described, out, execution.checked, shard)
+        _print_plan(described, out, execution, shard)
         return
-    results = described.run(out, execution.checked, progress=Progress(quiet=execution.quiet), shard=shard)
+    results = described.run(out, execution, progress=Progress(quiet=execution.quiet), shard=shard)
     print_summary(results.summary, quiet=execution.quiet)
     if not execution.quiet:
         print(f"tables and plots: wanderlust report {shlex.quote(str(out))}")

@@ -7,35 +7,24 @@ from typing import Annotated
 
 from tyro.conf import arg
 
-from wanderlust.cli.options import (
-    EnvironmentArgument,
-    Exact,
-    Number,
-    OptionalFile,
-    OptionalFolder,
-    OptionalName,
-    OptionalNumber,
-    Preset,
-    Quiet,
-    Settings,
-)
+from wanderlust.cli import options as arguments
 
 
 @dataclass(frozen=True)
 class TrainOptions:
     """The options of `train`, except those of the environment."""
 
-    explorer: OptionalName = None
+    explorer: arguments.OptionalName = None
     """Explorer, vv-ucb if not given; see `wanderlust explorers`. User-defined: module:Class."""
-    steps: Number = 20_000
+    steps: arguments.Number = 20_000
     """Total number of training steps, also with --resume."""
-    seed: OptionalNumber = None
+    seed: arguments.OptionalNumber = None
     """Random seed; 0 if not given."""
-    preset: Preset = None
-    settings: Settings = ()
-    episodes: Number = 20
+    preset: arguments.Preset = None
+    settings: arguments.Settings = ()
+    episodes: arguments.Number = 20
     """Episodes of the final evaluation of the greedy policy."""
-    save: OptionalFile = None
+    save: arguments.OptionalFile = None
     """Save the agent to this file, also after Ctrl-C, SIGTERM or an error."""
     checkpoint_every: Annotated[
         int | None,
@@ -45,25 +34,25 @@ class TrainOptions:
             "ENVIRONMENT-unfinished.npz; the agent is also saved there if training ends early.",
         ),
     ] = None
-    resume: OptionalFile = None
+    resume: arguments.OptionalFile = None
     """Continue from a file of --save, with its settings. --set budget=N can be larger."""
     new_episode: bool = False
     """With --resume: begin a new episode, if the environment fails at the same step again and again."""
-    log: OptionalFile = None
+    log: arguments.OptionalFile = None
     """Write one line per episode to this CSV file; with --resume, continue the file."""
     overwrite_log: bool = False
     """Let --log replace the file of another training."""
-    tensorboard: OptionalFolder = None
+    tensorboard: arguments.OptionalFolder = None
     """Write TensorBoard events to this folder."""
-    json: OptionalFile = None
+    json: arguments.OptionalFile = None
     """Also write the summary as JSON."""
-    video: OptionalFile = None
+    video: arguments.OptionalFile = None
     """Record an episode of the greedy policy as .gif or .mp4."""
-    exact: Exact = False
-    quiet: Quiet = False
+    exact: arguments.Exact = False
+    quiet: arguments.Quiet = False
 
 
-def train(options: Annotated[TrainOptions, arg(name="")], environment: EnvironmentArgument) -> None:
+def train(options: Annotated[TrainOptions, arg(name="")], environment: arguments.EnvironmentArgument) -> None:
     """Train an agent in any Gymnasium environment and print a summary.
 
     Example: wanderlust train FrozenLake-v1 --env map_name=8x8 --steps 20000 --save agent.npz --video run.gif

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.options import DEFAULT_EXPLORER, Settings, read_options, read_settings
+from wanderlust.cli.options import DEFAULT_EXPLORER, Name, OptionalFile, Pairs, Settings, read_options, read_settings
 from wanderlust.core.errors import InvalidSetting, check_number, counted
 from wanderlust.core.files import check_writable, shown_path
 
@@ -25,22 +24,15 @@ def watch(
         ),
     ],
     *,
-    explorer: Annotated[
-        str, arg(metavar="NAME", help="Explorer; `wanderlust explorers` lists them.")
-    ] = DEFAULT_EXPLORER,
-    env: Annotated[
-        tuple[str, ...],
-        arg(metavar="NAME=VALUE ...", help="Options of the world, such as depth=15 or map_name=8x8."),
-    ] = (),
+    explorer: Annotated[Name, arg(help="Explorer; `wanderlust explorers` lists them.")] = DEFAULT_EXPLORER,
+    env: Annotated[Pairs, arg(help="Options of the world, such as depth=15 or map_name=8x8.")] = (),
     settings: Settings = (),
     seed: Annotated[int, arg(metavar="N", help="Random seed.")] = 0,
     steps: Annotated[int | None, arg(metavar="N", help="Number of steps; the world's budget if not given.")] = None,
     speed: Annotated[
         float | None, arg(metavar="STEPS", help="Steps per second; if not given, the run takes one minute.")
     ] = None,
-    gif: Annotated[
-        Path | None, arg(metavar="FILE", help="Record the whole run as an animated GIF instead of showing it.")
-    ] = None,
+    gif: Annotated[OptionalFile, arg(help="Record the whole run as an animated GIF instead of showing it.")] = None,
 ) -> None:
     """Show a run live in the terminal: the agent's position, the visits and the exploration value of every state.
 
@@ -55,9 +47,7 @@ def watch(
     """
     from rich.console import Console
 
-    from wanderlust.cli.live_view.frames import FrameRenderer, write_gif
-    from wanderlust.cli.live_view.player import show_live
-    from wanderlust.cli.live_view.watched_run import WatchedRun, make_watched_world
+    from wanderlust.cli.live_view import FrameRenderer, WatchedRun, make_watched_world, show_live, write_gif
 
     changes = read_settings(settings, [explorer])[explorer] | ({} if steps is None else {"steps": steps})
     if speed is not None:

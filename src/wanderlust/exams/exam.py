@@ -23,10 +23,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from wanderlust.agents.session import Session
 from wanderlust.core.errors import (
     BadFile,
     InvalidExplorer,
@@ -51,17 +52,16 @@ from wanderlust.exams.scores import (
     score_row,
     world_bounds,
 )
-from wanderlust.experiments import status
 from wanderlust.experiments.code_version import source_files
+from wanderlust.experiments.execute import progress as status
 from wanderlust.experiments.execute.driver import Failure, RunSummary, run_all
+from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.run import Run, plain_options
 from wanderlust.experiments.store import Store, StoredRun
 from wanderlust.experiments.table import Row, import_package
 from wanderlust.explorers.protocol import Problem, explorer_class, explorer_module, explorer_name
+from wanderlust.worlds import make_world
 from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, PREFIX, VERSION, exam_world
-
-if TYPE_CHECKING:
-    from wanderlust.experiments.execute.progress import Progress
 
 QUICK_SEEDS, QUICK_LEVELS = 2, (1, 2)
 MAX_SEEDS = 1_000_000
@@ -189,9 +189,6 @@ def select(
     stored: bool = True,
 ) -> ExamSelection:
     """Return the selection of an exam, or raise an error if it is not valid; see `exam` for the parameters."""
-    from wanderlust.agents.session import Session
-    from wanderlust.worlds import make_world
-
     quick, held_out = check_flag("quick", quick), check_flag("held_out", held_out)
     default = QUICK_SEEDS if quick else SEEDS
     given = [explorers] if isinstance(explorers, str | type) else check_list("explorers", explorers, object)
@@ -303,13 +300,9 @@ def exam(
     held_out: bool = True,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     out: str | Path | None = "results",
-    on: str = "local",
-    jobs: int | None = None,
-    time_limit: float | None = None,
-    processes: bool | None = None,
-    ship_package: bool = False,
     quiet: bool = False,
     progress: Progress | None = None,
+    **execution: Any,
 ) -> Exam:
     """Execute the runs of an exam that are not stored in the folder `out`; return the scores and the report card.
 
@@ -317,29 +310,24 @@ def exam(
     levels, 5 seeds; with `quick`, levels 1 and 2 and 2 seeds. `held_out=False` selects the worlds for development.
     `options` are those of each explorer by its name, {"vv-ucb": {"kappa": 0.1}}; "0.1 r_max" and "0.1 V", where V is
     r_max / (1 - γ), are values in units of each world. With `out=None` nothing is stored.
-    The other parameters are those of `Sweep.run`. After an interrupt, the same call continues.
+    `execution` are fields of `Execution`, such as `jobs` and `time_limit`. After an interrupt, the same call continues.
     """
     folder = None if out is None else check_path("out", out, folder=True)
     selection = select(
         explorers, families=families, levels=levels, seeds=seeds, quick=quick, held_out=held_out, options=options,
         stored=out is not None,
     )  # fmt: skip
-    settings: dict[str, Any] = {
-        "on": on, "jobs": jobs, "time_limit": time_limit, "processes": processes, "ship_package": ship_package
-    }  # fmt: skip
     if folder is not None:
-        return take(selection, folder, quiet=quiet, progress=progress, **settings)
+        return take(selection, folder, quiet=quiet, progress=progress, **execution)
     with tempfile.TemporaryDirectory() as temporary:
-        return take(selection, Path(temporary), quiet=quiet, progress=progress, **settings)
+        return take(selection, Path(temporary), quiet=quiet, progress=progress, **execution)
 
 
 def take(
     selection: ExamSelection, folder: Path, *, quiet: bool, progress: Progress | None = None, **settings: Any
 ) -> Exam:
     """Execute the runs of a selection that are not stored in a folder; return the scores and the report card."""
-    from wanderlust.experiments.execute.progress import Progress as NewProgress
-
-    progress = NewProgress(quiet=check_flag("quiet", quiet)) if progress is None else progress
+    progress = Progress(quiet=check_flag("quiet", quiet)) if progress is None else progress
     store, runs = Store(folder), selection.runs
     store.prepare()
     save_exam(selection, store.folder, {})
@@ -381,8 +369,6 @@ def step_cost(explorer: str, options: Mapping[str, Any]) -> StepCost:
 
 def _timed_run(explorer: str, options: Mapping[str, Any], steps: int | None = None) -> StepCost:
     """Return the mean time of a step of one run, without the first one."""
-    from wanderlust.agents.session import Session
-
     world = exam_world(TIMED_FAMILY, level=TIMED_LEVEL)
     budget = steps or world.defaults.budget
     session = Session(world, explorer, **{**options, "evaluate_every": budget})

@@ -26,10 +26,11 @@ from wanderlust.core.repeats import SELDOM, repeat_rates
 from wanderlust.environments.model import known_model
 from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.environment_run import MAX_EVALUATION_STEPS, fine_interval
+from wanderlust.experiments.report.curves import comparison_figure
+from wanderlust.experiments.report.style import as_files
 from wanderlust.experiments.report.text_tables import as_csv
 from wanderlust.experiments.run import Result, Run
-from wanderlust.experiments.statistics import Interval, wilson_interval
-from wanderlust.experiments.table import Group, Row, group_rows
+from wanderlust.experiments.statistics import Interval, paper_curve, paper_percent, wilson_interval
 
 COMPARISON_FILE = "comparison.json"
 _MAX_BYTES = 100_000_000
@@ -212,43 +213,33 @@ def summarize_explorers(
     results: Mapping[str, Sequence[Result]], steps: int, threshold: Threshold = UNKNOWN
 ) -> tuple[ExplorerSummary, ...]:
     """Return the summary of each explorer that has results, given the number of steps of each run."""
-    rows = [_row(explorer, result, steps, threshold) for explorer, found in results.items() for result in found]
-    return tuple(_summary(group) for group in group_rows(rows, by=("explorer",)))
+    return tuple(_summary(explorer, found, steps, threshold) for explorer, found in results.items() if found)
 
 
-def _row(explorer: str, result: Result, steps: int, threshold: Threshold) -> Row:
-    """Return the measurements of one run."""
-    late = int((result.first_visit >= LATE_FRACTION * steps).sum())
-    first_reward, first_termination = result.first_events
-    return {
-        "explorer": explorer,
-        "states": result.n_discovered,
-        "late_states_percent": 100.0 * late / max(result.n_discovered, 1),
-        "first_reward": first_reward,
-        "first_termination": first_termination,
-        "steps_to_solve": steps_to_solve(result, threshold),
-        "return": result.returns[-1],
-        "best_episode": max(result.episodes[:, 2], default=-math.inf),
-    }
-
-
-def _summary(group: Group) -> ExplorerSummary:
-    returns = group.column("return")
-    mean = group.percent("return")
-    medians = ("states", "late_states_percent", "first_reward", "first_termination", "steps_to_solve")
+def _summary(explorer: str, results: Sequence[Result], steps: int, threshold: Threshold) -> ExplorerSummary:
+    states = np.array([result.n_discovered for result in results])
+    late = [int((result.first_visit >= LATE_FRACTION * steps).sum()) for result in results]
+    rewards, terminations = np.array([result.first_events for result in results]).T
+    solved = np.array([steps_to_solve(result, threshold) for result in results])
+    returns = np.array([result.returns[-1] for result in results])
+    mean, error = paper_percent(returns)
     return ExplorerSummary(
-        explorer=group.fields["explorer"],
-        seeds=len(group),
-        rewarded_seeds=int(np.isfinite(group.column("first_reward")).sum()),
-        solved=wilson_interval(int(np.isfinite(group.column("steps_to_solve")).sum()), len(group)),
+        explorer=explorer,
+        seeds=len(results),
+        states=float(np.median(states)),
+        late_states_percent=float(np.median(100.0 * np.array(late) / np.maximum(states, 1))),
+        first_reward=float(np.median(rewards)),
+        first_termination=float(np.median(terminations)),
+        rewarded_seeds=int(np.isfinite(rewards).sum()),
+        solved=wilson_interval(int(np.isfinite(solved).sum()), len(results)),
+        steps_to_solve=float(np.median(solved)),
         # The mean of two returns may be a return that no policy has.
         greedy_return=statistics.median_low(returns.tolist()),
         min_return=float(returns.min()),
         max_return=float(returns.max()),
-        mean_return=mean.mean,
-        return_error=mean.ci,
-        best_episode=float(group.column("best_episode").max()),
-        **{name: float(np.median(group.column(name))) for name in medians},
+        mean_return=mean,
+        return_error=error,
+        best_episode=float(max(result.episodes[:, 2].max(initial=-math.inf) for result in results)),
     )
 
 
@@ -384,19 +375,14 @@ class ComparisonReport:
 
     def plot(self, form: str) -> bytes:
         """Return the learning curves as a picture: png, svg or pdf."""
-        from wanderlust.experiments.report.curves import LearningCurves, comparison_figure
-        from wanderlust.experiments.report.style import as_files
-
-        curves = {}
+        curves: dict[str, dict[str, Any]] = {}
         for explorer, results in self.results.items():
-            steps = results[0].steps
-            times = np.array([steps_to_solve(result, self.threshold) for result in results])
-            curves[explorer] = LearningCurves(
-                steps=steps.astype(np.float64),
-                returns=np.stack([result.returns for result in results]),
-                states=np.stack([result.discovered for result in results]).astype(np.float64),
-                solved=(times[:, None] <= steps[None, :]).mean(axis=0) if self._solvable else None,
-            )
+            steps, panels = results[0].steps, curves.setdefault(explorer, {})
+            if self._solvable:
+                times = np.array([steps_to_solve(result, self.threshold) for result in results])
+                panels["solved (% of seeds)"] = steps, 100.0 * (times[:, None] <= steps).mean(axis=0), None
+            for name, field in (("return of the greedy policy", "returns"), ("states discovered", "discovered")):
+                panels[name] = steps, *paper_curve(np.stack([getattr(result, field) for result in results]))
         note = f"preset {self.comparison.preset}; {self.threshold.description}"
         draw = functools.partial(comparison_figure, self.comparison.title, curves, note=note)
         return as_files(draw, [form])[form]

@@ -21,9 +21,9 @@ from wanderlust.agents.settings import AS_WRITTEN
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer
 from wanderlust.core.extensions import report_kinds
 from wanderlust.core.files import finite, open_regular, read_text_file
+from wanderlust.experiments.execute.progress import keys_of
 from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.status import keys_of
 from wanderlust.experiments.store import PACKS, Store
 from wanderlust.experiments.sweep import SWEEP_FILE, SWEEPS, Sweep, read_json
 from wanderlust.experiments.table import Group, Row, group_rows, row_of, superseded

@@ -20,7 +20,7 @@ class Execution:
     jobs: int | None = None
     """Number of runs at the same time; by default, the number of CPUs."""
     time_limit: float | None = None
-    """Seconds after which a run fails."""
+    """Seconds after which a run fails; its worker process is ended."""
     processes: bool | None = None
     """Whether runs on this machine are executed in processes, which a run cannot take with it when it hangs or exits.
     By default, runs with code of the user are (`module:name`), and all runs with a time limit."""
@@ -29,9 +29,9 @@ class Execution:
     skip_failed: bool = False
     """Do not repeat runs that failed before with the same code."""
     ray_memory: float | None = None
-    """Gigabytes of memory that each run needs: no more runs of a Ray cluster are on a node at a time than fit."""
+    """Gigabytes that each run needs on a Ray cluster: as many runs are on a node at a time as fit."""
     fallback: str = ""
-    """'local': continue on this machine if the connection to a Ray cluster is lost."""
+    """local: continue on this machine if the connection to the Ray cluster is lost."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.on, str) or (self.on not in (LOCAL, RAY) and not self.on.startswith("ray://")):

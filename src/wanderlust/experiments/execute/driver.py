@@ -1,7 +1,7 @@
 """Execute many runs in parallel: skip those already stored, and continue after a failure.
 
 The driver, this module, plans batches, gives them to an executor, stores the results and repeats runs whose worker was
-lost. It alone writes to the store.
+lost. It alone writes to the store: workers return the archive of each result.
 
 On this machine, runs in worlds use threads. The compiled loop releases the GIL, so threads use all cores, and they
 share compiled code and worlds; processes were not faster. Threads cannot be killed, so a time limit and code of the
@@ -13,24 +13,28 @@ the same.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import queue
 import signal
+import socket
 import threading
 import time
+import traceback
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
-from wanderlust.core.errors import ClusterLost, check_instance, check_list, counted
+from wanderlust._numba.cache import cache_folder, numba_version, source_hash
+from wanderlust.core.errors import ClusterLost, WanderlustError, check_instance, check_list, counted
+from wanderlust.core.files import locked
 from wanderlust.core.user_code import modules_named
-from wanderlust.experiments import status
 from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute import LOCAL, Execution
-from wanderlust.experiments.execute.progress import Progress, estimated_seconds
-from wanderlust.experiments.execute.tasks import Executor, TaskResult, ThreadExecutor, failed
-from wanderlust.experiments.run import KINDS, Run
-from wanderlust.experiments.store import Store
+from wanderlust.experiments.execute.progress import FailedRun, Progress, StatusFile, estimated_seconds, failures
+from wanderlust.experiments.run import KINDS, Run, RunCancelled
+from wanderlust.experiments.store import Sealed, Store, seal
 
 __all__ = ["RunSummary", "run_all"]
 
@@ -118,7 +122,7 @@ class _Driver:
         self.store, self.execution, self.progress = store, execution, progress
         self.summary = RunSummary()
         self._missing = missing_runs(runs, store, self.summary)
-        failed = status.failures(store.folder).values() if execution.skip_failed else ()
+        failed = failures(store.folder).values() if execution.skip_failed else ()
         failed_before = {each["key"]: each for entries in failed for each in entries}
         skipped = {run.key: failed_before[run.key] for run in self._missing if run.key in failed_before}
         self._missing = [run for run in self._missing if run.key not in skipped]
@@ -127,7 +131,7 @@ class _Driver:
         self._unusable = {run.key for run in self._missing if store.has(run.key)}
         """Keys of missing runs whose stored bytes are damaged."""
         keys = [run.key for run in runs]
-        self._status = status.StatusFile(store, name, keys, execution.on, skipped.values())
+        self._status = StatusFile(store, name, keys, execution.on, skipped.values())
         self._mistakes: set[str] = set()
 
     def run(self) -> None:
@@ -270,7 +274,7 @@ class _Driver:
             self.progress.message(f"failed: {failure}")
         self._mistakes.add(mistake)
         key, command = failure.run.key, failure.run.command
-        self._status.failure(status.FailedRun(key=key, error=failure.error, repeat=command, trace=failure.trace))
+        self._status.failure(FailedRun(key=key, error=failure.error, repeat=command, trace=failure.trace))
 
     def _report(self, state: str, *, running: int = 0, force: bool = False) -> None:
         rate, left = self.progress.pace()
@@ -394,3 +398,177 @@ class Batches:
             self._queue.append((expected, run))
             self._waiting_seconds += expected
         return True
+
+
+# --- Executors, and how a worker of any of them executes one run ------------------------------------------
+
+
+class TaskResult(NamedTuple):
+    """What a run ended with: a result, an error, or nothing because its worker was lost."""
+
+    run: Run
+    sealed: Sealed | None = None
+    seconds: float = 0.0
+    error: str = ""
+    """What went wrong; empty if there is a result, if the run was cancelled, or if a loss is not its fault."""
+    trace: str = ""
+    """The traceback of the first cause; empty for a `WanderlustError` without a cause, whose message is enough."""
+    lost: bool = False
+    """Whether the worker ended before the run did: the run is executed again."""
+
+
+class Executor(Protocol):
+    """Executes batches of runs in parallel."""
+
+    name: str
+    """Where the runs are executed, for the user."""
+    batch_seconds: float
+    """How long a batch of short runs should take, so that the time to schedule it is small; 0 for single runs."""
+    slots: int
+    """The number of batches that are executed at the same time; it may change."""
+
+    def room(self) -> int:
+        """Return how many more batches should be submitted now."""
+
+    def submit(self, batch: Sequence[Run]) -> None:
+        """Start to execute runs, one after the other."""
+
+    def collect(self, timeout: float) -> list[TaskResult]:
+        """Return outcomes that arrived since the last call; wait at most `timeout` seconds for the first."""
+
+    def close(self) -> list[TaskResult]:
+        """Cancel everything; return the results that arrived meanwhile."""
+
+
+def execute(
+    run: Run, should_stop: Callable[[], bool] = lambda: False, started: Callable[[], None] | None = None
+) -> TaskResult:
+    """Execute one run; every error becomes an outcome, also `SystemExit`, with which a thread would end silently.
+
+    With `started`, the explorer is compiled before, and the function is called when the run itself starts.
+    """
+    try:
+        if started is not None:
+            compile_once(run)
+            started()
+        start = time.perf_counter()
+        result = run.train(should_stop)
+        seconds = time.perf_counter() - start
+        # A worker process reads the hashes of the code itself: other code gives another key, which the driver refuses.
+        return TaskResult(run, seal(run, result, seconds), seconds)
+    except RunCancelled:
+        return TaskResult(run)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise  # Ctrl-C, or Ray cancels the run.
+        return failed(run, error)
+
+
+class TimeLimitReached(BaseException):
+    """A run takes longer than the time limit; not an `Exception`, which code of the user may handle."""
+
+
+def failed(run: Run, error: BaseException) -> TaskResult:
+    """Return the outcome of a run that raised an error."""
+    expected = isinstance(error, WanderlustError | TimeLimitReached)
+    message = str(error) if expected else f"{type(error).__name__}: {error}"
+    if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
+        message, expected = f"the run needs more memory than there is ({type(error).__name__}: {error}).", True
+    if expected and error.__cause__ is None:
+        return TaskResult(run, error=message)
+    return TaskResult(run, error=message, trace="".join(traceback.format_exception(first_cause(error))))
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """Return the error that an error was raised from: one of the user's code, where there is one."""
+    return error if error.__cause__ is None else first_cause(error.__cause__)
+
+
+SECONDS_TO_STOP = 5.0
+"""How long runs may take to stop when they are cancelled."""
+SECONDS_TO_COMPILE = 300.0
+"""More than any explorer needs, also if other workers of the node compile before it."""
+_PREFIX, _LOCK = "compiled-on-", "compile.lock"
+_compiled: set[tuple[str, str]] = set()
+"""The explorers and kinds of runs that this process has compiled or loaded."""
+
+
+def compile_once(run: Run) -> None:
+    """Compile the explorer of a run, unless this process has done so; errors are raised.
+
+    One step in a built-in world compiles it, so that the code of a user's environment does not delay this. The workers
+    of a node share its cache of compiled code (see `wanderlust._numba.cache`). So that they do not all compile the same
+    functions at the same time, the first one compiles while it holds a lock; a small file in the cache then tells the
+    others that they only need to load.
+    """
+    what = run.explorer, run.kind
+    if what in _compiled:
+        return
+    run = Run(world="toy", explorer=run.explorer, kind=run.kind, settings={"steps": 1})
+    folder = cache_folder()
+    parts = (socket.gethostname(), *what, *run.code, source_hash(), numba_version())
+    name = f"{_PREFIX}{hashlib.sha256(repr(parts).encode()).hexdigest()[:24]}"
+    marker = None if folder is None else folder.path / name
+    if folder is None or marker is None or marker.exists():
+        run.train()
+    else:
+        with locked(folder.path / _LOCK):
+            run.train()
+            marker.touch()
+    _compiled.add(what)
+
+
+class ThreadExecutor:
+    """Threads of this process; each outcome is available as soon as its run ends.
+
+    The compiled loop releases the GIL, so threads use all cores, and they share compiled code and worlds.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self.name = "this machine"
+        # The threads go on while the driver waits for the disk.
+        self.batch_seconds = 0.25
+        self.slots = jobs
+        self._stop = threading.Event()
+        self._tasks: queue.SimpleQueue[Sequence[Run]] = queue.SimpleQueue()
+        self._outcomes: queue.SimpleQueue[TaskResult] = queue.SimpleQueue()
+        self._unfinished = 0
+        self._threads: list[threading.Thread] = []
+
+    def room(self) -> int:
+        """Return how many more batches should be submitted now: one waits for each thread."""
+        return 2 * self.slots - self._tasks.qsize() - min(self._unfinished, self.slots)
+
+    def submit(self, batch: Sequence[Run]) -> None:
+        """Start to execute runs, one after the other."""
+        self._unfinished += len(batch)
+        self._tasks.put(batch)
+        if len(self._threads) < self.slots:
+            self._threads.append(threading.Thread(target=self._work, name=f"run-{len(self._threads)}", daemon=True))
+            self._threads[-1].start()
+
+    def collect(self, timeout: float) -> list[TaskResult]:
+        """Return outcomes that arrived since the last call; wait at most `timeout` seconds for the first."""
+        outcomes: list[TaskResult] = []
+        try:
+            outcomes.append(self._outcomes.get(timeout=timeout))
+            while True:
+                outcomes.append(self._outcomes.get_nowait())
+        except queue.Empty:
+            self._unfinished -= len(outcomes)
+            return outcomes
+
+    def close(self) -> list[TaskResult]:
+        """Cancel everything; return the results that arrived meanwhile."""
+        self._stop.set()
+        for _ in self._threads:
+            self._tasks.put(())
+        deadline = time.monotonic() + SECONDS_TO_STOP
+        for thread in self._threads:  # One that hangs ends with the process.
+            thread.join(max(deadline - time.monotonic(), 0.0))
+        return self.collect(0.0)
+
+    def _work(self) -> None:
+        while batch := self._tasks.get():
+            for run in batch:
+                self._outcomes.put(TaskResult(run) if self._stop.is_set() else execute(run, self._stop.is_set))

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from wanderlust.experiments.execute.tasks import SECONDS_TO_COMPILE, SECONDS_TO_STOP, TaskResult, execute
+from wanderlust.experiments.execute.driver import SECONDS_TO_COMPILE, SECONDS_TO_STOP, TaskResult, execute
 from wanderlust.experiments.run import Run
 
 

@@ -34,7 +34,7 @@ from wanderlust.core.errors import ClusterLost, MissingPackage, WanderlustError
 from wanderlust.core.user_code import modules_named
 from wanderlust.experiments.code_version import NUMERICAL_SOURCES, files_to_send, library_hash
 from wanderlust.experiments.execute import Execution
-from wanderlust.experiments.execute.tasks import SECONDS_TO_COMPILE, TaskResult, TimeLimitReached, execute
+from wanderlust.experiments.execute.driver import SECONDS_TO_COMPILE, TaskResult, TimeLimitReached, execute
 from wanderlust.experiments.run import ADAPTIVE_VERSION, ALGORITHM_VERSION, Run
 from wanderlust.version import __version__
 

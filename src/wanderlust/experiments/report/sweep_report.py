@@ -1,14 +1,20 @@
-"""The report of a sweep: a table of its settings, the best one of each world, and plots over the swept fields."""
+"""The report of a sweep: a table of its settings, the best one of each world, and plots over the swept fields.
+
+A setting is a group of runs that differ only in their seed. Plots are lines over one swept number, heat maps over two,
+points over names; every seed is a point.
+"""
 
 from __future__ import annotations
 
 import functools
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.console import Console, RenderableType
@@ -16,19 +22,22 @@ from rich.text import Text
 
 from wanderlust.core.errors import BadFile, counted
 from wanderlust.core.files import write_file
-from wanderlust.experiments.report.style import FORMATS, as_files
-from wanderlust.experiments.report.sweep_figure import (
-    DISCOVERY,
-    SEED,
-    STEPS,
-    TITLES,
-    Setting,
-    best_curves_figure,
-    best_sentences,
-    by_problem,
-    seed_halves,
-    settings_of,
-    sweep_figure,
+from wanderlust.core.mdp import FloatArray
+from wanderlust.experiments.execute.progress import keys_of
+from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves
+from wanderlust.experiments.report.style import (
+    FORMATS,
+    GREY,
+    PAGE_WIDTH,
+    SMALL_FONT,
+    Style,
+    add_legend,
+    as_files,
+    explorer_styles,
+    literal_label,
+    new_figure,
+    sequential_styles,
+    styled,
 )
 from wanderlust.experiments.report.text_tables import (
     as_csv,
@@ -38,13 +47,223 @@ from wanderlust.experiments.report.text_tables import (
     markdown_cell,
     printable,
 )
-from wanderlust.experiments.status import keys_of
+from wanderlust.experiments.run import Result
+from wanderlust.experiments.statistics import Interval, bootstrap_interval
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep import SWEEP_FILE, SWEEPS, Sweep, read_json
-from wanderlust.experiments.table import format_value
+from wanderlust.experiments.table import (
+    Group,
+    Line,
+    distinct,
+    fields_of,
+    format_value,
+    group_rows,
+    row_of_line,
+    swept_fields,
+)
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# --- Settings --------------------------------------------------------------------------------------------
+
+SUCCESS, RETURN, STEPS, DISCOVERY = "success", "final_return", "steps_to_learn", "discovery"
+TITLES = {SUCCESS: "success (%)", RETURN: "final return", STEPS: "steps to learn", DISCOVERY: "discovery (%)",
+          "area_under_curve": "area under the curve"}  # fmt: skip
+"""The measures by which settings are compared."""
+PERCENT = (SUCCESS, DISCOVERY)
+_NEVER, _MAX_STEPS = 1e18, 1e13
+"""What stands for infinitely many steps in a bootstrap, and the largest number that does not."""
+PROBLEM, EXPLORER, SEED = "world", "explorer", "seed"
+
+
+@dataclass(frozen=True)
+class Setting(Group):
+    """The runs of one combination of fields."""
+
+    problem_fields: tuple[str, ...] = (PROBLEM,)
+    """The fields of the problem: the world or environment, and those of its options that differ."""
+
+    measure: str = SUCCESS
+    """What is compared, one of `TITLES`."""
+
+    @property
+    def values(self) -> FloatArray:
+        """[seed]: the measure; NaN if a run does not have it, infinite if it never learnt."""
+        values = self.column(self.measure)
+        return np.where(np.isnan(values), math.inf, values) if self.measure == STEPS else values
+
+    @property
+    def has_optimum(self) -> bool:
+        """Whether the optimum is known, so that the runs have a success in percent of it."""
+        return all(row.get(SUCCESS) is not None for row in self.rows)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all runs have the measure."""
+        return not np.isnan(self.values).any()
+
+    @property
+    def estimate(self) -> float:
+        """The mean of the measure; of the steps to learn, which may be infinite, the median."""
+        return float(np.median(self.values) if self.measure == STEPS else self.values.mean())
+
+    @property
+    def mean(self) -> Interval:
+        """The estimate with its bootstrap interval over the seeds; NaN if a run does not have the measure."""
+        if self.measure != STEPS:
+            return self.interval(self.measure)
+        found = bootstrap_interval(np.minimum(self.values, _NEVER), lambda x: np.median(x, axis=-1))
+        return Interval(*(value if value < _MAX_STEPS else math.inf for value in found))
+
+    @property
+    def merit(self) -> tuple[float, float]:
+        """What is larger for a better setting: the mean; of equal means, the one that learns first."""
+        sign = -1 if self.measure == STEPS else 1
+        return sign * round(self.estimate, 9), -self.median_step()
+
+    def on(self, seeds: Collection[int]) -> Setting:
+        """Return the setting with only the runs of some seeds."""
+        return replace(self, rows=[row for row in self.rows if row[SEED] in seeds])
+
+    @property
+    def interval_text(self) -> str:
+        """The estimate with its interval, as text."""
+        if not self.is_complete:
+            return "–"
+        digits = "z.1f" if self.measure in PERCENT else ",.0f" if self.measure == STEPS else "z.4g"
+        mean, low, high = (f"{value:{digits}}" if math.isfinite(value) else "never" for value in self.mean)
+        return mean if len(self) == 1 else f"{mean} [{low}, {high}]"
+
+    @property
+    def problem(self) -> str:
+        """The world or environment with its options, as text: settings are compared within a problem."""
+        return self.text(without=self.fields.keys() - {*self.problem_fields})
+
+
+def settings_of(lines: Sequence[Line], measure: str = "") -> list[Setting]:
+    """Return the settings of stored runs, in the order of the first run of each.
+
+    They are compared by `measure`, if their runs have it; otherwise by the success, or by the final return where the
+    optimum is not known.
+    """
+    names = [name for name in swept_fields([fields_of(line["run"]) for line in lines]) if name != SEED]
+    options = {name for line in lines for name in line["run"].get("world_options", ())}
+    # See `fields_of`: an option with the name of another field has a prefix.
+    columns = {prefixed if (prefixed := f"option_{name}") in names else name for name in options}
+    problem = (PROBLEM, *(name for name in names if name in columns))
+    groups = group_rows(map(row_of_line, lines), by=names)
+    return [Setting(group.fields, group.rows, problem, _measure_of(group, measure)) for group in groups]
+
+
+def _measure_of(group: Group, measure: str) -> str:
+    # A run in a world that never learns has a success, but no steps to learn.
+    known = {name for name in (SUCCESS, measure) if all(row.get(name) is not None for row in group.rows)}
+    if measure and (SUCCESS if measure == STEPS else measure) in known:
+        return measure
+    return SUCCESS if SUCCESS in known else RETURN
+
+
+class Best(NamedTuple):
+    """The best setting of a problem, or of one explorer there: chosen on every second seed, measured on the others."""
+
+    setting: Setting
+    measured: Setting
+    """Its runs with seeds on which it was not chosen; if there are none, all of them."""
+    n_inside: int
+    """The number of other settings whose mean, on the same seeds, is inside its interval."""
+    note: str
+    """Whether it was measured on other seeds than those on which it was chosen."""
+
+
+def best_settings(settings: Sequence[Setting]) -> dict[str, dict[str, Best | None]]:
+    """Return, for each problem with several settings, the best one as "", and that of each of several explorers.
+
+    The highest of many means is too high on average. So the best setting is chosen on every second seed, and measured
+    on the others. It is None if all are equal; see `Setting.merit`.
+    """
+    halves = seed_halves(settings)
+    best = {}
+    for problem, group in by_problem(settings).items():
+        explorers = group_settings(group, lambda each: str(each.fields.get(EXPLORER)))
+        if len(group) > 1 and all(each.is_complete for each in group):
+            groups = {"": group, **(explorers if len(explorers) > 1 else {})}
+            best[problem] = {name: _best_of(each, *halves) for name, each in groups.items()}
+    return best
+
+
+def seed_halves(settings: Sequence[Setting]) -> tuple[list[int], list[int]]:
+    """Return the seeds on which settings are chosen, and those on which they are measured; of one seed, both."""
+    seeds = sorted({row[SEED] for each in settings for row in each.rows})
+    return seeds[1::2] or seeds, seeds[::2]
+
+
+def _best_of(group: Sequence[Setting], choosing: Sequence[int], measuring: Sequence[int]) -> Best | None:
+    pairs = [(each, half) for each in group if (half := each.on(choosing)).rows]
+    if not pairs or (len({half.merit for _, half in pairs}) == 1 and len(group) > 1):
+        return None
+    highest = max(half.merit for _, half in pairs)
+    equal = [each for each, half in pairs if half.merit == highest]
+    chosen, n_ties = equal[len(equal) // 2], len(equal) - 1  # The middle one: less likely to be at the edge of a range.
+    measured = chosen.on(measuring)
+    first = f", where {counted(n_ties, 'other')} {'is' if n_ties == 1 else 'are'} equal" if n_ties else ""
+    note = f"chosen on others{first}" if choosing != measuring and measured.rows else "not validated"
+    measured = measured if measured.rows else chosen
+    _, low, high = measured.mean
+    others = [other for each in group if each is not chosen and (other := each.on(measuring)).rows]
+    is_inside = [each.estimate <= high if each.measure == STEPS else each.estimate >= low for each in others]
+    return Best(chosen, measured, sum(is_inside), note if len(group) > 1 else "the only setting")
+
+
+def best_sentences(settings: Sequence[Setting], *, explorers: bool = True) -> list[str]:
+    """Return a sentence on the best setting of each problem, and on the best one of each explorer."""
+    sentences = []
+    found = best_settings(settings)
+    for problem, explorer, best in ((problem, *pair) for problem, each in found.items() for pair in each.items()):
+        if explorer and not explorers:
+            continue
+        where = f"best of {explorer} in {problem}" if explorer else f"best in {problem}"
+        if best is None:
+            sentences.append(f"{where}: none; its settings have equal means and steps to learn.")
+            continue
+        setting, measured, n_inside, note = best
+        label = setting.text(without=[*setting.problem_fields, *([EXPLORER] if explorer else [])]) or explorer
+        verb = "has" if n_inside == 1 else "have"
+        others = f"; {counted(n_inside, 'other setting')} {verb} a mean inside this interval" if n_inside else ""
+        value = f"{TITLES[setting.measure]} {measured.interval_text}"
+        sentences.append(f"{where}: {label}: {value} on {counted(len(measured), 'seed')}, {note}{others}.")
+    return sentences
+
+
+def group_settings(settings: Iterable[Setting], by: Callable[[Setting], str]) -> dict[str, list[Setting]]:
+    """Return text -> settings, in their order."""
+    groups: dict[str, list[Setting]] = {}
+    for each in settings:
+        groups.setdefault(by(each), []).append(each)
+    return groups
+
+
+def by_problem(settings: Iterable[Setting]) -> dict[str, list[Setting]]:
+    """Return problem -> settings, in their order."""
+    return group_settings(settings, lambda each: each.problem)
+
+
+def numeric_fields(settings: Sequence[Setting]) -> list[str]:
+    """Return the fields with several numeric values, those with the most values first."""
+    counts = {}
+    for name in settings[0].fields if settings else ():
+        values = distinct(each.fields[name] for each in settings if each.fields[name] is not None)
+        if len(values) > 1 and all(map(_is_number, values)):
+            counts[name] = len(values)
+    return sorted(counts, key=lambda name: -counts[name])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# --- The report ------------------------------------------------------------------------------------------
 
 _LEARNT = "learnt (%)"
 MAX_PRINTED = 40
@@ -214,3 +433,288 @@ def _plain(setting: Setting) -> list[object]:
     return [
         value if value is None or isinstance(value, str) else json.dumps(value) for value in setting.fields.values()
     ]
+
+
+# --- Plots -----------------------------------------------------------------------------------------------
+
+MAX_PANELS = 24
+_COLUMNS = 3
+_TITLE_WIDTH = 34
+"""Number of characters of a line of a panel's title."""
+_NOTE_CHARS_PER_INCH = 12
+_MAX_BEST_NOTES = 4
+_MAX_CELLS_WITH_TEXT = 100
+_TICK_CHARS, _MAX_ROW_TICKS = 48, 12
+"""Number of characters below a heat map, and of labels beside it."""
+_LOG_RATIO = 20.0
+"""Ratio of the largest to the smallest value from which an axis is logarithmic."""
+
+
+@styled
+def sweep_figure(title: str, settings: Sequence[Setting]) -> Figure:
+    """Draw the measure of a sweep over its swept fields."""
+    numbers = numeric_fields(settings)
+    if len(numbers) >= 2:
+        return _heat_maps(title, settings, numbers[0], numbers[1])
+    return _lines(title, settings, numbers[0]) if numbers else _points(title, settings)
+
+
+def _panels(title: str, names: Sequence[str], height: float) -> tuple[Figure, dict[str, Axes], str]:
+    """Return a figure with one panel per name, and a note if there are more names than panels."""
+    shown = names[:MAX_PANELS]
+    note = "" if len(shown) == len(names) else f"The first {len(shown)} of {len(names)} panels; table.csv has all."
+    columns = 2 if len(shown) == 4 else min(len(shown), _COLUMNS)
+    rows = math.ceil(len(shown) / columns)
+    figure = new_figure(literal_label(title), min(PAGE_WIDTH, 1.5 + 3.2 * columns), 0.9 + height * rows)
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for unused in axes[len(shown) :]:
+        unused.set_visible(False)
+    return figure, dict(zip(shown, axes, strict=False)), note
+
+
+def _styles(labels: Sequence[str], settings: Sequence[Setting]) -> dict[str, Style]:
+    """Return a style for each line: that of the explorer if the lines are explorers."""
+    explorers = {setting.fields.get(EXPLORER) for setting in settings}
+    return explorer_styles(labels) if {*labels} <= explorers else sequential_styles(labels, markers=True)
+
+
+# --- One swept number: lines -----------------------------------------------------------------------------
+
+
+def _lines(title: str, settings: Sequence[Setting], x_name: str) -> Figure:
+    problems = list(dict.fromkeys(each.fields[PROBLEM] for each in settings))
+    labels = list(dict.fromkeys(each.text([PROBLEM, x_name]) for each in settings))
+    styles = _styles(labels, settings)
+    figure, panels, note = _panels(title, problems, 2.9)
+    handles: dict[str, object] = {}
+    x_values = [each.fields[x_name] for each in settings if each.fields[x_name] is not None]
+    is_log = _is_log(x_values)
+    for problem, axes in panels.items():
+        for rank, label in enumerate(labels):
+            line = [each for each in settings
+                    if each.fields[PROBLEM] == problem and each.text([PROBLEM, x_name]) == label]  # fmt: skip
+            if line:
+                handles[literal_label(label or x_name)] = _line(axes, line, x_name, styles[label], rank, is_log)
+        axes.set_title(literal_label(problem))
+        axes.set_xlabel(literal_label(x_name))
+        axes.set_ylabel(TITLES[settings[0].measure])
+        if settings[0].measure in PERCENT:
+            axes.set_ylim(*_widened(settings))
+        _set_ticks(axes, x_values, is_log=is_log)
+    add_legend(figure, handles, _note("Lines", settings, note))
+    return figure
+
+
+def _line(axes: Axes, line: list[Setting], x_name: str, style: Style, rank: int, is_log: bool) -> object:
+    placed = sorted((each for each in line if each.fields[x_name] is not None), key=lambda each: each.fields[x_name])
+    if not placed:
+        return _level(axes, line[0], style)
+    x = np.array([each.fields[x_name] for each in placed], float)
+    intervals = np.array([each.mean for each in placed])
+    intervals[np.isinf(intervals)] = math.nan
+    for value, each in zip(x, placed, strict=True):
+        # The points of a setting are next to each other, those of the next line further right.
+        shift = 0.005 * (np.arange(len(each.values)) % 4) + 0.025 * (rank % 4) + 0.015
+        places = value * (1 + 4 * shift) if is_log else value + shift * (x.max() - x.min() or 1.0)
+        axes.plot(places, each.values, ".", color=style.colour, alpha=0.7, markersize=5, markeredgewidth=0, zorder=1)
+    axes.fill_between(x, intervals[:, 1], intervals[:, 2], color=style.colour, alpha=0.15, linewidth=0, zorder=2)
+    (handle,) = axes.plot(x, intervals[:, 0], color=style.colour, marker=style.marker, linestyle=style.dash, zorder=3)
+    return handle
+
+
+def _level(axes: Axes, setting: Setting, style: Style) -> object:
+    """Draw runs that do not have the swept option: the same result for every value of it; seeds at the left edge."""
+    if np.isfinite(setting.values).all():
+        mean, low, high = setting.mean
+        axes.axhspan(low, high, color=style.colour, alpha=0.12, linewidth=0, zorder=1)
+    else:
+        mean = math.nan
+    places = 0.005 + 0.006 * (np.arange(len(setting.values)) % 4)
+    axes.plot(places, setting.values, ".", color=style.colour, alpha=0.7, markersize=5, markeredgewidth=0, zorder=1,
+              transform=axes.get_yaxis_transform())  # fmt: skip
+    return axes.axhline(mean, color=style.colour, linestyle=":", zorder=2)
+
+
+def _widened(settings: Sequence[Setting]) -> tuple[float, float]:
+    """Return limits for percentages: 0 to 100, or further for returns below zero."""
+    return min(0.0, *(float(np.nanmin(each.values)) for each in settings)) - 4, 104
+
+
+def _is_log(values: Sequence[float]) -> bool:
+    return min(values) > 0 and max(values) / min(values) >= _LOG_RATIO
+
+
+def _set_ticks(axes: Axes, values: Sequence[float], *, is_log: bool) -> None:
+    """Label the swept values themselves, unless there are many."""
+    distinct = sorted(set(values))
+    if is_log:
+        axes.set_xscale("log")
+    if len(distinct) <= 8:
+        axes.set_xticks(distinct, [format_value(value) for value in distinct])
+        axes.minorticks_off()
+
+
+# --- Two swept numbers: heat maps ------------------------------------------------------------------------
+
+
+def _heat_maps(title: str, settings: Sequence[Setting], x_name: str, y_name: str) -> Figure:
+    placed = [each for each in settings if None not in (each.fields[x_name], each.fields[y_name])]
+    groups = group_settings(placed, lambda each: each.text([x_name, y_name]))
+    best = {id(found[""].setting) for found in best_settings(settings).values() if found[""]}
+    figure, panels, note = _panels(title, list(groups) or [""], 2.8)
+    limits = scale_limits(placed)
+    image: Any = None
+    for label, axes in panels.items():
+        image = _heat_map(axes, groups.get(label, []), (x_name, y_name), limits, best)
+        axes.set_title(_wrapped(label), fontsize="medium")
+    if image is not None:
+        figure.colorbar(image, ax=list(panels.values()), shrink=0.8, label=TITLES[settings[0].measure])
+    missing = dict.fromkeys(each.fields[EXPLORER] for each in settings
+                            if None in (each.fields[x_name], each.fields[y_name]))  # fmt: skip
+    without = f"Without {x_name} or {y_name}, so only in the table: {', '.join(missing)}." if missing else ""
+    options = [name for name in settings[0].problem_fields if name != PROBLEM]
+    for_each = f", for each value of {', '.join(options)}" if options else ""
+    kind = "median" if settings[0].measure == STEPS else "mean"
+    has_text = all(len(group) <= _MAX_CELLS_WITH_TEXT for group in groups.values())
+    what = f"Numbers: {kind} over seeds; points: seeds, from left to right as on the scale." if has_text else ""
+    text = f"{what or f'Colours: {kind} over seeds.'} A frame marks the best setting of each world{for_each}."
+    sentences = [text, *_best_notes(settings), without, note]
+    width = int(_NOTE_CHARS_PER_INCH * figure.get_figwidth())
+    note = textwrap.fill(" ".join(sentence for sentence in sentences if sentence), width, break_long_words=False)
+    figure.supxlabel("\n".join(map(literal_label, note.split("\n"))), fontsize=SMALL_FONT, color=GREY)
+    return figure
+
+
+def scale_limits(settings: Sequence[Setting]) -> tuple[float, float]:
+    """Return the ends of the scale: the lowest and the highest seed, which are points on the same scale."""
+    values = [float(value) for each in settings for value in each.values if np.isfinite(value)]
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    if high - low > 1e-6 * max(abs(low), abs(high)):
+        return low, high
+    # All seeds are equal, apart from rounding errors.
+    return (min(low, 0.0), max(high, 100.0)) if settings and settings[0].measure in PERCENT else (low - 0.5, low + 0.5)
+
+
+def _tick(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else format_value(value)
+
+
+def _wrapped(label: str) -> str:
+    return "\n".join(literal_label(line) for line in textwrap.wrap(label, _TITLE_WIDTH))
+
+
+def _note(what: str, settings: Sequence[Setting], note: str) -> str:
+    kind, never = ("median", "Seeds that never learnt are not shown.") if settings[0].measure == STEPS else ("mean", "")
+    sentences = [f"{what}: {kind} and 95 % bootstrap interval; points: seeds.", never, *_best_notes(settings), note]
+    return literal_label(" ".join(filter(None, sentences)))
+
+
+def _best_notes(settings: Sequence[Setting]) -> list[str]:
+    """Return the best setting of each world with its interval, unless there are many."""
+    sentences = best_sentences(settings, explorers=False)
+    return [f"B{each[1:]}" for each in sentences] if len(sentences) <= _MAX_BEST_NOTES else []
+
+
+def _heat_map(
+    axes: Axes, settings: Sequence[Setting], names: tuple[str, str], limits: tuple[float, float], best: set[int]
+) -> Any:
+    from matplotlib.patches import Rectangle
+
+    x_name, y_name = names
+    columns = sorted({each.fields[x_name] for each in settings})
+    rows = sorted({each.fields[y_name] for each in settings})
+    cells = np.full((len(rows), len(columns)), np.nan)
+    for each in settings:
+        place = rows.index(each.fields[y_name]), columns.index(each.fields[x_name])
+        cells[place] = each.estimate if math.isfinite(each.estimate) else math.nan
+        if id(each) in best:
+            corner = place[1] - 0.5, place[0] - 0.5
+            for colour, width in (("white", 4.0), ("black", 2.0)):  # Visible on light and on dark cells.
+                axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=colour, linewidth=width, zorder=4))
+    span = limits[1] - limits[0]
+    image = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis", vmin=limits[0], vmax=limits[1])
+    if cells.size <= _MAX_CELLS_WITH_TEXT:
+        for each in settings:
+            row, column = rows.index(each.fields[y_name]), columns.index(each.fields[x_name])
+            value = cells[row, column]
+            if np.isfinite(value):
+                colour = "black" if (value - limits[0]) / span > 0.6 else "white"
+                axes.text(column, row + 0.05, f"{value:z.3g}", ha="center", va="center", color=colour, fontsize=6.5)
+                shares = np.clip((each.values - limits[0]) / span, 0, 1)
+                axes.plot(column - 0.42 + 0.84 * shares, row - 0.38 + 0.03 * (np.arange(len(shares)) % 4), ".",
+                          color=colour, alpha=0.6, markersize=2.5, markeredgewidth=0, zorder=3)  # fmt: skip
+    axes.set_xlim(-0.5, len(columns) - 0.5)
+    axes.set_ylim(-0.5, len(rows) - 0.5)
+    axes.grid(visible=False)
+    longest = max((len(_tick(value)) for value in columns), default=0)
+    for set_ticks, values, n_labels in (
+        (axes.set_xticks, columns, max(_TICK_CHARS // (longest + 2), 2)),
+        (axes.set_yticks, rows, _MAX_ROW_TICKS),
+    ):
+        every = max(math.ceil(len(values) / n_labels), 1)  # More labels would overlap.
+        set_ticks(range(0, len(values), every), [_tick(value) for value in values[::every]])
+    axes.set_xlabel(literal_label(x_name))
+    axes.set_ylabel(literal_label(y_name))
+    return image
+
+
+# --- No swept number: points -----------------------------------------------------------------------------
+
+
+def _points(title: str, settings: Sequence[Setting]) -> Figure:
+    problems = list(dict.fromkeys(each.fields[PROBLEM] for each in settings))
+    labels = list(dict.fromkeys(each.text([PROBLEM]) for each in settings))
+    styles = _styles(labels, settings)
+    figure, panels, note = _panels(title, problems, 1.2 + 0.25 * len(labels))
+    for problem, axes in panels.items():
+        for each in settings:
+            if each.fields[PROBLEM] != problem:
+                continue
+            label = each.text([PROBLEM])
+            row, style = len(labels) - 1 - labels.index(label), styles[label]
+            axes.plot(each.values, np.full(len(each.values), row), ".", color=style.colour, alpha=0.35, zorder=1)
+            if np.isfinite(each.values).all():
+                mean, low, high = each.mean
+                axes.plot([low, high], [row, row], color=style.colour, linewidth=3, alpha=0.5, zorder=2)
+                axes.plot(mean, row, marker=style.marker, color=style.colour, markeredgecolor=GREY, zorder=3)
+        axes.set_yticks(range(len(labels)), [literal_label(label) for label in reversed(labels)])
+        axes.set_ylim(-0.6, len(labels) - 0.4)
+        axes.set_title(literal_label(problem))
+        axes.set_xlabel(TITLES[settings[0].measure])
+        if settings[0].measure in PERCENT:
+            axes.set_xlim(*_widened(settings))
+    add_legend(figure, {}, _note("Large marker and bar", settings, note))
+    return figure
+
+
+# --- Learning curves -------------------------------------------------------------------------------------
+
+_MAX_CURVE_COLUMNS = 4
+
+
+def best_curves_figure(title: str, settings: Sequence[Setting], store: Store) -> Figure:
+    """Draw the learning curves of the best setting of each explorer, one column per problem.
+
+    All problems are worlds, whose curves are in percent of the optimum, or all are environments.
+    """
+    best, (choosing, measuring) = best_settings(settings), seed_halves(settings)
+    columns: dict[str, dict[str, Curves]] = {}
+    percent = settings[0].has_optimum
+    problems = by_problem(settings)
+    for problem, group in list(problems.items())[:_MAX_CURVE_COLUMNS]:
+        lines = columns.setdefault(literal_label(problem), {})
+        for explorer, own in group_settings(group, lambda each: str(each.fields.get(EXPLORER))).items():
+            found = best.get(problem, {}).get(explorer if len(own) < len(group) else "")
+            measured = found.measured if found else own[0].on(measuring)
+            results = [stored.result for stored in store.load_keys((row["key"] for row in measured.rows), [])]
+            if results:
+                lines[explorer] = mean_curves([_curves_of(result, percent=percent) for result in results])
+    shown = "" if len(problems) == len(columns) else f"The first {len(columns)} of {len(problems)} worlds. "
+    seeds = "not validated: one seed" if choosing == measuring else "on the seeds that it was not chosen on"
+    note = f"{shown}The best setting of each explorer, {seeds}; mean ± 2 standard errors."
+    styles = explorer_styles(name for lines in columns.values() for name in lines)
+    return curves_figure(literal_label(title), columns, styles, note=note, percent=percent)
+
+
+def _curves_of(result: Result, *, percent: bool) -> FloatArray:
+    return result.percent_curves if percent else np.stack([result.steps, result.discovered, result.returns])

@@ -1,11 +1,19 @@
-"""Frames of the live view: a map of the visits, a map of the exploration values, and the status of the run.
+"""The live view of `watch`: a run with snapshots, its frames, and playing it in a terminal.
 
-In a terminal, cells have several characters if they fit, otherwise they are half blocks of one or more cells.
+A frame has a map of the visits, a map of the exploration values, and the status of the run. In a terminal, cells have
+several characters if they fit, otherwise they are half blocks of one or more cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import os
+import select
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,13 +21,21 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from rich.color import Color
-from rich.console import ConsoleDimensions, Group, RenderableType
+from rich.console import Console, ConsoleDimensions, Group, RenderableType
+from rich.live import Live
 from rich.style import Style
 from rich.text import Text
 
-from wanderlust.cli.live_view.watched_run import Snapshot, WatchedRun
+from wanderlust.agents.session import Record, Session
+from wanderlust.agents.settings import resolve
+from wanderlust.core.errors import InvalidEnvironment
 from wanderlust.core.files import cannot_write
 from wanderlust.core.mdp import FloatArray
+from wanderlust.core.planning import expected_reward, reachable_states
+from wanderlust.environments.make import make_environment
+from wanderlust.environments.model import world_from_gym
+from wanderlust.learning.state import TERMINAL
+from wanderlust.worlds import World, make_world, world_names
 from wanderlust.worlds.base import CellKind, Layout
 from wanderlust.worlds.drawing import (
     AGENT,
@@ -32,7 +48,132 @@ from wanderlust.worlds.drawing import (
     shaded,
     text_map,
 )
+from wanderlust.worlds.grid import MAP_SUFFIXES
 from wanderlust.worlds.raster import Renderer
+
+# --- The run -----------------------------------------------------------------------------------------------
+
+EVALUATIONS = 200
+"""Number of evaluations of the greedy policy during a run; the setting `evaluate_every` overrides it."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The run at one step."""
+
+    state: int
+    """The agent's current state."""
+    visits: NDArray[np.int64]
+    """[state]: visit counts."""
+    exploration_values: FloatArray
+    """[state]: the value by which the explorer prefers states; NaN for undiscovered states."""
+    status: list[str]
+    """Step, episode, discovery, return and first reward, in words."""
+
+
+class WatchedRun:
+    """A session that advances one step at a time, and counts episodes and the steps until the first reward."""
+
+    def __init__(self, world: World, explorer: str, *, seed: int = 0, **changes: Any) -> None:
+        settings, _ = resolve(world, explorer, "as_written", changes)
+        changes.setdefault("evaluate_every", max(settings.run_length // EVALUATIONS, 1))
+        self.session = Session(world, explorer, seed=seed, **changes)
+        self.world = world
+        self.length = settings.run_length
+        self.episode = 1
+        self.first_reward: int | None = None
+        """The step of the first positive reward."""
+        visitation = self.session.agent.configured_explorer.extra_tables().visitation
+        self.minimises = visitation is not None and visitation.minimise
+        """Whether the explorer prefers small exploration values."""
+        self.value_name = "largest score" if visitation is None else "smallest W" if self.minimises else "largest W"
+        self._n_reachable = int(reachable_states(world.mdp).sum())
+        self._has_positive_reward = expected_reward(world.mdp) > 0
+
+    @property
+    def step(self) -> int:
+        """Number of steps so far."""
+        return self.session.step
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps have been run."""
+        return self.step >= self.length
+
+    def prepare(self) -> None:
+        """Reset the environment and compile all functions, so that the first frames are not delayed."""
+        self.session.advance(0)
+        self.snapshot()
+
+    def advance(self) -> None:
+        """Run one step."""
+        position, step = self.session.run_state.position, self.step
+        if step and position.episode_step == 0:
+            self.episode += 1
+        state = int(position.state)
+        self.session.advance(step + 1)
+        if self.first_reward is None and (self._visits(state)[self._has_positive_reward[state]] > 0).any():
+            self.first_reward = step + 1
+
+    def advance_to(self, step: int) -> None:
+        """Run up to a step."""
+        while self.step < step:
+            self.advance()
+
+    def _visits(self, state: int) -> NDArray[np.int64]:
+        """Return the visit count of each action in a state."""
+        return np.asarray(self.session.agent.visits[state])
+
+    def snapshot(self) -> Snapshot:
+        """Return the run at the current step."""
+        record = self.session.record()
+        return Snapshot(
+            state=int(self.session.run_state.position.state),
+            visits=record.visits.sum(axis=1),
+            exploration_values=self._exploration_values(record),
+            status=self._status(record),
+        )
+
+    def _exploration_values(self, record: Record) -> FloatArray:
+        state_index = self.session.run_state.state_index
+        w = record.tables.get("visitation")
+        if w is None:
+            values = self.session.agent.scores().max(axis=1)
+        else:
+            values = w.min(axis=1) if self.minimises else w.max(axis=1)
+        return np.where(state_index == TERMINAL, np.nan, values)
+
+    def _status(self, record: Record) -> list[str]:
+        discovered = int((record.first_visit >= 0).sum())
+        evaluated = (
+            f"{record.returns[-1]:.4g} (at step {record.steps[-1]:,})" if len(record.returns) else "not evaluated"
+        )
+        return [
+            f"step {self.step:,} of {self.length:,}",
+            f"episode {self.episode:,}",
+            f"discovered {discovered:,} of {self._n_reachable:,} states, {100 * discovered / self._n_reachable:.1f} %",
+            f"greedy return {evaluated}",
+            f"first reward at step {self.first_reward:,}" if self.first_reward else "no positive reward yet",
+        ]
+
+
+def make_watched_world(name: str, options: dict[str, Any]) -> World:
+    """Return a built-in world, that of a map file, or that of a Gymnasium environment with a model."""
+    if name in world_names() or name.endswith(MAP_SUFFIXES):
+        return make_world(name, **options)
+    env = make_environment(name, **options)
+    try:
+        return world_from_gym(env)
+    except InvalidEnvironment as error:
+        raise InvalidEnvironment(
+            f"{error} `watch` shows built-in worlds, map files, and environments that have a model; "
+            f"`wanderlust train {name} --video run.gif` records an episode in any environment."
+        ) from error
+    finally:
+        env.close()
+
+
+# --- Frames ------------------------------------------------------------------------------------------------
 
 Colors = NDArray[np.uint8]
 """[row, column, (red, green, blue)]"""
@@ -304,3 +445,156 @@ def _image(renderer: FrameRenderer, maps: Renderer, snapshot: Snapshot) -> Image
     for i, line in enumerate(status):
         draw.text((_MARGIN, 2 * _LINE + height + _MARGIN + i * _LINE), line, fill=_TEXT, font=font)
     return image
+
+
+# --- Playing a run: its speed, pauses, single steps, earlier frames, and the keys that control it -----------
+
+KEYS = ("space pause", "→ step", "← back", "+ - speed", "q quit")
+"""What the keys do, in words."""
+_FRAMES_PER_SECOND = 12
+MAX_PAUSE = 60
+"""The maximum number of seconds between frames."""
+_MAX_SECONDS_PER_FRAME = 0.5
+_MAX_HISTORY, _HISTORY_BYTES = 5_000, 64_000_000
+"""The maximum number of frames that are kept, and their total size."""
+_BYTES_PER_STATE = 16
+_MIN_SPEED, _MAX_SPEED = 0.01, 1e6
+"""The speeds that keys reach, in steps per second."""
+ReadKeys = Callable[[float], list[str]]
+"""Waits up to a number of seconds; returns the keys pressed."""
+
+LEFT, RIGHT = "left", "right"
+_SEQUENCES = {"\x1b[C": RIGHT, "\x1b[D": LEFT, "\x1bOC": RIGHT, "\x1bOD": LEFT}
+
+
+class Player:
+    """Plays a run at a number of steps per second, and keeps its latest frames."""
+
+    def __init__(self, run: WatchedRun, speed: float) -> None:
+        self.run = run
+        self.speed = speed
+        self.paused = False
+        self.stopped = False
+        """Whether the user has stopped the run."""
+        length = min(_HISTORY_BYTES // (_BYTES_PER_STATE * run.world.n_states), _MAX_HISTORY)
+        self._history = deque([run.snapshot()], maxlen=max(length, 2))
+        self._shown = -1
+        """The index of the frame shown, counted from the end."""
+        self._due = 0.0
+        """The number of steps that should have been run by now, and were not."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The frame to show."""
+        return self._history[self._shown]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing left to play."""
+        return self.stopped or (self.run.finished and self._shown == -1 and not self.paused)
+
+    def press(self, key: str) -> None:
+        """Do what a key asks for."""
+        if key == "q":
+            self.stopped = True
+        elif key == " ":
+            self.paused = not self.paused
+        elif key in (RIGHT, "n"):
+            self.paused = True
+            self._forward(1)
+        elif key in (LEFT, "b"):
+            self.paused = True
+            self._shown = max(self._shown - 1, -len(self._history))
+        elif key in ("+", "-"):
+            self.speed = min(max(self.speed * (2.0 if key == "+" else 0.5), _MIN_SPEED), _MAX_SPEED)
+
+    def play(self, seconds: float) -> None:
+        """Go on for a time that has passed: the frames already run one by one, then the run."""
+        if self.paused:
+            return
+        self._due = min(self._due + self.speed * seconds, float(self.run.length))
+        n_steps = int(self._due)
+        self._due -= n_steps
+        if self._shown < -1 or n_steps:
+            self._forward(n_steps)
+
+    def _forward(self, n_steps: int) -> None:
+        if self._shown < -1:
+            self._shown += 1
+            return
+        deadline = time.monotonic() + _MAX_SECONDS_PER_FRAME
+        while n_steps > 0 and not self.run.finished and time.monotonic() < deadline:
+            self.run.advance()
+            n_steps -= 1
+        self._history.append(self.run.snapshot())
+
+
+@contextlib.contextmanager
+def key_reader() -> Iterator[ReadKeys | None]:
+    """Let keys be read one by one inside the context; yield None if the input is not a terminal."""
+    try:
+        import termios
+        import tty
+
+        descriptor = sys.stdin.fileno()
+        before = termios.tcgetattr(descriptor)
+    except (ImportError, OSError, ValueError, AttributeError):  # Windows, or an input that is closed or no terminal.
+        yield None
+        return
+    except Exception as error:
+        if type(error).__module__ != "termios":  # termios.error is no OSError.
+            raise
+        yield None
+        return
+    try:
+        tty.setcbreak(descriptor)
+        yield lambda seconds: _read(descriptor, seconds)
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def _read(descriptor: int, seconds: float) -> list[str]:
+    ready, _, _ = select.select([descriptor], [], [], max(seconds, 0.0))
+    if not ready:
+        return []
+    data = os.read(descriptor, 64)
+    if not data:  # The terminal was closed.
+        time.sleep(max(seconds, 0.0))
+    return split_keys(data.decode(errors="ignore"))
+
+
+def split_keys(text: str) -> list[str]:
+    """Return the keys in a text that a terminal sent; an arrow key is a sequence of three characters."""
+    keys = []
+    while text:
+        length = 3 if text[:3] in _SEQUENCES else 1
+        keys.append(_SEQUENCES.get(text[:length], text[0]))
+        text = text[length:]
+    return keys
+
+
+def show_live(run: WatchedRun, renderer: FrameRenderer, console: Console, speed: float) -> None:
+    """Play a run in a terminal, at a number of steps per second, until it ends or the user stops it."""
+    player = Player(run, speed)
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        key_reader() as read,
+        Live(console=console, auto_refresh=False) as live,
+    ):
+        before = time.monotonic()
+        while True:
+            more = [] if read is None else [*(["paused"] if player.paused else []), *KEYS]
+            live.update(renderer.frame(console.size, player.snapshot, more), refresh=True)
+            if player.is_over:
+                break
+            pause = max(1 / _FRAMES_PER_SECOND, min(1 / player.speed, MAX_PAUSE))
+            if read is None:
+                time.sleep(pause)
+            else:
+                for key in read(pause):
+                    player.press(key)
+            now = time.monotonic()
+            player.play(now - before)
+            before = now
+    if not run.finished:
+        console.print(f"stopped at step {run.step:,} of {run.length:,}", highlight=False)

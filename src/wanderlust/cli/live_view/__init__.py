@@ -1,1 +1,0 @@
-"""The live terminal view of `wanderlust watch`."""
