@@ -22,11 +22,10 @@ import wanderlust as wl
 from conftest import ENSEMBLES, EXPLORERS, MEMORIES, PLANNERS, can_run, every_explorer, every_memory
 from oracle import train_slowly
 from pairwise import every_pair
+from random_mdps import corridor
 from wanderlust.core.errors import InvalidSetting
-from wanderlust.core.mdp import deterministic_mdp
 from wanderlust.core.planning import optimal_values
 from wanderlust.worlds import World, make_world
-from wanderlust.worlds.base import Defaults
 
 
 def changes_for(explorer: str, memory: str) -> dict[str, Any]:
@@ -45,11 +44,11 @@ class Walk:
         self.actions: list[int] = []
         self.returns: list[float] = []
 
-    def go(self, steps: int, replays: int = 0) -> None:
+    def go(self, steps: int, replays: int = 0, masks: Any = None) -> None:
         """Take the steps, with the evaluations that `train` makes; replay the memory after every tenth."""
         settings = self.agent.settings
         for _ in range(steps):
-            action = self.agent.act(self.state)
+            action = self.agent.act(self.state, None if masks is None else masks[self.state])
             next_state, reward, terminated = self.simulator.step(self.state, action)
             self.t += 1
             truncated = not terminated and self.t == settings.horizon
@@ -220,13 +219,7 @@ def test_n_states_is_optional(explorer: str, tmp_path: Path) -> None:
 def test_evaluation_after_few_visited_states() -> None:
     """Ties are broken at random in unvisited states, with and without `n_states`."""
     n_states = 100
-    next_state = np.minimum(np.arange(n_states) + 1, n_states - 1)
-    reward = np.zeros((n_states, 2))
-    reward[64, 1] = 1.0
-    last = np.arange(n_states) == n_states - 1
-    mdp = deterministic_mdp(np.column_stack([next_state] * 2), reward, np.column_stack([last] * 2), np.eye(n_states)[0])
-    defaults = Defaults(horizon=n_states, budget=100)
-    world = World(name="corridor", mdp=mdp, defaults=defaults, action_names=("a", "b"), r_max=1.0)
+    world = corridor(n_states, 64, budget=100)
     returns = []
     for known in (n_states, None):
         agent = wl.Agent("random", n_actions=2, reward_range=(0, 1), n_states=known, seed=1)

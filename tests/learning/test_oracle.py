@@ -17,12 +17,13 @@ from oracle import SlowRecord, train_slowly
 from oracle.field import EXPLORERS as SLOW_EXPLORERS
 from oracle.random_stream import RandomStream
 from pairwise import every_pair
+from random_mdps import corridor, random_mdps, world_of
+from test_drivers import Walk
 from wanderlust.agents.settings import Replay
-from wanderlust.core.mdp import TabularMDP, deterministic_mdp
+from wanderlust.core.mdp import TabularMDP
 from wanderlust.explorers.protocol import explorer_class
 from wanderlust.learning import state as streams
 from wanderlust.worlds import World, make_world
-from wanderlust.worlds.base import Defaults
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +35,6 @@ WORLDS: dict[str, dict[str, Any]] = {
     "chain": {"length": 7},
     "toy-example": {},
 }
-REWARDS = (-1.0, -0.01, 0.0, 0.1, 0.5, 1.0)
 
 
 def quick_options(explorer: str, heads: int = 3, batch: int = 40) -> dict[str, Any]:
@@ -129,39 +129,21 @@ def test_many_outcomes(memory: str, explorer: str) -> None:
     rng = np.random.default_rng(0)
     shape = (n_states, n_actions, n_states + 1)
     weight = rng.integers(1, 4, shape)
-    world = World(
-        name="anything",
-        mdp=TabularMDP(
-            probability=weight / weight.sum(axis=2, keepdims=True),
-            next_state=np.ascontiguousarray(np.broadcast_to([0, 1, 2, 3, 0], shape), np.int32),
-            reward=rng.random(shape),
-            terminal=np.ascontiguousarray(np.broadcast_to(np.arange(n_states + 1) == n_states, shape)),
-            start=np.full(n_states, 1 / n_states),
-        ),
-        defaults=Defaults(horizon=20, budget=300),
-        action_names=("a", "b"),
-        r_max=1.0,
+    mdp = TabularMDP(
+        probability=weight / weight.sum(axis=2, keepdims=True),
+        next_state=np.ascontiguousarray(np.broadcast_to([0, 1, 2, 3, 0], shape), np.int32),
+        reward=rng.random(shape),
+        terminal=np.ascontiguousarray(np.broadcast_to(np.arange(n_states + 1) == n_states, shape)),
+        start=np.full(n_states, 1 / n_states),
     )
+    world = world_of(mdp, horizon=20, budget=300)
     replay = Replay(memory, capacity=50, batch=25)
     assert_fast_equals_slow(world, explorer, seed=1, steps=200, replay=replay, **quick_options(explorer))
 
 
 def test_a_policy_with_ties_is_evaluated_anew() -> None:
     """Before anything is learnt, the greedy policy breaks ties at random; the first reward is thirty steps away."""
-    n_states = 40
-    following = np.minimum(np.arange(n_states) + 1, n_states - 1)
-    reward = np.zeros((n_states, 2))
-    reward[30, 1] = 1.0
-    world = World(
-        name="corridor",
-        mdp=deterministic_mdp(
-            np.column_stack([following] * 2), reward, np.zeros((n_states, 2), bool), np.eye(n_states)[0]
-        ),
-        defaults=Defaults(horizon=n_states, budget=30),
-        action_names=("a", "b"),
-        r_max=1.0,
-    )
-    slow = assert_fast_equals_slow(world, "random", seed=1, evaluate_every=1)
+    slow = assert_fast_equals_slow(corridor(40, 30, budget=30), "random", seed=1, evaluate_every=1)
     assert not slow.tables["target"].any()
     assert len(set(slow.returns)) == 2
 
@@ -234,39 +216,6 @@ def test_probabilities_that_change_over_thousands_of_steps(start: float, end: fl
 
 
 @st.composite
-def small_worlds(draw: st.DrawFn) -> World:
-    """Draw a world of two to six states: ties, self-loops, repeated and impossible outcomes, ends."""
-    n_states, n_actions = draw(st.integers(2, 6)), draw(st.integers(1, 4))
-    n_outcomes = draw(st.integers(1, 3))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    shape = (n_states, n_actions, n_outcomes)
-    weight = rng.integers(0, 4, shape).astype(float)
-    weight[:, :, 0] += weight.sum(axis=2) == 0
-    next_state = rng.integers(0, n_states, shape).astype(np.int32)
-    terminal = rng.random(shape) < draw(st.sampled_from([0.0, 0.1, 0.3]))
-    some_rewards = draw(st.lists(st.sampled_from(REWARDS), min_size=1, max_size=4))
-    reward = rng.choice(some_rewards, shape)
-    start = rng.integers(0, 3, n_states).astype(float)
-    start[rng.integers(n_states)] += 1
-    if draw(st.booleans()):
-        start = np.eye(n_states)[rng.integers(n_states)]
-    mdp = TabularMDP(
-        probability=weight / weight.sum(axis=2, keepdims=True),
-        next_state=next_state,
-        reward=reward,
-        terminal=terminal,
-        start=start / start.sum(),
-    )
-    return World(
-        name="small",
-        mdp=mdp,
-        defaults=Defaults(horizon=draw(st.integers(1, 25)), budget=100),
-        action_names=tuple("abcd"[:n_actions]),
-        r_max=mdp.reward_range[1],
-    )
-
-
-@st.composite
 def small_runs(draw: st.DrawFn, explorer: str, memory: str) -> dict[str, Any]:
     """Draw the settings of a short run: windows that overflow, minibatches of one, discounts of zero."""
     replay = Replay(memory)
@@ -290,26 +239,9 @@ def small_runs(draw: st.DrawFn, explorer: str, memory: str) -> dict[str, Any]:
 @settings(max_examples=settings().max_examples // 3)
 @given(data=st.data())
 def test_random_worlds(explorer: str, data: st.DataObject) -> None:
-    world = data.draw(small_worlds(), "world")
+    world = data.draw(st.builds(world_of, random_mdps(), horizon=st.integers(1, 25), budget=st.just(100)), "world")
     memory = data.draw(st.sampled_from([memory for memory in MEMORIES if can_run(explorer, memory)]), "memory")
     assert_fast_equals_slow(world, explorer, **data.draw(small_runs(explorer, memory), "run"))
-
-
-def masked_run(world: World, explorer: str, masks: Any, *, steps: int, **changes: Any) -> tuple[wl.Agent, list[int]]:
-    """Return an agent that was driven step by step with action masks, and its actions."""
-    agent = wl.Agent.for_world(world, explorer, steps=steps, **changes)
-    simulator, actions = agent.simulate(world), []
-    state, t = simulator.reset(), 0
-    for _ in range(steps):
-        action = agent.act(state, masks[state])
-        next_state, reward, terminated = simulator.step(state, action)
-        t += 1
-        agent.observe(state, action, reward, next_state, terminated, t == agent.settings.horizon)
-        actions.append(action)
-        state = next_state
-        if terminated or t == agent.settings.horizon:
-            state, t = simulator.reset(), 0
-    return agent, actions
 
 
 @every_pair(name=["prison", "noisy-toy"], memory=MEMORIES, share=[0.3, 1.0], explorer=EXPLORERS)
@@ -318,15 +250,17 @@ def test_action_masks(name: str, memory: str, share: float, explorer: str) -> No
     world, changes = make_world(name), {"seed": 5, "steps": 150, "replay": MEMORIES[memory], **quick_options(explorer)}
     masks = np.random.default_rng(1).random((world.n_states, world.n_actions)) < share
     masks[~masks.any(axis=1), 0] = True
-    agent, actions = masked_run(world, explorer, masks, **changes)
+    walk = Walk(wl.Agent.for_world(world, explorer, **changes), world)
+    walk.go(150, masks=masks)
+    agent = walk.agent
     assert not agent.visits[~masks].any()
     slow = train_slowly(world, explorer, masks=masks, **changes)
-    np.testing.assert_array_equal(actions, slow.actions)
+    np.testing.assert_array_equal(walk.actions, slow.actions)
     for table, values in slow.tables.items():
         np.testing.assert_array_equal(agent.tables[table], values, err_msg=table)
     if share == 1.0:
         plain = wl.train(world, explorer, keep_trajectory=True, **changes)
-        np.testing.assert_array_equal(actions, plain.actions)
+        np.testing.assert_array_equal(walk.actions, plain.actions)
     for state in range(world.n_states):
         known = agent.explain(state)
         assert all(masks[state, each.action] for each in known.actions if each.greedy or each.chosen) or not any(
@@ -344,13 +278,7 @@ def ring(*, rewards: tuple[float, ...], probabilities: tuple[float, ...]) -> Wor
         terminal=np.zeros(shape, bool),
         start=np.array([1.0, 0.0]),
     )
-    return World(
-        name="ring",
-        mdp=mdp,
-        defaults=Defaults(horizon=4, budget=100),
-        action_names=("a", "b"),
-        r_max=max(rewards),
-    )
+    return world_of(mdp, horizon=4, budget=100)
 
 
 @pytest.mark.parametrize("replay", [Replay("full"), Replay("window", capacity=6, batch=2)], ids=["full", "window"])
