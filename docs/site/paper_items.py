@@ -43,7 +43,7 @@ class Item:
 
 def _world(number: int, title: str, section: str, world: str, factory: str) -> Item:
     """Return a figure that shows an environment."""
-    functions = (f"worlds.{factory}", "worlds.pictures.draw_world")
+    functions = (f"worlds.{factory}", "worlds.drawing.draw_world")
     return Item("Figure", number, title, section, f"wanderlust worlds --draw {world}", (world,), ALL, functions)
 
 
@@ -64,7 +64,7 @@ FIGURES = (
     ),
     Item(
         "Figure", 2, "the toy example", "3.1", "wanderlust worlds --draw toy-example", ("toy-example",),
-        ("ucb1", "bonus", *VV), ("worlds.paper_worlds.toy_example", "worlds.pictures.draw_world"),
+        ("ucb1", "bonus", *VV), ("worlds.paper_worlds.toy_example", "worlds.drawing.draw_world"),
     ),
     Item(
         "Figure", 3, "toy example, part 1: policies that use immediate counts", "3.1",

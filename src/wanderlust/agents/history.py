@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wanderlust.core.errors import BadFile, MissingPackage, counted
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.schema import Strict, checked
-from wanderlust.worlds.pictures import figure_html, text_html
+from wanderlust.worlds.drawing import figure_html, text_html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,9 +15,8 @@ import numpy as np
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import BoolArray, FloatArray
 from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Layout
-from wanderlust.worlds.drawing import describe_layer, is_dark
+from wanderlust.worlds.drawing import describe_layer, draw_cells, is_dark
 from wanderlust.worlds.grid import MOVES
-from wanderlust.worlds.pictures import draw_cells
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

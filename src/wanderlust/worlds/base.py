@@ -214,13 +214,13 @@ class World:
         return f"<World {self.name}: {self.n_states:,} states, {self.n_actions} actions>"
 
     def _repr_html_(self) -> str:
-        from wanderlust.worlds.pictures import world_html
+        from wanderlust.worlds.drawing import world_html
 
         return world_html(self)
 
     def draw(self, *, title: str | None = None) -> Figure:
         """Return a picture of the world as a matplotlib figure; `title` replaces its name."""
-        from wanderlust.worlds.pictures import draw_world
+        from wanderlust.worlds.drawing import draw_world
 
         check_instance("title", "" if title is None else title, str)
         return draw_world(self, title=title)

@@ -1,22 +1,35 @@
-"""What every drawing of a grid shows, and the drawing as text.
+"""What every drawing of a grid shows, the drawing as text, and figures of worlds.
 
-`describe_layer` gives the letter, color and label of each cell of a layer. Text has its letters, the figures of
-`wanderlust.worlds.pictures` and the images of `wanderlust.worlds.raster` have its colors and labels.
+`describe_layer` gives the letter, color and label of each cell of a layer. Text has its letters; the figures and the
+images of `wanderlust.worlds.raster` have its colors and labels.
+
+A world with a grid is drawn cell by cell, from its layout and its rewards. A stochastic world that is a single row, and
+a world without a layout that has few states, is drawn as a graph: states as circles in a row, and an arrow for the
+likeliest result of every action.
 """
 
 from __future__ import annotations
 
+import base64
+import html
+import io
 import math
+from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.core.errors import counted
+from wanderlust.core.planning import expected_reward
 from wanderlust.worlds.base import CellKind, Layout, World, single_layer_layout
 
-__all__ = ["logarithmic", "shaded"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_cells", "draw_graph", "draw_world", "figure_html", "logarithmic", "shaded", "text_html"]
 
 MAX_ROW_LENGTH = 50
 """A world that is a single row of more cells is wrapped into several rows."""
@@ -168,3 +181,269 @@ def rgb(color: str) -> tuple[int, int, int]:
 def is_dark(colors: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Return which colors [..., (red, green, blue)] need light text on them."""
     return np.asarray(colors @ np.array([0.299, 0.587, 0.114]) < 120)
+
+
+# --- Figures -------------------------------------------------------------------------------------------
+
+MAX_GRAPH_STATES = 12
+"""A world without a layout that has more states is drawn as a grid of its states."""
+MAX_GRAPH_ROW = 9
+"""A longer row is drawn with its first states, a gap, and its last states."""
+MAX_PANELS = 4
+_CELL, _PICTURE = 0.55, 6.0
+"""The width of a cell and the largest width of a grid, in inches."""
+_LEGEND_WIDTH = 2.1
+"""The width of an entry of the legend, in inches."""
+_READABLE = 0.28
+"""The width of a cell, in inches, from which a number fits into it."""
+_TEXT_CELLS = 4
+"""The number of small cells that a text beside a cell covers."""
+_WAVES, _LINES, _BARRIER, _AGENT = "#d3e8f7", "#c4c4c4", "#c0392b", "#1f5fa8"
+_ENTRY_EDGES = (((1, 0), (1, 1)), ((0, 0), (0, 1)), ((0, 1), (1, 1)), ((0, 0), (1, 0)))
+"""For each grid action, the edge through which it enters a cell: corners (right, down) of a unit square."""
+_FIRST, _LAST = 4, 3
+_RADIUS = 0.28
+_NODE, _START, _REWARD, _LINE = "white", "#cfe2f7", "#f2c230", "#4d4d4d"
+
+
+def world_html(world: World) -> str:
+    """Return the first lines of the summary of a world, and its picture."""
+    return figure_html(draw_world(world), world_text(world).partition("\n\n")[0])
+
+
+def figure_html(figure: Figure, text: str) -> str:
+    """Return HTML with a text and the picture of a figure."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=110)
+    source = base64.b64encode(picture.getvalue()).decode()
+    return f'{text_html(text)}<img alt="" style="max-width:100%" src="data:image/png;base64,{source}">'
+
+
+def text_html(text: str) -> str:
+    """Return HTML that shows a text line by line."""
+    return f'<pre style="white-space:pre-wrap">{html.escape(text)}</pre>'
+
+
+def draw_world(world: World, *, title: str | None = None) -> Figure:
+    """Return a picture of a world; `title` replaces its name."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        is_row = world.layout is not None and world.layout.rows == world.layout.n_layers == 1
+        is_small = world.layout is None and world.n_states <= MAX_GRAPH_STATES
+        if is_small or (is_row and not world.mdp.deterministic):
+            return draw_graph(world, title=title or _title(world))
+        layout = display_layout(world)
+        # The layers in which an episode can start.
+        layers = sorted(set(layout.layer[world.mdp.start > 0].tolist()))[:MAX_PANELS]
+        size = max(min(_CELL, _PICTURE / max(layout.columns, layout.rows)), 0.08)
+        width, height = size * layout.columns + 0.4, size * layout.rows + 0.3
+        figure = Figure(figsize=(max(width * len(layers), 3.2), height + 1.1), layout="constrained")
+        figure.suptitle(title or _title(world), fontsize=11, fontweight="normal")
+        grid = figure.subplots(1, len(layers), squeeze=False)[0]
+        used: dict[str, Any] = {}
+        for axes, layer in zip(grid, layers, strict=True):
+            used |= _draw_layer(axes, world, layout, layer, size)
+            if len(layers) > 1:
+                axes.set_title(layout.layer_names[layer], fontsize=9)
+        columns = max(1, min(len(used), int(figure.get_figwidth() / _LEGEND_WIDTH)))
+        style: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "frameon": False, "fontsize": 8}
+        figure.legend(list(used.values()), list(used), **style)
+        return figure
+
+
+def draw_cells(axes: Axes, colors: NDArray[np.str_], *, edge: str, line: float, zorder: float = 1.0) -> None:
+    """Draw the squares of a grid with these colors [row, column]; the center of a cell is (column, row)."""
+    from matplotlib.collections import PolyCollection
+
+    rows, columns = colors.shape
+    corners = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
+    squares = corners + np.indices((columns, rows)).transpose(2, 1, 0).reshape(-1, 1, 2)
+    faces = colors.ravel().tolist()
+    axes.add_collection(PolyCollection(squares, facecolors=faces, edgecolors=edge, linewidths=line, zorder=zorder))
+    axes.set(xlim=(-0.55, columns - 0.45), ylim=(rows - 0.45, -0.55), aspect="equal", xticks=[], yticks=[])
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+
+
+def _title(world: World) -> str:
+    options = ", ".join(f"{name}={value}" for name, value in world.options.items() if name != "map")
+    return f"{world.name} ({options})" if options and len(options) < 40 else world.name
+
+
+def _draw_layer(axes: Axes, world: World, layout: Layout, layer: int, size: float) -> dict[str, Any]:
+    """Draw one grid; return the legend handles of what is in it."""
+    from matplotlib.patches import Patch
+
+    kinds, drawn = layout.kind[layer], describe_layer(layout, layer)
+    waves = _cells_with_unequal_rewards(world, layout, layer)
+    colors = np.where(waves, _WAVES, np.where(kinds == CellKind.START, COLORS[CellKind.FLOOR], drawn.color))
+    draw_cells(axes, colors, edge=_LINES, line=0.6 if size > _READABLE else 0.2)
+    plain = (CellKind.FLOOR, CellKind.START)
+    for row, column in np.argwhere(~np.isin(kinds, (*plain, CellKind.WALL))):
+        beside = kinds[row, column + 1 : column + 1 + _TEXT_CELLS]
+        is_free = len(beside) == _TEXT_CELLS and bool(np.isin(beside, plain).all())
+        # The reward of a cell may depend on the layer, as in taxi.
+        values = np.unique(layout.value[:, row, column])
+        text = f"{values[0]:g}–{values[-1]:g}" if len(values) > 2 else str(drawn.label[row, column])
+        _write(axes, text, row, column, kinds[row, column], size, to_the_right=is_free)
+    found = {_meaning(kind, world): COLORS[kind] for kind in CellKind if kind not in plain and (kinds == kind).any()}
+    if waves.any():
+        found["reward of one action only"] = _WAVES
+    handles = {name: Patch(facecolor=color, edgecolor=_LINES, linewidth=0.6) for name, color in found.items()}
+    return _draw_start(axes, world, layout, layer, size) | handles | _draw_barriers(axes, layout)
+
+
+def _meaning(kind: CellKind, world: World) -> str:
+    """Return the text of a kind of cell in the legend."""
+    if kind in (CellKind.TREASURE, CellKind.PENALTY):
+        return f"{kind.name.lower()}, ends the episode" if world.mdp.terminal.any() else kind.name.lower()
+    texts = {CellKind.WALL: "cannot be visited", CellKind.PUDDLE: "puddle, penalty", CellKind.PRISON: "P: prison"}
+    return texts.get(kind, kind.name.lower())
+
+
+def _write(axes: Axes, text: str, row: int, column: int, kind: int, size: float, *, to_the_right: bool) -> None:
+    """Write into a cell if the text fits, otherwise beside it."""
+    if size >= _READABLE:
+        font = min(9.0, 66.0 * size / max(len(text), 3))
+        axes.text(column, row, text, ha="center", va="center", fontsize=font)
+    elif kind != CellKind.PUDDLE:
+        x, align = (column + 0.8, "left") if to_the_right else (column - 0.8, "right")
+        box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8}
+        axes.text(x, row, text, ha=align, va="center", fontsize=7.5, fontweight="bold", bbox=box)
+
+
+def _cells_with_unequal_rewards(world: World, layout: Layout, layer: int) -> Any:
+    """Return [row, column]: floor and start cells in which the reward depends on the action."""
+    marked, expected = np.zeros((layout.rows, layout.columns), dtype=np.bool_), expected_reward(world.mdp)
+    plain = np.isin(layout.kind[layout.layer, layout.row, layout.column], (CellKind.FLOOR, CellKind.START))
+    states = np.flatnonzero((layout.layer == layer) & plain & (np.ptp(expected, axis=1) > 0))
+    marked[layout.row[states], layout.column[states]] = True
+    return marked
+
+
+def _draw_barriers(axes: Axes, layout: Layout) -> dict[str, Any]:
+    """Draw the edges through which a cell cannot be entered, although the next cell is open."""
+    from matplotlib.lines import Line2D
+
+    if layout.entry is None:
+        return {}
+    style: dict[str, Any] = {"color": _BARRIER, "linewidth": 2.2, "solid_capstyle": "butt"}
+    drawn = False
+    for (row, column), bits in np.ndenumerate(layout.entry):
+        for action, corners in enumerate(_ENTRY_EDGES):
+            if not int(bits) >> action & 1 and layout.kind[0, row, column] != CellKind.WALL:
+                (x0, y0), (x1, y1) = corners
+                axes.plot([column + x0 - 0.5, column + x1 - 0.5], [row + y0 - 0.5, row + y1 - 0.5], **style)
+                drawn = True
+    return {"can be left, not entered": Line2D([], [], **style)} if drawn else {}
+
+
+def _draw_start(axes: Axes, world: World, layout: Layout, layer: int, size: float) -> dict[str, Any]:
+    """Draw the start states as dots; return their legend handle."""
+    from matplotlib.lines import Line2D
+
+    states = np.flatnonzero((world.mdp.start > 0) & (layout.layer == layer))
+    style: dict[str, Any] = {"marker": "o", "linestyle": "none", "color": _AGENT, "markeredgecolor": "white"}
+    axes.plot(layout.column[states], layout.row[states], markersize=max(0.55 * 72 * size, 5.0), **style)
+    return {"start": Line2D([], [], markersize=7, **style)} if len(states) else {}
+
+
+# --- Graphs --------------------------------------------------------------------------------------------
+
+
+def draw_graph(
+    world: World,
+    *,
+    title: str,
+    names: Sequence[str] | None = None,
+    colors: Mapping[tuple[int, int], str] | None = None,
+    only_colored: bool = False,
+) -> Figure:
+    """Return a graph of a world; `names` are those of the states, `colors` has colors of (state, action) pairs.
+
+    With `only_colored`, other pairs are not drawn.
+    """
+    from matplotlib.figure import Figure
+
+    n = world.n_states
+    shown = list(range(n)) if n <= MAX_GRAPH_ROW else [*range(_FIRST), *range(n - _LAST, n)]
+    x = {state: i + (i >= _FIRST and n > MAX_GRAPH_ROW) for i, state in enumerate(shown)}
+    figure = Figure(figsize=(1.15 * (max(x.values()) + 1) + 0.5, 3.0), layout="constrained")
+    figure.suptitle(title, fontsize=11, fontweight="normal")
+    axes = figure.subplots()
+    axes.set(xlim=(-0.7, max(x.values()) + 0.7), ylim=(-1.25, 1.25), aspect="equal")
+    axes.set_axis_off()
+    if n > MAX_GRAPH_ROW:
+        axes.text(_FIRST, 0, "…", ha="center", va="center", fontsize=18)
+    reward = expected_reward(world.mdp)
+    for state in shown:
+        _draw_state(axes, world, x[state], state, names[state] if names else str(state + 1), reward[state])
+        _draw_actions(axes, world, x, state, colors or {}, only_colored)
+    if not only_colored:
+        likeliest = float(world.mdp.probability.max(axis=2).min())
+        stochastic = "" if likeliest >= 1.0 else f"; each arrow has a probability of at least {likeliest:g}"
+        terminal = "" if world.mdp.terminal.any() else "; no state is terminal"
+        figure.supxlabel(f"actions: {', '.join(world.action_names)}{stochastic}{terminal}", fontsize=8)
+    return figure
+
+
+def _draw_state(axes: Axes, world: World, x: float, state: int, name: str, reward: Any) -> None:
+    from matplotlib.patches import Circle
+
+    color = _START if world.mdp.start[state] > 0 else _REWARD if np.max(reward) == world.r_max else _NODE
+    axes.add_patch(Circle((x, 0), _RADIUS, facecolor=color, edgecolor=_LINE, linewidth=1.0, zorder=3))
+    axes.text(x, 0, name, ha="center", va="center", fontsize=10, zorder=4)
+    received = [f"{world.action_names[a]}: {value:g}" for a, value in enumerate(reward) if value != 0]
+    if received and len(received) < len(reward):
+        axes.text(x, -1.0, "reward\n" + "\n".join(received), ha="center", va="center", fontsize=7.5)
+    elif received:
+        axes.text(x, -1.0, f"reward\n{reward[0]:g}", ha="center", va="center", fontsize=7.5)
+
+
+def _draw_actions(
+    axes: Axes,
+    world: World,
+    x: Mapping[int, int],
+    state: int,
+    colors: Mapping[tuple[int, int], str],
+    only_colored: bool,
+) -> None:
+    """Draw an arrow for each action; actions with the same result share one, unless they have their own colors."""
+    mdp, drawn = world.mdp, dict[tuple[int, str], list[str]]()
+    for action in range(world.n_actions):
+        outcome = int(mdp.probability[state, action].argmax())
+        hidden = only_colored and (state, action) not in colors
+        if not mdp.terminal[state, action, outcome] and not hidden:
+            key = (int(mdp.next_state[state, action, outcome]), colors.get((state, action), _LINE))
+            drawn.setdefault(key, []).append(world.action_names[action])
+    for (target, color), actions in drawn.items():
+        if target in x:
+            _draw_arrow(
+                axes, x[state], x[target], ", ".join(actions), color, label=state == min(x) and not only_colored
+            )
+
+
+def _draw_arrow(axes: Axes, start: float, end: float, text: str, color: str, *, label: bool) -> None:
+    from matplotlib.patches import FancyArrowPatch
+
+    style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 10, "color": color, "linewidth": 1.1}
+    if start == end:
+        points = (start - 0.16, 0.24), (start + 0.16, 0.24)
+        patch = FancyArrowPatch(*points, connectionstyle="arc3,rad=-1.9", **style)
+        place = (start, 0.78)
+    else:
+        sign = 1 if end > start else -1
+        distance = abs(end - start)
+        patch = FancyArrowPatch(
+            (start + 0.2 * sign, 0.2 * sign),
+            (end - 0.2 * sign, 0.2 * sign),
+            connectionstyle=f"arc3,rad={-0.35 if distance == 1 else -0.45}",
+            **style,
+        )
+        place = ((start + end) / 2, sign * (0.3 + 0.25 * distance))
+    axes.add_patch(patch)
+    if label:
+        axes.text(*place, text, ha="center", va="center", fontsize=7.5)

@@ -17,7 +17,7 @@ from wanderlust.experiments.report.style import GREY, styled
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds import CellKind
-from wanderlust.worlds.pictures import draw_graph
+from wanderlust.worlds.drawing import draw_graph
 from wanderlust_paper.claims import Claim, check_all, erratum, exact_claim
 from wanderlust_paper.figures.maps import add_coordinates
 from wanderlust_paper.registry import Report, Study, StudySelection
