@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wanderlust._numba.cache import methods_of
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.loop import action_dtype
 from wanderlust.agents.session import train
@@ -121,9 +122,8 @@ class InPython:
                 self._copy_function(value)
             elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
                 self._copies[id(value)] = copy = type(value.__name__, (value,), {"__slots__": ()})
-                for name, member in vars(value).items():
-                    if isinstance(member, FunctionType) and not name.startswith("__"):
-                        setattr(copy, name, self(member))
+                for name, method in methods_of(value).items():
+                    setattr(copy, name, self(method))
             else:
                 return value
         return self._copies[id(value)]

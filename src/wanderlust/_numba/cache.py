@@ -268,8 +268,8 @@ def methods_of(cls: type) -> dict[str, Callable[..., Any]]:
     """Return the methods that compiled code may call: not those that every NamedTuple has."""
     return {
         name: function
-        for name, function in sorted(vars(cls).items())
-        if inspect.isfunction(function) and not name.startswith("__") and name not in ("_replace", "_asdict")
+        for name, function in inspect.getmembers(cls, inspect.isfunction)
+        if not name.startswith("__") and name not in ("_replace", "_asdict")
     }
 
 

@@ -450,13 +450,11 @@ class Agent:
 
     def scores(self) -> Floats:
         """Return the explorer's score of every action in every state, [state, action]; the agent is not changed."""
-        return presentation.all_scores(self.hooks, self.learner, self.spec)[self.state_index]
+        return presentation.all_scores(self)
 
     def explain(self, state: int) -> Explanation:
         """Return the explorer's choice in a state and its reasons; the agent is not changed."""
-        known = self._checked_state(state, "state")
-        index = int(self.state_index[known])
-        return presentation.explain(self.hooks, index, known, self.learner, self.spec, self.action_names or ())
+        return presentation.explain(self, self._checked_state(state, "state"))
 
     def plot(self, what: str = "W", *, world: World | str | None = None) -> Figure:
         """Return a matplotlib figure of "W", "Q", "behaviour" (its Q-table) or "visits" on the map of the world.

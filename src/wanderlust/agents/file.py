@@ -22,7 +22,7 @@ from wanderlust.core.archives import Header, open_archive, write_archive
 from wanderlust.core.errors import BadFile, check_choice
 from wanderlust.core.schema import checked
 from wanderlust.environments.encoding import Encoding
-from wanderlust.explorers.ensembles import CURRENT_HEAD, Bootstrapped, RandomPrior
+from wanderlust.explorers.ensembles import CURRENT_HEAD, Bootstrapped
 from wanderlust.explorers.protocol import configured, explorer_class, explorer_name
 from wanderlust.learning.memory import rebuild
 from wanderlust.learning.state import FIRST_STATES, N_NOTES, NAMES, TERMINAL, count_flags, count_signals, resized
@@ -304,7 +304,7 @@ def _check_entries(arrays: Arrays, declared: Mapping[str, _Array], spec: TableSp
     _check_all("outcomes.pair", pair < end, "must be a pair of a visited state at")
     _check_all("outcomes.next_state", arrays["outcomes.next_state"] <= n_states, "must be a visited state at")
     _check_memory(arrays, spec)
-    if isinstance(explorer, Bootstrapped | RandomPrior):
+    if isinstance(explorer, Bootstrapped):
         # These explorers use the note as an index of a head.
         head = arrays["notes"][CURRENT_HEAD]
         if head not in range(spec.n_heads):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +11,13 @@ from wanderlust._numba.jit import by_pointer, call_none, entry
 from wanderlust.agents.masks import MaskedView, excluded_actions
 from wanderlust.core.errors import InvalidSetting, check_choice, counted
 from wanderlust.core.mdp import FloatArray
-from wanderlust.explorers.compiled import ExplorerHooks
 from wanderlust.learning.hooks import Hooks, choose_action
 from wanderlust.learning.state import TERMINAL, LearnerState
 from wanderlust.learning.td import NO_SIGNAL, TARGET, Floats, TableSpec
 from wanderlust.worlds import World, as_world
 from wanderlust.worlds.action_values import action_values_figure
 from wanderlust.worlds.base import Layout
-from wanderlust.worlds.pictures import figure_html, text_html
+from wanderlust.worlds.drawing import figure_html, text_html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,20 +90,18 @@ def _scratch_copy(learner: LearnerState) -> LearnerState:
     )
 
 
-def all_scores(hooks: ExplorerHooks, learner: LearnerState, spec: TableSpec) -> Floats:
-    """Return the score of every action of every state, by the state's index; the learner is not changed."""
+def all_scores(agent: Agent) -> Floats:
+    """Return the score of every action of every state, [state, action]; the agent is not changed."""
+    hooks, learner, spec = agent.hooks, agent.learner, agent.spec
     scores: Floats = np.zeros((len(learner.visits) // spec.n_actions, spec.n_actions))
     _write_scores(hooks.score, hooks.explorer, by_pointer(_scratch_copy(learner)), by_pointer(spec), scores)
-    return scores
+    return scores[agent.state_index]
 
 
-def explain(
-    hooks: ExplorerHooks, index: int, state: int, learner: LearnerState, spec: TableSpec, names: Sequence[str] = ()
-) -> Explanation:
-    """Return the explanation for a state with the given index; the learner is not changed.
-
-    `names` are those of the actions, if they are known.
-    """
+def explain(agent: Agent, state: int) -> Explanation:
+    """Return the explanation for a state; the agent is not changed."""
+    hooks, learner, spec, names = agent.hooks, agent.learner, agent.spec, agent.action_names
+    index = int(agent.state_index[state])
     copy = _scratch_copy(learner)
     if index == TERMINAL:
         # Never visited: show its initial values, not the zeros of the terminal state.

@@ -30,54 +30,14 @@ def _ensemble(heads: int, batch: int, noise: float, prior_weight: float = 0.0) -
     )
 
 
+def _schedule(problem: Problem, dither: bool, start: float | None, end: float | None) -> tuple[float, float]:
+    schedule = epsilon_schedule(problem, start, end)  # Also checks values that are not used.
+    return schedule if check_flag("dither", dither) else (0.0, 1.0)
+
+
 @register_explorer("bootstrapped")
 class Bootstrapped(NamedTuple):
     """Greedy on one Q-table of the ensemble, sampled for each episode (Osband et al. 2016)."""
-
-    heads: int
-    batch: int
-    noise: float
-    epsilon: float
-    decay: float
-
-    @classmethod
-    def configure(
-        cls,
-        problem: Problem,
-        *,
-        heads: Heads = 10,
-        batch: Batch = 1024,
-        noise: Noise = 1.0,
-        dither: Dither = False,
-        epsilon_start: EpsilonStart = None,
-        epsilon_end: EpsilonEnd = None,
-    ) -> Bootstrapped:
-        """Check the sizes."""
-        schedule = epsilon_schedule(problem, epsilon_start, epsilon_end)  # Also checks values that are not used.
-        schedule = schedule if check_flag("dither", dither) else (0.0, 1.0)
-        return cls(*_ensemble(heads, batch, noise)[:3], *schedule)
-
-    def extra_tables(self) -> ExtraTables:
-        """Return the ensemble."""
-        return ExtraTables(ensemble=Ensemble(self.heads, self.batch, self.noise))
-
-    def begin_episode(self, notes: Floats, random: Streams) -> None:
-        """Sample the head of the episode."""
-        notes[CURRENT_HEAD] = random_action(random, self.heads)
-
-    def score(self, view: View, scores: Floats) -> None:
-        """Q of the current head."""
-        for action in range(view.n_actions):
-            scores[action] = view.head(int(view.notes[CURRENT_HEAD]), action)
-
-    def choose(self, view: View, scores: Floats, random: Streams) -> int:
-        """Act greedily, or ε-greedily, on the current head."""
-        return choose_epsilon_greedy(self, view, scores, random)
-
-
-@register_explorer("random-prior")
-class RandomPrior(NamedTuple):
-    """`bootstrapped` with Q-tables regularised towards a prior at zero (Osband et al. 2019, Eq. 34)."""
 
     heads: int
     batch: int
@@ -94,18 +54,15 @@ class RandomPrior(NamedTuple):
         heads: Heads = 10,
         batch: Batch = 1024,
         noise: Noise = 1.0,
-        prior_weight: Annotated[float, "ν, the weight of the prior."] = 0.1,
         dither: Dither = False,
         epsilon_start: EpsilonStart = None,
         epsilon_end: EpsilonEnd = None,
-    ) -> RandomPrior:
+    ) -> Bootstrapped:
         """Check the sizes."""
-        schedule = epsilon_schedule(problem, epsilon_start, epsilon_end)  # Also checks values that are not used.
-        schedule = schedule if check_flag("dither", dither) else (0.0, 1.0)
-        return cls(*_ensemble(heads, batch, noise, prior_weight), *schedule)
+        return cls(*_ensemble(heads, batch, noise), *_schedule(problem, dither, epsilon_start, epsilon_end))
 
     def extra_tables(self) -> ExtraTables:
-        """Return the ensemble with its prior."""
+        """Return the ensemble, with its prior if there is one."""
         return ExtraTables(ensemble=Ensemble(self.heads, self.batch, self.noise, self.prior_weight))
 
     def begin_episode(self, notes: Floats, random: Streams) -> None:
@@ -120,6 +77,28 @@ class RandomPrior(NamedTuple):
     def choose(self, view: View, scores: Floats, random: Streams) -> int:
         """Act greedily, or ε-greedily, on the current head."""
         return choose_epsilon_greedy(self, view, scores, random)
+
+
+@register_explorer("random-prior")
+class RandomPrior(Bootstrapped):
+    """`bootstrapped` with Q-tables regularised towards a prior at zero (Osband et al. 2019, Eq. 34)."""
+
+    @classmethod
+    def configure(
+        cls,
+        problem: Problem,
+        *,
+        heads: Heads = 10,
+        batch: Batch = 1024,
+        noise: Noise = 1.0,
+        prior_weight: Annotated[float, "ν, the weight of the prior."] = 0.1,
+        dither: Dither = False,
+        epsilon_start: EpsilonStart = None,
+        epsilon_end: EpsilonEnd = None,
+    ) -> RandomPrior:
+        """Check the sizes and the weight."""
+        schedule = _schedule(problem, dither, epsilon_start, epsilon_end)
+        return cls(*_ensemble(heads, batch, noise, prior_weight), *schedule)
 
 
 @register_explorer("thompson")

@@ -301,13 +301,13 @@ def complete(cls: C) -> C:
         raise InvalidExplorer(
             f"explorer {cls.__name__} has no fields; compiled code needs at least one, such as `scale: float = 1.0`."
         )
-    if "computes" not in vars(cls):
-        cls.computes = _plans if "backup" in vars(cls) else _learns  # type: ignore[attr-defined]
+    if not hasattr(cls, "computes"):
+        cls.computes = _plans if hasattr(cls, "backup") else _learns  # type: ignore[attr-defined]
     methods = dict(_COMPILED_METHODS)
-    if not vars(cls).keys().isdisjoint(_OWN_TABLE_METHODS):
+    if any(hasattr(cls, name) for name in _OWN_TABLE_METHODS):
         methods |= _OWN_TABLE_METHODS
     for name, default in methods.items():
-        own = vars(cls).get(name)
+        own = getattr(cls, name, None)
         if own is None:
             setattr(cls, name, default)
         elif list(inspect.signature(own).parameters) != list(inspect.signature(default).parameters):
@@ -316,9 +316,9 @@ def complete(cls: C) -> C:
                 f"{cls.__name__}.{name} must take ({wanted}), "
                 f"but takes ({', '.join(inspect.signature(own).parameters)})."
             )
-    if "extra_tables" not in vars(cls):
+    if not hasattr(cls, "extra_tables"):
         cls.extra_tables = _extra_tables  # type: ignore[attr-defined]
-    if "configure" not in vars(cls):
+    if not hasattr(cls, "configure"):
         cls.configure = classmethod(_configure)  # type: ignore[attr-defined, arg-type]
     _COMPLETE.add(cls)
     return with_methods(cls)
