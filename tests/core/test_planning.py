@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from random_mdps import random_mdps
 from wanderlust.core.errors import InvalidSetting
-from wanderlust.core.mdp import TabularMDP, deterministic_mdp
+from wanderlust.core.mdp import TabularMDP
 from wanderlust.core.planning import (
     episode_returns,
     expected_reward,
@@ -89,16 +89,6 @@ def test_reachable_states_equal_a_search(mdp):
                 found.add(next_state)
                 queue.append(next_state)
     assert set(np.flatnonzero(reachable_states(mdp)).tolist()) == found
-
-
-def test_a_state_behind_a_terminal_transition_is_not_reachable():
-    mdp = deterministic_mdp(
-        next_state=np.array([[1], [2], [2]]),
-        reward=np.zeros((3, 1)),
-        terminal=np.array([[False], [True], [False]]),
-        start=np.array([1.0, 0.0, 0.0]),
-    )
-    assert reachable_states(mdp).tolist() == [True, True, False]
 
 
 def test_ties_share_the_probability_equally():

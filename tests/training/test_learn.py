@@ -749,19 +749,6 @@ def test_many_actions(n_actions, dtype):
     assert np.array_equal(agent.visits, record.visits)
 
 
-def test_agent_with_many_actions_can_be_saved(tmp_path):
-    agent = wl.Agent("epsilon-greedy", n_actions=40_000, n_states=2, reward_range=(0, 1))
-    for step in range(40):
-        action = agent.act(step % 2)
-        agent.observe(step % 2, action, float(action > 39_000), (step + 1) % 2, terminated=False)
-    agent.observe(0, 39_999, 1.0, 1, terminated=False)
-    agent.save(tmp_path / "a.npz")
-    loaded = wl.Agent.load(tmp_path / "a.npz")
-    assert agent.greedy_action(0) == loaded.greedy_action(0) > 32_767
-    assert agent.visits[0, 39_999] == loaded.visits[0, 39_999] >= 1
-    assert [agent.act(1) for _ in range(5)] == [loaded.act(1) for _ in range(5)]
-
-
 def test_a_failure_that_every_resume_repeats_ends_with_a_new_episode(tmp_path):
     class Fails(gym.Wrapper):
         count = 0
