@@ -43,6 +43,7 @@ from wanderlust.core.errors import (
     InvalidSetting,
     InvalidWorld,
     check_flag,
+    check_index,
     check_instance,
     check_integer,
     check_number,
@@ -277,7 +278,7 @@ class Agent:
         elif type(next_state) is not int or not 0 <= next_state < self._n_indexed:
             next_state = self._checked_state(next_state, "next_state")
         if type(action) is not int or not 0 <= action < self.n_actions:
-            action = self.checked_action(action)
+            action = check_index("action", action, self.n_actions)
         if type(reward) is not float or not -MAX_VALUE <= reward <= MAX_VALUE:
             reward = check_number("reward", reward, low=-MAX_VALUE, high=MAX_VALUE)
         end = (TERMINATES if terminated else 0) + (TRUNCATES if truncated else 0)
@@ -527,17 +528,6 @@ class Agent:
             with sufficient_memory(self.spec):
                 self._initial_values.draw(n_further)
         self.connect(learner, state_index)
-
-    def checked_action(self, action: Any) -> int:
-        """Return the index of an action, or raise `InvalidObservation`."""
-        try:
-            number = operator.index(action)
-        except TypeError:
-            number = NONE
-        if not 0 <= number < self.n_actions:
-            valid = f"from 0 to {self.n_actions - 1}"
-            raise InvalidObservation(f"action must be a whole number {valid}, got {shown(action)}.")
-        return number
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the addresses that compiled code uses and the generator of `predict`."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wanderlust._numba.jit import JIT_ENABLED, address_of, as_int64, by_pointer, call_int, compiled, entry, inlined
 from wanderlust.agents.settings import Settings
-from wanderlust.core.errors import InvalidObservation, InvalidSetting
+from wanderlust.core.errors import InvalidSetting, check_index
 from wanderlust.core.mdp import FloatArray, TabularMDP
 from wanderlust.explorers.choice import greedy_index
 from wanderlust.learning.hooks import Hooks, begin_episode, choose_action, learn
@@ -162,9 +162,8 @@ class Simulator:
 
     def step(self, state: int, action: int) -> tuple[int, float, bool]:
         """Return the next state, the reward, and whether the episode terminated."""
-        if not (0 <= state < self.mdp.n_states and 0 <= action < self.mdp.n_actions):
-            valid = f"state 0 to {self.mdp.n_states - 1}, action 0 to {self.mdp.n_actions - 1}"
-            raise InvalidObservation(f"there is no action {action!r} in state {state!r}; valid are {valid}.")
+        check_index("state", state, self.mdp.n_states)
+        check_index("action", action, self.mdp.n_actions)
         index = (state, action, _step(self._mdp, state, action, self.streams))
         return int(self.mdp.next_state[index]), float(self.mdp.reward[index]), bool(self.mdp.terminal[index])
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import operator
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from numbers import Rational, Real
@@ -180,6 +181,17 @@ def check_integer(name: str, value: Any, *, low: int, high: int | None = None) -
         raise InvalidSetting(f"{name} must be a whole number {valid}, got {shown(value)}.")
     if number > MAX_INTEGER:
         raise InvalidSetting(f"{name} must be a whole number of at most 128 bits, got {shown(value)}.")
+    return number
+
+
+def check_index(name: str, value: Any, n: int) -> int:
+    """Return `value` as a whole number from 0 to `n` - 1, or raise `InvalidObservation`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if not 0 <= number < n:
+        raise InvalidObservation(f"{name} must be a whole number from 0 to {n - 1}, got {shown(value)}.")
     return number
 
 

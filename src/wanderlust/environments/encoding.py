@@ -27,6 +27,7 @@ from wanderlust.core.errors import (
     InvalidEnvironment,
     InvalidObservation,
     InvalidSetting,
+    check_index,
     shown,
 )
 from wanderlust.environments.bins import Bins, Bounds, Counts
@@ -176,12 +177,7 @@ class StateKeys:
 
     def key_of(self, index: int) -> Hashable:
         """Return the key of a state index."""
-        if not 0 <= index < len(self._keys):
-            raise InvalidObservation(
-                f"there is no state {shown(index)}; {len(self._keys):,} states were discovered so far, with indices "
-                "from 0."
-            )
-        return self._keys[index]
+        return self._keys[check_index("state", index, len(self._keys))]
 
     def to_array(self) -> NDArray[np.uint8]:
         """Return all keys as the bytes of a JSON text, for `from_array`."""
@@ -219,9 +215,7 @@ class IntegerKeys:
 
     def key_of(self, index: int) -> int:
         """Return the key of a state index."""
-        if not 0 <= index < self.n:
-            raise InvalidObservation(f"there is no state {shown(index)}; states have indices from 0 to {self.n - 1:,}.")
-        return self.start + index
+        return self.start + check_index("state", index, self.n)
 
     def to_array(self) -> NDArray[np.uint8]:
         """Return an empty array: the space describes the keys."""

@@ -11,13 +11,11 @@ discovered, so their number need not be known in advance.
 from __future__ import annotations
 
 import json
-import operator
 import shlex
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
-import numpy as np
 from gymnasium import Env, Wrapper
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
@@ -26,9 +24,9 @@ from gymnasium.vector import VectorEnv
 from wanderlust.core.errors import (
     MAX_SHOWN,
     InvalidEnvironment,
-    InvalidObservation,
     InvalidSetting,
     UnknownName,
+    check_index,
     check_instance,
     check_integer,
     check_options,
@@ -120,24 +118,17 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def key_of(self, state: int) -> Hashable:
         """Return the state key: the observation, its bins, its hash, or the result of `key`."""
-        try:
-            index = operator.index(state)
-        except TypeError:
-            raise InvalidObservation(f"state must be a whole number, got {shown(state)}.") from None
-        return self.keys.key_of(index)
+        return self.keys.key_of(state)
 
     def describe(self, state: int) -> str:
         """Return a readable description of a state: its key, or the intervals of its bins."""
-        return self.encoding.describe(check_integer("state", state, low=0))
+        return self.encoding.describe(state)
 
     def action_of(self, index: int) -> Any:
         """Return the wrapped environment's action for an action index."""
         if type(index) is int and 0 <= index < self._n_plain_actions:
             return index
-        if not isinstance(index, int | np.integer) or not 0 <= index < self.n_actions:
-            valid = f"from 0 to {self.n_actions - 1}"
-            raise InvalidObservation(f"action must be a whole number {valid}, got {shown(index)}.")
-        return self.encoding.actions.decode(int(index))
+        return self.encoding.actions.decode(check_index("action", index, self.n_actions))
 
     def action_mask(self, info: Mapping[str, Any]) -> Any:
         """Return the valid actions: `info["action_mask"]`, or the result of the environment's `action_masks()`."""

@@ -39,6 +39,7 @@ from wanderlust.core.errors import (
     InvalidObservation,
     InvalidSetting,
     check_flag,
+    check_index,
     check_instance,
     check_integer,
     check_number,
@@ -199,9 +200,10 @@ class Explorer:
 
     def bonus(self, observation: Any, action: int) -> float:
         """Return the bonus to add to the reward of the action just observed; 0 unless the explorer has one."""
-        index, action = self._agent.index_of(self._state(observation)), self._agent.checked_action(action)
-        visits = int(self._agent.learner.visits[index * self._agent.n_actions + action])
-        return float(self._agent.configured_explorer.bonus(visits)) if visits else 0.0
+        agent = self._agent
+        index, action = agent.index_of(self._state(observation)), check_index("action", action, agent.n_actions)
+        visits = int(agent.learner.visits[index * agent.n_actions + action])
+        return float(agent.configured_explorer.bonus(visits)) if visits else 0.0
 
     def explain(self, observation: Any, q: ArrayLike) -> Explanation:
         """Return its choice for an observation with these Q-values, and the reasons."""
