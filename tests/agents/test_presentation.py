@@ -131,13 +131,6 @@ def test_curves_of_a_record(record, monkeypatch):
         record.to_pandas()
 
 
-def test_curves_of_an_agent(agent):
-    returns, discovered = agent.history.plot().axes
-    assert returns.get_title() == "return of training episodes"
-    assert np.array_equal(discovered.lines[0].get_ydata(), agent.history.discovered)
-    assert agent.history.to_pandas()["discovered"].tolist() == agent.history.discovered.tolist()
-
-
 def test_names_of_actions():
     class Named(gym.Env):
         action_space, observation_space = gym.spaces.Discrete(2), gym.spaces.Discrete(3)

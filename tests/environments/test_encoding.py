@@ -123,13 +123,6 @@ def lake() -> wl.Agent:
     return wl.learn(frozen_lake(), "vv-ucb", steps=600, seed=0, quiet=True)
 
 
-def test_discrete_observations_are_their_own_state_indices(lake: wl.Agent) -> None:
-    assert lake.visits.shape == (16, 4)
-    assert lake.explain(0).state == 0
-    assert [lake.knows(state) for state in (0, 14, 5)] == [True, True, False], "5 is a hole, which ends the episode"
-    assert (lake.tables["target"][0] == lake.action_values(0)).all()
-
-
 def test_predict_evaluate_and_explain_have_one_greedy_policy(lake: wl.Agent) -> None:
     taken: dict[int, set[int]] = {state: set() for state in range(16)}
 

@@ -201,16 +201,6 @@ def test_the_time_limit_is_the_horizon_of_the_world(environment, options, horizo
         assert sum(isinstance(layer, TimeLimit) for layer in layers) == (horizon is not None)
 
 
-def test_terminated_and_truncated():
-    env = gym.make("wanderlust/Toy-v0")
-    env.reset()
-    flags = [env.step(0)[2:4] for _ in range(11)]
-    assert flags == [(False, False)] * 10 + [(False, True)]
-    env.reset()
-    flags = [env.step(action)[2:4] for action in [1] * 4 + [3] * 4 + [0]]
-    assert flags == [(False, False)] * 8 + [(True, False)]
-
-
 # --- Dynamics --------------------------------------------------------------------------------------
 
 
@@ -272,14 +262,6 @@ def test_start_states_have_their_probabilities():
     seen = Counter(env.reset()[0] for _ in range(3000))
     assert set(seen) == {0, 2, 4}
     assert all(abs(count - 1000) < 110 for count in seen.values())
-
-
-def test_visits_count_the_states_acted_in():
-    env = WorldEnv("toy")
-    env.reset()
-    for _ in range(3):
-        env.step(1)
-    assert env.visits.tolist() == [1, 1, 1] + [0] * 22
 
 
 # --- Errors ----------------------------------------------------------------------------------------

@@ -97,12 +97,6 @@ def test_tables_of_optimistic_q_learning(name: str) -> None:
 
 
 @every_world
-def test_e_values(name: str) -> None:
-    agent, other = both("dora", name, learning_rate=0.5)
-    np.testing.assert_allclose(agent.tables["own"][0], other.e, rtol=1e-9)
-
-
-@every_world
 def test_successor_functions(name: str) -> None:
     agent, other = both("goal-directed", name)
     visited = other.n.sum(axis=1) > 0

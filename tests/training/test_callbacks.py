@@ -151,12 +151,6 @@ def test_invalid_options(make):
 # --- Files and progress --------------------------------------------------------------------------------
 
 
-def test_checkpoints_are_written_at_the_given_interval(tmp_path):
-    wl.learn(frozen_lake(), steps=250, callbacks=[wl.Checkpoint(tmp_path / "at-{step}.npz", every=100)], quiet=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["at-100.npz", "at-200.npz", "at-250.npz"]
-    assert wl.Agent.load(tmp_path / "at-200.npz").steps == 200
-
-
 def rows(path):
     with path.open(newline="") as file:
         return list(csv.reader(file))

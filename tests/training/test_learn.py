@@ -160,12 +160,6 @@ def test_learns_the_optimal_policy(tmp_path):
     assert learned("FrozenLake-v1", steps=50).settings.horizon == 100, "an environment by its name"
 
 
-def test_results_depend_only_on_the_seed():
-    agents = [wl.learn("FrozenLake-v1", "ucb1", steps=300, seed=seed, quiet=True) for seed in (1, 1, 2)]
-    assert identical(agents[0], agents[1])
-    assert not np.array_equal(agents[0].visits, agents[2].visits)
-
-
 def test_truncation_is_not_termination():
     """The value of a state in which episodes are truncated includes the value of the next state."""
     env = gym.wrappers.TimeLimit(Corridor(), 12)

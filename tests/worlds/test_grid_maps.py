@@ -262,15 +262,6 @@ def test_other_errors(given, options, error, message):
         make_world(given, **options)
 
 
-@given(st.text(alphabet="S.#PA =\n;treasu1-n", max_size=60))
-def test_any_text_is_a_world_or_an_error(text):
-    try:
-        world = make_world("mine", map=text)
-    except (InvalidMap, InvalidWorld):
-        return
-    check_world(world)
-
-
 # --- Files and damaged texts -----------------------------------------------------------------------
 
 SMALL = "S.A\n\nA = treasure 1\n"
