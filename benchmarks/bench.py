@@ -13,9 +13,9 @@ from speed import measures
 from speed import report as bench_report
 from tyro.conf import arg
 
-from wanderlust.cli.printing import new_console
 from wanderlust.core.errors import InvalidSetting, WanderlustError
 from wanderlust.core.files import check_writable, shown_path, write_file
+from wanderlust.experiments.report.text_tables import new_console
 
 _PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 

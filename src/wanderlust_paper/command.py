@@ -37,7 +37,7 @@ def reproduce(
     """
     from rich.text import Text
 
-    from wanderlust.cli.printing import new_console, print_summary
+    from wanderlust.experiments.report.text_tables import new_console
     from wanderlust_paper.registry import StudySelection, find_study, study_names
     from wanderlust_paper.reproduce import reproduce as reproduce_study
     from wanderlust_paper.reproduce import write_scorecard
@@ -56,7 +56,7 @@ def reproduce(
             if quick:
                 console.print(f"QUICK: {study.quick_changes}", highlight=False, soft_wrap=True)
         summary, report = reproduce_study(study, selection, out, execution=execution, quiet=quiet, console=console)
-        print_summary(summary, quiet=quiet)
+        summary.print(quiet=quiet)
         reports[f"{study.id}{selection.suffix}"] = report
         failures += len(summary.failures)
     write_scorecard(out, selection.suffix, reports, console, quiet=quiet)
@@ -67,9 +67,8 @@ def _list_studies(jobs: int) -> None:
     """Print every experiment: name, place in the paper, number of runs, estimated time."""
     from rich.table import Table
 
-    from wanderlust.cli.printing import new_console
     from wanderlust.experiments.execute.progress import format_duration, total_seconds
-    from wanderlust.experiments.report.text_tables import fit_to_width
+    from wanderlust.experiments.report.text_tables import fit_to_width, new_console
     from wanderlust_paper.registry import StudySelection, find_study, study_names
 
     table = Table(caption=f"Rough times for {jobs} parallel runs, without compilation (one or two minutes, once).")

@@ -53,10 +53,10 @@ def diagnose(
 
     Example: wanderlust diagnose prison --steps 1000 --json prison.json
     """
-    from wanderlust.cli.printing import new_console, new_table, print_lines, print_table
     from wanderlust.cli.runs import execute_runs, plan_runs, version_note
     from wanderlust.environments.bins import bins_sentences
     from wanderlust.experiments import diagnosis as measured
+    from wanderlust.experiments.report.text_tables import new_console, new_table, print_lines, print_table
 
     if options.json is not None:
         check_writable(options.json)

@@ -64,10 +64,10 @@ def exam(
 
     Example: wanderlust exam --leaderboard
     """
-    from wanderlust.cli.printing import new_console, print_summary
     from wanderlust.exams.card import print_leaderboard
     from wanderlust.exams.exam import check_not_fixed, exam_folder, select, take
     from wanderlust.exams.scores import kept_leaderboard
+    from wanderlust.experiments.report.text_tables import new_console
 
     if leaderboard:
         if explorers or options != _WHOLE:
@@ -91,7 +91,7 @@ def exam(
         options=read_settings(options.set, names),
     )
     result = take(selection, out, quiet=execution.quiet, execution=execution)
-    print_summary(result.summary, quiet=execution.quiet)
+    result.summary.print(quiet=execution.quiet)
     if not execution.quiet:
         print()
     show_card(result.card, exam_folder(out, result.selection))
@@ -100,8 +100,8 @@ def exam(
 
 def show_card(card: Card, folder: Path) -> None:
     """Print a report card, and write it to the folder of its exam."""
-    from wanderlust.cli.printing import new_console
     from wanderlust.exams.card import WRITTEN, print_card, write_cards
+    from wanderlust.experiments.report.text_tables import new_console
 
     print_card(card, new_console(120, highlight=False))
     write_cards(card, folder)

@@ -103,7 +103,7 @@ def _summary(explanation: Explanation) -> str:
 
 
 def _print_table(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:
-    from wanderlust.cli.printing import new_console, new_table, print_table
+    from wanderlust.experiments.report.text_tables import new_console, new_table, print_table
 
     console = new_console(100, highlight=False)
     where = "" if environment is None else f" in {environment['name']}"

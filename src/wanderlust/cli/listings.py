@@ -124,7 +124,7 @@ def _draw(name: str, env: tuple[str, ...], out: Path | None) -> None:
 
 def _print_hardness(*, exam: bool) -> None:
     """Print the measures of every built-in world, one row each; with `exam`, of the held-out worlds of the exam."""
-    from wanderlust.cli.printing import new_console, new_table, print_table
+    from wanderlust.experiments.report.text_tables import new_console, new_table, print_table
     from wanderlust.worlds import make_world, world_names
     from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, exam_world
 

@@ -112,17 +112,13 @@ class WatchedRun:
             self.episode += 1
         state = int(position.state)
         self.session.advance(step + 1)
-        if self.first_reward is None and (self._visits(state)[self._has_positive_reward[state]] > 0).any():
+        if self.first_reward is None and self.session.agent.visits[state][self._has_positive_reward[state]].any():
             self.first_reward = step + 1
 
     def advance_to(self, step: int) -> None:
         """Run up to a step."""
         while self.step < step:
             self.advance()
-
-    def _visits(self, state: int) -> NDArray[np.int64]:
-        """Return the visit count of each action in a state."""
-        return np.asarray(self.session.agent.visits[state])
 
     def snapshot(self) -> Snapshot:
         """Return the run at the current step."""

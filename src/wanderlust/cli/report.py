@@ -53,7 +53,6 @@ def report(
     Example: wanderlust report docs/results --out report/ --formats png
     """
     from wanderlust.cli.exam import show_card
-    from wanderlust.cli.printing import new_console, print_problems
     from wanderlust.cli.runs import show_comparison, stored_results
     from wanderlust.core.extensions import report_kinds
     from wanderlust.core.files import shown_path
@@ -62,6 +61,7 @@ def report(
     from wanderlust.experiments.comparison import read_comparison
     from wanderlust.experiments.report.style import FORMATS
     from wanderlust.experiments.report.sweep_report import TITLES, show_sweep_report, sweeps_in
+    from wanderlust.experiments.report.text_tables import new_console, print_problems
     from wanderlust.experiments.store import Store
 
     chosen = tuple(dict.fromkeys(check_choice("format", each, FORMATS) for each in formats or FORMATS))

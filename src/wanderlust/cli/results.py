@@ -43,8 +43,8 @@ def results(
 
     Example: wanderlust results results/ --to runs.parquet --curves
     """
-    from wanderlust.cli.printing import new_console, new_table, print_problems, print_table
     from wanderlust.experiments.execute.progress import keys_of
+    from wanderlust.experiments.report.text_tables import new_console, new_table, print_problems, print_table
     from wanderlust.experiments.store import Store
     from wanderlust.experiments.table import (
         check_table_file,
@@ -120,8 +120,8 @@ def clean(
 
     Example: wanderlust clean results/ --delete
     """
-    from wanderlust.cli.printing import new_console, new_table, print_problems, print_table
     from wanderlust.experiments.execute.progress import all_keys
+    from wanderlust.experiments.report.text_tables import new_console, new_table, print_problems, print_table
     from wanderlust.experiments.store import Store
     from wanderlust.experiments.table import group_rows, row_of_line, superseded
 

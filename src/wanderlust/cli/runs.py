@@ -9,7 +9,6 @@ from typing import Any
 
 from wanderlust.agents.settings import MAX_STEPS
 from wanderlust.cli.options import REWARD_RANGE, EnvironmentOptions, ExecutionOptions, RunsOptions, read_settings
-from wanderlust.cli.printing import new_console, new_table, print_failures, print_lines, print_problems, print_table
 from wanderlust.core.errors import InvalidSetting, check_integer, counted
 from wanderlust.core.files import write_file, write_json
 from wanderlust.environments.tabular import Tabular
@@ -17,6 +16,7 @@ from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.comparison import Comparison, ComparisonReport
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
+from wanderlust.experiments.report.text_tables import new_console, new_table, print_lines, print_problems, print_table
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.world_run import model_world_of
@@ -111,7 +111,7 @@ def execute_runs(runs: Sequence[Run], folder: Path, execution: ExecutionOptions)
     store = Store(folder)
     progress = Progress(quiet=execution.quiet)
     summary = run_all(runs, store, execution, name=folder.name, progress=progress)
-    print_failures(summary, quiet=execution.quiet)
+    summary.print_failures(quiet=execution.quiet)
     return stored_results(runs, store), len(summary.failures)
 
 

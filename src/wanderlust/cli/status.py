@@ -35,7 +35,7 @@ def status(
     """
     from rich.live import Live
 
-    from wanderlust.cli.printing import new_console
+    from wanderlust.experiments.report.text_tables import new_console
 
     console = new_console()
     is_live = watch and console.is_terminal
@@ -57,9 +57,8 @@ def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
     from rich.console import Group
     from rich.text import Text
 
-    from wanderlust.cli.printing import new_table, print_problems
     from wanderlust.experiments.execute.progress import format_duration, read_all
-    from wanderlust.experiments.report.text_tables import fit_to_width, printable
+    from wanderlust.experiments.report.text_tables import fit_to_width, new_table, print_problems, printable
     from wanderlust.experiments.store import Store
 
     store, problems = Store(folder), list[str]()

@@ -82,7 +82,6 @@ def sweep(
 
     Example: wanderlust sweep sweep.toml --on ray --dry-run
     """
-    from wanderlust.cli.printing import print_summary
     from wanderlust.experiments.execute.progress import Progress
     from wanderlust.experiments.sweep import Sweep
 
@@ -95,7 +94,7 @@ def sweep(
         _print_plan(described, out, execution, shard)
         return
     results = described.run(out, execution, progress=Progress(quiet=execution.quiet), shard=shard)
-    print_summary(results.summary, quiet=execution.quiet)
+    results.summary.print(quiet=execution.quiet)
     if not execution.quiet:
         print(f"tables and plots: wanderlust report {shlex.quote(str(out))}")
     sys.exit(int(bool(results.failures)))
@@ -145,11 +144,10 @@ def _tables(options: Any, example: str) -> dict[str, Any]:
 
 
 def _print_plan(described: Sweep, out: Path, execution: Execution, shard: str) -> None:
-    from wanderlust.cli.printing import print_problems
     from wanderlust.core.user_code import modules_named
     from wanderlust.experiments.execute.driver import RunSummary, missing_runs
     from wanderlust.experiments.execute.progress import format_duration, total_seconds
-    from wanderlust.experiments.report.text_tables import printable
+    from wanderlust.experiments.report.text_tables import print_problems, printable
     from wanderlust.experiments.store import Store
     from wanderlust.experiments.sweep import part_of
     from wanderlust.experiments.table import fields_of, swept_fields

@@ -32,10 +32,8 @@ from wanderlust.experiments.comparison import (
 )
 from wanderlust.experiments.environment_run import HIDDEN, MAX_OUTCOMES, EpisodeRecorder
 from wanderlust.experiments.run import Result
-from wanderlust.training.callbacks import Callback
 from wanderlust.training.evaluation import ObservedDynamics
 from wanderlust.training.learn import learn
-from wanderlust.training.loop import TrainingLoop
 
 Results = Mapping[str, Sequence[Result]]
 """Explorer name to the results of its seeds."""
@@ -276,20 +274,17 @@ def _hidden_state(results: Sequence[Result]) -> tuple[str | None, tuple[float, f
 
 def _reward_summaries(results: Results) -> tuple[RewardSummary, ...]:
     """Return the reward values of all runs together."""
-    found: dict[float | None, RewardSummary] = {}
-    for explorer, runs in results.items():
-        for result in runs:
-            for (value, count, first_step), pair in zip(result.rewards, result.reward_places, strict=True):
-                key = None if math.isnan(value) else float(value)
-                before = found.get(key) or RewardSummary(key, 0, int(first_step), (), str(pair))
-                found[key] = RewardSummary(
-                    key,
-                    before.count + int(count),
-                    min(int(first_step), before.first_step),
-                    tuple(dict.fromkeys([*before.explorers, explorer])),
-                    str(pair) if int(first_step) <= before.first_step else before.first_pair,
-                )
-    return tuple(sorted(found.values(), key=lambda each: math.inf if each.value is None else -each.value))
+    found: dict[float | None, list[tuple[int, int, str, str]]] = {}
+    for explorer, result in ((explorer, result) for explorer, runs in results.items() for result in runs):
+        for (value, count, step), pair in zip(result.rewards, result.reward_places, strict=True):
+            key = None if math.isnan(value) else float(value)
+            found.setdefault(key, []).append((int(step), int(count), explorer, str(pair)))
+    rewards = []
+    for key, entries in found.items():
+        steps, counts, explorers, pairs = zip(*entries, strict=True)
+        last_first = max(i for i, step in enumerate(steps) if step == min(steps))
+        rewards.append(RewardSummary(key, sum(counts), min(steps), tuple(dict.fromkeys(explorers)), pairs[last_first]))
+    return tuple(sorted(rewards, key=lambda each: math.inf if each.value is None else -each.value))
 
 
 def _nearly_equal(a: float, b: float) -> bool:
@@ -587,14 +582,6 @@ class EnvironmentCheck(NamedTuple):
         return "\n".join([verdict, *(f"* {problem}" for problem in self.problems), "", *self.report]).rstrip()
 
 
-class _Dynamics(Callback):
-    def __init__(self) -> None:
-        self.observed = ObservedDynamics()
-
-    def on_step(self, loop: TrainingLoop) -> None:
-        self.observed.record(loop)
-
-
 def check_env(env: Env[Any, Any] | str, *, steps: int = 5_000, seed: int = 0, **encoding: Any) -> EnvironmentCheck:
     """Return whether a tabular agent can work in an environment, with the reasons and what helps.
 
@@ -606,9 +593,8 @@ def check_env(env: Env[Any, Any] | str, *, steps: int = 5_000, seed: int = 0, **
         made = env if isinstance(env, Tabular) and not encoding else tabular(env, **encoding)
     except InvalidEnvironment as error:
         return EnvironmentCheck(works=False, problems=(str(error),), report=())
-    dynamics = _Dynamics()
-    recorder = EpisodeRecorder(dynamics.observed)
-    agent = learn(made, "random", steps=steps, seed=seed, callbacks=[dynamics, recorder], quiet=True)
+    recorder = EpisodeRecorder(ObservedDynamics())
+    agent = learn(made, "random", steps=steps, seed=seed, callbacks=[recorder], quiet=True)
     recorded = recorder.arrays(made.n_states)
     result = Result(
         steps=np.array([steps]),

@@ -62,7 +62,8 @@ def train_in_environment(run: Run, should_stop: Callable[[], bool], *, steps: in
     recorder = EpisodeRecorder(evaluations.evaluator.dynamics, should_stop, last_step=steps)
     try:
         overrides |= {"steps": length, "seed": run.seed, "preset": run.preset}
-        agent = learn(env, run.explorer, callbacks=[evaluations, recorder], quiet=True, **overrides)
+        # The recorder first: evaluations depend on the dynamics that it records.
+        agent = learn(env, run.explorer, callbacks=[recorder, evaluations], quiet=True, **overrides)
     finally:
         call_environment(env, env.close, lambda: "close")
         call_environment(eval_env, eval_env.close, lambda: "close after evaluation")
@@ -106,7 +107,6 @@ class RunEvaluation(Callback):
 
     def on_step(self, loop: TrainingLoop) -> None:
         """Evaluate if an evaluation is due."""
-        self.evaluator.dynamics.record(loop)
         mean: float | None = None
         if loop.step % self.every == 0:
             mean = float(self.evaluator.returns(loop.agent).mean())
@@ -191,13 +191,12 @@ class EpisodeRecorder(Callback):
         last_step: int | None = None,
     ) -> None:
         self._dynamics = dynamics
-        """Recorded by another callback."""
         self._should_stop = should_stop
         self._last_step = last_step
         self._episodes: list[tuple[int, int, float, bool]] = []
-        self._rewards: dict[float, list[float]] = {}
+        self._rewards: dict[float | None, list[float]] = {}
+        """Reward, None for all that are not listed -> value, count and first step."""
         self._reward_places: list[str] = []
-        self._other_rewards: list[float] = []
         self._first_visit: dict[int, int] = {}
         self._counts: dict[tuple[int, int, int], list[float]] = {}
         """[state, action, next state]: count and sum of rewards."""
@@ -210,9 +209,10 @@ class EpisodeRecorder(Callback):
         loop.warns_of_states = False
 
     def on_step(self, loop: TrainingLoop) -> bool | None:
-        """Record the reward and the first visit."""
+        """Record the dynamics, the reward and the first visit."""
         if loop.step % _CHECK_EVERY == 0 and self._should_stop():
             raise RunCancelled
+        self._dynamics.record(loop)
         self._first_visit.setdefault(loop.state, loop.step - 1)
         self._record_reward(loop)
         self._record_outcome(loop)
@@ -240,26 +240,23 @@ class EpisodeRecorder(Callback):
             self._time_penalty = [loop.time_penalty.per_step]
 
     def _record_reward(self, loop: TrainingLoop) -> None:
-        row = self._rewards.get(loop.reward)
-        if row is not None:
-            row[1] += 1
-        elif len(self._rewards) < MAX_REWARDS:
-            self._rewards[loop.reward] = [loop.reward, 1, loop.step]
+        listed = loop.reward if loop.reward in self._rewards or len(self._rewards) < MAX_REWARDS else None
+        if listed in self._rewards:
+            self._rewards[listed][1] += 1
+        elif listed is None:
+            self._rewards[None] = [np.nan, 1, loop.step]
+            self._reward_places.append("many")
+        else:
+            self._rewards[listed] = [listed, 1, loop.step]
             names = loop.agent.action_names
             action = f"{loop.action} ({names[loop.action]})" if names else str(loop.action)
             self._reward_places.append(f"action {action} in state {loop.env.describe(loop.state)}")
-        elif self._other_rewards:
-            self._other_rewards[1] += 1
-        else:
-            self._other_rewards = [np.nan, 1, loop.step]
 
     def arrays(self, n_states: int) -> dict[str, NDArray[Any]]:
         """Return everything recorded, as fields of a `Result`."""
         dynamics = self._dynamics
         first_visit = np.full(n_states, -1, np.int64)
         first_visit[list(self._first_visit)] = list(self._first_visit.values())
-        rewards = [*self._rewards.values(), *([self._other_rewards] if self._other_rewards else [])]
-        places = [*self._reward_places, *(["many"] if self._other_rewards else [])]
         counts = [] if len(self._counts) > MAX_OUTCOMES else self._counts.items()
         return {
             "outcomes": np.array([(*o, n, total / n) for o, (n, total) in counts], np.float64).reshape(-1, 5),
@@ -268,8 +265,8 @@ class EpisodeRecorder(Callback):
             "time_penalty": np.array(self._time_penalty, np.float64),
             "first_visit": first_visit,
             "episodes": np.array(self._episodes, np.float64).reshape(-1, 4),
-            "rewards": np.array(rewards, np.float64).reshape(-1, 3),
-            "reward_places": np.array(places, np.str_),
+            "rewards": np.array(list(self._rewards.values()), np.float64).reshape(-1, 3),
+            "reward_places": np.array(self._reward_places, np.str_),
             "pairs": np.array(
                 [len(dynamics.repeated_pairs), len(dynamics.stochastic_pairs), len(dynamics.starts)], np.int64
             ),

@@ -18,6 +18,7 @@ import os
 import queue
 import signal
 import socket
+import sys
 import threading
 import time
 import traceback
@@ -32,7 +33,14 @@ from wanderlust.core.files import locked
 from wanderlust.core.user_code import modules_named
 from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute import LOCAL, Execution
-from wanderlust.experiments.execute.progress import FailedRun, Progress, StatusFile, estimated_seconds, failures
+from wanderlust.experiments.execute.progress import (
+    FailedRun,
+    Progress,
+    StatusFile,
+    estimated_seconds,
+    failures,
+    format_duration,
+)
 from wanderlust.experiments.run import KINDS, Run, RunCancelled
 from wanderlust.experiments.store import Sealed, Store, seal
 
@@ -73,6 +81,25 @@ class RunSummary:
     problems: list[str] = field(default_factory=list)
     """One sentence for each unusable stored file."""
     seconds: float = 0.0
+
+    def print(self, *, quiet: bool) -> None:
+        """Print the failures, and how many runs were executed, unless `quiet`."""
+        self.print_failures(quiet=quiet)
+        if not quiet:
+            print(
+                f"{counted(self.executed, 'run')} executed in {format_duration(self.seconds)}, "
+                f"{self.stored:,} already stored, {len(self.failures):,} failed"
+            )
+
+    def print_failures(self, *, quiet: bool) -> None:
+        """Print the failures to the standard error."""
+        traces = set()
+        for failure in self.failures:
+            # A mistake in an explorer often gives every run the same traceback.
+            trace = "" if failure.trace in traces else failure.trace
+            traces.add(trace)
+            # Without --quiet, the progress display has printed the failure already.
+            print(f"failed: {failure}\n{trace}" if quiet else trace, end="", file=sys.stderr)
 
 
 def run_all(

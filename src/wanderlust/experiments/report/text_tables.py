@@ -1,22 +1,24 @@
-"""Generic tables as CSV, as Markdown and for the terminal."""
+"""Tables as CSV, as Markdown and for the terminal, and what else is printed there."""
 
 from __future__ import annotations
 
 import csv
 import html
 import io
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
 from wanderlust.experiments.statistics import Percent
 
 __all__ = [
-    "as_csv", "as_markdown_table", "as_rich_table", "fit_to_width", "format_percent", "markdown_cell", "printable",
+    "as_csv", "as_markdown_table", "as_rich_table", "fit_to_width", "format_percent", "markdown_cell", "new_console",
+    "printable",
 ]  # fmt: skip
 
 
@@ -108,3 +110,50 @@ def format_percent(value: Percent | None, seeds: int | None = None) -> str:
     if value is None:
         return "–"
     return f"{value.mean:.2f}" if seeds == 1 else f"{value.mean:.2f} ± {value.ci:.2f}"
+
+
+# --- The terminal ----------------------------------------------------------------------------------------
+
+
+def new_console(width: int = 150, *, highlight: bool = True, markup: bool = False) -> Console:
+    """Return a console for standard output; `width` applies where that is not a terminal.
+
+    Without `markup`, text is printed as it is: names of files and explorers may contain brackets and colons.
+    """
+    size = None if sys.stdout.isatty() else width
+    return Console(highlight=highlight, markup=markup, emoji=markup, width=size)
+
+
+def new_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    left: Sequence[str] | None = None,
+    title: str | None = None,
+) -> Table:
+    """Return a table; the columns `left`, by default the first, are texts, and the others numbers."""
+    table = Table(title=None if title is None else printable(title), title_justify="left")
+    for heading in headings:
+        is_text = heading in (headings[:1] if left is None else left)
+        # Lines are broken only if the table is too wide; see `fit_to_width`.
+        table.add_column(printable(heading), justify="left" if is_text else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(printable, row))
+    return table
+
+
+def print_table(table: Table, console: Console) -> None:
+    """Print a table; in a narrow terminal, its rows as lists."""
+    console.print(fit_to_width(table, console.width))
+
+
+def print_lines(console: Console, sentences: Iterable[str], indent: str = "") -> None:
+    """Print sentences, each in a line of its own, however long; empty ones are left out."""
+    for sentence in filter(None, sentences):
+        console.print(f"{indent}{printable(sentence)}", soft_wrap=True)
+
+
+def print_problems(problems: Iterable[str]) -> None:
+    """Print sentences on files that cannot be used to the standard error."""
+    for problem in problems:
+        print(printable(problem), file=sys.stderr)
