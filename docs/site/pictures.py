@@ -13,8 +13,7 @@ from PIL import Image
 
 import wanderlust as wl
 from wanderlust.core.planning import optimal_values, reachable_states
-from wanderlust.experiments.report.curves import Curves, mean_curves
-from wanderlust.experiments.report.style import LIGHT_GREY, explorer_styles, styled
+from wanderlust.experiments.report.figures import LIGHT_GREY, Curves, explorer_styles, mean_curves, styled
 from wanderlust.worlds.raster import Renderer
 from wanderlust_paper.figures.maps import CountMap, maps_figure
 from wanderlust_paper.registry import EXPLORERS

@@ -20,7 +20,7 @@ from wanderlust.core.files import cannot_write, locked, write_file
 from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.execute.driver import RunSummary
 from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.report.style import FORMATS, as_files
+from wanderlust.experiments.report.figures import FORMATS, as_files
 from wanderlust.experiments.report.text_tables import fit_to_width, printable
 from wanderlust.experiments.store import StoredRun
 from wanderlust_paper import claims, registry

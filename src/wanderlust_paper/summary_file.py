@@ -62,7 +62,7 @@ def reduced(result: Result, *, keep: Iterable[str] = (), max_points: int | None 
     With `max_points`, the states discovered are exact at that many evaluations, the last one included, and in between
     those of the previous one. With one point, only the last evaluation is kept.
     """
-    from wanderlust.experiments.report.curves import thinned
+    from wanderlust.experiments.report.figures import thinned
 
     keep, discovered = set(keep), result.discovered
     if max_points is not None and len(discovered) > max_points:

@@ -21,7 +21,7 @@ from wanderlust.cli.sweep import SweepOptions, from_options, read_values
 from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments.execute import progress as status
 from wanderlust.experiments.execute.driver import run_all
-from wanderlust.experiments.report.style import as_files
+from wanderlust.experiments.report.figures import as_files
 from wanderlust.experiments.report.sweep_report import SUCCESS, Setting, scale_limits, sweep_report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store

@@ -20,8 +20,7 @@ from wanderlust.core.archives import archive_bytes, open_archive
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError
 from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute.driver import run_all
-from wanderlust.experiments.report.curves import comparison_figure
-from wanderlust.experiments.report.style import as_files
+from wanderlust.experiments.report.figures import as_files, comparison_figure
 from wanderlust.experiments.report.text_tables import fit_to_width
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import ARRAYS, Store, seal, write_pack

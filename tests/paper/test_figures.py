@@ -23,8 +23,14 @@ import wanderlust as wl
 from wanderlust.cli.listings import worlds
 from wanderlust.core.errors import InvalidSetting, UnknownName
 from wanderlust.experiments.execute import Execution
-from wanderlust.experiments.report.curves import curves_figure, mean_curves
-from wanderlust.experiments.report.style import FORMATS, as_files, explorer_styles, sequential_styles
+from wanderlust.experiments.report.figures import (
+    FORMATS,
+    as_files,
+    curves_figure,
+    explorer_styles,
+    mean_curves,
+    sequential_styles,
+)
 from wanderlust.experiments.statistics import power_law
 from wanderlust.experiments.store import Store
 from wanderlust.worlds.action_values import best_actions

@@ -50,7 +50,7 @@ def compare(
     """
     from wanderlust.cli.runs import execute_runs, plan_exact_runs, plan_runs, show_comparison
     from wanderlust.experiments.comparison import Comparison, comparison_folder, solved_threshold
-    from wanderlust.experiments.report.style import FORMATS
+    from wanderlust.experiments.report.figures import FORMATS
 
     if options.solved_at is not None:
         check_number("solved_at", options.solved_at)

@@ -59,7 +59,7 @@ def report(
     from wanderlust.exams.card import make_card
     from wanderlust.exams.exam import exams_in, stored_scores
     from wanderlust.experiments.comparison import read_comparison
-    from wanderlust.experiments.report.style import FORMATS
+    from wanderlust.experiments.report.figures import FORMATS
     from wanderlust.experiments.report.sweep_report import TITLES, show_sweep_report, sweeps_in
     from wanderlust.experiments.report.text_tables import new_console, print_problems
     from wanderlust.experiments.store import Store

@@ -26,8 +26,7 @@ from wanderlust.core.repeats import SELDOM, repeat_rates
 from wanderlust.environments.model import known_model
 from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.environment_run import MAX_EVALUATION_STEPS, fine_interval
-from wanderlust.experiments.report.curves import comparison_figure
-from wanderlust.experiments.report.style import as_files
+from wanderlust.experiments.report.figures import as_files, comparison_figure
 from wanderlust.experiments.report.text_tables import as_csv
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.statistics import Interval, paper_curve, paper_percent, wilson_interval

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.report.style import (
+from wanderlust.experiments.report.figures import (
     GREY,
     PAGE_WIDTH,
     add_legend,

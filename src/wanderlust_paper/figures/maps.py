@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wanderlust import Run, World, make_world
 from wanderlust.core.mdp import BoolArray, FloatArray
 from wanderlust.core.planning import reachable_states
-from wanderlust.experiments.report.style import GREY, LIGHT_GREY, add_legend, mark_empty, new_figure, styled
+from wanderlust.experiments.report.figures import GREY, LIGHT_GREY, add_legend, mark_empty, new_figure, styled
 from wanderlust.experiments.run import Result, evenness
 from wanderlust.worlds import CellKind, Layout
 from wanderlust.worlds.action_values import CELL_WIDTH, add_color_bar, draw_action_values

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wanderlust.core.mdp import BoolArray, FloatArray
-from wanderlust.experiments.report.style import (
+from wanderlust.experiments.report.figures import (
     GREY,
     PAGE_WIDTH,
     Style,

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from wanderlust import Run
-from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves
-from wanderlust.experiments.report.style import Style
+from wanderlust.experiments.report.figures import Curves, Style, curves_figure, mean_curves
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table, format_percent
 from wanderlust.experiments.run import Result, evenness, step_learnt
 from wanderlust.experiments.statistics import wilson_interval

@@ -12,7 +12,7 @@ import numpy as np
 
 from wanderlust import Run
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.report.curves import thinned
+from wanderlust.experiments.report.figures import thinned
 from wanderlust.experiments.run import Result, evenness
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.table import Group, Row, group_rows, row_of

@@ -13,7 +13,7 @@ import numpy as np
 
 from wanderlust import Agent, Run, World, make_world
 from wanderlust.core.planning import optimal_values, reachable_states
-from wanderlust.experiments.report.style import GREY, styled
+from wanderlust.experiments.report.figures import GREY, styled
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
 from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds import CellKind

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from wanderlust import Run, Settings, make_world
-from wanderlust.experiments.report.curves import Curves, curves_figure
-from wanderlust.experiments.report.style import Style, explorer_styles
+from wanderlust.experiments.report.figures import Curves, Style, curves_figure, explorer_styles
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.table import Group
 from wanderlust_paper.claims import (

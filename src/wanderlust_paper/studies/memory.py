@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wanderlust import Run
-from wanderlust.experiments.report.style import Style, explorer_styles
+from wanderlust.experiments.report.figures import Style, explorer_styles
 from wanderlust.experiments.table import Group
 from wanderlust_paper.claims import (
     MUCH,

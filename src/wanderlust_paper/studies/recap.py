@@ -18,8 +18,7 @@ import numpy as np
 from wanderlust import Run, make_world
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.execute.progress import ENSEMBLES
-from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves, thinned
-from wanderlust.experiments.report.style import explorer_styles
+from wanderlust.experiments.report.figures import Curves, curves_figure, explorer_styles, mean_curves, thinned
 from wanderlust.experiments.report.text_tables import as_csv
 from wanderlust.experiments.run import Result, step_learnt
 from wanderlust.experiments.statistics import probability_of_improvement

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wanderlust import Run, Session, make_world
-from wanderlust.experiments.report.style import explorer_styles
+from wanderlust.experiments.report.figures import explorer_styles
 from wanderlust_paper.claims import (
     FEW,
     MUCH,

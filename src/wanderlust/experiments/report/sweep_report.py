@@ -24,17 +24,19 @@ from wanderlust.core.errors import BadFile, counted
 from wanderlust.core.files import write_file
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.execute.progress import keys_of
-from wanderlust.experiments.report.curves import Curves, curves_figure, mean_curves
-from wanderlust.experiments.report.style import (
+from wanderlust.experiments.report.figures import (
     FORMATS,
     GREY,
     PAGE_WIDTH,
     SMALL_FONT,
+    Curves,
     Style,
     add_legend,
     as_files,
+    curves_figure,
     explorer_styles,
     literal_label,
+    mean_curves,
     new_figure,
     sequential_styles,
     styled,
