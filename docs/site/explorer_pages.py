@@ -90,7 +90,7 @@ NOTES = {
         "As a randomised explorer without a bonus to tune. It needs a full memory."
     ),
     "psrl": (
-        "In small stochastic environments. Every draw is planned anew, so it is the slowest explorer."
+        "In small stochastic environments. Every draw is planned from the start, so it is the slowest explorer."
     ),
     "goal-directed": (
         "When all states can be reached again and again. It visits all pairs equally often, whatever their value."

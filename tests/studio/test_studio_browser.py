@@ -26,6 +26,7 @@ from test_studio_results import store  # noqa: F401
 from wanderlust.studio.export import export_page
 from wanderlust.studio.lesson import Lesson, lessons
 from wanderlust.studio.setup import read_setup
+from wanderlust.studio.workbench import Workbench
 
 pytestmark = pytest.mark.slow
 
@@ -415,61 +416,134 @@ def test_small_cells_show_the_rank_of_their_best_action(new_page: Callable[..., 
     assert all(math.isnan(share) or 0 <= share <= 1 for share in shares)
 
 
-def test_painting_a_world_and_running_it(page: Any) -> None:
+def paint_at(page: Any, row: int, column: int, *, to: tuple[int, int] | None = None) -> None:
+    """Press a cell of the map of the first lane; with `to`, drag from it to another cell."""
+    box = lane(page, 1).locator("canvas").bounding_box()
+    height, width = (
+        box["height"] / page.evaluate("studio.world.rows"),
+        box["width"] / page.evaluate("studio.world.columns"),
+    )
+    places = [
+        (box["x"] + (x - 0.5) * width, box["y"] + (y - 0.5) * height) for y, x in ((row, column), to or (row, column))
+    ]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    page.mouse.move(*places[1], steps=4)
+    page.mouse.up()
+
+
+def test_painting_a_world_and_running_it(page: Any, tmp_path: Path) -> None:
     button(page, "Paint").click()
-    dialog = page.get_by_role("dialog", name="Paint a world")
-    canvas = dialog.locator("canvas")
-    text = dialog.get_by_role("textbox", name="Text map")
-
-    def paint(row: int, column: int) -> None:
-        box = canvas.bounding_box()
-        page.mouse.click(box["x"] + (column - 0.5) * box["width"] / 5, box["y"] + (row - 0.5) * box["height"] / 5)
-
-    canvas.focus()
-    for key in ("ArrowRight", "ArrowRight", "Space"):
+    bar = page.get_by_role("region", name="Paint")
+    bar.get_by_text("Size, text, file").click()
+    text = bar.locator("textarea")
+    expect(text).to_have_value(re.compile(r"^S\.\.\.\."))
+    lane(page, 1).locator("canvas").focus()
+    for key in ("ArrowRight", "Space"):
         page.keyboard.press(key)
     expect(text).to_have_value(re.compile(r"^S#\.\.\."))
     page.keyboard.press("Control+z")
     expect(text).to_have_value(re.compile(r"^S\.\.\.\."))
-    dialog.get_by_role("button", name="Clear").click()
+    button(bar, "Clear").click()
     expect(text).to_have_value(re.compile(r"^S\.{4}\n(\.{5}\n){4}"))
-    dialog.get_by_role("radio", name="Wall").check()
-    paint(2, 2)
-    dialog.get_by_role("radio", name="Treasure").check()
-    dialog.get_by_role("spinbutton", name="Value").fill("7")
-    paint(5, 5)
-    dialog.get_by_role("radio", name="One-way").check()
-    paint(1, 2)
+    paint_at(page, 2, 2)
+    bar.get_by_role("radio", name="Treasure").check()
+    bar.get_by_role("spinbutton", name="Value").fill("7")
+    paint_at(page, 5, 5)
+    bar.get_by_role("radio", name="One-way").check()
+    paint_at(page, 1, 2)
     expect(text).to_have_value(re.compile(r"^Sa\.\.\.\n\.#\.\.\.\n.*\n.*\n\.{4}A\n\n", re.S))
     expect(text).to_have_value(re.compile(r"A = treasure 7\n"))
     expect(text).to_have_value(re.compile(r"a = floor enter right\n"))
-    button(dialog, "Undo").click()
+    button(bar, "Undo").click()
     expect(text).to_have_value(re.compile(r"^S\.\.\.\."))
-    button(dialog, "Redo").click()
+    button(bar, "Redo").click()
     expect(text).to_have_value(re.compile(r"^Sa\.\.\."))
-    dialog.get_by_role("radio", name="Erase").check()
-    paint(1, 1)
-    expect(status(dialog, "Problem")).to_contain_text("the map has no start")
-    expect(button(dialog, "Use this world")).to_be_disabled()
-    dialog.get_by_role("radio", name="Start").check()
-    paint(1, 1)
-    expect(status(dialog, "Problem")).to_have_text("")
-    dialog.get_by_role("spinbutton", name="Rows").fill("4")
+    bar.get_by_role("radio", name="Erase").check()
+    paint_at(page, 1, 1)
+    expect(status(bar, "Problem")).to_contain_text("the map has no start")
+    bar.get_by_role("radio", name="Start").check()
+    paint_at(page, 1, 1)
+    expect(status(bar, "Problem")).to_have_text("")
+    bar.get_by_text("Size, text, file").click()
+    bar.get_by_role("spinbutton", name="Rows").fill("4")
     page.keyboard.press("Tab")
     expect(text).to_have_value(re.compile(r"^(.{5}\n){4}\n"))
     text.fill("S..\n..B\n\nB = treasure 3\nhorizon = 9\nbudget = 200\n")
-    button(dialog, "Read the text").click()
-    expect(dialog.get_by_role("spinbutton", name="Columns")).to_have_value("3")
-    dialog.get_by_role("spinbutton", name="Slip probability").fill("0.2")
+    button(bar, "Read the text").click()
+    expect(bar.get_by_role("spinbutton", name="Columns")).to_have_value("3")
+    with page.expect_download() as saved:
+        button(bar, "Save file").click()
+    kept = Path(saved.value.path()).read_text(encoding="utf-8")
+    assert wl.make_world("mine", map=kept).mdp.reward.max() == 3
+    (tmp_path / "mine.map").write_text(kept.replace("3", "4"), encoding="utf-8")
+    bar.get_by_label("Map file").set_input_files(tmp_path / "mine.map")
+    expect(text).to_have_value(re.compile("treasure 4"))
+    expect(bar.get_by_role("textbox", name="Name")).to_have_value("mine")
+    bar.get_by_role("spinbutton", name="Slip probability").fill("0.2")
     page.keyboard.press("Tab")
-    dialog.get_by_role("textbox", name="Name").fill("mine")
-    expect(button(dialog, "Use this world")).to_be_enabled()
-    button(dialog, "Use this world").click()
     expect(page.get_by_role("combobox", name="World")).to_have_value("painted")
+    wait_for(page, "studio.accepted.world_options.slips?.length === 3")
     run_to_end(page, 200)
-    world = wl.make_world("mine", map="S..\n..B\n\nB = treasure 3\nhorizon = 9\nbudget = 200\n", slips=[0.8, 0.1, 0.1])
+    world = wl.make_world("mine", map=kept.replace("3", "4"), slips=[0.8, 0.1, 0.1])
     record = wl.train(world, "vv-ucb", seed=1)
     assert page.evaluate("Array.from(studio.frames[0].visits)") == record.visits.ravel().tolist()
+
+
+def test_a_map_is_painted_while_the_run_goes_on(new_page: Callable[..., Any], server: RunningStudio) -> None:
+    text = "S....\n.....\n....B\n\nB = treasure 3\nbudget = 100000\n"
+    setup = {"world": "mine", "world_options": {"map": text}, "seed": 1, "lanes": [{"explorer": "vv-ucb"}]}
+    page = new_page(url=address_of(server, setup))
+    page.get_by_role("slider", name="Speed").fill("60")
+    button(page, "Paint").click()
+    button(page, "Run").click()
+    wait_for(page, "studio.live > 60")
+    paint_at(page, 1, 1, to=(2, 1))
+    wait_for(
+        page, "studio.accepted.changes?.length === 1 && studio.playing && studio.live > studio.accepted.changes[0].step"
+    )
+    page.get_by_role("region", name="Paint").get_by_role("radio", name="Treasure").check()
+    page.get_by_role("region", name="Paint").get_by_role("spinbutton", name="Value").fill("5")
+    paint_at(page, 1, 5)
+    wait_for(page, "studio.accepted.changes?.length === 2 && studio.events[0].some(({ reward }) => reward === 5)")
+    button(page, "Pause").click()
+    wait_for(page, "!studio.playing")
+    accepted, step = page.evaluate("[studio.accepted, studio.viewed]")
+    bench = Workbench(read_setup(accepted))
+    bench.lanes[0].advance(step)
+    assert page.evaluate("Array.from(studio.frames[0].visits)") == bench.lanes[0].session.agent.visits.ravel().tolist()
+    start = "studio.world.layers[0].kind.indexOf(2)"
+    assert page.evaluate(start) == 5
+    page.get_by_role("slider", name="Timeline").fill("10")
+    wait_for(page, f"studio.viewed === 10 && {start} === 0")
+    # A draft that cannot be used survives Escape and a reload.
+    page.get_by_role("radio", name="Erase").check()
+    paint_at(page, 1, 1)
+    expect(status(page, "Problem")).to_contain_text("the map has no start")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("region", name="Paint")).to_be_hidden()
+    assert page.evaluate(start) == 0
+    page.reload()
+    wait_for_maps(page)
+    page.get_by_role("slider", name="Timeline").fill("10")
+    wait_for(page, "studio.viewed === 10")
+    button(page, "Paint").click()
+    expect(status(page, "Problem")).to_contain_text("the map has no start")
+    assert page.evaluate(start) == -1
+
+
+def test_charts_have_a_common_cursor_and_seek(page: Any) -> None:
+    run_to_end(page, page.evaluate("studio.length"))
+    charts = page.locator("#charts figure")
+    box = charts.nth(0).locator(".u-over").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    for i in range(charts.count()):
+        expect(charts.nth(i).locator("figcaption")).to_contain_text(re.compile(r"at step \d+: 1: \d"))
+    page.mouse.down()
+    page.mouse.up()
+    wait_for(page, "Math.abs(studio.viewed - studio.length / 2) < studio.length / 20")
+    expect(charts.nth(0).get_by_role("img", name=re.compile("^States discovered. Lane 1, vv-ucb: "))).to_be_visible()
+    assert page.evaluate("[Number(timeline.max), studio.length]")[0] == page.evaluate("studio.length")
 
 
 def test_a_teaching_world_is_explained_and_an_error_leaves_the_lanes(page: Any) -> None:

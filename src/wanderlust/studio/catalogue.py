@@ -11,9 +11,11 @@ import warnings
 from importlib.resources import files
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from wanderlust.agents.settings import WORLD_PRESETS
+from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.files import finite
 from wanderlust.core.planning import optimal_values, reachable_states, start_value
 from wanderlust.explorers.protocol import explorer_class, explorer_names, explorer_options
@@ -134,3 +136,25 @@ def checked_world(setup: Setup) -> tuple[World, list[str]]:
     if layout is not None and "map" in world.options:
         check_map_size(layout.rows, layout.columns)
     return world, [str(warning.message) for warning in caught]
+
+
+def changed_worlds(setup: Setup, world: World) -> list[tuple[int, World]]:
+    """Return the worlds that replace the world of a setup during its run, with their steps."""
+    slips = {name: value for name, value in setup.world_options.items() if name == "slips"}
+    found = []
+    for change in setup.changes:
+        options = {"map": change.map, **slips}
+        changed, _ = checked_world(msgspec.structs.replace(setup, world="painted", world_options=options))
+        if _shape_of(changed) != _shape_of(world):
+            raise InvalidSetting(
+                f"the map at step {change.step}: during a run, its size, the number of start cells, and whether it has "
+                "chance cannot change; restart with the new map instead."
+            )
+        found.append((change.step, changed))
+    return found
+
+
+def _shape_of(world: World) -> tuple[Any, ...]:
+    """Return what the arrays of a run depend on."""
+    mdp, layout = world.mdp, display_layout(world)
+    return layout.rows, layout.columns, mdp.next_state.shape, np.count_nonzero(mdp.start), mdp.deterministic

@@ -21,6 +21,7 @@ from wanderlust.studio.setup import Setup
 from wanderlust.studio.workbench import Workbench
 
 STATIC = Path(__file__).parent / "static"
+PLOTS = "vendor/uplot/uPlot"
 SMALL, LARGE = 4_500_000, 14_000_000
 """The maximum size of the frames in characters, for a world of at most `_SMALL_STATES` states and for a larger one."""
 _SMALL_STATES = 1000
@@ -45,8 +46,10 @@ def page_of(title: str, embedded: dict[str, Any]) -> str:
     """Return the page as one HTML file with the data that it shows."""
     page = (STATIC / "index.html").read_text(encoding="utf-8")
     body = page.partition("<!-- body -->")[2].partition("<!-- end of body -->")[0]
-    style, script = (STATIC / "studio.css").read_text(encoding="utf-8"), bundle()
-    policy = f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; img-src data: blob:"
+    style = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in (f"{PLOTS}.min.css", "studio.css"))
+    plots, script = (STATIC / f"{PLOTS}.iife.min.js").read_text(encoding="utf-8"), bundle()
+    scripts = f"{_source(plots)} {_source(script)}"
+    policy = f"default-src 'none'; script-src {scripts}; style-src {_source(style)}; img-src data: blob:"
     # Inside a script element, no text of a map may look like markup.
     data = json.dumps(embedded, allow_nan=False).replace("<", "\\u003c")
     return (
@@ -56,7 +59,7 @@ def page_of(title: str, embedded: dict[str, Any]) -> str:
         f"<title>{escape(title)}</title>\n"
         f"<style>{style}</style>\n</head>\n<body>{body}"
         f'<script type="application/json" id="embedded">{data}</script>\n'
-        f'<script type="module">{script}</script>\n</body>\n</html>\n'
+        f'<script>{plots}</script>\n<script type="module">{script}</script>\n</body>\n</html>\n'
     )
 
 

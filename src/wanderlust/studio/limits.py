@@ -21,6 +21,8 @@ MAX_POLICY_ENTRIES = 2_500_000
 """The maximum number of greedy actions that a lane stores in a stochastic world: 20 MB."""
 MAX_MAP_TEXT = 40_000
 """Characters of a text map."""
+MAX_CHANGES = 50
+"""Changes of a map during a run."""
 
 MAX_MESSAGE = 128 * 1024
 """Characters of one message."""

@@ -83,6 +83,13 @@ class LaneSetup(Strict, frozen=True):
     settings: LaneSettings = LaneSettings()
 
 
+class Change(Strict, frozen=True):
+    """A map that replaces the one of the world at a step; what the explorers have learned stays."""
+
+    step: Steps
+    map: Annotated[str, Meta(max_length=limits.MAX_MAP_TEXT)]
+
+
 class Setup(Strict, frozen=True):
     """A setup; `checked_setup` checks the names in it, and `runs` are what its lanes execute."""
 
@@ -91,13 +98,14 @@ class Setup(Strict, frozen=True):
     world_options: dict[str, Any] = msgspec.field(default_factory=dict)
     seed: Annotated[int, Meta(ge=0, le=limits.MAX_SEED)] = 1
     settings: SharedSettings = SharedSettings()
+    changes: Annotated[tuple[Change, ...], Meta(max_length=limits.MAX_CHANGES)] = ()
 
     @property
     def description(self) -> dict[str, Any]:
         """The setup as plain values: JSON of a link, and the TOML file. What has its default is left out."""
         plain = msgspec.to_builtins(self)
         lanes = [{name: value for name, value in lane.items() if value != {}} for lane in plain["lanes"]]
-        order = ("world", "world_options", "settings")
+        order = ("world", "world_options", "settings", "changes")
         return {name: plain[name] for name in order if plain.get(name)} | {"seed": self.seed, "lanes": lanes}
 
     def make_world(self) -> World:
@@ -155,6 +163,9 @@ def checked_setup(setup: Setup, extra_explorers: tuple[str, ...] = ()) -> Setup:
     if is_map:
         block = [line.strip() for line in options["map"].strip("\n").split("\n\n")[0].splitlines()]
         check_map_size(len(block), max((len(line) for line in block), default=0))
+    steps = [change.step for change in setup.changes]
+    if steps != sorted(set(steps)):
+        raise InvalidSetting(f"the changes of a map need increasing steps, got {', '.join(map(str, steps))}.")
     lanes = tuple(_checked_lane(lane, (*explorer_names(), *extra_explorers)) for lane in setup.lanes)
     return msgspec.structs.replace(setup, world_options=msgspec.to_builtins(options), lanes=lanes)
 
@@ -279,7 +290,8 @@ class Unchecked(msgspec.Struct):
 def snippets(setup: Setup, runs: Sequence[Run]) -> dict[str, str]:
     """Return the setup as Python, as commands, and as the TOML file that `wanderlust studio FILE.toml` opens."""
     toml = "".join(f"{name} = {_toml_value(value)}\n" for name, value in setup.description.items())
-    return {"python": as_python(runs), "command": as_command(setup, runs), "toml": toml}
+    note = "# Without the changes of the map during the run, which only the studio executes.\n" if setup.changes else ""
+    return {"python": note + as_python(runs), "command": note + as_command(setup, runs), "toml": toml}
 
 
 def as_python(runs: Sequence[Run]) -> str:
@@ -325,7 +337,7 @@ def as_command(setup: Setup, runs: Sequence[Run]) -> str:
 def _toml_value(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{name} = {_toml_value(each)}' for name, each in value.items())} }}"
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+    if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
         return "".join(["[\n", *(f"    {_toml_value(each)},\n" for each in value), "]"])
     if isinstance(value, str) and "\n" in value and "'''" not in value and value.isascii():
         return f"'''\n{value}'''"

@@ -6,18 +6,21 @@ A lane is one run that is advanced in parts, with the frames, curves and events 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust.agents.loop import start_distribution
 from wanderlust.agents.session import Session
 from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidSetting, check_integer
 from wanderlust.core.files import finite, finite_values
-from wanderlust.core.mdp import FloatArray
+from wanderlust.core.mdp import FloatArray, TabularMDP
 from wanderlust.core.planning import expected_reward, policy_values
 from wanderlust.experiments.run import Run
 from wanderlust.explorers.formulas import decayed_epsilon
@@ -25,7 +28,7 @@ from wanderlust.explorers.protocol import explorer_class, has_own_choice
 from wanderlust.learning.state import TERMINAL
 from wanderlust.learning.td import NO_SIGNAL
 from wanderlust.studio import limits
-from wanderlust.studio.catalogue import checked_world, describe_world
+from wanderlust.studio.catalogue import changed_worlds, checked_world, describe_world
 from wanderlust.studio.frames import History, best_actions, encode, step_of
 from wanderlust.studio.setup import Setup, snippets
 from wanderlust.worlds import World
@@ -48,10 +51,12 @@ class Event(NamedTuple):
 
 
 class Lane:
-    """A run in progress."""
+    """A run in progress; `changes` are the worlds that replace its world, with their steps."""
 
-    def __init__(self, run: Run, world: World, *, index: int = 0) -> None:
-        self.run, self.world, self.index = run, world, index
+    def __init__(self, run: Run, world: World, *, index: int = 0, changes: Sequence[tuple[int, World]] = ()) -> None:
+        if changes:  # They are written into the arrays that the run reads, which are its own.
+            world = dataclasses.replace(world, mdp=TabularMDP(*(part.copy() for part in world.mdp)))
+        self.run, self.world, self.index, self._changes = run, world, index, list(changes)
         check_size(run, world)
         self.session = Session(world, run.explorer, seed=run.seed, preset=run.preset, keep_trajectory=True,
                                **run.overrides)  # fmt: skip
@@ -76,11 +81,30 @@ class Lane:
 
     def advance(self, until: int) -> None:
         """Run up to a step, at most to the end."""
+        until = min(until, self.length)
+        while self._changes and self._changes[0][0] <= until:
+            step, world = self._changes.pop(0)
+            self._advance(step)
+            self._change_world(world)
+        self._advance(until)
+
+    def _advance(self, until: int) -> None:
         start, before = self.step, time.perf_counter()
-        self.session.advance(min(until, self.length))
+        self.session.advance(until)
         if self.step > start:
             self.seconds_per_step = (time.perf_counter() - before) / (self.step - start)
             self._find_rewards()
+
+    def _change_world(self, world: World) -> None:
+        """Go on in another world with the same states; what was learned stays."""
+        self.curves.points()  # Those of the world before.
+        run = self.session.run_state
+        arrays, changed = (*run.mdp, run.starts, run.start_probabilities), (*world.mdp, *start_distribution(world.mdp))
+        for own, other in zip(arrays, changed, strict=True):
+            own[...] = other
+        self.session.agent.learner.counters.policy_changed = 1
+        self.curves.forget_solved()
+        self.world, self._gives_reward = world, expected_reward(world.mdp) > 0
 
     def advance_to_event(self, kind: str, until: int) -> Event | None:
         """Run to the step at which an event of a kind ('any' for all) happens; None if it did not until a step."""
@@ -221,6 +245,10 @@ class Curves:
             return math.nan
         return self._solved_return(run.greedy[evaluation])
 
+    def forget_solved(self) -> None:
+        """Solve the greedy policies again: the world has changed."""
+        self._solved.clear()
+
     def _solved_return(self, bits: NDArray[np.uint64]) -> float:
         key = bits.tobytes()
         if key not in self._solved:
@@ -245,7 +273,8 @@ class Workbench:
         self.setup = setup
         self.world, self.warnings = checked_world(setup)
         self.runs: tuple[Run, ...] = setup.runs(self.world)
-        self.lanes = [Lane(run, self.world, index=i) for i, run in enumerate(self.runs)]
+        self.changes = changed_worlds(setup, self.world)
+        self.lanes = [Lane(run, self.world, index=i, changes=self.changes) for i, run in enumerate(self.runs)]
         self.length = max(lane.length for lane in self.lanes)
         self._sent_points = [0] * len(self.lanes)
         self._sent_events = [0] * len(self.lanes)
@@ -264,6 +293,7 @@ class Workbench:
         """Return what a page needs to show the lanes."""
         return {
             "world": describe_world(self.world),
+            "changes": [{"step": step, "world": describe_world(world)} for step, world in self.changes],
             "setup": self.setup.description,
             "length": self.length,
             "lanes": [describe_lane(lane) for lane in self.lanes],

@@ -3,5 +3,5 @@ import globals from "globals";
 
 export default [
   js.configs.recommended,
-  { languageOptions: { globals: globals.browser }, rules: { eqeqeq: "error", "no-var": "error", "prefer-const": "error" } },
+  { languageOptions: { globals: { ...globals.browser, uPlot: "readonly" } }, rules: { eqeqeq: "error", "no-var": "error", "prefer-const": "error" } },
 ];

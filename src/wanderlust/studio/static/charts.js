@@ -1,7 +1,7 @@
-// Curves against steps, as SVG: those of all lanes, and those of stored runs with their range over seeds.
+// Curves against steps, by uPlot (vendor/uplot): those of all lanes, and those of stored runs with their range over seeds.
 
-import { LANE_COLOURS, LANE_DASHES, themeName } from "./palette.js";
-import { element, svgElement } from "./dom.js";
+import { CURVE_COLOURS, LANE_DASHES, themeName } from "./palette.js";
+import { element, setText } from "./dom.js";
 import { formatNumber } from "./frames.js";
 
 const CHARTS = [
@@ -9,88 +9,156 @@ const CHARTS = [
   { title: "Return of the greedy policy", column: 1, reference: "optimum", word: "optimum" },
   { title: "Entropy of visits", column: 2 },
 ];
-const MAX_POINTS = 300;
-// The distance between the numbers of two curves, in the page and in a presentation.
-const TAG = 12;
-const LARGE_TAG = 16;
-const SEEDS_SIZE = [460, 180];
+// Charts with the same key have a common cursor.
+const LANES_CURSOR = "lanes", GROUPS_CURSOR = "groups";
+const RIGHT = 18, TOP = 12;
+const SEEDS_HEIGHT = 200;
 
 // The charts beside the lanes. Lanes differ in colour, in dashes and in the number at the end of the curve.
 export class Charts {
-  constructor(box) {
-    this.figures = CHARTS.map((chart) => ({ ...chart, svg: svgElement("svg", { class: "chart", role: "img" }) }));
-    box.append(...this.figures.map(({ title, svg }) => element("figure", {}, element("figcaption", {}, title), svg)));
+  // seek: shows the step at which a chart is pressed.
+  constructor(box, seek) {
+    this.seek = seek;
+    this.figures = CHARTS.map((chart) => ({ ...chart, box: element("div", { class: "chart", role: "img" }), values: element("span", { class: "dim" }), plot: null, key: "", marks: null }));
+    box.append(...this.figures.map(({ title, values, box: chart }) => element("figure", {}, element("figcaption", {}, title, values), chart)));
   }
 
   // series: per lane {every, points}; step: where the marker is.
   draw({ series, step, length, world, names, isLarge }) {
-    for (const { svg, title, column, reference, word } of this.figures) {
-      const lines = series.map(({ every, points }, i) => (
-        { number: i, points: points.map((point, at) => [(at + 1) * every, point[column]]), colour: LANE_COLOURS[themeName()][i % 3], dash: LANE_DASHES[i % 3] }));
-      const size = [Math.max(svg.clientWidth, 120), Math.max(svg.clientHeight, 60)];
-      drawCurves(svg, size, { lines, reference: world[reference] ?? null, word, length, step, isLarge });
-      const last = lines.map(({ points }, i) => `Lane ${i + 1}, ${names[i]}: ${formatNumber(points.findLast(([, value]) => value !== null)?.[1])}.`);
-      svg.setAttribute("aria-label", `${title}. ${last.join(" ")}`);
+    for (const figure of this.figures) {
+      const { box, title, column, reference, word } = figure;
+      const size = { width: box.clientWidth, height: box.clientHeight };
+      if (!size.width || !size.height) continue;
+      const data = uPlot.join(series.map(({ every, points }) => [points.map((_, i) => (i + 1) * every), points.map((point) => point[column])]));
+      figure.marks = { step, reference: world[reference] ?? null, word };
+      const key = `${series.length} ${length} ${isLarge} ${themeName()}`;
+      if (figure.key !== key) this.build(figure, key, { size, lanes: series.length, length, isLarge, data });
+      else if (figure.plot.width !== size.width || figure.plot.height !== size.height) figure.plot.setSize(size);
+      if (figure.plot.data !== data) figure.plot.setData(data);
+      this.showValues(figure);
+      const last = series.map(({ points }, i) => `Lane ${i + 1}, ${names[i]}: ${formatNumber(points.findLast((point) => point[column] !== null)?.[column])}.`);
+      box.setAttribute("aria-label", `${title}. ${last.join(" ")}`);
     }
   }
-}
 
-// The mean over seeds, and a band from the smallest to the largest value. The reference is a value that `word` names.
-export function curveFigure(title, steps, { mean, low, high }, reference, word) {
-  const along = (values) => values.map((value, i) => [steps[i], value]);
-  const svg = svgElement("svg", { class: "chart", role: "img", "aria-label": `${title}: ${formatNumber(mean.at(-1))} at the end, mean over seeds` });
-  const lines = [{ points: along(mean), colour: "var(--lane-1)" }];
-  drawCurves(svg, SEEDS_SIZE, { lines, band: [...along(low), ...along(high).reverse()], reference, word, length: steps.at(-1) || 1 });
-  return element("figure", {}, element("figcaption", {}, `${title}, mean and range over seeds`), svg);
-}
-
-// lines: {points: [step, value or null], colour, dash, number}
-/** @param {SVGElement} svg @param {number[]} size @param {Record<string, any>} content */
-function drawCurves(svg, [width, height], { lines, band = [], reference = null, word, length, step = null, isLarge = false }) {
-  const left = isLarge ? 58 : 48, right = 16, top = 16, bottom = 18;
-  const known = [...lines.flatMap(({ points }) => points), ...band, [0, reference]].map(([, value]) => value).filter((value) => value !== null);
-  const low = Math.min(0, ...known), highest = Math.max(...known, low), high = highest - low < 1e-6 ? low + 1 : highest;
-  const x = (at) => left + (at / length) * (width - left - right);
-  const y = (value) => top + (1 - (value - low) / (high - low)) * (height - top - bottom);
-  const line = (x1, x2, y1, y2, name) => svgElement("line", { x1, x2, y1, y2, class: name });
-  const parts = [low, (low + high) / 2, high].flatMap((value) => [line(left, width - right, y(value), y(value), "grid"), chartLabel(formatNumber(value, 3), left - 5, y(value) + 4, "end")]);
-  parts.push(...[0, length / 2, length].map((at, i) => chartLabel(formatNumber(Math.round(at)), x(at), height - 4, ["start", "middle", "end"][i])));
-  if (reference !== null) parts.push(line(left, width - right, y(reference), y(reference), "optimum"), chartLabel(word, (left + width) / 2, y(reference) - 4, "middle"));
-  if (step !== null) parts.push(line(x(step), x(step), top, height - bottom, "now"));
-  const corners = band.filter(([, value]) => value !== null).map(([at, value]) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`);
-  if (corners.length) parts.push(svgElement("polygon", { points: corners.join(" "), fill: lines[0].colour, opacity: 0.2 }));
-  const tags = [];
-  for (const { points, colour, dash = "", number } of lines) {
-    const stride = Math.max(Math.ceil(points.length / MAX_POINTS), 1);
-    let d = "", end = null, pen = "M";
-    points.forEach(([at, value], i) => {
-      if (value === null) pen = "M";
-      if (value === null || (i % stride && i < points.length - 1)) return;
-      end = [x(at), y(value)];
-      d += `${pen}${end[0].toFixed(1)} ${end[1].toFixed(1)}`;
-      pen = "L";
-    });
-    if (!end) continue;
-    parts.push(svgElement("path", { d, fill: "none", stroke: colour, "stroke-width": 2.2, "stroke-dasharray": dash, "stroke-linejoin": "round" }));
-    if (number !== undefined) tags.push({ number, x: end[0], y: end[1] });
+  build(figure, key, { size, lanes, length, isLarge, data }) {
+    figure.plot?.destroy();
+    figure.key = key;
+    const lines = Array.from({ length: lanes }, (_, i) => ({ number: i, dash: LANE_DASHES[i % 3] }));
+    const options = optionsFor({ lines, length, isLarge, cursor: LANES_CURSOR, marks: () => figure.marks });
+    options.hooks.setCursor = [() => this.showValues(figure)];
+    figure.plot = new uPlot({ ...options, ...size }, data, figure.box);
+    this.listen(figure.plot);
   }
-  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  svg.replaceChildren(...parts, ...spread(tags, height - bottom, isLarge ? LARGE_TAG : TAG));
+
+  listen(plot) {
+    const seek = (event) => this.seek(Math.round(plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x")));
+    plot.over.addEventListener("pointerdown", (event) => { plot.over.setPointerCapture(event.pointerId); seek(event); });
+    plot.over.addEventListener("pointermove", (event) => { if (event.buttons) seek(event); });
+  }
+
+  // The values at the cursor, which all charts have in common.
+  showValues({ plot, values }) {
+    const at = plot?.cursor.idx ?? null;
+    const lanes = at === null ? [] : plot.data.slice(1).map((column, i) => `${i + 1}: ${formatNumber(column[at])}`);
+    setText(values, lanes.length ? ` at step ${plot.data[0][at]}: ${lanes.join(", ")}` : "");
+  }
+}
+
+// The mean over seeds of each group, and a band from the smallest to the largest value.
+// groups: {name, steps, curve: {mean, low, high}, reference}
+export function curveFigure(title, groups, word) {
+  const box = element("div", { class: "chart seeds" });
+  const last = groups.map(({ name, curve }) => `${name}: ${formatNumber(curve.mean.at(-1))} at the end`);
+  const root = element("figure", { role: "group", "aria-label": `${title}, mean over seeds. ${last.join("; ")}` }, element("figcaption", {}, `${title}, mean and range over seeds`), box);
+  const references = new Set(groups.map(({ reference }) => reference));
+  const marks = { step: null, reference: references.size === 1 ? groups[0].reference : null, word };
+  const lines = groups.map(({ name }, i) => ({ name, number: i, hasBand: true }));
+  const options = optionsFor({ lines, length: Math.max(...groups.map(({ steps }) => steps.at(-1) || 1)), cursor: GROUPS_CURSOR, marks: () => marks });
+  const data = uPlot.join(groups.map(({ steps, curve: { mean, low, high } }) => [steps, mean, low, high]));
+  let plot = null;
+  // The size is known when the figure is part of the page.
+  new ResizeObserver(() => {
+    const size = { width: box.clientWidth, height: SEEDS_HEIGHT };
+    if (!plot && size.width) plot = new uPlot({ ...options, ...size, legend: { live: true } }, data, box);
+    else if (size.width) plot?.setSize(size);
+  }).observe(box);
+  return root;
+}
+
+// lines: {name, number, dash, hasBand}; a band is two further series, its ends. marks() returns {step, reference, word}.
+function optionsFor({ lines, length, isLarge = false, cursor, marks }) {
+  const theme = themeName(), style = getComputedStyle(document.documentElement), ink = (name) => style.getPropertyValue(name).trim();
+  const colourOf = (i) => CURVE_COLOURS[theme][i % CURVE_COLOURS[theme].length];
+  const font = `${isLarge ? 15 : 11}px system-ui, sans-serif`;
+  const axis = { font, stroke: ink("--dim"), ticks: { show: false }, values: (_, splits) => splits.map((value) => formatNumber(value, 3)) };
+  const series = lines.flatMap(({ name, number, dash, hasBand }) => {
+    const line = { label: name, stroke: colourOf(number), width: 2.2, dash, points: { show: false }, value: (_, value) => formatNumber(value) };
+    const end = { stroke: "transparent", points: { show: false }, class: "band-end", value: () => "" };
+    return hasBand ? [line, end, { ...end }] : [line];
+  });
+  const bands = lines.flatMap(({ number, hasBand }) => (hasBand ? [{ series: [3 * number + 3, 3 * number + 2], fill: `${colourOf(number)}33` }] : []));
+  return {
+    padding: [TOP, RIGHT, 0, 0],
+    legend: { show: false },
+    cursor: { sync: { key: cursor }, drag: { x: false, y: false }, y: false, points: { size: 7 } },
+    scales: { x: { time: false, range: () => [0, length] }, y: { range: (_, low, high) => valueRangeOf(low, high, marks().reference) } },
+    axes: [{ ...axis, size: isLarge ? 26 : 20, gap: 3, space: isLarge ? 90 : 60, grid: { show: false } },
+      { ...axis, size: isLarge ? 62 : 50, gap: 4, space: isLarge ? 30 : 22, grid: { stroke: ink("--line"), width: 1 } }],
+    series: [{ label: "step", value: (_, value) => (value === null ? "–" : String(value)) }, ...series],
+    bands,
+    hooks: { draw: [(plot) => drawMarks(plot, marks(), { ink: ink("--ink"), dim: ink("--dim"), edge: ink("--edge"), font, colourOf, hasNumbers: cursor === LANES_CURSOR })] },
+  };
+}
+
+function valueRangeOf(low, high, reference) {
+  const known = [low, high, reference].filter((value) => value !== null && value !== undefined);
+  const least = Math.min(0, ...known), most = Math.max(least, ...known);
+  return [least, most - least < 1e-6 ? least + 1 : most];
+}
+
+// The marker of the step, the line of the reference, and the numbers of the lanes at the ends of their curves.
+function drawMarks(plot, { step, reference, word }, { ink, dim, edge, font, colourOf, hasNumbers }) {
+  const { ctx, bbox } = plot, ratio = uPlot.pxRatio;
+  const line = (stroke, dash, x1, y1, x2, y2) => {
+    Object.assign(ctx, { strokeStyle: stroke, lineWidth: 1.5 * ratio });
+    ctx.setLineDash(dash.map((each) => each * ratio));
+    ctx.beginPath();
+    ctx.moveTo(x1, y1);
+    ctx.lineTo(x2, y2);
+    ctx.stroke();
+  };
+  const text = (words, x, y, align, fill, weight = 400) => {
+    Object.assign(ctx, { font: `${weight} ${font.replace(/^\d+/, (size) => String(Number(size) * ratio))}`, textAlign: align, textBaseline: "middle", fillStyle: fill });
+    ctx.fillText(words, x, y);
+  };
+  ctx.save();
+  if (reference !== null) {
+    const y = plot.valToPos(reference, "y", true);
+    line(ink, [1, 3], bbox.left, y, bbox.left + bbox.width, y);
+    text(word, bbox.left + bbox.width / 2, y - 7 * ratio, "center", dim);
+  }
+  if (step !== null) {
+    const x = plot.valToPos(step, "x", true);
+    line(edge, [], x, bbox.top, x, bbox.top + bbox.height);
+  }
+  if (hasNumbers) for (const { number, x, y } of spread(endsOf(plot), bbox.top + bbox.height, 12 * ratio)) text(String(number + 1), x + 4 * ratio, y, "left", colourOf(number), 800);
+  ctx.restore();
+}
+
+// Where the curves end.
+function endsOf(plot) {
+  return plot.data.slice(1).flatMap((column, number) => {
+    const at = column.findLastIndex((value) => value !== null && value !== undefined);
+    return at < 0 ? [] : [{ number, x: plot.valToPos(plot.data[0][at], "x", true), y: plot.valToPos(column[at], "y", true) }];
+  });
 }
 
 // The numbers at the ends of the curves, moved apart where they would cover each other.
 function spread(tags, lowest, distance) {
   tags.sort((a, b) => a.y - b.y);
-  let free = -Infinity, limit = lowest;
+  let free = distance / 2, limit = lowest;
   for (const tag of tags) free = (tag.y = Math.max(tag.y, free)) + distance;
   for (const tag of tags.toReversed()) limit = (tag.y = Math.min(tag.y, limit)) - distance;
-  return tags.map((tag) => {
-    const text = chartLabel(String(tag.number + 1), tag.x + 4, Math.max(tag.y, 8) + 4, "start");
-    text.setAttribute("class", `tag lane-${tag.number + 1}`);
-    return text;
-  });
-}
-
-function chartLabel(text, x, y, anchor) {
-  return svgElement("text", { x, y, "text-anchor": anchor }, text);
+  return tags;
 }

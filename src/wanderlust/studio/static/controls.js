@@ -12,7 +12,7 @@ export function installControls(app) {
   click("next-event", () => app.nextEvent());
   click("add-lane", () => addLane(app));
   click("new-seed", () => app.change({ seed: (Number(app.setup.seed) + 1) % 2147483647 }, { step: 0 }));
-  click("paint", () => app.painter.show());
+  click("paint", () => app.painter.toggle());
   click("results", () => app.results.show());
   click("theme", () => app.switchTheme());
   click("present", () => app.present());
@@ -96,7 +96,7 @@ export function showSetup(app) {
   $("add-lane").disabled = count >= app.catalogue.limits.lanes;
   setText($("length"), `of ${app.length}`);
   $("step").style.setProperty("--digits", String(app.length).length);
-  $("timeline").max = app.recording ? app.length : 0;
+  $("timeline").max = app.length;
 }
 
 const NEW_LANES = ["vv-ucb", "epsilon-greedy", "ucb1"];

@@ -17,13 +17,6 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-export function svgElement(tag, attributes = {}, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
-
 export function fillSelect(select, options, value) {
   select.replaceChildren(...options.map((option) => {
     if (option.options) {

@@ -22,7 +22,7 @@ const PRESET_TEXT = "as_written: the paper's text; as_published_code: the releas
 const GREEK = { kappa: "κ", gamma_w: "γ_w", epsilon_start: "ε start", epsilon_end: "ε end", learning_rate: "η learning rate", scale: "α scale", initial: "initial Q", replay: "memory" };
 
 export class LaneCard {
-  // on: {change(lane, changes), remove(lane), hover(lane, cell), pin(lane, cell)}
+  // on: {change(lane, changes), remove(lane), hover(lane, cell), pin(lane, cell), painter}
   constructor(number, catalogue, on, recorded) {
     this.number = number;
     this.catalogue = catalogue;
@@ -59,11 +59,18 @@ export class LaneCard {
       element("span", {}, "discovered ", this.discovered, this.reachable),
       element("span", {}, "greedy return ", this.returned), this.event);
     this.root = element("section", { class: `lane lane-${this.number + 1}`, "aria-label": title }, head, this.frameBox, this.note, this.legend.root, this.sentence, facts);
-    this.canvas.addEventListener("pointermove", (event) => this.hover(cellAt(event, this.canvas, this.world)));
+    const { painter } = this.on;
+    this.canvas.addEventListener("pointermove", (event) => {
+      const cell = cellAt(event, this.canvas, this.world);
+      painter?.drag(cell);
+      this.hover(cell);
+    });
     this.canvas.addEventListener("pointerdown", (event) => {
       this.hovered = cellAt(event, this.canvas, this.world);
-      this.on.pin(this.number, this.hovered);
+      if (painter?.press(this.hovered)) this.canvas.setPointerCapture(event.pointerId);
+      else this.on.pin(this.number, this.hovered);
     });
+    for (const name of ["pointerup", "pointercancel"]) this.canvas.addEventListener(name, () => painter?.release());
     // A finger leaves the map when it is lifted; what it pointed at stays.
     this.canvas.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") this.hover(null); });
     this.canvas.addEventListener("keydown", (event) => this.moveByKey(event));
@@ -71,9 +78,12 @@ export class LaneCard {
   }
 
   moveByKey(event) {
-    if (!isArrowKey(event.key) || !this.world) return;
+    if (!this.world) return;
+    const isPainted = this.on.painter?.key(event, this.hovered);
+    if (!isPainted && !isArrowKey(event.key)) return;
     event.preventDefault();
     event.stopPropagation();
+    if (isPainted) return;
     const agent = this.frame ? positionsOf(this.world)[this.frame.agent] : null;
     this.hover(cellByKey(this.hovered ?? (agent ? agent[0] * this.world.columns + agent[1] : 0), event.key, this.world));
   }
@@ -185,7 +195,7 @@ export class LaneCard {
     const scale = isSmall ? RANKED : ownScale;
     const arrows = view.arrows !== "auto" ? view.arrows : layer.isRelative ? "behaviour" : "greedy";
     const picture = { world, layer: part, frame, values, shares, scale, perAction: layer.perAction && !isSmall, theme: view.theme, arrows,
-      trail: view.trail, path: view.path && layer.isRelative, numbers: view.numbers, hover: view.pinned ?? this.hovered };
+      trail: view.trail, path: view.path && layer.isRelative, numbers: view.numbers, hover: view.pinned ?? this.hovered, wrong: view.wrong };
     return { picture, layer };
   }
 

@@ -34,7 +34,8 @@ class App {
     this.catalogue = catalogue;
     this.recording = recording;
     this.engine = engine;
-    this.world = null;
+    // The map of the beginning, and those that replace it at a step.
+    this.worlds = [];
     this.length = 0;
     this.live = 0;
     this.viewed = 0;
@@ -62,7 +63,7 @@ class App {
     /** @type {any} One of three, of which only one plays a recording and only two open a setup. */
     this.source = this.makeSource();
     this.lesson = new LessonPanel(this);
-    this.painter = recording || engine ? null : new Painter($("paint-dialog"), this);
+    this.painter = recording || engine ? null : new Painter($("paint-bar"), this);
     this.results = recording || engine ? null : new ResultsBrowser($("results-dialog"), this);
     installTakeaway(this);
     installShortcuts(this);
@@ -109,7 +110,8 @@ class App {
   // Opens a changed setup; the run is repeated up to the present step, so that only the change shows.
   change(changes, { step = this.live, playing = this.playing } = {}) {
     if (changes.world !== undefined && changes.world !== this.setup.world) this.speedChosen = false;
-    this.setup = { ...this.setup, ...changes };
+    // Another world has none of the changes that were made of this one.
+    this.setup = { ...this.setup, ...(changes.world === undefined ? {} : { changes: [] }), ...changes };
     this.sought = null;
     this.source.open(this.setup, { step, playing, speed: this.speed });
     this.watch(true);
@@ -117,7 +119,7 @@ class App {
 
   opened(message) {
     this.setup = this.accepted = message.setup;
-    this.world = { ...message.world, id: ++this.worldCount };
+    this.worlds = [{ step: 0, world: message.world }, ...(message.changes ?? [])].map(({ step, world }) => ({ step, world: { ...world, id: ++this.worldCount } }));
     this.descriptions = message.lanes;
     this.length = message.length;
     this.snippets = message.snippets;
@@ -132,7 +134,18 @@ class App {
     if (!this.speedChosen) this.setSpeed(Math.min(Math.max(Math.round(this.length / 15), 20), 3000), false);
     this.buildLanes();
     showSetup(this);
+    this.painter?.opened();
     this.keepAddress();
+  }
+
+  // The map at the step that is shown.
+  get shownWorld() {
+    return this.worlds.findLast(({ step }) => step <= this.viewed)?.world ?? this.worlds[0]?.world ?? null;
+  }
+
+  // What is drawn: that map, or what is being painted.
+  get world() {
+    return this.painter?.preview ?? this.shownWorld;
   }
 
   // What a link holds.
@@ -153,6 +166,7 @@ class App {
         change: (number, changes) => changeLane(this, number, changes),
         remove: (number) => this.change({ lanes: this.setup.lanes.filter((_, i) => i !== number) }),
         hover: (lane, cell) => { if (!this.focus.isPinned) this.showCellOf(lane, cell, false); },
+        painter: this.painter,
         pin: (lane, cell) => this.showCellOf(lane, cell, !(this.focus.isPinned && this.focus.lane === lane && this.focus.cell === cell)),
       }, Boolean(this.recording)));
       this.cards.at(-1).facts({ world: this.world, last: null });
@@ -183,7 +197,6 @@ class App {
       this.events[i].push(...lane.events);
     });
     if (!this.recording) {
-      $("timeline").max = Math.max(this.live, 1);
       this.keepSession();
       this.watch(this.playing || this.busy);
     }
@@ -276,7 +289,7 @@ class App {
 
   // Shows another step, when the timeline has stopped for a moment.
   seek(step) {
-    this.sought = step;
+    this.sought = Math.min(Math.max(step, 0), this.recording ? this.length : this.live);
     clearTimeout(this.seekTimer);
     this.seekTimer = setTimeout(() => this.settle(), SEEK_MILLISECONDS);
   }

@@ -9,9 +9,9 @@ const SHARP_CELLS_FROM = 12;
 const NO_ARROWS_YET = -1;
 
 export class MapPainter {
-  // picture: {world, layer, frame, values, scale, perAction, theme, arrows, trail, numbers, hover}
+  // picture: {world, layer, frame, values, scale, perAction, theme, arrows, trail, numbers, hover, wrong}
   draw(context, picture, cell) {
-    const { world, hover, theme } = picture;
+    const { world, hover, wrong, theme } = picture;
     const ratio = window.devicePixelRatio || 1;
     this.drawValues(context, picture, cell);
     paint(context, trailMarks(picture, cell, ratio));
@@ -21,6 +21,7 @@ export class MapPainter {
     if (hasArrows(picture, cell, ratio)) this.drawArrows(context, picture, cell, ratio);
     paint(context, agentMarks(picture, cell, ratio));
     paint(context, frameMarks(world, hover, cell, [INK[theme].halo, INK[theme].arrow]));
+    paint(context, frameMarks(world, wrong, cell, [INK[theme].wrong]));
   }
 
   drawValues(context, picture, cell) {

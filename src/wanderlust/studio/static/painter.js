@@ -1,13 +1,9 @@
-// Painting a world: brushes, fill, resize, undo and redo, and the text of the map. The server checks every change.
+// Painting on the maps of the lanes: brushes, fill, the start by dragging, undo and redo, the text of the map, and files.
+// A change of cells takes effect at the present step of the run; another size or other settings start the run again.
 
+import { $, debounce, download, element, setText } from "./dom.js";
 import { MapModel, fromWorld, parseSettings, toText } from "./map-model.js";
-import { INK } from "./cells.js";
-import { MapPainter } from "./map-painter.js";
-import { frameMarks } from "./map-marks.js";
-import { paint } from "./marks.js";
-import { cellAt, cellByKey, isArrowKey } from "./geometry.js";
-import { debounce, element, setText } from "./dom.js";
-import { makeScale, themeName } from "./palette.js";
+import { keep, kept } from "./link.js";
 
 const BRUSHES = [
   { id: "wall", label: "Wall" }, { id: "treasure", label: "Treasure", value: 1 }, { id: "penalty", label: "Penalty", value: -1 },
@@ -18,25 +14,27 @@ const MOVE_NAMES = ["left", "right", "up", "down"];
 const BLANK = { rows: 8, columns: 8 };
 
 export class Painter {
-  constructor(dialog, app) {
-    this.dialog = dialog;
+  constructor(box, app) {
+    this.box = box;
     this.app = app;
     this.brush = "wall";
-    this.painter = new MapPainter();
-    this.cursor = null;
-    this.model = MapModel.blank(BLANK.rows, BLANK.columns);
+    this.isOn = false;
+    this.stroke = null;
+    // The map that is shown before the server has it, and the cell that the server finds wrong.
+    this.preview = null;
+    this.wrong = null;
     this.count = 0;
-    this.check = debounce(() => this.checkNow(), 150);
+    this.model = MapModel.blank(BLANK.rows, BLANK.columns);
+    this.apply = debounce(() => this.applyNow(), 150);
     this.build();
   }
 
   build() {
+    this.inputs = {};
     const number = (label, name, attributes = {}) => {
-      const input = element("input", { type: "number", step: "any", ...attributes, onchange: () => this.setSetting(name, input.value) });
-      this.inputs[name] = input;
+      const input = this.inputs[name] = element("input", { type: "number", step: "any", ...attributes, onchange: () => this.setSetting(name, input.value) });
       return element("label", {}, label, input);
     };
-    this.inputs = {};
     const button = (label, action, attributes = {}) => element("button", { type: "button", onclick: action, ...attributes }, label);
     const brushes = element("div", { class: "segments", role: "radiogroup", "aria-label": "Brush" }, ...BRUSHES.map((brush) => {
       const input = element("input", { type: "radio", name: "brush", value: brush.id, onchange: () => this.chooseBrush(brush) });
@@ -56,53 +54,82 @@ export class Painter {
     this.redo = button("Redo", () => this.travel("redo"));
     this.text = element("textarea", { "aria-label": "Text map", spellcheck: "false" });
     this.problem = element("p", { class: "problem", role: "status", "aria-label": "Problem" });
-    this.use = button("Use this world", () => this.useWorld(), { class: "primary" });
-    this.canvas = element("canvas", { tabindex: "0", role: "application", "aria-roledescription": "map to paint", "aria-label": "Canvas. Arrow keys move, Space paints." });
-    this.listen();
-    const head = element("form", { method: "dialog", class: "dialog-head" }, element("h2", { id: "paint-title" }, "Paint a world"), element("button", { "aria-label": "Close" }, "×"));
-    const tools = element("div", { class: "tools" }, brushes,
-      element("div", { class: "row" }, this.valueLabel, this.directionLabel, element("label", {}, this.fill, "Fill area")),
-      element("div", { class: "row" }, this.undo, this.redo, button("Clear", () => this.edit(() => this.model.clear()))),
+    this.file = element("input", { type: "file", accept: ".map,.txt", hidden: true, "aria-label": "Map file", onchange: () => this.loadFile() });
+    const panel = element("div", { class: "fields" },
       element("div", { class: "numbers" }, element("label", {}, "Rows", this.rows), element("label", {}, "Columns", this.columns),
         number("Step reward", "step"), number("Slip probability", "slip", { min: "0", max: "1" }),
         number("Horizon", "horizon", { min: "1", step: "1" }), number("Budget", "budget", { min: "1", step: "1" })),
       element("label", { class: "field" }, element("span", {}, "Name"), this.name),
-      this.text, element("div", { class: "row" }, button("Read the text", () => this.readText())), this.problem, this.use);
-    this.dialog.replaceChildren(head, element("div", { class: "paint" }, element("div", { class: "canvas-box" }, this.canvas), tools));
+      this.text, element("div", { class: "row" }, button("Read the text", () => this.readText(this.text.value)), button("Clear", () => this.edit(() => this.model.clear()))),
+      element("div", { class: "row" }, button("Save file", () => this.save()), button("Load file…", () => this.file.click()), button("Last painted", () => this.restoreDraft()), this.file));
+    this.box.replaceChildren(brushes, element("div", { class: "row" }, this.valueLabel, this.directionLabel, element("label", {}, this.fill, "Fill area")),
+      element("div", { class: "row" }, this.undo, this.redo, button("Restart with this map", () => this.open())),
+      element("details", { class: "options more" }, element("summary", {}, "Size, text, file"), panel), this.problem);
+    this.box.addEventListener("keydown", (event) => this.travelByKey(event));
   }
 
-  listen() {
-    this.canvas.addEventListener("pointerdown", (event) => {
-      this.canvas.setPointerCapture(event.pointerId);
-      this.stroke = new Set();
-      this.model.begin();
-      this.paintAt(cellAt(event, this.canvas, this.model));
-    });
-    this.canvas.addEventListener("pointermove", (event) => { if (this.stroke) this.paintAt(cellAt(event, this.canvas, this.model)); });
-    for (const name of ["pointerup", "pointercancel"]) this.canvas.addEventListener(name, () => this.endStroke());
-    this.canvas.addEventListener("keydown", (event) => this.key(event));
-    this.dialog.addEventListener("keydown", (event) => {
-      if (!(event.ctrlKey || event.metaKey) || event.target === this.text) return;
-      if (event.key === "z") this.travel(event.shiftKey ? "redo" : "undo");
-      else if (event.key === "y") this.travel("redo");
-    });
+  toggle(on = !this.isOn) {
+    this.isOn = on;
+    document.body.classList.toggle("painting", on);
+    $("paint").setAttribute("aria-pressed", String(on));
+    this.box.hidden = !on;
+    this.preview = this.wrong = this.stroke = null;
+    if (on) this.begin();
+    this.app.stage.rearrange();
   }
 
-  show() {
-    const { world, setup } = this.app;
-    if (world && world.layers.length === 1 && world.actions.join() === MOVE_NAMES.join()) {
-      const options = setup.world_options ?? {};
-      this.model = fromWorld(world, options.map ? parseSettings(options.map) : { step: options.step_penalty ?? this.defaultStep(setup.world), horizon: world.horizon, budget: world.budget });
-      if (options.slips) this.model.settings.slip = Number((1 - options.slips[0]).toFixed(6));
-      this.name.value = options.map ? setup.world : `my-${setup.world}`;
+  // The map that is shown now, and the draft that was made of it but could not be used.
+  begin() {
+    const read = this.readWorld();
+    this.model = read ?? MapModel.blank(BLANK.rows, BLANK.columns);
+    this.name.value = this.app.setup.world_options?.map ? this.app.setup.world : `my-${this.app.setup.world}`;
+    const { draft } = kept("localStorage");
+    if (!read) {
+      this.app.notice("This world has no map that can be painted; this is an empty one.");
+      this.changed();
+    } else if (draft && draft.base === toText(read) && draft.snapshot !== read.snapshot()) {
+      this.model.replace(JSON.parse(draft.snapshot));
+      this.changed();
+    } else {
+      this.showModel();
     }
-    this.dialog.showModal();
-    this.changed();
+  }
+
+  // Null if the world is not a map of cells with four moves.
+  readWorld() {
+    const { shownWorld, setup } = this.app;
+    if (!shownWorld || shownWorld.layers.length > 1 || shownWorld.actions.join() !== MOVE_NAMES.join()) return null;
+    const options = setup.world_options ?? {}, text = this.mapNow();
+    const model = fromWorld(shownWorld, text ? parseSettings(text) : { step: options.step_penalty ?? this.defaultStep(setup.world), horizon: shownWorld.horizon, budget: shownWorld.budget });
+    if (options.slips) model.settings.slip = Number((1 - options.slips[0]).toFixed(6));
+    return model;
+  }
+
+  mapNow() {
+    const { setup, viewed } = this.app;
+    return setup.changes?.findLast(({ step }) => step <= viewed)?.map ?? setup.world_options?.map;
   }
 
   defaultStep(name) {
     const options = this.app.catalogue.worlds.find((world) => world.name === name)?.options ?? [];
     return options.find((option) => option.name === "step_penalty")?.default ?? 0;
+  }
+
+  // The lanes were opened again, by the painter or by another control.
+  opened() {
+    this.preview = null;
+    if (!this.isOn) return;
+    if (this.isOurs()) this.keepDraft();
+    else this.begin();
+  }
+
+  isOurs() {
+    const read = this.readWorld();
+    return read !== null && toText(read) === toText(this.model) && this.hasSlipOf(read);
+  }
+
+  hasSlipOf(other) {
+    return (this.model.settings.slip ?? 0) === (other.settings.slip ?? 0);
   }
 
   chooseBrush(brush) {
@@ -112,37 +139,55 @@ export class Painter {
     this.directionLabel.hidden = brush.id !== "one-way";
   }
 
-  paintAt(cell) {
-    if (cell === null || this.stroke.has(cell)) return;
-    this.stroke.add(cell);
-    this.paintCell(cell);
-    this.draw();
+  // ------------------------------------------------------------------ strokes on the map of a lane
+
+  // Returns whether the painter uses the press. On a start, it takes the start along.
+  press(cell) {
+    if (!this.isOn || cell === null) return false;
+    if (!this.preview && !this.isOurs()) this.begin();
+    this.model.begin();
+    this.stroke = { cells: new Set(), start: this.model.cells[cell].kind === "start" && this.brush !== "erase" ? cell : null };
+    if (this.stroke.start === null) this.drag(cell);
+    return true;
   }
 
-  endStroke() {
+  drag(cell) {
+    const { stroke, model } = this;
+    if (!stroke || cell === null || stroke.cells.has(cell)) return;
+    if (stroke.start === null) {
+      stroke.cells.add(cell);
+      model.paint(cell, this.brush, Number(this.value.value), this.direction.value, this.fill.checked);
+    } else if (model.cells[cell].kind === "floor") {
+      model.paint(stroke.start, "erase");
+      model.paint(cell, "start");
+      stroke.start = cell;
+    }
+    this.showPreview();
+  }
+
+  release() {
     if (!this.stroke) return;
     this.stroke = null;
     this.model.commit();
     this.changed();
   }
 
-  key(event) {
-    const { model } = this;
-    if (isArrowKey(event.key)) {
-      event.preventDefault();
-      this.cursor = this.cursor === null ? 0 : cellByKey(this.cursor, event.key, model);
-      this.draw();
-      const row = Math.floor(this.cursor / model.columns) + 1, column = (this.cursor % model.columns) + 1;
-      this.canvas.setAttribute("aria-label", `Canvas, row ${row}, column ${column}: ${model.cells[this.cursor].kind}. Space paints.`);
-    } else if ((event.key === " " || event.key === "Enter") && this.cursor !== null) {
-      event.preventDefault();
-      this.edit(() => this.paintCell(this.cursor));
-    }
+  // Returns whether the painter uses the key.
+  key(event, cell) {
+    if (!this.isOn || cell === null || !(event.key === " " || event.key === "Enter")) return this.travelByKey(event);
+    this.press(cell);
+    this.drag(cell);
+    this.release();
+    return true;
   }
 
-  paintCell(cell) {
-    this.model.paint(cell, this.brush, Number(this.value.value), this.direction.value, this.fill.checked);
+  travelByKey(event) {
+    if (!this.isOn || !(event.ctrlKey || event.metaKey) || event.target === this.text || !["z", "y"].includes(event.key)) return false;
+    this.travel(event.key === "y" || event.shiftKey ? "redo" : "undo");
+    return true;
   }
+
+  // ------------------------------------------------------------------ other edits
 
   edit(action) {
     this.model.begin();
@@ -167,7 +212,52 @@ export class Painter {
     });
   }
 
+  async readText(text) {
+    try {
+      const { world } = await this.app.source.ask("check", { world: this.worldName(), world_options: { map: text } });
+      const read = fromWorld(world, parseSettings(text));
+      this.edit(() => this.model.replace(read));
+    } catch (error) {
+      this.showProblem(error.message);
+    }
+  }
+
+  // ------------------------------------------------------------------ files and drafts
+
+  save() {
+    download(`${this.worldName().replace(/[^\w-]+/g, "-")}.map`, toText(this.model), "text/plain");
+  }
+
+  async loadFile() {
+    const file = this.file.files[0];
+    this.file.value = "";
+    if (!file) return;
+    this.name.value = file.name.replace(/\.\w+$/, "");
+    await this.readText(await file.text());
+  }
+
+  keepDraft() {
+    const read = this.readWorld();
+    keep("localStorage", { ...kept("localStorage"), draft: { base: read && toText(read), snapshot: this.model.snapshot(), name: this.name.value } });
+  }
+
+  restoreDraft() {
+    const { draft } = kept("localStorage");
+    if (!draft) return;
+    this.name.value = draft.name;
+    this.edit(() => this.model.replace(JSON.parse(draft.snapshot)));
+  }
+
+  // ------------------------------------------------------------------ what is shown and sent
+
   changed() {
+    this.keepDraft();
+    this.showModel();
+    this.showPreview();
+    this.apply();
+  }
+
+  showModel() {
     const { model } = this;
     this.rows.value = model.rows;
     this.columns.value = model.columns;
@@ -176,11 +266,25 @@ export class Painter {
     this.redo.disabled = !model.future.length;
     try {
       this.text.value = toText(model);
-      this.check();
+      this.showProblem("");
     } catch (error) {
       this.showProblem(error.message);
     }
-    this.draw();
+  }
+
+  showPreview() {
+    const { model, app } = this, world = app.shownWorld;
+    this.preview = null;
+    if (world.rows === model.rows && world.columns === model.columns && world.layers.length === 1) {
+      const { layers: [painted], entry } = model.asWorld();
+      const layers = [{ ...world.layers[0], kind: painted.kind, value: painted.value }];
+      this.preview = { ...world, layers, entry, id: `paint ${++this.count}` };
+    }
+    app.render();
+  }
+
+  worldName() {
+    return this.name.value.trim() || "painted";
   }
 
   options() {
@@ -188,57 +292,48 @@ export class Painter {
     return { map: this.text.value, ...(slip > 0 ? { slips: [1 - slip, slip / 2, slip / 2] } : {}) };
   }
 
-  async checkNow() {
+  // The server checks the map; then the lanes go on in it, or start again.
+  async applyNow() {
+    const before = this.text.value;
     try {
       const { warnings } = await this.app.source.ask("check", { world: this.worldName(), world_options: this.options() });
       this.showProblem("", warnings.join(" "));
     } catch (error) {
       this.showProblem(error.message);
+      return;
     }
+    // Meanwhile, another stroke may have begun.
+    if (this.stroke || this.text.value !== before) return;
+    if (this.isOurs()) {
+      this.preview = null;
+      return;
+    }
+    const step = this.app.settle();
+    if (step === 0 || !this.canGoOn()) this.open();
+    else {
+      const earlier = (this.app.setup.changes ?? []).filter((change) => change.step < step);
+      this.app.change({ changes: [...earlier, { step, map: this.text.value }] }, { step });
+    }
+  }
+
+  // Whether the run can go on in the changed map: the same cells, starts and settings.
+  canGoOn() {
+    const read = this.readWorld();
+    const shapeOf = ({ rows, columns, cells, settings: { slip = 0, horizon, budget } }) => (
+      [rows, columns, cells.filter(({ kind }) => kind === "start").length, cells.some(({ kind, value }) => kind === "prison" && value > 0 && value < 1), slip, horizon, budget].join());
+    return read !== null && shapeOf(read) === shapeOf(this.model);
+  }
+
+  open() {
+    this.app.change({ world: this.worldName(), world_options: this.options(), settings: {} }, { step: 0, playing: false });
   }
 
   // "line 3, column 5" of a map is the cell in row 3, column 5.
   showProblem(text, warning = "") {
-    setText(this.problem, text || warning);
-    this.use.disabled = Boolean(text);
+    setText(this.problem, text ? `${text} The lanes go on in the map before.` : warning);
     const place = text.match(/^line (\d+), column (\d+)/);
     const row = Number(place?.[1]) - 1, column = Number(place?.[2]) - 1;
     this.wrong = place && row < this.model.rows && column < this.model.columns ? row * this.model.columns + column : null;
-    this.draw();
-  }
-
-  async readText() {
-    try {
-      const { world } = await this.app.source.ask("check", { world: this.worldName(), world_options: { map: this.text.value } });
-      const read = fromWorld(world, parseSettings(this.text.value));
-      this.edit(() => this.model.replace(read));
-    } catch (error) {
-      this.showProblem(error.message);
-    }
-  }
-
-  worldName() {
-    return this.name.value.trim() || "painted";
-  }
-
-  useWorld() {
-    this.dialog.close();
-    this.app.change({ world: this.worldName(), world_options: this.options(), settings: {} }, { step: 0, playing: false });
-  }
-
-  draw() {
-    const { model } = this;
-    const world = { ...model.asWorld(), id: `paint ${++this.count}` };
-    const ratio = window.devicePixelRatio || 1;
-    const cell = Math.max(Math.floor(Math.min(660 / model.columns, 500 / model.rows, 96) * ratio), 6);
-    this.canvas.width = cell * model.columns;
-    this.canvas.height = cell * model.rows;
-    this.canvas.style.width = `${this.canvas.width / ratio}px`;
-    const context = this.canvas.getContext("2d");
-    const blank = new Float64Array(world.states);
-    const frame = { stateVisits: new Float64Array(world.states).fill(1) };
-    const theme = themeName();
-    this.painter.draw(context, { world, layer: 0, frame, values: blank, scale: makeScale(0, 1), perAction: false, theme, arrows: "none", trail: false, numbers: false, hover: this.cursor }, cell);
-    paint(context, frameMarks(world, this.wrong, cell, [INK[theme].wrong]));
+    this.app.render();
   }
 }

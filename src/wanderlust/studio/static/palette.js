@@ -9,7 +9,12 @@ const DIVERGING = {
   dark: ["#b9dcff", "#5ea4e0", "#2a5f96", "#23262f", "#8c4a16", "#e08a37", "#ffd9a8"],
 };
 export const LANE_COLOURS = { light: ["#0b62c4", "#b3480b", "#0f7a55"], dark: ["#7cb8ff", "#ffab70", "#62d6a5"] };
-export const LANE_DASHES = ["", "7 4", "2 4"];
+export const LANE_DASHES = [[], [7, 4], [2, 4]];
+// Of curves, of which there may be more than lanes.
+export const CURVE_COLOURS = {
+  light: [...LANE_COLOURS.light, "#8b3fa8", "#8a6d00", "#c2185b", "#00707c", "#5a6270"],
+  dark: [...LANE_COLOURS.dark, "#d3a2ff", "#e8d25c", "#ff8fb8", "#63d4e2", "#b6bfd0"],
+};
 const STEPS = 256;
 
 export function themeName() {

@@ -5,7 +5,8 @@ import { curveFigure } from "./charts.js";
 import { formatNumber } from "./frames.js";
 
 const MAX_ROWS = 500;
-const GROUP_COLUMNS = ["World", "Explorer", "Options", "Seeds", "Return", "Success %", "Discovery %"];
+const MAX_OVERLAID = 8;
+const GROUP_COLUMNS = ["Overlay", "World", "Explorer", "Options", "Seeds", "Return", "Success %", "Discovery %"];
 const RUN_COLUMNS = ["Run", "Return", "Discovered", "Lane"];
 const REPORT_ATTRIBUTES = { table: { class: "report" }, th: { scope: "col" }, td: { class: "wrap" } };
 
@@ -30,6 +31,8 @@ export class ResultsBrowser {
     this.dialog = dialog;
     this.app = app;
     this.list = element("tbody");
+    // The numbers of the groups whose curves are shown.
+    this.chosen = [];
     this.detail = element("div", { class: "detail", "aria-label": "Details", role: "region", tabindex: "0" });
     this.filter = element("input", { type: "text", "aria-label": "Filter", placeholder: "filter: world or explorer", oninput: () => this.showGroups() });
     this.part = element("select", { "aria-label": "Study or sweep", onchange: () => this.choosePart() });
@@ -78,11 +81,11 @@ export class ResultsBrowser {
     const { groups, reports, figures } = this.data.collections[this.chosenPart];
     const button = (name, action) => element("button", { type: "button", onclick: action }, name);
     this.files.replaceChildren(...reports.map((name, i) => button(name, () => this.openReport(i))), ...figures.map((name, i) => button(`figure: ${name}`, () => this.openFigure(i))));
-    this.chosen = null;
+    this.chosen = [];
     this.parts.classList.toggle("no-runs", !groups.length && reports.length > 0);
     this.showGroups();
     if (reports.length) this.openReport(0);
-    else if (groups.length) this.openGroup(groups[0]);
+    else if (groups.length) this.openGroups([groups[0]]);
     else this.detail.replaceChildren(element("p", { class: "dim" }, "No runs of it are stored yet."));
   }
 
@@ -91,8 +94,9 @@ export class ResultsBrowser {
     const words = this.filter.value.toLowerCase().split(/\s+/);
     const rows = this.data.collections[this.chosenPart].groups.map((i) => ({ group: this.data.groups[i], i }))
       .filter(({ group }) => words.every((word) => `${group.world} ${group.explorer} ${group.changes}`.toLowerCase().includes(word)));
-    const shown = rows.slice(0, MAX_ROWS).map(({ group, i }) => element("tr", i === this.chosen ? { class: "chosen" } : {},
-      element("th", { scope: "row" }, element("button", { type: "button", onclick: () => this.openGroup(i) }, group.world)),
+    const shown = rows.slice(0, MAX_ROWS).map(({ group, i }) => element("tr", this.chosen.includes(i) ? { class: "chosen" } : {},
+      element("td", {}, this.overlayBox(group, i)),
+      element("th", { scope: "row" }, element("button", { type: "button", onclick: () => this.openGroups([i]) }, group.world)),
       element("td", { class: "wrap" }, group.explorer), element("td", { class: "wrap" }, group.changes), element("td", {}, String(group.seeds)),
       element("td", {}, formatNumber(group.return)), element("td", {}, formatNumber(group.success, 3)), element("td", {}, formatNumber(group.discovery, 3))));
     const empty = element("tr", {}, element("td", { class: "wrap", colspan: String(GROUP_COLUMNS.length) }, "No runs are stored here."));
@@ -100,21 +104,37 @@ export class ResultsBrowser {
   }
 
   openReport(number) {
-    return this.load({ collection: this.chosenPart, report: number }, ({ report }) => report.parts.map(reportPart));
+    return this.load([{ collection: this.chosenPart, report: number }], ([{ report }]) => report.parts.map(reportPart));
   }
 
   openFigure(number) {
-    return this.load({ collection: this.chosenPart, figure: number }, ({ figure }) => [element("img", { class: "stored-figure", src: `data:image/png;base64,${figure.png}`, alt: `Figure ${figure.name}` })]);
+    return this.load([{ collection: this.chosenPart, figure: number }], ([{ figure }]) => [element("img", { class: "stored-figure", src: `data:image/png;base64,${figure.png}`, alt: `Figure ${figure.name}` })]);
   }
 
-  openGroup(number) {
-    this.chosen = number;
+  // A box that adds the curves of a group to those that are shown, or takes them away.
+  overlayBox({ world, explorer, changes }, i) {
+    const isChosen = this.chosen.includes(i);
+    const box = element("input", { type: "checkbox", "aria-label": `Overlay ${world}, ${explorer} ${changes}`, onchange: () => this.openGroups(isChosen ? this.chosen.filter((each) => each !== i) : [...this.chosen, i]) });
+    box.checked = isChosen;
+    box.disabled = !isChosen && this.chosen.length >= MAX_OVERLAID;
+    return box;
+  }
+
+  openGroups(numbers) {
+    this.chosen = numbers;
     this.showGroups();
-    const { world, explorer } = this.data.groups[number];
-    return this.load({ group: number }, ({ group }) => [element("h3", {}, `${world}, ${explorer}`),
-      curveFigure("Return of the greedy policy", group.steps, group.curves.returns, group.optimum, "optimum"),
-      curveFigure("States discovered", group.steps, group.curves.discovered, group.reachable, "all"),
-      ...(group.note ? [element("p", { class: "dim" }, group.note)] : []), this.runsOf(group)]);
+    const chosen = numbers.map((number) => this.data.groups[number]), isOne = numbers.length === 1;
+    const worlds = new Set(chosen.map(({ world }) => world));
+    const nameOf = ({ world, explorer, changes }) => [...(worlds.size > 1 ? [world] : []), explorer, ...(isOne || !changes ? [] : [changes])].join(", ");
+    return this.load(numbers.map((group) => ({ group })), (answers) => {
+      const groups = answers.map(({ group }) => group);
+      if (!groups.length) return [element("p", { class: "dim" }, "Choose a group.")];
+      const curves = (name, reference) => groups.map((group, i) => ({ name: nameOf(chosen[i]), steps: group.steps, curve: group.curves[name], reference: group[reference] }));
+      return [element("h3", {}, isOne ? `${chosen[0].world}, ${chosen[0].explorer}` : `${[...worlds].join(", ")}: ${groups.length} groups`),
+        curveFigure("Return of the greedy policy", curves("returns", "optimum"), "optimum"),
+        curveFigure("States discovered", curves("discovered", "reachable"), "all"),
+        ...(isOne ? [...(groups[0].note ? [element("p", { class: "dim" }, groups[0].note)] : []), this.runsOf(groups[0])] : [])];
+    });
   }
 
   runsOf({ runs }) {
@@ -125,12 +145,12 @@ export class ResultsBrowser {
   }
 
   // What was asked for last is shown, whatever comes first.
-  async load(fields, build) {
+  async load(asked, build) {
     const request = (this.request = {});
     this.detail.replaceChildren(element("p", { class: "dim" }, "Reading…"));
     let parts;
     try {
-      parts = build(await this.app.source.ask("results", fields));
+      parts = build(await Promise.all(asked.map((fields) => this.app.source.ask("results", fields))));
     } catch (error) {
       parts = [element("p", {}, error.message)];
     }

@@ -17,12 +17,13 @@ export function installShortcuts(app) {
     ...LAYERS.map((layer, i) => ({ keys: [String(i + 1)], name: String(i + 1), text: `layer: ${layer.label}`, action: () => app.setOption("layer", layer.id) })),
     { keys: ["a"], name: "a", text: "add a lane", action: () => $("add-lane").click(), live: true },
     { keys: ["p"], name: "p", text: "presentation: full screen, large type", action: () => app.present() },
-    { keys: ["Escape"], name: "Esc", text: "end the presentation", action: () => app.present(false) },
+    { keys: ["m"], name: "m", text: "paint on the maps", action: () => app.painter.toggle(), live: true, served: true },
+    { keys: ["Escape"], name: "Esc", text: "end painting, or the presentation", action: () => (app.painter?.isOn ? app.painter.toggle(false) : app.present(false)) },
     { keys: ["PageDown"], name: "Page ↓", text: "next stop of the lesson", action: () => $("lesson-next").click() },
     { keys: ["PageUp"], name: "Page ↑", text: "previous stop of the lesson", action: () => $("lesson-back").click() },
     { keys: ["d"], name: "d", text: "dark or light", action: () => app.switchTheme() },
     { keys: ["?"], name: "?", text: "this help", action: () => $("help-dialog").showModal() },
-  ].filter((each) => !("live" in each && app.recording));
+  ].filter((each) => !("live" in each && app.recording) && !("served" in each && app.engine));
   buildHelp(actions);
   // Whether the mouse or a finger set the focus: then Space runs, and does not press the focused button again.
   let byPointer = false;

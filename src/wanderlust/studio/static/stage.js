@@ -18,7 +18,7 @@ const NARROW = "(max-width: 620px)";
 export class Stage {
   constructor(app) {
     this.app = app;
-    this.charts = new Charts($("charts"));
+    this.charts = new Charts($("charts"), (step) => app.seek(step));
     this.difference = new DifferenceCard();
     this.isArranged = false;
     // Measuring makes the browser compute the layout, so it happens only after something changed its size.
@@ -78,7 +78,7 @@ export class Stage {
     if (!this.isArranged) this.arrange();
     const scales = scalesFor(app.frames, app.descriptions, app.options);
     const besideScales = this.isBeside ? scalesFor(app.frames, app.descriptions, { ...app.options, layer: "q" }) : [];
-    const view = { ...app.options, beside: this.isBeside, world: app.world, theme: themeName() };
+    const view = { ...app.options, beside: this.isBeside, world: app.world, wrong: app.painter?.wrong, theme: themeName() };
     app.cards.forEach((card, i) => {
       const frame = app.frames[i];
       const pinned = app.focus.isPinned && app.focus.lane === i ? app.focus.cell : null;
