@@ -2,6 +2,7 @@
 
 python docs/site/studio_pictures.py                  # docs/pictures/studio-*.png
 python docs/site/studio_pictures.py --all FOLDER     # every view, light and dark, wide and narrow
+python docs/site/studio_pictures.py --lessons FOLDER # every stop of every lesson, light and dark, in three widths
 
 Needs the extras `studio` and `test`, and the program chromium.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import itertools
 import json
 import shutil
 import threading
@@ -28,7 +30,7 @@ from wanderlust.studio.setup import read_setup
 
 PICTURES = Path(__file__).parents[1] / "pictures"
 LANES = ("epsilon-greedy", "ucb1", "vv-ucb")
-WIDE, NARROW = (1280, 720), (390, 844)
+WIDE, NARROW, WIDEST = (1280, 720), (390, 844), (1920, 1080)
 Action = Callable[[Any], object]
 
 
@@ -73,6 +75,23 @@ class Camera:
         page.screenshot(path=file, full_page=size == NARROW)
         context.close()
         print(file)
+
+    def take_stops(self, folder: Path, name: str, size: tuple[int, int], scheme: str) -> None:
+        """Write a picture of every stop of a lesson."""
+        lesson = lessons()[name]
+        viewport = {"width": size[0], "height": size[1]}
+        context = self._browser.new_context(viewport=viewport, color_scheme=scheme)
+        page = context.new_page()
+        page.goto(self.link(lesson.setup.description, lesson.layer, 0, lesson=name, stop=0))
+        for stop in range(len(lesson.stops)):
+            while not page.evaluate(f"Boolean(globalThis.studio?.framesDrawn && studio.lesson.index === {stop})"):
+                page.evaluate(f"globalThis.studio?.framesDrawn && studio.lesson.go({stop})")
+                time.sleep(0.1)
+            page.wait_for_timeout(600)
+            file = folder / f"{name}-{stop + 1}-{size[0]}-{scheme}.png"
+            page.screenshot(path=file, full_page=size == NARROW)
+            print(file)
+        context.close()
 
 
 def click(name: str) -> Action:
@@ -147,6 +166,9 @@ def main() -> None:
     """Write the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", type=Path, metavar="FOLDER", help="write every view to this folder instead")
+    parser.add_argument(
+        "--lessons", type=Path, metavar="FOLDER", help="write every stop of every lesson to this folder"
+    )
     parser.add_argument("--store", type=Path, metavar="FOLDER", help="results to browse in the pictures")
     arguments = parser.parse_args()
     with sync_playwright() as playwright:
@@ -154,6 +176,10 @@ def main() -> None:
         camera = Camera(browser, arguments.store)
         if arguments.all:
             draw_all(camera, arguments.all)
+        elif arguments.lessons:
+            arguments.lessons.mkdir(parents=True, exist_ok=True)
+            for name, size, scheme in itertools.product(lessons(), (NARROW, WIDE, WIDEST), ("light", "dark")):
+                camera.take_stops(arguments.lessons, name, size, scheme)
         else:
             draw_for_docs(camera)
         browser.close()

@@ -38,8 +38,8 @@ def test_every_caption_is_true(name: str) -> None:
     assert "claim" not in str(describe_lesson(lesson))
 
 
-def test_there_are_eight_lessons_and_the_first_asks_about_epsilon_greedy() -> None:
-    assert len(lessons()) == 8
+def test_there_are_nine_lessons_and_the_first_asks_about_epsilon_greedy() -> None:
+    assert len(lessons()) == 9
     assert next(iter(lessons())) == "epsilon-greedy"
 
 

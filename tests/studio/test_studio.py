@@ -344,7 +344,10 @@ def test_an_export_is_one_small_file_without_addresses() -> None:
     assert SMALL <= 4_500_000 < LARGE <= 14_000_000
     assert len(page.encode()) < 1_000_000
     assert not re.findall(r"(?:src|href)=\"(?!#)", page)
-    assert set(re.findall(r"https?://[^\s\"'<]+", page)) == {"http://www.w3.org/2000/svg", "https://github.com/leeoniya/uPlot"}
+    assert set(re.findall(r"https?://[^\s\"'<]+", page)) == {
+        "http://www.w3.org/2000/svg",
+        "https://github.com/leeoniya/uPlot",
+    }
     recording = json.loads(re.search(r'id="embedded">(.*?)</script>', page, flags=re.S)[1])  # type: ignore[index]
     assert recording["steps"] == list(range(301))
 

@@ -6,6 +6,7 @@ A lane is one run that is advanced in parts, with the frames, curves and events 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import time
@@ -20,7 +21,7 @@ from wanderlust.agents.session import Session
 from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidSetting, check_integer
 from wanderlust.core.files import finite, finite_values
-from wanderlust.core.mdp import FloatArray, TabularMDP
+from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import expected_reward, policy_values
 from wanderlust.experiments.run import Run
 from wanderlust.explorers.formulas import decayed_epsilon
@@ -55,7 +56,7 @@ class Lane:
 
     def __init__(self, run: Run, world: World, *, index: int = 0, changes: Sequence[tuple[int, World]] = ()) -> None:
         if changes:  # They are written into the arrays that the run reads, which are its own.
-            world = dataclasses.replace(world, mdp=TabularMDP(*(part.copy() for part in world.mdp)))
+            world = dataclasses.replace(world, mdp=copy.deepcopy(world.mdp))
         self.run, self.world, self.index, self._changes = run, world, index, list(changes)
         check_size(run, world)
         self.session = Session(world, run.explorer, seed=run.seed, preset=run.preset, keep_trajectory=True,

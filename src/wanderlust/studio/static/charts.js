@@ -69,32 +69,56 @@ export class Charts {
 // groups: {name, steps, curve: {mean, low, high}, reference}
 export function curveFigure(title, groups, word) {
   const box = element("div", { class: "chart seeds" });
+  const legend = new CurveLegend(groups.map(({ name }) => name));
   const last = groups.map(({ name, curve }) => `${name}: ${formatNumber(curve.mean.at(-1))} at the end`);
-  const root = element("figure", { role: "group", "aria-label": `${title}, mean over seeds. ${last.join("; ")}` }, element("figcaption", {}, `${title}, mean and range over seeds`), box);
+  const root = element("figure", { role: "group", "aria-label": `${title}, mean over seeds. ${last.join("; ")}` }, element("figcaption", {}, `${title}, mean and range over seeds`), box, legend.root);
   const references = new Set(groups.map(({ reference }) => reference));
   const marks = { step: null, reference: references.size === 1 ? groups[0].reference : null, word };
-  const lines = groups.map(({ name }, i) => ({ name, number: i, hasBand: true }));
+  const lines = groups.map((_, i) => ({ number: i, hasBand: true }));
   const options = optionsFor({ lines, length: Math.max(...groups.map(({ steps }) => steps.at(-1) || 1)), cursor: GROUPS_CURSOR, marks: () => marks });
   const data = uPlot.join(groups.map(({ steps, curve: { mean, low, high } }) => [steps, mean, low, high]));
+  options.hooks.setCursor = [(drawn) => legend.show(drawn)];
   let plot = null;
   // The size is known when the figure is part of the page.
   new ResizeObserver(() => {
     const size = { width: box.clientWidth, height: SEEDS_HEIGHT };
-    if (!plot && size.width) plot = new uPlot({ ...options, ...size, legend: { live: true } }, data, box);
+    if (!plot && size.width) plot = new uPlot({ ...options, ...size }, data, box);
     else if (size.width) plot?.setSize(size);
   }).observe(box);
   return root;
 }
 
-// lines: {name, number, dash, hasBand}; a band is two further series, its ends. marks() returns {step, reference, word}.
+// The colours of the groups, and their means at the cursor. Of each group, the chart has three series.
+class CurveLegend {
+  constructor(names) {
+    this.step = element("li", { class: "dim" });
+    this.values = names.map(() => element("span", { class: "dim" }));
+    this.root = element("ul", { class: "curve-legend" }, ...names.map((name, i) => {
+      const swatch = element("span", { class: "swatch" });
+      swatch.style.background = colourOf(i);
+      return element("li", {}, swatch, name, this.values[i]);
+    }), this.step);
+  }
+
+  show(plot) {
+    const at = plot.cursor.idx ?? null;
+    setText(this.step, at === null ? "" : `at step ${plot.data[0][at]}`);
+    this.values.forEach((span, i) => setText(span, at === null ? "" : ` ${formatNumber(plot.data[3 * i + 1][at])}`));
+  }
+}
+
+function colourOf(i) {
+  const colours = CURVE_COLOURS[themeName()];
+  return colours[i % colours.length];
+}
+
+// lines: {number, dash, hasBand}; a band is two further series, its ends. marks() returns {step, reference, word}.
 function optionsFor({ lines, length, isLarge = false, cursor, marks }) {
-  const theme = themeName(), style = getComputedStyle(document.documentElement), ink = (name) => style.getPropertyValue(name).trim();
-  const colourOf = (i) => CURVE_COLOURS[theme][i % CURVE_COLOURS[theme].length];
+  const style = getComputedStyle(document.documentElement), ink = (name) => style.getPropertyValue(name).trim();
   const font = `${isLarge ? 15 : 11}px system-ui, sans-serif`;
   const axis = { font, stroke: ink("--dim"), ticks: { show: false }, values: (_, splits) => splits.map((value) => formatNumber(value, 3)) };
-  const series = lines.flatMap(({ name, number, dash, hasBand }) => {
-    const line = { label: name, stroke: colourOf(number), width: 2.2, dash, points: { show: false }, value: (_, value) => formatNumber(value) };
-    const end = { stroke: "transparent", points: { show: false }, class: "band-end", value: () => "" };
+  const series = lines.flatMap(({ number, dash, hasBand }) => {
+    const points = { show: false }, line = { stroke: colourOf(number), width: 2.2, dash, points }, end = { stroke: "transparent", points };
     return hasBand ? [line, end, { ...end }] : [line];
   });
   const bands = lines.flatMap(({ number, hasBand }) => (hasBand ? [{ series: [3 * number + 3, 3 * number + 2], fill: `${colourOf(number)}33` }] : []));
@@ -105,9 +129,9 @@ function optionsFor({ lines, length, isLarge = false, cursor, marks }) {
     scales: { x: { time: false, range: () => [0, length] }, y: { range: (_, low, high) => valueRangeOf(low, high, marks().reference) } },
     axes: [{ ...axis, size: isLarge ? 26 : 20, gap: 3, space: isLarge ? 90 : 60, grid: { show: false } },
       { ...axis, size: isLarge ? 62 : 50, gap: 4, space: isLarge ? 30 : 22, grid: { stroke: ink("--line"), width: 1 } }],
-    series: [{ label: "step", value: (_, value) => (value === null ? "–" : String(value)) }, ...series],
+    series: [{}, ...series],
     bands,
-    hooks: { draw: [(plot) => drawMarks(plot, marks(), { ink: ink("--ink"), dim: ink("--dim"), edge: ink("--edge"), font, colourOf, hasNumbers: cursor === LANES_CURSOR })] },
+    hooks: { draw: [(plot) => drawMarks(plot, marks(), { ink: ink("--ink"), dim: ink("--dim"), edge: ink("--edge"), font, hasNumbers: cursor === LANES_CURSOR })] },
   };
 }
 
@@ -118,7 +142,7 @@ function valueRangeOf(low, high, reference) {
 }
 
 // The marker of the step, the line of the reference, and the numbers of the lanes at the ends of their curves.
-function drawMarks(plot, { step, reference, word }, { ink, dim, edge, font, colourOf, hasNumbers }) {
+function drawMarks(plot, { step, reference, word }, { ink, dim, edge, font, hasNumbers }) {
   const { ctx, bbox } = plot, ratio = uPlot.pxRatio;
   const line = (stroke, dash, x1, y1, x2, y2) => {
     Object.assign(ctx, { strokeStyle: stroke, lineWidth: 1.5 * ratio });

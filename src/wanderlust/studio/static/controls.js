@@ -2,6 +2,7 @@
 
 import { $, element, fillSelect, setText } from "./dom.js";
 import { LAYERS } from "./frames.js";
+import { openSheet } from "./inspector.js";
 
 export function installControls(app) {
   const click = (id, action) => $(id).addEventListener("click", action);
@@ -20,6 +21,7 @@ export function installControls(app) {
   // Escape leaves the full screen, and with it the presentation.
   document.addEventListener("fullscreenchange", () => { if (!document.fullscreenElement) app.present(false); });
   click("help", () => $("help-dialog").showModal());
+  click("cell-toggle", () => openSheet());
   click("share", () => $("share-dialog").showModal());
   $("world").addEventListener("change", (event) => chooseWorld(app, event.target.value));
   $("seed").addEventListener("change", (event) => app.change({ seed: Number(event.target.value) }, { step: 0 }));

@@ -141,6 +141,12 @@ export function formatNumber(value, digits = 4) {
   return String(Number(value.toPrecision(digits)));
 }
 
+// With a number of decimals, and no minus before a zero.
+export function fixedText(value, decimals) {
+  const text = value.toFixed(decimals);
+  return Number(text) === 0 ? (0).toFixed(decimals) : text;
+}
+
 // With as many digits as are needed to tell the values apart, the same number of decimals in each.
 export function distinctTexts(values, digits = 4) {
   const count = new Set(values).size;
@@ -148,6 +154,6 @@ export function distinctTexts(values, digits = 4) {
     const texts = values.map((value) => formatNumber(value, more));
     if (more < MAX_DIGITS && new Set(texts).size < count) continue;
     const decimals = Math.max(...texts.map((text) => text.split(".")[1]?.length ?? 0));
-    return texts.some((text) => text.includes("e")) ? texts : values.map((value) => value.toFixed(decimals));
+    return texts.some((text) => text.includes("e")) ? texts : values.map((value) => fixedText(value, decimals));
   }
 }

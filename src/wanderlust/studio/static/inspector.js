@@ -2,7 +2,7 @@
 
 import { $, element, setText } from "./dom.js";
 import { directionFor } from "./cells.js";
-import { formatNumber } from "./frames.js";
+import { fixedText, formatNumber } from "./frames.js";
 
 const DIGITS = 5;
 const MAX_DECIMALS = 6;
@@ -27,8 +27,8 @@ export function showCell({ world, frame, lane, name, cell, part, rule, isPinned 
   const w = frame.w ? ofState(frame.w) : behaviour.map(() => null);
   // The term is the difference of what is printed, so that the numbers of a row add up.
   const decimals = decimalsFor(score);
-  const [q, sum] = [behaviour, score].map((values) => values.map((value) => value.toFixed(decimals)));
-  const term = sum.map((text, i) => (Number(text) - Number(q[i])).toFixed(decimals));
+  const [q, sum] = [behaviour, score].map((values) => values.map((value) => fixedText(value, decimals)));
+  const term = sum.map((text, i) => fixedText(Number(text) - Number(q[i]), decimals));
   const texts = [q, ofState(frame.visits).map(String), w.map((value) => formatNumber(value, DIGITS)), term, sum];
   rows.replaceChildren(...world.actions.map((action, i) => {
     const chosen = Boolean(frame.preferred[state] & (1 << i));
@@ -69,4 +69,10 @@ function reason(world, frame, state, rule) {
     : values[chosen] === most ? `explore: ${preferred[0]} has the largest sum, and no larger Q than the others.`
       : `explore: ${preferred[0]} has the largest sum, although not the largest Q.`;
   return `${why}${chance}`;
+}
+
+// On a phone the table is a sheet at the bottom, which is open or a line.
+export function openSheet(isOpen = !$("inspector").classList.contains("open")) {
+  $("inspector").classList.toggle("open", isOpen);
+  $("cell-toggle").setAttribute("aria-expanded", String(isOpen));
 }

@@ -16,6 +16,8 @@ export class LessonPanel {
     $("lesson-restore").addEventListener("click", () => this.choose(this.lesson.name));
     $("lesson-close").addEventListener("click", () => this.choose(""));
     const { lessons } = app.catalogue;
+    this.width = 0;
+    new ResizeObserver(() => this.reserve()).observe($("lesson"));
     fillSelect(this.choice, [{ value: "", label: "none" }, ...lessons.map(({ name, title }) => ({ value: name, label: title }))]);
     $("lesson-group").hidden = !lessons.length;
   }
@@ -26,7 +28,25 @@ export class LessonPanel {
     Object.assign(this, { index: Math.min(Math.max(index, 0), (this.lesson?.stops.length ?? 1) - 1), target: null, predictions: [] });
     this.choice.value = this.lesson?.name ?? "";
     this.draw();
+    this.reserve(true);
     return this.lesson;
+  }
+
+  // The room of the longest caption, so that the lanes stay where they are from stop to stop.
+  reserve(isNew = false) {
+    const box = $("lesson-body"), width = box.clientWidth;
+    if (!this.lesson || !width || (width === this.width && !isNew)) return;
+    this.width = width;
+    const rooms = this.lesson.stops.map(({ text, question, answers = [] }, i) => {
+      const asked = this.lesson.stops[i - 1]?.answers, longest = (asked ?? []).reduce((a, b) => (a.length > b.length ? a : b), "");
+      const room = element("div", { class: "lesson-body", "aria-hidden": "true" }, element("p", {}, ...(asked ? [element("strong", {}, verdictOn(longest, "right"))] : []), text),
+        ...(question ? [element("p", { class: "question" }, question)] : []), element("div", { class: "answers" }, ...answers.map((answer) => element("button", { type: "button", tabindex: "-1" }, answer))));
+      Object.assign(room.style, { position: "absolute", visibility: "hidden", width: `${width}px` });
+      box.append(room);
+      return room;
+    });
+    box.style.minHeight = `${Math.max(...rooms.map((room) => room.offsetHeight))}px`;
+    for (const room of rooms) room.remove();
   }
 
   choose(name) {
@@ -81,7 +101,7 @@ export class LessonPanel {
     setText($("lesson-title"), lesson.title);
     setText($("lesson-place"), `Stop ${index + 1} of ${lesson.stops.length}, step ${stop.step.toLocaleString("en")}`);
     const right = asked?.answers?.[(asked.answer ?? 1) - 1];
-    const verdict = predicted === undefined ? "" : `Predicted “${predicted}”: ${predicted === right ? "right" : "wrong"}. `;
+    const verdict = predicted === undefined ? "" : verdictOn(predicted, predicted === right ? "right" : "wrong");
     $("lesson-text").replaceChildren(...(verdict ? [element("strong", {}, verdict)] : []), stop.text);
     $("lesson-question").hidden = !stop.question;
     setText($("lesson-question"), stop.question ?? "");
@@ -89,4 +109,8 @@ export class LessonPanel {
     $("lesson-back").disabled = index === 0;
     $("lesson-next").disabled = index === lesson.stops.length - 1;
   }
+}
+
+function verdictOn(predicted, word) {
+  return `Predicted “${predicted}”: ${word}. `;
 }

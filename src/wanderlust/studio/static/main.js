@@ -7,6 +7,7 @@ import { LessonPanel } from "./lesson.js";
 import { LiveSource } from "./source.js";
 import { layerById } from "./frames.js";
 import { Messages } from "./messages.js";
+import { openSheet } from "./inspector.js";
 import { Painter } from "./painter.js";
 import { RecordedSource } from "./recorded.js";
 import { ResultsBrowser } from "./results.js";
@@ -208,6 +209,7 @@ class App {
 
   // A cell that is pinned stays when the pointer leaves it.
   showCellOf(lane, cell, isPinned) {
+    if (isPinned !== this.focus.isPinned) openSheet(isPinned);
     this.focus = { lane, cell, isPinned };
     this.render();
   }

@@ -98,7 +98,7 @@ export function arrowMarks(picture, cell, ratio, { row, column, kind, value }, b
   const ink = INK[theme], hasBadge = cellText(kind, value) !== "";
   // Beside numbers, arrows are small and near the centre, or around its badge.
   const isInner = perAction && hasNumbers(picture, cell, ratio);
-  const [distance, size] = isInner ? [hasBadge ? 0.26 : 0.11, 0.07] : hasBadge ? [0.38, 0.085] : [0.3, 0.11];
+  const [distance, size] = isInner ? [hasBadge ? 0.26 : 0.08, 0.055] : hasBadge ? [0.38, 0.085] : [0.3, 0.11];
   const r = Math.min(cell * size, LARGEST_ARROW * ratio), width = Math.max(r / 2.2, 1);
   const pathsOf = (chosen, far) => world.actions.flatMap((name, action) => (
     chosen & (1 << action) ? [arrowPath(directionFor(world, name), (column + 0.5) * cell, (row + 0.5) * cell, far * cell, r)] : []));
@@ -120,11 +120,16 @@ export function numberMarks(picture, cell, ratio) {
   const largest = Math.min(cell / (perAction ? 8.5 : 5), LARGEST_NUMBER * ratio);
   // Beside the arrows: a number of a state is in a corner.
   const labels = perAction ? world.actions.map((_, action) => partsOf(world.actions, action).label) : [[0.95, 0.87]];
-  return statesOf(world, layer).filter(({ state }) => frame.stateVisits[state] > 0).flatMap(({ row, column, state }) => labels.map(([x, y], part) => {
+  return statesOf(world, layer).filter(({ state }) => frame.stateVisits[state] > 0).flatMap(({ row, column, state, kind, value: reward }) => labels.flatMap(([x, y], part) => {
     const pair = state * labels.length + part, value = values[pair], text = formatNumber(value, 3);
+    // A wide badge has the place of the numbers beside it.
+    if (perAction && y === 0.5 && cellText(kind, reward).length > 1) return [];
+    const colour = colourOf(shares ?? values, pair, scale, rgb, theme);
     // A long number of a state is smaller, so that it does not reach the arrow down.
     const fitting = perAction ? largest : Math.max(Math.min(largest, (CORNER * cell) / text.length), SMALLEST_NUMBER * ratio);
-    return { text, at: [(column + x) * cell, (row + y) * cell], size: Math.round(fitting), align: perAction ? "center" : "right", fill: inkOn(colourOf(shares ?? values, pair, scale, rgb, theme)) };
+    // The trail goes through the numbers of actions, so they have a halo.
+    const halo = perAction ? { halo: true, stroke: cssColour(colour), width: 3 * ratio } : {};
+    return [{ text, at: [(column + x) * cell, (row + y) * cell], size: Math.round(fitting), align: perAction ? "center" : "right", fill: inkOn(colour), ...halo }];
   }));
 }
 

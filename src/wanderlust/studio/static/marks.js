@@ -18,6 +18,7 @@ export function paint(context, marks) {
     if (mark.text !== undefined) {
       context.textAlign = mark.align ?? "center";
       context.font = fontOf(mark);
+      if (mark.halo) context.strokeText(mark.text, ...mark.at);
       context.fillText(mark.text, ...mark.at);
       continue;
     }

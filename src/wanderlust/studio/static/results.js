@@ -6,7 +6,7 @@ import { formatNumber } from "./frames.js";
 
 const MAX_ROWS = 500;
 const MAX_OVERLAID = 8;
-const GROUP_COLUMNS = ["Overlay", "World", "Explorer", "Options", "Seeds", "Return", "Success %", "Discovery %"];
+const GROUP_COLUMNS = ["Show", "World", "Explorer", "Options", "Seeds", "Return", "Success %", "Discovery %"];
 const RUN_COLUMNS = ["Run", "Return", "Discovered", "Lane"];
 const REPORT_ATTRIBUTES = { table: { class: "report" }, th: { scope: "col" }, td: { class: "wrap" } };
 
@@ -104,7 +104,7 @@ export class ResultsBrowser {
   }
 
   openReport(number) {
-    return this.load([{ collection: this.chosenPart, report: number }], ([{ report }]) => report.parts.map(reportPart));
+    return this.load([{ collection: this.chosenPart, report: number }], ([{ report }]) => report.parts.map(reportPart), true);
   }
 
   openFigure(number) {
@@ -114,7 +114,7 @@ export class ResultsBrowser {
   // A box that adds the curves of a group to those that are shown, or takes them away.
   overlayBox({ world, explorer, changes }, i) {
     const isChosen = this.chosen.includes(i);
-    const box = element("input", { type: "checkbox", "aria-label": `Overlay ${world}, ${explorer} ${changes}`, onchange: () => this.openGroups(isChosen ? this.chosen.filter((each) => each !== i) : [...this.chosen, i]) });
+    const box = element("input", { type: "checkbox", "aria-label": `Show ${world}, ${explorer} ${changes}`, onchange: () => this.openGroups(isChosen ? this.chosen.filter((each) => each !== i) : [...this.chosen, i]) });
     box.checked = isChosen;
     box.disabled = !isChosen && this.chosen.length >= MAX_OVERLAID;
     return box;
@@ -145,7 +145,9 @@ export class ResultsBrowser {
   }
 
   // What was asked for last is shown, whatever comes first.
-  async load(asked, build) {
+  async load(asked, build, isReport = false) {
+    // A report needs the whole width; the list of runs is below it.
+    this.parts.classList.toggle("reading", isReport);
     const request = (this.request = {});
     this.detail.replaceChildren(element("p", { class: "dim" }, "Reading…"));
     let parts;
