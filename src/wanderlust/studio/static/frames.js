@@ -1,10 +1,32 @@
 // Reads the binary frames of a lane (see frames.py) and computes what each layer shows.
 
+/** @typedef {Float32Array | Float64Array | Uint32Array} Values One per state, or one per pair of state and action. */
+/** @typedef {{id: string, label: string, perAction: boolean, unit: string, isRelative?: boolean}} Layer */
+/**
+ * @typedef {object} Frame What a lane shows at one step.
+ * @property {number} step
+ * @property {number} agent
+ * @property {number} discovered
+ * @property {number} randomness
+ * @property {number} states
+ * @property {number} actions
+ * @property {Uint32Array} visits
+ * @property {Values} q
+ * @property {Values} behaviour
+ * @property {Values | null} w
+ * @property {Values} score
+ * @property {Int32Array} trail
+ * @property {Uint8Array} greedy
+ * @property {Uint8Array} preferred
+ * @property {Float64Array} stateVisits
+ */
+
 const HEADER_BYTES = 40;
 const HAS_BEHAVIOUR = 1;
 const HAS_W = 2;
 const MAX_DIGITS = 8;
 
+/** @type {Layer[]} */
 export const LAYERS = [
   { id: "state-visits", label: "State visits", perAction: false, unit: "visits" },
   { id: "action-visits", label: "Action visits", perAction: true, unit: "visits" },
@@ -14,15 +36,18 @@ export const LAYERS = [
   { id: "behaviour", label: "Behaviour value", perAction: true, unit: "Q + κU", isRelative: true },
 ];
 
+/** @param {string} id */
 export function layerById(id) {
   return LAYERS.find((layer) => layer.id === id) ?? LAYERS[0];
 }
 
 // What a saved picture shows, in words.
+/** @param {{setup: {world: string, seed: number}, options: {layer: string}, viewed: number}} app */
 export function captionOf({ setup, options, viewed }) {
   return `${setup.world}, seed ${setup.seed}, step ${viewed}: ${layerById(options.layer).label}`;
 }
 
+/** @param {ArrayBuffer} buffer @returns {Frame} */
 export function decodeFrame(buffer) {
   const view = new DataView(buffer);
   const flags = view.getUint8(5);
@@ -31,6 +56,7 @@ export function decodeFrame(buffer) {
   const actions = view.getUint32(32, true);
   const pairs = states * actions;
   let offset = HEADER_BYTES;
+  /** @template {ArrayBufferView} T @param {{new (buffer: ArrayBuffer, offset: number, length: number): T, BYTES_PER_ELEMENT: number}} Type @param {number} length */
   const take = (Type, length) => {
     const array = new Type(buffer, offset, length);
     offset += length * Type.BYTES_PER_ELEMENT;
@@ -54,6 +80,7 @@ export function decodeFrame(buffer) {
   };
 }
 
+/** @param {Uint32Array} visits @param {number} states @param {number} actions */
 function sumByState(visits, states, actions) {
   const sums = new Float64Array(states);
   for (let state = 0, pair = 0; state < states; state++) {
@@ -63,6 +90,7 @@ function sumByState(visits, states, actions) {
 }
 
 // The values of a layer: one per state, or one per pair; null if the explorer has no such table.
+/** @param {Frame} frame @param {string} id @returns {Values | null} */
 export function layerValues(frame, id) {
   switch (id) {
     case "state-visits": return frame.stateVisits;
@@ -76,6 +104,7 @@ export function layerValues(frame, id) {
 
 // What decides is the difference between the actions of a state: 0 for the worst, 1 for the best of those that were tried. NaN for
 // an action that was not tried in a discovered state.
+/** @param {Values} values @param {Frame} frame @param {boolean} minimises */
 export function relativeValues(values, frame, minimises) {
   const shares = new Float64Array(values.length).fill(NaN);
   for (let state = 0, first = 0; state < frame.states; state++, first += frame.actions) {
@@ -96,6 +125,7 @@ export function relativeValues(values, frame, minimises) {
 
 // For cells too small for triangles: the rank of each state's best value among the discovered states, from 0 to 1. NaN if an action
 // of the state was not tried.
+/** @param {Values} values @param {Frame} frame @param {boolean} minimises */
 export function rankedStates(values, frame, minimises) {
   const best = new Float64Array(frame.states).fill(NaN);
   for (let state = 0, first = 0; state < frame.states; state++, first += frame.actions) {
@@ -109,6 +139,7 @@ export function rankedStates(values, frame, minimises) {
   return best.map((value) => shareOf.get(value) ?? NaN);
 }
 
+/** @param {Frame} first @param {Frame} second @param {string} id */
 export function differenceOf(first, second, id) {
   const a = layerValues(first, id);
   const b = layerValues(second, id);
@@ -117,6 +148,7 @@ export function differenceOf(first, second, id) {
 }
 
 // Smallest and largest value of the discovered states.
+/** @param {Values} values @param {Pick<Frame, "actions" | "states" | "stateVisits">} frame @param {boolean} perAction @returns {[number, number]} */
 export function valueRange(values, frame, perAction) {
   let low = Infinity;
   let high = -Infinity;
@@ -132,6 +164,7 @@ export function valueRange(values, frame, perAction) {
   return low <= high ? [low, high] : [0, 0];
 }
 
+/** @param {number | null | undefined} value @param {number} digits */
 export function formatNumber(value, digits = 4) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (value === 0) return "0";
@@ -142,12 +175,14 @@ export function formatNumber(value, digits = 4) {
 }
 
 // With a number of decimals, and no minus before a zero.
+/** @param {number} value @param {number} decimals */
 export function fixedText(value, decimals) {
   const text = value.toFixed(decimals);
   return Number(text) === 0 ? (0).toFixed(decimals) : text;
 }
 
 // With as many digits as are needed to tell the values apart, the same number of decimals in each.
+/** @param {number[]} values @param {number} digits */
 export function distinctTexts(values, digits = 4) {
   const count = new Set(values).size;
   for (let more = digits; ; more++) {

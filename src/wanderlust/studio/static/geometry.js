@@ -1,33 +1,42 @@
 // Where the actions of a cell are drawn: the paper's triangles, two for deep sea, thirds for the chain.
 
+/** @typedef {[number, number]} Point */
+/** @typedef {{rows: number, columns: number}} Grid */
+
+/** @type {Record<string, Point>} */
 const DIRECTIONS = { left: [-1, 0], right: [1, 0], up: [0, -1], down: [0, 1], forward: [1, 0], backward: [-1, 0] };
 
-/** @param {string} action @returns {[number, number]} */
+/** @param {string} action @returns {Point} */
 export function directionOf(action) {
   return DIRECTIONS[action] ?? [0, 0];
 }
 
 // The action whose part of the cell holds the point (x, y), both from 0 to 1.
+/** @param {string[]} actions @param {number} x @param {number} y */
 export function actionAt(actions, x, y) {
   if (actions.length === 2) return x + y < 1 ? 0 : 1;
   const aboveMain = y < x;
   const aboveAnti = y < 1 - x;
+  /** @type {Point} */
   const side = aboveMain ? (aboveAnti ? [0, -1] : [1, 0]) : aboveAnti ? [-1, 0] : [0, 1];
   const index = actions.findIndex((name) => sameDirection(directionOf(name), side));
   return index >= 0 ? index : actions.findIndex((name) => sameDirection(directionOf(name), [0, 0]));
 }
 
+/** @param {Point} a @param {Point} b */
 function sameDirection(a, b) {
   return a[0] === b[0] && a[1] === b[1];
 }
 
 // The corners of the part of an action, and the point of its number.
+/** @param {string[]} actions @param {number} action @returns {{polygons: Point[][], label: Point}} */
 export function partsOf(actions, action) {
   if (actions.length === 2) {
     return action === 0
       ? { polygons: [[[0, 0], [1, 0], [0, 1]]], label: [0.31, 0.31] }
       : { polygons: [[[1, 0], [1, 1], [0, 1]]], label: [0.69, 0.69] };
   }
+  /** @type {Record<string, {polygon: Point[], label: Point}>} */
   const triangles = {
     "-1,0": { polygon: [[0, 0], [0.5, 0.5], [0, 1]], label: [0.19, 0.5] },
     "1,0": { polygon: [[1, 0], [0.5, 0.5], [1, 1]], label: [0.81, 0.5] },
@@ -46,6 +55,7 @@ export function partsOf(actions, action) {
 }
 
 // The cell at the pointer; null outside of the map.
+/** @param {PointerEvent} event @param {HTMLCanvasElement} canvas @param {Grid} world */
 export function cellAt(event, canvas, { rows, columns }) {
   const box = canvas.getBoundingClientRect();
   const column = Math.floor(((event.clientX - box.left) / box.width) * columns);
@@ -53,13 +63,16 @@ export function cellAt(event, canvas, { rows, columns }) {
   return row >= 0 && column >= 0 && row < rows && column < columns ? row * columns + column : null;
 }
 
+/** @type {Record<string, Point>} */
 const ARROW_KEYS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
+/** @param {string} key */
 export function isArrowKey(key) {
   return key in ARROW_KEYS;
 }
 
 // The cell to which an arrow key leads; at the border, the same one.
+/** @param {number} at @param {string} key @param {Grid} world */
 export function cellByKey(at, key, { rows, columns }) {
   const row = Math.floor(at / columns) + ARROW_KEYS[key][0], column = (at % columns) + ARROW_KEYS[key][1];
   return Math.min(Math.max(row, 0), rows - 1) * columns + Math.min(Math.max(column, 0), columns - 1);
@@ -69,6 +82,7 @@ const SHARP_FROM = 12;
 
 // Sizes a canvas so that the world fits into a box; returns the size of a cell in the canvas's own pixels, which is whole.
 // Small cells are drawn a little larger and scaled down, so that the map uses the box.
+/** @param {HTMLCanvasElement} canvas @param {Grid} world @param {number} width @param {number} height */
 export function fitCanvas(canvas, world, width, height) {
   const ratio = window.devicePixelRatio || 1;
   const room = Math.max(Math.min(width / world.columns, height / world.rows), 1);

@@ -12,6 +12,8 @@ const CHEVRONS_FROM = 12, BADGES_FROM = 16, DIAGONALS_FROM = 22, PUDDLES_FROM = 
 const LARGEST_ARROW = 9, LARGEST_NUMBER = 15, SMALLEST_NUMBER = 9, LARGEST_AGENT = 15, WIDEST_TRAIL = 6;
 // The width of the corner beside the arrow down, over the width of a digit of size 1.
 const CORNER = 0.31 / 0.64;
+// The same of the room between a border and the arrow beside the centre.
+const BESIDE_ARROW = 0.31 / 0.62;
 
 // What does not change during a run: the lines between cells, badges, and chevrons of one-way cells.
 export function fixedMarks(picture, cell, ratio) {
@@ -126,7 +128,7 @@ export function numberMarks(picture, cell, ratio) {
     if (perAction && y === 0.5 && cellText(kind, reward).length > 1) return [];
     const colour = colourOf(shares ?? values, pair, scale, rgb, theme);
     // A long number of a state is smaller, so that it does not reach the arrow down.
-    const fitting = perAction ? largest : Math.max(Math.min(largest, (CORNER * cell) / text.length), SMALLEST_NUMBER * ratio);
+    const fitting = perAction ? Math.min(largest, (BESIDE_ARROW * cell) / text.length) : Math.max(Math.min(largest, (CORNER * cell) / text.length), SMALLEST_NUMBER * ratio);
     // The trail goes through the numbers of actions, so they have a halo.
     const halo = perAction ? { halo: true, stroke: cssColour(colour), width: 3 * ratio } : {};
     return [{ text, at: [(column + x) * cell, (row + y) * cell], size: Math.round(fitting), align: perAction ? "center" : "right", fill: inkOn(colour), ...halo }];

@@ -2,26 +2,40 @@
 
 import { ALL_MOVES, KIND } from "./cells.js";
 
+/** @import { Part, World } from "./cells.js" */
+/** @typedef {{kind: string, value: number, enter: number}} PaintedCell */
+/** @typedef {Record<string, any>} MapSettings Numbers, and texts of settings that are not understood here. */
+/** @typedef {{rows: number, columns: number, cells: PaintedCell[], settings: MapSettings}} MapFields */
+
+/** @type {Record<number, string>} */
 const KIND_NAMES = Object.fromEntries(Object.entries(KIND).map(([name, number]) => [number, name]));
 const MOVES_IN_ORDER = ["left", "right", "up", "down"];
+/** @type {Record<string, string>} */
 const BUILT_IN_LETTERS = { wall: "#", floor: ".", start: "S" };
 const MAX_PAST = 200;
 const NUMBER_SETTINGS = ["step", "escape", "horizon", "long_horizon", "budget", "discount"];
 
+/** @returns {PaintedCell} */
 function floor() {
   return { kind: "floor", value: 0, enter: ALL_MOVES };
 }
 
 export class MapModel {
+  /** @param {number} rows @param {number} columns @param {PaintedCell[]} cells @param {MapSettings} settings */
   constructor(rows, columns, cells, settings) {
     this.rows = rows;
     this.columns = columns;
     this.cells = cells;
     this.settings = settings;
+    /** @type {string[]} */
     this.past = [];
+    /** @type {string[]} */
     this.future = [];
+    /** @type {string | undefined} */
+    this.before = undefined;
   }
 
+  /** @param {number} rows @param {number} columns */
   static blank(rows, columns) {
     const cells = Array.from({ length: rows * columns }, floor);
     cells[0] = { ...floor(), kind: "start" };
@@ -51,13 +65,16 @@ export class MapModel {
     return this.move(this.future, this.past);
   }
 
+  /** @param {string[]} from @param {string[]} to */
   move(from, to) {
-    if (!from.length) return false;
+    const last = from.pop();
+    if (last === undefined) return false;
     to.push(this.snapshot());
-    Object.assign(this, JSON.parse(from.pop()));
+    Object.assign(this, JSON.parse(last));
     return true;
   }
 
+  /** @param {MapFields} fields */
   replace({ rows, columns, cells, settings }) {
     Object.assign(this, { rows, columns, cells, settings });
   }
@@ -66,7 +83,9 @@ export class MapModel {
     this.replace(MapModel.blank(this.rows, this.columns));
   }
 
-  paint(cell, brush, value, direction, fills) {
+  /** @param {number} cell @param {string} brush @param {number} value @param {string} direction @param {boolean} fills */
+  paint(cell, brush, value = 0, direction = "right", fills = false) {
+    /** @param {PaintedCell} old @returns {PaintedCell} */
     const made = (old) => {
       if (brush === "erase") return floor();
       if (brush === "one-way") return { ...old, kind: old.kind === "wall" ? "floor" : old.kind, enter: 1 << MOVES_IN_ORDER.indexOf(direction) };
@@ -77,12 +96,12 @@ export class MapModel {
   }
 
   // The connected cells that are the same as a cell.
+  /** @param {number} cell */
   area(cell) {
     const same = JSON.stringify(this.cells[cell]);
     const found = new Set([cell]);
     const open = [cell];
-    while (open.length) {
-      const at = open.pop();
+    for (let at = open.pop(); at !== undefined; at = open.pop()) {
       const row = Math.floor(at / this.columns), column = at % this.columns;
       for (const [r, c] of [[row, column - 1], [row, column + 1], [row - 1, column], [row + 1, column]]) {
         const next = r * this.columns + c;
@@ -96,6 +115,7 @@ export class MapModel {
     return found;
   }
 
+  /** @param {number} rows @param {number} columns */
   resize(rows, columns) {
     const cells = Array.from({ length: rows * columns }, (_, at) => {
       const row = Math.floor(at / columns), column = at % columns;
@@ -106,13 +126,17 @@ export class MapModel {
 
   // In the form of the server's description, for drawing.
   asWorld() {
+    /** @type {Record<string, number>} */
+    const numbers = KIND;
+    /** @type {Part} */
     const layer = {
-      name: "", state: this.cells.map((_, i) => i), kind: this.cells.map(({ kind }) => KIND[kind]), value: this.cells.map(({ value }) => value),
+      name: "", state: this.cells.map((_, i) => i), kind: this.cells.map(({ kind }) => numbers[kind]), value: this.cells.map(({ value }) => value),
     };
     return { rows: this.rows, columns: this.columns, states: this.cells.length, actions: MOVES_IN_ORDER, layers: [layer], entry: this.cells.map(({ enter }) => enter) };
   }
 }
 
+/** @param {World} world @param {MapSettings} settings */
 export function fromWorld(world, settings) {
   const { kind, value } = world.layers[0];
   const cells = kind.map((number, at) => ({ kind: KIND_NAMES[number], value: value[at], enter: world.entry ? world.entry[at] : ALL_MOVES }));
@@ -120,7 +144,9 @@ export function fromWorld(world, settings) {
 }
 
 // The settings below a text map; what is not understood here is kept as it is.
+/** @param {string} text */
 export function parseSettings(text) {
+  /** @type {MapSettings} */
   const settings = {};
   for (const line of text.split(/\n\s*\n/).slice(1).join("\n").split("\n")) {
     const match = line.split(";")[0].match(/^\s*(\w{2,})\s*=\s*(.+?)\s*$/);
@@ -130,7 +156,9 @@ export function parseSettings(text) {
   return settings;
 }
 
+/** @param {MapFields} model */
 export function toText(model) {
+  /** @type {Map<string, string>} */
   const letters = new Map();
   const used = new Set(Object.values(BUILT_IN_LETTERS));
   const rows = [];
@@ -142,20 +170,21 @@ export function toText(model) {
   return [...rows, "", ...legend, ...settings.map(([name, value]) => `${name} = ${value}`)].join("\n").trimEnd() + "\n";
 }
 
+/** @param {PaintedCell} cell @param {Map<string, string>} letters @param {Set<string>} used @returns {string} */
 function letterFor({ kind, value, enter }, letters, used) {
   const moves = MOVES_IN_ORDER.filter((_, i) => enter & (1 << i));
   const isOpen = moves.length === MOVES_IN_ORDER.length;
   if (kind in BUILT_IN_LETTERS && (isOpen || kind === "wall")) return BUILT_IN_LETTERS[kind];
   const hasValue = !(kind in BUILT_IN_LETTERS);
   const meaning = `${kind}${hasValue ? ` ${value}` : ""}${isOpen ? "" : ` enter ${moves.join(" ")}`}`;
-  if (!letters.has(meaning)) {
-    // Upper case for what ends an episode, lower case for the rest.
-    const upper = "ABCDEFGHIJKLMNOQRTUVWXYZ", lower = "abcdefghijklmnopqrstuvwxyz";
-    const choices = kind === "treasure" || kind === "penalty" ? `${upper}${lower}` : `${lower}${upper}`;
-    const letter = [...`${choices}0123456789`].find((each) => !used.has(each) && each !== "P");
-    if (!letter) throw new Error("The map has more different cells than letters; use fewer different values.");
-    used.add(letter);
-    letters.set(meaning, letter);
-  }
-  return letters.get(meaning);
+  const known = letters.get(meaning);
+  if (known) return known;
+  // Upper case for what ends an episode, lower case for the rest.
+  const upper = "ABCDEFGHIJKLMNOQRTUVWXYZ", lower = "abcdefghijklmnopqrstuvwxyz";
+  const choices = kind === "treasure" || kind === "penalty" ? `${upper}${lower}` : `${lower}${upper}`;
+  const letter = [...`${choices}0123456789`].find((each) => !used.has(each) && each !== "P");
+  if (!letter) throw new Error("The map has more different cells than letters; use fewer different values.");
+  used.add(letter);
+  letters.set(meaning, letter);
+  return letter;
 }

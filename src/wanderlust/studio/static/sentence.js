@@ -3,8 +3,11 @@
 import { distinctTexts } from "./frames.js";
 
 // [the action in words, the reason]; `rule` as in inspector.js.
+/** @import { Frame, Values } from "./frames.js" */
+/** @param {{actions: string[]}} world @param {Frame} frame @param {{minimises: boolean}} lane @param {string | null} rule @returns {[string, string]} */
 export function sentenceOf(world, frame, { minimises }, rule) {
   const state = frame.agent, first = state * frame.actions;
+  /** @param {Values} values */
   const ofState = (values) => Array.from(values.subarray(first, first + frame.actions));
   const names = world.actions;
   if (frame.randomness >= 1) return ["any action", ": all have the same probability."];

@@ -11,6 +11,10 @@ import { themeName } from "./palette.js";
 const CHARTS_EVERY = 400;
 const CELL_EVERY = 150;
 const MAPS_MIN = 150;
+// A page can be scrolled, so maps need not become smaller than this, in pixels and as a share of the window.
+const READABLE = 240, READABLE_SHARE = 0.42;
+// Of lanes below each other, the texts are beside the maps: their width, and what is above and below a map. Side by side is easier to compare.
+const TEXTS_WIDTH = 250, AROUND_STACKED = 72, STACKED_SHARE = 0.7, STACKED_FROM = 1.25;
 const MARGIN = 16;
 const LANE_GAP = 12;
 const NARROW = "(max-width: 620px)";
@@ -49,6 +53,7 @@ export class Stage {
 
   arrangeNarrow() {
     $("lanes").style.setProperty("--columns", 1);
+    $("lanes").classList.remove("stacked");
     return Math.max(window.innerHeight * 0.6, MAPS_MIN);
   }
 
@@ -60,14 +65,18 @@ export class Stage {
     // In a presentation, the charts below the lanes must fit as well; a page can be scrolled.
     const height = window.innerHeight - top - MARGIN - (this.app.isPresenting ? $("charts").offsetHeight + LANE_GAP : 0);
     const around = Math.max(...this.app.cards.map((card) => card.root.offsetHeight - card.frameBox.offsetHeight));
-    let best = { cell: 0, across: 1, mapHeight: MAPS_MIN };
-    for (let across = 1; across <= count; across++) {
-      const down = Math.ceil(count / across);
-      const mapHeight = Math.max((height - (down - 1) * LANE_GAP) / down - around, MAPS_MIN / down);
-      const cell = Math.min((box.clientWidth / across - 36) / (this.isBeside ? 2 * columns : columns), mapHeight / rows);
-      if (cell > best.cell + 0.01) best = { cell, across, mapHeight };
+    const least = this.app.isPresenting ? MAPS_MIN : Math.max(READABLE, READABLE_SHARE * window.innerHeight);
+    let best = { cell: 0, across: 1, mapHeight: least };
+    for (let across = count; across >= 1; across--) {
+      const down = Math.ceil(count / across), isStacked = across === 1 && count > 1;
+      const fitting = (height - (down - 1) * LANE_GAP) / down - (isStacked ? AROUND_STACKED : around);
+      const mapHeight = Math.max(fitting, down === 1 ? least : isStacked && count === 2 ? least * STACKED_SHARE : MAPS_MIN / down);
+      const width = box.clientWidth / across - 36 - (isStacked ? TEXTS_WIDTH : 0);
+      const cell = Math.min(width / (this.isBeside ? 2 * columns : columns), mapHeight / rows);
+      if (cell > best.cell * (isStacked ? STACKED_FROM : 1) + 0.01) best = { cell, across, mapHeight };
     }
     box.style.setProperty("--columns", best.across);
+    box.classList.toggle("stacked", best.across === 1 && count > 1);
     return best.mapHeight;
   }
 
@@ -121,7 +130,7 @@ export class Stage {
     const now = performance.now();
     if (app.playing && now - (this.chartsAt ?? 0) < CHARTS_EVERY) return;
     this.chartsAt = now;
-    const names = app.setup.lanes.map((lane) => lane.explorer);
+    const names = app.accepted.lanes.map((lane) => lane.explorer);
     this.charts.draw({ series: app.series, step: app.viewed, length: app.length, world: app.world, names, isLarge: app.isPresenting });
   }
 
@@ -132,15 +141,15 @@ export class Stage {
     if (app.playing && now - (this.cellAt ?? 0) < CELL_EVERY) return;
     this.cellAt = now;
     const frame = app.frames[lane];
-    const name = app.setup.lanes[lane].explorer;
+    const name = app.accepted.lanes[lane].explorer;
     showCell({ world: app.world, frame, lane, name, cell, part: this.partFor(frame), rule: this.ruleOf(lane), isPinned });
   }
 
   // How the explorer of a lane draws its action, in words; null if it takes the one with the largest sum.
   ruleOf(lane) {
-    const { catalogue, descriptions, setup } = this.app;
+    const { catalogue, descriptions, accepted } = this.app;
     if (!descriptions[lane].drawsAction) return null;
-    return catalogue.explorers.find((each) => each.name === setup.lanes[lane].explorer)?.meaning ?? "";
+    return catalogue.explorers.find((each) => each.name === accepted.lanes[lane].explorer)?.meaning ?? "";
   }
 }
 
