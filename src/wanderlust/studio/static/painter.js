@@ -23,6 +23,8 @@ export class Painter {
     // The map that is shown before the server has it, and the cell that the server finds wrong.
     this.preview = null;
     this.wrong = null;
+    // Whether there are changes that the server has not seen yet.
+    this.isPending = false;
     this.count = 0;
     this.model = MapModel.blank(BLANK.rows, BLANK.columns);
     this.apply = debounce(() => this.applyNow(), 150);
@@ -117,6 +119,8 @@ export class Painter {
 
   // The lanes were opened again, by the painter or by another control.
   opened() {
+    // What was painted meanwhile is not lost.
+    if (this.stroke || this.isPending) return;
     this.preview = null;
     if (!this.isOn) return;
     if (this.isOurs()) this.keepDraft();
@@ -251,6 +255,7 @@ export class Painter {
   // ------------------------------------------------------------------ what is shown and sent
 
   changed() {
+    this.isPending = true;
     this.keepDraft();
     this.showModel();
     this.showPreview();
@@ -297,13 +302,16 @@ export class Painter {
     const before = this.text.value;
     try {
       const { warnings } = await this.app.source.ask("check", { world: this.worldName(), world_options: this.options() });
+      if (this.text.value !== before) return;
       this.showProblem("", warnings.join(" "));
     } catch (error) {
+      if (this.text.value === before) this.isPending = false;
       this.showProblem(error.message);
       return;
     }
-    // Meanwhile, another stroke may have begun.
-    if (this.stroke || this.text.value !== before) return;
+    // A stroke that has begun meanwhile is checked at its end.
+    if (this.stroke) return;
+    this.isPending = false;
     if (this.isOurs()) {
       this.preview = null;
       return;
