@@ -130,7 +130,8 @@ def draw_for_docs(camera: Camera) -> None:
     first = lessons()["epsilon-greedy"]
     stop = {"layer": "w", "step": first.stops[3].step, "lesson": "epsilon-greedy", "stop": 3}
     camera.take(PICTURES / "studio-lesson.png", first.setup.description, size=(1280, 720), scale=1.5, **stop)
-    camera.take(PICTURES / "studio-paint.png", plain_setup("toy", "vv-ucb"), click("Paint"), step=0)
+    painted = plain_setup("toy", "epsilon-greedy", "vv-ucb")
+    camera.take(PICTURES / "studio-paint.png", painted, click("Paint"), layer="w", step=150)
 
 
 def draw_all(camera: Camera, folder: Path) -> None:

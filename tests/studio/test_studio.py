@@ -352,6 +352,12 @@ def test_an_export_is_one_small_file_without_addresses() -> None:
     assert recording["steps"] == list(range(301))
 
 
+def test_modules_become_one_because_their_names_are_unique() -> None:
+    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", bundle(), flags=re.M)
+    assert len(names) > 100
+    assert len(set(names)) == len(names)
+
+
 def test_an_export_of_names_like_markup_contains_no_markup() -> None:
     text = "S..A\n\nA = treasure 1\nbudget = 60 ; </script><script>alert(1)</script><!--"
     name = "<img src=x onerror=alert(1)>"

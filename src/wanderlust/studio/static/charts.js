@@ -95,7 +95,7 @@ class CurveLegend {
     this.values = names.map(() => element("span", { class: "dim" }));
     this.root = element("ul", { class: "curve-legend" }, ...names.map((name, i) => {
       const swatch = element("span", { class: "swatch" });
-      swatch.style.background = colourOf(i);
+      swatch.style.background = curveColour(i);
       return element("li", {}, swatch, name, this.values[i]);
     }), this.step);
   }
@@ -107,7 +107,7 @@ class CurveLegend {
   }
 }
 
-function colourOf(i) {
+function curveColour(i) {
   const colours = CURVE_COLOURS[themeName()];
   return colours[i % colours.length];
 }
@@ -118,10 +118,10 @@ function optionsFor({ lines, length, isLarge = false, cursor, marks }) {
   const font = `${isLarge ? 15 : 11}px system-ui, sans-serif`;
   const axis = { font, stroke: ink("--dim"), ticks: { show: false }, values: (_, splits) => splits.map((value) => formatNumber(value, 3)) };
   const series = lines.flatMap(({ number, dash, hasBand }) => {
-    const points = { show: false }, line = { stroke: colourOf(number), width: 2.2, dash, points }, end = { stroke: "transparent", points };
+    const points = { show: false }, line = { stroke: curveColour(number), width: 2.2, dash, points }, end = { stroke: "transparent", points };
     return hasBand ? [line, end, { ...end }] : [line];
   });
-  const bands = lines.flatMap(({ number, hasBand }) => (hasBand ? [{ series: [3 * number + 3, 3 * number + 2], fill: `${colourOf(number)}33` }] : []));
+  const bands = lines.flatMap(({ number, hasBand }) => (hasBand ? [{ series: [3 * number + 3, 3 * number + 2], fill: `${curveColour(number)}33` }] : []));
   return {
     padding: [TOP, RIGHT, 0, 0],
     legend: { show: false },
@@ -166,7 +166,7 @@ function drawMarks(plot, { step, reference, word }, { ink, dim, edge, font, hasN
     const x = plot.valToPos(step, "x", true);
     line(edge, [], x, bbox.top, x, bbox.top + bbox.height);
   }
-  if (hasNumbers) for (const { number, x, y } of spread(endsOf(plot), bbox.top + bbox.height, 12 * ratio)) text(String(number + 1), x + 4 * ratio, y, "left", colourOf(number), 800);
+  if (hasNumbers) for (const { number, x, y } of spread(endsOf(plot), bbox.top + bbox.height, 12 * ratio)) text(String(number + 1), x + 4 * ratio, y, "left", curveColour(number), 800);
   ctx.restore();
 }
 
