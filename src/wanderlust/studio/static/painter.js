@@ -327,8 +327,8 @@ export class Painter {
   // Whether the run can go on in the changed map: the same cells, starts and settings.
   canGoOn() {
     const read = this.readWorld();
-    const shapeOf = ({ rows, columns, cells, settings: { slip = 0, horizon, budget } }) => (
-      [rows, columns, cells.filter(({ kind }) => kind === "start").length, cells.some(({ kind, value }) => kind === "prison" && value > 0 && value < 1), slip, horizon, budget].join());
+    const shapeOf = ({ rows, columns, cells, settings }) => (
+      [rows, columns, cells.filter(({ kind }) => kind === "start").length, cells.some(({ kind, value }) => kind === "prison" && value > 0 && value < 1), settings.slip ?? 0, settings.horizon, settings.budget].join());
     return read !== null && shapeOf(read) === shapeOf(this.model);
   }
 
