@@ -287,7 +287,7 @@ class _Driver:
                 error = outcome.error or "the workers that were to execute the run ended before it started."
                 tries = f" This happened {MAX_TRIES} times." if outcome.lost else ""
                 self._fail(outcome._replace(error=f"{error}{tries}"))
-            self.progress.run_finished(run, is_failed=outcome.sealed is None)
+            self.progress.run_finished(run, outcome.seconds, is_failed=outcome.sealed is None)
 
     def _add(self, outcomes: Sequence[TaskResult]) -> None:
         results = [outcome.sealed for outcome in outcomes if outcome.sealed is not None]

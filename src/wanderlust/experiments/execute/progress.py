@@ -1,8 +1,8 @@
 """Progress of an experiment: a bar on a terminal, otherwise a line every 30 seconds, nothing if quiet; status files.
 
 The time of a run is estimated roughly, to order runs and to show the remaining time. The constants are microseconds per
-step, measured once on a two-core machine. During an experiment only their ratios matter: the remaining time is scaled
-by the time that the finished runs took.
+step, measured once on a two-core machine. During an experiment, runs of a setting that has finished runs are expected
+to take their mean time; the estimates of other settings are scaled by the time that all finished runs took.
 
 What a folder's experiments are doing is in small files that any machine that sees the folder can read.
 `status/NAME.keys.npz` has the keys of all runs of an experiment, `NAME.json` what its driver last reported, and
@@ -13,6 +13,7 @@ even if the driver was killed.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import json
 import os
@@ -43,6 +44,20 @@ _SECONDS_BETWEEN_LINES = 30.0
 _SECONDS_BETWEEN_UPDATES = 0.1
 
 
+@dataclasses.dataclass
+class _Setting:
+    """The runs of one setting: how many are left, and the measured time of the finished ones."""
+
+    estimate: float
+    left: int = 0
+    measured: int = 0
+    seconds: float = 0.0
+
+    def seconds_left(self, scale: float) -> float:
+        """Return the expected seconds of the runs that are left; `scale` corrects the estimate if none was measured."""
+        return self.left * (self.seconds / self.measured if self.measured else scale * self.estimate)
+
+
 class Progress:
     """Shows the finished and failed runs, their rate and the remaining time, estimated from the finished runs."""
 
@@ -51,7 +66,8 @@ class Progress:
         self.quiet = quiet
         self._bar: Bar | None = None
         self._total = self._done = self._failed = 0
-        self._work = self._work_done = 0.0
+        self._jobs = 1
+        self._settings: dict[tuple[str, str, float], _Setting] = {}
         self._start = self._last_line = self._last_update = 0.0
 
     def message(self, text: str) -> None:
@@ -63,7 +79,9 @@ class Progress:
     def track(self, runs: Sequence[Run], jobs: int, *, stored: int, place: str = "") -> Iterator[None]:
         """Show the progress of these runs inside the context."""
         self._total, self._done, self._failed = len(runs), 0, 0
-        self._work, self._work_done = sum(estimated_seconds(run) for run in runs), 0.0
+        self._jobs, self._settings = max(jobs, 1), {}
+        for run in runs:
+            self._setting(run).left += 1
         self._start = self._last_line = time.monotonic()
         skipped = f", {stored:,} already stored" if stored else ""
         where = f" on {place}" if place and runs else ""
@@ -87,11 +105,20 @@ class Progress:
                 self._update()
                 self._bar = None
 
-    def run_finished(self, run: Run, *, is_failed: bool = False) -> None:
-        """Count a finished run."""
+    def run_finished(self, run: Run, seconds: float = 0.0, *, is_failed: bool = False) -> None:
+        """Count a finished run; `seconds` is the measured time, 0 if it was not executed here or failed."""
         self._done += 1
         self._failed += is_failed
-        self._work_done += estimated_seconds(run)
+        setting = self._setting(run)
+        setting.left -= 1
+        if seconds > 0.0:
+            setting.measured += 1
+            setting.seconds += seconds
+
+    def _setting(self, run: Run) -> _Setting:
+        """Return the counts of a run's setting; runs of one world, explorer and estimate take about the same time."""
+        estimate = estimated_seconds(run)
+        return self._settings.setdefault((run.world, run.explorer, estimate), _Setting(estimate))
 
     def refresh(self) -> None:
         """Update the bar, or print a line if the last one is old enough."""
@@ -106,8 +133,13 @@ class Progress:
         elapsed = time.monotonic() - self._start
         if not self._done or elapsed <= 0:
             return 0.0, None
-        share = self._work_done / self._work if self._work > 0 else self._done / self._total
-        return self._done / elapsed, elapsed * (1 - share) / share if share > 0 else None
+        settings = self._settings.values()
+        measured = sum(setting.seconds for setting in settings)
+        estimated = sum(setting.measured * setting.estimate for setting in settings)
+        if not estimated:
+            return self._done / elapsed, None
+        left = sum(setting.seconds_left(measured / estimated) for setting in settings)
+        return self._done / elapsed, left / min(self._jobs, max(self._total - self._done, 1))
 
     def _update(self) -> None:
         assert self._bar is not None
@@ -127,7 +159,7 @@ class Progress:
         speed = f"{rate:.1f} runs per second" if rate >= 1 else f"{60 * rate:.1f} runs per minute"
         if self._done == self._total:
             return f"{failed}{speed}, {format_duration(time.monotonic() - self._start)} in total"
-        return f"{failed}{speed}, about {format_duration(left or 0.0)} left"
+        return f"{failed}{speed}" + ("" if left is None else f", about {format_duration(left)} left")
 
 
 # --- Estimates -------------------------------------------------------------------------------------------
