@@ -103,8 +103,7 @@ def test_exploration_values():
     assert run.value_name == "largest score"
     session, values = run.session, run.snapshot().exploration_values
     for state in np.flatnonzero(~np.isnan(values)):
-        index = int(session.run_state.state_index[state])
-        explained = explain(session.agent.hooks, index, int(state), session.agent.learner, session.agent.spec).actions
+        explained = explain(session.agent, int(state)).actions
         assert values[state] == max(reason.score for reason in explained)
 
 

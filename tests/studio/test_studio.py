@@ -99,8 +99,7 @@ def test_a_frame_has_the_values_of_the_explanation(explorer: str) -> None:
     visited = np.flatnonzero(frame["visits"].sum(axis=1))
     assert len(visited) == lane.discovered
     for state in visited:
-        index = int(session.run_state.state_index[state])
-        why = explain(session.agent.hooks, index, int(state), session.agent.learner, session.agent.spec)
+        why = explain(session.agent, int(state))
         table = frame.get("behaviour", frame["q"])[state]
         if explorer != "thompson":  # It draws other heads for the explanation.
             assert [np.float32(a.score) for a in why.actions] == frame["score"][state].tolist()
