@@ -11,7 +11,6 @@ const CHARTS = [
 ];
 // Charts with the same key have a common cursor.
 const LANES_CURSOR = "lanes", GROUPS_CURSOR = "groups";
-const RIGHT = 18, TOP = 12;
 const SEEDS_HEIGHT = 200;
 
 // The charts beside the lanes. Lanes differ in colour, in dashes and in the number at the end of the curve.
@@ -123,7 +122,8 @@ function optionsFor({ lines, length, isLarge = false, cursor, marks }) {
   });
   const bands = lines.flatMap(({ number, hasBand }) => (hasBand ? [{ series: [3 * number + 3, 3 * number + 2], fill: `${curveColour(number)}33` }] : []));
   return {
-    padding: [TOP, RIGHT, 0, 0],
+    // Room for the word of the reference, and for half of the last number of the axis.
+    padding: isLarge ? [18, 30, 0, 0] : [14, 24, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: cursor }, drag: { x: false, y: false }, y: false, points: { size: 7 } },
     scales: { x: { time: false, range: () => [0, length] }, y: { range: (_, low, high) => valueRangeOf(low, high, marks().reference) } },
