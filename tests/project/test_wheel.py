@@ -37,7 +37,7 @@ def test_the_source_distribution_has_what_the_tests_need(tmp_path: Path) -> None
     with tarfile.open(file) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     for folder in ("tests", "benchmarks", "examples", ".ci", ".github"):
-        made = {"__pycache__", "node_modules", "build"}
+        made = {"__pycache__", "node_modules", "package-lock.json", "build"}  # Ignored by git.
         committed = {path for path in (ROOT / folder).rglob("*") if path.is_file() and not made & {*path.parts}}
         assert {path.relative_to(ROOT).as_posix() for path in committed} <= names
     assert {"docs/index.md", "docs/results/scorecard.json", "pyproject.toml", "Makefile", "CITATION.cff"} <= names

@@ -191,7 +191,8 @@ def check_index(name: str, value: Any, n: int) -> int:
     except TypeError:
         number = -1
     if not 0 <= number < n:
-        raise InvalidObservation(f"{name} must be a whole number from 0 to {n - 1}, got {shown(value)}.")
+        valid = f"must be a whole number from 0 to {n - 1}" if n else "is not known: there is none yet"
+        raise InvalidObservation(f"{name} {valid}, got {shown(value)}.")
     return number
 
 
