@@ -38,7 +38,7 @@ from wanderlust.experiments.code_version import git_commit, is_installed, librar
 
 __all__ = ["OPTIMAL_SUCCESS", "Result", "Run", "evenness", "step_learnt"]
 
-ALGORITHM_VERSION = 4
+ALGORITHM_VERSION = 5
 """Increase this when the result of any run changes, or when the format of stored files changes. Results stored with
 another version are ignored, and their runs are executed again when requested. `tests/fingerprints.json` has the version
 of its results."""

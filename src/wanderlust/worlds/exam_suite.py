@@ -1,4 +1,4 @@
-"""The suite of the exam: 16 families of worlds, four levels each, once for development and once held out.
+"""The suite of the exam: 18 families of worlds, four levels each, once for development and once held out.
 
 A family changes one property with its level, which makes it harder; everything else stays the same. The held-out worlds
 have other maps, sizes and random numbers. Defaults of explorers may be chosen on the development worlds only; results
@@ -36,7 +36,7 @@ from wanderlust.worlds.slips import slip_mdp
 Cell = tuple[int, int]
 Family = Callable[[int, bool], World]
 
-VERSION = 1
+VERSION = 2
 LEVELS = (1, 2, 3, 4)
 PREFIX = "exam-"
 FAMILIES: dict[str, Family] = {}
@@ -200,10 +200,11 @@ def lock(level: int, held_out: bool) -> World:
 
 @family
 def actions(level: int, held_out: bool) -> World:
-    """A row of ten states in which one of 4 to 32 actions advances and the others go back one state."""
-    n_actions = int(parameter(((4, 8, 16, 32), (6, 12, 20, 28)), level, held_out))
+    """A row of ten states in which one of 8 to 100 actions advances and the others go back one state."""
+    n_actions = int(parameter(((8, 20, 50, 100), (10, 24, 48, 90)), level, held_out))
     rows = [(min(i + 1, 10), *[max(i - 1, 0)] * (n_actions - 1)) for i in range(11)]
-    return line_world(rows, 10, horizon=40, budget=160 * n_actions, random=seeded("actions", level, held_out))
+    budget = 2_000 + 60 * n_actions
+    return line_world(rows, 10, horizon=40, budget=budget, random=seeded("actions", level, held_out))
 
 
 @family
@@ -266,44 +267,44 @@ def cutoff(level: int, held_out: bool) -> World:
 
 @family
 def distract(level: int, held_out: bool) -> World:
-    """1 to 8 lesser treasures, the better the farther away; the best one is behind a wall with one gap."""
-    n = int(parameter(((1, 2, 4, 8), (1, 3, 5, 7)), level, held_out))
-    random, shape, column = seeded("distract", level, held_out), (15, 15), 10
-    gap = random.randrange(15)
-    walls = {(row, column) for row in range(15) if row != gap}
+    """Four lesser treasures, the better the farther away; the best one is behind one to four walls with a gap."""
+    random, shape = seeded("distract", 0, held_out), (15, 10 + 4 * level)
+    gaps = [random.randrange(15) for _ in LEVELS][:level]
+    walls = {(row, 10 + 4 * i) for i, gap in enumerate(gaps) for row in range(15) if row != gap}
     far = distances(shape, walls, (0, 0))
-    goal = max((cell for cell in far if cell[1] > column), key=lambda cell: (far[cell], cell))
-    near = [cell for cell in far if cell[1] < column and far[cell] >= 3]
+    goal = max((cell for cell in far if cell[1] > 6 + 4 * level), key=lambda cell: (far[cell], cell))
+    near = [cell for cell in sorted(far) if cell[1] < 10 and far[cell] >= 3]
     marks, legend = dict.fromkeys(walls, "#"), dict[str, str]()
     best = 0.99 ** far[goal]
-    for i, cell in enumerate(random.sample(near, n)):
-        # Worth 40 to 80 % of the best treasure from the start, so that none of them passes the level.
-        value = (0.4 + 0.4 * far[cell] / 24) * best / 0.99 ** far[cell]
-        marks[cell], legend["abcdefgh"[i]] = "abcdefgh"[i], f"treasure {value:.4f}"
-    return cells_world(shape, marks, legend, goal=goal, horizon=3 * far[goal], budget=6_400)
+    for letter, cell in zip("abcd", random.sample(near, 4), strict=True):
+        # Worth 20 to 50 % of the best treasure from the start, so that none of them passes the level.
+        value = (0.2 + 0.3 * far[cell] / 24) * best / 0.99 ** far[cell]
+        marks[cell], legend[letter] = letter, f"treasure {value:.4f}"
+    return cells_world(shape, marks, legend, goal=goal, horizon=3 * far[goal], budget=8_000)
 
 
 @family
 def mislead(level: int, held_out: bool) -> World:
-    """A field in which every action costs 0.001 to 0.05, between the start and the treasure; beside the start, exits.
+    """A field of 5 to 20 columns in which every action costs 0.005, before the treasure; beside the start, exits.
 
     An exit terminates the episode without a reward. Without exits a random policy would collect so many costs that
     standing still would be a good score.
     """
-    cost = parameter(((0.001, 0.005, 0.02, 0.05), (0.002, 0.01, 0.03, 0.045)), level, held_out)
-    rows, columns = (9, 13) if held_out else (10, 12)
+    cost, columns = 0.005, 3 + int(parameter(((5, 9, 14, 20), (6, 10, 15, 19)), level, held_out))
+    rows = 9 if held_out else 10
     marks = {(row, column): "c" for row in range(rows) for column in range(3, columns)}
     marks |= {(2, 0): "e", (2, 1): "e", (2, 2): "e"}
     legend = {"c": f"puddle -{cost}", "e": "treasure 0"}
-    return cells_world((rows, columns), marks, legend, horizon=60, budget=3_200)
+    return cells_world((rows, columns), marks, legend, horizon=80, budget=4_800)
 
 
 @family
 def cliffs(level: int, held_out: bool) -> World:
     """5 to 35 cells that terminate the episode with a reward of −0.2."""
     n = int(parameter(((5, 15, 25, 35), (8, 16, 24, 32)), level, held_out))
-    random, shape = seeded("cliffs", level, held_out), (12, 9) if held_out else (9, 12)
-    marks = dict.fromkeys(scattered(shape, n, random), "x")
+    # The same map in all levels, which differ in how many of the cells it has.
+    random, shape = seeded("cliffs", 0, held_out), (12, 9) if held_out else (9, 12)
+    marks = dict.fromkeys(scattered(shape, 35, random)[:n], "x")
     return cells_world(shape, marks, {"x": "penalty -0.2"}, horizon=80, budget=8_000)
 
 
@@ -323,11 +324,11 @@ def prison(level: int, held_out: bool) -> World:
 
 @family
 def slip(level: int, held_out: bool) -> World:
-    """Actions that are replaced by a random one with a probability of 0.1 to 0.6."""
-    probability = parameter(((0.1, 0.25, 0.4, 0.6), (0.15, 0.3, 0.45, 0.55)), level, held_out)
-    random, shape = seeded("slip", level, held_out), (7, 6) if held_out else (6, 7)
-    marks = dict.fromkeys(scattered(shape, 6, random), "#")
-    world = cells_world(shape, marks, horizon=100, budget=2_400 * level)
+    """Actions that are replaced by a random one with a probability of 0.25 to 0.7."""
+    probability = parameter(((0.25, 0.4, 0.55, 0.7), (0.3, 0.45, 0.58, 0.68)), level, held_out)
+    random, shape = seeded("slip", 0, held_out), (12, 10) if held_out else (10, 12)
+    marks = dict.fromkeys(scattered(shape, 20, random), "#")
+    world = cells_world(shape, marks, horizon=100, budget=6_000)
     mdp = slip_mdp(world.mdp, success=1.0 - probability, random=probability, stay=0.0)
     return with_stochastic_settings(replace(world, mdp=mdp))
 
@@ -336,7 +337,7 @@ def slip(level: int, held_out: bool) -> World:
 def noise(level: int, held_out: bool) -> World:
     """A near treasure of 0.5 and a far one of 1, both with random rewards of a standard deviation of 0.1 to 2."""
     deviation = parameter(((0.1, 0.5, 1.0, 2.0), (0.2, 0.6, 1.2, 1.8)), level, held_out)
-    shape = (5, 7) if held_out else (6, 6)
+    shape = (9, 11) if held_out else (10, 10)
     world = cells_world(shape, {(1, 2): "t"}, {"t": "treasure 0.5"}, horizon=40, budget=16_000)
     spread = np.where(world.mdp.terminal, deviation, 0.0)
     mdp = TabularMDP(
@@ -364,7 +365,7 @@ def river(level: int, held_out: bool) -> World:
     reward[0, 0], reward[-1, 1] = 0.005, (0.0, 0.0, 1.0)
     start = np.eye(n)[0]
     mdp = merge_outcomes(TabularMDP(probability, next_state, reward, np.zeros(reward.shape, np.bool_), start))
-    return table_world(mdp, horizon=20 * n, budget=160 * n)
+    return table_world(mdp, horizon=20 * n, budget=1_200)
 
 
 @family
@@ -401,7 +402,7 @@ def tv(level: int, held_out: bool) -> World:
 def copies(level: int, held_out: bool) -> World:
     """1 to 8 copies of every state: a transition leads to a random copy of the next state."""
     n_copies = int(parameter(((1, 2, 4, 8), (2, 3, 5, 7)), level, held_out))
-    world = cells_world((5, 6) if held_out else (6, 5), horizon=40, budget=800 * (n_copies + 1))
+    world = cells_world((7, 8) if held_out else (8, 7), horizon=40, budget=4_800)
     mdp = world.mdp
     targets = mdp.next_state * n_copies + np.arange(n_copies, dtype=np.int32)
     copied = TabularMDP(
@@ -411,5 +412,30 @@ def copies(level: int, held_out: bool) -> World:
         terminal=np.repeat(np.repeat(mdp.terminal, n_copies, axis=0), n_copies, axis=2),
         start=np.repeat(mdp.start / n_copies, n_copies),
     )
-    result = table_world(merge_outcomes(copied), horizon=40, budget=800 * (n_copies + 1))
+    result = table_world(merge_outcomes(copied), horizon=40, budget=4_800)
     return replace(result, action_names=world.action_names)
+
+
+@family
+def corridor(level: int, held_out: bool) -> World:
+    """A corridor of 40 to 320 states: one of two actions advances, the other goes back one state."""
+    n = int(parameter(((40, 80, 160, 320), (50, 100, 200, 300)), level, held_out))
+    rows = [(min(i + 1, n), max(i - 1, 0)) for i in range(n + 1)]
+    return line_world(rows, n, horizon=2 * n, budget=2_000 + 30 * n, random=seeded("corridor", level, held_out))
+
+
+@family
+def bernoulli(level: int, held_out: bool) -> World:
+    """A near treasure of 0.02, and a far one of 1 that is received with probability 0.5 down to 0.06."""
+    chance = parameter(((0.5, 0.25, 0.12, 0.06), (0.4, 0.2, 0.15, 0.07)), level, held_out)
+    shape = (9, 11) if held_out else (10, 10)
+    world = cells_world(shape, {(1, 2): "t"}, {"t": "treasure 0.02"}, horizon=60, budget=9_600)
+    lucky = np.where(world.mdp.reward == 1.0, chance, 1.0)
+    mdp = TabularMDP(
+        probability=np.concatenate([world.mdp.probability * lucky, world.mdp.probability * (1.0 - lucky)], axis=2),
+        next_state=np.repeat(world.mdp.next_state, 2, axis=2),
+        reward=np.concatenate([world.mdp.reward, np.zeros(world.mdp.reward.shape)], axis=2),
+        terminal=np.repeat(world.mdp.terminal, 2, axis=2),
+        start=world.mdp.start,
+    )
+    return with_stochastic_settings(replace(world, mdp=merge_outcomes(mdp)))
