@@ -40,7 +40,6 @@ from wanderlust.core.planning import (
     expected_reward,
     optimal_episode_return,
     optimal_values,
-    policy_value,
     policy_values,
     reachable_states,
     start_value,
@@ -242,39 +241,39 @@ def take_exam(
     discount = session.settings.discount
     evaluated = evaluation_steps(session.settings.run_length)
     evaluated = evaluated if steps is None else [min(steps, evaluated[0])]
-    known: dict[bytes, float] = {}
-
-    def exact_return(policy: FloatArray) -> float:
-        key = policy.tobytes()
-        if key not in known:  # A policy that is evaluated several times is solved once.
-            known[key] = start_value(world.mdp, policy_value(world.mdp, policy, discount))
-        return known[key]
-
-    returns, data_returns, discovered = [], [], []
-    actions = None
+    policies: list[FloatArray] = []
+    discovered, actions = [], None
     for step in evaluated:
         if should_stop():
             raise RunCancelled
         session.advance(step)
-        q = session.agent.tables["target"]
-        returns.append(exact_return(uniform_over_ties(q)))
+        policies.append(uniform_over_ties(session.agent.tables["target"]))
         model = empirical_model(session)
-        if model is None:
-            data_returns.append(np.nan)
-        else:
+        if model is not None:
             actions = best_actions(model, discount, actions)
-            data_returns.append(exact_return(data_policy(session, actions)))
+            policies.append(data_policy(session, actions))
         discovered.append(session.agent.discovered)
+    returns = np.full((len(evaluated), 2), np.nan)
+    returns[:, : len(policies) // len(evaluated)] = _returns(world.mdp, policies, discount).reshape(len(evaluated), -1)
     return Result(
         steps=np.array(evaluated, np.int64),
-        returns=np.array(returns),
+        returns=returns[:, 0],
         discovered=np.array(discovered, np.int64),
         visits=session.agent.visits,
         first_visit=session.run_state.first_visit.copy(),
         **_bounds(run, discount),
-        data_returns=np.array(data_returns),
+        data_returns=returns[:, 1],
         learning_return=np.array([learning_return(session)]),
     )
+
+
+def _returns(mdp: TabularMDP, policies: list[FloatArray], discount: float) -> FloatArray:
+    """Return the expected return of each policy; a policy that is evaluated several times is solved once."""
+    keys = [policy.tobytes() for policy in policies]
+    distinct = dict(zip(keys, policies, strict=True))
+    values = policy_values(mdp, list(distinct.values()), discount)
+    known = {key: start_value(mdp, each) for key, each in zip(distinct, values, strict=True)}
+    return np.array([known[key] for key in keys])
 
 
 def learning_return(session: Session) -> float:
@@ -348,10 +347,13 @@ def _values(model: EmpiricalModel, policy: NDArray[np.int64], reward: FloatArray
     kept = column != TERMINAL
     row, column, weight = row[kept], column[kept], weight[kept]
     # Sparse for small systems, too: the threads of a dense solver would compete with those of other runs.
-    from scipy.sparse import csc_array, eye_array
+    from scipy.sparse import csc_array
     from scipy.sparse.linalg import spsolve
 
-    return np.asarray(spsolve(eye_array(n, format="csc") - csc_array((weight, (row, column)), shape=(n, n)), reward))
+    states = np.arange(n, dtype=row.dtype)
+    entries = np.concatenate([np.ones(n), -weight])
+    places = np.concatenate([states, row]), np.concatenate([states, column])
+    return np.asarray(spsolve(csc_array((entries, places), shape=(n, n)), reward))
 
 
 def data_policy(session: Session, actions: NDArray[np.int64]) -> FloatArray:
