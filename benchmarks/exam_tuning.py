@@ -170,8 +170,8 @@ committed before a seed of the exam ran, and did not change afterwards.
 
 * **{N_TRIALS} trials** of every explorer, over all of its parameters that matter, in units of the world: r_max and
   V = r_max/(1−γ); and its defaults. `random` and `optimistic` have no parameter.
-* The {len(FAMILIES) * len(LEVELS)} **development** worlds of levels 2 and 3 of the exam. The held-out worlds, on which the
-  leaderboard is made, had no part in it.
+* The {len(FAMILIES) * len(LEVELS)} **development** worlds of levels 2 and 3 of the exam. The held-out worlds, on which
+  the leaderboard is made, had no part in it.
 * **Seeds {SEEDS[0]} to {SEEDS[-1]}**. The seeds of the exam begin with {FIRST_SEED:,}.
 
 The score is that of the exam, a mean over worlds and seeds. The best trial is chosen if its mean difference to the
