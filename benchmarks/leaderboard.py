@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from wanderlust.exams.scores import (
     FIRST_SEED,
     LEADERBOARD_FILE,
     SEEDS,
+    TOTALS,
     ExplorerScores,
     Leaderboard,
     computed_bounds,
@@ -50,10 +52,8 @@ FILE = ROOT / "src" / "wanderlust" / "exams" / LEADERBOARD_FILE
 PAGE = ROOT / "docs" / "leaderboard.md"
 
 
-TWO_SETS = 40
-"""Seeds: the page compares the first half with the second one."""
-VARIANTS: dict[str, dict[str, Any]] = {"vv-plan": {"novelty": "count"}}
-"""Explorers that are examined a second time, with other options."""
+N_SEEDS = {"score": 40, "learning_score": 20}
+"""Of the explorers whose options were chosen for a total. The page compares both halves of the first."""
 COMPUTES = ("learns", "one sweep", "plans")
 _DIGITS, _CURVE_DIGITS = 4, 3
 _TINY = 1e-6
@@ -79,6 +79,7 @@ def _explorer_json(explorer: ExplorerScores) -> str:
         "options": dict(explorer.options),
         "step_microseconds": finite(round(explorer.step_microseconds, 2)),
         "computes": explorer.computes,
+        "chosen_for": list(explorer.chosen_for),
         "failures": [[*place, *failed] for place, failed in explorer.failures.items()],
     }
     families = []
@@ -107,6 +108,7 @@ def _rounded(values: Iterable[float], digits: int) -> list[float | None]:
 
 def page_of(board: Leaderboard) -> str:
     """Return the page of the documentation."""
+    while_learning, board = board.by_total("learning_score"), board.by_total("score")
     pairs = []
     for i, explorer in enumerate(board.explorers):
         close = [
@@ -121,7 +123,8 @@ def page_of(board: Leaderboard) -> str:
     return templates(".md").get_template("leaderboard.md").render(
         board=board, scores=scores, rows=rows, pairs=pairs or [("–", "–")], failures=failure_sentences(board),
         differences=DIFFERENCES, command=LEADERBOARD_COMMAND, first=first_sentence(board), classes=classes(board),
-        learning=learning_rows(board), halves=halves(board), levels=levels(board),
+        learning=learning_rows(while_learning), learning_seeds=while_learning.seeds, halves=halves(board),
+        levels=levels(board),
         missing=", ".join(sorted({*wl.explorer_names()} - {each.explorer for each in board.explorers})),
     )  # fmt: skip
 
@@ -200,6 +203,26 @@ def halves(board: Leaderboard) -> tuple[str, str, list[dict[str, str]]] | None:
     return names[0], names[1], rows
 
 
+def entries(explorers: Collection[str]) -> list[tuple[int, tuple[str, ...], dict[str, dict[str, Any]]]]:
+    """Return the seeds, the totals and the options of the explorers of each exam.
+
+    An explorer with the same options for both totals is examined once.
+    """
+    one, two = ({name: tuned_settings(total).get(name, {}) for name in explorers} for total in TOTALS)
+    seeds, searched = N_SEEDS["score"], tuned_settings("searched")
+    return [
+        (seeds, TOTALS, {name: options for name, options in one.items() if options == two[name]}),
+        (seeds, TOTALS[:1], {name: options for name, options in one.items() if options != two[name]}),
+        (N_SEEDS["learning_score"], TOTALS[1:], {name: each for name, each in two.items() if each != one[name]}),
+        *(
+            (seeds, TOTALS, {name: options})
+            for name in searched
+            for options in searched[name].values()
+            if name in one and options not in (one[name], two[name])
+        ),
+    ]
+
+
 def write_bounds(file: Path) -> None:
     """Write the bounds of the returns in all held-out worlds, [family][level]."""
     bounds = {family: [computed_bounds(family, level, held_out=True) for level in LEVELS] for family in FAMILIES}
@@ -213,7 +236,7 @@ def main() -> None:
     parser.add_argument("--explorers", nargs="+", default=wl.explorer_names(), metavar="NAME")
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), metavar="NAME")
     parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS), metavar="N")
-    parser.add_argument("--seeds", type=int, default=TWO_SETS, metavar="N")
+    parser.add_argument("--seeds", type=int, metavar="N", help="instead of 40, and 20 while learning")
     parser.add_argument("--jobs", type=int, default=None, metavar="N")
     parser.add_argument("--on", default="local", metavar="PLACE", help="local, ray or ray://HOST:PORT")
     parser.add_argument("--out", type=Path, default=Path("results/leaderboard"), metavar="FOLDER")
@@ -222,21 +245,17 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="only make the page from the file")
     arguments = parser.parse_args()
     if not arguments.page:
-        tuned = {name: options for name, options in tuned_settings().items() if name in arguments.explorers}
-        variants = {
-            name: options
-            for name, options in VARIANTS.items()
-            if name in arguments.explorers and options != tuned.get(name)
-        }
-        scores: list[ExplorerScores] = []
-        for explorers, options in ((arguments.explorers, tuned), (list(variants), variants)):
-            if explorers:
-                result = wl.exam(
-                    explorers, families=arguments.families, levels=arguments.levels, seeds=arguments.seeds,
-                    options=options, out=arguments.out, jobs=arguments.jobs, on=arguments.on,
-                )  # fmt: skip
-                scores += result.scores.values()
-        board = ranked(scores, arguments.seeds)
+        scores = [
+            replace(result, chosen_for=chosen_for)
+            for seeds, chosen_for, settings in entries(arguments.explorers)
+            if settings
+            for result in wl.exam(
+                list(settings), families=arguments.families, levels=arguments.levels, seeds=arguments.seeds or seeds,
+                options={name: options for name, options in settings.items() if options}, out=arguments.out,
+                jobs=arguments.jobs, on=arguments.on,
+            ).scores.values()
+        ]  # fmt: skip
+        board = ranked(scores, arguments.seeds or N_SEEDS["score"])
         arguments.file.write_text(as_json(board), encoding="utf-8")
         print(f"written: {arguments.file}")
         write_bounds(arguments.file.parent / BOUNDS_FILE)

@@ -193,7 +193,7 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("goal-directed", {"threshold": 1.0, "ties": "random"}),
     ("vv-plan", {"kappa": 3.0, "terminal_novelty": "once"}),
     ("vv-plan", {"novelty": "episode"}),
-    ("vv-plan", {"novelty": "count"}),
+    ("vv-plan", {"novelty": "count", "greedy_episodes": 0.5}),
     ("vv-plan", {"novelty": "episode", "terminal_novelty": "forever", "kappa": 0.5}),
     ("dora", {"gamma_e": 0.0, "temperature": 3.0}),
 ]

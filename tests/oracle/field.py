@@ -207,11 +207,13 @@ class VvPlan(Planner):
 
     u is √(2 log Σn / n), or with novelty="episode" the share of transitions to s' in which s' was new in the episode,
     or with novelty="count" 1 / √n; then W is at most V / (κ (1 - γ_w)), with which it starts, and it is planned when a
-    count has doubled.
+    count has doubled. Once a positive reward was seen, an episode is greedy with the probability greedy_episodes.
     """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        self.greedy_episodes, self.has_reward = self.options.get("greedy_episodes", 0.0), False
+        self.is_greedy = False
         kind = self.options.get("novelty", "lifetime")
         self.is_episodic, self.by_count = kind == "episode", kind == "count"
         self.kappa, gamma_w = self.options.get("kappa", self.V), self.settings.gamma_w
@@ -233,10 +235,12 @@ class VvPlan(Planner):
 
     def begin_episode(self) -> None:
         self.episode += 1
+        if self.greedy_episodes > 0 and self.has_reward:
+            self.is_greedy = self.random.uniform() < self.greedy_episodes
 
     def choose(self, s: int) -> int:
-        W, Q = self.Q.values[s], self.Q_pi.values[s]
-        return self.random.argmax([Q[a] + self.kappa * ((1 - self.Q.gamma) * W[a]) for a in self.A])
+        W, Q, kappa = self.Q.values[s], self.Q_pi.values[s], 0.0 if self.is_greedy else self.kappa
+        return self.random.argmax([Q[a] + kappa * ((1 - self.Q.gamma) * W[a]) for a in self.A])
 
     def visitation_reward(self, s: int, a: int, s_next: int | None) -> float:
         if self.by_count:
@@ -260,6 +264,7 @@ class VvPlan(Planner):
 
     def learn_tables(self, transition: Transition) -> None:
         s, a, s_next = transition.outcome
+        self.has_reward |= transition.r > 0
         self.last_episode.values[s][a] = float(self.episode)
         is_new = s_next is None or max(self.last_episode.values[s_next]) < self.episode
         self.novelty.setdefault((s, a, s_next), []).append(is_new)

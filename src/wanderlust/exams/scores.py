@@ -51,6 +51,8 @@ Place = tuple[str, int]
 SEEDS = 5
 FIRST_SEED = 1_000
 """The seeds of the exam have no part in choosing any default."""
+TOTALS = ("score", "learning_score")
+"""The columns whose means are the two totals."""
 PASSING_SCORE, PASSING_SHARE = 0.95, 0.8
 BOOTSTRAP_SAMPLES = 2_000
 BOUNDS_FILE, LEADERBOARD_FILE, TUNED_FILE = "bounds.json", "leaderboard.json", "tuned.json"
@@ -207,6 +209,8 @@ class ExplorerScores:
     """What a step computes beside Q; see `wanderlust.explorers.protocol`."""
     n_missing: int = 0
     """The number of runs that are not executed yet."""
+    chosen_for: Collection[str] = TOTALS
+    """The totals for which these options were chosen in the development worlds."""
 
     @property
     def label(self) -> str:
@@ -420,6 +424,13 @@ class Leaderboard:
         n = self.seeds if seeds is None else len(seeds)
         return ranked([each.restricted(places, seeds) for each in self.explorers], n, self.version)
 
+    def by_total(self, column: str) -> Leaderboard:
+        """Return the leaderboard of one total: of the explorers whose options were chosen for it."""
+        chosen = [each for each in self.explorers if column in each.chosen_for]
+        return ranked(
+            chosen, max((len({row["seed"] for row in each.rows}) for each in chosen), default=self.seeds), self.version
+        )
+
     def find(self, explorer: str) -> ExplorerScores | None:
         """Return the scores of an explorer; None if it is not in the leaderboard."""
         return next((each for each in self.explorers if each.explorer == explorer), None)
@@ -475,6 +486,7 @@ def read_leaderboard(values: Mapping[str, Any]) -> Leaderboard:
             step_microseconds=math.nan if each["step_microseconds"] is None else each["step_microseconds"],
             options=each["options"],
             computes=each.get("computes", "–"),
+            chosen_for=each.get("chosen_for", TOTALS),
         )
         for each in values["explorers"]
     ]
@@ -495,18 +507,19 @@ def _kept_rows(place: Place, kept: Mapping[str, Any]) -> list[Row]:
 
 @functools.cache
 def kept_leaderboard() -> Leaderboard | None:
-    """Return the leaderboard that is part of the package; None if there is none for this version of the suite."""
+    """Return the leaderboard of the package, by the score; None if there is none for this version of the suite."""
     if not (files("wanderlust.exams") / LEADERBOARD_FILE).is_file():
         return None
     values = _read_kept(LEADERBOARD_FILE)
-    return read_leaderboard(values) if values["suite"] == VERSION else None
+    return read_leaderboard(values).by_total("score") if values["suite"] == VERSION else None
 
 
-def tuned_settings() -> dict[str, dict[str, Any]]:
-    """Return the settings of the leaderboard that differ from an explorer's defaults.
+def tuned_settings(column: str = "score") -> dict[str, dict[str, Any]]:
+    """Return the settings that differ from an explorer's defaults in the leaderboard of one total.
 
-    They were better in the worlds for development, with the same number of trials as for every other explorer.
+    They were better in the worlds for development, with the same number of trials as for every other explorer. The
+    column 'searched' has further settings of an explorer, by a name, for both totals.
     `benchmarks/exam_tuning.py` writes the file, and `docs/exam-tuning.md` has the scores of all trials.
     """
-    settings: dict[str, dict[str, Any]] = _read_kept(TUNED_FILE)
+    settings: dict[str, dict[str, Any]] = _read_kept(TUNED_FILE)[column]
     return settings

@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from wanderlust.core.errors import check_choice, check_integer, check_number
-from wanderlust.explorers.choice import random_action
+from wanderlust.explorers.choice import bernoulli, random_action
 from wanderlust.explorers.formulas import (
     count_bonus,
     discounted_forever,
@@ -142,8 +142,8 @@ class MbiePlan(NamedTuple):
             sweep_planned(self, model, False, False)
 
 
-EPISODE = 0
-"""Note of `vv-plan`: the number of the current episode."""
+EPISODE, HAS_REWARD, IS_GREEDY = 0, 1, 2
+"""Notes of `vv-plan`: the number of the episode, whether a positive reward was seen, whether the episode is greedy."""
 W_TABLE, LAST_EPISODE = 0, 1
 """Own tables of `vv-plan`; the second one has the last episode in which a pair was visited."""
 
@@ -164,6 +164,7 @@ class VvPlan(NamedTuple):
     is_episodic: bool
     pays_forever: bool
     by_count: bool
+    greedy_episodes: float
 
     @classmethod
     def configure(
@@ -179,9 +180,12 @@ class VvPlan(NamedTuple):
         ] = "lifetime",
         terminal_novelty: Annotated[
             str | None,
-            "How often a terminal transition gives its visitation reward: 'once' or 'forever'. Default: forever, with "
-            "novelty='episode' once.",
+            "How often a terminal transition gives its visitation reward: 'once' or 'forever'. Default: forever with "
+            "novelty='lifetime', otherwise once.",
         ] = None,
+        greedy_episodes: Annotated[
+            float, "The probability that an episode is greedy for Q, once a positive reward was seen."
+        ] = 0.0,
     ) -> VvPlan:
         """Compute κ and the initial W, as for `vv-ucb`; with novelty='count' κ (1 - γ_w) W starts at V."""
         by_count = check_choice("novelty", novelty, ("lifetime", "count", "episode")) == "count"
@@ -194,7 +198,9 @@ class VvPlan(NamedTuple):
         if terminal_novelty is None:
             terminal_novelty = "forever" if novelty == "lifetime" else "once"
         pays_forever = check_choice("terminal_novelty", terminal_novelty, ("once", "forever")) == "forever"
-        return cls(kappa, discount, float(np.nextafter(bound, np.inf)), novelty == "episode", pays_forever, by_count)
+        share = check_number("greedy_episodes", greedy_episodes, low=0, high=1)
+        initial = float(np.nextafter(bound, np.inf))
+        return cls(kappa, discount, initial, novelty == "episode", pays_forever, by_count, share)
 
     def extra_tables(self) -> ExtraTables:
         """Return W, which starts above the same bound as in `vv-ucb`."""
@@ -206,8 +212,10 @@ class VvPlan(NamedTuple):
         return "plans" if self.by_count else "one sweep"
 
     def begin_episode(self, notes: Floats, random: Streams) -> None:
-        """Count the episodes."""
+        """Count the episodes, and draw whether this one is greedy."""
         notes[EPISODE] += 1.0
+        if self.greedy_episodes > 0.0 and notes[HAS_REWARD] > 0.0:
+            notes[IS_GREEDY] = 1.0 if bernoulli(random, self.greedy_episodes) else 0.0
 
     def backup(self, model: Model, pair: int) -> float:
         """u + γ_w P̂ max W, the target of `vv-ucb`, and u / (1 - γ_w) where it terminated.
@@ -235,6 +243,8 @@ class VvPlan(NamedTuple):
         """Sweep once, from the latest discovered state to the first; with novelty='count' as `mbie-plan` does."""
         if self.is_episodic:
             self.learn_novelty(model, transition)
+        if transition.reward > 0.0:
+            model.notes()[HAS_REWARD] = 1.0
         mark(model, transition.state)
         if self.by_count and doubled(model.n(transition.pair)):
             plan(self, model, COARSE * self.initial, False)
@@ -254,9 +264,10 @@ class VvPlan(NamedTuple):
         model.outcome_numbers()[outcome] = share + (novelty - share) / outcomes.stored[outcome]
 
     def score(self, view: View, scores: Floats) -> None:
-        """Q + κ (1 - γ_w) W, as in `vv-ucb`."""
+        """Q + κ (1 - γ_w) W, as in `vv-ucb`, or Q in a greedy episode."""
+        kappa = 0.0 if view.notes[IS_GREEDY] > 0.0 else self.kappa
         for action in range(view.n_actions):
-            scores[action] = view.q(action) + self.kappa * long_term_ucb(view.own(W_TABLE, action), self.gamma_w)
+            scores[action] = view.q(action) + kappa * long_term_ucb(view.own(W_TABLE, action), self.gamma_w)
 
 
 GOAL, N_PAIRS, EXPLORES = 0, 1, 2

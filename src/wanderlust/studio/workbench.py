@@ -100,8 +100,8 @@ class Lane:
         """Go on in another world with the same states; what was learned stays."""
         self.curves.points()  # Those of the world before.
         run = self.session.run_state
-        arrays, changed = (*run.mdp, run.starts, run.start_probabilities), (*world.mdp, *start_distribution(world.mdp))
-        for own, other in zip(arrays, changed, strict=True):
+        arrays: tuple[NDArray[Any], ...] = (*run.mdp, run.starts, run.start_probabilities)
+        for own, other in zip(arrays, (*world.mdp, *start_distribution(world.mdp)), strict=True):
             own[...] = other
         self.session.agent.learner.counters.policy_changed = 1
         self.curves.forget_solved()
