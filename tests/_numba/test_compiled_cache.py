@@ -46,7 +46,7 @@ SIMULATE = """
 from wanderlust.agents.loop import Simulator
 from wanderlust.learning.state import new_streams
 from wanderlust.worlds import make_world
-simulator = Simulator(make_world("noisy-toy").mdp, new_streams(1))
+simulator = Simulator(make_world("noisy-toy"), new_streams(1))
 print([simulator.reset(), *(simulator.step(3, 1) for _ in range(20))])
 """
 """Two short compiled functions, which need no more than a second to compile."""

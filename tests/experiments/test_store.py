@@ -78,7 +78,7 @@ def test_keys_do_not_change_by_accident():
     assert RUN.key_with(("", "")) == "2fa598f4fbb8e8251343a4e0"
     assert RUN.code[1:] == ("",)
     run = Run(kind="environment", world="FrozenLake-v1", explorer="vv-ucb", seed=2, settings={"steps": 500})
-    assert run.key_with(("", "")) == "6e6fea0fd399fb9627071c13"
+    assert run.key_with(("", "")) == "51b0988d85c4ff9c3f6ce808"
 
 
 @pytest.mark.parametrize(

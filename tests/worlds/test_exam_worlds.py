@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
+from wanderlust.core.errors import InvalidWorld
 from wanderlust.core.planning import optimal_values, policy_value
+from wanderlust.environments.world_env import WorldEnv
 from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, PREFIX, VERSION, exam_world, fingerprint
 from wanderlust.worlds.registry import EXAM_WORLDS
 
@@ -70,6 +72,62 @@ def test_a_world_is_made_by_its_name_and_registered_with_gymnasium(family: str) 
     _, _ = env.reset(seed=0)
     env.step(env.action_space.sample())
     env.close()
+
+
+def test_the_treasure_of_a_shift_world_moves_and_the_bounds_stay() -> None:
+    for held_out, level in itertools.product((False, True), LEVELS):
+        world = exam_world("shift", level=level, held_out=held_out)
+        uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
+        found = [
+            (mdp.start @ optimal_values(mdp).v, mdp.start @ policy_value(mdp, uniform))
+            for mdp in (world.dynamics(world.changes_at - 1), world.dynamics(world.changes_at))
+        ]
+        assert found[0] == pytest.approx(found[1], rel=1e-9)
+        assert not np.array_equal(world.mdp.reward, world.dynamics(world.changes_at).reward)
+
+
+def test_an_environment_and_a_simulator_change_with_the_world() -> None:
+    """Acting in the treasure's cell terminates before the change, and no longer after it."""
+    world = replace(exam_world("shift"), changes_at=2)
+    goal = int(np.flatnonzero(world.mdp.terminal.any(axis=(1, 2)))[0])
+    there = world.mdp._replace(start=np.eye(world.n_states)[goal])
+    world = replace(world, mdp=there, later=world.later and world.later._replace(start=there.start))
+    env = WorldEnv(world)
+    assert not hasattr(env, "P")
+    terminated = []
+    for _ in range(3):
+        env.reset(seed=0)
+        terminated.append(env.step(0)[2])
+    assert terminated == [True, True, False]
+    simulator = wl.Agent.for_world(world, "random").simulate(world)
+    assert [simulator.step(goal, 0)[2] for _ in range(3)] == terminated
+
+
+def test_a_run_in_a_changing_world_equals_one_step_by_step() -> None:
+    world = exam_world("shift", level=1)
+    for explorer in ("vv-ucb", "r-max"):
+        record = wl.train(world, explorer, budget=5_000, keep_trajectory=True)
+        agent = wl.Agent.for_world(world, explorer, budget=5_000)
+        simulator, actions = agent.simulate(world), []
+        state, t = simulator.reset(), 0
+        for _ in range(5_000):
+            action, t = agent.act(state), t + 1
+            next_state, reward, terminated = simulator.step(state, action)
+            truncated = not terminated and t == world.defaults.horizon
+            agent.observe(state, action, reward, next_state, terminated, truncated)
+            actions.append(action)
+            state, t = (simulator.reset(), 0) if terminated or truncated else (next_state, t)
+        assert actions == record.actions.tolist()
+        assert np.array_equal(agent.tables["target"], record.tables["target"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"changes_at": 0}, "changes_at"), ({"later": exam_world("shift", level=2).mdp}, "later must have the shape")],
+)
+def test_a_change_that_is_not_possible_is_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidWorld, match=message):
+        wl.check_world(replace(exam_world("shift", level=1), **change))
 
 
 def test_the_registered_names_are_those_of_the_suite() -> None:

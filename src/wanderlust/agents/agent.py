@@ -492,7 +492,7 @@ class Agent:
 
     def simulate(self, world: World | str) -> Simulator:
         """Return a simulator of the world that uses this agent's random stream."""
-        return Simulator(as_world(world).mdp, self.learner.streams)
+        return Simulator(as_world(world), self.learner.streams, self.steps)
 
     def save(self, path: str | Path) -> None:
         """Write the agent to a file; `load` continues exactly where it was, `learn(env, resume=path)` its training."""

@@ -21,6 +21,7 @@ from wanderlust.learning.memory import has_room, index_of, refresh_all_signals, 
 from wanderlust.learning.state import EVALUATION, NONE, TERMINAL, WORLD, LearnerState, Streams, uniform
 from wanderlust.learning.td import NO_MEMORY, Floats, Ints, TableSpec
 from wanderlust.learning.update import replay_memory
+from wanderlust.worlds import World
 
 
 @inlined
@@ -148,11 +149,14 @@ def rollout_return(
 class Simulator:
     """A tabular world to act in step by step, with the random numbers of a fused run with the same seed."""
 
-    def __init__(self, mdp: TabularMDP, streams: Streams) -> None:
-        self.mdp = mdp
-        self.streams = streams
-        self._mdp = by_pointer(mdp)
-        self._starts, self._probabilities = start_distribution(mdp)
+    def __init__(self, world: World, streams: Streams, n_steps: int = 0) -> None:
+        self.world, self.streams, self.n_steps = world, streams, n_steps
+        self._set_dynamics()
+
+    def _set_dynamics(self) -> None:
+        self.mdp = self.world.dynamics(self.n_steps)
+        self._mdp = by_pointer(self.mdp)
+        self._starts, self._probabilities = start_distribution(self.mdp)
 
     def reset(self) -> int:
         """Return the first state of the next episode."""
@@ -165,7 +169,11 @@ class Simulator:
         check_index("state", state, self.mdp.n_states)
         check_index("action", action, self.mdp.n_actions)
         index = (state, action, _step(self._mdp, state, action, self.streams))
-        return int(self.mdp.next_state[index]), float(self.mdp.reward[index]), bool(self.mdp.terminal[index])
+        outcome = int(self.mdp.next_state[index]), float(self.mdp.reward[index]), bool(self.mdp.terminal[index])
+        self.n_steps += 1
+        if self.n_steps == self.world.changes_at:
+            self._set_dynamics()
+        return outcome
 
 
 # What `run_until` returns.

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from wanderlust._numba.jit import by_pointer
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.history import GREEDY_POLICY, GREEDY_POLICY_EPISODES, History, TrainingCurves
-from wanderlust.agents.loop import INVALID_ACTION, new_run, run_until
+from wanderlust.agents.loop import INVALID_ACTION, new_run, run_until, start_distribution
 from wanderlust.agents.settings import Settings
 from wanderlust.core.errors import check_flag, check_integer, counted
-from wanderlust.core.mdp import FloatArray
+from wanderlust.core.mdp import FloatArray, TabularMDP
 from wanderlust.core.planning import episode_returns, policy_values
 from wanderlust.worlds import World, as_world
 
@@ -123,6 +123,20 @@ class Session:
         """Run up to the given step, or to the end; the results do not depend on where a run pauses."""
         end = self.settings.run_length
         until = end if until is None else check_integer("until", until, low=0, high=end)
+        later = self.world.later
+        if later is not None and self.run_state.mdp is not later and until >= self.world.changes_at:
+            self._advance(self.world.changes_at)
+            self.change_dynamics(later)
+        self._advance(until)
+
+    def change_dynamics(self, mdp: TabularMDP) -> None:
+        """Go on with other dynamics of the same states and actions; what was learned stays."""
+        starts, probabilities = start_distribution(mdp)
+        self.run_state = self.run_state._replace(mdp=mdp, starts=starts, start_probabilities=probabilities)
+        self._run = by_pointer(self.run_state)
+        self.agent.learner.counters.policy_changed = 1
+
+    def _advance(self, until: int) -> None:
         while status := run_until(*self.agent.pointers, self._run, until):
             if status == INVALID_ACTION:
                 raise self.agent.invalid_choice(self.run_state.position.invalid_action)

@@ -46,7 +46,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self.action_space = Discrete(self.world.n_actions)
         self.visits: NDArray[np.int64] = np.zeros(self.world.n_states, dtype=np.int64)
         """[state]: the number of actions taken in each state, over all episodes."""
-        self._start_states = np.flatnonzero(self.world.mdp.start)
+        self._n_steps = 0
         self._state: int | None = None
         self._shown_state = 0
         self._caption = ""
@@ -58,7 +58,8 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         if options:
             raise InvalidSetting(f"reset takes no options, got {', '.join(map(repr, options))}.")
-        starts, mdp = self._start_states, self.world.mdp
+        mdp = self.world.dynamics(self._n_steps)
+        starts = np.flatnonzero(mdp.start)
         self._state = state = int(starts[self._sample(mdp.start[starts])])
         self._episode_steps, self._episode_return = 0, 0.0
         self._shown_state, self._caption = state, "start"
@@ -66,7 +67,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take an action; episodes are truncated by the `TimeLimit` wrapper that `gymnasium.make` adds."""
-        state, mdp = self._state, self.world.mdp
+        state, mdp = self._state, self.world.dynamics(self._n_steps)
         if state is None:
             raise InvalidObservation("the episode has not started or is over: call reset() first.")
         if not self.action_space.contains(action):
@@ -76,6 +77,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         next_state, reward = int(mdp.next_state[outcome]), float(mdp.reward[outcome])
         terminated = bool(mdp.terminal[outcome])
         self.visits[state] += 1
+        self._n_steps += 1
         self._state = None if terminated else next_state
         self._episode_steps += 1
         self._episode_return += reward
@@ -99,6 +101,8 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     @cached_property
     def P(self) -> Transitions:  # noqa: N802 (the name in Gymnasium's toy-text environments)
         """The dynamics: {state: {action: [(probability, next state, reward, terminated)]}}."""
+        if self.world.later is not None:
+            raise AttributeError(f"{self.world.name} has no table P: its dynamics change during the training.")
         mdp = self.world.mdp
         arrays = (mdp.probability, mdp.next_state, mdp.reward, mdp.terminal)
         columns = zip(*(array.tolist() for array in arrays), strict=True)

@@ -219,6 +219,8 @@ FIRST_EVALUATION = 1 / 16
 """The first evaluation, as a fraction of the budget."""
 MAX_ITERATIONS = 100
 _TOLERANCE = 1e-10
+"""Smaller differences of values are rounding errors, which depend on the processor."""
+_DECIMALS = 12
 
 
 def evaluation_fractions() -> FloatArray:
@@ -242,8 +244,8 @@ def take_exam(
     evaluated = evaluation_steps(session.settings.run_length)
     evaluated = evaluated if steps is None else [min(steps, evaluated[0])]
     policies: list[FloatArray] = []
-    discovered, actions = [], None
-    for step in evaluated:
+    solved, discovered, actions = [], [], None
+    for i, step in enumerate(evaluated):
         if should_stop():
             raise RunCancelled
         session.advance(step)
@@ -253,8 +255,13 @@ def take_exam(
             actions = best_actions(model, discount, actions)
             policies.append(data_policy(session, actions))
         discovered.append(session.agent.discovered)
+        mdp = world.dynamics(step)
+        if step == evaluated[-1] or world.dynamics(evaluated[i + 1]) is not mdp:
+            solved.append(_returns(mdp, policies, discount))
+            policies = []
+    by_step = np.concatenate(solved).reshape(len(evaluated), -1)
     returns = np.full((len(evaluated), 2), np.nan)
-    returns[:, : len(policies) // len(evaluated)] = _returns(world.mdp, policies, discount).reshape(len(evaluated), -1)
+    returns[:, : by_step.shape[1]] = by_step
     return Result(
         steps=np.array(evaluated, np.int64),
         returns=returns[:, 0],
@@ -268,12 +275,15 @@ def take_exam(
 
 
 def _returns(mdp: TabularMDP, policies: list[FloatArray], discount: float) -> FloatArray:
-    """Return the expected return of each policy; a policy that is evaluated several times is solved once."""
+    """Return the expected return of each policy; a policy that is evaluated several times is solved once.
+
+    The last digits of a sparse solution depend on the processor, so they are rounded off.
+    """
     keys = [policy.tobytes() for policy in policies]
     distinct = dict(zip(keys, policies, strict=True))
     values = policy_values(mdp, list(distinct.values()), discount)
     known = {key: start_value(mdp, each) for key, each in zip(distinct, values, strict=True)}
-    return np.array([known[key] for key in keys])
+    return np.asarray(np.round([known[key] for key in keys], _DECIMALS))
 
 
 def learning_return(session: Session) -> float:
@@ -281,16 +291,21 @@ def learning_return(session: Session) -> float:
 
     An episode terminates where its last action always does, as in all worlds of the exam, or at the horizon.
     """
-    mdp, run, n, horizon = session.world.mdp, session.run_state, session.step, session.settings.horizon
+    world, run, n, horizon = session.world, session.run_state, session.step, session.settings.horizon
     pairs = run.states[:n], run.actions[:n]
-    ends = 1 + np.flatnonzero((mdp.probability * mdp.terminal).sum(axis=2)[pairs] > 0.5)
+
+    def of_steps(of_pairs: Callable[[TabularMDP], FloatArray]) -> FloatArray:
+        before, after = (of_pairs(world.dynamics(step))[pairs] for step in (0, n))
+        return np.asarray(np.where(np.arange(n) < world.changes_at, before, after))
+
+    ends = 1 + np.flatnonzero(of_steps(lambda mdp: (mdp.probability * mdp.terminal).sum(axis=2)) > 0.5)
     starts = [0]
     while starts[-1] < n:
         following = ends[np.searchsorted(ends, starts[-1] + 1) :][:1]
         starts.append(min([starts[-1] + horizon, *following.tolist()]))
     *first, last = starts
     time = np.arange(n) - np.repeat(first, np.diff([*first, n]))
-    returns = np.add.reduceat(expected_reward(mdp)[pairs] * session.settings.discount**time, first)
+    returns = np.add.reduceat(of_steps(expected_reward) * session.settings.discount**time, first)
     return float((returns[:-1] if last > n and len(first) > 1 else returns).mean())
 
 
@@ -331,7 +346,8 @@ def best_actions(model: EmpiricalModel, discount: float, first: NDArray[np.int64
         v = _values(model, policy, reward[states, policy], discount)
         following = np.bincount(model.pair, model.probability * v[model.next_state], reward.size).reshape(shape)
         q = np.where(tried, reward + discount * following, -np.inf)
-        best = q.argmax(axis=1)
+        # The first of the best ones: which of them is larger by a rounding error depends on the processor.
+        best = (q >= q.max(axis=1, keepdims=True) - _TOLERANCE).argmax(axis=1)
         better = q[states, best] > q[states, policy] + _TOLERANCE
         if not better.any():
             break

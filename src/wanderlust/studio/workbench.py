@@ -6,8 +6,6 @@ A lane is one run that is advanced in parts, with the frames, curves and events 
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 import math
 import time
 from collections.abc import Sequence
@@ -16,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.agents.loop import start_distribution
 from wanderlust.agents.session import Session
 from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidSetting, check_integer
@@ -55,8 +52,6 @@ class Lane:
     """A run in progress; `changes` are the worlds that replace its world, with their steps."""
 
     def __init__(self, run: Run, world: World, *, index: int = 0, changes: Sequence[tuple[int, World]] = ()) -> None:
-        if changes:  # They are written into the arrays that the run reads, which are its own.
-            world = dataclasses.replace(world, mdp=copy.deepcopy(world.mdp))
         self.run, self.world, self.index, self._changes = run, world, index, list(changes)
         check_size(run, world)
         self.session = Session(world, run.explorer, seed=run.seed, preset=run.preset, keep_trajectory=True,
@@ -99,11 +94,7 @@ class Lane:
     def _change_world(self, world: World) -> None:
         """Go on in another world with the same states; what was learned stays."""
         self.curves.points()  # Those of the world before.
-        run = self.session.run_state
-        arrays: tuple[NDArray[Any], ...] = (*run.mdp, run.starts, run.start_probabilities)
-        for own, other in zip(arrays, (*world.mdp, *start_distribution(world.mdp)), strict=True):
-            own[...] = other
-        self.session.agent.learner.counters.policy_changed = 1
+        self.session.change_dynamics(world.mdp)
         self.curves.forget_solved()
         self.world, self._gives_reward = world, expected_reward(world.mdp) > 0
 

@@ -174,6 +174,13 @@ class World:
     layout: Layout | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     """The options of the world: `make_world(name, **options)` returns an equal one."""
+    later: TabularMDP | None = None
+    """In a non-stationary world the dynamics from step `changes_at` of the training on; `mdp` has those before."""
+    changes_at: int = 0
+
+    def dynamics(self, step: int) -> TabularMDP:
+        """Return the dynamics after a number of steps."""
+        return self.mdp if self.later is None or step < self.changes_at else self.later
 
     @property
     def n_states(self) -> int:
@@ -260,6 +267,12 @@ def check_world(world: World, *, start_can_be_left: bool = True) -> None:
         raise InvalidWorld(f"the name of a world must be text, got {shown(world.name)}.")
     try:
         check_mdp(world.mdp, start_can_be_left=start_can_be_left)
+        if world.later is not None:
+            check_mdp(world.later, start_can_be_left=start_can_be_left)
+            check_integer("changes_at", world.changes_at, low=1)
+            if world.later.next_state.shape != world.mdp.next_state.shape:
+                shapes = f"{world.later.next_state.shape}, and of mdp {world.mdp.next_state.shape}"
+                raise InvalidWorld(f"later must have the shape [state, action, outcome] of mdp; it is {shapes}.")
         _check_settings(world)
         if world.layout is not None:
             _check_layout(world.layout, world.n_states)

@@ -1,4 +1,4 @@
-"""The suite of the exam: 18 families of worlds, four levels each, once for development and once held out.
+"""The suite of the exam: 20 families of worlds, four levels each, once for development and once held out.
 
 A family changes one property with its level, which makes it harder; everything else stays the same. The held-out worlds
 have other maps, sizes and random numbers. Defaults of explorers may be chosen on the development worlds only; results
@@ -72,7 +72,9 @@ def fingerprint(world: World) -> str:
     """Return a hash of everything of a world that a run depends on: dynamics, range of rewards, and settings."""
     values = [*(getattr(world.defaults, name) for name in _SETTINGS), *map(float, world.reward_range)]
     parts = hashlib.sha256(" ".join(map(str, values)).encode())
-    for array in world.mdp:
+    if world.later is not None:
+        parts.update(str(world.changes_at).encode())
+    for array in (*world.mdp, *(world.later or ())):
         parts.update(np.ascontiguousarray(array).tobytes())
     return parts.hexdigest()[:16]
 
@@ -439,3 +441,29 @@ def bernoulli(level: int, held_out: bool) -> World:
         start=world.mdp.start,
     )
     return with_stochastic_settings(replace(world, mdp=merge_outcomes(mdp)))
+
+
+@family
+def clock(level: int, held_out: bool) -> World:
+    """A gridworld whose states also tell the step modulo 3 to 31, which changes nothing."""
+    n = int(parameter(((3, 7, 15, 31), (5, 9, 13, 27)), level, held_out))
+    world = cells_world((7, 8) if held_out else (8, 7), horizon=40, budget=4_800)
+    mdp = world.mdp
+    times = np.arange(n, dtype=np.int32)[:, None, None]
+    timed = TabularMDP(
+        probability=np.repeat(mdp.probability, n, axis=0),
+        next_state=(mdp.next_state[:, None] * n + (times + 1) % n).reshape(-1, *mdp.next_state.shape[1:]),
+        reward=np.repeat(mdp.reward, n, axis=0),
+        terminal=np.repeat(mdp.terminal, n, axis=0),
+        start=np.kron(mdp.start, np.eye(n)[0]),
+    )
+    return replace(table_world(timed, horizon=40, budget=4_800), action_names=world.action_names)
+
+
+@family
+def shift(level: int, held_out: bool) -> World:
+    """A square of 6 to 14 rows in which the treasure moves to the opposite corner after a quarter of the budget."""
+    n = int(parameter(((6, 8, 11, 14), (7, 9, 12, 13)), level, held_out))
+    # Mirrored, so that the optimal and the random return do not change.
+    world = cells_world((n, n), goal=(n - 1, 0), horizon=60, budget=9_600)
+    return replace(world, later=cells_world((n, n), goal=(0, n - 1), horizon=60, budget=9_600).mdp, changes_at=2_400)

@@ -60,7 +60,7 @@ _FACTORIES: dict[str, WorldFactory] = {
 EXAM_WORLDS = (
     "exam-depth", "exam-lock", "exam-actions", "exam-idle", "exam-size", "exam-cutoff", "exam-distract", "exam-mislead",
     "exam-cliffs", "exam-prison", "exam-slip", "exam-noise", "exam-river", "exam-chain", "exam-tv", "exam-copies",
-    "exam-corridor", "exam-bernoulli",
+    "exam-corridor", "exam-bernoulli", "exam-clock", "exam-shift",
 )  # fmt: skip
 """The worlds of the exam, which `world_names` does not list; their module is imported at first use."""
 GRID_ID = "wanderlust/Grid-v0"

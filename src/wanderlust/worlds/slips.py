@@ -64,6 +64,7 @@ def with_slips(world: World, *, success: float = 0.9, random: float = 0.05, stay
     return replace(
         world,
         mdp=slip_mdp(world.mdp, success=success, random=random, stay=stay),
+        later=world.later and slip_mdp(world.later, success=success, random=random, stay=stay),
         defaults=defaults,
         options={**world.options, "slips": slips},
     )
