@@ -52,8 +52,11 @@ FILE = ROOT / "src" / "wanderlust" / "exams" / LEADERBOARD_FILE
 PAGE = ROOT / "docs" / "leaderboard.md"
 
 
-N_SEEDS = {"score": 40, "learning_score": 20}
-"""Of the explorers whose options were chosen for a total. The page compares both halves of the first."""
+N_SEEDS, FEW_SEEDS = 40, 20
+"""The page compares both halves of the seeds. Slow explorers, and options that were chosen for the return while
+learning alone, have the first half."""
+SLOW = ("bootstrapped", "random-prior", "thompson", "rlsvi", "psrl")
+"""Explorers that need more than 20 µs per step."""
 COMPUTES = ("learns", "one sweep", "plans")
 _DIGITS, _CURVE_DIGITS = 4, 3
 _TINY = 1e-6
@@ -124,9 +127,15 @@ def page_of(board: Leaderboard) -> str:
         board=board, scores=scores, rows=rows, pairs=pairs or [("–", "–")], failures=failure_sentences(board),
         differences=DIFFERENCES, command=LEADERBOARD_COMMAND, first=first_sentence(board), classes=classes(board),
         learning=learning_rows(while_learning), learning_seeds=while_learning.seeds, halves=halves(board),
-        levels=levels(board),
+        levels=levels(board), fewer=", ".join(each.label for each in board.explorers if n_seeds(each) < board.seeds),
+        few_seeds=FEW_SEEDS,
         missing=", ".join(sorted({*wl.explorer_names()} - {each.explorer for each in board.explorers})),
     )  # fmt: skip
+
+
+def n_seeds(explorer: ExplorerScores) -> int:
+    """Return the number of seeds of an explorer in each world."""
+    return len({row["seed"] for row in explorer.rows})
 
 
 def levels(board: Leaderboard) -> list[dict[str, str]]:
@@ -192,14 +201,13 @@ def halves(board: Leaderboard) -> tuple[str, str, list[dict[str, str]]] | None:
     middle, end = FIRST_SEED + board.seeds // 2, FIRST_SEED + board.seeds
     sets = range(FIRST_SEED, middle), range(middle, end)
     names = [f"{seeds[0]} to {seeds[-1]}" for seeds in sets]
-    boards = [board.restricted(board.places, seeds) for seeds in sets]
-    rows = []
-    for explorer in board.explorers:
-        row = {"explorer": explorer.label}
-        for name, half in zip(names, boards, strict=True):
-            own = next(each for each in half.explorers if each.label == explorer.label)
-            row |= {f"rank, {name}": half.standing(own)["range"], f"total, {name}": f"{own.mean():.3f}"}
-        rows.append(row)
+    rows: list[dict[str, str]] = [{"explorer": explorer.label} for explorer in board.explorers]
+    for name, seeds in zip(names, sets, strict=True):
+        examined = [each for each in board.explorers if any(row["seed"] in seeds for row in each.rows)]
+        half = replace(board, explorers=examined).restricted(board.places, seeds)
+        standings = {each.label: (half.standing(each)["range"], f"{each.mean():.3f}") for each in half.explorers}
+        for row in rows:
+            row[f"rank, {name}"], row[f"total, {name}"] = standings.get(row["explorer"], ("–", "–"))
     return names[0], names[1], rows
 
 
@@ -209,13 +217,18 @@ def entries(explorers: Collection[str]) -> list[tuple[int, tuple[str, ...], dict
     An explorer with the same options for both totals is examined once.
     """
     one, two = ({name: tuned_settings(total).get(name, {}) for name in explorers} for total in TOTALS)
-    seeds, searched = N_SEEDS["score"], tuned_settings("searched")
+    searched, found = tuned_settings("searched"), []
+    for seeds, names in ((N_SEEDS, {*explorers} - {*SLOW}), (FEW_SEEDS, {*explorers} & {*SLOW})):
+        first = {name: options for name, options in one.items() if name in names}
+        found += [
+            (seeds, TOTALS, {name: options for name, options in first.items() if options == two[name]}),
+            (seeds, TOTALS[:1], {name: options for name, options in first.items() if options != two[name]}),
+        ]
     return [
-        (seeds, TOTALS, {name: options for name, options in one.items() if options == two[name]}),
-        (seeds, TOTALS[:1], {name: options for name, options in one.items() if options != two[name]}),
-        (N_SEEDS["learning_score"], TOTALS[1:], {name: each for name, each in two.items() if each != one[name]}),
+        *found,
+        (FEW_SEEDS, TOTALS[1:], {name: each for name, each in two.items() if each != one[name]}),
         *(
-            (seeds, TOTALS, {name: options})
+            (N_SEEDS, TOTALS, {name: options})
             for name in searched
             for options in searched[name].values()
             if name in one and options not in (one[name], two[name])
@@ -236,7 +249,7 @@ def main() -> None:
     parser.add_argument("--explorers", nargs="+", default=wl.explorer_names(), metavar="NAME")
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), metavar="NAME")
     parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS), metavar="N")
-    parser.add_argument("--seeds", type=int, metavar="N", help="instead of 40, and 20 while learning")
+    parser.add_argument("--seeds", type=int, metavar="N", help="at most; 40 by default, and 20 of some")
     parser.add_argument("--jobs", type=int, default=None, metavar="N")
     parser.add_argument("--on", default="local", metavar="PLACE", help="local, ray or ray://HOST:PORT")
     parser.add_argument("--out", type=Path, default=Path("results/leaderboard"), metavar="FOLDER")
@@ -250,12 +263,13 @@ def main() -> None:
             for seeds, chosen_for, settings in entries(arguments.explorers)
             if settings
             for result in wl.exam(
-                list(settings), families=arguments.families, levels=arguments.levels, seeds=arguments.seeds or seeds,
+                list(settings), families=arguments.families, levels=arguments.levels,
+                seeds=min(seeds, arguments.seeds or seeds),
                 options={name: options for name, options in settings.items() if options}, out=arguments.out,
                 jobs=arguments.jobs, on=arguments.on,
             ).scores.values()
         ]  # fmt: skip
-        board = ranked(scores, arguments.seeds or N_SEEDS["score"])
+        board = ranked(scores, min(N_SEEDS, arguments.seeds or N_SEEDS))
         arguments.file.write_text(as_json(board), encoding="utf-8")
         print(f"written: {arguments.file}")
         write_bounds(arguments.file.parent / BOUNDS_FILE)
