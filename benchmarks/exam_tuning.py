@@ -178,6 +178,10 @@ def main() -> None:
     if arguments.write is not None:
         kept = tuned | {"searched": {"vv-plan": SEARCHED}}
         FILE.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        missing = [f"`{name}`" for name in TRIALS if name not in arguments.explorers]
+        if missing:
+            settings = "their settings are those that an earlier suite chose, with one seed"
+            sections.insert(0, f"Not executed yet, and not in the leaderboard: {', '.join(missing)}; {settings}.")
         arguments.write.write_text("\n\n".join([REPORT.rstrip(), *sections]) + "\n", encoding="utf-8")
 
 
