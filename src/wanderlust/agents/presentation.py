@@ -90,16 +90,17 @@ def _scratch_copy(learner: LearnerState) -> LearnerState:
     )
 
 
-def all_scores(agent: Agent) -> Floats:
-    """Return the score of every action of every state, [state, action]; the agent is not changed."""
+def scores(agent: Agent) -> Floats:
+    """Return the explorer's score of every action in every state, [state, action]; the agent is not changed."""
     hooks, learner, spec = agent.hooks, agent.learner, agent.spec
-    scores: Floats = np.zeros((len(learner.visits) // spec.n_actions, spec.n_actions))
-    _write_scores(hooks.score, hooks.explorer, by_pointer(_scratch_copy(learner)), by_pointer(spec), scores)
-    return scores[agent.state_index]
+    written: Floats = np.zeros((len(learner.visits) // spec.n_actions, spec.n_actions))
+    _write_scores(hooks.score, hooks.explorer, by_pointer(_scratch_copy(learner)), by_pointer(spec), written)
+    return written[agent.state_index]
 
 
 def explain(agent: Agent, state: int) -> Explanation:
-    """Return the explanation for a state; the agent is not changed."""
+    """Return the explorer's choice in a state and its reasons; the agent is not changed."""
+    state = agent._checked_state(state, "state")
     hooks, learner, spec, names = agent.hooks, agent.learner, agent.spec, agent.action_names
     index = int(agent.state_index[state])
     copy = _scratch_copy(learner)
@@ -156,7 +157,7 @@ PLOTS = {"Q": "target", "W": "visitation", "behaviour": "behaviour", "visits": "
 """What `Agent.plot` draws, and the name of its table."""
 
 
-def agent_text(agent: Agent) -> str:
+def text(agent: Agent) -> str:
     """Return a summary of an agent in a few lines."""
     low, high = agent.reward_range
     name = (agent.environment or {}).get("name")
@@ -172,17 +173,26 @@ def agent_text(agent: Agent) -> str:
     )
 
 
-def agent_html(agent: Agent) -> str:
+def short_text(agent: Agent) -> str:
+    """Return the first line of the summary."""
+    return f"<{text(agent).splitlines()[0]}>"
+
+
+def html(agent: Agent) -> str:
     """Return the summary, and W (or Q) on the map if there is one."""
     what = "W" if "visitation" in agent.tables else "Q"
     try:
-        return figure_html(plot_agent(agent, what, None), agent_text(agent))
+        return figure_html(plot(agent, what), text(agent))
     except InvalidSetting:  # No map, or one that does not fit.
-        return text_html(agent_text(agent))
+        return text_html(text(agent))
 
 
-def plot_agent(agent: Agent, what: str, world: World | str | None) -> Figure:
-    """Draw a table of an agent on the map of its world; see `Agent.plot`."""
+def plot(agent: Agent, what: str = "W", *, world: World | str | None = None) -> Figure:
+    """Return a matplotlib figure of "W", "Q", "behaviour" (its Q-table) or "visits" on the map of the world.
+
+    Each cell has a triangle for each of the actions left, right, up and down; arrows show the best actions.
+    `world` gives the map of an agent that has none, such as one that was trained in a user-defined loop.
+    """
     check_choice("what", what, PLOTS)
     layout, names = _map_of(agent, world)
     tables = agent.tables | {"visits": agent.visits.astype(np.float64)}
