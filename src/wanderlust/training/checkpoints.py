@@ -95,12 +95,6 @@ def described(loop: TrainingLoop) -> tuple[int, dict[str, Any], dict[str, Any]]:
     return loop.step, {file.LOOP: msgspec.to_builtins(about)}, arrays
 
 
-def save(loop: TrainingLoop, path: Path) -> None:
-    """Write a checkpoint; `Agent.load` reads the agent alone from it."""
-    loop.agent.resumable = described(loop)
-    loop.agent.save(path)
-
-
 def load(
     env: Tabular, source: Path | Agent, explorer: type | None, *, steps: int, new_episode: bool = False
 ) -> tuple[TrainingLoop, int | None]:

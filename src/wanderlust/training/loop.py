@@ -23,7 +23,6 @@ from wanderlust.core.errors import (
     check_list,
     shown,
 )
-from wanderlust.core.files import check_path
 from wanderlust.environments.tabular import Tabular
 from wanderlust.environments.vector import SubEnvironment
 from wanderlust.training.adaptive import Discovery, TaskEstimate, TimePenalty, adapt, estimate_task, next_estimate
@@ -238,7 +237,10 @@ class TrainingLoop:
         return corrected
 
     def save(self, path: str | Path) -> None:
-        """Write a checkpoint; `learn(env, resume=path)` continues as if training had not been interrupted."""
+        """Write a checkpoint; `learn(env, resume=path)` continues as if training had not been interrupted.
+
+        `Agent.load` reads the agent alone from it.
+        """
         from wanderlust.training import checkpoints
 
         if isinstance(self.env.env, SubEnvironment):
@@ -248,7 +250,8 @@ class TrainingLoop:
             )
         if not self.between_steps:
             raise WanderlustError(f"{path}: not saved, since the agent was interrupted while it learned from a step.")
-        checkpoints.save(self, check_path("path", path))
+        self.agent.resumable = checkpoints.described(self)
+        self.agent.save(path)
 
     def _position(self, method: str) -> str:
         """Return the current position, such as "step 3 of episode 2 (after 40 steps in total)"."""
