@@ -15,7 +15,7 @@ import functools
 import operator
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from gymnasium import Env
@@ -26,7 +26,6 @@ from wanderlust.agents import file, loop, presentation
 from wanderlust.agents.history import History, TrainingCurves
 from wanderlust.agents.loop import TERMINATES, TRUNCATES, Simulator, call_choose, call_learn_from
 from wanderlust.agents.masks import Mask, MaskedView, checked_mask, set_valid_actions
-from wanderlust.agents.presentation import Explanation
 from wanderlust.agents.settings import (
     MAX_ACTIONS,
     MAX_VALUE,
@@ -74,9 +73,6 @@ from wanderlust.learning.state import (
 from wanderlust.learning.td import EXCLUDED, NO_MEMORY, NO_SIGNAL, TARGET, Floats
 from wanderlust.worlds import World, as_world, check_world
 from wanderlust.worlds.base import Layout
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MAX_STATES = 200_000_000
 ACTION_MASKS = "action_masks"
@@ -449,30 +445,12 @@ class Agent:
         values[values == -EXCLUDED] = -np.inf
         return values
 
-    def scores(self) -> Floats:
-        """Return the explorer's score of every action in every state, [state, action]; the agent is not changed."""
-        return presentation.all_scores(self)
-
-    def explain(self, state: int) -> Explanation:
-        """Return the explorer's choice in a state and its reasons; the agent is not changed."""
-        return presentation.explain(self, self._checked_state(state, "state"))
-
-    def plot(self, what: str = "W", *, world: World | str | None = None) -> Figure:
-        """Return a matplotlib figure of "W", "Q", "behaviour" (its Q-table) or "visits" on the map of the world.
-
-        Each cell has a triangle for each of the actions left, right, up and down; arrows show the best actions.
-        `world` gives the map of an agent that has none, such as one that was trained in a user-defined loop.
-        """
-        return presentation.plot_agent(self, what, world)
-
-    def __str__(self) -> str:
-        return presentation.agent_text(self)
-
-    def __repr__(self) -> str:
-        return f"<{str(self).splitlines()[0]}>"
-
-    def _repr_html_(self) -> str:
-        return presentation.agent_html(self)
+    scores = presentation.scores
+    explain = presentation.explain
+    plot = presentation.plot
+    __str__ = presentation.text
+    __repr__ = presentation.short_text
+    _repr_html_ = presentation.html
 
     def evaluate(self, world: World) -> float:
         """Return the greedy policy's discounted return in a deterministic world, ties broken at random."""

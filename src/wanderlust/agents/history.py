@@ -127,10 +127,12 @@ class TrainingCurves:
     def of(cls, history: History) -> TrainingCurves:
         """Return the curves of a finished training, as they are saved with its agent."""
         curves = cls(int(history.steps[0]) if len(history.steps) else 1, history.returns_of)
-        curves.steps, curves.returns = history.steps.tolist(), history.returns.tolist()
-        curves.discovered = history.discovered.tolist()
-        curves.first_visits = {int(s): int(history.first_visit[s]) for s in np.flatnonzero(history.first_visit >= 0)}
-        return curves
+        return curves._with(history.steps, history.returns, history.discovered, history.first_visit)
+
+    def _with(self, steps: Any, returns: Any, discovered: Any, first_visit: Any) -> TrainingCurves:
+        self.steps, self.returns, self.discovered = steps.tolist(), returns.tolist(), discovered.tolist()
+        self.first_visits = {int(state): int(first_visit[state]) for state in np.flatnonzero(first_visit >= 0)}
+        return self
 
     def add(self, step: int, recent_returns: Collection[float], discovered: int) -> None:
         """Add a point; `recent_returns` are those of the latest episodes."""
@@ -174,9 +176,7 @@ class TrainingCurves:
         valid = (steps <= step).all() and len(first_visit) <= n_states
         if not in_order or not valid or not ((first_visit >= -1) & (first_visit < step)).all():
             raise BadFile("the arrays of its history do not fit together")
-        curves = cls(saved.interval, saved.returns_of)
-        curves.steps, curves.returns, curves.discovered = steps.tolist(), returns.tolist(), discovered.tolist()
-        curves.first_visits = {int(state): int(first_visit[state]) for state in np.flatnonzero(first_visit >= 0)}
+        curves = cls(saved.interval, saved.returns_of)._with(steps, returns, discovered, first_visit)
         curves.next_step = (step // saved.interval + 1) * saved.interval
         return curves
 

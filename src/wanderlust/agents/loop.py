@@ -114,13 +114,6 @@ def greedy_actions(index: int, learner: LearnerState, spec: TableSpec) -> np.uin
     return bits
 
 
-@compiled
-def write_greedy_policy(state_index: NDArray[np.int32], learner: LearnerState, spec: TableSpec, policy: Any) -> None:
-    """Write the greedy actions of every state of the world."""
-    for state in range(len(state_index)):
-        policy[state] = greedy_actions(state_index[state], learner, spec)
-
-
 @entry
 def _start(starts: NDArray[np.int32], probabilities: Floats, streams: Streams) -> int:
     return draw_start(starts, probabilities, streams, WORLD)
@@ -231,14 +224,15 @@ def _evaluate(run: RunState, learner: LearnerState, spec: TableSpec, last_state:
     position.n_evaluations += 1
     run.discovered[i] = counters.n_discovered
     if len(run.greedy) > 0:
+        first, end = as_int64(0), len(run.state_index)
         if i > 0 and run.evaluate_every == 1 and spec.memory == NO_MEMORY and spec.n_own == 0:
             # Since the previous step, only the greedy actions of the state acted in can have changed.
             # Trap: numba takes seconds to compile the copy of a whole row, for its error messages.
-            for state in range(len(run.state_index)):
+            for state in range(end):
                 run.greedy[i, state] = run.greedy[i - 1, state]
-            run.greedy[i, last_state] = greedy_actions(run.state_index[last_state], learner, spec)
-        else:
-            write_greedy_policy(run.state_index, learner, spec, run.greedy[i])
+            first, end = last_state, last_state + 1
+        for state in range(first, end):
+            run.greedy[i, state] = greedy_actions(run.state_index[state], learner, spec)
         return
     # The return of a policy without ties that has not changed is the same as before.
     if i > 0 and counters.policy_changed == 0 and position.without_ties == 1:

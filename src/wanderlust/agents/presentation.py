@@ -1,4 +1,7 @@
-"""What an agent shows: why it chooses an action (Q, visits, W and the exploration term), its summary, its maps."""
+"""What an agent shows: why it chooses an action (Q, visits, W and the exploration term), its summary, its maps.
+
+The functions with a parameter `self` are methods of `Agent`.
+"""
 
 from __future__ import annotations
 
@@ -90,18 +93,19 @@ def _scratch_copy(learner: LearnerState) -> LearnerState:
     )
 
 
-def all_scores(agent: Agent) -> Floats:
-    """Return the score of every action of every state, [state, action]; the agent is not changed."""
-    hooks, learner, spec = agent.hooks, agent.learner, agent.spec
-    scores: Floats = np.zeros((len(learner.visits) // spec.n_actions, spec.n_actions))
-    _write_scores(hooks.score, hooks.explorer, by_pointer(_scratch_copy(learner)), by_pointer(spec), scores)
-    return scores[agent.state_index]
+def scores(self: Agent) -> Floats:
+    """Return the explorer's score of every action in every state, [state, action]; the agent is not changed."""
+    hooks, learner, spec = self.hooks, self.learner, self.spec
+    written: Floats = np.zeros((len(learner.visits) // spec.n_actions, spec.n_actions))
+    _write_scores(hooks.score, hooks.explorer, by_pointer(_scratch_copy(learner)), by_pointer(spec), written)
+    return written[self.state_index]
 
 
-def explain(agent: Agent, state: int) -> Explanation:
-    """Return the explanation for a state; the agent is not changed."""
-    hooks, learner, spec, names = agent.hooks, agent.learner, agent.spec, agent.action_names
-    index = int(agent.state_index[state])
+def explain(self: Agent, state: int) -> Explanation:
+    """Return the explorer's choice in a state and its reasons; the agent is not changed."""
+    state = self._checked_state(state, "state")
+    hooks, learner, spec, names = self.hooks, self.learner, self.spec, self.action_names
+    index = int(self.state_index[state])
     copy = _scratch_copy(learner)
     if index == TERMINAL:
         # Never visited: show its initial values, not the zeros of the terminal state.
@@ -156,46 +160,55 @@ PLOTS = {"Q": "target", "W": "visitation", "behaviour": "behaviour", "visits": "
 """What `Agent.plot` draws, and the name of its table."""
 
 
-def agent_text(agent: Agent) -> str:
+def text(self: Agent) -> str:
     """Return a summary of an agent in a few lines."""
-    low, high = agent.reward_range
-    name = (agent.environment or {}).get("name")
-    trained = f"{counted(agent.steps, 'step')}{f' in {name}' if name else ''}"
-    n_states = f" of {agent.n_states:,}" if agent.n_states is not None else ""
-    actions = "" if agent.action_names is None else f" ({', '.join(agent.action_names)})"
+    low, high = self.reward_range
+    name = (self.environment or {}).get("name")
+    trained = f"{counted(self.steps, 'step')}{f' in {name}' if name else ''}"
+    n_states = f" of {self.n_states:,}" if self.n_states is not None else ""
+    actions = "" if self.action_names is None else f" ({', '.join(self.action_names)})"
     return "\n".join(
         [
-            f"Agent: {agent.explorer}, {trained}, seed {agent.seed}",
-            f"{agent.discovered:,}{n_states} states visited, {counted(agent.n_actions, 'action')}{actions}",
-            f"rewards from {low:g} to {high:g}, discount {agent.settings.discount:g}, tables {', '.join(agent.tables)}",
+            f"Agent: {self.explorer}, {trained}, seed {self.seed}",
+            f"{self.discovered:,}{n_states} states visited, {counted(self.n_actions, 'action')}{actions}",
+            f"rewards from {low:g} to {high:g}, discount {self.settings.discount:g}, tables {', '.join(self.tables)}",
         ]
     )
 
 
-def agent_html(agent: Agent) -> str:
+def short_text(self: Agent) -> str:
+    """Return the first line of the summary."""
+    return f"<{text(self).splitlines()[0]}>"
+
+
+def html(self: Agent) -> str:
     """Return the summary, and W (or Q) on the map if there is one."""
-    what = "W" if "visitation" in agent.tables else "Q"
+    what = "W" if "visitation" in self.tables else "Q"
     try:
-        return figure_html(plot_agent(agent, what, None), agent_text(agent))
+        return figure_html(plot(self, what), text(self))
     except InvalidSetting:  # No map, or one that does not fit.
-        return text_html(agent_text(agent))
+        return text_html(text(self))
 
 
-def plot_agent(agent: Agent, what: str, world: World | str | None) -> Figure:
-    """Draw a table of an agent on the map of its world; see `Agent.plot`."""
+def plot(self: Agent, what: str = "W", *, world: World | str | None = None) -> Figure:
+    """Return a matplotlib figure of "W", "Q", "behaviour" (its Q-table) or "visits" on the map of the world.
+
+    Each cell has a triangle for each of the actions left, right, up and down; arrows show the best actions.
+    `world` gives the map of an agent that has none, such as one that was trained in a user-defined loop.
+    """
     check_choice("what", what, PLOTS)
-    layout, names = _map_of(agent, world)
-    tables = agent.tables | {"visits": agent.visits.astype(np.float64)}
+    layout, names = _map_of(self, world)
+    tables = self.tables | {"visits": self.visits.astype(np.float64)}
     if PLOTS[what] not in tables:
         drawn = ", ".join(repr(each) for each, table in PLOTS.items() if table in tables)
-        raise InvalidSetting(f"explorer {agent.explorer!r} does not learn {what}; plot {drawn}.")
+        raise InvalidSetting(f"explorer {self.explorer!r} does not learn {what}; plot {drawn}.")
     values = _by_state(tables[PLOTS[what]], len(layout.row))
     visited = _by_state(tables["visits"], len(layout.row)).sum(axis=1) > 0
     values[~visited] = np.nan
     values[~np.isfinite(values)] = np.nan  # Invalid actions.
-    visitation = agent.configured_explorer.extra_tables().visitation
+    visitation = self.configured_explorer.extra_tables().visitation
     return action_values_figure(
-        f"{what}, {agent.explorer}, {agent.steps:,} steps",
+        f"{what}, {self.explorer}, {self.steps:,} steps",
         values,
         layout,
         names,

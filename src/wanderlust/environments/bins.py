@@ -23,7 +23,7 @@ from wanderlust.core.errors import (
 )
 
 Counts = int | Sequence[int]
-Bounds = Sequence[tuple[float, float] | None] | Mapping[int, tuple[float, float]]
+Bounds = Sequence[tuple[float, float] | None] | Mapping[Any, tuple[float, float]]
 
 MAX_BINS = 1_000_000
 # Some environments use the largest 32-bit float for "unbounded".
@@ -120,7 +120,8 @@ def _by_dimension(bounds: Bounds | None, size: int) -> dict[int, Any]:
     if bounds is None:
         return {}
     if isinstance(bounds, Mapping):
-        limits = bounds.items()
+        by_text = {str(i): i for i in range(size)}  # In a table of a file, dimensions are text.
+        limits = ((by_text.get(i, i) if isinstance(i, str) else i, pair) for i, pair in bounds.items())
         return {check_integer("a dimension of bounds", i, low=0, high=size - 1): pair for i, pair in limits}
     is_list = isinstance(bounds, Sequence) or (isinstance(bounds, np.ndarray) and bounds.ndim > 0)
     if not is_list or isinstance(bounds, str) or len(bounds) != size:

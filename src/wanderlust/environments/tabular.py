@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import gymnasium
@@ -68,17 +68,11 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         encoding: Encoding | None = None,
     ) -> None:
         """Wrap an environment; `encoding` is that of a trained agent, instead of the options before it."""
-        self.encoder_options: dict[str, Any] = {
-            "key": key,
-            "bins": bins,
-            "bounds": bounds,
-            "action_bins": action_bins,
-            "reset_seed": reset_seed,
-        }
-        """The constructor's options."""
         if not isinstance(env, Env):
             raise InvalidEnvironment(f"Tabular needs a gymnasium.Env, got {shown(env)}; wl.tabular also takes names.")
-        RecordConstructorArgs.__init__(self, **self.encoder_options, encoding=encoding)
+        RecordConstructorArgs.__init__(
+            self, key=key, bins=bins, bounds=bounds, action_bins=action_bins, reset_seed=reset_seed, encoding=encoding
+        )
         Wrapper.__init__(self, env)
         self.reset_seed = None if reset_seed is None else check_integer("reset_seed", reset_seed, low=0)
         if encoding is None:
@@ -264,19 +258,9 @@ def tabular_from_options(
     made_from = code_names(env, options, encoder_options.get("key"))
     env = make_environment(env, **options)
     check_options("wl.tabular", encoder_options, ENCODER_OPTIONS)
-    encoding = dict(encoder_options)
-    key, bounds = encoding.get("key"), encoding.get("bounds")
-    if isinstance(key, str) and module_of(key) is not None:
-        encoding["key"] = load_function(key)
-    if isinstance(bounds, Mapping):
-        for dimension, pair in bounds.items():
-            if not (str(dimension).isdecimal() and isinstance(pair, Sequence) and len(pair) == 2):
-                raise InvalidSetting(
-                    "bounds must be a table of dimensions with a low and a high value, such as {'1': [-3, 3]}, got "
-                    f"{dimension!r}: {pair!r}."
-                )
-        encoding["bounds"] = {int(dimension): tuple(pair) for dimension, pair in bounds.items()}
-    made = Tabular(env, **encoding)
+    key = encoder_options.get("key")
+    key = load_function(key) if isinstance(key, str) and module_of(key) is not None else key
+    made = Tabular(env, **{**encoder_options, "key": key})
     made.made_from = made_from
     return made
 

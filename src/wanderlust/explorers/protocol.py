@@ -216,50 +216,42 @@ class ExtraTables(NamedTuple):
     own: OwnTables | None = None
 
 
-def _score(self: Any, view: View, scores: Floats) -> None:
-    for action in range(view.n_actions):
-        scores[action] = view.q(action)
+class _Defaults:
+    """The methods of an explorer that does not define them."""
 
+    def score(self: Any, view: View, scores: Floats) -> None:
+        for action in range(view.n_actions):
+            scores[action] = view.q(action)
 
-def _choose(self: Any, view: View, scores: Floats, random: Streams) -> int:
-    self.score(view, scores)
-    return greedy_action(scores, random)
+    def choose(self: Any, view: View, scores: Floats, random: Streams) -> int:
+        self.score(view, scores)
+        return greedy_action(scores, random)
 
+    def begin_episode(self: Any, notes: Floats, random: Streams) -> None:
+        return
 
-def _begin_episode(self: Any, notes: Floats, random: Streams) -> None:
-    return
+    def bonus(self: Any, visits: int) -> float:
+        return 0.0
 
+    def visitation_reward(self: Any, visits: int, total: int, max_visits: int) -> float:
+        return 0.0
 
-def _bonus(self: Any, visits: int) -> float:
-    return 0.0
+    terminal_visitation_reward = visitation_reward
 
+    def learn_tables(self: Any, model: Model, transition: Transition, random: Streams) -> None:
+        return
 
-def _visitation_reward(self: Any, visits: int, total: int, max_visits: int) -> float:
-    return 0.0
+    def plan_episode(self: Any, model: Model, random: Streams) -> None:
+        return
 
+    def backup(self: Any, model: Model, pair: int) -> float:
+        return model.target(pair)
 
-def _learn_tables(self: Any, model: Model, transition: Transition, random: Streams) -> None:
-    return
+    def extra_tables(self: Any) -> ExtraTables:
+        return ExtraTables()
 
-
-def _plan_episode(self: Any, model: Model, random: Streams) -> None:
-    return
-
-
-def _backup(self: Any, model: Model, pair: int) -> float:
-    return model.target(pair)
-
-
-def _extra_tables(self: Any) -> ExtraTables:
-    return ExtraTables()
-
-
-def _learns(self: Any) -> str:
-    return "learns"
-
-
-def _plans(self: Any) -> str:
-    return "plans"
+    def computes(self: Any) -> str:
+        return "learns" if getattr(type(self), "backup", _Defaults.backup) is _Defaults.backup else "plans"
 
 
 def _configure(cls: Any, problem: Problem, **options: Any) -> Any:
@@ -267,19 +259,10 @@ def _configure(cls: Any, problem: Problem, **options: Any) -> Any:
     return cls(**options)
 
 
-_COMPILED_METHODS: Mapping[str, Callable[..., Any]] = {
-    "score": _score,
-    "choose": _choose,
-    "begin_episode": _begin_episode,
-    "bonus": _bonus,
-    "visitation_reward": _visitation_reward,
-    "terminal_visitation_reward": _visitation_reward,
-}
-_OWN_TABLE_METHODS: Mapping[str, Callable[..., Any]] = {
-    "learn_tables": _learn_tables,
-    "plan_episode": _plan_episode,
-    "backup": _backup,
-}
+_COMPILED_METHODS = (
+    "score", "choose", "begin_episode", "bonus", "visitation_reward", "terminal_visitation_reward",
+)  # fmt: skip
+_OWN_TABLE_METHODS = ("learn_tables", "plan_episode", "backup")
 """Only explorers that define one of these get the others: every method lengthens the import."""
 
 
@@ -301,13 +284,9 @@ def complete(cls: C) -> C:
         raise InvalidExplorer(
             f"explorer {cls.__name__} has no fields; compiled code needs at least one, such as `scale: float = 1.0`."
         )
-    if not hasattr(cls, "computes"):
-        cls.computes = _plans if hasattr(cls, "backup") else _learns  # type: ignore[attr-defined]
-    methods = dict(_COMPILED_METHODS)
-    if any(hasattr(cls, name) for name in _OWN_TABLE_METHODS):
-        methods |= _OWN_TABLE_METHODS
-    for name, default in methods.items():
-        own = getattr(cls, name, None)
+    has_own_tables = any(hasattr(cls, name) for name in _OWN_TABLE_METHODS)
+    for name in (*_COMPILED_METHODS, *(_OWN_TABLE_METHODS if has_own_tables else ())):
+        own, default = getattr(cls, name, None), getattr(_Defaults, name)
         if own is None:
             setattr(cls, name, default)
         elif list(inspect.signature(own).parameters) != list(inspect.signature(default).parameters):
@@ -316,8 +295,9 @@ def complete(cls: C) -> C:
                 f"{cls.__name__}.{name} must take ({wanted}), "
                 f"but takes ({', '.join(inspect.signature(own).parameters)})."
             )
-    if not hasattr(cls, "extra_tables"):
-        cls.extra_tables = _extra_tables  # type: ignore[attr-defined]
+    for name in ("extra_tables", "computes"):
+        if not hasattr(cls, name):
+            setattr(cls, name, getattr(_Defaults, name))
     if not hasattr(cls, "configure"):
         cls.configure = classmethod(_configure)  # type: ignore[attr-defined, arg-type]
     _COMPLETE.add(cls)
@@ -334,7 +314,7 @@ class Option(NamedTuple):
 
 def has_own_choice(cls: type) -> bool:
     """Return whether a complete explorer class chooses by a rule of its own, not the action with the largest score."""
-    return cls.choose is not _choose  # type: ignore[attr-defined]
+    return cls.choose is not _Defaults.choose  # type: ignore[attr-defined]
 
 
 @functools.cache

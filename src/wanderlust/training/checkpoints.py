@@ -9,8 +9,6 @@ random numbers would fail again after every replay: `new_episode` starts a new e
 
 from __future__ import annotations
 
-import functools
-import operator
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,11 +30,9 @@ from wanderlust.training.adaptive import (
     TimePenalty,
     adapted_fields,
 )
-from wanderlust.training.loop import TrainingLoop
+from wanderlust.training.loop import TrainingLoop, random_bits
 
 _OTHER_RANDOMNESS = "since not all of its randomness comes from env.unwrapped.np_random"
-# Bit generators of NumPy that use a number of their state as an index without checking it, and its valid values.
-_POSITIONS = {"MT19937": (("state", "pos"), 624), "Philox": (("buffer_pos",), 4)}
 
 
 class InvalidField(ValueError):
@@ -92,18 +88,11 @@ class SavedLoop(msgspec.Struct, frozen=True):
 def described(loop: TrainingLoop) -> tuple[int, dict[str, Any], dict[str, Any]]:
     """Return the step of a training, and what continues it: JSON values and arrays."""
     about = {name: getattr(loop, name) for name in SavedLoop.__struct_fields__} | {
-        "episode_start": _to_json(loop.episode_start),
         "next_state": int(loop.next_state),
         "recent_returns": list(loop.recent_returns),
     }
     arrays = {file.ACTIONS: np.array(loop.episode_actions, np.int32)}
     return loop.step, {file.LOOP: msgspec.to_builtins(about)}, arrays
-
-
-def save(loop: TrainingLoop, path: Path) -> None:
-    """Write a checkpoint; `Agent.load` reads the agent alone from it."""
-    loop.agent.resumable = described(loop)
-    loop.agent.save(path)
 
 
 def load(
@@ -223,9 +212,13 @@ def _replay_episode(loop: TrainingLoop, saved: SavedLoop, actions: list[int]) ->
         return _OTHER_RANDOMNESS
     seed = start.get("seed")
     if seed is None:
-        generator = getattr(env.unwrapped, "np_random", None)
-        if not isinstance(generator, np.random.Generator) or not set_random_state(generator, start["random_state"]):
+        bits = random_bits(env)
+        if bits is None:
             return _OTHER_RANDOMNESS
+        try:
+            bits.state = start["random_state"]
+        except Exception as error:  # NumPy raises KeyError, TypeError, OverflowError and others.
+            raise InvalidField(f"the field random_state of episode_start is not valid ({error})") from error
     env.adds_new_states = False
     try:
         loop.begin_episode(seed)
@@ -247,34 +240,6 @@ def _replay_episode(loop: TrainingLoop, saved: SavedLoop, actions: list[int]) ->
         loop.episode_over = True
         return _OTHER_RANDOMNESS
     return None
-
-
-def _to_json(value: Any) -> Any:
-    """Return the state of a random number generator with its arrays as lists."""
-    if isinstance(value, Mapping):
-        return {name: _to_json(part) for name, part in value.items()}
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
-
-
-def set_random_state(generator: np.random.Generator, state: Mapping[str, Any]) -> bool:
-    """Set the state of a random number generator; return False if the state is that of another kind of generator."""
-    bits = generator.bit_generator
-    name = type(bits).__name__
-    if state.get("bit_generator") != name:
-        return False
-    try:
-        _check_position(name, state)
-        bits.state = dict(state)
-    except Exception as error:  # NumPy raises KeyError, TypeError, OverflowError and others.
-        raise InvalidField(f"the field random_state of episode_start is not one of {name} ({error})") from error
-    return True
-
-
-def _check_position(name: str, state: Mapping[str, Any]) -> None:
-    path, last = _POSITIONS.get(name, ((), 0))
-    place: Any = functools.reduce(operator.getitem, path, state)
-    if path and place not in range(last + 1):
-        raise InvalidField(f"{'.'.join(path)} is {place!r}; valid are 0 to {last}")
 
 
 def _is_start(start: Mapping[str, Any]) -> bool:

@@ -23,7 +23,6 @@ from wanderlust.core.errors import (
     check_list,
     shown,
 )
-from wanderlust.core.files import check_path
 from wanderlust.environments.tabular import Tabular
 from wanderlust.environments.vector import SubEnvironment
 from wanderlust.training.adaptive import Discovery, TaskEstimate, TimePenalty, adapt, estimate_task, next_estimate
@@ -115,9 +114,8 @@ class TrainingLoop:
         seed = None if seed is None else check_integer("seed", seed, low=0)
         start: dict[str, Any] | None = {"seed": seed}
         if seed is None:
-            generator: Any = getattr(self.env.unwrapped, "np_random", None)
-            is_numpy = isinstance(generator, np.random.Generator)
-            start = {"random_state": generator.bit_generator.state} if is_numpy else None
+            bits = random_bits(self.env)
+            start = None if bits is None else {"random_state": bits.state}
         state, info = call_environment(self.env, lambda: self.env.reset(seed=seed), lambda: self._position("reset"))
         self.between_steps = False
         self.next_state, self.info = state, info
@@ -239,7 +237,10 @@ class TrainingLoop:
         return corrected
 
     def save(self, path: str | Path) -> None:
-        """Write a checkpoint; `learn(env, resume=path)` continues as if training had not been interrupted."""
+        """Write a checkpoint; `learn(env, resume=path)` continues as if training had not been interrupted.
+
+        `Agent.load` reads the agent alone from it.
+        """
         from wanderlust.training import checkpoints
 
         if isinstance(self.env.env, SubEnvironment):
@@ -249,12 +250,19 @@ class TrainingLoop:
             )
         if not self.between_steps:
             raise WanderlustError(f"{path}: not saved, since the agent was interrupted while it learned from a step.")
-        checkpoints.save(self, check_path("path", path))
+        self.agent.resumable = checkpoints.described(self)
+        self.agent.save(path)
 
     def _position(self, method: str) -> str:
         """Return the current position, such as "step 3 of episode 2 (after 40 steps in total)"."""
         call = f"{method} {self.episode_steps + 1}" if method == "step" else method
         return f"{call} of episode {self.episode + 1} (after {self.step:,} steps in total)"
+
+
+def random_bits(env: Tabular) -> np.random.PCG64 | None:
+    """Return the random bits of an environment, of the only kind whose state is saved: that of Gymnasium."""
+    bits = getattr(getattr(env.unwrapped, "np_random", None), "bit_generator", None)
+    return bits if isinstance(bits, np.random.PCG64) else None
 
 
 def call_environment(env: Tabular, call: Callable[[], T], position: Callable[[], str]) -> T:

@@ -247,14 +247,6 @@ class World:
 
 # --- Validation ----------------------------------------------------------------------------------------
 
-_TYPES = {
-    "probability": np.float64,
-    "next_state": np.int32,
-    "reward": np.float64,
-    "terminal": np.bool_,
-    "start": np.float64,
-}
-
 
 def check_world(world: World, *, start_can_be_left: bool = True) -> None:
     """Raise `InvalidWorld` with the first problem and its location if the world is not valid.
@@ -284,27 +276,27 @@ def check_mdp(mdp: TabularMDP, *, start_can_be_left: bool = True) -> None:
     """Raise `InvalidWorld` unless the arrays are a Markov decision process whose start states can be left."""
     if not isinstance(mdp, TabularMDP):
         raise InvalidWorld(f"mdp must be a TabularMDP, got {type(mdp).__name__}.")
-    for name, dtype in _TYPES.items():
-        array = getattr(mdp, name)
-        if not isinstance(array, np.ndarray) or array.dtype != dtype:
-            got = getattr(array, "dtype", type(array).__name__)
-            raise InvalidWorld(f"{name} must be an array of {np.dtype(dtype)}, got {got}.")
-    shape = mdp.next_state.shape
+    shape: tuple[int, ...] = getattr(mdp.next_state, "shape", ())
     if len(shape) != 3 or 0 in shape:
-        raise InvalidWorld(f"next_state must have the shape [state, action, outcome], got {shape}.")
+        raise InvalidWorld(f"next_state must be an array [state, action, outcome] of int32, got the shape {shape}.")
     check_pairs("next_state", shape[0], shape[1])
-    for name in ("probability", "reward", "terminal"):
-        if getattr(mdp, name).shape != shape:
-            raise InvalidWorld(f"{name} must have the shape {shape} of next_state, got {getattr(mdp, name).shape}.")
-    if mdp.start.shape != shape[:1]:
-        raise InvalidWorld(f"start must have the shape {shape[:1]}, got {mdp.start.shape}.")
-    _reject(~((mdp.probability >= 0) & (mdp.probability <= 1)), mdp.probability, "probability", "in [0, 1]")
+    largest = np.finfo(np.float64).max
+    for name, kind, low, high, valid in (
+        ("probability", np.float64, 0, 1, "in [0, 1]"),
+        ("next_state", np.int32, 0, shape[0] - 1, f"from 0 to {shape[0] - 1}"),
+        ("reward", np.float64, -largest, largest, "finite"),
+        ("terminal", np.bool_, 0, 1, "True or False"),
+        ("start", np.float64, 0, 1, "in [0, 1]"),
+    ):
+        array, wanted = getattr(mdp, name), shape[:1] if name == "start" else shape
+        if not isinstance(array, np.ndarray) or array.dtype != kind:
+            got = getattr(array, "dtype", type(array).__name__)
+            raise InvalidWorld(f"{name} must be an array of {np.dtype(kind)}, got {got}.")
+        if array.shape != wanted:
+            raise InvalidWorld(f"{name} must have the shape {wanted}, got {array.shape}.")
+        _reject(~((array >= low) & (array <= high)), array, name, valid)
     total = mdp.probability.sum(axis=2)
     _reject(np.abs(total - 1) > 1e-9, total, "the sum of probability over outcomes", "1")
-    inside = (mdp.next_state >= 0) & (mdp.next_state < shape[0])
-    _reject(~inside, mdp.next_state, "next_state", f"from 0 to {shape[0] - 1}")
-    _reject(~np.isfinite(mdp.reward), mdp.reward, "reward", "finite")
-    _reject(~((mdp.start >= 0) & (mdp.start <= 1)), mdp.start, "start", "in [0, 1]")
     if abs(mdp.start.sum() - 1) > 1e-9:
         raise InvalidWorld(f"start must sum to 1, got {mdp.start.sum():g}.")
     # A world with one state (a bandit), or one that terminates at once, is valid although nothing can be reached.
@@ -350,25 +342,20 @@ def _check_settings(world: World) -> None:
 def _check_layout(layout: Layout, n_states: int) -> None:
     if not isinstance(layout, Layout):
         raise InvalidWorld(f"layout must be a Layout or None, got {shown(layout)}.")
-    arrays = {name: getattr(layout, name) for name in ("row", "column", "layer", "kind", "value", "entry")}
-    for name, array in arrays.items():
-        if not isinstance(array, np.ndarray) and not (name == "entry" and array is None):
-            raise InvalidWorld(f"layout.{name} must be an array, got {shown(array)}.")
     if not isinstance(layout.layer_names, tuple | list):
         raise InvalidWorld(f"layout.layer_names must be a tuple of names, got {shown(layout.layer_names)}.")
     for name in ("rows", "columns"):
         check_integer(f"layout.{name}", getattr(layout, name), low=1)
+    shape = (layout.n_layers, layout.rows, layout.columns)
+    shapes = {"row": (n_states,), "column": (n_states,), "layer": (n_states,), "kind": shape, "value": shape}
+    for name, wanted in (shapes if layout.entry is None else shapes | {"entry": shape[1:]}).items():
+        array = getattr(layout, name)
+        if not isinstance(array, np.ndarray) or array.shape != wanted:
+            each = f"one entry for each of {n_states} states" if wanted == (n_states,) else f"the shape {wanted}"
+            raise InvalidWorld(f"layout.{name} must be an array with {each}, got {shown(array)}.")
     for name, bound in (("row", layout.rows), ("column", layout.columns), ("layer", layout.n_layers)):
         array = getattr(layout, name)
-        if array.shape != (n_states,):
-            raise InvalidWorld(f"layout.{name} must have one entry for each of {n_states} states.")
         _reject((array < 0) | (array >= bound), array, f"layout.{name}", f"from 0 to {bound - 1}")
-    shape = (layout.n_layers, layout.rows, layout.columns)
-    for name in ("kind", "value"):
-        if getattr(layout, name).shape != shape:
-            raise InvalidWorld(f"layout.{name} must have the shape {shape}, got {getattr(layout, name).shape}.")
-    if layout.entry is not None and layout.entry.shape != shape[1:]:
-        raise InvalidWorld(f"layout.entry must have the shape {shape[1:]}, got {layout.entry.shape}.")
     cells = np.ravel_multi_index((layout.layer, layout.row, layout.column), shape)
     if len(np.unique(cells)) != n_states:
         raise InvalidWorld("layout must assign a separate cell to each state, got two states in one cell.")

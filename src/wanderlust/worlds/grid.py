@@ -349,16 +349,7 @@ def grid_world(
     discount: Annotated[float | None, "γ, the discount of rewards"] = None,
 ) -> World:
     """Return the world of a text map. An option that is not None replaces the map's setting."""
-    given = {
-        "name": name,
-        "step": step,
-        "escape": escape,
-        "treasures_end": treasures_end,
-        "horizon": horizon,
-        "long_horizon": long_horizon,
-        "budget": budget,
-        "discount": discount,
-    }
+    given = {key: value for key, value in locals().items() if key in SETTINGS}
     overrides = {key: SETTINGS[key](key, value) for key, value in given.items() if value is not None}
     grid = read_map(map)
     settings = {**grid.settings, **overrides}
