@@ -243,7 +243,7 @@ def test_the_transition_table_equals_the_mdp(environment):
 
 
 def test_outcomes_have_their_probabilities():
-    env = WorldEnv("toy", slips=(0.6, 0.3, 0.1))
+    env = WorldEnv("noisy-toy", success=0.6, random=0.3, stay=0.1)
     env.reset(seed=2)
     n, seen = 20_000, Counter()
     for _ in range(n):

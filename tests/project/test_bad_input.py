@@ -218,7 +218,7 @@ def test_options_of_explorers_and_worlds_are_plain_values(tmp_path):
     assert type(one.options["kappa"]) is int
     for name, option, value, stored in (
         ("toy", "step_penalty", np.float32(-0.5), -0.5),
-        ("noisy-prison", "escape", np.float64(0.05), 0.05),
+        ("noisy-toy", "stay", np.float64(0.05), 0.05),
         ("toy-example", "terminal", np.False_, False),
         ("chain", "length", 9.0, 9),
         ("deep-sea", "flag", np.str_("bomb"), "bomb"),

@@ -242,7 +242,7 @@ def test_slips_set_the_defaults_of_the_paper():
         ("prison", {"step_penalty": 0.01}, InvalidSetting, "step_penalty must be in"),
         ("prison", {"step_penalty": float("nan")}, InvalidSetting, "step_penalty must be"),
         ("toy-example", {"terminal": 1}, InvalidSetting, "terminal must be True or False"),
-        ("toy", {"slips": [0.5, 0.05, 0.05]}, InvalidSetting, "must sum to 1"),
+        ("noisy-toy", {"success": 0.5}, InvalidSetting, "must sum to 1"),
         ("toy", {"slips": [0.9, 0.1]}, InvalidSetting, "slips must be three probabilities"),
     ],
 )

@@ -24,6 +24,9 @@ MAX_LENGTH = 100_000
 
 StepPenalty = Annotated[float, "reward added to every action: zero or negative"]
 Escape = Annotated[float, "probability that an action in the prison succeeds (0: the agent never leaves it)"]
+Success = Annotated[float, "probability that an action has its normal outcome"]
+Random = Annotated[float, "probability that an action is replaced by one drawn uniformly from all actions"]
+Stay = Annotated[float, "probability that the agent does not move"]
 
 TOY_EXAMPLE = """\
 S..
@@ -149,25 +152,42 @@ def deep_gridworld(*, step_penalty: StepPenalty = 0.0) -> World:
     return _grid("deep-gridworld", DEEP_GRIDWORLD, step_penalty=step_penalty)
 
 
-def noisy_toy(*, step_penalty: StepPenalty = 0.0) -> World:
+def noisy_toy(
+    *, step_penalty: StepPenalty = 0.0, success: Success = 0.9, random: Random = 0.05, stay: Stay = 0.05
+) -> World:
     """`toy` with actions that slip."""
-    return _noisy(toy(step_penalty=step_penalty), horizon=15, budget=1_500)
+    return _noisy(toy(step_penalty=step_penalty), (success, random, stay), horizon=15, budget=1_500)
 
 
-def noisy_prison(*, escape: Escape = 0.0, step_penalty: StepPenalty = -0.01) -> World:
+def noisy_prison(
+    *,
+    escape: Escape = 0.0,
+    step_penalty: StepPenalty = -0.01,
+    success: Success = 0.9,
+    random: Random = 0.05,
+    stay: Stay = 0.05,
+) -> World:
     """`prison` with actions that slip."""
-    return _noisy(prison(escape=escape, step_penalty=step_penalty), horizon=25, budget=5_000)
+    world = prison(escape=escape, step_penalty=step_penalty)
+    return _noisy(world, (success, random, stay), horizon=25, budget=5_000)
 
 
-def noisy_deep_gridworld(*, step_penalty: StepPenalty = 0.0) -> World:
+def noisy_deep_gridworld(
+    *, step_penalty: StepPenalty = 0.0, success: Success = 0.9, random: Random = 0.05, stay: Stay = 0.05
+) -> World:
     """`deep-gridworld` with actions that slip."""
-    return _noisy(deep_gridworld(step_penalty=step_penalty), horizon=55, budget=10_000)
+    return _noisy(deep_gridworld(step_penalty=step_penalty), (success, random, stay), horizon=55, budget=10_000)
 
 
-def _noisy(world: World, *, horizon: int, budget: int) -> World:
-    slipping = with_slips(world)
-    defaults = replace(slipping.defaults, horizon=horizon, long_horizon=None, budget=budget)
-    return replace(slipping, name=f"noisy-{world.name}", defaults=defaults, options=world.options)
+def _noisy(world: World, slips: tuple[float, float, float], *, horizon: int, budget: int) -> World:
+    success, random, stay = slips
+    slipping = with_slips(world, success=success, random=random, stay=stay)
+    return replace(
+        slipping,
+        name=f"noisy-{world.name}",
+        defaults=replace(slipping.defaults, horizon=horizon, long_horizon=None, budget=budget),
+        options={**world.options, "success": float(success), "random": float(random), "stay": float(stay)},
+    )
 
 
 # --- Deep sea ------------------------------------------------------------------------------------------
