@@ -11,7 +11,6 @@ import json
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from rich.table import Table
 from rich.text import Text
 
 from wanderlust.core.errors import counted
-from wanderlust.core.files import write_file
 from wanderlust.exams.scores import (
     PASSING_SCORE,
     PROFILE_SCORES,
@@ -34,7 +32,8 @@ from wanderlust.exams.scores import (
     levels_text,
     mean_curve,
 )
-from wanderlust.experiments.report.text_tables import fit_to_width, markdown_cell, printable
+from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.text_tables import as_line, fit_to_width, markdown_cell, printable
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.world_run import FIRST_EVALUATION, N_EVALUATIONS, evaluation_fractions
 from wanderlust.version import __version__
@@ -347,15 +346,11 @@ def card_text(card: Card, suffix: str) -> str:
         return json.dumps(_plain(card), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
     if suffix == ".txt":
         text = io.StringIO()
-        print_card(card, Console(file=text, width=TEXT_WIDTH, color_system=None, markup=False, emoji=False))
+        console = Console(file=text, width=TEXT_WIDTH, color_system=None, markup=False, emoji=False)
+        for part in _card_parts(card, TEXT_WIDTH):
+            console.print(part, highlight=False, crop=False)
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
     return templates(suffix).get_template(f"card{suffix}").render(card, card=card)
-
-
-def write_cards(card: Card, folder: Path) -> None:
-    """Write card.html, card.md and card.json to a folder."""
-    for suffix in WRITTEN:
-        write_file(folder / f"card{suffix}", card_text(card, suffix))
 
 
 @functools.cache
@@ -414,10 +409,9 @@ def _plain(value: Any) -> Any:
 # --- Terminal ----------------------------------------------------------------------------------------------------
 
 
-def print_card(card: Card, console: Console) -> None:
-    """Print the card."""
-    for part in _card_parts(card, console.width):
-        console.print(part, highlight=False, crop=False)
+def card_report(card: Card, width: int) -> Report:
+    """Return the card for a terminal of this width, with its files."""
+    return Report(list(_card_parts(card, width)), {f"card{suffix}": card_text(card, suffix) for suffix in WRITTEN})
 
 
 def _card_parts(card: Card, width: int) -> Iterator[RenderableType]:
@@ -435,19 +429,14 @@ def _card_parts(card: Card, width: int) -> Iterator[RenderableType]:
             yield Text(printable(improvements_text(explorer)))
         if (weak := explorer["fails_at"]) is not None:
             yield Text.assemble((weak["sentence"], "bold"), f" {weak['meaning']} Replay exactly this run:")
-            yield _command(weak["watch"])
+            yield as_line(f"  {weak['watch']}", "cyan")
         elif explorer["strength"] is not None:
             yield Text(explorer["strength"], "bold")
         for error in explorer["errors"]:
             yield Text.assemble((error["where"], "bold red"), f" {printable(error['error'])}")
-            yield _command(error["run"])
+            yield as_line(f"  {error['run']}", "cyan")
     yield Text("\n" + " ".join(map(printable, card["notes"])), _DIM)
     yield Text(card["rule"], _DIM)
-
-
-def _command(command: str) -> Text:
-    """Return a command on one line, so that it can be copied."""
-    return Text(f"  {printable(command)}", "cyan", no_wrap=True, overflow="ignore")
 
 
 def _table(*heads: str | Text, text_column: int = 0) -> Table:

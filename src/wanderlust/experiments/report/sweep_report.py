@@ -10,29 +10,23 @@ import functools
 import json
 import math
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from rich.console import Console, RenderableType
-from rich.text import Text
 
 from wanderlust.core.errors import BadFile, counted
-from wanderlust.core.files import write_file
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.execute.progress import keys_of
 from wanderlust.experiments.report.figures import (
-    FORMATS,
     GREY,
     PAGE_WIDTH,
     SMALL_FONT,
     Curves,
     Style,
     add_legend,
-    as_files,
     curves_figure,
     explorer_styles,
     literal_label,
@@ -41,11 +35,12 @@ from wanderlust.experiments.report.figures import (
     sequential_styles,
     styled,
 )
+from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.report.text_tables import (
     as_csv,
+    as_line,
     as_markdown_table,
     as_rich_table,
-    fit_to_width,
     markdown_cell,
     printable,
 )
@@ -282,17 +277,6 @@ _VALIDATED = (
 _NOT_VALIDATED = "With one seed, it is chosen and measured on the same runs, so its mean is too high on average."
 
 
-class Report(NamedTuple):
-    """What a report consists of."""
-
-    renderables: list[RenderableType]
-    """For the terminal."""
-    files: Mapping[str, str]
-    """File name -> contents."""
-    figures: Mapping[str, Callable[[], Figure]] = MappingProxyType({})
-    """File name without suffix -> function that draws the figure."""
-
-
 def sweeps_in(folder: Path, problems: list[str]) -> Iterator[tuple[Path, Sweep]]:
     """Yield the folder and the description of each sweep in a results folder; name those that cannot be read."""
     for path in sorted(folder.glob(f"{SWEEPS}/*/{SWEEP_FILE}")):
@@ -310,13 +294,13 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
         ranks = {key: rank for rank, key in enumerate(keys_of(store.folder, sweep.name))}
     except BadFile as error:  # Written when the first run starts; the other sweeps of the folder have reports.
         problems.append(str(error))
-        return Report([Text(f"{title}: no run is stored; the same `wanderlust sweep` starts it.")], {})
+        return Report([as_line(f"{title}: no run is stored; the same `wanderlust sweep` starts it.")], {})
     lines = [line for line in store.lines(problems) if line["key"] in ranks]
     settings = settings_of(sorted(lines, key=lambda line: ranks[line["key"]]), measure)
     n_stored = sum(len(each.values) for each in settings)
     stored = f"{n_stored:,} of {counted(len(ranks), 'run')} stored."
     if not settings:
-        return Report([Text(f"{title}: {stored}")], {})
+        return Report([as_line(f"{title}: {stored}")], {})
     heads = [*settings[0].fields, "seeds", *_measure_heads(settings)]
     rows = [_row(setting, heads) for setting in settings]
     top = _top(settings)
@@ -334,7 +318,7 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
     return Report(
         renderables=[
             as_rich_table(title, [printable(head) for head in heads], shown, note, text_columns=n_text),
-            *([Text("\n".join(map(printable, best)))] if best else []),
+            *map(as_line, best),
         ],
         files={
             "table.md": as_markdown_table(title, heads, markdown, _LEGEND, stored)
@@ -344,34 +328,6 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
         },
         figures={"plot": functools.partial(sweep_figure, sweep.name, settings), **curves},
     )  # fmt: skip
-
-
-def show_sweep_report(
-    sweep: Sweep,
-    folder: Path,
-    store: Store,
-    console: Console,
-    *,
-    measure: str = "",
-    formats: Sequence[str] = FORMATS,
-    quiet: bool = False,
-) -> None:
-    """Print the report of a sweep, unless `quiet`, and write its files to a folder."""
-    problems: list[str] = []
-    report = sweep_report(sweep, store, problems, measure)
-    for problem in problems:
-        console.print(printable(problem), markup=False, highlight=False, soft_wrap=True)
-    for renderable in [] if quiet else report.renderables:
-        console.print(fit_to_width(renderable, console.width))
-    for name, text in report.files.items():
-        write_file(folder / name, text.encode())
-    for name, draw in report.figures.items():
-        for form, contents in as_files(draw, formats).items():
-            write_file(folder / f"{name}.{form}", contents)
-    if report.files and not quiet:
-        suffix = formats[0] if len(formats) == 1 else f"{{{','.join(formats)}}}"
-        names = ", ".join([*report.files, *(f"{name}.{suffix}" for name in report.figures)])
-        console.print(f"written to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _measure_heads(settings: Sequence[Setting]) -> list[str]:

@@ -147,10 +147,15 @@ def print_table(table: Table, console: Console) -> None:
     console.print(fit_to_width(table, console.width))
 
 
+def as_line(text: str, style: str = "") -> Text:
+    """Return a text that is printed in a line of its own, however long, so that a command can be copied."""
+    return Text(printable(text), style, no_wrap=True, overflow="ignore")
+
+
 def print_lines(console: Console, sentences: Iterable[str], indent: str = "") -> None:
-    """Print sentences, each in a line of its own, however long; empty ones are left out."""
+    """Print sentences, each in a line of its own; empty ones are left out."""
     for sentence in filter(None, sentences):
-        console.print(f"{indent}{printable(sentence)}", soft_wrap=True)
+        console.print(as_line(f"{indent}{sentence}"), crop=False)
 
 
 def print_problems(problems: Iterable[str]) -> None:
