@@ -64,23 +64,21 @@ def report(
     chosen = tuple(dict.fromkeys(check_choice("format", each, FORMATS) for each in formats or FORMATS))
     if measure:
         check_choice("measure", measure, TITLES)
-    console, problems, found = new_console(), list[str](), False
+    console, problems = new_console(), list[str]()
     try:
         kinds = [kind for kind in report_kinds() if any(folder.glob(f"*/{kind.REQUEST_FILE}"))]
-        for place, made in _reports(folder, console.width, measure, problems):
-            print_problems(problems)
-            problems.clear()
-            target = place if out is None else out / place.relative_to(folder)
-            show_report(made, target, console, formats=chosen, quiet=quiet)
-            found = True
+        reports = list(_reports(folder, console.width, measure, problems))
     except (OSError, UnicodeEncodeError) as error:
         raise BadFile(f"{shown_path(folder)}: cannot be read ({getattr(error, 'strerror', None) or error}).") from error
-    print_problems(problems)
-    if not kinds and not found:
+    print_problems(dict.fromkeys(problems))
+    if not kinds and not reports:
         raise BadFile(
             f"{folder}: there is no experiment, sweep, exam or comparison in this folder. `wanderlust reproduce list` "
             "names the experiments; `wanderlust compare` has a folder for each environment."
         )
+    for place, made in reports:
+        target = place if out is None else out / place.relative_to(folder)
+        show_report(made, target, console, formats=chosen, quiet=quiet)
     for kind in kinds:
         kind.write_reports(folder, console, quiet=quiet, out=out, formats=chosen)
 

@@ -120,17 +120,15 @@ def stored_results(runs: Sequence[Run], store: Store) -> Results:
     problems: list[str] = []
     results: Results = {run.explorer: [] for run in runs}
     for stored in store.load_many(runs, problems):
-        result = stored.result
-        # Empty arrays are not stored, so an empty table of episodes has to get its four columns back.
-        results[stored.run.explorer].append(result._replace(episodes=result.episodes.reshape(-1, 4)))
+        results[stored.run.explorer].append(stored.result)
     print_problems(problems)
     return results
 
 
 def comparison_report(measured: Measured) -> Report:
     """Return the report of a comparison: a table with its notes, also as CSV."""
-    comparison = measured.comparison
-    title = f"{comparison.title}, {counted(comparison.steps, 'step')}, preset {comparison.preset}"
-    notes = [*measured.notes, _EXACT_NOTE if comparison.is_exact else version_note(comparison.runs[0])]
+    comparison, run = measured.comparison, measured.comparison.runs[0]
+    title = f"{comparison.title}, {counted(comparison.steps, 'step')}, preset {run.preset}"
+    notes = [*measured.notes, _EXACT_NOTE if run.kind == "model" else version_note(run)]
     table = new_table(measured.headings, measured.cells, title=title)
     return Report([table, *map(as_line, filter(None, notes))], {TABLE_FILE: measured.csv})

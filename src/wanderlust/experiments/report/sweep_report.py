@@ -414,7 +414,7 @@ def sweep_figure(title: str, settings: Sequence[Setting]) -> Figure:
     numbers = numeric_fields(settings)
     if len(numbers) >= 2:
         return _heat_maps(title, settings, numbers[0], numbers[1])
-    return _lines(title, settings, numbers[0]) if numbers else _points(title, settings)
+    return _lines_or_points(title, settings, numbers[0] if numbers else None)
 
 
 def _panels(title: str, names: Sequence[str], height: float) -> tuple[Figure, dict[str, Axes], str]:
@@ -436,31 +436,47 @@ def _styles(labels: Sequence[str], settings: Sequence[Setting]) -> dict[str, Sty
     return explorer_styles(labels) if {*labels} <= explorers else sequential_styles(labels, markers=True)
 
 
-# --- One swept number: lines -----------------------------------------------------------------------------
+# --- One swept number: lines; none: points ---------------------------------------------------------------
 
 
-def _lines(title: str, settings: Sequence[Setting], x_name: str) -> Figure:
-    problems = list(dict.fromkeys(each.fields[PROBLEM] for each in settings))
-    labels = list(dict.fromkeys(each.text([PROBLEM, x_name]) for each in settings))
+def _lines_or_points(title: str, settings: Sequence[Setting], x_name: str | None) -> Figure:
+    """Draw a panel for each world: lines over a swept number, or a row of points for each combination."""
+    worlds = list(dict.fromkeys(each.fields[PROBLEM] for each in settings))
+    without = [PROBLEM, *([x_name] if x_name else [])]
+    labels = list(dict.fromkeys(each.text(without) for each in settings))
     styles = _styles(labels, settings)
-    figure, panels, note = _panels(title, problems, 2.9)
+    figure, panels, note = _panels(title, worlds, 2.9 if x_name else 1.2 + 0.25 * len(labels))
     handles: dict[str, object] = {}
-    x_values = [each.fields[x_name] for each in settings if each.fields[x_name] is not None]
-    is_log = _is_log(x_values)
-    for problem, axes in panels.items():
+    x_values = [each.fields[x_name] for each in settings if x_name and each.fields[x_name] is not None]
+    is_log = bool(x_values) and min(x_values) > 0 and max(x_values) / min(x_values) >= _LOG_RATIO
+    for world, axes in panels.items():
+        axes.set_title(literal_label(world))
         for rank, label in enumerate(labels):
-            line = [each for each in settings
-                    if each.fields[PROBLEM] == problem and each.text([PROBLEM, x_name]) == label]  # fmt: skip
-            if line:
-                handles[literal_label(label or x_name)] = _line(axes, line, x_name, styles[label], rank, is_log)
-        axes.set_title(literal_label(problem))
-        axes.set_xlabel(literal_label(x_name))
-        axes.set_ylabel(TITLES[settings[0].measure])
-        if settings[0].measure in PERCENT:
-            axes.set_ylim(*_widened(settings))
-        _set_ticks(axes, x_values, is_log=is_log)
-    add_legend(figure, handles, _note("Lines", settings, note))
+            group = [each for each in settings if each.fields[PROBLEM] == world and each.text(without) == label]
+            if group and x_name:
+                handles[literal_label(label or x_name)] = _line(axes, group, x_name, styles[label], rank, is_log)
+            elif group:
+                _point(axes, group[0], styles[label], len(labels) - 1 - rank)
+        axis = "y" if x_name else "x"
+        axes.set(**{f"{axis}label": TITLES[settings[0].measure]})
+        if settings[0].measure in PERCENT:  # 0 to 100, or further for returns below zero.
+            axes.set(**{f"{axis}lim": (min(0.0, *(float(np.nanmin(each.values)) for each in settings)) - 4, 104)})
+        if x_name:
+            axes.set_xlabel(literal_label(x_name))
+            _set_ticks(axes, x_values, is_log=is_log)
+        else:
+            axes.set_yticks(range(len(labels)), [literal_label(label) for label in reversed(labels)])
+            axes.set_ylim(-0.6, len(labels) - 0.4)
+    add_legend(figure, handles, _note("Lines" if x_name else "Large marker and bar", settings, note))
     return figure
+
+
+def _point(axes: Axes, setting: Setting, style: Style, row: int) -> None:
+    axes.plot(setting.values, np.full(len(setting.values), row), ".", color=style.colour, alpha=0.35, zorder=1)
+    if np.isfinite(setting.values).all():
+        mean, low, high = setting.mean
+        axes.plot([low, high], [row, row], color=style.colour, linewidth=3, alpha=0.5, zorder=2)
+        axes.plot(mean, row, marker=style.marker, color=style.colour, markeredgecolor=GREY, zorder=3)
 
 
 def _line(axes: Axes, line: list[Setting], x_name: str, style: Style, rank: int, is_log: bool) -> object:
@@ -491,15 +507,6 @@ def _level(axes: Axes, setting: Setting, style: Style) -> object:
     axes.plot(places, setting.values, ".", color=style.colour, alpha=0.7, markersize=5, markeredgewidth=0, zorder=1,
               transform=axes.get_yaxis_transform())  # fmt: skip
     return axes.axhline(mean, color=style.colour, linestyle=":", zorder=2)
-
-
-def _widened(settings: Sequence[Setting]) -> tuple[float, float]:
-    """Return limits for percentages: 0 to 100, or further for returns below zero."""
-    return min(0.0, *(float(np.nanmin(each.values)) for each in settings)) - 4, 104
-
-
-def _is_log(values: Sequence[float]) -> bool:
-    return min(values) > 0 and max(values) / min(values) >= _LOG_RATIO
 
 
 def _set_ticks(axes: Axes, values: Sequence[float], *, is_log: bool) -> None:
@@ -581,26 +588,22 @@ def _heat_map(
     x_name, y_name = names
     columns = sorted({each.fields[x_name] for each in settings})
     rows = sorted({each.fields[y_name] for each in settings})
+    places = [(rows.index(each.fields[y_name]), columns.index(each.fields[x_name])) for each in settings]
     cells = np.full((len(rows), len(columns)), np.nan)
-    for each in settings:
-        place = rows.index(each.fields[y_name]), columns.index(each.fields[x_name])
-        cells[place] = each.estimate if math.isfinite(each.estimate) else math.nan
-        if id(each) in best:
-            corner = place[1] - 0.5, place[0] - 0.5
-            for colour, width in (("white", 4.0), ("black", 2.0)):  # Visible on light and on dark cells.
-                axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=colour, linewidth=width, zorder=4))
-    span = limits[1] - limits[0]
+    for (row, column), each in zip(places, settings, strict=True):
+        cells[row, column] = each.estimate if math.isfinite(each.estimate) else math.nan
     image = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis", vmin=limits[0], vmax=limits[1])
-    if cells.size <= _MAX_CELLS_WITH_TEXT:
-        for each in settings:
-            row, column = rows.index(each.fields[y_name]), columns.index(each.fields[x_name])
-            value = cells[row, column]
-            if np.isfinite(value):
-                colour = "black" if (value - limits[0]) / span > 0.6 else "white"
-                axes.text(column, row + 0.05, f"{value:z.3g}", ha="center", va="center", color=colour, fontsize=6.5)
-                shares = np.clip((each.values - limits[0]) / span, 0, 1)
-                axes.plot(column - 0.42 + 0.84 * shares, row - 0.38 + 0.03 * (np.arange(len(shares)) % 4), ".",
-                          color=colour, alpha=0.6, markersize=2.5, markeredgewidth=0, zorder=3)  # fmt: skip
+    for (row, column), each in zip(places, settings, strict=True):
+        if id(each) in best:
+            for colour, width in (("white", 4.0), ("black", 2.0)):  # Visible on light and on dark cells.
+                corner = column - 0.5, row - 0.5
+                axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=colour, linewidth=width, zorder=4))
+        if cells.size <= _MAX_CELLS_WITH_TEXT and np.isfinite(value := cells[row, column]):
+            shares = np.clip((each.values - limits[0]) / (limits[1] - limits[0]), 0, 1)
+            colour = "black" if (value - limits[0]) / (limits[1] - limits[0]) > 0.6 else "white"
+            axes.text(column, row + 0.05, f"{value:z.3g}", ha="center", va="center", color=colour, fontsize=6.5)
+            axes.plot(column - 0.42 + 0.84 * shares, row - 0.38 + 0.03 * (np.arange(len(shares)) % 4), ".",
+                      color=colour, alpha=0.6, markersize=2.5, markeredgewidth=0, zorder=3)  # fmt: skip
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(-0.5, len(rows) - 0.5)
     axes.grid(visible=False)
@@ -614,35 +617,6 @@ def _heat_map(
     axes.set_xlabel(literal_label(x_name))
     axes.set_ylabel(literal_label(y_name))
     return image
-
-
-# --- No swept number: points -----------------------------------------------------------------------------
-
-
-def _points(title: str, settings: Sequence[Setting]) -> Figure:
-    problems = list(dict.fromkeys(each.fields[PROBLEM] for each in settings))
-    labels = list(dict.fromkeys(each.text([PROBLEM]) for each in settings))
-    styles = _styles(labels, settings)
-    figure, panels, note = _panels(title, problems, 1.2 + 0.25 * len(labels))
-    for problem, axes in panels.items():
-        for each in settings:
-            if each.fields[PROBLEM] != problem:
-                continue
-            label = each.text([PROBLEM])
-            row, style = len(labels) - 1 - labels.index(label), styles[label]
-            axes.plot(each.values, np.full(len(each.values), row), ".", color=style.colour, alpha=0.35, zorder=1)
-            if np.isfinite(each.values).all():
-                mean, low, high = each.mean
-                axes.plot([low, high], [row, row], color=style.colour, linewidth=3, alpha=0.5, zorder=2)
-                axes.plot(mean, row, marker=style.marker, color=style.colour, markeredgecolor=GREY, zorder=3)
-        axes.set_yticks(range(len(labels)), [literal_label(label) for label in reversed(labels)])
-        axes.set_ylim(-0.6, len(labels) - 0.4)
-        axes.set_title(literal_label(problem))
-        axes.set_xlabel(TITLES[settings[0].measure])
-        if settings[0].measure in PERCENT:
-            axes.set_xlim(*_widened(settings))
-    add_legend(figure, {}, _note("Large marker and bar", settings, note))
-    return figure
 
 
 # --- Learning curves -------------------------------------------------------------------------------------

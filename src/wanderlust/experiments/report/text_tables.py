@@ -42,10 +42,8 @@ def as_rich_table(
     title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, text_columns: int
 ) -> Table:
     """Return a table for the terminal; the first `text_columns` columns are text, and the first one makes sections."""
-    table = Table(title=title, title_justify="left", caption=caption)
-    for i, head in enumerate(heads):
-        is_text = i < text_columns
-        table.add_column(head, justify="left" if is_text else "right", no_wrap=is_text)
+    table = new_table(heads, [], left=heads[:text_columns], title=title)
+    table.caption = caption
     for i, row in enumerate(rows):
         if text_columns > 1 and i and row[0] != rows[i - 1][0]:
             table.add_section()
