@@ -35,8 +35,7 @@ pytestmark = pytest.mark.slow
 def new_run(world="prison", explorer="vv-ucb", steps=0, **settings):
     run = WatchedRun(make_watched_world(world, {}), explorer, seed=1, **settings)
     run.prepare()
-    for _ in range(steps):
-        run.advance()
+    run.advance_to(steps)
     return run
 
 
@@ -58,7 +57,7 @@ def plain_frames(capsys):
 def test_watching_does_not_change_the_run(explorer):
     run = new_run(explorer=explorer)
     while not run.finished:
-        run.advance()
+        run.advance_to(run.step + 1)
         if run.step % 100 == 0:
             run.snapshot()
     record = wl.train("prison", explorer, seed=1, evaluate_every=5, keep_trajectory=True)
@@ -67,7 +66,7 @@ def test_watching_does_not_change_the_run(explorer):
     assert np.array_equal(watched.returns, record.returns)
     assert all(np.array_equal(watched.tables[name], record.tables[name]) for name in record.tables)
     rewards = wl.make_world("prison").mdp.reward[record.states, record.actions, 0]
-    assert run.first_reward == 1 + int(np.argmax(rewards > 0))
+    assert run.session.events[0] == 1 + int(np.argmax(rewards > 0))
     mdp = wl.make_world("prison").mdp
     episodes, t = 0, 0
     for state, action in zip(record.states, record.actions, strict=True):

@@ -258,12 +258,12 @@ def test_names_are_printed_as_they_are(tmp_path, processes):
 
 def test_labels_of_figures_are_literal():
     numbers = np.arange(4.0)
-    curves = {"states discovered": (numbers, numbers, numbers)}
     names = [HOSTILE, "$x_{$", "_hidden", "$\\alpha$", "50 $"]
+    panels = {"states discovered": dict.fromkeys(names, (numbers, numbers, numbers))}
     figures = []
 
     def draw():
-        figures.append(comparison_figure(HOSTILE, dict.fromkeys(names, curves), note=HOSTILE))
+        figures.append(comparison_figure(HOSTILE, panels, note=HOSTILE))
         return figures[-1]
 
     assert set(as_files(draw)) == {"png", "svg", "pdf"}

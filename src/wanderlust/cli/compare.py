@@ -11,7 +11,7 @@ from tyro.conf import arg
 
 from wanderlust.cli import options as arguments
 from wanderlust.core.errors import InvalidSetting, check_number
-from wanderlust.core.files import check_writable
+from wanderlust.core.files import check_writable, write_file, write_json
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,11 @@ def compare(
 
     Example: wanderlust compare prison --explorers vv-ucb ucb1 mine:Fading --steps 2000 --jobs 2
     """
-    from wanderlust.cli.runs import execute_runs, plan_exact_runs, plan_runs, show_comparison
-    from wanderlust.experiments.comparison import Comparison, comparison_folder, solved_threshold
+    from wanderlust.cli.runs import comparison_report, execute_runs, plan_exact_runs, plan_runs
+    from wanderlust.experiments.comparison import Comparison, ComparisonReport, comparison_folder, solved_threshold
     from wanderlust.experiments.report.figures import FORMATS
+    from wanderlust.experiments.report.report import show_report
+    from wanderlust.experiments.report.text_tables import new_console
 
     if options.solved_at is not None:
         check_number("solved_at", options.solved_at)
@@ -74,5 +76,12 @@ def compare(
     results, failures = execute_runs(runs, folder, execution)
     comparison.save(folder)
     if any(results.values()):
-        show_comparison(comparison, results, folder, options.plot, options.json)
+        measured = ComparisonReport(comparison, results)
+        show_report(comparison_report(measured), folder, new_console())
+        if options.json is not None:
+            write_json(options.json, measured.json_values)
+            print(f"written to {options.json}")
+        if options.plot is not None:
+            write_file(options.plot, measured.plot(options.plot.suffix[1:].lower()))
+            print(f"plot written to {options.plot}")
     sys.exit(int(failures > 0))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tyro.conf import Positional, arg
 
 from wanderlust.cli.options import LOCAL, ExecutionArgument, OptionalNumbers, Pairs, read_options, read_settings
 from wanderlust.core.errors import InvalidSetting
-
-if TYPE_CHECKING:
-    from wanderlust.exams.card import Card
 
 
 @dataclass(frozen=True)
@@ -64,9 +60,10 @@ def exam(
 
     Example: wanderlust exam --leaderboard
     """
-    from wanderlust.exams.card import print_leaderboard
+    from wanderlust.exams.card import card_report, print_leaderboard
     from wanderlust.exams.exam import check_not_fixed, exam_folder, select, take
     from wanderlust.exams.scores import kept_leaderboard
+    from wanderlust.experiments.report.report import show_report
     from wanderlust.experiments.report.text_tables import new_console
 
     if leaderboard:
@@ -94,15 +91,6 @@ def exam(
     result.summary.print(quiet=execution.quiet)
     if not execution.quiet:
         print()
-    show_card(result.card, exam_folder(out, result.selection))
+    console = new_console()
+    show_report(card_report(result.card, console.width), exam_folder(out, result.selection), console)
     sys.exit(int(bool(result.failures)))
-
-
-def show_card(card: Card, folder: Path) -> None:
-    """Print a report card, and write it to the folder of its exam."""
-    from wanderlust.exams.card import WRITTEN, print_card, write_cards
-    from wanderlust.experiments.report.text_tables import new_console
-
-    print_card(card, new_console(120, highlight=False))
-    write_cards(card, folder)
-    print(f"\nwritten to {shlex.quote(str(folder))}: {', '.join(f'card{suffix}' for suffix in WRITTEN)}")

@@ -34,7 +34,7 @@ def explain(
     ] = None,
     explorer: AgentExplorer = None,
     key: AgentKey = None,
-    json: Annotated[bool, arg(help="Print JSON instead of a table.")] = False,
+    json: Annotated[bool, arg(help="Print JSON instead of text.")] = False,
 ) -> None:
     """Explain which action a saved agent takes in a state: visits, Q, W and exploration term κU of every action.
 
@@ -53,7 +53,7 @@ def explain(
         raise InvalidObservation(f"{shown_path(file)}: there is no state {number}; state indices are {valid}.")
     explanation = agent.explain(number)
     state_key = None if agent.encoding is None else agent.encoding.keys.key_of(number)
-    (_print_json if json else _print_table)(agent, explanation, agent.environment, state_key)
+    (_print_json if json else _print_text)(agent, explanation, agent.environment, state_key)
 
 
 def _index_of(agent: Agent, observation: Any) -> int:
@@ -102,31 +102,12 @@ def _summary(explanation: Explanation) -> str:
     return f"Action {action}, because {reason}."
 
 
-def _print_table(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:
-    from wanderlust.experiments.report.text_tables import new_console, new_table, print_table
-
-    console = new_console(100, highlight=False)
+def _print_text(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:
     where = "" if environment is None else f" in {environment['name']}"
-    console.print(f"{agent.explorer}{where}, after {counted(agent.steps, 'step')}")
-    described = "" if agent.encoding is None else f": {agent.encoding.describe(explanation.state)}"
-    is_own = agent.encoding is None or key == explanation.state
-    console.print(f"state {explanation.state if is_own else f'index {explanation.state}{described}'}")
-    rows = [
-        [
-            f"{each.action} {each.name}".rstrip(),
-            f"{each.visits:,}",
-            f"{each.q:.6g}",
-            "–" if each.w is None else f"{each.w:.6g}",
-            f"{each.bonus:.6g}",
-            f"{each.score:.6g}",
-            "yes" if each.greedy else "",
-            f"<- {explanation.reason}" if each.chosen else "",
-        ]
-        for each in explanation.actions
-    ]
-    headings = ["action", "visits", "Q", "W", "κU", "score", "greedy", "choice"]
-    print_table(new_table(headings, rows, left=["choice"]), console)
-    console.print(_summary(explanation))
+    print(f"{agent.explorer}{where}, after {counted(agent.steps, 'step')}")
+    if agent.encoding is not None and key != explanation.state:
+        print(f"state index {explanation.state}: {agent.encoding.describe(explanation.state)}")
+    print(f"{explanation}\n\n{_summary(explanation)}")
 
 
 def _print_json(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:

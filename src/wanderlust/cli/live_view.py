@@ -10,6 +10,7 @@ import contextlib
 import os
 import select
 import sys
+import textwrap
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,7 @@ from rich.color import Color
 from rich.console import Console, ConsoleDimensions, Group, RenderableType
 from rich.live import Live
 from rich.style import Style
+from rich.table import Table
 from rich.text import Text
 
 from wanderlust.agents.session import Record, Session
@@ -31,7 +33,7 @@ from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidEnvironment
 from wanderlust.core.files import cannot_write
 from wanderlust.core.mdp import FloatArray
-from wanderlust.core.planning import expected_reward, reachable_states
+from wanderlust.core.planning import reachable_states
 from wanderlust.environments.make import make_environment
 from wanderlust.environments.model import world_from_gym
 from wanderlust.learning.state import TERMINAL
@@ -72,7 +74,7 @@ class Snapshot:
 
 
 class WatchedRun:
-    """A session that advances one step at a time, and counts episodes and the steps until the first reward."""
+    """A session that advances one step at a time, and counts episodes."""
 
     def __init__(self, world: World, explorer: str, *, seed: int = 0, **changes: Any) -> None:
         settings, _ = resolve(world, explorer, "as_written", changes)
@@ -81,14 +83,11 @@ class WatchedRun:
         self.world = world
         self.length = settings.run_length
         self.episode = 1
-        self.first_reward: int | None = None
-        """The step of the first positive reward."""
         visitation = self.session.agent.configured_explorer.extra_tables().visitation
         self.minimises = visitation is not None and visitation.minimise
         """Whether the explorer prefers small exploration values."""
         self.value_name = "largest score" if visitation is None else "smallest W" if self.minimises else "largest W"
         self._n_reachable = int(reachable_states(world.mdp).sum())
-        self._has_positive_reward = expected_reward(world.mdp) > 0
 
     @property
     def step(self) -> int:
@@ -105,51 +104,35 @@ class WatchedRun:
         self.session.advance(0)
         self.snapshot()
 
-    def advance(self) -> None:
-        """Run one step."""
-        position, step = self.session.run_state.position, self.step
-        if step and position.episode_step == 0:
-            self.episode += 1
-        state = int(position.state)
-        self.session.advance(step + 1)
-        if self.first_reward is None and self.session.agent.visits[state][self._has_positive_reward[state]].any():
-            self.first_reward = step + 1
-
     def advance_to(self, step: int) -> None:
         """Run up to a step."""
         while self.step < step:
-            self.advance()
+            if self.step and self.session.run_state.position.episode_step == 0:
+                self.episode += 1
+            self.session.advance(self.step + 1)
 
     def snapshot(self) -> Snapshot:
         """Return the run at the current step."""
-        record = self.session.record()
+        record, run = self.session.record(), self.session.run_state
+        values = record.tables["visitation"] if "visitation" in record.tables else self.session.agent.scores()
+        best = values.min(axis=1) if self.minimises else values.max(axis=1)
         return Snapshot(
-            state=int(self.session.run_state.position.state),
+            state=int(run.position.state),
             visits=record.visits.sum(axis=1),
-            exploration_values=self._exploration_values(record),
+            exploration_values=np.where(run.state_index == TERMINAL, np.nan, best),
             status=self._status(record),
         )
 
-    def _exploration_values(self, record: Record) -> FloatArray:
-        state_index = self.session.run_state.state_index
-        w = record.tables.get("visitation")
-        if w is None:
-            values = self.session.agent.scores().max(axis=1)
-        else:
-            values = w.min(axis=1) if self.minimises else w.max(axis=1)
-        return np.where(state_index == TERMINAL, np.nan, values)
-
     def _status(self, record: Record) -> list[str]:
-        discovered = int((record.first_visit >= 0).sum())
-        evaluated = (
-            f"{record.returns[-1]:.4g} (at step {record.steps[-1]:,})" if len(record.returns) else "not evaluated"
-        )
+        discovered, first_reward = int((record.first_visit >= 0).sum()), self.session.events[0]
+        has_return = len(record.returns) > 0
+        evaluated = f"{record.returns[-1]:.4g} (at step {record.steps[-1]:,})" if has_return else "not evaluated"
         return [
             f"step {self.step:,} of {self.length:,}",
             f"episode {self.episode:,}",
             f"discovered {discovered:,} of {self._n_reachable:,} states, {100 * discovered / self._n_reachable:.1f} %",
             f"greedy return {evaluated}",
-            f"first reward at step {self.first_reward:,}" if self.first_reward else "no positive reward yet",
+            f"first reward at step {first_reward:,}" if first_reward else "no positive reward yet",
         ]
 
 
@@ -185,6 +168,7 @@ _AGENT = "#ff3d8b"
 _AGENT_STYLE = Style(color="white", bgcolor=_AGENT, bold=True)
 _KIND_COLORS = {CellKind.TREASURE: "#43d675", CellKind.REWARD: "#43d675", CellKind.PENALTY: "#ff5d5d"}
 _GAP = 3
+_NO_BREAK = "\u00a0"
 _OTHER_LINES = 3
 """Title, headings and one blank line."""
 FRAMES = 100
@@ -224,11 +208,16 @@ class FrameRenderer:
         stacked = fit_size(layout.rows, layout.columns, size.width, (height - 1) // 2)
         is_beside = beside.lines_per_cell >= stacked.lines_per_cell
         cell_size = beside if is_beside else stacked
-        maps = [self._draw(heatmap, snapshot, cell_size) for heatmap in self.heatmaps(snapshot)]
-        lines = _side_by_side(*maps) if is_beside else [*maps[0], *maps[1]]
+        maps = []
+        for heatmap in self.heatmaps(snapshot):
+            drawn = draw_map(layout, snapshot.state, self.colors(heatmap, snapshot), cell_size)
+            maps.append(Text("\n", no_wrap=True).join([Text(heatmap.heading), *drawn]))
+        panels = Table.grid(padding=(0, _GAP, 0, 0))
+        for row in [maps] if is_beside else [[each] for each in maps]:
+            panels.add_row(*row)
         # Half blocks show no letters, so they need no legend.
         below = [*legend, *status] if cell_size.scale else status
-        return Group(Text(self.heading(snapshot), style="bold", no_wrap=True), *lines, Text(), *map(Text, below))
+        return Group(Text(self.heading(snapshot), style="bold", no_wrap=True), panels, Text(), *map(Text, below))
 
     def plain_text(self) -> str:
         """Return the current frame as text without colors."""
@@ -271,27 +260,11 @@ class FrameRenderer:
         is_wall = self.layout.kind[self.layout.layer[snapshot.state]] == CellKind.WALL
         return cell_colors(heatmap.intensity, is_wall, heatmap.palette)
 
-    def _draw(self, heatmap: Heatmap, snapshot: Snapshot, size: CellSize) -> list[Text]:
-        drawn = draw_map(self.layout, snapshot.state, self.colors(heatmap, snapshot), size)
-        return [Text(heatmap.heading, no_wrap=True), *drawn]
-
 
 def _wrap(phrases: list[str], width: int) -> list[str]:
     """Return lines with as many phrases as fit; no phrase is broken."""
-    lines: list[str] = []
-    for phrase in phrases:
-        longer = f"{lines[-1]}   {phrase}" if lines else ""
-        if lines and len(longer) <= width:
-            lines[-1] = longer
-        else:
-            lines.append(phrase)
-    return lines
-
-
-def _side_by_side(left: list[Text], right: list[Text]) -> list[Text]:
-    width = max(len(line) for line in left) + _GAP
-    pairs = zip(left, right, strict=True)
-    return [Text.assemble(one, " " * (width - len(one)), other, no_wrap=True) for one, other in pairs]
+    text = "   ".join(phrase.replace(" ", _NO_BREAK) for phrase in phrases)
+    return [line.replace(_NO_BREAK, " ") for line in textwrap.wrap(text, width, break_on_hyphens=False)]
 
 
 def _ranks(values: FloatArray) -> FloatArray:
@@ -357,14 +330,14 @@ def _draw_cells(layout: Layout, state: int, colors: Colors, scale: int) -> list[
     drawn[agent] = AGENT
     lines = []
     for row in range(layout.rows):
+        styles = [Style(color="white" if is_dark(color) else "black", bgcolor=_color(color), bold=True)
+                  for color in colors[row]]  # fmt: skip
+        if row == agent[0]:
+            styles[agent[1]] = _AGENT_STYLE
         for line in range(scale):
-            text = Text(no_wrap=True)
-            for column in range(layout.columns):
-                letter = str(drawn[row, column]) if line == scale // 2 else " "
-                color = colors[row, column]
-                style = Style(color="white" if is_dark(color) else "black", bgcolor=_color(color), bold=True)
-                text.append(letter.center(2 * scale), _AGENT_STYLE if (row, column) == agent else style)
-            lines.append(text)
+            letters = drawn[row] if line == scale // 2 else [" "] * layout.columns
+            cells = [(str(letter).center(2 * scale), style) for letter, style in zip(letters, styles, strict=True)]
+            lines.append(Text.assemble(*cells, no_wrap=True))
     return lines
 
 
@@ -518,10 +491,9 @@ class Player:
         if self._shown < -1:
             self._shown += 1
             return
-        deadline = time.monotonic() + _MAX_SECONDS_PER_FRAME
-        while n_steps > 0 and not self.run.finished and time.monotonic() < deadline:
-            self.run.advance()
-            n_steps -= 1
+        until, deadline = min(self.run.step + n_steps, self.run.length), time.monotonic() + _MAX_SECONDS_PER_FRAME
+        while self.run.step < until and time.monotonic() < deadline:
+            self.run.advance_to(self.run.step + 1)
         self._history.append(self.run.snapshot())
 
 
@@ -534,12 +506,7 @@ def key_reader() -> Iterator[ReadKeys | None]:
 
         descriptor = sys.stdin.fileno()
         before = termios.tcgetattr(descriptor)
-    except (ImportError, OSError, ValueError, AttributeError):  # Windows, or an input that is closed or no terminal.
-        yield None
-        return
-    except Exception as error:
-        if type(error).__module__ != "termios":  # termios.error is no OSError.
-            raise
+    except Exception:  # Windows, or an input that is closed or no terminal; termios.error is no OSError.
         yield None
         return
     try:

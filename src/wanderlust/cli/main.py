@@ -139,7 +139,7 @@ def _command(name: str) -> Callable[..., Any]:
     """Return the function of a command."""
     from wanderlust.core.errors import unknown_name
 
-    target = commands().get(name)
+    target = _own_commands().get(name) or commands().get(name)
     if target is None:
         raise unknown_name("command", name, commands())
     module, _, function = target.partition(":")
@@ -147,12 +147,16 @@ def _command(name: str) -> Callable[..., Any]:
     return found
 
 
+def _own_commands() -> dict[str, str]:
+    return {name: f"wanderlust.cli.{_MODULES.get(name, name)}:{name}" for name in COMMANDS}
+
+
 def commands() -> dict[str, str]:
     """Return the module:function of every command; those of other packages follow those of this one."""
     from wanderlust.core.extensions import COMMANDS as GROUP
     from wanderlust.core.extensions import extensions
 
-    own = {name: f"wanderlust.cli.{_MODULES.get(name, name)}:{name}" for name in COMMANDS}
+    own = _own_commands()
     return own | {each.name: each.value for each in extensions(GROUP) if each.name not in own}
 
 

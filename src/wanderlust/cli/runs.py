@@ -10,13 +10,13 @@ from typing import Any
 from wanderlust.agents.settings import MAX_STEPS
 from wanderlust.cli.options import REWARD_RANGE, EnvironmentOptions, ExecutionOptions, RunsOptions, read_settings
 from wanderlust.core.errors import InvalidSetting, check_integer, counted
-from wanderlust.core.files import write_file, write_json
 from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.code_version import source_files
-from wanderlust.experiments.comparison import Comparison, ComparisonReport
+from wanderlust.experiments.comparison import ComparisonReport as Measured
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.report.text_tables import new_console, new_table, print_lines, print_problems, print_table
+from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.text_tables import as_line, new_table, print_problems
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.world_run import model_world_of
@@ -120,26 +120,15 @@ def stored_results(runs: Sequence[Run], store: Store) -> Results:
     problems: list[str] = []
     results: Results = {run.explorer: [] for run in runs}
     for stored in store.load_many(runs, problems):
-        result = stored.result
-        # Empty arrays are not stored, so an empty table of episodes has to get its four columns back.
-        results[stored.run.explorer].append(result._replace(episodes=result.episodes.reshape(-1, 4)))
+        results[stored.run.explorer].append(stored.result)
     print_problems(problems)
     return results
 
 
-def show_comparison(
-    comparison: Comparison, results: Results, folder: Path, plot: Path | None = None, json: Path | None = None
-) -> None:
-    """Print the table with its notes; write it to the folder, and the plot and JSON if files are given."""
-    report, console = ComparisonReport(comparison, results), new_console(120, highlight=False)
-    title = f"{comparison.title}, {counted(comparison.steps, 'step')}, preset {comparison.preset}"
-    print_table(new_table(report.headings, report.cells, title=title), console)
-    print_lines(console, [*report.notes, _EXACT_NOTE if comparison.is_exact else version_note(comparison.runs[0])])
-    write_file(folder / TABLE_FILE, report.csv)
-    print_lines(console, [f"runs and {TABLE_FILE} are in {folder}"])
-    if json is not None:
-        write_json(json, report.json_values)
-        print_lines(console, [f"written to {json}"])
-    if plot is not None:
-        write_file(plot, report.plot(plot.suffix[1:].lower()))
-        print_lines(console, [f"plot written to {plot}"])
+def comparison_report(measured: Measured) -> Report:
+    """Return the report of a comparison: a table with its notes, also as CSV."""
+    comparison, run = measured.comparison, measured.comparison.runs[0]
+    title = f"{comparison.title}, {counted(comparison.steps, 'step')}, preset {run.preset}"
+    notes = [*measured.notes, _EXACT_NOTE if run.kind == "model" else version_note(run)]
+    table = new_table(measured.headings, measured.cells, title=title)
+    return Report([table, *map(as_line, filter(None, notes))], {TABLE_FILE: measured.csv})

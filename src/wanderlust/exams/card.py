@@ -11,17 +11,14 @@ import json
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from wanderlust.core.errors import counted
-from wanderlust.core.files import write_file
 from wanderlust.exams.scores import (
     PASSING_SCORE,
     PROFILE_SCORES,
@@ -34,7 +31,8 @@ from wanderlust.exams.scores import (
     levels_text,
     mean_curve,
 )
-from wanderlust.experiments.report.text_tables import fit_to_width, markdown_cell, printable
+from wanderlust.experiments.report.report import Report
+from wanderlust.experiments.report.text_tables import as_line, fit_to_width, markdown_cell, new_table, printable
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.world_run import FIRST_EVALUATION, N_EVALUATIONS, evaluation_fractions
 from wanderlust.version import __version__
@@ -72,13 +70,8 @@ DIFFERENCES = (
     "differences are corrected for the number of pairs: all of them together contain their differences with a "
     "probability of 95 %."
 )
-_BAR = 12
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LINE = "▁▂▃▄▅▆▇█"
-_COLORS = ("#800000", "#8a4b00", "#6e6e00", "#3f7000", "#00703a")
-"""Backgrounds of scores from 0 to 1, on which white text is readable."""
 _DIM = "dim"
-_MAX_HEAD = 14
 _UNLIMITED = 10_000
 
 
@@ -313,6 +306,29 @@ def score_cells(explorer: Values) -> dict[str, str]:
     }
 
 
+def level_text(level: Values | None) -> str:
+    """Return the score of a level, with a tick if it is passed; a dash if it was not taken."""
+    mark = "" if level is None else " error" if level["failed"] else " ✓" if level["passed"] else ""
+    return "–" if level is None else f"{number_text(level['score'], 2)}{mark}"
+
+
+def family_rows(card: Card, explorer: Values) -> list[dict[str, str]]:
+    """Return the rows of an explorer's table of families by their heads, with the scores of other explorers."""
+    beside = others(card, explorer)
+    return [
+        {
+            "family": name,
+            "learning": sparkline(family["curve"]),
+            "score": number_text(family["score"], 2),
+            "95 %": interval_text(family["interval"], 2),
+            **{each["label"]: number_text(each["families"].get(name, {}).get("score", math.nan), 2) for each in beside},
+            **{f"level {level}": level_text(family["levels"].get(level)) for level in card["levels"]},
+            "while learning": number_text(family["while_learning"], 2),
+        }
+        for name, family in explorer["families"].items()
+    ]
+
+
 def improvements_text(explorer: Values) -> str:
     """Return the probabilities of improvement in a sentence."""
     values = explorer["improvements"]
@@ -347,15 +363,11 @@ def card_text(card: Card, suffix: str) -> str:
         return json.dumps(_plain(card), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
     if suffix == ".txt":
         text = io.StringIO()
-        print_card(card, Console(file=text, width=TEXT_WIDTH, color_system=None, markup=False, emoji=False))
+        console = Console(file=text, width=TEXT_WIDTH, color_system=None, markup=False, emoji=False)
+        for part in _card_parts(card, TEXT_WIDTH):
+            console.print(part, highlight=False, crop=False)
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
     return templates(suffix).get_template(f"card{suffix}").render(card, card=card)
-
-
-def write_cards(card: Card, folder: Path) -> None:
-    """Write card.html, card.md and card.json to a folder."""
-    for suffix in WRITTEN:
-        write_file(folder / f"card{suffix}", card_text(card, suffix))
 
 
 @functools.cache
@@ -386,6 +398,7 @@ def templates(suffix: str) -> jinja2.Environment:
         "interval": interval_text,
         "time": time_text,
         "cells": score_cells,
+        "families": lambda explorer, card: family_rows(card, explorer),
         "others": lambda explorer, card: others(card, explorer),
         "position": axis_position,
         "points": points,
@@ -414,10 +427,9 @@ def _plain(value: Any) -> Any:
 # --- Terminal ----------------------------------------------------------------------------------------------------
 
 
-def print_card(card: Card, console: Console) -> None:
-    """Print the card."""
-    for part in _card_parts(card, console.width):
-        console.print(part, highlight=False, crop=False)
+def card_report(card: Card, width: int) -> Report:
+    """Return the card for a terminal of this width, with its files."""
+    return Report(list(_card_parts(card, width)), {f"card{suffix}": card_text(card, suffix) for suffix in WRITTEN})
 
 
 def _card_parts(card: Card, width: int) -> Iterator[RenderableType]:
@@ -428,110 +440,41 @@ def _card_parts(card: Card, width: int) -> Iterator[RenderableType]:
         settings = f"  settings: {printable(explorer['settings'])}"
         yield Text.assemble((f"\n{printable(explorer['label'])}", "bold"), (settings, _DIM))
         if explorer["families"]:
-            yield _fitting_table(card, explorer, width)
+            yield _family_table(card, explorer, width)
         if explorer["rank"] is not None:
             yield Text(printable(explorer["rank"]["sentence"]))
         if explorer["improvements"]:
             yield Text(printable(improvements_text(explorer)))
         if (weak := explorer["fails_at"]) is not None:
             yield Text.assemble((weak["sentence"], "bold"), f" {weak['meaning']} Replay exactly this run:")
-            yield _command(weak["watch"])
+            yield as_line(f"  {weak['watch']}", "cyan")
         elif explorer["strength"] is not None:
             yield Text(explorer["strength"], "bold")
         for error in explorer["errors"]:
             yield Text.assemble((error["where"], "bold red"), f" {printable(error['error'])}")
-            yield _command(error["run"])
+            yield as_line(f"  {error['run']}", "cyan")
     yield Text("\n" + " ".join(map(printable, card["notes"])), _DIM)
     yield Text(card["rule"], _DIM)
 
 
-def _command(command: str) -> Text:
-    """Return a command on one line, so that it can be copied."""
-    return Text(f"  {printable(command)}", "cyan", no_wrap=True, overflow="ignore")
-
-
-def _table(*heads: str | Text, text_column: int = 0) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    for i, head in enumerate(heads):
-        table.add_column(head, justify="left" if i == text_column else "right", no_wrap=True)
-    return table
-
-
 def _summary_table(card: Card) -> Table:
-    """Return one row per explorer: total, interval, rank, levels passed, time."""
-    table = _table("", "total", "95 %", "IQM", "by data", "learning", "rank", "passed", "computes", "per step")
-    for i, explorer in enumerate(card["results"] + card["references"]):
-        is_own = i < len(card["results"])
-        style = "bold" if is_own else _DIM
-        total, *cells = score_cells(explorer).values()
-        short = [cell.replace(" to ", "–").replace(" of ", "/") for cell in cells]
-        label = Text(printable(explorer["label"]), style)
-        table.add_row(label, Text(total, style), *short, style="" if is_own else _DIM)
+    """Return one row per explorer, those of the leaderboard last."""
+    rows = [{"": each["label"]} | score_cells(each) for each in card["results"] + card["references"]]
+    table = new_table(list(rows[0]), [list(row.values()) for row in rows])
+    for i in range(len(rows)):
+        table.rows[i].style = "bold" if i < len(card["results"]) else _DIM
     return table
 
 
-def _fitting_table(card: Card, explorer: Values, width: int) -> RenderableType:
-    """Return the table of the families, without the learning curves and the bars if they do not fit."""
-    for curves, bars in ((True, True), (False, True), (False, False)):
-        table = _family_table(card, explorer, curves=curves, bars=bars)
-        if _width_of(table) <= width:
-            return table
+def _family_table(card: Card, explorer: Values, width: int) -> RenderableType:
+    """Return the table of the families; in a narrow terminal, without learning curves and other explorers."""
+    rows, labels = family_rows(card, explorer), [other["label"] for other in others(card, explorer)]
+    for left_out in ([], ["learning"], ["learning", *labels]):
+        heads = [head for head in rows[0] if head not in left_out]
+        table = new_table(heads, [[row[head] for head in heads] for row in rows], left=["family", "learning"])
+        if Console(width=_UNLIMITED).measure(table).maximum <= width:
+            break
     return fit_to_width(table, width)
-
-
-def _width_of(table: Table) -> int:
-    """Return the width in which a table shows all its cells on one line."""
-    return Console(width=_UNLIMITED).measure(table).maximum
-
-
-def _family_table(card: Card, explorer: Values, *, curves: bool, bars: bool) -> Table:
-    """Return one row per family: a bar, the scores of others, the levels, the learning curve."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    for head in ("family", "score", "95 %", *([""] if bars else [])):
-        table.add_column(head, no_wrap=True)
-    beside = others(card, explorer)
-    for label in (printable(other["label"]) for other in beside):
-        short = label if len(label) <= _MAX_HEAD else f"{label[: _MAX_HEAD - 1]}…"
-        table.add_column(Text(short, _DIM), justify="right", no_wrap=True)
-    levels = sorted({level for family in explorer["families"].values() for level in family["levels"]})
-    for level in levels:
-        table.add_column(f"level {level}" if level == levels[0] else str(level), justify="center", no_wrap=True)
-    table.add_column("while learning", justify="right", no_wrap=True)
-    if curves:
-        table.add_column("learning", no_wrap=True)
-    for name, family in explorer["families"].items():
-        scores = [other["families"].get(name, {}).get("score", math.nan) for other in beside]
-        table.add_row(
-            name,
-            f"{family['score']:.2f}",
-            Text(interval_text(family["interval"], 2).replace(" to ", "–"), _DIM),
-            *([_bar(family["score"])] if bars else []),
-            *(Text(number_text(score, 2), _DIM) for score in scores),
-            *(_level_cell(family["levels"].get(level)) for level in levels),
-            number_text(family["while_learning"], 2),
-            *([Text(sparkline(family["curve"]))] if curves else []),
-        )
-    return table
-
-
-def _bar(score: float, width: int = _BAR) -> Text:
-    """Return a horizontal bar."""
-    full, rest = divmod(round(8 * width * min(max(score, 0.0), 1.0)), 8)
-    return Text(("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(width), "green")
-
-
-def _level_cell(level: Values | None) -> Text:
-    """Return the score of a level on a color, with a tick if it is passed and "!" if a run failed."""
-    if level is None:
-        return Text("–", _DIM)
-    # Never a space, which would be cut off with its color.
-    mark = "!" if level["failed"] else "✓" if level["passed"] else "·"
-    return Text(f" {level['score']:.2f} {mark}", f"{_heat(level['score'])}{' bold' if level['passed'] else ''}")
-
-
-def _heat(score: float) -> str:
-    """Return the color of a score."""
-    return f"white on {_COLORS[min(int(score * len(_COLORS)), len(_COLORS) - 1)]}"
 
 
 # --- The leaderboard ---------------------------------------------------------------------------------------------
@@ -559,22 +502,13 @@ def failure_sentences(board: Leaderboard) -> list[str]:
 def print_leaderboard(board: Leaderboard, console: Console) -> None:
     """Print the ranking, and the scores of all families."""
     rows = leaderboard_rows(board)
-    ranking = _table(*rows[0][1], "", text_column=1)
-    families = Table("", *rows[0][0]["families"], box=box.SIMPLE_HEAD, padding=(0, 0), collapse_padding=True)
-    for column in families.columns:
-        column.no_wrap, column.justify = True, "left" if column.header == "" else "right"
-    for explorer, row in rows:
-        ranking.add_row(*map(printable, row.values()), _bar(explorer["total"]["estimate"], 24))
-        scores = [family["score"] for family in explorer["families"].values()]
-        label = Text(f"{printable(explorer['label'])} ")
-        families.add_row(label, *(Text(f" {score:.2f} ", _heat(score)) for score in scores))
+    ranking = new_table(list(rows[0][1]), [list(row.values()) for _, row in rows], left=["explorer"])
+    scores = [[explorer["label"], *(f"{family['score']:.2f}" for family in explorer["families"].values())]
+              for explorer, _ in rows]  # fmt: skip
     console.print(Text("Leaderboard", "bold"))
     console.print(Text(f"{board.extent[:1].upper()}{board.extent[1:]}; wanderlust {board.version}."))
     console.print(fit_to_width(ranking, console.width))
-    if (width := _width_of(families)) <= console.width:
-        console.print(families)
-    else:
-        console.print(Text(f"The scores of the families need a terminal of {width} columns.\n"))
+    console.print(fit_to_width(new_table(["", *rows[0][0]["families"]], scores), console.width))
     for line in failure_sentences(board):
         console.print(Text(printable(line), "red"))
     console.print(Text(f"{DIFFERENCES}\nMade with: {LEADERBOARD_COMMAND}", _DIM))

@@ -92,8 +92,7 @@ def solved_threshold(env: Tabular, solved_at: float | None, horizon: int | None 
 def reached_threshold(results: Sequence[Result]) -> Threshold:
     """Return the best return that a run reached in an evaluation; unknown if all evaluations gave the same."""
     returns = np.concatenate([result.returns for result in results])
-    improvements = [result.improvements.reshape(-1, 2)[:, 1] for result in results]
-    best = float(np.concatenate([returns, *improvements]).max())
+    best = float(np.concatenate([returns, *(result.improvements[:, 1] for result in results)]).max())
     if returns.min() == best:
         return Threshold(None, "no reward threshold and no model is known, and all evaluations gave the same return")
     return Threshold(best, BEST_REACHED)
@@ -111,16 +110,6 @@ class Comparison(NamedTuple):
     def steps(self) -> int:
         """The number of training steps of each run."""
         return int(self.runs[0].settings["steps"])
-
-    @property
-    def preset(self) -> str:
-        """The preset of the runs."""
-        return self.runs[0].preset
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the runs train on the environment's model."""
-        return self.runs[0].kind == "model"
 
     def save(self, folder: Path) -> None:
         """Write it to the folder of the runs."""
@@ -169,7 +158,7 @@ def steps_to_solve(result: Result, threshold: Threshold) -> float:
     """Return the step of the first evaluation that reached the threshold."""
     # Runs that were stored by earlier versions have no improvements.
     evaluations = result.improvements if len(result.improvements) else np.stack([result.steps, result.returns], axis=1)
-    reached = [step for step, value in evaluations.reshape(-1, 2) if threshold.reached(value)]
+    reached = [step for step, value in evaluations if threshold.reached(value)]
     return float(reached[0]) if reached else math.inf
 
 
@@ -307,7 +296,7 @@ class ComparisonReport:
     def notes(self) -> list[str]:
         """The sentences below the table."""
         interval = int(next(iter(self.results.values()))[0].steps[0])
-        fine = interval if self.comparison.is_exact else fine_interval(interval)
+        fine = interval if self.comparison.runs[0].kind == "model" else fine_interval(interval)
         finer = f", every {fine:,} where one episode is enough" if fine < interval else ""
         notes = [
             self.threshold.description + ("" if self._solvable else " Set it with --solved-at RETURN."),
@@ -355,7 +344,7 @@ class ComparisonReport:
         for row in self.rows:
             times = [row.steps_to_solve, row.first_reward, row.first_termination]
             cells = ["" if math.isinf(steps) else f"{steps:g}" for steps in times]
-            found = [row.states, row.mean_return, row.return_error, self.comparison.preset, row.rewarded_seeds]
+            found = [row.states, row.mean_return, row.return_error, self.comparison.runs[0].preset, row.rewarded_seeds]
             lines.append([row.explorer, row.seeds, *row.solved, *cells, *found])
         return as_csv(headings, lines)
 
@@ -366,7 +355,7 @@ class ComparisonReport:
         return {
             "environment": self.comparison.title,
             "steps": self.comparison.steps,
-            "preset": self.comparison.preset,
+            "preset": self.comparison.runs[0].preset,
             "threshold": {"return": self.threshold.value, "source": self.threshold.source},
             "explorers": rows,
             "notes": self.notes,
@@ -374,14 +363,16 @@ class ComparisonReport:
 
     def plot(self, form: str) -> bytes:
         """Return the learning curves as a picture: png, svg or pdf."""
-        curves: dict[str, dict[str, Any]] = {}
+        panels: dict[str, dict[str, Any]] = {"solved (% of seeds)": {}} if self._solvable else {}
         for explorer, results in self.results.items():
-            steps, panels = results[0].steps, curves.setdefault(explorer, {})
+            steps = results[0].steps
             if self._solvable:
                 times = np.array([steps_to_solve(result, self.threshold) for result in results])
-                panels["solved (% of seeds)"] = steps, 100.0 * (times[:, None] <= steps).mean(axis=0), None
+                share = 100.0 * (times[:, None] <= steps).mean(axis=0)
+                panels["solved (% of seeds)"][explorer] = steps, share, None
             for name, field in (("return of the greedy policy", "returns"), ("states discovered", "discovered")):
-                panels[name] = steps, *paper_curve(np.stack([getattr(result, field) for result in results]))
-        note = f"preset {self.comparison.preset}; {self.threshold.description}"
-        draw = functools.partial(comparison_figure, self.comparison.title, curves, note=note)
+                curve = paper_curve(np.stack([getattr(result, field) for result in results]))
+                panels.setdefault(name, {})[explorer] = steps, *curve
+        note = f"preset {self.comparison.runs[0].preset}; {self.threshold.description}"
+        draw = functools.partial(comparison_figure, self.comparison.title, panels, note=note)
         return as_files(draw, [form])[form]

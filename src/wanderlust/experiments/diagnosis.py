@@ -552,8 +552,6 @@ def estimated_hardness(results: Results, *, n_actions: int, horizon: int | None)
 def _has_outcomes(result: Result, n_actions: int) -> bool:
     """Return whether a result, which may come from an untrusted file, has outcomes from which an MDP can be made."""
     outcomes, starts = result.outcomes, result.starts
-    if [outcomes.ndim, starts.ndim] != [2, 2] or [outcomes.shape[1], starts.shape[1]] != [5, 2]:
-        return False
     if not len(outcomes) or not len(starts) or not (np.isfinite(outcomes).all() and np.isfinite(starts).all()):
         return False
     actions, counts = outcomes[:, 1], np.concatenate([outcomes[:, 3], starts[:, 1]])

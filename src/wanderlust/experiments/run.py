@@ -338,12 +338,12 @@ class Result(NamedTuple):
     """[moment]: the mean over all states of (V* - V^π)²."""
     visits_by_moment: NDArray[Any] = _EMPTY
     """[moment, state]: the visits of each state so far."""
-    improvements: FloatArray = _EMPTY
+    improvements: FloatArray = np.zeros((0, 2))
     """[improvement, (step, mean return)], in an environment: the evaluations whose return was larger than all before,
     also those between two points of the curves."""
-    episodes: FloatArray = _EMPTY
+    episodes: FloatArray = np.zeros((0, 4))
     """[episode, (last step, length, return, terminated)], in an environment."""
-    rewards: FloatArray = _EMPTY
+    rewards: FloatArray = np.zeros((0, 3))
     """[reward, (value, count, first step)]: the distinct rewards in order of first occurrence; if there are more than
     `MAX_REWARDS`, the last row counts all others, with the value NaN."""
     reward_places: NDArray[Any] = _EMPTY
@@ -351,14 +351,14 @@ class Result(NamedTuple):
     pairs: NDArray[Any] = _EMPTY
     """(number of state-action pairs visited more than once, number of these with more than one outcome, number of
     distinct first states of episodes)"""
-    outcomes: FloatArray = _EMPTY
+    outcomes: FloatArray = np.zeros((0, 5))
     """[outcome, (state, action, next state, or -1 if it terminated, count, mean reward)], in an environment; empty if
     there are more than `MAX_OUTCOMES`."""
-    starts: FloatArray = _EMPTY
+    starts: FloatArray = np.zeros((0, 2))
     """[state, (first state of an episode, count)], in an environment."""
     time_penalty: FloatArray = _EMPTY
     """In an environment: the decrease per step of the terminal rewards, if it was removed for learning."""
-    hidden: FloatArray = _EMPTY
+    hidden: FloatArray = np.zeros((0, 6))
     """In an environment: [what the key hides, (equal and same outcome, equal and another outcome, different and same
     outcome, different and another outcome, deviation, its variance)]: successive visits of pairs with several outcomes;
     see `HiddenState`."""
@@ -400,9 +400,7 @@ class Result(NamedTuple):
         """The steps of the first positive reward and of the first termination in training; infinity for never."""
         if len(self.events) == 2:
             return float(self.events[0]), float(self.events[1])
-        tables = self.rewards, self.episodes  # Empty arrays are not stored, so they may have lost their columns.
-        rewards, episodes = (table if table.ndim == 2 else np.zeros((0, 4)) for table in tables)
-        found = rewards[rewards[:, 0] > 0, 2], episodes[episodes[:, 3] > 0, 0]
+        found = self.rewards[self.rewards[:, 0] > 0, 2], self.episodes[self.episodes[:, 3] > 0, 0]
         return float(min(found[0], default=math.inf)), float(min(found[1], default=math.inf))
 
     @property

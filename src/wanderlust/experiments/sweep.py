@@ -375,43 +375,23 @@ def read_json(path: Path) -> Sweep:
         raise BadFile(f"{shown_path(path)}: not a sweep that `wanderlust sweep` stored ({error}).") from error
 
 
-_HEADER = re.compile(r"^\s*(\[\[?)\s*(.+?)\s*\]\]?\s*(?:#.*)?$")
-_ASSIGNMENT = re.compile(r"""^\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
-_PART = re.compile(r""""[^"]*"|'[^']*'|[\w-]+""")
-
-
 def line_of(text: str, key: Key) -> int | None:
-    """Return the number of the line of a TOML text in which a key is set, or of the nearest table around it."""
-    best, best_length = None, 0
-    table: list[str] = []
-    counts: dict[str, int] = {}
-    for number, line in enumerate(text.split("\n"), start=1):
-        if header := _HEADER.match(line):
-            table = _parts(header[2])
-            if header[1] == "[[":
-                name = ".".join(table)
-                counts[name] = counts.get(name, -1) + 1
-                table = [*table, str(counts[name])]
-            place = table
-        elif assignment := _ASSIGNMENT.match(line):
-            place = [*table, *_parts(assignment[1])]
-        else:
-            place = []
-        if header and place[-1].isdecimal() and place[:-1] == list(key):
-            return number  # The key itself is the name of a list of tables.
-        # The key, or a table that contains it; also a list in which the error is one of the entries.
-        if place and list(key[: len(place)]) == place and len(place) > best_length:
-            best, best_length = number, len(place)
-    # A name that is written inside a list or an inline table is found by its text.
-    if key and best is not None and best_length < len(key) and not key[-1].isdecimal():
-        following = text.split("\n")[best - 1 :]
-        pattern = re.compile(rf"""(?<![\w-]){re.escape(key[-1])}(?![\w-])""")
-        return next((best + i for i, line in enumerate(following) if pattern.search(line)), best)
-    return best
-
-
-def _parts(dotted: str) -> list[str]:
-    return [part.strip("\"'") for part in _PART.findall(dotted)]
+    """Return the number of the line of a TOML text in which a key is set, or of the nearest table or list around it."""
+    lines = [line.partition("#")[0] for line in text.split("\n")]
+    found = None
+    for depth, part in enumerate(key):
+        following = range(found or 0, len(lines))
+        if part.isdecimal():  # In a list; if it is one of tables, each of them has a header.
+            headers = [i for i in following if re.match(rf"\s*\[\[\s*{re.escape(key[depth - 1])}\s*\]\]", lines[i])]
+            found = headers[int(part)] if int(part) < len(headers) else found
+            continue
+        start = "" if depth else r"^\s*\[*\s*[\"']?"
+        pattern = re.compile(rf"{start}(?<![\w-]){re.escape(part)}(?![\w-])")
+        line = next((i for i in following if pattern.search(lines[i])), None)
+        if line is None:
+            break
+        found = line
+    return None if found is None else found + 1
 
 
 # --- Values and rows -------------------------------------------------------------------------------------

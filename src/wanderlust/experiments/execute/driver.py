@@ -261,7 +261,7 @@ class _Driver:
 
     def _next_batch(self, batches: Batches, slots: int) -> list[Run]:
         """Return the next runs that are not stored; another process may have stored some meanwhile."""
-        while batch := batches.next(slots):
+        while batch := batches.next(slots, self.progress.correction(_RUNS_TO_MEASURE)):
             remaining = []
             for run in batch:
                 if run.key in self._unusable or not self.store.has(run.key):
@@ -282,7 +282,7 @@ class _Driver:
             run = outcome.run
             if outcome.lost and batches.lose(run, blame=bool(outcome.error)):
                 continue
-            batches.finish(run, outcome.seconds)
+            batches.finish(run)
             if outcome.sealed is None:
                 error = outcome.error or "the workers that were to execute the run ended before it started."
                 tries = f" This happened {MAX_TRIES} times." if outcome.lost else ""
@@ -368,9 +368,7 @@ class Batches:
         self._waiting_seconds = sum(seconds for seconds, _ in estimated)
         self._suspects: deque[Run] = deque()
         self._losses: dict[Run, int] = {}
-        self._submitted: dict[Run, float] = {}
-        self._estimated = self._measured = 0.0
-        self._n_measured = 0
+        self._submitted: set[Run] = set()
 
     @property
     def unfinished(self) -> int:
@@ -382,32 +380,27 @@ class Batches:
         """The number of runs that were given to the executor and are not finished."""
         return len(self._submitted)
 
-    def next(self, slots: int) -> list[Run]:
-        """Return the runs of the next batch; empty if none is waiting."""
+    def next(self, slots: int, correction: float = 1.0) -> list[Run]:
+        """Return the runs of the next batch, empty if none is waiting; runs take `correction` times their estimate."""
         if self._suspects:
             run = self._suspects.popleft()
-            self._submitted[run] = 0.0
+            self._submitted.add(run)
             return [run]
-        scale = self._measured / self._estimated if self._n_measured >= _RUNS_TO_MEASURE else 1.0
         share = self._waiting_seconds / (_BATCHES_PER_SLOT * max(slots, 1))
-        limit = min(self._batch_seconds / max(scale, 1e-6), share)
+        limit = min(self._batch_seconds / max(correction, 1e-6), share)
         batch: list[Run] = []
         total = 0.0
         while self._queue and len(batch) < MAX_BATCH and (not batch or total + self._queue[0][0] <= limit):
             seconds, run = self._queue.popleft()
             total += seconds
-            self._submitted[run] = seconds
+            self._submitted.add(run)
             batch.append(run)
         self._waiting_seconds -= total
         return batch
 
-    def finish(self, run: Run, seconds: float = 0.0) -> None:
-        """Count a run as finished; `seconds` is the measured time, 0 if it has no result."""
-        expected = self._submitted.pop(run, 0.0)
-        if seconds > 0.0 and expected > 0.0:
-            self._estimated += expected
-            self._measured += seconds
-            self._n_measured += 1
+    def finish(self, run: Run) -> None:
+        """Count a run as finished."""
+        self._submitted.discard(run)
 
     def lose(self, run: Run, *, blame: bool) -> bool:
         """Put a run whose worker ended back, and return True; return False if it was lost too often.
@@ -418,12 +411,12 @@ class Batches:
         self._losses[run] = losses
         if losses >= MAX_TRIES * _LOSSES_WITHOUT_BLAME:
             return False
-        expected = self._submitted.pop(run, 0.0)
+        self._submitted.discard(run)
         if blame:
             self._suspects.append(run)
         else:
-            self._queue.append((expected, run))
-            self._waiting_seconds += expected
+            self._queue.append((estimated_seconds(run), run))
+            self._waiting_seconds += estimated_seconds(run)
         return True
 
 

@@ -133,13 +133,19 @@ class Progress:
         elapsed = time.monotonic() - self._start
         if not self._done or elapsed <= 0:
             return 0.0, None
-        settings = self._settings.values()
-        measured = sum(setting.seconds for setting in settings)
-        estimated = sum(setting.measured * setting.estimate for setting in settings)
-        if not estimated:
+        settings, correction = self._settings.values(), self.correction()
+        if not any(setting.measured for setting in settings):
             return self._done / elapsed, None
-        left = sum(setting.seconds_left(measured / estimated) for setting in settings)
+        left = sum(setting.seconds_left(correction) for setting in settings)
         return self._done / elapsed, left / min(self._jobs, max(self._total - self._done, 1))
+
+    def correction(self, min_runs: int = 1) -> float:
+        """Return what the finished runs took, as a multiple of their estimates; 1 if fewer than `min_runs` did."""
+        settings = self._settings.values()
+        estimated = sum(setting.measured * setting.estimate for setting in settings)
+        if not estimated or sum(setting.measured for setting in settings) < min_runs:
+            return 1.0
+        return sum(setting.seconds for setting in settings) / estimated
 
     def _update(self) -> None:
         assert self._bar is not None
@@ -296,10 +302,10 @@ class _Report(msgspec.Struct, kw_only=True):
     rate: float
     seconds_left: float | None
     started: _Time
-    updated: _Time
-    host: str
-    process: int
     on: str
+    updated: _Time = msgspec.field(default_factory=lambda: _now())
+    host: str = msgspec.field(default_factory=socket.gethostname)
+    process: int = msgspec.field(default_factory=os.getpid)
 
 
 class FailedRun(TypedDict):
@@ -346,17 +352,8 @@ class StatusFile:
         if self._base is None or (not force and time.monotonic() - self._last < SECONDS_BETWEEN_REPORTS):
             return
         self._last = time.monotonic()
-        report = _Report(
-            state=state,
-            running=running,
-            rate=rate,
-            seconds_left=seconds_left,
-            started=self._started,
-            updated=_now(),
-            host=socket.gethostname(),
-            process=os.getpid(),
-            on=self._place,
-        )
+        report = _Report(state=state, running=running, rate=rate, seconds_left=seconds_left, started=self._started,
+                         on=self._place)  # fmt: skip
         with contextlib.suppress(OSError), atomic_write(_with(self._base, _STATE)) as file:
             file.write(msgspec.json.encode(report))
 

@@ -268,6 +268,10 @@ _MARGIN = 4.0
 _MEASURES = {"discovery": "states discovered (%)", "success": "return (% of optimum)"}
 
 
+Panel = Mapping[str, tuple[FloatArray, FloatArray, FloatArray | None]]
+"""Line -> steps, mean over the seeds, and its ± if it has one."""
+
+
 @dataclass(frozen=True)
 class Curves:
     """The mean curves of a group of seeds in percent, each with its ±."""
@@ -303,18 +307,15 @@ def curves_figure(
     `styles` has the style of each line, in the order of the legend. `log_scale` is for returns that differ by orders
     of magnitude. Without `percent`, the curves are numbers of states and returns, of different ranges in each column.
     """
-    from matplotlib.ticker import MaxNLocator
-
     figure = new_figure(title, min(PAGE_WIDTH, 1.2 + 3.1 * len(columns)), 5.2)
     axes = figure.subplots(2, len(columns), sharex="col", sharey="row" if percent else "none", squeeze=False)
     handles: dict[str, object] = {}
     for column, (scenario, lines) in enumerate(columns.items()):
         axes[0, column].set_title(scenario)
-        axes[1, column].set_xlabel("step")
-        axes[1, column].xaxis.set_major_locator(MaxNLocator(5, steps=(1, 2, 2.5, 5, 10)))
-        axes[1, column].xaxis.set_major_formatter("{x:,.0f}")
+        _label_steps(axes[1, column], 5, steps=(1, 2, 2.5, 5, 10))
         for row, measure in enumerate(_MEASURES):
-            handles |= _draw_lines(axes[row, column], lines, styles, measure)
+            curves = {label: (line.steps, *getattr(line, measure)) for label, line in lines.items()}
+            handles |= _draw_lines(axes[row, column], curves, styles)
     for row, name in enumerate(_MEASURES.values()):
         axes[row, 0].set_ylabel(name if percent else name.partition(" (")[0])
         if percent:
@@ -323,22 +324,27 @@ def curves_figure(
     return figure
 
 
-def _draw_lines(
-    axes: Axes, lines: Mapping[str, Curves], styles: Mapping[str, Style], measure: str
-) -> dict[str, object]:
+def _draw_lines(axes: Axes, curves: Panel, styles: Mapping[str, Style]) -> dict[str, object]:
     handles: dict[str, object] = {}
-    for rank, label in enumerate(styles):
-        if label not in lines:
+    for rank, (label, style) in enumerate(styles.items()):
+        if label not in curves:
             continue
-        points = thinned(len(lines[label].steps), _MAX_POINTS)
-        steps, (mean, ci) = lines[label].steps[points], getattr(lines[label], measure)
-        mean, ci = mean[points], ci[points]
-        if not np.isfinite(mean).any():
-            continue
-        handles[label] = draw_curve(axes, steps, mean, (mean - ci, mean + ci), styles[label], rank, len(styles))
+        steps, mean, ci = curves[label]
+        points = thinned(len(steps), _MAX_POINTS)
+        if np.isfinite(mean[points]).any():
+            interval = None if ci is None else ((mean - ci)[points], (mean + ci)[points])
+            handles[label] = draw_curve(axes, steps[points], mean[points], interval, style, rank, len(styles))
     if not handles:
         mark_empty(axes)
     return handles
+
+
+def _label_steps(axes: Axes, n_ticks: int, **options: Any) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlabel("step")
+    axes.xaxis.set_major_locator(MaxNLocator(n_ticks, **options))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
 
 
 def _set_limits(row: Sequence[Axes], *, log_scale: bool) -> None:
@@ -360,29 +366,17 @@ def thinned(length: int, max_points: int) -> slice:
 # --- Several explorers in one environment ----------------------------------------------------------------
 
 
-Panels = Mapping[str, tuple[FloatArray, FloatArray, FloatArray | None]]
-"""Panel -> steps, mean over the seeds, and its ± if it has one."""
-
-
 @styled
-def comparison_figure(title: str, curves: Mapping[str, Panels], *, note: str = "") -> Figure:
+def comparison_figure(title: str, panels: Mapping[str, Panel], *, note: str = "") -> Figure:
     """Draw a panel for each measure, a line for each explorer, with 95 % intervals over the seeds."""
-    from matplotlib.ticker import MaxNLocator
-
-    styles = explorer_styles(curves)
-    names = list(next(iter(curves.values())))
-    figure = new_figure(literal_label(title), min(PAGE_WIDTH, 1.0 + 3.0 * len(names)), 3.4)
+    styles = explorer_styles(explorer for curves in panels.values() for explorer in curves)
+    figure = new_figure(literal_label(title), min(PAGE_WIDTH, 1.0 + 3.0 * len(panels)), 3.4)
     handles: dict[str, object] = {}
-    for name, axes in zip(names, figure.subplots(1, len(names), squeeze=False)[0], strict=True):
-        for rank, (explorer, style) in enumerate(styles.items()):
-            steps, mean, ci = curves[explorer][name]
-            interval = None if ci is None else (mean - ci, mean + ci)
-            handles[literal_label(explorer)] = draw_curve(axes, steps, mean, interval, style, rank, len(styles))
+    for name, axes in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
+        handles |= {literal_label(label): each for label, each in _draw_lines(axes, panels[name], styles).items()}
         axes.set_title(name)
-        axes.set_xlabel("step")
         axes.set_xlim(left=0)
-        axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.xaxis.set_major_formatter("{x:,.0f}")
+        _label_steps(axes, 4)
         if name.startswith("solved"):
             axes.set_ylim(-4, 104)
         elif name.startswith("states"):

@@ -10,29 +10,23 @@ import functools
 import json
 import math
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from rich.console import Console, RenderableType
-from rich.text import Text
 
 from wanderlust.core.errors import BadFile, counted
-from wanderlust.core.files import write_file
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.execute.progress import keys_of
 from wanderlust.experiments.report.figures import (
-    FORMATS,
     GREY,
     PAGE_WIDTH,
     SMALL_FONT,
     Curves,
     Style,
     add_legend,
-    as_files,
     curves_figure,
     explorer_styles,
     literal_label,
@@ -41,11 +35,12 @@ from wanderlust.experiments.report.figures import (
     sequential_styles,
     styled,
 )
+from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.report.text_tables import (
     as_csv,
+    as_line,
     as_markdown_table,
     as_rich_table,
-    fit_to_width,
     markdown_cell,
     printable,
 )
@@ -282,17 +277,6 @@ _VALIDATED = (
 _NOT_VALIDATED = "With one seed, it is chosen and measured on the same runs, so its mean is too high on average."
 
 
-class Report(NamedTuple):
-    """What a report consists of."""
-
-    renderables: list[RenderableType]
-    """For the terminal."""
-    files: Mapping[str, str]
-    """File name -> contents."""
-    figures: Mapping[str, Callable[[], Figure]] = MappingProxyType({})
-    """File name without suffix -> function that draws the figure."""
-
-
 def sweeps_in(folder: Path, problems: list[str]) -> Iterator[tuple[Path, Sweep]]:
     """Yield the folder and the description of each sweep in a results folder; name those that cannot be read."""
     for path in sorted(folder.glob(f"{SWEEPS}/*/{SWEEP_FILE}")):
@@ -310,13 +294,13 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
         ranks = {key: rank for rank, key in enumerate(keys_of(store.folder, sweep.name))}
     except BadFile as error:  # Written when the first run starts; the other sweeps of the folder have reports.
         problems.append(str(error))
-        return Report([Text(f"{title}: no run is stored; the same `wanderlust sweep` starts it.")], {})
+        return Report([as_line(f"{title}: no run is stored; the same `wanderlust sweep` starts it.")], {})
     lines = [line for line in store.lines(problems) if line["key"] in ranks]
     settings = settings_of(sorted(lines, key=lambda line: ranks[line["key"]]), measure)
     n_stored = sum(len(each.values) for each in settings)
     stored = f"{n_stored:,} of {counted(len(ranks), 'run')} stored."
     if not settings:
-        return Report([Text(f"{title}: {stored}")], {})
+        return Report([as_line(f"{title}: {stored}")], {})
     heads = [*settings[0].fields, "seeds", *_measure_heads(settings)]
     rows = [_row(setting, heads) for setting in settings]
     top = _top(settings)
@@ -334,7 +318,7 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
     return Report(
         renderables=[
             as_rich_table(title, [printable(head) for head in heads], shown, note, text_columns=n_text),
-            *([Text("\n".join(map(printable, best)))] if best else []),
+            *map(as_line, best),
         ],
         files={
             "table.md": as_markdown_table(title, heads, markdown, _LEGEND, stored)
@@ -344,34 +328,6 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
         },
         figures={"plot": functools.partial(sweep_figure, sweep.name, settings), **curves},
     )  # fmt: skip
-
-
-def show_sweep_report(
-    sweep: Sweep,
-    folder: Path,
-    store: Store,
-    console: Console,
-    *,
-    measure: str = "",
-    formats: Sequence[str] = FORMATS,
-    quiet: bool = False,
-) -> None:
-    """Print the report of a sweep, unless `quiet`, and write its files to a folder."""
-    problems: list[str] = []
-    report = sweep_report(sweep, store, problems, measure)
-    for problem in problems:
-        console.print(printable(problem), markup=False, highlight=False, soft_wrap=True)
-    for renderable in [] if quiet else report.renderables:
-        console.print(fit_to_width(renderable, console.width))
-    for name, text in report.files.items():
-        write_file(folder / name, text.encode())
-    for name, draw in report.figures.items():
-        for form, contents in as_files(draw, formats).items():
-            write_file(folder / f"{name}.{form}", contents)
-    if report.files and not quiet:
-        suffix = formats[0] if len(formats) == 1 else f"{{{','.join(formats)}}}"
-        names = ", ".join([*report.files, *(f"{name}.{suffix}" for name in report.figures)])
-        console.print(f"written to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _measure_heads(settings: Sequence[Setting]) -> list[str]:
@@ -458,7 +414,7 @@ def sweep_figure(title: str, settings: Sequence[Setting]) -> Figure:
     numbers = numeric_fields(settings)
     if len(numbers) >= 2:
         return _heat_maps(title, settings, numbers[0], numbers[1])
-    return _lines(title, settings, numbers[0]) if numbers else _points(title, settings)
+    return _lines_or_points(title, settings, numbers[0] if numbers else None)
 
 
 def _panels(title: str, names: Sequence[str], height: float) -> tuple[Figure, dict[str, Axes], str]:
@@ -480,31 +436,47 @@ def _styles(labels: Sequence[str], settings: Sequence[Setting]) -> dict[str, Sty
     return explorer_styles(labels) if {*labels} <= explorers else sequential_styles(labels, markers=True)
 
 
-# --- One swept number: lines -----------------------------------------------------------------------------
+# --- One swept number: lines; none: points ---------------------------------------------------------------
 
 
-def _lines(title: str, settings: Sequence[Setting], x_name: str) -> Figure:
-    problems = list(dict.fromkeys(each.fields[PROBLEM] for each in settings))
-    labels = list(dict.fromkeys(each.text([PROBLEM, x_name]) for each in settings))
+def _lines_or_points(title: str, settings: Sequence[Setting], x_name: str | None) -> Figure:
+    """Draw a panel for each world: lines over a swept number, or a row of points for each combination."""
+    worlds = list(dict.fromkeys(each.fields[PROBLEM] for each in settings))
+    without = [PROBLEM, *([x_name] if x_name else [])]
+    labels = list(dict.fromkeys(each.text(without) for each in settings))
     styles = _styles(labels, settings)
-    figure, panels, note = _panels(title, problems, 2.9)
+    figure, panels, note = _panels(title, worlds, 2.9 if x_name else 1.2 + 0.25 * len(labels))
     handles: dict[str, object] = {}
-    x_values = [each.fields[x_name] for each in settings if each.fields[x_name] is not None]
-    is_log = _is_log(x_values)
-    for problem, axes in panels.items():
+    x_values = [each.fields[x_name] for each in settings if x_name and each.fields[x_name] is not None]
+    is_log = bool(x_values) and min(x_values) > 0 and max(x_values) / min(x_values) >= _LOG_RATIO
+    for world, axes in panels.items():
+        axes.set_title(literal_label(world))
         for rank, label in enumerate(labels):
-            line = [each for each in settings
-                    if each.fields[PROBLEM] == problem and each.text([PROBLEM, x_name]) == label]  # fmt: skip
-            if line:
-                handles[literal_label(label or x_name)] = _line(axes, line, x_name, styles[label], rank, is_log)
-        axes.set_title(literal_label(problem))
-        axes.set_xlabel(literal_label(x_name))
-        axes.set_ylabel(TITLES[settings[0].measure])
-        if settings[0].measure in PERCENT:
-            axes.set_ylim(*_widened(settings))
-        _set_ticks(axes, x_values, is_log=is_log)
-    add_legend(figure, handles, _note("Lines", settings, note))
+            group = [each for each in settings if each.fields[PROBLEM] == world and each.text(without) == label]
+            if group and x_name:
+                handles[literal_label(label or x_name)] = _line(axes, group, x_name, styles[label], rank, is_log)
+            elif group:
+                _point(axes, group[0], styles[label], len(labels) - 1 - rank)
+        axis = "y" if x_name else "x"
+        axes.set(**{f"{axis}label": TITLES[settings[0].measure]})
+        if settings[0].measure in PERCENT:  # 0 to 100, or further for returns below zero.
+            axes.set(**{f"{axis}lim": (min(0.0, *(float(np.nanmin(each.values)) for each in settings)) - 4, 104)})
+        if x_name:
+            axes.set_xlabel(literal_label(x_name))
+            _set_ticks(axes, x_values, is_log=is_log)
+        else:
+            axes.set_yticks(range(len(labels)), [literal_label(label) for label in reversed(labels)])
+            axes.set_ylim(-0.6, len(labels) - 0.4)
+    add_legend(figure, handles, _note("Lines" if x_name else "Large marker and bar", settings, note))
     return figure
+
+
+def _point(axes: Axes, setting: Setting, style: Style, row: int) -> None:
+    axes.plot(setting.values, np.full(len(setting.values), row), ".", color=style.colour, alpha=0.35, zorder=1)
+    if np.isfinite(setting.values).all():
+        mean, low, high = setting.mean
+        axes.plot([low, high], [row, row], color=style.colour, linewidth=3, alpha=0.5, zorder=2)
+        axes.plot(mean, row, marker=style.marker, color=style.colour, markeredgecolor=GREY, zorder=3)
 
 
 def _line(axes: Axes, line: list[Setting], x_name: str, style: Style, rank: int, is_log: bool) -> object:
@@ -535,15 +507,6 @@ def _level(axes: Axes, setting: Setting, style: Style) -> object:
     axes.plot(places, setting.values, ".", color=style.colour, alpha=0.7, markersize=5, markeredgewidth=0, zorder=1,
               transform=axes.get_yaxis_transform())  # fmt: skip
     return axes.axhline(mean, color=style.colour, linestyle=":", zorder=2)
-
-
-def _widened(settings: Sequence[Setting]) -> tuple[float, float]:
-    """Return limits for percentages: 0 to 100, or further for returns below zero."""
-    return min(0.0, *(float(np.nanmin(each.values)) for each in settings)) - 4, 104
-
-
-def _is_log(values: Sequence[float]) -> bool:
-    return min(values) > 0 and max(values) / min(values) >= _LOG_RATIO
 
 
 def _set_ticks(axes: Axes, values: Sequence[float], *, is_log: bool) -> None:
@@ -625,26 +588,22 @@ def _heat_map(
     x_name, y_name = names
     columns = sorted({each.fields[x_name] for each in settings})
     rows = sorted({each.fields[y_name] for each in settings})
+    places = [(rows.index(each.fields[y_name]), columns.index(each.fields[x_name])) for each in settings]
     cells = np.full((len(rows), len(columns)), np.nan)
-    for each in settings:
-        place = rows.index(each.fields[y_name]), columns.index(each.fields[x_name])
-        cells[place] = each.estimate if math.isfinite(each.estimate) else math.nan
-        if id(each) in best:
-            corner = place[1] - 0.5, place[0] - 0.5
-            for colour, width in (("white", 4.0), ("black", 2.0)):  # Visible on light and on dark cells.
-                axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=colour, linewidth=width, zorder=4))
-    span = limits[1] - limits[0]
+    for (row, column), each in zip(places, settings, strict=True):
+        cells[row, column] = each.estimate if math.isfinite(each.estimate) else math.nan
     image = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis", vmin=limits[0], vmax=limits[1])
-    if cells.size <= _MAX_CELLS_WITH_TEXT:
-        for each in settings:
-            row, column = rows.index(each.fields[y_name]), columns.index(each.fields[x_name])
-            value = cells[row, column]
-            if np.isfinite(value):
-                colour = "black" if (value - limits[0]) / span > 0.6 else "white"
-                axes.text(column, row + 0.05, f"{value:z.3g}", ha="center", va="center", color=colour, fontsize=6.5)
-                shares = np.clip((each.values - limits[0]) / span, 0, 1)
-                axes.plot(column - 0.42 + 0.84 * shares, row - 0.38 + 0.03 * (np.arange(len(shares)) % 4), ".",
-                          color=colour, alpha=0.6, markersize=2.5, markeredgewidth=0, zorder=3)  # fmt: skip
+    for (row, column), each in zip(places, settings, strict=True):
+        if id(each) in best:
+            for colour, width in (("white", 4.0), ("black", 2.0)):  # Visible on light and on dark cells.
+                corner = column - 0.5, row - 0.5
+                axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=colour, linewidth=width, zorder=4))
+        if cells.size <= _MAX_CELLS_WITH_TEXT and np.isfinite(value := cells[row, column]):
+            shares = np.clip((each.values - limits[0]) / (limits[1] - limits[0]), 0, 1)
+            colour = "black" if (value - limits[0]) / (limits[1] - limits[0]) > 0.6 else "white"
+            axes.text(column, row + 0.05, f"{value:z.3g}", ha="center", va="center", color=colour, fontsize=6.5)
+            axes.plot(column - 0.42 + 0.84 * shares, row - 0.38 + 0.03 * (np.arange(len(shares)) % 4), ".",
+                      color=colour, alpha=0.6, markersize=2.5, markeredgewidth=0, zorder=3)  # fmt: skip
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(-0.5, len(rows) - 0.5)
     axes.grid(visible=False)
@@ -658,35 +617,6 @@ def _heat_map(
     axes.set_xlabel(literal_label(x_name))
     axes.set_ylabel(literal_label(y_name))
     return image
-
-
-# --- No swept number: points -----------------------------------------------------------------------------
-
-
-def _points(title: str, settings: Sequence[Setting]) -> Figure:
-    problems = list(dict.fromkeys(each.fields[PROBLEM] for each in settings))
-    labels = list(dict.fromkeys(each.text([PROBLEM]) for each in settings))
-    styles = _styles(labels, settings)
-    figure, panels, note = _panels(title, problems, 1.2 + 0.25 * len(labels))
-    for problem, axes in panels.items():
-        for each in settings:
-            if each.fields[PROBLEM] != problem:
-                continue
-            label = each.text([PROBLEM])
-            row, style = len(labels) - 1 - labels.index(label), styles[label]
-            axes.plot(each.values, np.full(len(each.values), row), ".", color=style.colour, alpha=0.35, zorder=1)
-            if np.isfinite(each.values).all():
-                mean, low, high = each.mean
-                axes.plot([low, high], [row, row], color=style.colour, linewidth=3, alpha=0.5, zorder=2)
-                axes.plot(mean, row, marker=style.marker, color=style.colour, markeredgecolor=GREY, zorder=3)
-        axes.set_yticks(range(len(labels)), [literal_label(label) for label in reversed(labels)])
-        axes.set_ylim(-0.6, len(labels) - 0.4)
-        axes.set_title(literal_label(problem))
-        axes.set_xlabel(TITLES[settings[0].measure])
-        if settings[0].measure in PERCENT:
-            axes.set_xlim(*_widened(settings))
-    add_legend(figure, {}, _note("Large marker and bar", settings, note))
-    return figure
 
 
 # --- Learning curves -------------------------------------------------------------------------------------

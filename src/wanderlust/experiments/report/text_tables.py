@@ -42,10 +42,8 @@ def as_rich_table(
     title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, text_columns: int
 ) -> Table:
     """Return a table for the terminal; the first `text_columns` columns are text, and the first one makes sections."""
-    table = Table(title=title, title_justify="left", caption=caption)
-    for i, head in enumerate(heads):
-        is_text = i < text_columns
-        table.add_column(head, justify="left" if is_text else "right", no_wrap=is_text)
+    table = new_table(heads, [], left=heads[:text_columns], title=title)
+    table.caption = caption
     for i, row in enumerate(rows):
         if text_columns > 1 and i and row[0] != rows[i - 1][0]:
             table.add_section()
@@ -147,10 +145,15 @@ def print_table(table: Table, console: Console) -> None:
     console.print(fit_to_width(table, console.width))
 
 
+def as_line(text: str, style: str = "") -> Text:
+    """Return a text that is printed in a line of its own, however long, so that a command can be copied."""
+    return Text(printable(text), style, no_wrap=True, overflow="ignore")
+
+
 def print_lines(console: Console, sentences: Iterable[str], indent: str = "") -> None:
-    """Print sentences, each in a line of its own, however long; empty ones are left out."""
+    """Print sentences, each in a line of its own; empty ones are left out."""
     for sentence in filter(None, sentences):
-        console.print(f"{indent}{printable(sentence)}", soft_wrap=True)
+        console.print(as_line(f"{indent}{sentence}"), crop=False)
 
 
 def print_problems(problems: Iterable[str]) -> None:
