@@ -40,7 +40,7 @@ from wanderlust_paper.figures.scaling import SampleComplexity, epsilon_figure, s
 from wanderlust_paper.registry import EXPLORERS, StudySelection, find_study
 from wanderlust_paper.reproduce import report_note, reproduce, show_report, studies_in, write_scorecard
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.first]
 
 SOURCES = str(Path(wl.__file__).parents[1])
 SELECTIONS = {
