@@ -184,9 +184,10 @@ def tests_of(tree: Path, mutation: Mutation) -> list[str]:
     return list(found)
 
 
-def run_tests(tree: Path, tests: list[str], cache: Path) -> tuple[str, str]:
+def run_tests(tree: Path, tests: list[str], cache: Path, left_out: list[str]) -> tuple[str, str]:
     """Return the outcome, and the first test that failed."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", "-rfE", *tests]
+    command += [f"--deselect={test}" for test in left_out]
     environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "WANDERLUST_CACHE_DIR": str(cache)}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg"}
     try:
@@ -200,7 +201,7 @@ def run_tests(tree: Path, tests: list[str], cache: Path) -> tuple[str, str]:
     return "survived" if done.returncode == 0 else "caught", reason
 
 
-def outcome_of(tree: Path, mutation: Mutation, cache: Path) -> tuple[str, str]:
+def outcome_of(tree: Path, mutation: Mutation, cache: Path, left_out: list[str]) -> tuple[str, str]:
     """Apply a mutation, run its tests, and restore the file."""
     found = places(tree, mutation)
     if not found:
@@ -213,7 +214,7 @@ def outcome_of(tree: Path, mutation: Mutation, cache: Path) -> tuple[str, str]:
     lines[number] = lines[number].replace(mutation.old, mutation.new, 1)
     file.write_text("".join(lines), encoding="utf-8")
     try:
-        return run_tests(tree, tests_of(tree, mutation), cache)
+        return run_tests(tree, tests_of(tree, mutation), cache, left_out)
     finally:
         file.write_text(text, encoding="utf-8")
         shutil.rmtree(cache, ignore_errors=True)
@@ -225,6 +226,7 @@ def main() -> None:
     parser.add_argument("commit", help="what to test: a branch, a tag or a commit")
     parser.add_argument("--log", type=Path, required=True, help="one JSON line per mutation; continued if it exists")
     parser.add_argument("--only", default="", help="only mutations with this text in their tests or their line")
+    parser.add_argument("--deselect", nargs="*", default=[], help="tests that fail without a mutation")
     parser.add_argument("--list", action="store_true", help="only say where the lines are")
     arguments = parser.parse_args()
     arguments.log.parent.mkdir(parents=True, exist_ok=True)
@@ -242,7 +244,7 @@ def main() -> None:
                 continue
             if mutation.name not in outcomes:
                 began = time.monotonic()
-                outcome, reason = outcome_of(tree, mutation, cache)
+                outcome, reason = outcome_of(tree, mutation, cache, arguments.deselect)
                 outcomes[mutation.name] = outcome
                 entry = {"mutation": mutation.name, "outcome": outcome, "by": reason}
                 entry["seconds"] = str(round(time.monotonic() - began))
