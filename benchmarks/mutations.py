@@ -3,8 +3,9 @@
     nice python benchmarks/mutations.py HEAD --log build/mutations.jsonl
 
 runs every mutation on a commit and writes one line per mutation to the log; repeated, it continues with those that the
-log does not have. To compare two commits, run it on each with a log of its own. A mutation is a line of the source and
-the line that replaces it, wherever that line is: files may be renamed and merged. The outcomes:
+log does not have. `--only experiments` takes those that the tests of this folder should find. To compare two commits,
+run it on each with a log of its own. A mutation is a line of the source and the line that replaces it, wherever that
+line is: files may be renamed and merged. The outcomes:
 
 caught      a test failed; the log has its name
 survived    all tests of these folders passed
@@ -41,7 +42,7 @@ TRAINING = ("training",)
 WORLDS = ("worlds",)
 ENVIRONMENTS = ("environments",)
 AGENTS = ("agents",)
-EXAM = ("exam", "exams")
+EXAM = ("exams",)
 
 
 class Mutation(NamedTuple):
@@ -104,19 +105,21 @@ MUTATIONS = [
     Mutation(EXPLORERS, "left -= weights[i]", "weights[i]", "0.5 * weights[i]"),
     # Planning and hardness.
     Mutation(PLANNING, "weight = np.where(mdp.terminal, 0.0, gamma * mdp.probability)", "0.0", "gamma"),
-    Mutation(PLANNING, "total += float(discounted @ r_pi)", "+=", "="),
+    Mutation(PLANNING, "continues = discount * np.where(mdp.terminal, 0.0, mdp.probability)", "0.0", "1.0"),
     Mutation(PLANNING, "reached[breadth_first_order(graph, n, return_predecessors=False)] = True", "True", "False"),
     Mutation(PLANNING, "ties = table == table.max(axis=1, keepdims=True)", "max", "min"),
     Mutation(PLANNING, "powers, power, horizon = powers + power @ powers, power @ power, horizon // 2",
              "powers + power @ powers", "powers + power"),
     Mutation(PLANNING, "gaps = q.max(axis=1, keepdims=True) - q", "max", "min"),
     # Worlds and environments.
-    Mutation(WORLDS, "random / n_actions * of_all_actions(mdp.probability),", "/ n_actions", "/ (n_actions + 1)"),
+    Mutation(WORLDS,
+             "probability=np.concatenate([success * p, random / n_actions * of_all_actions(p), stay * p], axis=2),",
+             "/ n_actions", "/ (n_actions + 1)"),
     Mutation(ENVIRONMENTS, "position = np.clip((point - self.low) * self._scale, 0, self._last)", "0, self", "1, self"),
     Mutation(ENVIRONMENTS, "return int(np.prod([int(count) for count in self.counts]))", "np.prod", "sum"),
     # Training.
-    Mutation(TRAINING, "return state, checked_reward(reward), bool(terminated or truncated)", " or truncated", ""),
-    Mutation(TRAINING, "total += reward", "+=", "="),
+    Mutation(TRAINING, "if loop.terminated or loop.truncated:", " or loop.truncated", ""),
+    Mutation(TRAINING, "total += rewards[-1]", "+=", "="),
     # Statistics, scores, results and sweeps.
     Mutation(STATISTICS, "return values.mean(axis=0), _STANDARD_ERRORS * values.std(axis=0) / math.sqrt(len(values))",
              "math.sqrt(len(values))", "len(values)"),
@@ -124,18 +127,20 @@ MUTATIONS = [
     Mutation(STATISTICS, "return float((a > b).mean() + 0.5 * (a == b).mean())", "0.5", "1.0"),
     Mutation(STATISTICS, "low, high = np.quantile(statistics, [(1 - level) / 2, (1 + level) / 2])",
              "(1 + level) / 2", "level"),
-    Mutation(STORE, "return [row for row in rows if zlib.crc32(contents[starts[row] : ends[row]]) != crcs[row]]",
-             "!=", "=="),
-    Mutation(STORE, "if offset + size > length or sum(lines_place) > length:", "offset + size > length", "False"),
-    # Packing never begins. The first text is of a store with single files, the second of one with packs only.
-    Mutation(STORE, "if self._since_packing >= PACK_RUNS:", "self._since_packing >=", "-1 >="),
-    Mutation(STORE, "if len(small) < MAX_SMALL_PACKS and sum(map(len, small)) < PACK_RUNS:", "len(small) <", "0 <"),
-    Mutation(STORE, ("replaced.append(file)", "replaced.append(pack.path)"), "append", "count"),
+    Mutation(STORE, "yield archive if zlib.crc32(archive) == crc else None", "== crc", "is not crc"),
+    Mutation(STORE, "if len(text) != size or zlib.crc32(text) != crc:", " or zlib.crc32(text) != crc", ""),
+    Mutation(STORE, "if (places[:, 0] + places[:, 1] > length).any():", "> length", "< 0"),
+    # Packs are never merged, or only many small ones; merged ones stay.
+    Mutation(STORE, "if free and len(packs := self._to_merge()) > 1:", "> 1", "> 10**9"),
+    Mutation(STORE, "if sum(map(len, small)) >= PACK_RUNS:", ">=", "< 0 *"),
+    Mutation(STORE, "merged.append(pack.path)", "append", "count"),
     Mutation(STORE, "if time.time() - file.stat().st_mtime > _STALE_SECONDS:", ">", "<"),
     Mutation(SWEEP, 'tables["settings"][_REPLAY] = values["memory"]', '["memory"]', '["seed"]'),
     Mutation(SWEEP, "elif self._is_option(name):", "self._is_option(name)", "False"),
-    Mutation(EXAM, "return min(failed, key=lambda place: (self.family_score(place[0]), place[1]))", "min(", "max("),
-    Mutation(EXAM, "return sum(scores.passed for scores in self.worlds.values())", "scores.passed", "True"),
+    Mutation(EXAM, "return min(failed, key=lambda place: (self.family_score(place[0]), place[1]), default=None)",
+             "min(", "max("),
+    Mutation(EXAM, "return sum(map(is_passed, self.worlds.values()))", "map(is_passed, self.worlds.values())",
+             "1 for _ in self.worlds"),
     # Files.
     Mutation(("core", "agents"), "if self._checksum != _checksum(self.metadata, arrays):",
              "self._checksum !=", "self._checksum is None and self._checksum !="),
@@ -179,9 +184,10 @@ def tests_of(tree: Path, mutation: Mutation) -> list[str]:
     return list(found)
 
 
-def run_tests(tree: Path, tests: list[str], cache: Path) -> tuple[str, str]:
+def run_tests(tree: Path, tests: list[str], cache: Path, left_out: list[str]) -> tuple[str, str]:
     """Return the outcome, and the first test that failed."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", "-rfE", *tests]
+    command += [f"--deselect={test}" for test in left_out]
     environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "WANDERLUST_CACHE_DIR": str(cache)}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg"}
     try:
@@ -195,7 +201,7 @@ def run_tests(tree: Path, tests: list[str], cache: Path) -> tuple[str, str]:
     return "survived" if done.returncode == 0 else "caught", reason
 
 
-def outcome_of(tree: Path, mutation: Mutation, cache: Path) -> tuple[str, str]:
+def outcome_of(tree: Path, mutation: Mutation, cache: Path, left_out: list[str]) -> tuple[str, str]:
     """Apply a mutation, run its tests, and restore the file."""
     found = places(tree, mutation)
     if not found:
@@ -208,7 +214,7 @@ def outcome_of(tree: Path, mutation: Mutation, cache: Path) -> tuple[str, str]:
     lines[number] = lines[number].replace(mutation.old, mutation.new, 1)
     file.write_text("".join(lines), encoding="utf-8")
     try:
-        return run_tests(tree, tests_of(tree, mutation), cache)
+        return run_tests(tree, tests_of(tree, mutation), cache, left_out)
     finally:
         file.write_text(text, encoding="utf-8")
         shutil.rmtree(cache, ignore_errors=True)
@@ -219,6 +225,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Put faults into the source; the tests must fail.")
     parser.add_argument("commit", help="what to test: a branch, a tag or a commit")
     parser.add_argument("--log", type=Path, required=True, help="one JSON line per mutation; continued if it exists")
+    parser.add_argument("--only", default="", help="only mutations with this text in their tests or their line")
+    parser.add_argument("--deselect", nargs="*", default=[], help="tests that fail without a mutation")
     parser.add_argument("--list", action="store_true", help="only say where the lines are")
     arguments = parser.parse_args()
     arguments.log.parent.mkdir(parents=True, exist_ok=True)
@@ -228,13 +236,15 @@ def main() -> None:
         tree, cache = Path(folder) / "tree", Path(folder) / "cache"
         copy_commit(arguments.commit, tree)
         for i, mutation in enumerate(MUTATIONS, start=1):
+            if arguments.only not in f"{' '.join(mutation.tests)} {mutation.name}":
+                continue
             if arguments.list:
                 found = [f"{file.relative_to(tree)}:{number + 1}" for file, number in places(tree, mutation)]
                 print(f"{i:2} {mutation.name}: {', '.join(found) or 'gone'}")
                 continue
             if mutation.name not in outcomes:
                 began = time.monotonic()
-                outcome, reason = outcome_of(tree, mutation, cache)
+                outcome, reason = outcome_of(tree, mutation, cache, arguments.deselect)
                 outcomes[mutation.name] = outcome
                 entry = {"mutation": mutation.name, "outcome": outcome, "by": reason}
                 entry["seconds"] = str(round(time.monotonic() - began))

@@ -70,13 +70,11 @@ every_explorer = pytest.mark.parametrize("explorer", EXPLORERS)
 every_memory = pytest.mark.parametrize("memory", MEMORIES)
 
 
-LONG_FILES = ("test_studies", "test_ray", "test_experiments", "test_docs", "test_sweep", "test_figures")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out combinations that `can_run` excludes; long tests come first, so that none is alone at the end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out combinations that `can_run` excludes; beside others, long tests come first."""
     items[:] = [item for item in items if can_run(**getattr(getattr(item, "callspec", None), "params", {}))]
-    items.sort(key=lambda item: item.path.stem not in LONG_FILES)
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.get_closest_marker("first") is None)
 
 
 def run_python(code: str, *words: object, folder: Path | None = None, **variables: str) -> CompletedProcess[str]:

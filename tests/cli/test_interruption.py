@@ -107,7 +107,7 @@ def make():
     module = Module()
     reference = weakref.ref(module, names["cb"])
     del module
-    time.sleep(60)
+    time.sleep(600)
 """
 
 

@@ -2,12 +2,8 @@
 
 import copy
 import json
-import os
 import pickle
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -18,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wanderlust as wl
+from conftest import run_python
 from wanderlust.environments import register_environments
 from wanderlust.environments.world_env import WorldEnv
 from wanderlust.worlds import register_world, world_names
@@ -43,16 +40,10 @@ CAVE = """
 """
 OPTIONS = {GRID_ID: {"map": CAVE}, "wanderlust/Chain-v0": {"length": 5}, "wanderlust/DeepSea-v0": {"depth": 6}}
 IDS = [GRID_ID, *map(environment_id, world_names())]
-SOURCES = str(Path(wl.__file__).parents[1])
 
 
 def make(environment, **options):
     return gym.make(environment, **OPTIONS.get(environment, {}), **options)
-
-
-def in_a_new_process(code, folder):
-    command, variables = [sys.executable, "-W", "error", "-c", code], {**os.environ, "PYTHONPATH": SOURCES}
-    return subprocess.run(command, env=variables, cwd=folder, capture_output=True, text=True, check=False)
 
 
 # --- Registration ----------------------------------------------------------------------------------
@@ -77,13 +68,13 @@ assert env.spec.max_episode_steps == 11
 assert "numba" not in sys.modules
 assert sum(name.startswith("wanderlust/") for name in gymnasium.registry) == {len(IDS) + len(FAMILIES)}
 """
-    done = in_a_new_process(code, tmp_path)
+    done = run_python(code, folder=tmp_path, PYTHONWARNINGS="error")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_importing_wanderlust_alone_loads_neither_gymnasium_nor_numpy(tmp_path):
     code = "import sys, wanderlust; print({'gymnasium', 'numpy', 'PIL', 'pygame'} & set(sys.modules))"
-    assert in_a_new_process(code, tmp_path).stdout == "set()\n"
+    assert run_python(code, folder=tmp_path).stdout == "set()\n"
 
 
 def test_registering_again_changes_nothing():

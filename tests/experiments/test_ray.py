@@ -1,10 +1,13 @@
 """Runs on a real Ray cluster of two nodes: the results of this machine, bit for bit, whatever is killed."""
 
+import contextlib
 import io
+import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -15,8 +18,8 @@ import pytest
 from rich.console import Console
 
 import wanderlust as wl
-from conftest import FAULTS, run_python
-from process_server import wait_until
+from conftest import FAULTS
+from process_server import send, wait_until
 from wanderlust.core.errors import WanderlustError
 from wanderlust.experiments.execute import Execution, ray_cluster
 from wanderlust.experiments.execute.driver import run_all
@@ -27,6 +30,7 @@ from wanderlust.experiments.store import Store
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'wanderlust[ray]'")
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.first,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="starts a cluster of Linux processes"),
     # Ray does not close its sockets and log files.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -37,6 +41,9 @@ pytestmark = [
 
 SOURCES = Path(wl.__file__).parents[1]
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+# A killed node refuses connections: five checks find it out, each second instead of every third one. One that is slow
+# has as long to answer as by default.
+CHECKS = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000}
 RUNS = [
     Run(world=world, explorer=explorer, seed=seed, settings={"steps": 4000})
     for world in ("toy", "prison")
@@ -55,7 +62,9 @@ def cluster(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(code), str(SOURCES)]))
         patch.syspath_prepend(code)
-        started = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 2, "include_dashboard": False})
+        head = {**NODE, "num_cpus": 2, "_system_config": CHECKS}
+        head |= {"include_dashboard": False, "include_log_monitor": False}
+        started = Cluster(initialize_head=True, head_node_args=head)
         patch.setenv("RAY_ADDRESS", started.address)
         started.extra = [started.add_node(**NODE)]
         # One connection for all tests: Ray starts new workers for each.
@@ -83,33 +92,127 @@ def contents(folder):
     return found
 
 
-def wait_for_runs(folder, count, process=None):
-    def stored():
-        assert process is None or process.poll() is None, "the driver has ended"
-        return len(Store(folder).stored_keys()) >= count
+def wait_for_runs(folder, count):
+    wait_until(lambda: len(Store(folder).stored_keys()) >= count, 300)
 
-    wait_until(stored)
+
+def without_cluster(**variables):
+    """Return code that removes Ray's variables, so that no other cluster is joined, and sets others."""
+    # The workers that Ray starts in advance lack the user's modules: none of them is ever used.
+    variables = {"RAY_enable_worker_prestart": "0", "RAY_prestart_worker_first_driver": "0", **variables}
+    remove = "for name in [*os.environ]: name.startswith('RAY_') and os.environ.pop(name)"
+    return f"import os\n{remove}\nos.environ |= {variables!r}"
+
+
+OWN_CLUSTER = """
+from pathlib import Path
+from wanderlust.experiments.execute import Execution
+from wanderlust.experiments.execute.ray_cluster import RayExecutor
+from wanderlust.experiments.run import Run
+
+run = Run(kind="environment", world="own_code:make", explorer="random", settings={"steps": 20})
+executor = RayExecutor(Execution(on="ray", jobs=1), [run], message=print)
+executor.submit([run])
+while not (outcomes := executor.collect(1.0)):
+    pass
+print(outcomes[0].error or f"executed {run.key}")
+sockets, token = set(), os.environ["RAY_AUTH_TOKEN"].encode()
+for process in Path("/proc").glob("[0-9]*"):
+    try:
+        if int(process.name) == os.getpid() or token in (process / "environ").read_bytes():
+            sockets |= {os.readlink(file) for file in (process / "fd").iterdir()}
+    except OSError:
+        continue
+for table in ("tcp", "tcp6"):
+    for fields in map(str.split, Path("/proc/net", table).read_text().splitlines()[1:]):
+        if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+            print("listens on", fields[1].partition(":")[0])
+executor.close()
+assert "RAY_AUTH_TOKEN" not in os.environ
+"""
+
+
+def test_a_cluster_of_this_machine_is_closed_to_others(processes, tmp_path):
+    """It listens on the loopback interface, has a token, and gets no other code than that of the runs."""
+    code = "import gymnasium\ndef make(): return gymnasium.make('FrozenLake-v1')\n"
+    for name in ("own_code.py", "private.py"):
+        (tmp_path / name).write_text(code)
+    status, out, err = processes.run(tmp_path, f"{without_cluster()}\n{OWN_CLUSTER}")
+    assert status == 0, err
+    first, executed, *listens = out.splitlines()
+    assert (first, executed.startswith("executed")) == ("sent to the workers: own_code.py", True)
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+    assert {line.removeprefix("listens on ") for line in listens} <= loopback
+    assert len(listens) >= 4
+
+
+@contextlib.contextmanager
+def head_that_starts_nodes(folder):
+    """Start a head without CPUs whose autoscaler starts a node of this machine on demand; yield its address."""
+    with socket.socket() as free:
+        free.bind(("", 0))
+        address = f"{ray.util.get_node_ip_address()}:{free.getsockname()[1]}"
+    lists = ("initialization", "setup", "head_setup", "worker_setup", "head_start_ray", "worker_start_ray")
+    provider = {"type": "fake_multinode", "head_node_id": "f" * 51 + "00000", "gcs_address": address,
+                "disable_node_updaters": True, "disable_launch_config_check": True, "worker_liveness_check": False}
+    # One node: two on the same machine would share the folder that the driver sends, and each replace it.
+    types = {"worker": {"resources": {"CPU": 2}, "node_config": {}, "min_workers": 0, "max_workers": 1},
+             "ray.head.default": {"resources": {"CPU": 0}, "node_config": {}, "max_workers": 0}}
+    (folder / "nodes.json").write_text(json.dumps({
+        "cluster_name": "grows", "max_workers": 1, "provider": provider, "head_node_type": "ray.head.default",
+        "available_node_types": types, "auth": {}, "docker": {}, "file_mounts": {}, "cluster_synced_files": [],
+        "rsync_exclude": [], "rsync_filter": [], "file_mounts_sync_continuously": False, "idle_timeout_minutes": 5,
+        "upscaling_speed": 1.0, **{f"{name}_commands": [] for name in lists},
+    }))
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--num-cpus=0", "--block",
+               "--include-dashboard=false", "--include-log-monitor=false", f"--port={address.rpartition(':')[2]}",
+               "--autoscaling-config=nodes.json"]
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    variables |= {"AUTOSCALER_UPDATE_INTERVAL_S": "1", "RAY_FAKE_CLUSTER": "1", "RAY_enable_worker_prestart": "0",
+                  "PYTHONPATH": str(SOURCES)}
+    with (folder / "head.txt").open("w") as output:
+        head = subprocess.Popen(command, cwd=folder, env=variables, start_new_session=True, stdout=output)
+    try:
+        wait_until(lambda: head.poll() is not None or "will now block" in (folder / "head.txt").read_text())
+        yield address
+    finally:
+        os.killpg(head.pid, signal.SIGKILL)
+        head.wait()
+
+
+def test_a_cluster_that_starts_nodes_on_demand(processes, tmp_path):
+    """There is no CPU at first; Ray's own autoscaler sees that runs wait."""
+    words = ["sweep", "--world", "toy", "--explorer", "random", "--seeds", "20", "--on", "ray", "--out", "results"]
+    with head_that_starts_nodes(tmp_path) as address:
+        printed = processes.command(tmp_path, *words, before=without_cluster(RAY_ADDRESS=address))
+    assert "20 runs to execute; no CPU is free" in printed
+    assert len(Store(tmp_path / "results").stored_keys()) == 20
+
+
+def test_a_time_limit_is_refused_where_the_system_has_no_timer(tmp_path, monkeypatch):
+    """As on Windows."""
+    monkeypatch.delattr(signal, "setitimer")
+    with pytest.raises(WanderlustError, match="--time-limit on Ray is not possible on Windows"):
+        run_all(RUNS[:1], Store(tmp_path), on="ray", time_limit=10)
 
 
 DRIVER = """
-import sys
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.store import Store
-run_all([Run.from_json(line) for line in sys.stdin], Store(sys.argv[1]), on="ray")
+run_all([Run.from_json(line) for line in open("runs.txt")], Store("."), on="ray")
 """
 
 
-def test_the_driver_is_killed_and_the_next_one_loses_a_node(cluster, expected, tmp_path):
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(tmp_path)], stdin=subprocess.PIPE, text=True)
-    driver.stdin.write("\n".join(run.json for run in RUNS))
-    driver.stdin.close()
+def test_the_driver_is_killed_and_the_next_one_loses_a_node(cluster, expected, processes, tmp_path):
+    (tmp_path / "runs.txt").write_text("\n".join(run.json for run in RUNS))
+    driver = processes.start(tmp_path, f"{without_cluster(RAY_ADDRESS=cluster.address)}\n{DRIVER}")
     try:
-        wait_for_runs(tmp_path, 1, driver)
+        wait_for_runs(tmp_path, 1)
     finally:
-        driver.kill()
-    assert driver.wait() == -signal.SIGKILL
+        send(driver, signal.SIGKILL)
+    assert processes.wait(driver) == -signal.SIGKILL
     before = len(Store(tmp_path).stored_keys())
     assert 0 < before < len(RUNS)
     stored_when_killed = []
@@ -162,6 +265,7 @@ def test_a_node_with_another_version_is_refused(cluster, expected, tmp_path, mon
     monkeypatch.setattr(ray_cluster, "versions", lambda: {"NumPy": "1.0"})
     with pytest.raises(WanderlustError, match=r"no node of the cluster has the driver's versions: .* has NumPy"):
         run_all(RUNS[60:70], Store(tmp_path / "results"), on="ray")
+    cluster.remove_node(cluster.extra.pop())  # Otherwise it starts a worker for every driver, only to refuse.
 
 
 def test_faults_of_runs_are_listed_and_stop_no_other(cluster, expected, tmp_path):
@@ -201,7 +305,7 @@ def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster, monkeypatch):
     executor = ray_cluster.RayExecutor(execution, RUNS[:1], message=print)
     assert (executor.slots, executor.room()) == (0, 2), "the CPUs of others are no slots"
     executor.submit(RUNS[:1])
-    monkeypatch.setattr(ray_cluster, "_GRACE_SECONDS", -1e6)
+    monkeypatch.setattr(ray_cluster, "GRACE_SECONDS", -1e6)
     assert executor.collect(1.0) == []
     assert executor.pending == 1
     monkeypatch.undo()
@@ -215,127 +319,32 @@ def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster, monkeypatch):
         time.sleep(0.1)
     assert executor.slots == n_cpus
     executor.submit(RUNS[1:2])
-    monkeypatch.setattr(ray_cluster, "_LONG_WAIT", 0.0)
+    monkeypatch.setattr(ray_cluster, "LONG_WAIT", 0.0)
     while not executor.collect(1.0):
         assert time.monotonic() < deadline + 240
     assert executor.slots == n_cpus - 1, "a batch that waited too long: others use a CPU"
     executor.close()
 
 
-STARTS_NODES = """
-import json, os, signal, socket, subprocess, sys
-from pathlib import Path
-from ray.util import get_node_ip_address
+def test_the_head_is_killed(cluster, processes, tmp_path):
+    """Without the head, a sweep ends with a sentence, or goes on here; Ray alone would end its process.
 
-with socket.socket() as free:
-    free.bind(("", 0))
-    address = f"{get_node_ip_address()}:{free.getsockname()[1]}"
-lists = ("initialization", "setup", "head_setup", "worker_setup", "head_start_ray", "worker_start_ray")
-provider = {"type": "fake_multinode", "head_node_id": "f" * 51 + "00000", "gcs_address": address,
-            "disable_node_updaters": True, "disable_launch_config_check": True, "worker_liveness_check": False}
-# One node: two on the same machine would share the folder that the driver sends, and each replace it.
-types = {"worker": {"resources": {"CPU": 2}, "node_config": {}, "min_workers": 0, "max_workers": 1},
-         "ray.head.default": {"resources": {"CPU": 0}, "node_config": {}, "max_workers": 0}}
-Path("nodes.json").write_text(json.dumps({
-    "cluster_name": "grows", "max_workers": 1, "provider": provider, "head_node_type": "ray.head.default",
-    "available_node_types": types, "auth": {}, "docker": {}, "file_mounts": {}, "cluster_synced_files": [],
-    "rsync_exclude": [], "rsync_filter": [], "file_mounts_sync_continuously": False, "idle_timeout_minutes": 5,
-    "upscaling_speed": 1.0, **{f"{name}_commands": [] for name in lists},
-}))
-command = [Path(sys.executable).parent / "ray", "start", "--head", "--num-cpus=0", "--block",
-           "--include-dashboard=false", f"--port={address.rpartition(':')[2]}", "--autoscaling-config=nodes.json"]
-variables = {**os.environ, "AUTOSCALER_UPDATE_INTERVAL_S": "1", "RAY_FAKE_CLUSTER": "1"}
-head = subprocess.Popen(command, env=variables, start_new_session=True, stdout=open("head.txt", "w"))
-try:
-    while "This command will now block" not in Path("head.txt").read_text():
-        assert head.poll() is None, Path("head.txt").read_text()
-    words = ["sweep", "--world", "toy", "--explorer", "random", "--seeds", "20", "--on", "ray", "--out", "results"]
-    subprocess.run([sys.executable, "-m", "wanderlust", *words], env={**os.environ, "RAY_ADDRESS": address}, check=True)
-finally:
-    os.killpg(head.pid, signal.SIGKILL)
-"""
-
-
-def test_a_cluster_that_starts_nodes_on_demand(tmp_path):
-    """There is no CPU at first; Ray's own autoscaler sees that runs wait."""
-    done = run_python(STARTS_NODES, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "20 runs to execute; no CPU is free" in done.stderr
-    assert len(Store(tmp_path / "results").stored_keys()) == 20
-
-
-LOSES_ITS_HEAD = """
-import os, subprocess, sys
-from pathlib import Path
-from ray.cluster_utils import Cluster
-node = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False}).head_node
-words = ["sweep", "--world", "toy", "--explorer", "random", "--set", "steps=100000", "--seeds", "300", "--on", "ray"]
-sweeps = [subprocess.Popen([sys.executable, "-m", "wanderlust", *words, "--out", *more],
-                           stderr=open(more[0] + ".txt", "w"), env={**os.environ, "RAY_ADDRESS": node.address})
-          for more in (["ended"], ["continued", "--fallback", "local"])]
-while any(sweep.poll() is None and not list(Path(name).glob("packs/*.zip"))
-          for sweep, name in zip(sweeps, ("ended", "continued"))):
-    pass
-node.kill_all_processes(check_alive=False, allow_graceful=False)
-print("codes", [sweep.wait() for sweep in sweeps])
-"""
-
-
-def test_the_head_is_killed(tmp_path):
-    """Without the head, a sweep ends with a sentence, or goes on here; Ray alone would end its process."""
-    done = run_python(LOSES_ITS_HEAD, folder=tmp_path)
-    printed = [(tmp_path / f"{name}.txt").read_text() for name in ("ended", "continued")]
-    assert "codes [3, 0]" in done.stdout, [done.stderr, *printed]
+    The last test with this cluster.
+    """
+    words = ["sweep", "--world", "toy", "--explorer", "random", "--set", "steps=100000", "--seeds", "300"]
+    options = {"ended": ["--on", "ray"], "continued": ["--on", "ray", "--fallback", "local"]}
+    before = without_cluster(RAY_ADDRESS=cluster.address)
+    for name in options:
+        (tmp_path / name).mkdir()
+    sweeps = [processes.start_command(tmp_path / name, *words, *more, before=before) for name, more in options.items()]
+    stores = [tmp_path / name / "results" for name in options]
+    for store in stores:
+        wait_for_runs(store, 1)
+    ray.shutdown()
+    cluster.head_node.kill_all_processes(check_alive=False, allow_graceful=False)
+    codes = [processes.wait(sweep) for sweep in sweeps]
+    printed = [(tmp_path / name / "err.txt").read_text() for name in options]
+    assert codes == [3, 0], printed
     assert all("its head does not answer" in text for text in printed)
-    n_stored = [len(Store(tmp_path / name).stored_keys()) for name in ("ended", "continued")]
+    n_stored = [len(Store(store).stored_keys()) for store in stores]
     assert 0 < n_stored[0] < n_stored[1] == 300
-
-
-OWN_CLUSTER = """
-import os
-from pathlib import Path
-from wanderlust.experiments.execute import Execution
-from wanderlust.experiments.execute.ray_cluster import RayExecutor
-from wanderlust.experiments.run import Run
-
-run = Run(kind="environment", world="own_code:make", explorer="random", settings={"steps": 20})
-executor = RayExecutor(Execution(on="ray", jobs=1), [run], message=print)
-executor.submit([run])
-while not (outcomes := executor.collect(1.0)):
-    pass
-print(outcomes[0].error or f"executed {run.key}")
-sockets, token = set(), os.environ["RAY_AUTH_TOKEN"].encode()
-for process in Path("/proc").glob("[0-9]*"):
-    try:
-        if int(process.name) == os.getpid() or token in (process / "environ").read_bytes():
-            sockets |= {os.readlink(file) for file in (process / "fd").iterdir()}
-    except OSError:
-        continue
-for table in ("tcp", "tcp6"):
-    for fields in map(str.split, Path("/proc/net", table).read_text().splitlines()[1:]):
-        if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
-            print("listens on", fields[1].partition(":")[0])
-executor.close()
-assert "RAY_AUTH_TOKEN" not in os.environ
-"""
-
-
-def test_a_cluster_of_this_machine_is_closed_to_others(tmp_path):
-    """It listens on the loopback interface, has a token, and gets no other code than that of the runs."""
-    code = "import gymnasium\ndef make(): return gymnasium.make('FrozenLake-v1')\n"
-    for name in ("own_code.py", "private.py"):
-        (tmp_path / name).write_text(code)
-    done = run_python(OWN_CLUSTER, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    first, executed, *listens = done.stdout.splitlines()
-    assert (first, executed.startswith("executed")) == ("sent to the workers: own_code.py", True)
-    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
-    assert {line.removeprefix("listens on ") for line in listens} <= loopback
-    assert len(listens) >= 4
-
-
-def test_a_time_limit_is_refused_where_the_system_has_no_timer(tmp_path, monkeypatch):
-    """As on Windows."""
-    monkeypatch.delattr(signal, "setitimer")
-    with pytest.raises(WanderlustError, match="--time-limit on Ray is not possible on Windows"):
-        run_all(RUNS[:1], Store(tmp_path), on="ray", time_limit=10)

@@ -28,7 +28,7 @@ from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep import values_of
 from wanderlust.experiments.table import condition, superseded
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.first]
 
 SOURCES = Path(wl.__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCES), "COLUMNS": "150"}

@@ -58,10 +58,10 @@ def grid(n: int = 4) -> TableWorld:
 WORLDS = {"chain": chain(), "river": river(), "grid": grid()}
 
 
-def solved(reward: Array, p: Array, gamma: float, fixed: NDArray[np.bool_], value: Array) -> Array:
-    """Return Q = r + γ P max Q, where Q of the pairs in `fixed` is `value`, by policy iteration."""
+def solved(reward: Array, p: Array, gamma: float, fixed: NDArray[np.bool_], value: Array, near: Array) -> Array:
+    """Return Q = r + γ P max Q, where Q of the pairs in `fixed` is `value`, by policy iteration from a table `near`."""
     n, rows = len(reward), np.arange(len(reward))
-    q, policy = np.where(fixed, value, reward), np.zeros(n, int)
+    q, policy = np.where(fixed, value, near), np.zeros(n, int)
     for _ in range(1000):
         policy = np.where(q[rows, policy] >= q.max(axis=1) - 1e-11, policy, q.argmax(axis=1))
         known = fixed[rows, policy]
@@ -120,7 +120,7 @@ class MbieEb(Reference):
 
     def solution(self) -> Array:
         bonus = self.beta * self.r_max / np.sqrt(np.maximum(self.n, 1))
-        return solved(self.r + bonus, self.p, self.gamma, self.n == 0, np.full(self.n.shape, self.V))
+        return solved(self.r + bonus, self.p, self.gamma, self.n == 0, np.full(self.n.shape, self.V), self.q)
 
     def learn(self, s: int, a: int, r: float, s_next: int) -> None:
         self.q = self.solution()
@@ -132,7 +132,7 @@ class RMax(Reference):
     m = 1
 
     def solution(self) -> Array:
-        return solved(self.r, self.p, self.gamma, self.n < self.m, np.full(self.n.shape, self.V))
+        return solved(self.r, self.p, self.gamma, self.n < self.m, np.full(self.n.shape, self.V), self.q)
 
     def learn(self, s: int, a: int, r: float, s_next: int) -> None:
         self.q = self.solution()
@@ -194,7 +194,7 @@ class Dora(Reference):
         self.last = s, a
         if s_next == len(self.e):
             self.e[s, a] *= 1 - self.rate
-        self.values = solved(self.r, self.p, self.gamma, self.n == 0, np.zeros(self.n.shape))
+        self.values = solved(self.r, self.p, self.gamma, self.n == 0, np.zeros(self.n.shape), self.values)
         with np.errstate(divide="ignore"):
             self.q = self.values - self.r_max * np.log(-np.log(np.minimum(self.e, 1.0)))
 
@@ -206,7 +206,7 @@ class GoalDirected(Reference):
         fixed = self.n == 0
         value = np.zeros(self.n.shape)
         fixed[goal], value[goal] = True, 1.0
-        return solved(np.zeros(self.n.shape), self.p, self.gamma, fixed, value)
+        return solved(np.zeros(self.n.shape), self.p, self.gamma, fixed, value, self.q)
 
     def begin_episode(self) -> None:
         if self.t == 0:
@@ -245,7 +245,7 @@ class Rlsvi(Sampler):
     def drawn_q(self) -> Array:
         z, n = self.rng.standard_normal(self.q.shape), self.n
         w = self.sigma * self.r_max * z / np.sqrt(np.maximum(n, 1))
-        return solved(self.r + w, self.p, self.gamma, n == 0, self.V * z)
+        return solved(self.r + w, self.p, self.gamma, n == 0, self.V * z, self.q)
 
 
 class Psrl(Sampler):
@@ -268,7 +268,7 @@ class Psrl(Sampler):
             seen = np.flatnonzero(self.count[s, a])
             if len(seen):
                 p[s, a, seen] = self.rng.dirichlet(self.count[s, a, seen])
-        return solved(r, p, self.gamma, self.n == 0, r / (1 - self.gamma))
+        return solved(r, p, self.gamma, self.n == 0, r / (1 - self.gamma), self.q)
 
 
 REFERENCES = {

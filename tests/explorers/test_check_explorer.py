@@ -1,10 +1,7 @@
 """Tests that `check_explorer` finds the mistakes that users make in their own explorers."""
 
 import math
-import os
 import re
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +10,7 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
+from conftest import run_python
 from wanderlust._numba.jit import JIT_ENABLED
 from wanderlust.checks import check_in_python
 from wanderlust.explorers import choice, dithering
@@ -253,14 +251,8 @@ def test_explorers_that_break_the_protocol(tmp_path: Path, jit: bool) -> None:
             except wl.WanderlustError as error:
                 print(name, "->", error)
         """
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(SOURCES.parent)]),
-        "NUMBA_DISABLE_JIT": "0" if jit else "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    command = [sys.executable, "-c", textwrap.dedent(code)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    variables = {"NUMBA_DISABLE_JIT": "0" if jit else "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = run_python(textwrap.dedent(code), folder=tmp_path, **variables)
     assert done.returncode == 0, done.stderr
     messages = dict(line.split(" -> ") for line in done.stdout.splitlines())
     assert list(messages) == names

@@ -5,9 +5,6 @@ import dataclasses
 import io
 import itertools
 import json
-import os
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -20,6 +17,7 @@ from matplotlib.image import imread
 from rich.console import Console
 
 import wanderlust as wl
+from conftest import run_python
 from wanderlust.cli.listings import worlds
 from wanderlust.core.errors import InvalidSetting, UnknownName
 from wanderlust.experiments.execute import Execution
@@ -40,9 +38,8 @@ from wanderlust_paper.figures.scaling import SampleComplexity, epsilon_figure, s
 from wanderlust_paper.registry import EXPLORERS, StudySelection, find_study
 from wanderlust_paper.reproduce import report_note, reproduce, show_report, studies_in, write_scorecard
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.first]
 
-SOURCES = str(Path(wl.__file__).parents[1])
 SELECTIONS = {
     "recap": StudySelection(worlds=("toy",), explorers=("vv-ucb", "ucb1", "random"), seeds=2),
     "visit-maps": StudySelection(worlds=("prison",), explorers=("vv-ucb", "ucb1")),
@@ -264,8 +261,7 @@ def test_matplotlib_is_not_imported_before_a_figure_is_drawn():
         "    study.report(study.runs(StudySelection(quick=True)), iter(()), '')\n"
         "assert not any(name.startswith('matplotlib') for name in sys.modules)\n"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCES, os.environ.get("PYTHONPATH", "")])}
-    subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=300)
+    assert run_python(script).stderr == ""
 
 
 SIZES = np.arange(5.0, 20.0, 2.0)

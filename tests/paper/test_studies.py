@@ -32,7 +32,7 @@ from wanderlust_paper.studies.recap import ALTERNATIVE_SETTINGS, AlternativeSett
 from wanderlust_paper.studies.recap_claims import CHECKS
 from wanderlust_paper.summary_file import FILE, Summary, write_summary
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.first]
 
 RUN = Run(world="toy", explorer="random", seed=1, settings={"budget": 300})
 

@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
-from conftest import run_python
 
 NAN, INF = math.nan, math.inf
 SOURCES = Path(wl.__file__).parent
@@ -578,8 +577,3 @@ def test_a_failed_save_keeps_the_old_file(saved, monkeypatch):
 def test_no_pickle():
     for file in SOURCES.rglob("*.py"):
         assert not re.search(r"\b(import|from) pickle\b|\bpickle\.|allow_pickle=True", file.read_text()), file
-
-
-def test_import_loads_no_heavy_modules():
-    code = "import sys, wanderlust; print(sorted({'numba', 'scipy', 'matplotlib'} & set(sys.modules)))"
-    assert run_python(code).stdout.strip() == "[]"

@@ -1,8 +1,6 @@
 """The paper's worlds against published values and recorded tables, and properties of all worlds."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import run_python
 from random_mdps import random_mdps
 from wanderlust.core.errors import InvalidSetting, InvalidWorld, UnknownName
 from wanderlust.core.planning import expected_reward, optimal_values, reachable_states
@@ -327,4 +326,4 @@ def test_user_defined_worlds(monkeypatch):
 def test_worlds_load_neither_numba_nor_scipy():
     code = "import sys, wanderlust.worlds as w, wanderlust.core.planning; w.make_world('noisy-prison')"
     code += "; assert not {'numba', 'scipy'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert run_python(code).stderr == ""

@@ -204,7 +204,7 @@ def _termination_interrupts() -> Iterator[None]:
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if frame is not None and (frame.f_code.co_filename, frame.f_code.co_name) == _CALLBACK_OF_IMPORT:
-            threading.Timer(0.01, signal.raise_signal, [number]).start()
+            threading.Timer(0.01, _interrupt_main_thread, [number]).start()
             return
         terminated = _Terminated()
         terminated.number = signal.Signals(number)
@@ -220,6 +220,14 @@ def _termination_interrupts() -> Iterator[None]:
     finally:
         for number in replaced:
             signal.signal(number, signal.SIG_DFL)
+
+
+def _interrupt_main_thread(number: int) -> None:
+    """Send a signal to the main thread, so that it does not wait until a call of the system ends."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+    else:
+        signal.raise_signal(number)
 
 
 @contextlib.contextmanager

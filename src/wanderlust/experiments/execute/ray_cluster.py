@@ -47,11 +47,11 @@ _SECONDS_WITHOUT_WORKERS = 600.0
 """How long the driver waits for a node, once there is none."""
 _SECONDS_TO_END = 10.0
 """How long after the time limit of a run its worker ends itself, if the run could not be interrupted."""
-_GRACE_SECONDS = 60.0
+GRACE_SECONDS = 60.0
 """How long after that the driver waits for the worker."""
-_SECONDS_WITHOUT_HEAD = 15.0
+SECONDS_WITHOUT_HEAD = 15.0
 """How long the head may not answer before the cluster is taken to be lost."""
-_LONG_WAIT = 4.0
+LONG_WAIT = 4.0
 """Batches of equal length take twice as long as their execution, since one waits for each slot; beyond this multiple of
 it, there are too many slots."""
 _RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
@@ -223,7 +223,7 @@ class RayExecutor:
             try:
                 socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS_BETWEEN_COUNTS).close()
             except OSError as error:
-                if time.monotonic() - self._head_answered > _SECONDS_WITHOUT_HEAD:
+                if time.monotonic() - self._head_answered > SECONDS_WITHOUT_HEAD:
                     raise ConnectionError(f"its head does not answer: {error.strerror or error}") from error
                 return False
         self._head_answered = time.monotonic()
@@ -240,7 +240,7 @@ class RayExecutor:
             self._refuse(*reply)
             return [TaskResult(run, lost=True) for run in batch]
         executed, outcomes = reply
-        if time.monotonic() - submitted > _LONG_WAIT * max(executed, self.batch_seconds):
+        if time.monotonic() - submitted > LONG_WAIT * max(executed, self.batch_seconds):
             self.slots = max(self.slots - 1, 1)  # Others use the CPU now.
         return [TaskResult(run, *parts) for run, parts in zip(batch, outcomes, strict=True)]
 
@@ -271,7 +271,7 @@ class RayExecutor:
         if self._time_limit is None:
             return
         seconds = self._time_limit + _SECONDS_TO_END
-        grace, now = SECONDS_TO_COMPILE + _GRACE_SECONDS, time.monotonic()
+        grace, now = SECONDS_TO_COMPILE + GRACE_SECONDS, time.monotonic()
         late = [reference for reference, (batch, submitted) in self._pending.items()
                 if now - submitted > seconds * len(batch) + grace]  # fmt: skip
         if late and self._ray.available_resources().get("CPU", 0) >= 1:
