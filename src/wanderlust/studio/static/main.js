@@ -327,6 +327,8 @@ class App {
     keep("localStorage", { ...kept("localStorage"), view: this.options });
     showLayer(this.options.layer);
     if (name === "layer") this.keepAddress();
+    // On a phone only one lane is seen.
+    if (value === "w" && this.descriptions[this.focus.lane]?.learnsW) $("lanes").scrollLeft = this.cards[this.focus.lane].root.offsetLeft;
     this.stage.rearrange();
   }
 
