@@ -4,11 +4,16 @@ import { $, element, setText } from "./dom.js";
 import { directionFor } from "./cells.js";
 import { fixedText, formatNumber } from "./frames.js";
 
+/** @import { World } from "./cells.js" */
+/** @import { Frame, Values } from "./frames.js" */
+
 const DIGITS = 5;
 const MAX_DECIMALS = 6;
+/** @type {Record<string, string>} */
 const ARROWS = { "-1,0": "←", "1,0": "→", "0,-1": "↑", "0,1": "↓", "0,0": "•" };
 
 // rule: how the explorer draws its action, in words; null if it takes the one with the largest sum.
+/** @param {{world: World, frame: Frame, lane: number, name: string, cell: number | null, part: number, rule: string | null, isPinned: boolean}} shown */
 export function showCell({ world, frame, lane, name, cell, part, rule, isPinned }) {
   const rows = $("cell-rows");
   const state = cell === null ? frame.agent : world.layers[part].state[cell];
@@ -22,7 +27,7 @@ export function showCell({ world, frame, lane, name, cell, part, rule, isPinned 
     return;
   }
   const first = state * frame.actions;
-  const ofState = (values) => Array.from(values.subarray(first, first + frame.actions));
+  const ofState = (/** @type {Values} */ values) => Array.from(values.subarray(first, first + frame.actions));
   const [behaviour, score] = [ofState(frame.behaviour), ofState(frame.score)];
   const w = frame.w ? ofState(frame.w) : behaviour.map(() => null);
   // The term is the difference of what is printed, so that the numbers of a row add up.
@@ -41,6 +46,7 @@ export function showCell({ world, frame, lane, name, cell, part, rule, isPinned 
 }
 
 // Enough of them to see which value is the largest.
+/** @param {number[]} values */
 function decimalsFor(values) {
   const count = new Set(values).size, size = Math.max(...values.map(Math.abs));
   for (let decimals = size >= 1e5 ? 0 : size >= 100 ? 2 : 3; ; decimals++) {
@@ -48,12 +54,14 @@ function decimalsFor(values) {
   }
 }
 
+/** @param {World} world @param {string} action */
 function arrowOf(world, action) {
   if (world.actions.length === 2) return action === "left" ? "↙" : "↘";
   return ARROWS[directionFor(world, action).join()] ?? "";
 }
 
 // The reasons have the names of `Explanation.reason`: exploit, explore, tie, random.
+/** @param {World} world @param {Frame} frame @param {number} state @param {string | null} rule */
 function reason(world, frame, state, rule) {
   const first = state * frame.actions;
   const preferred = world.actions.filter((_, i) => frame.preferred[state] & (1 << i));
