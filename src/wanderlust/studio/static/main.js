@@ -92,6 +92,7 @@ class App {
       setText($("recorded-note"), `${this.setup.world}, seed ${this.setup.seed}, a recorded run`);
       $("recorded-note").hidden = false;
       if (this.lesson.show(this.catalogue.lesson)) this.options.layer = this.lesson.lesson.layer;
+      showLayer(this.options.layer);
       this.source.start();
       return;
     }

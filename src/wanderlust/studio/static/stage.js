@@ -100,8 +100,9 @@ export class Stage {
     });
     if (app.options.difference) this.drawDifference(scales, view);
     this.drawStep();
-    this.drawCharts();
+    // The charts have the room that the cell leaves.
     this.drawCell();
+    this.drawCharts();
     return true;
   }
 
