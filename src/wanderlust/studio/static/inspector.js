@@ -8,7 +8,7 @@ import { fixedText, formatNumber } from "./frames.js";
 /** @import { Frame, Values } from "./frames.js" */
 
 const DIGITS = 5;
-const MAX_DECIMALS = 6, Q_DECIMALS = 3;
+const MAX_DECIMALS = 6;
 /** @type {Record<string, string>} */
 const ARROWS = { "-1,0": "←", "1,0": "→", "0,-1": "↑", "0,1": "↓", "0,0": "•" };
 
@@ -31,7 +31,9 @@ export function showCell({ world, frame, lane, name, cell, part, rule, isPinned 
   const [behaviour, score] = [ofState(frame.behaviour), ofState(frame.score)];
   const w = frame.w ? ofState(frame.w) : behaviour.map(() => null);
   // The term is the difference of what is printed, so that the numbers of a row add up.
-  const decimals = Math.max(decimalsFor(score, MAX_DECIMALS), decimalsFor(behaviour, Q_DECIMALS));
+  // Those of Q have the room that a large sum leaves.
+  const room = Math.max(7 - Math.max(...score.map(Math.abs)).toFixed(0).length, 0);
+  const decimals = Math.max(decimalsFor(score, MAX_DECIMALS), decimalsFor(behaviour, Math.min(room, 3), 0));
   const [q, sum] = [behaviour, score].map((values) => values.map((value) => fixedText(value, decimals)));
   const term = sum.map((text, i) => fixedText(Number(text) - Number(q[i]), decimals));
   const texts = [q, ofState(frame.visits).map(String), w.map((value) => formatNumber(value, DIGITS)), term, sum];
@@ -45,11 +47,17 @@ export function showCell({ world, frame, lane, name, cell, part, rule, isPinned 
   setText($("cell-reason"), reason(world, frame, state, rule));
 }
 
+/** @param {number[]} values */
+function leastDecimals(values) {
+  const size = Math.max(...values.map(Math.abs));
+  return size >= 1e5 ? 0 : size >= 100 ? 2 : 3;
+}
+
 // Enough of them to see which value is the largest.
 /** @param {number[]} values @param {number} most */
-function decimalsFor(values, most) {
-  const count = new Set(values).size, size = Math.max(...values.map(Math.abs));
-  for (let decimals = size >= 1e5 || most === Q_DECIMALS ? 0 : size >= 100 ? 2 : 3; ; decimals++) {
+function decimalsFor(values, most, least = leastDecimals(values)) {
+  const count = new Set(values).size;
+  for (let decimals = least; ; decimals++) {
     if (decimals === most || new Set(values.map((value) => value.toFixed(decimals))).size === count) return decimals;
   }
 }
