@@ -72,6 +72,8 @@ class Camera:
         for action in actions:
             action(page)
         page.wait_for_timeout(600)
+        # On a slow machine the page says that the server is computing.
+        page.locator("#notice").evaluate("(notice) => { notice.hidden = true; }")
         page.screenshot(path=file, full_page=size == NARROW)
         context.close()
         print(file)

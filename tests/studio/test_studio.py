@@ -433,3 +433,10 @@ def test_the_command_says_what_is_wrong(arguments: tuple[str, ...], words: str, 
     assert code == 2, printed
     assert words in printed
     assert "Traceback" not in printed
+
+
+def test_a_map_file_that_is_not_valid_is_an_error_of_the_command(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("hello\n", encoding="utf-8")
+    code, printed = command("studio", "text.txt", "--no-browser")
+    assert code == 2
+    assert "line 1, column 1: unknown letter 'h'" in printed

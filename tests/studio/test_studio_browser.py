@@ -544,6 +544,10 @@ def test_charts_have_a_common_cursor_and_seek(page: Any) -> None:
     run_to_end(page, page.evaluate("studio.length"))
     charts = page.locator("#charts figure")
     box = charts.nth(0).locator(".u-over").bounding_box()
+    timeline = page.get_by_role("slider", name="Timeline").bounding_box()
+    # The thumb, which is inside of the slider, is at the step.
+    assert timeline["x"] == pytest.approx(box["x"] - 8, abs=1)
+    assert timeline["width"] == pytest.approx(box["width"] + 16, abs=1)
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     for i in range(charts.count()):
         expect(charts.nth(i).locator("figcaption")).to_contain_text(re.compile(r"at step \d+: 1: \d"))
@@ -730,9 +734,12 @@ def test_shortcuts_help_and_presentation(page: Any) -> None:
     wait_for(page, "document.fullscreenElement === null")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_violation(new_page: Callable[..., Any], axe: str, scheme: str) -> None:
-    page = new_page(color_scheme=scheme, bypass_csp=True)
+# 640 × 400 is a page of 1280 × 800 at a zoom of 200 %.
+@pytest.mark.parametrize(("scheme", "size"), [("light", (1280, 720)), ("dark", (1280, 720)), ("light", (640, 400))])
+def test_axe_finds_no_serious_violation(
+    new_page: Callable[..., Any], axe: str, scheme: str, size: tuple[int, int]
+) -> None:
+    page = new_page(*size, color_scheme=scheme, bypass_csp=True)
     page.evaluate(f"() => {{ {axe} }}")
     dialog = page.get_by_role("dialog", name="Results")
 
@@ -754,12 +761,14 @@ def test_axe_finds_no_serious_violation(new_page: Callable[..., Any], axe: str, 
         "a study": lambda: show_in_results("study: recap-quick"),
         "presentation": lambda: button(page, "Present").click(),
     }
+    few = {"lanes", "a lesson", "paint", "a sweep", "presentation"}
     for view, show in views.items():
-        if scheme == "dark" and view not in ("lanes", "a lesson", "paint", "a sweep", "presentation"):
+        if (scheme, size[0]) != ("light", 1280) and view not in few:
             continue
         show()
         wait_for(page, "document.getAnimations().length === 0")
         assert serious_violations(page) == [], view
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0], view
         page.keyboard.press("Escape")
 
 

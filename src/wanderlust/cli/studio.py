@@ -114,6 +114,7 @@ class _Opening(NamedTuple):
 
 
 def _read_what(what: str, explorers: tuple[str, ...], seed: int, lesson: str) -> _Opening:
+    from wanderlust.studio.catalogue import checked_world
     from wanderlust.studio.lesson import lessons, read_lesson
     from wanderlust.studio.setup import read_setup
     from wanderlust.worlds import world_names
@@ -140,7 +141,10 @@ def _read_what(what: str, explorers: tuple[str, ...], seed: int, lesson: str) ->
         table, store = {**given, "world": DEFAULT_WORLD}, path
     elif "/" in what:
         raise BadFile(f"{what}: there is no such folder; give a folder of results, such as results/.")
-    return _Opening(read_setup(table, extra), store, known)
+    setup = read_setup(table, extra)
+    if setup.world_options:
+        checked_world(setup)  # A map that is not valid is an error here, not in the page.
+    return _Opening(setup, store, known)
 
 
 def _check(opening: _Opening) -> None:

@@ -72,13 +72,19 @@ def step_of(frame: bytes) -> int:
 
 
 class History:
-    """Frames by step. When it is full, every second frame is dropped and the distance between frames doubles."""
+    """Frames by step. When it is full, every second frame is dropped and the distance between frames doubles.
 
-    def __init__(self, *, snapshots: int = limits.HISTORY_SNAPSHOTS, size: int = limits.HISTORY_BYTES) -> None:
+    `length` is the number of steps of the run: frames closer than what it has room for at the end are not kept, because
+    compressing one takes longer than the steps between two frames of the screen.
+    """
+
+    def __init__(
+        self, *, length: int = 0, snapshots: int = limits.HISTORY_SNAPSHOTS, size: int = limits.HISTORY_BYTES
+    ) -> None:
         self._snapshots, self._max_size = snapshots, size
         self.steps: list[int] = []
         self._frames: list[bytes] = []
-        self._distance = 1
+        self._distance = max(length // snapshots, 1)
         self.size = 0
         """Bytes of all compressed frames."""
 

@@ -36,7 +36,7 @@ MAX_PAGES = 64
 
 HISTORY_BYTES = 6 * 1024 * 1024
 """Of the compressed snapshots of one lane."""
-HISTORY_SNAPSHOTS = 1024
+HISTORY_SNAPSHOTS = 256
 SERIES_POINTS = 1000
 """The maximum number of points of a curve."""
 MAX_LANE_EVENTS = 200

@@ -144,7 +144,9 @@ def make_app(studio: Studio) -> ASGIApp:
         connection = Connection(websocket, pool, studio.services)
         studio.pages.add(connection)
         try:
-            await connection.run()
+            # Cancelled if the server is stopped while it compiles.
+            with contextlib.suppress(asyncio.CancelledError):
+                await connection.run()
         finally:
             studio.pages.discard(connection)
 

@@ -57,7 +57,7 @@ class Lane:
         self.session = Session(world, run.explorer, seed=run.seed, preset=run.preset, keep_trajectory=True,
                                **run.overrides)  # fmt: skip
         self.length = self.session.settings.run_length
-        self.history = History()
+        self.history = History(length=self.length)
         self.events: list[Event] = []
         """Rewards that were found, in the order of their steps."""
         self.curves = Curves(self.session)

@@ -4,11 +4,27 @@ import { INK, statesOf } from "./cells.js";
 import { actionAt } from "./geometry.js";
 import { packedColour, palette } from "./palette.js";
 
+/** @import { World } from "./cells.js" */
+/** @import { Frame, Values } from "./frames.js" */
+/** @import { Scale, Theme } from "./palette.js" */
+/**
+ * @typedef {object} Picture What is drawn of a map; the marks have further choices.
+ * @property {World & {id: number}} world
+ * @property {number} layer
+ * @property {Frame | null} frame
+ * @property {Values | null} values
+ * @property {Float64Array | null} [shares]
+ * @property {Scale} scale
+ * @property {boolean} perAction
+ * @property {Theme} theme
+ */
+
 // No colour of a scale is transparent, so these two stand for themselves.
 const UNDISCOVERED = 0;
 const NEVER_DRAWN = 1;
 
 export class CellImage {
+  /** @param {Picture} picture @param {number} size */
   constructor(picture, size) {
     const { world, layer, perAction, theme } = picture;
     this.key = CellImage.keyOf(picture, size);
@@ -26,17 +42,19 @@ export class CellImage {
     this.image = new ImageData(this.width, world.rows * size);
     this.pixels = new Uint32Array(this.image.data.buffer).fill(packedColour(wall));
     this.canvas = new OffscreenCanvas(this.width, world.rows * size);
-    this.context = this.canvas.getContext("2d");
+    this.context = /** @type {OffscreenCanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
     this.colours = new Uint32Array(world.states * this.parts);
     this.shown = new Uint32Array(world.states * this.parts).fill(NEVER_DRAWN);
     this.cells = statesOf(world, layer);
     this.context.putImageData(this.image, 0, 0);
   }
 
+  /** @param {Picture} picture @param {number} size */
   static keyOf({ world, layer, perAction, theme }, size) {
     return `${world.id} ${layer} ${size} ${perAction} ${theme}`;
   }
 
+  /** @param {Picture} picture */
   update(picture) {
     this.choose(picture);
     let first = Infinity, last = -1;
@@ -49,27 +67,30 @@ export class CellImage {
     if (last >= 0) this.context.putImageData(this.image, 0, 0, 0, first * this.size, this.width, (last - first + 1) * this.size);
   }
 
+  /** @param {Picture} picture */
   choose({ frame, values, shares, scale, theme }) {
     const { colours, parts } = this;
     if (!frame) {
       colours.fill(UNDISCOVERED);
       return;
     }
-    const packed = values ? palette(scale.diverging, theme).packed : null, coloured = shares ?? values;
+    const packed = palette(scale.diverging, theme).packed, coloured = shares ?? values;
     for (let state = 0, i = 0; state < frame.stateVisits.length; state++) {
       const isKnown = frame.stateVisits[state] > 0;
       for (const end = i + parts; i < end; i++) {
         // An explorer without such a table: what was discovered is plain.
-        colours[i] = !isKnown ? UNDISCOVERED : !packed ? this.plain : Number.isNaN(coloured[i]) ? this.untried : packed[scale.index(coloured[i])];
+        colours[i] = !isKnown ? UNDISCOVERED : !coloured ? this.plain : Number.isNaN(coloured[i]) ? this.untried : packed[scale.index(coloured[i])];
       }
     }
   }
 
+  /** @param {number} state */
   hasChanged(state) {
     for (let i = state * this.parts; i < (state + 1) * this.parts; i++) if (this.colours[i] !== this.shown[i]) return true;
     return false;
   }
 
+  /** @param {number} state @param {number} row @param {number} column */
   write(state, row, column) {
     const { size, width, pixels, within, stripe, hatchA, hatchB } = this;
     const base = state * this.parts;

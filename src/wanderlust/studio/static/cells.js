@@ -4,6 +4,7 @@ import { directionOf } from "./geometry.js";
 import { formatNumber } from "./frames.js";
 
 /** @import { Point } from "./geometry.js" */
+/** @import { Colour, Theme } from "./palette.js" */
 /** @typedef {{name: string, state: number[], kind: number[], value: number[]}} Part A grid of cells. */
 /** @typedef {{at: number, row: number, column: number, state: number, kind: number, value: number}} Cell */
 /**
@@ -23,6 +24,9 @@ const LETTERS = { [KIND.start]: "S", [KIND.prison]: "P", [KIND.passenger]: "☺"
 // A cell that can be entered by every move, as bits.
 export const ALL_MOVES = 15;
 // Fills of cells as [red, green, blue].
+/** @typedef {Record<"wall" | "hatchA" | "hatchB" | "plain" | "untried", Colour>} Fills */
+/** @typedef {Record<"line" | "badge" | "badgeInk" | "arrow" | "halo" | "agent" | "wrong", string>} Inks */
+/** @type {Record<Theme, Fills & Inks>} */
 export const INK = {
   light: { wall: [91, 95, 106], hatchA: [236, 238, 241], hatchB: [212, 215, 220], plain: [255, 255, 255], untried: [240, 118, 35], line: "rgba(30,35,50,.28)",
     badge: "#ffffff", badgeInk: "#10131a", arrow: "#10131a", halo: "#ffffff", agent: "#d0006f", wrong: "#a3152b" },

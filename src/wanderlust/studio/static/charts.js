@@ -40,6 +40,11 @@ export class Charts {
     }
   }
 
+  // Where the steps are in the last chart.
+  get axis() {
+    return this.figures.findLast(({ plot, box }) => plot && box.clientWidth)?.plot.over.getBoundingClientRect();
+  }
+
   build(figure, key, { size, lanes, length, isLarge, data }) {
     figure.plot?.destroy();
     figure.key = key;

@@ -1,7 +1,7 @@
 // The controls above the lanes and of each lane: how they change the setup, and what they show of it.
 
 import { $, element, fillSelect, setText } from "./dom.js";
-import { LAYERS } from "./frames.js";
+import { LAYERS, layerById } from "./frames.js";
 import { openSheet } from "./inspector.js";
 
 export function installControls(app) {
@@ -28,6 +28,7 @@ export function installControls(app) {
   $("speed").addEventListener("input", (event) => app.setSpeed(speedOf(Number(event.target.value)), true));
   installTimeline(app);
   installView(app);
+  for (const [heading, id] of [["q", "q"], ["n", "action-visits"], ["w", "w"], ["term", "term"], ["sum", "behaviour"]]) $(`column-${heading}`).title = layerById(id).text;
   installPanels();
 }
 
@@ -41,7 +42,7 @@ function installView(app) {
   const radios = LAYERS.map((layer) => {
     const input = element("input", { type: "radio", name: "layer", value: layer.id, onchange: () => app.setOption("layer", layer.id) });
     input.checked = layer.id === app.options.layer;
-    return element("label", {}, input, element("span", { "data-text": layer.label }, layer.label));
+    return element("label", { title: layer.text }, input, element("span", { "data-text": layer.label }, layer.label));
   });
   $("layer").append(...radios);
   for (const id of ["scale", "arrows", "part", "difference"]) {
@@ -65,6 +66,7 @@ export function showLayer(id) {
   /** @type {HTMLInputElement | null} */
   const radio = document.querySelector(`#layer input[value="${CSS.escape(id)}"]`);
   if (radio) radio.checked = true;
+  setText($("layer-text"), layerById(id).text);
 }
 
 export function showSpeed(speed) {

@@ -7,6 +7,9 @@ import { element, setText } from "./dom.js";
 import { fitCanvas } from "./geometry.js";
 import { makeScale } from "./palette.js";
 
+/** @import { Grid } from "./geometry.js" */
+/** @import { Frame } from "./frames.js" */
+
 export class DifferenceCard {
   constructor() {
     this.painter = new MapPainter();
@@ -19,10 +22,12 @@ export class DifferenceCard {
       element("div", { class: "lane-head" }, this.title), this.frameBox, this.legend.root);
   }
 
+  /** @param {Grid} world @param {number} mapHeight */
   fit(world, mapHeight) {
     this.cell = fitCanvas(this.canvas, world, this.frameBox.clientWidth, mapHeight);
   }
 
+  /** @param {any} view @param {Frame} first @param {Frame} second @param {string} title */
   draw(view, first, second, title) {
     setText(this.title, title);
     const layer = layerById(view.layer);

@@ -7,6 +7,7 @@ export function $(id) {
 
 /** @param {string} tag @param {Record<string, any>} attributes @param {...any} children @returns {any} */
 export function element(tag, attributes = {}, ...children) {
+  /** @type {any} */
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
@@ -17,6 +18,8 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** @typedef {{value: string, label: string}} Option */
+/** @param {HTMLSelectElement} select @param {{value?: string, label: string, options?: Option[]}[]} options @param {string} [value] */
 export function fillSelect(select, options, value) {
   select.replaceChildren(...options.map((option) => {
     if (option.options) {
@@ -29,16 +32,19 @@ export function fillSelect(select, options, value) {
   if (value !== undefined) select.value = value;
 }
 
+/** @param {Node} node @param {string} text */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** @param {string} name @param {Blob | string} data @param {string} [type] */
 export function download(name, data, type) {
   const url = URL.createObjectURL(data instanceof Blob ? data : new Blob([data], { type }));
   element("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
+/** @param {(...values: any[]) => void} action @param {number} milliseconds @returns {(...values: any[]) => void} */
 export function debounce(action, milliseconds) {
   let timer = 0;
   return (...values) => {
@@ -48,10 +54,12 @@ export function debounce(action, milliseconds) {
 }
 
 // Calls the action at most once in a time, with the latest values.
+/** @param {(...values: any[]) => void} action @param {number} milliseconds @returns {(...values: any[]) => void} */
 export function throttle(action, milliseconds) {
+  /** @type {any[] | null} */
   let latest = null;
   return (...values) => {
-    if (latest === null) setTimeout(() => { const given = latest; latest = null; action(...given); }, milliseconds);
+    if (latest === null) setTimeout(() => { const given = latest ?? []; latest = null; action(...given); }, milliseconds);
     latest = values;
   };
 }

@@ -1,7 +1,7 @@
 // Reads the binary frames of a lane (see frames.py) and computes what each layer shows.
 
 /** @typedef {Float32Array | Float64Array | Uint32Array} Values One per state, or one per pair of state and action. */
-/** @typedef {{id: string, label: string, perAction: boolean, unit: string, isRelative?: boolean}} Layer */
+/** @typedef {{id: string, label: string, perAction: boolean, unit: string, isRelative?: boolean, text: string}} Layer */
 /**
  * @typedef {object} Frame What a lane shows at one step.
  * @property {number} step
@@ -28,12 +28,15 @@ const MAX_DIGITS = 8;
 
 /** @type {Layer[]} */
 export const LAYERS = [
-  { id: "state-visits", label: "State visits", perAction: false, unit: "visits" },
-  { id: "action-visits", label: "Action visits", perAction: true, unit: "visits" },
-  { id: "q", label: "Q", perAction: true, unit: "Q" },
-  { id: "w", label: "W", perAction: true, unit: "W", isRelative: true },
-  { id: "term", label: "Exploration κU", perAction: true, unit: "κU", isRelative: true },
-  { id: "behaviour", label: "Behaviour value", perAction: true, unit: "Q + κU", isRelative: true },
+  { id: "state-visits", label: "State visits", perAction: false, unit: "visits", text: "n(s): how often an action was taken in the state." },
+  { id: "action-visits", label: "Action visits", perAction: true, unit: "visits", text: "n(s, a): how often the action was taken in the state." },
+  { id: "q", label: "Q", perAction: true, unit: "Q", text: "Q(s, a) = r + γ max Q(s′, ·): the discounted sum of the rewards to come, as far as they are known." },
+  { id: "w", label: "W", perAction: true, unit: "W", isRelative: true,
+    text: "W(s, a) = u(s, a) + γ_w max W(s′, ·): how much there is to explore from here on. u is large for rarely taken actions, γ_w discounts what is far away. (vv-count has counts, and min.)" },
+  { id: "term", label: "Exploration κU", perAction: true, unit: "κU", isRelative: true,
+    text: "κU(s, a): what the explorer adds to Q, larger where there is more to explore; of vv-ucb κ(1 − γ_w)W(s, a). κ has the scale of the rewards." },
+  { id: "behaviour", label: "Behaviour value", perAction: true, unit: "Q + κU", isRelative: true,
+    text: "Q(s, a) + κU(s, a): the agent takes the action with the largest sum. ε-greedy has no U, and takes a random action with probability ε." },
 ];
 
 /** @param {string} id */

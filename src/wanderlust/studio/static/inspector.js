@@ -4,11 +4,16 @@ import { $, element, setText } from "./dom.js";
 import { directionFor } from "./cells.js";
 import { fixedText, formatNumber } from "./frames.js";
 
+/** @import { World } from "./cells.js" */
+/** @import { Frame, Values } from "./frames.js" */
+
 const DIGITS = 5;
 const MAX_DECIMALS = 6;
+/** @type {Record<string, string>} */
 const ARROWS = { "-1,0": "←", "1,0": "→", "0,-1": "↑", "0,1": "↓", "0,0": "•" };
 
 // rule: how the explorer draws its action, in words; null if it takes the one with the largest sum.
+/** @param {{world: World, frame: Frame, lane: number, name: string, cell: number | null, part: number, rule: string | null, isPinned: boolean}} shown */
 export function showCell({ world, frame, lane, name, cell, part, rule, isPinned }) {
   const rows = $("cell-rows");
   const state = cell === null ? frame.agent : world.layers[part].state[cell];
@@ -22,11 +27,13 @@ export function showCell({ world, frame, lane, name, cell, part, rule, isPinned 
     return;
   }
   const first = state * frame.actions;
-  const ofState = (values) => Array.from(values.subarray(first, first + frame.actions));
+  const ofState = (/** @type {Values} */ values) => Array.from(values.subarray(first, first + frame.actions));
   const [behaviour, score] = [ofState(frame.behaviour), ofState(frame.score)];
   const w = frame.w ? ofState(frame.w) : behaviour.map(() => null);
   // The term is the difference of what is printed, so that the numbers of a row add up.
-  const decimals = decimalsFor(score);
+  // Those of Q have the room that a large sum leaves.
+  const room = Math.max(7 - Math.max(...score.map(Math.abs)).toFixed(0).length, 0);
+  const decimals = Math.max(decimalsFor(score, MAX_DECIMALS), decimalsFor(behaviour, Math.min(room, 3), 0));
   const [q, sum] = [behaviour, score].map((values) => values.map((value) => fixedText(value, decimals)));
   const term = sum.map((text, i) => fixedText(Number(text) - Number(q[i]), decimals));
   const texts = [q, ofState(frame.visits).map(String), w.map((value) => formatNumber(value, DIGITS)), term, sum];
@@ -40,20 +47,29 @@ export function showCell({ world, frame, lane, name, cell, part, rule, isPinned 
   setText($("cell-reason"), reason(world, frame, state, rule));
 }
 
+/** @param {number[]} values */
+function leastDecimals(values) {
+  const size = Math.max(...values.map(Math.abs));
+  return size >= 1e5 ? 0 : size >= 100 ? 2 : 3;
+}
+
 // Enough of them to see which value is the largest.
-function decimalsFor(values) {
-  const count = new Set(values).size, size = Math.max(...values.map(Math.abs));
-  for (let decimals = size >= 1e5 ? 0 : size >= 100 ? 2 : 3; ; decimals++) {
-    if (decimals === MAX_DECIMALS || new Set(values.map((value) => value.toFixed(decimals))).size === count) return decimals;
+/** @param {number[]} values @param {number} most */
+function decimalsFor(values, most, least = leastDecimals(values)) {
+  const count = new Set(values).size;
+  for (let decimals = least; ; decimals++) {
+    if (decimals === most || new Set(values.map((value) => value.toFixed(decimals))).size === count) return decimals;
   }
 }
 
+/** @param {World} world @param {string} action */
 function arrowOf(world, action) {
   if (world.actions.length === 2) return action === "left" ? "↙" : "↘";
   return ARROWS[directionFor(world, action).join()] ?? "";
 }
 
 // The reasons have the names of `Explanation.reason`: exploit, explore, tie, random.
+/** @param {World} world @param {Frame} frame @param {number} state @param {string | null} rule */
 function reason(world, frame, state, rule) {
   const first = state * frame.actions;
   const preferred = world.actions.filter((_, i) => frame.preferred[state] & (1 << i));

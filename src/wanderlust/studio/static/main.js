@@ -92,6 +92,7 @@ class App {
       setText($("recorded-note"), `${this.setup.world}, seed ${this.setup.seed}, a recorded run`);
       $("recorded-note").hidden = false;
       if (this.lesson.show(this.catalogue.lesson)) this.options.layer = this.lesson.lesson.layer;
+      showLayer(this.options.layer);
       this.source.start();
       return;
     }
@@ -327,6 +328,8 @@ class App {
     keep("localStorage", { ...kept("localStorage"), view: this.options });
     showLayer(this.options.layer);
     if (name === "layer") this.keepAddress();
+    // On a phone only one lane is seen.
+    if (value === "w" && this.descriptions[this.focus.lane]?.learnsW) $("lanes").scrollLeft = this.cards[this.focus.lane].root.offsetLeft;
     this.stage.rearrange();
   }
 

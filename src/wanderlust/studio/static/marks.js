@@ -3,9 +3,15 @@
 // {paths, closed} | {box: [x, y, width, height], radius} | {circle: [x, y, radius]} | {text, at, size, bold, align}, each with
 // fill, stroke, width, dash and opacity. With `halo`, the stroke is below the fill.
 
+/** @import { Point } from "./geometry.js" */
+/** @typedef {CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D} Context */
+/** @typedef {Record<string, any>} Mark */
+
 const FONT = "system-ui, sans-serif";
+/** @type {Record<string, string>} */
 const ANCHORS = { left: "start", center: "middle", right: "end" };
 
+/** @param {Context} context @param {Mark[]} marks */
 export function paint(context, marks) {
   context.lineCap = context.lineJoin = "round";
   context.textBaseline = "middle";
@@ -18,8 +24,9 @@ export function paint(context, marks) {
     if (mark.text !== undefined) {
       context.textAlign = mark.align ?? "center";
       context.font = fontOf(mark);
-      if (mark.halo) context.strokeText(mark.text, ...mark.at);
-      context.fillText(mark.text, ...mark.at);
+      const [x, y] = mark.at;
+      if (mark.halo) context.strokeText(mark.text, x, y);
+      context.fillText(mark.text, x, y);
       continue;
     }
     const shape = shapeOf(mark);
@@ -31,38 +38,44 @@ export function paint(context, marks) {
   context.setLineDash([]);
 }
 
-/** @param {Record<string, any>} mark */
+/** @param {Mark} mark */
 function shapeOf({ paths = [], closed, box, radius = 0, circle }) {
   const shape = new Path2D();
   if (box) shape.roundRect(box[0], box[1], box[2], box[3], radius);
   if (circle) shape.arc(circle[0], circle[1], circle[2], 0, 2 * Math.PI);
   for (const path of paths) {
-    path.forEach(([x, y], i) => (i ? shape.lineTo(x, y) : shape.moveTo(x, y)));
+    path.forEach((/** @type {Point} */ [x, y], /** @type {number} */ i) => (i ? shape.lineTo(x, y) : shape.moveTo(x, y)));
     if (closed) shape.closePath();
   }
   return shape;
 }
 
+/** @param {Mark} mark */
 function fontOf({ size, bold }) {
   return `${bold ? 700 : 400} ${size}px ${FONT}`;
 }
 
+/** @type {any} */
 const ruler = new OffscreenCanvas(1, 1).getContext("2d");
 
+/** @param {Mark} mark @returns {number} */
 export function textWidth(mark) {
   ruler.font = fontOf(mark);
   return ruler.measureText(mark.text).width;
 }
 
+/** @param {string} name @param {Record<string, any>} attributes */
 export function svgTag(name, attributes, content = "") {
   const given = Object.entries(attributes).filter(([, value]) => value !== undefined);
   return `<${name} ${given.map(([key, value]) => `${key}="${escapeText(value)}"`).join(" ")}>${content}</${name}>`;
 }
 
+/** @param {unknown} value */
 export function escapeText(value) {
   return String(value).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }
 
+/** @param {Mark[]} marks */
 export function svgOf(marks) {
   return marks.map((mark) => {
     const look = { fill: mark.fill ?? "none", stroke: mark.stroke, "stroke-width": mark.stroke && mark.width, opacity: mark.opacity,
@@ -77,7 +90,7 @@ export function svgOf(marks) {
       return svgTag("rect", { x, y, width, height, rx: mark.radius, ...look });
     }
     if (mark.circle) return svgTag("circle", { cx: mark.circle[0], cy: mark.circle[1], r: mark.circle[2], ...look });
-    const d = mark.paths.map((path) => `M${path.map((point) => point.map((value) => Number(value.toFixed(2))).join()).join("L")}${mark.closed ? "Z" : ""}`);
+    const d = mark.paths.map((/** @type {Point[]} */ path) => `M${path.map((point) => point.map((value) => Number(value.toFixed(2))).join()).join("L")}${mark.closed ? "Z" : ""}`);
     return svgTag("path", { d: d.join(""), ...look });
   }).join("");
 }

@@ -13,6 +13,7 @@ export class Messages {
     $("notice-close").addEventListener("click", () => { $("notice").hidden = true; });
   }
 
+  /** @param {string} text */
   error(text) {
     setText($("error-text"), text);
     $("error").hidden = false;
@@ -22,6 +23,7 @@ export class Messages {
     $("error").hidden = true;
   }
 
+  /** @param {string} text */
   notice(text) {
     const box = $("notice");
     setText($("notice-text"), text);
@@ -30,6 +32,7 @@ export class Messages {
     this.timer = setTimeout(() => { box.hidden = true; }, Math.max(NOTICE_LEAST, NOTICE_PER_CHARACTER * text.length));
   }
 
+  /** @param {boolean} isOpen */
   connection(isOpen) {
     $("connection").hidden = isOpen;
     setText($("connection"), isOpen ? "" : LOST);

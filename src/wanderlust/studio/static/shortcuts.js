@@ -3,6 +3,7 @@
 import { $, element } from "./dom.js";
 import { LAYERS } from "./frames.js";
 
+/** @param {any} app */
 export function installShortcuts(app) {
   const actions = [
     { keys: [" "], name: "Space", text: "run or pause", action: () => (app.playing ? app.source.pause() : app.run()) },
@@ -44,6 +45,7 @@ export function installShortcuts(app) {
   });
 }
 
+/** @param {string} id @param {number} by */
 function nudge(id, by) {
   const input = $(id);
   input.value = Number(input.value) + by;
@@ -51,6 +53,7 @@ function nudge(id, by) {
   input.dispatchEvent(new Event("change"));
 }
 
+/** @param {{name: string, text: string}[]} actions */
 function buildHelp(actions) {
   const list = element("dl", {}, ...actions.map(({ name, text }) => element("div", {}, element("dt", {}, element("kbd", {}, name)), element("dd", {}, text))));
   const words = [

@@ -17,6 +17,8 @@ const READABLE = 240, READABLE_SHARE = 0.42;
 const TEXTS_WIDTH = 250, AROUND_STACKED = 72, STACKED_SHARE = 0.7, STACKED_FROM = 1.25;
 const MARGIN = 16;
 const LANE_GAP = 12;
+// The width of the thumb of a slider, whose centre is at the step; and of the narrowest chart with which the timeline is aligned.
+const THUMB = 16, AXIS_MIN = 200;
 const NARROW = "(max-width: 620px)";
 
 export class Stage {
@@ -62,8 +64,9 @@ export class Stage {
     const count = box.children.length;
     const { rows, columns } = this.app.world;
     const top = box.getBoundingClientRect().top + window.scrollY;
-    // In a presentation, the charts below the lanes must fit as well; a page can be scrolled.
-    const height = window.innerHeight - top - MARGIN - (this.app.isPresenting ? $("charts").offsetHeight + LANE_GAP : 0);
+    // In a presentation, the charts below the lanes must fit as well, unless a lesson is above them; a page can be scrolled.
+    const hasCharts = this.app.isPresenting && !this.app.lesson.lesson;
+    const height = window.innerHeight - top - MARGIN - (hasCharts ? $("charts").offsetHeight + LANE_GAP : 0);
     const around = Math.max(...this.app.cards.map((card) => card.root.offsetHeight - card.frameBox.offsetHeight));
     const least = this.app.isPresenting ? MAPS_MIN : Math.max(READABLE, READABLE_SHARE * window.innerHeight);
     let best = { cell: 0, across: 1, mapHeight: least };
@@ -97,8 +100,9 @@ export class Stage {
     });
     if (app.options.difference) this.drawDifference(scales, view);
     this.drawStep();
-    this.drawCharts();
+    // The charts have the room that the cell leaves.
     this.drawCell();
+    this.drawCharts();
     return true;
   }
 
@@ -132,6 +136,17 @@ export class Stage {
     this.chartsAt = now;
     const names = app.accepted.lanes.map((lane) => lane.explorer);
     this.charts.draw({ series: app.series, step: app.viewed, length: app.length, world: app.world, names, isLarge: app.isPresenting });
+    // The charts have their new size afterwards.
+    queueMicrotask(() => this.alignTimeline());
+  }
+
+  // The timeline and the charts have one axis: its thumb is above or below the markers, unless a chart is too narrow to scrub.
+  alignTimeline() {
+    const { axis } = this.charts, timeline = $("timeline"), group = timeline.parentElement, bar = group.parentElement;
+    const isAligned = axis?.width >= AXIS_MIN;
+    group.classList.toggle("aligned", isAligned);
+    timeline.style.width = isAligned ? `${axis.width + THUMB}px` : "";
+    group.style.marginRight = isAligned ? `${bar.clientWidth - parseFloat(getComputedStyle(bar).paddingRight) - axis.right - THUMB / 2}px` : "";
   }
 
   drawCell() {

@@ -61,6 +61,7 @@ function dataOf(app) {
     explorer: app.setup.lanes[i].explorer,
     step: frame.step,
     states_discovered: frame.discovered,
+    next_action: app.cards[i].sentence.textContent,
     cells: world.layers.flatMap((layer) => layer.state.flatMap((state, at) => {
       if (state < 0 || layer.kind[at] === 1 || frame.stateVisits[state] === 0) return [];
       const terms = (action) => state * frame.actions + action;
