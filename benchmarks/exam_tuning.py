@@ -195,10 +195,10 @@ def main() -> None:
 
 SEARCH = """## One explorer with both totals
 
-Explorers whose Q contains the bonus, and `r-max`, have both totals with a small bonus. `vv-plan` does not with a small κ:
-W goes on to prefer actions that lead away from the end of an episode, by more than the small differences of Q. What helps
-is to follow Q alone in some episodes once a positive reward was seen, at a price in the score. The three trials after the
-defaults are on the leaderboard, under both totals; these trials are not among the nine of `vv-plan`.
+Explorers whose Q contains the bonus have a high return while learning with a small bonus, and so has `r-max`. `vv-plan`
+does not have it with a small κ. What helps is to follow Q alone in some episodes once a positive reward was seen, at a
+price in the score. The three trials after the defaults are on the leaderboard, under both totals. These trials are not
+among the nine of `vv-plan`.
 """
 REPORT = f"""# How the settings of the exam were chosen
 

@@ -70,7 +70,7 @@ def test_the_commit_of_the_code_and_the_removal_of_results_of_earlier_code(tmp_p
 def test_the_value_of_the_best_of_many_equal_settings_is_not_too_high(tmp_path):
     """Settings that differ by noise only: the best one is measured on other seeds than those it was chosen on."""
     mean, deviation, n_seeds = 50.0, 10.0, 10
-    sweep = wl.Sweep(worlds="toy", explorers="ucb1", settings={"kappa": list(range(200))}, seeds=n_seeds, name="noise")
+    sweep = wl.Sweep(worlds="toy", explorers="ucb1", settings={"kappa": list(range(500))}, seeds=n_seeds, name="noise")
     random, store = np.random.default_rng(7), Store(tmp_path)
     example = Run(world="toy", explorer="random", settings={"steps": 100}).train()
     results = [example._replace(returns=np.full(2, 0.01 * random.normal(mean, deviation)), optimal_return=np.array(1.0))
@@ -80,8 +80,7 @@ def test_the_value_of_the_best_of_many_equal_settings_is_not_too_high(tmp_path):
     (best,) = (found[""] for found in best_settings(settings_of(list(store.lines([])))).values())
     standard_error = deviation / (n_seeds / 2) ** 0.5
     assert abs(best.measured.estimate - mean) < 2 * standard_error
-    # On the seeds that it was chosen on, it is as far off as the measured value must not be.
-    assert best.setting.on([1, 3, 5, 7, 9]).estimate > mean + 2 * standard_error
+    assert best.setting.on([1, 3, 5, 7, 9]).estimate > mean + 2.5 * standard_error, "as the best of the seeds it has"
     assert best.measured.mean.low < mean < best.measured.mean.high
     table = sweep_report(sweep, store, []).files["table.md"]
     assert "on 5 seeds, chosen on others" in table
