@@ -123,11 +123,12 @@ def page_of(board: Leaderboard) -> str:
         if close:
             pairs.append((explorer.label, "; ".join(close)))
     scores, rows = zip(*leaderboard_rows(board), strict=True)
+    learning = learning_rows(while_learning)
     return templates(".md").get_template("leaderboard.md").render(
         board=board, scores=scores, rows=rows, pairs=pairs or [("–", "–")], failures=failure_sentences(board),
         differences=DIFFERENCES, command=LEADERBOARD_COMMAND, first=first_sentence(board), classes=classes(board),
-        learning=learning_rows(while_learning), learning_seeds=while_learning.seeds, halves=halves(board),
-        levels=levels(board), fewer=", ".join(each.label for each in board.explorers if n_seeds(each) < board.seeds),
+        learning=learning, first_learning=learning_sentence(learning), learning_seeds=while_learning.seeds,
+        halves=halves(board), levels=levels(board), fewer=", ".join(each.label for each in board.explorers if n_seeds(each) < board.seeds),
         few_seeds=FEW_SEEDS,
         missing=", ".join(sorted({*wl.explorer_names()} - {each.explorer for each in board.explorers})),
     )  # fmt: skip
@@ -168,6 +169,14 @@ def first_sentence(board: Leaderboard) -> str:
     if len(first) == 1:
         return f"**{first[0]} is first**: its difference to every other explorer is larger than chance explains."
     return f"**Rank 1 is shared** by {', '.join(first[:-1])} and {first[-1]}: these data cannot tell them apart."
+
+
+def learning_sentence(rows: list[tuple[str, dict[str, Any]]]) -> str:
+    """Return who is first in the total while learning, and the first explorer with W."""
+    first = [values["label"] for rank, values in rows if rank.split("–")[0] == "1"]
+    rank, own = next((each for each in rows if each[1]["label"].startswith("vv-")), ("", {}))
+    of_w = f" The best explorer with W is {own['label']}, with rank {rank}." if own else ""
+    return f"**While learning**, the first rank is that of {' and '.join(first)}.{of_w}" if rows else ""
 
 
 def classes(board: Leaderboard) -> dict[str, list[dict[str, str]]]:
