@@ -128,8 +128,8 @@ def page_of(board: Leaderboard) -> str:
         board=board, scores=scores, rows=rows, pairs=pairs or [("–", "–")], failures=failure_sentences(board),
         differences=DIFFERENCES, command=LEADERBOARD_COMMAND, first=first_sentence(board), classes=classes(board),
         learning=learning, first_learning=learning_sentence(learning), learning_seeds=while_learning.seeds,
-        halves=halves(board), levels=levels(board), fewer=", ".join(each.label for each in board.explorers if n_seeds(each) < board.seeds),
-        few_seeds=FEW_SEEDS,
+        halves=halves(board), levels=levels(board), few_seeds=FEW_SEEDS,
+        fewer=", ".join(each.label for each in board.explorers if n_seeds(each) < board.seeds),
         missing=", ".join(sorted({*wl.explorer_names()} - {each.explorer for each in board.explorers})),
     )  # fmt: skip
 
