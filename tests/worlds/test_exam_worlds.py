@@ -123,7 +123,7 @@ def test_a_run_in_a_changing_world_equals_one_step_by_step() -> None:
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"changes_at": 0}, "changes_at"), ({"later": exam_world("shift", level=2).mdp}, "later must have the shape")],
+    [({"changes_at": 0}, "changes_at"), ({"later": exam_world("shift", level=2).mdp}, "must have the shape")],
 )
 def test_a_change_that_is_not_possible_is_refused(change: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidWorld, match=message):

@@ -18,6 +18,7 @@ from wanderlust.core.errors import check_flag, check_integer, counted
 from wanderlust.core.mdp import FloatArray, TabularMDP
 from wanderlust.core.planning import episode_returns, policy_values
 from wanderlust.worlds import World, as_world
+from wanderlust.worlds.base import check_later
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -131,6 +132,7 @@ class Session:
 
     def change_dynamics(self, mdp: TabularMDP) -> None:
         """Go on with other dynamics of the same states and actions; what was learned stays."""
+        check_later(mdp, self.world.mdp)
         starts, probabilities = start_distribution(mdp)
         self.run_state = self.run_state._replace(mdp=mdp, starts=starts, start_probabilities=probabilities)
         self._run = by_pointer(self.run_state)

@@ -260,16 +260,23 @@ def check_world(world: World, *, start_can_be_left: bool = True) -> None:
     try:
         check_mdp(world.mdp, start_can_be_left=start_can_be_left)
         if world.later is not None:
-            check_mdp(world.later, start_can_be_left=start_can_be_left)
+            check_later(world.later, world.mdp)
             check_integer("changes_at", world.changes_at, low=1)
-            if world.later.next_state.shape != world.mdp.next_state.shape:
-                shapes = f"{world.later.next_state.shape}, and of mdp {world.mdp.next_state.shape}"
-                raise InvalidWorld(f"later must have the shape [state, action, outcome] of mdp; it is {shapes}.")
         _check_settings(world)
         if world.layout is not None:
             _check_layout(world.layout, world.n_states)
     except WanderlustError as error:
         raise InvalidWorld(f"world {shown(world.name)}: {error}") from None
+
+
+def check_later(later: TabularMDP, mdp: TabularMDP) -> None:
+    """Raise `InvalidWorld` unless a run in an MDP can go on in another one."""
+    check_mdp(later, start_can_be_left=False)
+    if later.next_state.shape != mdp.next_state.shape:
+        raise InvalidWorld(
+            "later dynamics must have the shape [state, action, outcome] of those before, "
+            f"{mdp.next_state.shape}, got {later.next_state.shape}."
+        )
 
 
 def check_mdp(mdp: TabularMDP, *, start_can_be_left: bool = True) -> None:
