@@ -30,10 +30,8 @@ CODE = {
 TRACE = """
 import atexit, sys, threading
 files = set()
-NO_FUNCTIONS = "<module>", "<dictcomp>", "<genexpr>", "<listcomp>", "<setcomp>"
 def trace(frame, event, argument):
-    # Not a class body, nor a comprehension: one inside of a function is executed with it.
-    if event == "call" and frame.f_code.co_name not in NO_FUNCTIONS and frame.f_code.co_flags & 2:
+    if event == "call" and frame.f_code.co_name != "<module>" and frame.f_code.co_flags & 2:  # not a class body
         files.add(frame.f_code.co_filename)
 sys.setprofile(trace); threading.setprofile(trace)
 atexit.register(lambda: (sys.setprofile(None), open({out!r}, "w").write("\\n".join(files))))
