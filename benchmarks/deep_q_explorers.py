@@ -1,7 +1,7 @@
 """Ways to explore with the same DQN, for `benchmarks/deep_q.py`: W, ε-greedy, bonuses, an ensemble with priors.
 
-Networks, replay buffer and the number of updates are the same. Bonuses are added to the rewards in the buffer, and a
-terminal transition has its bonus divided by 1 - γ, as W has.
+Networks, replay buffer and the number of updates are the same, and so is the share of greedy episodes of all but W and
+ε-greedy. Bonuses are added to the rewards in the buffer.
 """
 
 from __future__ import annotations
@@ -17,45 +17,53 @@ from stable_baselines3 import DQN
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import nn
 
-import wanderlust as wl
 from wanderlust.integrations.sb3_contrib import VisitationQRDQN
 from wanderlust.integrations.stable_baselines3 import VisitationDQN
 
 EPSILON = {"exploration_fraction": 0.5, "exploration_final_eps": 0.05}
 """Of ε-greedy."""
-LITTLE = {"exploration_initial_eps": 0.05, "exploration_final_eps": 0.05}
-"""Of the explorers that do not explore by ε."""
+LITTLE = {"epsilon_start": 0.05, "epsilon_end": 0.05}
+"""Of the explorers that explore by a bonus."""
 
 
-class CountBonusDQN(DQN):  # type: ignore[misc]
+class CountBonusDQN(VisitationDQN):
     """DQN with the bonus β / √n(s, a), over the same state key as W."""
 
-    def __init__(self, *args: Any, scale: float = 0.1, key: dict[str, Any], **kwargs: Any) -> None:
-        self.scale, self.counts = scale, None
-        super().__init__(*args, **kwargs)
-        self.counts = wl.Explorer(
-            "ucb1", observation_space=self.observation_space, n_actions=int(self.action_space.n), **key
-        )
+    explorer, options = "bonus", LITTLE
 
-    def bonus(self, observation: Any, action: Any, following: Any, terminated: Any) -> Any:
-        """Count a transition, and return its bonus."""
-        self.counts.observe(observation[0], int(action[0]), following[0], bool(terminated[0]))
-        state = self.counts._state(observation[0])
-        return self.scale / np.sqrt(self.counts.visits[state, int(action[0])])
+    def __init__(self, *args: Any, scale: float = 0.1, **kwargs: Any) -> None:
+        self.scale = scale
+        options = self.options | ({"scale": scale} if self.explorer == "bonus" else {})
+        super().__init__(*args, explorer=self.explorer, explorer_kwargs=options, **kwargs)
+
+    def bonus(self, observation: Any, action: int, following: Any) -> float:
+        """Return the bonus of a transition that was just counted."""
+        return self.visitation.bonus(observation, action)
 
     def _store_transition(
         self, replay_buffer: Any, buffer_action: Any, new_obs: Any, reward: Any, dones: Any, infos: Any
     ) -> None:
-        truncated = np.array([bool(info.get("TimeLimit.truncated", False)) for info in infos])
-        terminated = dones & ~truncated
-        bonus = self.bonus(self._last_obs, buffer_action, new_obs, terminated)
-        if terminated[0]:
-            bonus /= 1.0 - self.gamma
-        super()._store_transition(replay_buffer, buffer_action, new_obs, reward + bonus, dones, infos)
+        super()._store_transition(BonusBuffer(replay_buffer, self), buffer_action, new_obs, reward, dones, infos)
+
+
+class BonusBuffer:
+    """A replay buffer that adds the bonus to the rewards, after the explorer has observed the transition."""
+
+    def __init__(self, buffer: Any, model: CountBonusDQN) -> None:
+        self.buffer, self.model = buffer, model
+
+    def add(self, obs: Any, next_obs: Any, action: Any, reward: Any, done: Any, infos: Any) -> None:
+        """Store a transition; a terminal one has its bonus divided by 1 - γ, as W has it."""
+        bonus = self.model.bonus(obs[0], int(action[0]), next_obs[0])
+        if done[0] and not infos[0].get("TimeLimit.truncated", False):
+            bonus /= 1.0 - self.model.gamma
+        self.buffer.add(obs, next_obs, action, reward + bonus, done, infos)
 
 
 class RndDQN(CountBonusDQN):
     """DQN with random network distillation (Burda et al. 2019): β times the error of a predictor, in deviations."""
+
+    explorer = "epsilon-greedy"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -65,7 +73,7 @@ class RndDQN(CountBonusDQN):
         self.optimizer = torch.optim.Adam(self.predictor.parameters(), lr=1e-3)
         self.n_errors, self.mean, self.squares = 0, 0.0, 0.0
 
-    def bonus(self, observation: Any, action: Any, following: Any, terminated: Any) -> Any:
+    def bonus(self, observation: Any, action: int, following: Any) -> float:
         """Train the predictor on the next observation, and return its error before."""
         batch = torch.as_tensor(np.asarray(following, np.float32).reshape(1, -1))
         error = ((self.predictor(batch) - self.fixed(batch).detach()) ** 2).mean()
@@ -77,7 +85,7 @@ class RndDQN(CountBonusDQN):
         change = value - self.mean
         self.mean += change / self.n_errors
         self.squares += change * (value - self.mean)
-        return self.scale * value / max(np.sqrt(self.squares / self.n_errors), 1e-6)
+        return self.scale * value / max(float(np.sqrt(self.squares / self.n_errors)), 1e-6)
 
 
 class Heads(nn.Module):  # type: ignore[misc]
@@ -132,18 +140,17 @@ class PriorPolicy(DQNPolicy):  # type: ignore[misc]
         return network.to(self.device)
 
 
-class BootstrappedDQN(DQN):  # type: ignore[misc]
+class BootstrappedDQN(VisitationDQN):
     """DQN with an ensemble: an episode follows one head, drawn at random; every head learns from all transitions."""
 
     def __init__(self, policy: Any, *args: Any, scale: float = 3.0, **kwargs: Any) -> None:
         PriorNetwork.scale, self.head = scale, 0
-        super().__init__(PriorPolicy, *args, **kwargs)
+        greedy = {"epsilon_start": 0.0, "epsilon_end": 0.0}
+        super().__init__(PriorPolicy, *args, explorer="epsilon-greedy", explorer_kwargs=greedy, **kwargs)
 
-    def _sample_action(self, learning_starts: int, action_noise: Any = None, n_envs: int = 1) -> tuple[Any, Any]:
-        with torch.no_grad():
-            q = self.q_net.heads(self.policy.obs_to_tensor(self._last_obs)[0])[self.head]
-        actions = q.argmax(dim=1).numpy()
-        return actions, actions
+    def q_values(self, observation: Any) -> Any:
+        """Return Q of the episode's head."""
+        return self.q_net.heads(observation)[self.head]
 
     def _store_transition(self, replay_buffer: Any, buffer_action: Any, new_obs: Any, reward: Any, dones: Any,
                           infos: Any) -> None:  # fmt: skip
@@ -189,12 +196,10 @@ def explorers(choice: dict[str, float]) -> dict[str, Any]:
 
         return create
 
-    def with_scale(name: str, algorithm: Any, **options: Any) -> Any:
+    def with_scale(name: str, algorithm: Any) -> Any:
         def create(env: Any, key: dict[str, Any], **learner: Any) -> Any:
             more = {"scale": choice[name]} if name in choice else {}
-            if issubclass(algorithm, CountBonusDQN):
-                more["key"] = key
-            return algorithm("MlpPolicy", env, **options, **more, **learner)
+            return algorithm("MlpPolicy", env, greedy_episodes=0.5, **key, **more, **learner)
 
         return create
 
@@ -206,8 +211,8 @@ def explorers(choice: dict[str, float]) -> dict[str, Any]:
         "W, half greedy": visitation(0.5),
         "W per episode, half greedy": visitation(0.5, explorer="vv-plan", novelty="episode"),
         "ε-greedy": epsilon_greedy(DQN),
-        "count bonus": with_scale("count bonus", CountBonusDQN, **LITTLE),
-        "RND": with_scale("RND", RndDQN, **LITTLE),
+        "count bonus": with_scale("count bonus", CountBonusDQN),
+        "RND": with_scale("RND", RndDQN),
         "bootstrapped": with_scale("bootstrapped", BootstrappedDQN),
         "QR-DQN: W, half greedy": visitation(0.5, VisitationQRDQN),
         "QR-DQN: ε-greedy": epsilon_greedy(QRDQN),

@@ -224,6 +224,39 @@ def test_greedy_episodes_begin_with_the_first_reward():
     assert share_of_second_action() > 0.9
 
 
+def episode(explorer, start=0, reward=0.0, actions=None):
+    """Return the actions in a chain of six states in which every action advances; Q prefers the second one."""
+    chosen = []
+    for step in range(6):
+        chosen.append(explorer.act(start + step, np.array([0.0, 1.0])) if actions is None else actions[step])
+        explorer.observe(start + step, chosen[-1], start + step + 1, step == 5, reward=reward * (step == 5))
+    return chosen
+
+
+def test_greedy_episodes_repeat_the_best_one_while_its_states_come_again(tmp_path):
+    explorer, best = wl.Explorer("vv-ucb", n_actions=2, greedy_episodes=1.0, seed=0), [0, 1, 0, 0, 1, 0]
+    episode(explorer, reward=1.0, actions=best)
+    episode(explorer, reward=0.5, actions=[0] * 6)
+    explorer.save(tmp_path / "w.npz")
+    explorer = wl.Explorer.load(tmp_path / "w.npz")
+    assert [episode(explorer) for _ in range(5)] == [best] * 5
+    others = np.mean([episode(explorer, start=10 * i) for i in range(1, 30)])
+    assert 0.9 < others < 1.0  # In other states they are ε-greedy for Q.
+    mask = np.array([False, True])
+    assert explorer.act(0, np.array([1.0, 0.0]), mask=mask) == 1
+    episode(explorer, start=3, reward=2.0, actions=[0] * 6)
+    assert episode(explorer, start=3) == [0] * 6
+
+
+def test_small_costs_alone_do_not_make_exploration_small():
+    """Before a positive reward r_max is at least 1: a network's outputs are noise that is larger than such costs."""
+    explorer = wl.Explorer("vv-ucb", n_actions=2)
+    for rewards, expected in [((-0.001, 0.0), (-0.001, 1.0)), ((-5.0,), (-5.0, 0.0)), ((0.1,), (-5.0, 0.1))]:
+        for reward in rewards:
+            explorer.observe(0, 0, 1, False, reward=reward)
+        assert explorer.reward_range == expected
+
+
 def walk(explorer, points):
     for here, there in itertools.pairwise(points):
         explorer.observe(here, 0, there, False)

@@ -31,8 +31,8 @@ class VisitationMixin(OffPolicyAlgorithm):
     """An off-policy algorithm of Stable-Baselines3 whose actions during training are those of an explorer.
 
     The state key is computed from the observation as the environment gives it, before `VecNormalize`. The scale of
-    exploration follows the rewards that Q learns from. `greedy_episodes` is the share of episodes that are ε-greedy for
-    Q once a positive reward was received.
+    exploration follows the rewards that Q learns from. `greedy_episodes` is the share of episodes that exploit once a
+    positive reward was received; see `wl.Explorer`.
     """
 
     visitation: Explorer

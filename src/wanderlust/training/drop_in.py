@@ -64,9 +64,22 @@ GREEDY_EPSILON = 0.05
 _DIGEST_BYTES = 16
 _MAX_RECENT = 256
 """The number of observations whose states are remembered."""
+_MAX_REPEATED = 10_000
+"""The number of steps of an episode that greedy episodes repeat at most."""
 _ABOUT = "drop_in"
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Episode(msgspec.Struct):
+    """What was done in an episode of one environment, and its discounted return."""
+
+    is_greedy: bool = False
+    repeats: bool = False
+    """Whether the episode is greedy and all its states so far are those of the best one."""
+    states: list[int] = []
+    actions: list[int] = []
+    value: float = 0.0
 
 
 class Progress(msgspec.Struct):
@@ -83,8 +96,10 @@ class Progress(msgspec.Struct):
     has_reward: bool = False
     """Whether a positive reward was observed."""
     steps: int = 0
-    is_greedy: list[bool] = []
-    """[environment]: whether its current episode is greedy."""
+    episodes: list[Episode] = []
+    """[environment]: its current episode."""
+    best: Episode = msgspec.field(default_factory=Episode)
+    """The episode with the largest return; without actions until a return was positive."""
 
 
 class Explorer:
@@ -109,8 +124,9 @@ class Explorer:
         """Create the explorer; `changes` are settings (see `Settings`) and options of the explorer.
 
         Without `reward_range` the scale of exploration follows the rewards given to `observe`, as in `learn`. `key`,
-        `bins` and `bounds` are those of `wl.tabular`. `greedy_episodes` is the share of episodes that are ε-greedy for
-        Q, once a positive reward was observed: a network needs many episodes that reach the goal, not one.
+        `bins` and `bounds` are those of `wl.tabular`. `greedy_episodes` is the share of episodes that exploit, once a
+        positive reward was observed: a network needs many episodes that reach the goal, not one. Such an episode
+        repeats the actions of the best episode so far, as long as it meets the same states, and then is ε-greedy for Q.
         """
         encoding = None
         if observation_space is not None:
@@ -267,9 +283,13 @@ class Explorer:
     def _act(self, environment: int, observation: Any, q: Floats, mask: Mask | None) -> int:
         state = self._state(observation)
         self._set_q(state, q)
-        is_greedy, agent = self._progress.is_greedy, self._agent
-        if environment >= len(is_greedy) or not is_greedy[environment]:
+        agent, episode, best = self._agent, self._episode(environment), self._progress.best
+        if not episode.is_greedy:
             return agent.act(state, mask)
+        time = len(episode.actions)
+        episode.repeats &= time < len(best.actions) and best.states[time] == state
+        if episode.repeats and (mask is None or mask[best.actions[time]]):
+            return best.actions[time]
         streams, valid = agent.learner.streams, np.arange(agent.n_actions) if mask is None else np.flatnonzero(mask)
         is_random = bernoulli(streams, GREEDY_EPSILON)
         return int(valid[random_action(streams, len(valid)) if is_random else greedy_action(q[valid], streams)])
@@ -298,11 +318,31 @@ class Explorer:
         self._repeats.add(steps, self._n_discovered)
         if not self._warned and self._repeats.steps == WINDOW and self.repeat_rate < SELDOM:
             self._warn()
-        if terminated or truncated:
-            greedy = progress.is_greedy
-            greedy += [False] * (environment + 1 - len(greedy))
-            share = progress.greedy_episodes if progress.has_reward else 0.0
-            greedy[environment] = share > 0.0 and bool(bernoulli(agent.learner.streams, share))
+        if progress.greedy_episodes > 0.0:
+            self._record(self._episode(environment), state, int(action), 0.0 if reward is None else float(reward))
+            if terminated or truncated:
+                self._end_episode(environment)
+
+    def _episode(self, environment: int) -> Episode:
+        episodes = self._progress.episodes
+        while len(episodes) <= environment:
+            episodes.append(Episode())
+        return episodes[environment]
+
+    def _record(self, episode: Episode, state: int, action: int, reward: float) -> None:
+        episode.value += self._agent.settings.discount ** len(episode.actions) * reward
+        if len(episode.actions) < _MAX_REPEATED:
+            episode.states.append(state)
+            episode.actions.append(action)
+
+    def _end_episode(self, environment: int) -> None:
+        """Keep the episode if it is the best one, and decide whether the next one is greedy."""
+        progress = self._progress
+        if progress.episodes[environment].value > progress.best.value:
+            progress.best = progress.episodes[environment]
+        share = progress.greedy_episodes if progress.has_reward else 0.0
+        is_greedy = share > 0.0 and bool(bernoulli(self._agent.learner.streams, share))
+        progress.episodes[environment] = Episode(is_greedy, repeats=is_greedy)
 
     def _follow(self, reward: float) -> None:
         """Adapt the scale of exploration to the rewards observed, with the rules of `learn`."""
@@ -314,8 +354,11 @@ class Explorer:
         is_known = progress.rewards is not None and low <= reward <= high
         if is_known and agent.is_stochastic == progress.is_stochastic:
             return
-        progress.rewards, progress.is_stochastic = (min(low, reward), max(high, reward)), agent.is_stochastic
-        task = TaskEstimate(progress.rewards, progress.is_stochastic, stage=0)
+        low, high = progress.rewards = min(low, reward), max(high, reward)
+        progress.is_stochastic = agent.is_stochastic
+        # Small costs alone do not tell how large rewards are, and a network's outputs are noisy: r_max remains 1.
+        supposed = 1.0 if high <= 0.0 and high - low < 1.0 else high
+        task = TaskEstimate((low, supposed), progress.is_stochastic, stage=0)
         adapt(agent, task, progress.adapted, binned=False)
 
     def _state(self, observation: Any) -> int:
@@ -354,6 +397,9 @@ class Explorer:
         self._agent.encoding = replace(encoding, keys=left)
         self._last_visits = self._last_visits[kept]
         self._recent.clear()
+        self._progress.best = Episode()  # States have other indices now.
+        for episode in self._progress.episodes:
+            episode.value, episode.repeats = -math.inf, False
         return int(np.searchsorted(kept, state)), int(np.searchsorted(kept, next_state))
 
     def _warn(self) -> None:
