@@ -22,7 +22,7 @@ from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments.execute import progress as status
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.report.figures import as_files
-from wanderlust.experiments.report.sweep_report import SUCCESS, Setting, scale_limits, sweep_report
+from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep import values_of
@@ -266,7 +266,7 @@ def test_commands(command, toml, tmp_path):
     assert {"table.md", "table.csv", "seeds.csv", "plot.png", "curves.svg"} <= {file.name for file in folder.iterdir()}
     words = ("--formats", "pdf", "--out", "figures", "--measure", "steps_to_learn")
     code, printed = command("report", "results", *words)
-    assert (code, "of steps to learn, the lowest median" in printed) == (0, True), printed
+    assert (code, "steps to learn" in printed) == (0, True), printed
     assert [file.name for file in (tmp_path / "figures" / "sweeps" / "kappa").glob("plot.*")] == ["plot.pdf"]
     if find_spec("wanderlust_paper"):
         (tmp_path / "results" / "toy-example").mkdir()
@@ -361,15 +361,6 @@ def test_a_report_without_the_list_of_runs(tmp_path):
     assert "early.keys.npz" in problems[0]
 
 
-def test_the_scale_of_a_heat_map_has_the_seeds_and_no_rounding_errors(tmp_path):
-    def limits(*rows):
-        return scale_limits([Setting({}, [{SUCCESS: value} for value in row])
-                        for row in rows])  # fmt: skip
-
-    assert limits([20.0, 60.0], [30.0, 40.0]) == (20.0, 60.0)
-    assert limits([100.0, 100.0 - 1e-13]) == (0.0, 100.0)
-
-
 def test_status_does_not_import_numba(tmp_path):
     """It would take most of a second."""
     wl.Sweep(worlds="toy", explorers="random", settings={"steps": 20}, seeds=1).run(tmp_path, quiet=True)
@@ -399,6 +390,10 @@ def test_figures(tmp_path, swept):
     sweep = wl.Sweep(worlds=["toy", "prison"], explorers=names, settings={"steps": 60, **swept}, seeds=2)
     sweep.run(tmp_path, quiet=True)
     report = sweep_report(sweep, Store(tmp_path), [])
+    figure = report.figures["plot"]()
+    # Over kappa, or over the explorers; a panel for each world, of two numbers one for each explorer, too.
+    assert {axes.get_xlabel() for axes in figure.axes} == {"kappa" if swept else "explorer"}
+    assert len(figure.axes) == (4 if len(swept) > 1 else 2)
     files = as_files(report.figures["plot"], ("png", "svg"))
     assert files["png"] == as_files(report.figures["plot"], ("png",))["png"]
     assert len(files["svg"]) > 5000

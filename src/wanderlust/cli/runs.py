@@ -15,8 +15,7 @@ from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.comparison import ComparisonReport as Measured
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.report.report import Report
-from wanderlust.experiments.report.text_tables import as_line, new_table, print_problems
+from wanderlust.experiments.report.text_tables import Report, as_line, new_table, print_problems
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.world_run import model_world_of

@@ -31,8 +31,7 @@ from wanderlust.exams.scores import (
     levels_text,
     mean_curve,
 )
-from wanderlust.experiments.report.report import Report
-from wanderlust.experiments.report.text_tables import as_line, fit_to_width, markdown_cell, new_table, printable
+from wanderlust.experiments.report.text_tables import Report, as_line, fit_to_width, markdown_cell, new_table, printable
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.world_run import FIRST_EVALUATION, N_EVALUATIONS, evaluation_fractions
 from wanderlust.version import __version__
