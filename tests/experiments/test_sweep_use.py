@@ -179,8 +179,7 @@ def test_a_sweep_does_not_replace_another_one_of_the_same_name(tmp_path, process
     (tmp_path / "sweep.toml").write_text(SWEEP.replace("10]", "9]"))
     for words in (("--dry-run",), ()):
         printed = processes.command(tmp_path, "sweep", "sweep.toml", *words, code=2)
-        assert "another sweep named 'sweep', with 7 runs that this one does not have: " in printed
-        assert "settings.kappa was [0.1, 1, 10], is [0.1, 1, 9]; seeds was 5, is 4. Give this one" in printed
+        assert "another sweep named 'sweep', with 7 runs that this one does not have. Give this one" in printed
     assert "15 of 15 runs stored" in processes.command(tmp_path, "report", "results", "--formats", "png")
 
 

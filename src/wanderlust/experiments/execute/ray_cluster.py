@@ -396,7 +396,7 @@ def execute_batch(runs: list[tuple[str, str]], time_limit: float | None, library
         # A worker has copies of the user's files, without their repository.
         vars(run).update(code=(library, *run.code[1:]), git=git)
         with _interrupt_after(time_limit) as start:
-            outcomes.append(execute(run, started=start)[1:5])
+            outcomes.append(execute(run, started=start)[1:4])
     return outcomes
 
 
