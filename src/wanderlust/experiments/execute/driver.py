@@ -31,7 +31,6 @@ from wanderlust._numba.cache import cache_folder, numba_version, source_hash
 from wanderlust.core.errors import ClusterLost, WanderlustError, check_instance, check_list, counted
 from wanderlust.core.files import locked
 from wanderlust.core.user_code import modules_named
-from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute import LOCAL, Execution
 from wanderlust.experiments.execute.progress import (
     FailedRun,
@@ -41,7 +40,7 @@ from wanderlust.experiments.execute.progress import (
     failures,
     format_duration,
 )
-from wanderlust.experiments.run import Run, RunCancelled
+from wanderlust.experiments.run import Run, RunCancelled, source_files
 from wanderlust.experiments.store import Sealed, Store, seal
 
 __all__ = ["RunSummary", "run_all"]

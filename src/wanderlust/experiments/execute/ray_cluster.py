@@ -32,10 +32,16 @@ import numpy as np
 from wanderlust._numba.cache import numba_version, source_hash
 from wanderlust.core.errors import ClusterLost, MissingPackage, WanderlustError
 from wanderlust.core.user_code import modules_named
-from wanderlust.experiments.code_version import NUMERICAL_SOURCES, files_to_send, library_hash
 from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.execute.driver import SECONDS_TO_COMPILE, TaskResult, TimeLimitReached, execute
-from wanderlust.experiments.run import ADAPTIVE_VERSION, ALGORITHM_VERSION, Run
+from wanderlust.experiments.run import (
+    ADAPTIVE_VERSION,
+    ALGORITHM_VERSION,
+    NUMERICAL_SOURCES,
+    Run,
+    files_to_send,
+    library_hash,
+)
 from wanderlust.version import __version__
 
 ADDRESS = "RAY_ADDRESS"
