@@ -505,8 +505,7 @@ def test_a_reward_of_one_seed_counts_as_found():
     assert diagnosis.explorers[0].first_reward == float("inf")
     assert diagnosis.reward_found
     assert dict(report_sections(diagnosis))["Distractors"] == [
-        "None detected: no explorer converged to a smaller reward than another explorer found.",
-        "Explorers of which not all seeds received a positive reward: vv-ucb (1 of 2 seeds).",
+        "None detected: no explorer converged to a smaller reward than another explorer found."
     ]
 
 
@@ -516,7 +515,7 @@ def test_what_diagnose_says_of_layouts_limits_and_seeds(run_cli, here):
     output = run_cli.succeeds("diagnose", "MiniGrid-Empty-Random-5x5-v0", *words, "--json", "d.json")
     found = json.loads((here / "d.json").read_text())
     assert found["horizon"] is None
-    assert "as observed" in output or "were truncated after" in output or "no episode was truncated" in output
+    assert "were truncated after" in output or "no time limit is known" in output
     assert found["indistinguishable"][0] in ("ucb1", "vv-ucb")
     assert "seeds with reward" in re.sub(r"\s+", " ", output) or "seeds with" in output
 

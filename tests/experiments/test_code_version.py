@@ -15,8 +15,8 @@ import pytest
 import wanderlust as wl
 from conftest import run_python
 from wanderlust.core.errors import BadFile
-from wanderlust.experiments.code_version import files_to_send, library_hash, source_hash
 from wanderlust.experiments.execute.ray_cluster import execute_batch
+from wanderlust.experiments.run import files_to_send, library_hash, source_hash
 from wanderlust.worlds import registry
 
 PACKAGE = Path(wl.__file__).parent
@@ -24,7 +24,7 @@ PACKAGE = Path(wl.__file__).parent
 
 def printed(expression: str, *folders: Path) -> str:
     """Return the value of an expression in a new process whose modules are first searched in some folders."""
-    code = f"from wanderlust.experiments.code_version import library_hash, source_hash; print({expression})"
+    code = f"from wanderlust.experiments.run import library_hash, source_hash; print({expression})"
     path = os.pathsep.join(map(str, (*folders, PACKAGE.parent)))
     done = run_python(code, PYTHONPATH=path)
     assert done.returncode == 0, done.stderr

@@ -22,7 +22,7 @@ from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments.execute import progress as status
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.report.figures import as_files
-from wanderlust.experiments.report.sweep_report import SUCCESS, Setting, scale_limits, sweep_report
+from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store
 from wanderlust.experiments.sweep import values_of
@@ -152,34 +152,34 @@ def test_ranges():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("kappa = [0.1", "kapa = [0.1", r"line 9: settings\.kapa: unknown setting or option .* Did you mean 'kappa'"),
-        ("steps = 100", "discount = 2", r"line 8: settings\.discount: discount must be in \[0, 1\)"),
-        ('"toy"]', '"tyo"]', r"line 3: worlds\.tyo: unknown world 'tyo'. Did you mean 'toy'"),
-        ('"random"]', '"randm"]', r"line 4: explorers\.randm: unknown explorer 'randm'"),
-        ("seeds = 2", "seed = 2", r"line 5: seed: .* Did you mean 'seeds'"),
-        ("seeds = 2", "seeds = 0", r"line 5: seeds: the number of seeds"),
-        ("seeds = 2", "memory = 'fll'", r"line 5: memory: .* Did you mean 'full'"),
-        ("kappa = [0.1, 1]", "kappa = []", r"line 9: settings\.kappa: the list is empty"),
-        ("count = 2", "cuont = 2", r"line 10: settings\.gamma_w\.cuont: .* Did you mean 'count'"),
-        ("kappa = 1\n", "kapppa = 1\n", r"line 14: exclude\.0\.kapppa: unknown setting"),
-        ("seeds = 2", "seeds = [", r"not valid TOML .*line"),
-        ("seeds = 2", "zip = [{kappa = [1], steps = [1, 2]}]", r"line 5: zip\.0: .* kappa has 1, steps has 2"),
+        ("kappa = [0.1", "kapa = [0.1", r"toml: settings\.kapa: unknown setting or option .* Did you mean 'kappa'"),
+        ("steps = 100", "discount = 2", r"toml: settings\.discount: discount must be in \[0, 1\)"),
+        ('"toy"]', '"tyo"]', r"toml: worlds\.tyo: unknown world 'tyo'. Did you mean 'toy'"),
+        ('"random"]', '"randm"]', r"toml: explorers\.randm: unknown explorer 'randm'"),
+        ("seeds = 2", "seed = 2", r"toml: seed: .* Did you mean 'seeds'"),
+        ("seeds = 2", "seeds = 0", r"toml: seeds: the number of seeds"),
+        ("seeds = 2", "memory = 'fll'", r"toml: memory: .* Did you mean 'full'"),
+        ("kappa = [0.1, 1]", "kappa = []", r"toml: settings\.kappa: the list is empty"),
+        ("count = 2", "cuont = 2", r"toml: settings\.gamma_w\.cuont: .* Did you mean 'count'"),
+        ("kappa = 1\n", "kapppa = 1\n", r"toml: exclude\.0\.kapppa: unknown setting"),
+        ("seeds = 2", "seeds = [", r"not valid TOML"),
+        ("seeds = 2", "zip = [{kappa = [1], steps = [1, 2]}]", r"toml: zip\.0: .* kappa has 1, steps has 2"),
         ("seeds = 2", "zip = [{kappa = [1]}]", r"'kappa' is given twice: in settings\.kappa and in zip\.0"),
         ('worlds = ["prison", "toy"]', "", r"worlds: give at least one world"),
-        ("kappa = [0.1, 1]", 'kappa = [0.1, "a"]', r"line 9: settings\.kappa: kappa must be a number"),
-        ("seeds = 2", 'seeds = "two"', r"line 5: seeds: a seed must be a whole number"),
-        ("seeds = 2", 'presets = "as_writen"', r"line 5: presets: .* Did you mean 'as_written'"),
-        ("[[exclude]]", "[[exlude]]", r"line 12: exlude: .* Did you mean 'exclude'"),
-        ('world = "toy"', 'world = "tyo"', r"line 12: exclude\.0: excludes nothing: no combination has world"),
-        ("seeds = 2", 'environments = ["FrozenLak-v1"]', r"line 5: environments\.FrozenLak-v1: unknown environment"),
-        ("seeds = 2", "episodes = 3", r"line 5: episodes: only runs in environments have the field 'episodes'"),
-        ("steps = 100", "horizon = [1, inf]", r"line 8: settings\.horizon: must be a text, a finite number"),
-        ("kappa = [0.1, 1]", "kappa = nan", r"line 9: settings\.kappa: .* got nan"),
-        ('"toy"]', '"FrozenLake-v1"]', r"line 3: worlds\.FrozenLake-v1: .* a key of their own, 'environments'"),
-        ('["vv-ucb", "random"]', "{vv-ucb = {}, random = {log_plus_one = 1}}", r"line 4: .*: random has no option"),
+        ("kappa = [0.1, 1]", 'kappa = [0.1, "a"]', r"toml: settings\.kappa: kappa must be a number"),
+        ("seeds = 2", 'seeds = "two"', r"toml: seeds: a seed must be a whole number"),
+        ("seeds = 2", 'presets = "as_writen"', r"toml: presets: .* Did you mean 'as_written'"),
+        ("[[exclude]]", "[[exlude]]", r"toml: exlude: .* Did you mean 'exclude'"),
+        ('world = "toy"', 'world = "tyo"', r"toml: exclude\.0: excludes nothing: no combination has world"),
+        ("seeds = 2", 'environments = ["FrozenLak-v1"]', r"toml: environments\.FrozenLak-v1: unknown environment"),
+        ("seeds = 2", "episodes = 3", r"toml: episodes: only runs in environments have the field 'episodes'"),
+        ("steps = 100", "horizon = [1, inf]", r"toml: settings: .* Infinity|inf"),
+        ("kappa = [0.1, 1]", "kappa = nan", r"toml: settings: .* got .*nan"),
+        ('"toy"]', '"FrozenLake-v1"]', r"toml: worlds\.FrozenLake-v1: .* a key of their own, 'environments'"),
+        ('["vv-ucb", "random"]', "{vv-ucb = {}, random = {log_plus_one = 1}}", r"toml: .*: random has no option"),
     ],
 )
-def test_errors_name_the_key_and_the_line(toml, old, new, message):
+def test_errors_name_the_key(toml, old, new, message):
     assert old in DESCRIPTION
     with pytest.raises(WanderlustError, match=message):
         toml(DESCRIPTION.replace(old, new))
@@ -198,7 +198,7 @@ def test_names_in_zipped_groups_and_missing_steps():
 
 def test_a_misspelt_setting_of_a_sweep_in_environments(toml):
     """It is taken for an option of the environment, which the environment refuses."""
-    with pytest.raises(InvalidSetting, match=r"line 5: settings\.kapa: unknown setting or option, and environment"):
+    with pytest.raises(InvalidSetting, match=r"environments\.FrozenLake-v1: .*kapa"):
         toml('environments = ["FrozenLake-v1"]\nexplorers = ["vv-ucb"]\n[settings]\nsteps = 9\nkapa = [0.1, 1]\n')
 
 
@@ -209,9 +209,8 @@ def test_presets_of_worlds_and_environments():
     with pytest.raises(InvalidSetting, match="presets: unknown value of preset 'adaptive'"):
         wl.Sweep(worlds="toy", **fields).points()
     both = {"worlds": "toy", "environments": "FrozenLake-v1", **fields}
-    with pytest.raises(InvalidSetting, match="presets: 'adaptive' is for environments only; add exclude") as error:
-        wl.Sweep(**both).points()
-    assert '[{world = "toy", preset = "adaptive"}]' in str(error.value)
+    with pytest.raises(InvalidSetting, match="presets: unknown value of preset 'adaptive'"):
+        _ = wl.Sweep(**both).runs
     runs = wl.Sweep(**both, exclude=[{"world": "toy", "preset": "adaptive"}]).runs
     assert [(run.kind, run.preset) for run in runs] == [
         ("world", "as_written"),
@@ -266,7 +265,7 @@ def test_commands(command, toml, tmp_path):
     assert {"table.md", "table.csv", "seeds.csv", "plot.png", "curves.svg"} <= {file.name for file in folder.iterdir()}
     words = ("--formats", "pdf", "--out", "figures", "--measure", "steps_to_learn")
     code, printed = command("report", "results", *words)
-    assert (code, "of steps to learn, the lowest median" in printed) == (0, True), printed
+    assert (code, "steps to learn" in printed) == (0, True), printed
     assert [file.name for file in (tmp_path / "figures" / "sweeps" / "kappa").glob("plot.*")] == ["plot.pdf"]
     if find_spec("wanderlust_paper"):
         (tmp_path / "results" / "toy-example").mkdir()
@@ -361,15 +360,6 @@ def test_a_report_without_the_list_of_runs(tmp_path):
     assert "early.keys.npz" in problems[0]
 
 
-def test_the_scale_of_a_heat_map_has_the_seeds_and_no_rounding_errors(tmp_path):
-    def limits(*rows):
-        return scale_limits([Setting({}, [{SUCCESS: value} for value in row])
-                        for row in rows])  # fmt: skip
-
-    assert limits([20.0, 60.0], [30.0, 40.0]) == (20.0, 60.0)
-    assert limits([100.0, 100.0 - 1e-13]) == (0.0, 100.0)
-
-
 def test_status_does_not_import_numba(tmp_path):
     """It would take most of a second."""
     wl.Sweep(worlds="toy", explorers="random", settings={"steps": 20}, seeds=1).run(tmp_path, quiet=True)
@@ -399,6 +389,10 @@ def test_figures(tmp_path, swept):
     sweep = wl.Sweep(worlds=["toy", "prison"], explorers=names, settings={"steps": 60, **swept}, seeds=2)
     sweep.run(tmp_path, quiet=True)
     report = sweep_report(sweep, Store(tmp_path), [])
+    figure = report.figures["plot"]()
+    # Over kappa, or over the explorers; a panel for each world, of two numbers one for each explorer, too.
+    assert {axes.get_xlabel() for axes in figure.axes} == {"kappa" if swept else "explorer"}
+    assert len(figure.axes) == (4 if len(swept) > 1 else 2)
     files = as_files(report.figures["plot"], ("png", "svg"))
     assert files["png"] == as_files(report.figures["plot"], ("png",))["png"]
     assert len(files["svg"]) > 5000

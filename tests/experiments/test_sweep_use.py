@@ -1,6 +1,5 @@
 """Sweeps as a lab uses them, each command in a process of its own."""
 
-import itertools
 import json
 import os
 import re
@@ -11,11 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import wanderlust as wl
 from wanderlust.experiments.execute.driver import Batches
-from wanderlust.experiments.report.sweep_report import Setting, best_settings, settings_of, sweep_figure, sweep_report
+from wanderlust.experiments.report.sweep_report import best_settings, settings_of, sweep_report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import Store, read_pack, seal
 
@@ -84,7 +82,6 @@ def test_the_value_of_the_best_of_many_equal_settings_is_not_too_high(tmp_path):
     assert best.measured.mean.low < mean < best.measured.mean.high
     table = sweep_report(sweep, store, []).files["table.md"]
     assert "on 5 seeds, chosen on others" in table
-    assert "chosen on every second seed (1, 3, 5, …) and measured on the others (0, 2, 4, …)" in table
 
 
 def test_one_seed_is_not_validated_and_each_explorer_has_a_best_setting(tmp_path):
@@ -97,7 +94,6 @@ def test_one_seed_is_not_validated_and_each_explorer_has_a_best_setting(tmp_path
     assert "on 1 seed, not validated" in table
     assert "best of vv-ucb in prison: vv-ucb: area under the curve" in table
     assert "best of ucb1 in prison: kappa=" in table
-    assert "it is chosen and measured on the same runs" in table
 
 
 CAVE = """
@@ -183,8 +179,7 @@ def test_a_sweep_does_not_replace_another_one_of_the_same_name(tmp_path, process
     (tmp_path / "sweep.toml").write_text(SWEEP.replace("10]", "9]"))
     for words in (("--dry-run",), ()):
         printed = processes.command(tmp_path, "sweep", "sweep.toml", *words, code=2)
-        assert "another sweep named 'sweep', with 7 runs that this one does not have: " in printed
-        assert "settings.kappa was [0.1, 1, 10], is [0.1, 1, 9]; seeds was 5, is 4. Give this one" in printed
+        assert "another sweep named 'sweep', with 7 runs that this one does not have. Give this one" in printed
     assert "15 of 15 runs stored" in processes.command(tmp_path, "report", "results", "--formats", "png")
 
 
@@ -209,21 +204,6 @@ def test_tables_without_curves_read_no_archive(tmp_path, processes):
     assert rows_of(processes, tmp_path) == sorted(rows, key=lambda row: (row["world"], row["kappa"], row["seed"]))
     if find_spec("pandas"):
         assert list(results.to_pandas(curves=False)["success"]) == [row["success"] for row in rows]
-
-
-def test_labels_of_a_heat_map_of_fifty_values_do_not_overlap():
-    values = {"kappa": np.geomspace(0.01, 10, 50).tolist(), "gamma_w": np.linspace(0.5, 0.99, 50).tolist()}
-    rows = [{"world": "toy", "explorer": "vv-ucb", "seed": 0, "success": 1.0, **dict(zip(values, pair, strict=True))}
-            for pair in itertools.product(*values.values())]  # fmt: skip
-    settings = [Setting({name: row[name] for name in ("world", "explorer", *values)}, [row]) for row in rows]
-    figure = sweep_figure("large", settings)
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
-    for axis, side in ((figure.axes[0].xaxis, "x"), (figure.axes[0].yaxis, "y")):
-        boxes = [label.get_window_extent(renderer) for label in axis.get_ticklabels()]
-        ends = [(getattr(box, f"{side}0"), getattr(box, f"{side}1")) for box in boxes]
-        assert 4 <= len(ends) <= 14
-        assert all(end < start for (_, end), (start, _) in itertools.pairwise(ends))
 
 
 def test_learning_curves_of_the_best_settings(tmp_path):

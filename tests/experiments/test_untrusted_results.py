@@ -18,11 +18,10 @@ from process_server import send, wait_until
 from wanderlust._numba.cache import numba_version
 from wanderlust.core.archives import archive_bytes, open_archive
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError
-from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.report.figures import as_files, comparison_figure
 from wanderlust.experiments.report.text_tables import fit_to_width
-from wanderlust.experiments.run import Result, Run
+from wanderlust.experiments.run import Result, Run, source_files
 from wanderlust.experiments.store import ARRAYS, Store, seal, write_pack
 from wanderlust.experiments.table import SUFFIXES
 

@@ -50,9 +50,7 @@ def compare(
     """
     from wanderlust.cli.runs import comparison_report, execute_runs, plan_exact_runs, plan_runs
     from wanderlust.experiments.comparison import Comparison, ComparisonReport, comparison_folder, solved_threshold
-    from wanderlust.experiments.report.figures import FORMATS
-    from wanderlust.experiments.report.report import show_report
-    from wanderlust.experiments.report.text_tables import new_console
+    from wanderlust.experiments.report.text_tables import FORMATS, new_console, show_report
 
     if options.solved_at is not None:
         check_number("solved_at", options.solved_at)

@@ -63,8 +63,7 @@ def exam(
     from wanderlust.exams.card import card_report, print_leaderboard
     from wanderlust.exams.exam import check_not_fixed, exam_folder, select, take
     from wanderlust.exams.scores import kept_leaderboard
-    from wanderlust.experiments.report.report import show_report
-    from wanderlust.experiments.report.text_tables import new_console
+    from wanderlust.experiments.report.text_tables import new_console, show_report
 
     if leaderboard:
         if explorers or options != _WHOLE:

@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 from wanderlust.core.errors import BadFile, check_choice
 
 if TYPE_CHECKING:
-    from wanderlust.experiments.report.report import Report
+    from wanderlust.experiments.report.text_tables import Report
 
 
 def report(
@@ -43,8 +43,8 @@ def report(
 ) -> None:
     """Rebuild tables, plots and the scorecard from stored runs, without executing any run.
 
-    For a sweep: a table of its settings, the best one with its interval, lines over one swept number and heat maps
-    over two. For an exam: its report card. For a comparison: its table.
+    For a sweep: a table of its settings, the best one with its interval, and plots over the swept fields. For an exam:
+    its report card. For a comparison: its table.
 
     Example: wanderlust report results/
 
@@ -56,10 +56,8 @@ def report(
     """
     from wanderlust.core.extensions import report_kinds
     from wanderlust.core.files import shown_path
-    from wanderlust.experiments.report.figures import FORMATS
-    from wanderlust.experiments.report.report import show_report
     from wanderlust.experiments.report.sweep_report import TITLES
-    from wanderlust.experiments.report.text_tables import new_console, print_problems
+    from wanderlust.experiments.report.text_tables import FORMATS, new_console, print_problems, show_report
 
     chosen = tuple(dict.fromkeys(check_choice("format", each, FORMATS) for each in formats or FORMATS))
     if measure:

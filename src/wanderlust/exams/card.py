@@ -31,8 +31,7 @@ from wanderlust.exams.scores import (
     levels_text,
     mean_curve,
 )
-from wanderlust.experiments.report.report import Report
-from wanderlust.experiments.report.text_tables import as_line, fit_to_width, markdown_cell, new_table, printable
+from wanderlust.experiments.report.text_tables import Report, as_line, fit_to_width, markdown_cell, new_table, printable
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.world_run import FIRST_EVALUATION, N_EVALUATIONS, evaluation_fractions
 from wanderlust.version import __version__
@@ -72,7 +71,6 @@ DIFFERENCES = (
 )
 _LINE = "▁▂▃▄▅▆▇█"
 _DIM = "dim"
-_UNLIMITED = 10_000
 
 
 # --- Values ------------------------------------------------------------------------------------------------------
@@ -94,7 +92,7 @@ def make_card(selection: ExamSelection, explorers: Sequence[ExplorerScores]) -> 
         "evaluations": [round(float(fraction), 4) for fraction in evaluation_fractions()],
         "title": ", ".join(each.label for each in explorers),
         "extent": _extent(selection),
-        "notes": _notes(selection, explorers, references, board, has_ranks=any(ranks)),
+        "notes": _notes(selection, explorers, board),
         "rule": RULE,
         "results": [
             score_values(each, rank) | _findings(selection, each) | _improvements(each, [*explorers, *references])
@@ -162,13 +160,10 @@ def _meaning(family: str) -> str:
 
 def _findings(selection: ExamSelection, explorer: ExplorerScores) -> dict[str, Any]:
     """Return where an explorer fails, with the commands that show it."""
-    strength = None
-    if explorer.rows and explorer.n_passed == len(explorer.worlds):
-        slowest = min(explorer.families, key=explorer.family_score)
-        strength = f"Passes every level; learns slowest in {slowest}, score {explorer.family_score(slowest):.2f}."
+    passes = bool(explorer.rows) and explorer.n_passed == len(explorer.worlds)
     return {
         "fails_at": _weak_point(selection, explorer),
-        "strength": strength,
+        "strength": "Passes every level." if passes else None,
         "errors": _errors(selection, explorer),
         "missing_runs": explorer.n_missing,
     }
@@ -217,22 +212,16 @@ def _errors(selection: ExamSelection, explorer: ExplorerScores) -> list[dict[str
 
     An explorer with a mistake often fails with the same error in every world.
     """
-    places: dict[str, list[Place]] = {}
+    worlds: dict[str, list[Place]] = {}
     for place, failed in explorer.failures.items():
-        places.setdefault(failed.error, []).append(place)
+        worlds.setdefault(failed.error, []).append(place)
     errors = []
-    for error, found in places.items():
-        levels: dict[str, list[int]] = {}
-        for family, level in found:
-            levels.setdefault(family, []).append(level)
-        where = "; ".join(f"{family}, {levels_text(each)}" for family, each in levels.items())
-        where = "every world" if len(explorer.worlds) == len(found) > 1 else where
-        stop = "" if error.endswith((".", "!", "?", ")")) else "."
-        repeat = "Repeat it:" if len(found) == 1 else f"Repeat the first of {counted(len(found), 'world')}:"
+    for error, found in worlds.items():
+        family, level = found[0]
+        others = f" and in {counted(len(found) - 1, 'other world')}" if len(found) > 1 else ""
         run = selection.run(explorer.explorer, found[0], explorer.failures[found[0]].seed)
-        errors.append({
-            "where": f"Error in {where}:", "error": f"{error}{stop} {repeat}", "run": run.command, "worlds": found
-        })  # fmt: skip
+        where = f"Error in {family}, level {level}{others}:"
+        errors.append({"where": where, "error": error, "run": run.command, "worlds": found})
     return errors
 
 
@@ -247,27 +236,17 @@ def _extent(selection: ExamSelection) -> str:
     return f"Suite {VERSION}, {worlds}: {shown}; {levels}; {seed_text}. wanderlust {__version__}."
 
 
-def _notes(
-    selection: ExamSelection,
-    explorers: Sequence[ExplorerScores],
-    references: Sequence[ExplorerScores],
-    board: Leaderboard | None,
-    *,
-    has_ranks: bool,
-) -> list[str]:
+def _notes(selection: ExamSelection, explorers: Sequence[ExplorerScores], board: Leaderboard | None) -> list[str]:
     """Return what a reader of the numbers has to know."""
     notes = []
     if missing := sum(each.n_missing for each in explorers):
         notes.append(f"Incomplete: {counted(missing, 'run')} not executed yet; the same command continues.")
-    if board is not None and (references or has_ranks):
-        names = [*(each.label for each in references), *(["the ranks"] if has_ranks else [])]
-        listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-        verb = "are" if len(names) > 1 or has_ranks else "is"
-        notes.append(f"From the kept leaderboard, in the same worlds, {verb} {listed} ({board.extent}).")
-    elif not selection.held_out:
-        notes.append("No rank: the leaderboard is made in the held-out worlds.")
-    else:
+    if board is not None:
+        notes.append(f"Ranks, and explorers beside these, are of the kept leaderboard ({board.extent}).")
+    elif selection.held_out:
         notes.append("No rank: the package has no leaderboard of these worlds.")
+    else:
+        notes.append("No rank: the leaderboard is made in the held-out worlds.")
     return notes
 
 
@@ -467,13 +446,10 @@ def _summary_table(card: Card) -> Table:
 
 
 def _family_table(card: Card, explorer: Values, width: int) -> RenderableType:
-    """Return the table of the families; in a narrow terminal, without learning curves and other explorers."""
-    rows, labels = family_rows(card, explorer), [other["label"] for other in others(card, explorer)]
-    for left_out in ([], ["learning"], ["learning", *labels]):
-        heads = [head for head in rows[0] if head not in left_out]
-        table = new_table(heads, [[row[head] for head in heads] for row in rows], left=["family", "learning"])
-        if Console(width=_UNLIMITED).measure(table).maximum <= width:
-            break
+    """Return the table of the families; other explorers are beside this one in the files only."""
+    labels = [other["label"] for other in others(card, explorer)]
+    rows = [{head: cell for head, cell in row.items() if head not in labels} for row in family_rows(card, explorer)]
+    table = new_table(list(rows[0]), [list(row.values()) for row in rows], left=["family", "learning"])
     return fit_to_width(table, width)
 
 

@@ -52,11 +52,10 @@ from wanderlust.exams.scores import (
     score_row,
     world_bounds,
 )
-from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute import progress as status
 from wanderlust.experiments.execute.driver import Failure, RunSummary, run_all
 from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.run import Run, plain_options
+from wanderlust.experiments.run import Run, plain_options, source_files
 from wanderlust.experiments.store import Store, StoredRun
 from wanderlust.experiments.table import Row, import_package
 from wanderlust.explorers.protocol import Problem, explorer_class, explorer_module, explorer_name
@@ -71,8 +70,7 @@ UNITS = ("r_max", "V")
 EXAMS, EXAM_FILE = "exams", "exam.json"
 _MAX_BYTES = 1_000_000
 _MAX_NAME, _HASH_LENGTH = 60, 8
-_REPETITIONS, _MAX_SECONDS = 3, 1.0
-_CHUNKS = 16
+_UNTIMED_STEPS, _MAX_SECONDS, _CHUNKS = 2, 1.0, 16
 _FRAME = '<iframe srcdoc="{}" style="width:100%;height:48rem;border:0" title="Report card"></iframe>'
 
 
@@ -350,36 +348,23 @@ class StepCost(NamedTuple):
 
 
 def step_cost(explorer: str, options: Mapping[str, Any]) -> StepCost:
-    """Return the time of a step in one world, without compilation and evaluations, and what it computes.
+    """Return the mean time of a step in one world, without compilation and evaluations, and what it computes.
 
-    The time is a mean over a run, the best of a few runs, and NaN if the explorer fails. A run ends after a second,
-    after which a slow explorer is not measured again.
+    The run ends after a second. The time is NaN if the explorer fails.
     """
+    world = exam_world(TIMED_FAMILY, level=TIMED_LEVEL)
+    budget = world.defaults.budget
     try:
-        _timed_run(explorer, options, steps=2)  # Compiles everything that a step needs.
-        best, start = StepCost(math.inf), time.perf_counter()
-        for _ in range(_REPETITIONS):
-            best = min(best, _timed_run(explorer, options))
-            if time.perf_counter() - start > _MAX_SECONDS:
-                break
+        session = Session(world, explorer, **{**options, "evaluate_every": budget})
+        session.advance(_UNTIMED_STEPS)  # Compiles everything that a step needs.
+        start = time.perf_counter()
+        while session.step < budget and time.perf_counter() - start < _MAX_SECONDS:
+            session.advance(min(session.step + budget // _CHUNKS, budget))
+        seconds = time.perf_counter() - start
+        computes = str(session.agent.configured_explorer.computes())
     except Exception:  # An explorer of a user can raise anything; the card shows the errors of its runs.
         return StepCost()
-    return best
-
-
-def _timed_run(explorer: str, options: Mapping[str, Any], steps: int | None = None) -> StepCost:
-    """Return the mean time of a step of one run, without the first one."""
-    world = exam_world(TIMED_FAMILY, level=TIMED_LEVEL)
-    budget = steps or world.defaults.budget
-    session = Session(world, explorer, **{**options, "evaluate_every": budget})
-    session.advance(1)
-    start = time.perf_counter()
-    for i in range(1, _CHUNKS + 1):
-        session.advance(max(i * budget // _CHUNKS, 2))
-        if time.perf_counter() - start > _MAX_SECONDS:
-            break
-    seconds = time.perf_counter() - start
-    return StepCost(1e6 * seconds / (session.step - 1), str(session.agent.configured_explorer.computes()))
+    return StepCost(1e6 * seconds / (session.step - _UNTIMED_STEPS), computes)
 
 
 # --- Scores of stored runs ---------------------------------------------------------------------------------------

@@ -485,8 +485,8 @@ def read_leaderboard(values: Mapping[str, Any]) -> Leaderboard:
             failures={(family, level): FailedRun(*failed) for family, level, *failed in each["failures"]},
             step_microseconds=math.nan if each["step_microseconds"] is None else each["step_microseconds"],
             options=each["options"],
-            computes=each.get("computes", "–"),
-            chosen_for=each.get("chosen_for", TOTALS),
+            computes=each["computes"],
+            chosen_for=each["chosen_for"],
         )
         for each in values["explorers"]
     ]
@@ -496,12 +496,11 @@ def read_leaderboard(values: Mapping[str, Any]) -> Leaderboard:
 def _kept_rows(place: Place, kept: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a world; of the curves, only their mean is kept."""
     curve = np.array(kept["curve"], np.float64)
-    learning = kept.get("learning", [math.nan] * len(kept["scores"]))
-    values = enumerate(zip(kept["scores"], kept["data"], learning, kept["last"], strict=True), start=FIRST_SEED)
+    columns = zip(kept["scores"], kept["data"], kept["learning"], kept["last"], strict=True)
     return [
         {"family": place[0], "level": place[1], "seed": seed, "score": score, "data_score": data,
          "learning_score": learnt, "last": last, "curve": curve}
-        for seed, (score, data, learnt, last) in values
+        for seed, (score, data, learnt, last) in enumerate(columns, start=FIRST_SEED)
     ]  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from wanderlust.core.files import finite_values
 from wanderlust.core.hardness import Hardness, hardness
 from wanderlust.core.mdp import estimated_mdp
 from wanderlust.core.repeats import SELDOM, repeat_rates
-from wanderlust.environments.encoding import BINS, CONTENT, DISCRETE, ENVIRONMENT
+from wanderlust.environments.encoding import BINS
 from wanderlust.environments.model import world_from_gym
 from wanderlust.environments.tabular import Tabular, tabular
 from wanderlust.experiments.comparison import (
@@ -104,8 +104,6 @@ class Diagnosis:
     """Length of the shortest episode with the best return."""
     best_return: float | None
     """Largest return of any training episode."""
-    best_policy: float
-    """Largest return of any final greedy policy."""
     repeat_rates: tuple[float, ...]
     """The share of steps in a state visited before, for each quarter of the runs: medians."""
     hidden: str | None
@@ -135,11 +133,6 @@ class Diagnosis:
     def termination_is_goal(self) -> bool:
         """Whether steps have a negative reward, none has a positive one, and some episodes terminated."""
         return not self.reward_found and (self.common_reward or 0.0) < 0 and self.terminated > 0
-
-    @property
-    def stochastic_percent(self) -> float:
-        """Percent of the repeated state-action pairs with more than one outcome."""
-        return 100.0 * self.stochastic_pairs / self.repeated_pairs if self.repeated_pairs else 0.0
 
     @property
     def ranked(self) -> tuple[ExplorerSummary, ...]:
@@ -250,7 +243,6 @@ def diagnose_results(results: Results, *, steps: int, horizon: int | None, encod
         longest_episode=int(episodes[:, 1].max()) if len(episodes) else steps,
         depth=None if best is None else int(episodes[is_best, 1].min()),
         best_return=best,
-        best_policy=max(float(result.returns[-1]) for result in all_results),
         repeat_rates=tuple(np.median(rates, axis=0).tolist()),
         hidden=hidden,
         agreement=agreement,
@@ -281,9 +273,9 @@ def _reward_summaries(results: Results) -> tuple[RewardSummary, ...]:
             found.setdefault(key, []).append((int(step), int(count), explorer, str(pair)))
     rewards = []
     for key, entries in found.items():
-        steps, counts, explorers, pairs = zip(*entries, strict=True)
-        last_first = max(i for i, step in enumerate(steps) if step == min(steps))
-        rewards.append(RewardSummary(key, sum(counts), min(steps), tuple(dict.fromkeys(explorers)), pairs[last_first]))
+        _, counts, explorers, _ = zip(*entries, strict=True)
+        first_step, _, _, first_pair = min(entries, key=lambda entry: entry[0])
+        rewards.append(RewardSummary(key, sum(counts), first_step, tuple(dict.fromkeys(explorers)), first_pair))
     return tuple(sorted(rewards, key=lambda each: math.inf if each.value is None else -each.value))
 
 
@@ -322,14 +314,42 @@ def report_sections(diagnosis: Diagnosis) -> Iterator[tuple[str, list[str]]]:
     yield "Episodes", list(_episode_sentences(diagnosis))
 
 
+def problem_sentences(diagnosis: Diagnosis) -> list[str]:
+    """Return the sentences of the report that say why a tabular agent may not work, and what helps."""
+    found = {
+        _SELDOM_REPEAT.format(_COARSER[diagnosis.encoding == BINS]): diagnosis.seldom_repeat,
+        _stochasticity_sentence(diagnosis): diagnosis.hidden is not None,
+        _LAYOUTS_CHANGE: diagnosis.layouts_change,
+    }
+    return [sentence for sentence, is_problem in found.items() if is_problem]
+
+
+_SELDOM_REPEAT = "States seldom repeat, so a tabular agent learns little. {}"
+_COARSER = (
+    "The state key is too fine: --key module:function keeps only what matters of the observation.",
+    "The bins are too fine: fewer --bins, or one bin for dimensions that do not matter.",
+)
+_LAYOUTS_CHANGE = (
+    "Nearly every episode began in a state of its own: the layout changes between episodes, so an agent cannot use "
+    "what it learnt in another one. --reset-seed 0 gives all episodes the same layout."
+)
+_FINER = {
+    "observation": "A --key that keeps more of it, or more --bins, help.",
+    "previous step": "The observation is not the whole state: a wrapper that adds earlier ones helps, or --key hash if "
+    "the environment has a hash of its whole state.",
+    "time": "A wrapper that adds the time, such as Gymnasium's TimeAwareObservation, helps.",
+}
+"""What helps if the outcomes depend on something that is not part of the state, one of `HIDDEN`."""
+
+
 def _reward_sentences(diagnosis: Diagnosis) -> Iterator[str]:
-    if len(diagnosis.rewards) == 1:
-        yield f"Every step gave a reward of {diagnosis.rewards[0].value:g}: no explorer found another reward."
-    elif diagnosis.termination_is_goal:
+    if diagnosis.termination_is_goal:
         yield (
-            f"Rewards are not sparse: steps have a negative reward, {diagnosis.common_reward:g} for most, so every "
-            "step changes the return."
+            f"Rewards are not sparse: most steps gave {diagnosis.common_reward:g}, so every step changes the return. "
+            "No reward is positive and some episodes terminated: the goal is to terminate early."
         )
+    elif len(diagnosis.rewards) == 1:
+        yield f"Every step gave a reward of {diagnosis.rewards[0].value:g}: no explorer found another reward."
     elif diagnosis.common_reward is not None:
         sparse = "sparse" if diagnosis.other_rewards_percent < _DENSE_PERCENT else "not sparse"
         percent, common = f"{diagnosis.other_rewards_percent:.3g} %", f"{diagnosis.common_reward:g}"
@@ -346,25 +366,17 @@ def _reward_sentences(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"... and {len(diagnosis.rewards) - _MAX_REWARDS_SHOWN} smaller rewards."
     if diagnosis.time_penalties:
         yield time_penalty_sentence(diagnosis.time_penalties, diagnosis.n_runs)
-    if diagnosis.termination_is_goal:
-        yield "No reward is positive and some episodes terminated: the goal is to terminate early."
-    elif not diagnosis.reward_found:
+    if not diagnosis.reward_found and not diagnosis.termination_is_goal:
         yield f"None of {counted(diagnosis.n_runs, 'run')} received a positive reward during training."
 
 
 def _state_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     most, least = diagnosis.widest, min(diagnosis.explorers, key=lambda each: each.states)
-    median = " (medians over seeds)" if most.seeds > 1 else ""
-    if most.states == least.states:
-        yield f"All explorers visited {most.states:,.0f} states{median}."
-    else:
-        yield f"{most.explorer} visited {most.states:,.0f} states, {least.explorer} {least.states:,.0f}{median}."
+    yield f"{most.explorer} visited {most.states:,.0f} states, {least.explorer} {least.states:,.0f} (medians)."
     percent = ", ".join(f"{100 * rate:.0f}" for rate in diagnosis.repeat_rates)
     yield f"Steps in a state visited before, in the quarters of the run: {percent} %."
     if diagnosis.seldom_repeat:
-        grows = diagnosis.repeat_rates[-1] > diagnosis.repeat_rates[0] + GROWING_PERCENT / 100
-        later = "The share grows, but slowly." if grows else "The share does not grow: more steps will not help."
-        yield f"States seldom repeat, so a tabular agent learns little. {later} {_coarser(diagnosis)}"
+        yield _SELDOM_REPEAT.format(_COARSER[diagnosis.encoding == BINS])
     elif diagnosis.still_growing:
         yield (
             f"The number of states still grows: {most.explorer} discovered {most.late_states_percent:.0f} % of its "
@@ -374,49 +386,21 @@ def _state_sentences(diagnosis: Diagnosis) -> Iterator[str]:
         yield "The number of states has stopped growing: more steps will discover few new states."
 
 
-def _coarser(diagnosis: Diagnosis) -> str:
-    """Return the option with which states repeat more often."""
-    if diagnosis.encoding == BINS:
-        return "The bins are too fine: fewer --bins, or one bin for dimensions that do not matter."
-    what = "the observation" if diagnosis.encoding in (DISCRETE, CONTENT) else "what is used now"
-    return f"The state key is too fine: --key module:function keeps only what matters of {what}."
-
-
-def _finer(diagnosis: Diagnosis) -> str:
-    """Return the option with which fewer states are aliased."""
-    if diagnosis.hidden == "time":
-        return "A wrapper that adds the time, such as Gymnasium's TimeAwareObservation, helps."
-    if diagnosis.hidden == "observation":
-        return "More --bins help." if diagnosis.encoding == BINS else "A --key that keeps more of it helps."
-    hint = "" if diagnosis.encoding == ENVIRONMENT else ", --key hash if the environment has a hash of its whole state"
-    return f"The observation is not the whole state: a wrapper that adds earlier ones helps{hint}."
-
-
 def _distractor_sentences(diagnosis: Diagnosis) -> Iterator[str]:
-    best = diagnosis.ranked[0]
-    if not diagnosis.reward_found:
-        yield "No positive reward was found, so distractors cannot be detected."
-    elif diagnosis.layouts_change:
-        yield "Layouts change between episodes, so distractors cannot be detected."
-    elif not diagnosis.has_one_start:
-        yield "Episodes begin in different states, and returns differ by the start, so distractors cannot be detected."
+    reasons = {
+        "no positive reward was found": not diagnosis.reward_found,
+        "layouts change between episodes": diagnosis.layouts_change,
+        "episodes begin in different states, and returns differ by the start": not diagnosis.has_one_start,
+    }
+    if any(reasons.values()):
+        yield f"Distractors cannot be detected: {next(reason for reason, is_so in reasons.items() if is_so)}."
     elif not diagnosis.distracted:
         yield "None detected: no explorer converged to a smaller reward than another explorer found."
+    best = diagnosis.ranked[0]
     for each in diagnosis.distracted:
         yield (
             f"{each.explorer} converged to a return of at most {each.max_return:.4g}, but {best.explorer} found one "
             f"of at least {best.min_return:.4g}, each with all seeds: the smaller reward is a distractor."
-        )
-    partly = [each for each in diagnosis.explorers if each.rewarded_seeds < each.seeds]
-    unrewarded = [f"{each.explorer} ({each.rewarded})" for each in partly]
-    if diagnosis.reward_found and unrewarded:
-        yield f"Explorers of which not all seeds received a positive reward: {', '.join(unrewarded)}."
-    best_return = diagnosis.best_return
-    is_learnable = not diagnosis.stochastic_pairs and not diagnosis.seldom_repeat
-    if best_return is not None and best_return > diagnosis.best_policy + 1e-9 and is_learnable:
-        yield (
-            f"The best training episode had a return of {best_return:.4g}, but no greedy policy reaches it: more "
-            "steps, or a larger discount, may help."
         )
 
 
@@ -425,18 +409,17 @@ def _stochasticity_sentence(diagnosis: Diagnosis) -> str:
         return f"Unknown: {counted(diagnosis.repeated_pairs, 'state-action pair')} had more than one visit."
     if not diagnosis.stochastic_pairs:
         return "Deterministic, as far as observed: every repeated state-action pair had the same outcome each time."
-    percent = "Less than 1" if diagnosis.stochastic_percent < 1 else f"{diagnosis.stochastic_percent:.0f}"
-    several = f"{percent} % of the repeated state-action pairs had different outcomes"
-    if diagnosis.hidden is not None and diagnosis.agreement is not None:
-        what = {"observation": "the part of the observation that the key leaves out"}.get(
-            diagnosis.hidden, f"the {diagnosis.hidden}"
-        )
-        same, other = (f"{100 * share:.0f} %" for share in diagnosis.agreement)
-        return (
-            f"{several}, and these depend on {what}: an outcome repeats in {same} of the visits if it is the same, in "
-            f"{other} if it differs. So states are aliased: the state key is too coarse. {_finer(diagnosis)}"
-        )
-    return f"{several}: the environment is stochastic, or depends on something that is not observed."
+    percent = 100.0 * diagnosis.stochastic_pairs / diagnosis.repeated_pairs
+    several = f"{percent:.2g} % of the repeated state-action pairs had different outcomes"
+    if diagnosis.hidden is None or diagnosis.agreement is None:
+        return f"{several}: the environment is stochastic, or depends on something that is not observed."
+    is_observed = diagnosis.hidden == "observation"
+    what = "the part of the observation that the key leaves out" if is_observed else f"the {diagnosis.hidden}"
+    same, other = (f"{100 * share:.0f} %" for share in diagnosis.agreement)
+    return (
+        f"{several}, and these depend on {what}: an outcome repeats in {same} of the visits if it is the same, in "
+        f"{other} if it differs. So states are aliased: the state key is too coarse. {_FINER[diagnosis.hidden]}"
+    )
 
 
 def _episode_sentences(diagnosis: Diagnosis) -> Iterator[str]:
@@ -444,30 +427,20 @@ def _episode_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     if not total:
         yield f"No episode ended within {counted(diagnosis.steps, 'step')}."
         return
-    terminated, truncated = diagnosis.terminated, diagnosis.truncated
-    yield f"Of {counted(total, 'episode')}, {terminated:,} terminated and {truncated:,} were truncated."
-    yield f"The longest episode took {counted(diagnosis.longest_episode, 'step')}; {_limit(diagnosis)}."
+    yield f"{diagnosis.terminated:,} of {counted(total, 'episode')} terminated, the others were truncated."
+    limit = "no time limit is known"
+    if diagnosis.horizon is not None:
+        limit = f"the time limit is {counted(diagnosis.horizon, 'step')}"
+    elif diagnosis.truncations is not None:
+        low, high = diagnosis.truncations
+        limit = f"episodes were truncated after {low:,} to {high:,} steps"
+    yield f"The longest episode took {counted(diagnosis.longest_episode, 'step')}; {limit}."
     if diagnosis.layouts_change:
-        yield (
-            f"Nearly every episode began in a state of its own ({diagnosis.start_states:,} first states in "
-            f"{counted(diagnosis.episodes_begun, 'episode')}): the layout changes between episodes, so an agent cannot "
-            "use what it learnt in another one. --reset-seed 0 gives all episodes the same layout."
-        )
+        yield _LAYOUTS_CHANGE
     elif not diagnosis.has_one_start:
         yield f"Episodes begin in different states: about {diagnosis.start_states / diagnosis.n_runs:.0f} per run."
     if diagnosis.reward_found and diagnosis.depth is not None:
         yield f"The best return, {diagnosis.best_return:.4g}, took at least {counted(diagnosis.depth, 'step')}."
-
-
-def _limit(diagnosis: Diagnosis) -> str:
-    if diagnosis.horizon is not None:
-        return f"the time limit is {counted(diagnosis.horizon, 'step')}"
-    if diagnosis.truncations is None:
-        return "no episode was truncated, and no time limit is known"
-    low, high = diagnosis.truncations
-    if low == high:
-        return f"the time limit is {counted(low, 'step')}, as observed"
-    return f"episodes were truncated after {low:,} to {high:,} steps"
 
 
 def json_values(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -605,14 +578,6 @@ def check_env(env: Env[Any, Any] | str, *, steps: int = 5_000, seed: int = 0, **
     )
     kind = made.encoding.encoder.kind
     found = diagnose_results({"random": [result]}, steps=steps, horizon=made.horizon, encoding=kind)
-    sections = dict(report_sections(found))
-    problems = tuple(_problems(found, sections))
+    sections, problems = dict(report_sections(found)), tuple(problem_sentences(found))
     report = tuple(sentence for name in _RANDOM_SECTIONS for sentence in sections[name] if sentence not in problems)
     return EnvironmentCheck(works=not problems, problems=problems, report=report)
-
-
-def _problems(found: Diagnosis, sections: dict[str, list[str]]) -> list[str]:
-    """Return the sentences of a report that say why a tabular agent may not work."""
-    problems = [each for each in sections["States"] if found.seldom_repeat and each.startswith("States seldom repeat")]
-    problems += sections["Stochasticity"] if found.hidden is not None else []
-    return problems + [each for each in sections["Episodes"] if found.layouts_change and "layout changes" in each]

@@ -8,7 +8,7 @@ The same description is a TOML file, the arguments of `wanderlust sweep`, and `w
 
 Every list is an axis, and a sweep is the product of its axes. A value that is itself a list is written inside another
 list: `[[0, 1]]` is one value, the list [0, 1]. A zipped group is one axis of several fields that change together; an
-exclusion removes the combinations that match it. Every error names the key, in a file also the line.
+exclusion removes the combinations that match it. Every error names the key.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from wanderlust.agents.settings import AS_WRITTEN, SETTING_NAMES, WORLD_PRESETS, Replay, Settings
+from wanderlust.agents.settings import SETTING_NAMES, Replay, Settings
 from wanderlust.core.errors import (
     BadFile,
     InvalidSetting,
@@ -170,7 +170,7 @@ class Sweep:
 
     @classmethod
     def from_file(cls, path: str | Path, *, allow_code: Collection[str] = (), imports: bool = True) -> Sweep:
-        """Return the sweep of a TOML file; an error names the key and the line.
+        """Return the sweep of a TOML file; an error names the key.
 
         A file that names code, 'module:attribute', is refused unless `allow_code` has the module or its package. With
         `imports=False`, such code is not imported and not checked.
@@ -188,9 +188,7 @@ class Sweep:
             sweep = cls.from_description({"name": path.stem, **values})
             sweep.check_environments(imports=imports)
         except InvalidSweep as error:
-            line = line_of(text, error.key)
-            place = f"{shown_path(path)}, line {line}" if line else shown_path(path)
-            raise InvalidSweep((), f"{place}: {error}") from None
+            raise InvalidSweep((), f"{shown_path(path)}: {error}") from None
         return sweep
 
     @functools.cached_property
@@ -200,7 +198,8 @@ class Sweep:
 
     def plan(self, *, imports: bool = True) -> list[Run]:
         """Return the runs; without imports, a user-defined explorer is assumed to have every option that is given."""
-        runs = list(dict.fromkeys(Run(**point.fields) for point in self.points(imports=imports)))
+        with at_key(("presets",)):  # Everything else is checked before; worlds have fewer presets than environments.
+            runs = list(dict.fromkeys([Run(**point.fields) for point in self.points(imports=imports)]))
         if not runs:
             raise InvalidSweep(("exclude",), "every combination is excluded; no run is left.")
         return runs
@@ -216,21 +215,8 @@ class Sweep:
                 continue
             try:
                 tabular_from_options(run.world, run.world_options, run.encoder_options).close()
-            except WanderlustError as error:
-                key = self._key_of_option(run, imports=imports)
-                problem = str(error) if key[0] == "environments" else f"unknown setting or option, and {error}"
-                raise InvalidSweep(key, problem) from None
-
-    def _key_of_option(self, run: Run, *, imports: bool) -> tuple[str, ...]:
-        """Return the key of the options with which an environment cannot be created."""
-        axes = self._axes()
-        known = Names(axes, imports=imports).known
-        # A misspelt setting is taken for an option of the environment.
-        for key, rows in axes.items():
-            for name in run.world_options:
-                if key != ("worlds",) and name not in known and any(name in row for row in rows):
-                    return key if name in key else (*key, name)
-        return "environments", run.world
+            except WanderlustError as error:  # Also of a misspelt setting, which is taken for an option.
+                raise InvalidSweep(("environments", run.world), str(error)) from None
 
     def points(self, *, imports: bool = True) -> list[Point]:
         """Return all combinations that are not excluded, or raise `InvalidSweep`."""
@@ -251,8 +237,6 @@ class Sweep:
                 described = " and ".join(f"{name} = {json.dumps(value)}" for name, value in pattern.items())
                 raise InvalidSweep(key, f"excludes nothing: no combination has {described}.")
             points = kept
-        for point in points:
-            check_preset(point)
         return points
 
     def _axes(self) -> Axes:
@@ -321,10 +305,9 @@ class Sweep:
         except InvalidSweep:
             lost = {*self.plan(imports=False)}  # Its worlds are not here.
         if lost:
-            changes = "; ".join(_changes(earlier.description, self.description))
             raise InvalidSetting(
                 f"{shown_path(folder)}: has another sweep named {self.name!r}, with {counted(len(lost), 'run')} that "
-                f"this one does not have: {changes}. Give this one another name or another folder; or delete "
+                "this one does not have. Give this one another name or another folder; or delete "
                 f"{shown_path(self._file(folder).parent)}, then it takes the name. Stored runs are used in any case."
             )
 
@@ -342,28 +325,12 @@ def part_of(runs: Sequence[Run], shard: str) -> list[Run]:
     return list(runs[int(number) - 1 :: int(count)])
 
 
-def _changes(old: Mapping[str, Any], new: Mapping[str, Any], table: str = "") -> Iterator[str]:
-    """Yield what differs between two descriptions."""
-    for name in dict.fromkeys([*old, *new]):
-        before, after = old.get(name), new.get(name)
-        if isinstance(before, dict) and isinstance(after, dict):
-            yield from _changes(before, after, f"{table}{name}.")
-        elif before != after:
-            yield f"{table}{name} was {shown(before)}, is {shown(after)}"
-
-
 def _plain(key: Key, value: Any) -> Any:
     """Return a value as JSON reads it back, so that a sweep equals its copy read from a file."""
     if isinstance(value, range | set | frozenset):
         value = sorted(value) if not isinstance(value, range) else list(value)
-    try:
+    with at_key(key):
         return plain_options(key[0], {"value": value})["value"]
-    except InvalidSetting:
-        if isinstance(value, Mapping):
-            for name, each in value.items():
-                _plain((*key, str(name)), each)  # The error names the innermost key.
-        kinds = "a text, a finite number, or a list or table of these"
-        raise InvalidSweep(key, f"must be {kinds}, got {shown(value)}.") from None
 
 
 def read_json(path: Path) -> Sweep:
@@ -373,25 +340,6 @@ def read_json(path: Path) -> Sweep:
         return Sweep.from_description(msgspec.json.decode(text, type=dict[str, Any]))
     except (ValueError, RecursionError) as error:
         raise BadFile(f"{shown_path(path)}: not a sweep that `wanderlust sweep` stored ({error}).") from error
-
-
-def line_of(text: str, key: Key) -> int | None:
-    """Return the number of the line of a TOML text in which a key is set, or of the nearest table or list around it."""
-    lines = [line.partition("#")[0] for line in text.split("\n")]
-    found = None
-    for depth, part in enumerate(key):
-        following = range(found or 0, len(lines))
-        if part.isdecimal():  # In a list; if it is one of tables, each of them has a header.
-            headers = [i for i in following if re.match(rf"\s*\[\[\s*{re.escape(key[depth - 1])}\s*\]\]", lines[i])]
-            found = headers[int(part)] if int(part) < len(headers) else found
-            continue
-        start = "" if depth else r"^\s*\[*\s*[\"']?"
-        pattern = re.compile(rf"{start}(?<![\w-]){re.escape(part)}(?![\w-])")
-        line = next((i for i in following if pattern.search(lines[i])), None)
-        if line is None:
-            break
-        found = line
-    return None if found is None else found + 1
 
 
 # --- Values and rows -------------------------------------------------------------------------------------
@@ -622,14 +570,6 @@ class Names:
         fields = {name: values[name] for name in ("explorer", "seed", *_FIELDS_OF_KIND[kind]) if name in values}
         world, options = _resolve_map(values[kind], options, is_world=kind == _WORLD)
         return Point({**fields, "kind": kind, "world": world, "world_options": options, **tables}, {**given, **values})
-
-
-def check_preset(point: Point) -> None:
-    """Raise `InvalidSweep` if the preset of a combination is one that its kind of run does not have."""
-    preset = point.fields.get("preset", AS_WRITTEN)
-    if point.fields["kind"] == _WORLD and preset not in WORLD_PRESETS:
-        pattern = f"{{world = {json.dumps(point.values[_WORLD])}, preset = {json.dumps(preset)}}}"
-        raise InvalidSweep(("presets",), f"{preset!r} is for environments only; add exclude = [{pattern}].")
 
 
 def _key_of(axis: Key, row: Row, name: str) -> Key:

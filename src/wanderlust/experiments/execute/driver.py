@@ -31,7 +31,6 @@ from wanderlust._numba.cache import cache_folder, numba_version, source_hash
 from wanderlust.core.errors import ClusterLost, WanderlustError, check_instance, check_list, counted
 from wanderlust.core.files import locked
 from wanderlust.core.user_code import modules_named
-from wanderlust.experiments.code_version import source_files
 from wanderlust.experiments.execute import LOCAL, Execution
 from wanderlust.experiments.execute.progress import (
     FailedRun,
@@ -41,7 +40,7 @@ from wanderlust.experiments.execute.progress import (
     failures,
     format_duration,
 )
-from wanderlust.experiments.run import KINDS, Run, RunCancelled
+from wanderlust.experiments.run import Run, RunCancelled, source_files
 from wanderlust.experiments.store import Sealed, Store, seal
 
 __all__ = ["RunSummary", "run_all"]
@@ -190,30 +189,29 @@ class _Driver:
 
     def _run_locally(self) -> None:
         jobs = self.execution.jobs or os.cpu_count() or 1
-        apart = {run for run in self._missing if self._needs_process(run)}
-        here = self._compile_explorers([run for run in self._missing if run not in apart])
-        # Each kind of run has an executor of its own, so all are shown as one.
-        with self.progress.track([*here, *apart], jobs, stored=self.summary.stored):
-            for kind in KINDS:
-                selected = [run for run in here if run.kind == kind]
-                seconds = sum(map(estimated_seconds, selected)) if min(jobs, len(selected)) > 1 else 0.0
-                if kind == "environment" and seconds > MIN_SECONDS_FOR_PROCESSES:
-                    apart.update(selected)
-                elif selected:
-                    self._drive(selected, ThreadExecutor(min(jobs, len(selected))))
+        environments = [run for run in self._missing if run.kind == "environment"]
+        is_long = len(environments) > 1 < jobs and sum(map(estimated_seconds, environments)) > MIN_SECONDS_FOR_PROCESSES
+        apart = {run for run in self._missing if self._needs_process(run, is_long=is_long)}
+        here = [run for run in self._missing if run not in apart]
+        # Each kind of worker has an executor of its own, so all are shown as one.
+        with self.progress.track(self._missing, jobs, stored=self.summary.stored):
+            if here:
+                self._compile_explorers(here)
+                self._drive(here, ThreadExecutor(min(jobs, len(here))))
             if apart:
                 from wanderlust.experiments.execute.processes import ProcessExecutor
 
                 runs = [run for run in self._missing if run in apart]
                 self._drive(runs, ProcessExecutor(min(jobs, len(runs)), self.execution.time_limit))
 
-    def _needs_process(self, run: Run) -> bool:
-        """Return whether a run is executed in a process whatever it takes to start one."""
+    def _needs_process(self, run: Run, *, is_long: bool) -> bool:
+        """Return whether a run is executed in a process; `is_long` tells that many steps of environments are left."""
         if self.execution.processes is not None or self.execution.time_limit is not None:
             return self.execution.processes is not False
         named = modules_named([run.explorer, run.world, run.encoder_options.get("key")])
         # A module without a file, such as one of a notebook, is only in this process.
-        return any(module.partition(".")[0] != "wanderlust" and source_files(module) for module in named)
+        is_of_user = any(module.partition(".")[0] != "wanderlust" and source_files(module) for module in named)
+        return is_of_user or (is_long and run.kind == "environment")
 
     def _run_on_ray(self) -> None:
         from wanderlust.experiments.execute.ray_cluster import RayExecutor
@@ -222,26 +220,19 @@ class _Driver:
         with self.progress.track(self._missing, executor.slots, stored=self.summary.stored, place=executor.name):
             self._drive(self._missing, executor)
 
-    def _compile_explorers(self, runs: Sequence[Run]) -> list[Run]:
-        """Compile each explorer by one step of one of its runs; return the runs that did not fail.
+    def _compile_explorers(self, runs: Sequence[Run]) -> None:
+        """Compile each explorer by one step of its longest run.
 
         This is sequential because compiling sets numba options that all threads share.
         """
-        ready: set[str] = set()
-        bad: set[Run] = set()
-        for run in sorted(runs, key=estimated_seconds, reverse=True):
-            if run.explorer in ready:
-                continue
+        for run in {run.explorer: run for run in sorted(runs, key=estimated_seconds)}.values():
             self._report("running")
             try:
                 run.train(steps=1)
-                ready.add(run.explorer)
             except _Terminated:
                 raise
-            except (Exception, SystemExit) as error:
-                bad.add(run)
-                self._fail(failed(run, error))
-        return [run for run in runs if run not in bad]
+            except (Exception, SystemExit):
+                continue  # It is executed again, which gives the same error.
 
     def _drive(self, runs: Sequence[Run], executor: Executor) -> None:
         """Give batches to an executor and handle their outcomes, until every run is done or has failed."""
@@ -261,7 +252,7 @@ class _Driver:
 
     def _next_batch(self, batches: Batches, slots: int) -> list[Run]:
         """Return the next runs that are not stored; another process may have stored some meanwhile."""
-        while batch := batches.next(slots, self.progress.correction(_RUNS_TO_MEASURE)):
+        while batch := batches.next(slots):
             remaining = []
             for run in batch:
                 if run.key in self._unusable or not self.store.has(run.key):
@@ -287,7 +278,7 @@ class _Driver:
                 error = outcome.error or "the workers that were to execute the run ended before it started."
                 tries = f" This happened {MAX_TRIES} times." if outcome.lost else ""
                 self._fail(outcome._replace(error=f"{error}{tries}"))
-            self.progress.run_finished(run, outcome.seconds, is_failed=outcome.sealed is None)
+            self.progress.run_finished(run, is_failed=outcome.sealed is None)
 
     def _add(self, outcomes: Sequence[TaskResult]) -> None:
         results = [outcome.sealed for outcome in outcomes if outcome.sealed is not None]
@@ -347,8 +338,6 @@ _LOSSES_WITHOUT_BLAME = 10
 """How often a run may be lost for reasons that are not its own, before one of them counts as its own."""
 _BATCHES_PER_SLOT = 3
 """Number of batches per slot into which the remaining runs are divided at least."""
-_RUNS_TO_MEASURE = 20
-"""Number of finished runs from which the measured time corrects the estimate."""
 
 
 class Batches:
@@ -380,14 +369,14 @@ class Batches:
         """The number of runs that were given to the executor and are not finished."""
         return len(self._submitted)
 
-    def next(self, slots: int, correction: float = 1.0) -> list[Run]:
-        """Return the runs of the next batch, empty if none is waiting; runs take `correction` times their estimate."""
+    def next(self, slots: int) -> list[Run]:
+        """Return the runs of the next batch, empty if none is waiting."""
         if self._suspects:
             run = self._suspects.popleft()
             self._submitted.add(run)
             return [run]
         share = self._waiting_seconds / (_BATCHES_PER_SLOT * max(slots, 1))
-        limit = min(self._batch_seconds / max(correction, 1e-6), share)
+        limit = min(self._batch_seconds, share)
         batch: list[Run] = []
         total = 0.0
         while self._queue and len(batch) < MAX_BATCH and (not batch or total + self._queue[0][0] <= limit):
@@ -428,7 +417,6 @@ class TaskResult(NamedTuple):
 
     run: Run
     sealed: Sealed | None = None
-    seconds: float = 0.0
     error: str = ""
     """What went wrong; empty if there is a result, if the run was cancelled, or if a loss is not its fault."""
     trace: str = ""
@@ -473,9 +461,8 @@ def execute(
             started()
         start = time.perf_counter()
         result = run.train(should_stop)
-        seconds = time.perf_counter() - start
         # A worker process reads the hashes of the code itself: other code gives another key, which the driver refuses.
-        return TaskResult(run, seal(run, result, seconds), seconds)
+        return TaskResult(run, seal(run, result, time.perf_counter() - start))
     except RunCancelled:
         return TaskResult(run)
     except BaseException as error:
@@ -521,10 +508,10 @@ def compile_once(run: Run) -> None:
     functions at the same time, the first one compiles while it holds a lock; a small file in the cache then tells the
     others that they only need to load.
     """
-    what = run.explorer, run.kind
+    what = run.explorer, "environment" if run.kind == "environment" else "world"
     if what in _compiled:
         return
-    run = Run(world="toy", explorer=run.explorer, kind=run.kind, settings={"steps": 1})
+    run = Run(world="toy", explorer=run.explorer, kind=what[1], settings={"steps": 1})
     folder = cache_folder()
     parts = (socket.gethostname(), *what, *run.code, source_hash(), numba_version())
     name = f"{_PREFIX}{hashlib.sha256(repr(parts).encode()).hexdigest()[:24]}"

@@ -183,7 +183,7 @@ def _serve(connection: Connection, stop: Any, path: list[str]) -> None:
         for run in batch:
             # None: everything is imported and compiled, and the run starts.
             outcome = execute(run, stop.is_set, started=lambda: connection.send(None))
-            connection.send(outcome[1:5])
+            connection.send(outcome[1:4])
 
 
 def _exit_with_parent() -> None:

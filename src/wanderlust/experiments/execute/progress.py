@@ -1,8 +1,7 @@
 """Progress of an experiment: a bar on a terminal, otherwise a line every 30 seconds, nothing if quiet; status files.
 
 The time of a run is estimated roughly, to order runs and to show the remaining time. The constants are microseconds per
-step, measured once on a two-core machine. During an experiment, runs of a setting that has finished runs are expected
-to take their mean time; the estimates of other settings are scaled by the time that all finished runs took.
+step, measured once on a two-core machine.
 
 What a folder's experiments are doing is in small files that any machine that sees the folder can read.
 `status/NAME.keys.npz` has the keys of all runs of an experiment, `NAME.json` what its driver last reported, and
@@ -13,7 +12,6 @@ even if the driver was killed.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import json
 import os
@@ -44,30 +42,16 @@ _SECONDS_BETWEEN_LINES = 30.0
 _SECONDS_BETWEEN_UPDATES = 0.1
 
 
-@dataclasses.dataclass
-class _Setting:
-    """The runs of one setting: how many are left, and the measured time of the finished ones."""
-
-    estimate: float
-    left: int = 0
-    measured: int = 0
-    seconds: float = 0.0
-
-    def seconds_left(self, scale: float) -> float:
-        """Return the expected seconds of the runs that are left; `scale` corrects the estimate if none was measured."""
-        return self.left * (self.seconds / self.measured if self.measured else scale * self.estimate)
-
-
 class Progress:
-    """Shows the finished and failed runs, their rate and the remaining time, estimated from the finished runs."""
+    """Shows the finished and failed runs, their rate and the remaining time."""
 
     def __init__(self, console: Console | None = None, *, quiet: bool = False) -> None:
         self.console = console or Console(stderr=True, markup=False, emoji=False)
         self.quiet = quiet
         self._bar: Bar | None = None
         self._total = self._done = self._failed = 0
-        self._jobs = 1
-        self._settings: dict[tuple[str, str, float], _Setting] = {}
+        self._estimated = self._left = 0.0
+        """Estimated seconds of all runs, and of those that are not finished."""
         self._start = self._last_line = self._last_update = 0.0
 
     def message(self, text: str) -> None:
@@ -79,9 +63,7 @@ class Progress:
     def track(self, runs: Sequence[Run], jobs: int, *, stored: int, place: str = "") -> Iterator[None]:
         """Show the progress of these runs inside the context."""
         self._total, self._done, self._failed = len(runs), 0, 0
-        self._jobs, self._settings = max(jobs, 1), {}
-        for run in runs:
-            self._setting(run).left += 1
+        self._estimated = self._left = sum(map(estimated_seconds, runs))
         self._start = self._last_line = time.monotonic()
         skipped = f", {stored:,} already stored" if stored else ""
         where = f" on {place}" if place and runs else ""
@@ -105,20 +87,11 @@ class Progress:
                 self._update()
                 self._bar = None
 
-    def run_finished(self, run: Run, seconds: float = 0.0, *, is_failed: bool = False) -> None:
-        """Count a finished run; `seconds` is the measured time, 0 if it was not executed here or failed."""
+    def run_finished(self, run: Run, *, is_failed: bool = False) -> None:
+        """Count a finished run."""
         self._done += 1
         self._failed += is_failed
-        setting = self._setting(run)
-        setting.left -= 1
-        if seconds > 0.0:
-            setting.measured += 1
-            setting.seconds += seconds
-
-    def _setting(self, run: Run) -> _Setting:
-        """Return the counts of a run's setting; runs of one world, explorer and estimate take about the same time."""
-        estimate = estimated_seconds(run)
-        return self._settings.setdefault((run.world, run.explorer, estimate), _Setting(estimate))
+        self._left -= estimated_seconds(run)
 
     def refresh(self) -> None:
         """Update the bar, or print a line if the last one is old enough."""
@@ -129,23 +102,12 @@ class Progress:
             self._line()
 
     def pace(self) -> tuple[float, float | None]:
-        """Return the finished runs per second, and the estimated seconds left, None if unknown."""
+        """Return the finished runs per second, and the seconds left if all estimates are wrong by the same factor."""
         elapsed = time.monotonic() - self._start
         if not self._done or elapsed <= 0:
             return 0.0, None
-        settings, correction = self._settings.values(), self.correction()
-        if not any(setting.measured for setting in settings):
-            return self._done / elapsed, None
-        left = sum(setting.seconds_left(correction) for setting in settings)
-        return self._done / elapsed, left / min(self._jobs, max(self._total - self._done, 1))
-
-    def correction(self, min_runs: int = 1) -> float:
-        """Return what the finished runs took, as a multiple of their estimates; 1 if fewer than `min_runs` did."""
-        settings = self._settings.values()
-        estimated = sum(setting.measured * setting.estimate for setting in settings)
-        if not estimated or sum(setting.measured for setting in settings) < min_runs:
-            return 1.0
-        return sum(setting.seconds for setting in settings) / estimated
+        finished = self._estimated - self._left
+        return self._done / elapsed, elapsed * max(self._left, 0.0) / finished if finished > 0 else None
 
     def _update(self) -> None:
         assert self._bar is not None
@@ -173,83 +135,48 @@ class Progress:
 ENSEMBLES = ("bootstrapped", "random-prior", "thompson")
 
 _SECONDS_PER_RUN = 0.008
-"""To create the learner and to seal the result; mostly Python code, which two threads execute in turns."""
+"""To create the learner and to seal the result."""
 _SECONDS_PER_EXAM = 0.05
 """For the twelve evaluations of two policies."""
-_PER_STEP = 0.3
+_PER_STEP = {"world": 0.3, "environment": 60.0, "model": 3.0}
+"""Microseconds per step: in the compiled loop without replay; in Python; in the compiled loop on a transition table."""
+# An update of one table sweeps over all pairs of states and actions; ensembles draw minibatches.
+_PER_PAIR, _PER_STEP_OF_MINIBATCHES = 0.0005, 40.0
 # Explorers that plan again and again, in a world of the exam with 180 states.
 _PER_STEP_OF_PLANNING = {"goal-directed": 6.0, "ucbvi": 20.0, "rlsvi": 120.0, "psrl": 500.0}
-# Per state-action pair: each step sweeps over the visited pairs.
-_PER_PAIR = {"vv-ucb": 0.0006, "vv-count": 0.0006}
-_PER_PAIR_OF_Q = 0.0003
-# Ensembles draw minibatches from at most this number of pairs. Converged ensembles skip most updates; with zero
-# initialization they never get far from the start of `wall`.
-_PER_STEP_OF_MINIBATCHES, _PER_PAIR_OF_MINIBATCHES, _MAX_PAIRS_OF_MINIBATCHES = 18.0, 0.0144, 5000
-_PER_STEP_OF_NOISY_MINIBATCHES = 50.0
-_ACTIVE_SHARE = {"wall": 0.03}
-_PER_SOLVED_STEP = {"vv-ucb": 1.2, "bonus": 3.0}
-_PER_SOLVED_STEP_OF_OTHERS = 0.4
 _PER_EXACT_EVALUATION = 150.0
-# Steps per state-action pair to learn the deep sea; other explorers use their whole budget.
 _STEPS_TO_LEARN = {"vv-ucb": 1, "vv-count": 6, "random-prior": 4, "bootstrapped": 8}
-_STEPS_TO_LEARN_OPTIMISTICALLY = 1
-"""The same with an optimistic initialization."""
-_PER_STEP_OF_KIND = {"environment": 60.0, "model": 3.0}
-"""In Python, evaluations included; in the compiled loop on a transition table."""
-
-
-class _Size(NamedTuple):
-    """The properties of a world that determine the time of a run."""
-
-    pairs: int = 0
-    budget: int = 0
-    deterministic: bool = True
-    replay: str = "full"
+"""Steps per state-action pair to learn the deep sea; other explorers use their whole budget."""
 
 
 @functools.lru_cache(maxsize=256)
-def _size(world: str, options: str) -> _Size:
-    """Return the size of a world; zero if its name or options are invalid."""
+def _size(world: str, options: str) -> tuple[int, int, bool, str]:
+    """Return the pairs, the budget, whether it is deterministic and the memory of a world; zeros if it is not valid."""
     from wanderlust.worlds import make_world
 
     try:
         built = make_world(world, **json.loads(options))
     except WanderlustError:
-        return _Size()
+        return 0, 0, True, ""
     pairs, defaults = built.n_states * built.n_actions, built.defaults
-    return _Size(pairs, defaults.budget, bool(built.mdp.deterministic), defaults.replay)
+    return pairs, defaults.budget, bool(built.mdp.deterministic), defaults.replay
 
 
 def estimated_seconds(run: Run) -> float:
-    """Return the estimated seconds of a run, without compilation."""
+    """Return the roughly estimated seconds of a run, without compilation."""
+    steps, per_step = int(run.settings.get("steps") or run.settings.get("budget") or 0), _PER_STEP[run.kind]
     if run.kind != "world":
-        return 1e-6 * _PER_STEP_OF_KIND[run.kind] * float(run.settings.get("steps", 0))
-    size = _size(run.world, json.dumps(dict(run.world_options)))
-    steps = int(run.settings.get("steps") or run.settings.get("budget") or size.budget)
-    is_optimistic = run.settings.get("initial") == "optimistic"
-    if run.until == "positive-return" and run.explorer in _STEPS_TO_LEARN:
-        per_pair = _STEPS_TO_LEARN_OPTIMISTICALLY if is_optimistic else _STEPS_TO_LEARN[run.explorer]
-        steps = min(steps, per_pair * size.pairs)
-    per_step = _PER_STEP
-    if run.settings.get("replay", size.replay) == "full":
-        per_step += _per_step_of_replay(run, size)
-    if run.measure == "values":
-        per_step += _PER_SOLVED_STEP.get(run.explorer, _PER_SOLVED_STEP_OF_OTHERS)
-    elif not size.deterministic:
-        per_step += _PER_EXACT_EVALUATION / int(run.settings.get("evaluate_every", 50))
-    per_run = _SECONDS_PER_RUN + (_SECONDS_PER_EXAM if run.measure == "exam" else 0.0)
-    return per_run + 1e-6 * per_step * steps
-
-
-def _per_step_of_replay(run: Run, size: _Size) -> float:
-    """Return the microseconds per step for replaying the whole memory."""
-    if run.explorer not in ENSEMBLES:
-        return _PER_PAIR.get(run.explorer, _PER_PAIR_OF_Q) * size.pairs + _PER_STEP_OF_PLANNING.get(run.explorer, 0.0)
-    if not size.deterministic:
-        return _PER_STEP_OF_NOISY_MINIBATCHES
-    active = 1.0 if run.settings.get("initial") == "optimistic" else _ACTIVE_SHARE.get(run.world, 1.0)
-    pairs = min(size.pairs, _MAX_PAIRS_OF_MINIBATCHES)
-    return active * (_PER_STEP_OF_MINIBATCHES + _PER_PAIR_OF_MINIBATCHES * pairs)
+        return 1e-6 * per_step * steps
+    pairs, budget, deterministic, replay = _size(run.world, json.dumps(dict(run.world_options)))
+    steps = steps or budget
+    if run.until == "positive-return":
+        steps = min(steps, _STEPS_TO_LEARN.get(run.explorer, steps) * pairs)
+    if run.settings.get("replay", replay) == "full":
+        per_step += _PER_STEP_OF_MINIBATCHES if run.explorer in ENSEMBLES else _PER_PAIR * pairs
+        per_step += _PER_STEP_OF_PLANNING.get(run.explorer, 0.0)
+    if run.measure == "values" or not deterministic:
+        per_step += 1.0 if run.measure == "values" else _PER_EXACT_EVALUATION / run.settings.get("evaluate_every", 50)
+    return _SECONDS_PER_RUN + (_SECONDS_PER_EXAM if run.measure == "exam" else 0.0) + 1e-6 * per_step * steps
 
 
 def format_duration(duration: float) -> str:

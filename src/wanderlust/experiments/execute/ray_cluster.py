@@ -32,10 +32,16 @@ import numpy as np
 from wanderlust._numba.cache import numba_version, source_hash
 from wanderlust.core.errors import ClusterLost, MissingPackage, WanderlustError
 from wanderlust.core.user_code import modules_named
-from wanderlust.experiments.code_version import NUMERICAL_SOURCES, files_to_send, library_hash
 from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.execute.driver import SECONDS_TO_COMPILE, TaskResult, TimeLimitReached, execute
-from wanderlust.experiments.run import ADAPTIVE_VERSION, ALGORITHM_VERSION, Run
+from wanderlust.experiments.run import (
+    ADAPTIVE_VERSION,
+    ALGORITHM_VERSION,
+    NUMERICAL_SOURCES,
+    Run,
+    files_to_send,
+    library_hash,
+)
 from wanderlust.version import __version__
 
 ADDRESS = "RAY_ADDRESS"
@@ -396,7 +402,7 @@ def execute_batch(runs: list[tuple[str, str]], time_limit: float | None, library
         # A worker has copies of the user's files, without their repository.
         vars(run).update(code=(library, *run.code[1:]), git=git)
         with _interrupt_after(time_limit) as start:
-            outcomes.append(execute(run, started=start)[1:5])
+            outcomes.append(execute(run, started=start)[1:4])
     return outcomes
 
 

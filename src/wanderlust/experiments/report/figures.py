@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wanderlust.core.mdp import FloatArray
-from wanderlust.experiments.report.text_tables import printable
+from wanderlust.experiments.report.text_tables import FORMATS, printable
 from wanderlust.experiments.statistics import paper_curve
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ GREY = "#6e6e6e"
 LIGHT_GREY = "#b8b8b8"
 """The colour of cells that cannot be reached."""
 
-FORMATS = ("png", "svg", "pdf")
+
 _OMITTED_METADATA = {
     "png": ("Software",),
     "svg": ("Date", "Creator"),

@@ -1,7 +1,6 @@
 """The report of a sweep: a table of its settings, the best one of each world, and plots over the swept fields.
 
-A setting is a group of runs that differ only in their seed. Plots are lines over one swept number, heat maps over two,
-points over names; every seed is a point.
+A setting is a group of runs that differ only in their seed. In the plots, every seed is a point.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import functools
 import json
 import math
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,9 +20,7 @@ from wanderlust.core.errors import BadFile, counted
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.execute.progress import keys_of
 from wanderlust.experiments.report.figures import (
-    GREY,
     PAGE_WIDTH,
-    SMALL_FONT,
     Curves,
     Style,
     add_legend,
@@ -35,8 +32,8 @@ from wanderlust.experiments.report.figures import (
     sequential_styles,
     styled,
 )
-from wanderlust.experiments.report.report import Report
 from wanderlust.experiments.report.text_tables import (
+    Report,
     as_csv,
     as_line,
     as_markdown_table,
@@ -202,10 +199,9 @@ def _best_of(group: Sequence[Setting], choosing: Sequence[int], measuring: Seque
         return None
     highest = max(half.merit for _, half in pairs)
     equal = [each for each, half in pairs if half.merit == highest]
-    chosen, n_ties = equal[len(equal) // 2], len(equal) - 1  # The middle one: less likely to be at the edge of a range.
+    chosen = equal[len(equal) // 2]  # The middle one: less likely to be at the edge of a range.
     measured = chosen.on(measuring)
-    first = f", where {counted(n_ties, 'other')} {'is' if n_ties == 1 else 'are'} equal" if n_ties else ""
-    note = f"chosen on others{first}" if choosing != measuring and measured.rows else "not validated"
+    note = "chosen on others" if choosing != measuring and measured.rows else "not validated"
     measured = measured if measured.rows else chosen
     _, low, high = measured.mean
     others = [other for each in group if each is not chosen and (other := each.on(measuring)).rows]
@@ -213,13 +209,11 @@ def _best_of(group: Sequence[Setting], choosing: Sequence[int], measuring: Seque
     return Best(chosen, measured, sum(is_inside), note if len(group) > 1 else "the only setting")
 
 
-def best_sentences(settings: Sequence[Setting], *, explorers: bool = True) -> list[str]:
+def best_sentences(settings: Sequence[Setting]) -> list[str]:
     """Return a sentence on the best setting of each problem, and on the best one of each explorer."""
     sentences = []
     found = best_settings(settings)
     for problem, explorer, best in ((problem, *pair) for problem, each in found.items() for pair in each.items()):
-        if explorer and not explorers:
-            continue
         where = f"best of {explorer} in {problem}" if explorer else f"best in {problem}"
         if best is None:
             sentences.append(f"{where}: none; its settings have equal means and steps to learn.")
@@ -248,12 +242,13 @@ def by_problem(settings: Iterable[Setting]) -> dict[str, list[Setting]]:
 
 def numeric_fields(settings: Sequence[Setting]) -> list[str]:
     """Return the fields with several numeric values, those with the most values first."""
-    counts = {}
-    for name in settings[0].fields if settings else ():
-        values = distinct(each.fields[name] for each in settings if each.fields[name] is not None)
-        if len(values) > 1 and all(map(_is_number, values)):
-            counts[name] = len(values)
-    return sorted(counts, key=lambda name: -counts[name])
+    several = [name for name in settings[0].fields if len(_values(name, settings)) > 1]
+    numbers = [name for name in several if all(map(_is_number, _values(name, settings)))]
+    return sorted(numbers, key=lambda name: -len(_values(name, settings)))
+
+
+def _values(name: str, settings: Sequence[Setting]) -> list[Any]:
+    return distinct(each.fields[name] for each in settings if each.fields[name] is not None)
 
 
 def _is_number(value: Any) -> bool:
@@ -269,12 +264,11 @@ _LEGEND = (
     "Mean over seeds with the 95 % bootstrap interval. Success: final return in percent of the optimum; learnt: seeds "
     "with an optimal policy at the end, with the 95 % Wilson interval; steps to learn: median over all seeds."
 )
-_CHOICE = "The best setting has the highest mean{fewest}; of equal means, the fewest steps to learn. "
-_VALIDATED = (
-    "It is chosen on every second seed ({}) and measured on the others ({}). The table has all seeds: the highest of "
-    "many means is too high on average."
+_HOW_CHOSEN = (
+    "The best setting has the highest mean (of steps to learn, the lowest median); of equal means, the fewest steps to "
+    "learn. With several seeds, it is chosen on every second one and measured on the others, since the highest of many "
+    "means is too high on average. The table has all seeds."
 )
-_NOT_VALIDATED = "With one seed, it is chosen and measured on the same runs, so its mean is too high on average."
 
 
 def sweeps_in(folder: Path, problems: list[str]) -> Iterator[tuple[Path, Sweep]]:
@@ -309,7 +303,7 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
     note = stored if len(shown) == len(rows) else f"{stored} {best_ones}"
     n_text = len(settings[0].fields)
     best = best_sentences(settings)
-    best += [_how_chosen(settings)] if best else []
+    best += [_HOW_CHOSEN] if best else []
     parts = {"curves": [each for each in settings if each.has_optimum],
              "returns": [each for each in settings if not each.has_optimum]}  # fmt: skip
     draw = functools.partial(best_curves_figure, sweep.name, store=store)
@@ -359,14 +353,6 @@ def _top(settings: Sequence[Setting]) -> set[int]:
     return {id(each) for group in problems.values() for each in group[:places]}
 
 
-def _how_chosen(settings: Sequence[Setting]) -> str:
-    fewest = " (of steps to learn, the lowest median)" if any(each.measure == STEPS for each in settings) else ""
-    choosing, measuring = (", ".join([*map(str, half[:3]), *(["…"] if len(half) > 3 else [])])
-                           for half in seed_halves(settings))  # fmt: skip
-    how = _NOT_VALIDATED if choosing == measuring else _VALIDATED.format(choosing, measuring)
-    return f"{_CHOICE.format(fewest=fewest)}{how}"
-
-
 def _csv(settings: Sequence[Setting]) -> str:
     heads = ("seeds", "measure", "mean", "low", "high", "discovery_mean", "learnt_share", "median_steps_to_learn",
              "mean_of_choosing_seeds", "mean_of_measuring_seeds")  # fmt: skip
@@ -397,33 +383,52 @@ def _plain(setting: Setting) -> list[object]:
 
 MAX_PANELS = 24
 _COLUMNS = 3
-_TITLE_WIDTH = 34
-"""Number of characters of a line of a panel's title."""
-_NOTE_CHARS_PER_INCH = 12
-_MAX_BEST_NOTES = 4
-_MAX_CELLS_WITH_TEXT = 100
-_TICK_CHARS, _MAX_ROW_TICKS = 48, 12
-"""Number of characters below a heat map, and of labels beside it."""
+_MAX_LEGEND = 16
+"""Number of lines that a legend names; of more, every second or third one."""
 _LOG_RATIO = 20.0
 """Ratio of the largest to the smallest value from which an axis is logarithmic."""
+_MAX_TICKS = 8
 
 
 @styled
 def sweep_figure(title: str, settings: Sequence[Setting]) -> Figure:
-    """Draw the measure of a sweep over its swept fields."""
+    """Draw the measure of a sweep over the swept number with the most values, or over names if no number is swept.
+
+    There is a panel for each world, with a line for each combination of the other fields. If several numbers are swept,
+    there is a panel for each combination but of two, with a line for each value of the second number.
+    """
     numbers = numeric_fields(settings)
-    if len(numbers) >= 2:
-        return _heat_maps(title, settings, numbers[0], numbers[1])
-    return _lines_or_points(title, settings, numbers[0] if numbers else None)
+    names = [name for name in settings[0].fields if name != PROBLEM]
+    x_name = numbers[0] if numbers else max(names, key=lambda name: len(_values(name, settings)))
+    of_panel = numbers[:2] if len(numbers) > 1 else names
+    of_line = settings[0].fields.keys() - {numbers[1]} if len(numbers) > 1 else {PROBLEM, x_name}
+    panels = group_settings(settings, lambda each: each.text(of_panel))
+    labels = list(dict.fromkeys(each.text(of_line) for each in settings))
+    styles = _styles(labels, settings)
+    figure, axes_of, note = _panels(title, list(panels))
+    handles: dict[str, object] = {}
+    for panel, axes in axes_of.items():
+        axes.set_title("\n".join(map(literal_label, textwrap.wrap(panel, 34))), fontsize="medium")
+        places = _set_scale(axes, x_name, settings)
+        for label, line in group_settings(panels[panel], lambda each: each.text(of_line)).items():
+            handles[literal_label(label or x_name)] = _line(axes, line, x_name, styles[label], places)
+        axes.set(xlabel=literal_label(x_name), ylabel=TITLES[settings[0].measure])
+        if settings[0].measure in PERCENT:  # 0 to 100, or further for returns below zero.
+            axes.set_ylim(min(0.0, *(float(np.nanmin(each.values)) for each in settings)) - 4, 104)
+    kind, never = ("median", "Seeds that never learnt are not shown.") if settings[0].measure == STEPS else ("mean", "")
+    sentences = [f"Lines: {kind} and 95 % bootstrap interval; points: seeds.", never, note]
+    every = math.ceil(len(handles) / _MAX_LEGEND)
+    add_legend(figure, dict(list(handles.items())[::every]), literal_label(" ".join(filter(None, sentences))))
+    return figure
 
 
-def _panels(title: str, names: Sequence[str], height: float) -> tuple[Figure, dict[str, Axes], str]:
+def _panels(title: str, names: Sequence[str]) -> tuple[Figure, dict[str, Axes], str]:
     """Return a figure with one panel per name, and a note if there are more names than panels."""
     shown = names[:MAX_PANELS]
     note = "" if len(shown) == len(names) else f"The first {len(shown)} of {len(names)} panels; table.csv has all."
     columns = 2 if len(shown) == 4 else min(len(shown), _COLUMNS)
     rows = math.ceil(len(shown) / columns)
-    figure = new_figure(literal_label(title), min(PAGE_WIDTH, 1.5 + 3.2 * columns), 0.9 + height * rows)
+    figure = new_figure(literal_label(title), min(PAGE_WIDTH, 1.5 + 3.2 * columns), 0.9 + 2.9 * rows)
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for unused in axes[len(shown) :]:
         unused.set_visible(False)
@@ -436,187 +441,34 @@ def _styles(labels: Sequence[str], settings: Sequence[Setting]) -> dict[str, Sty
     return explorer_styles(labels) if {*labels} <= explorers else sequential_styles(labels, markers=True)
 
 
-# --- One swept number: lines; none: points ---------------------------------------------------------------
+def _set_scale(axes: Axes, x_name: str, settings: Sequence[Setting]) -> dict[str, float]:
+    """Set the scale of the x axis; return the place of each value, as text, on it."""
+    values = _values(x_name, settings)
+    if is_number := all(map(_is_number, values)):
+        values.sort()
+    places = [float(value) if is_number else float(i) for i, value in enumerate(values)]
+    if is_number and places[0] > 0 and places[-1] / places[0] >= _LOG_RATIO:
+        axes.set_xscale("log")
+    if len(values) <= _MAX_TICKS or not is_number:
+        axes.set_xticks(places, [literal_label(format_value(each)) for each in values], rotation=0 if is_number else 30)
+        axes.minorticks_off()
+    return dict(zip(map(json.dumps, values), places, strict=True))
 
 
-def _lines_or_points(title: str, settings: Sequence[Setting], x_name: str | None) -> Figure:
-    """Draw a panel for each world: lines over a swept number, or a row of points for each combination."""
-    worlds = list(dict.fromkeys(each.fields[PROBLEM] for each in settings))
-    without = [PROBLEM, *([x_name] if x_name else [])]
-    labels = list(dict.fromkeys(each.text(without) for each in settings))
-    styles = _styles(labels, settings)
-    figure, panels, note = _panels(title, worlds, 2.9 if x_name else 1.2 + 0.25 * len(labels))
-    handles: dict[str, object] = {}
-    x_values = [each.fields[x_name] for each in settings if x_name and each.fields[x_name] is not None]
-    is_log = bool(x_values) and min(x_values) > 0 and max(x_values) / min(x_values) >= _LOG_RATIO
-    for world, axes in panels.items():
-        axes.set_title(literal_label(world))
-        for rank, label in enumerate(labels):
-            group = [each for each in settings if each.fields[PROBLEM] == world and each.text(without) == label]
-            if group and x_name:
-                handles[literal_label(label or x_name)] = _line(axes, group, x_name, styles[label], rank, is_log)
-            elif group:
-                _point(axes, group[0], styles[label], len(labels) - 1 - rank)
-        axis = "y" if x_name else "x"
-        axes.set(**{f"{axis}label": TITLES[settings[0].measure]})
-        if settings[0].measure in PERCENT:  # 0 to 100, or further for returns below zero.
-            axes.set(**{f"{axis}lim": (min(0.0, *(float(np.nanmin(each.values)) for each in settings)) - 4, 104)})
-        if x_name:
-            axes.set_xlabel(literal_label(x_name))
-            _set_ticks(axes, x_values, is_log=is_log)
-        else:
-            axes.set_yticks(range(len(labels)), [literal_label(label) for label in reversed(labels)])
-            axes.set_ylim(-0.6, len(labels) - 0.4)
-    add_legend(figure, handles, _note("Lines" if x_name else "Large marker and bar", settings, note))
-    return figure
-
-
-def _point(axes: Axes, setting: Setting, style: Style, row: int) -> None:
-    axes.plot(setting.values, np.full(len(setting.values), row), ".", color=style.colour, alpha=0.35, zorder=1)
-    if np.isfinite(setting.values).all():
-        mean, low, high = setting.mean
-        axes.plot([low, high], [row, row], color=style.colour, linewidth=3, alpha=0.5, zorder=2)
-        axes.plot(mean, row, marker=style.marker, color=style.colour, markeredgecolor=GREY, zorder=3)
-
-
-def _line(axes: Axes, line: list[Setting], x_name: str, style: Style, rank: int, is_log: bool) -> object:
-    placed = sorted((each for each in line if each.fields[x_name] is not None), key=lambda each: each.fields[x_name])
+def _line(axes: Axes, line: Sequence[Setting], x_name: str, style: Style, places: Mapping[str, float]) -> object:
+    """Draw settings over the places of their values; one without the field has the same result for every value."""
+    placed = [(places[json.dumps(each.fields[x_name])], each) for each in line if each.fields[x_name] is not None]
     if not placed:
-        return _level(axes, line[0], style)
-    x = np.array([each.fields[x_name] for each in placed], float)
-    intervals = np.array([each.mean for each in placed])
+        return axes.axhline(line[0].mean.estimate, color=style.colour, linestyle=":")
+    placed.sort(key=lambda pair: pair[0])
+    x, intervals = np.array([place for place, _ in placed]), np.array([each.mean for _, each in placed])
     intervals[np.isinf(intervals)] = math.nan
-    for value, each in zip(x, placed, strict=True):
-        # The points of a setting are next to each other, those of the next line further right.
-        shift = 0.005 * (np.arange(len(each.values)) % 4) + 0.025 * (rank % 4) + 0.015
-        places = value * (1 + 4 * shift) if is_log else value + shift * (x.max() - x.min() or 1.0)
-        axes.plot(places, each.values, ".", color=style.colour, alpha=0.7, markersize=5, markeredgewidth=0, zorder=1)
+    for place, each in placed:
+        seeds = np.full(len(each), place), each.values
+        axes.plot(*seeds, ".", color=style.colour, alpha=0.5, markeredgewidth=0, zorder=1)
     axes.fill_between(x, intervals[:, 1], intervals[:, 2], color=style.colour, alpha=0.15, linewidth=0, zorder=2)
     (handle,) = axes.plot(x, intervals[:, 0], color=style.colour, marker=style.marker, linestyle=style.dash, zorder=3)
     return handle
-
-
-def _level(axes: Axes, setting: Setting, style: Style) -> object:
-    """Draw runs that do not have the swept option: the same result for every value of it; seeds at the left edge."""
-    if np.isfinite(setting.values).all():
-        mean, low, high = setting.mean
-        axes.axhspan(low, high, color=style.colour, alpha=0.12, linewidth=0, zorder=1)
-    else:
-        mean = math.nan
-    places = 0.005 + 0.006 * (np.arange(len(setting.values)) % 4)
-    axes.plot(places, setting.values, ".", color=style.colour, alpha=0.7, markersize=5, markeredgewidth=0, zorder=1,
-              transform=axes.get_yaxis_transform())  # fmt: skip
-    return axes.axhline(mean, color=style.colour, linestyle=":", zorder=2)
-
-
-def _set_ticks(axes: Axes, values: Sequence[float], *, is_log: bool) -> None:
-    """Label the swept values themselves, unless there are many."""
-    distinct = sorted(set(values))
-    if is_log:
-        axes.set_xscale("log")
-    if len(distinct) <= 8:
-        axes.set_xticks(distinct, [format_value(value) for value in distinct])
-        axes.minorticks_off()
-
-
-# --- Two swept numbers: heat maps ------------------------------------------------------------------------
-
-
-def _heat_maps(title: str, settings: Sequence[Setting], x_name: str, y_name: str) -> Figure:
-    placed = [each for each in settings if None not in (each.fields[x_name], each.fields[y_name])]
-    groups = group_settings(placed, lambda each: each.text([x_name, y_name]))
-    best = {id(found[""].setting) for found in best_settings(settings).values() if found[""]}
-    figure, panels, note = _panels(title, list(groups) or [""], 2.8)
-    limits = scale_limits(placed)
-    image: Any = None
-    for label, axes in panels.items():
-        image = _heat_map(axes, groups.get(label, []), (x_name, y_name), limits, best)
-        axes.set_title(_wrapped(label), fontsize="medium")
-    if image is not None:
-        figure.colorbar(image, ax=list(panels.values()), shrink=0.8, label=TITLES[settings[0].measure])
-    missing = dict.fromkeys(each.fields[EXPLORER] for each in settings
-                            if None in (each.fields[x_name], each.fields[y_name]))  # fmt: skip
-    without = f"Without {x_name} or {y_name}, so only in the table: {', '.join(missing)}." if missing else ""
-    options = [name for name in settings[0].problem_fields if name != PROBLEM]
-    for_each = f", for each value of {', '.join(options)}" if options else ""
-    kind = "median" if settings[0].measure == STEPS else "mean"
-    has_text = all(len(group) <= _MAX_CELLS_WITH_TEXT for group in groups.values())
-    what = f"Numbers: {kind} over seeds; points: seeds, from left to right as on the scale." if has_text else ""
-    text = f"{what or f'Colours: {kind} over seeds.'} A frame marks the best setting of each world{for_each}."
-    sentences = [text, *_best_notes(settings), without, note]
-    width = int(_NOTE_CHARS_PER_INCH * figure.get_figwidth())
-    note = textwrap.fill(" ".join(sentence for sentence in sentences if sentence), width, break_long_words=False)
-    figure.supxlabel("\n".join(map(literal_label, note.split("\n"))), fontsize=SMALL_FONT, color=GREY)
-    return figure
-
-
-def scale_limits(settings: Sequence[Setting]) -> tuple[float, float]:
-    """Return the ends of the scale: the lowest and the highest seed, which are points on the same scale."""
-    values = [float(value) for each in settings for value in each.values if np.isfinite(value)]
-    low, high = (min(values), max(values)) if values else (0.0, 1.0)
-    if high - low > 1e-6 * max(abs(low), abs(high)):
-        return low, high
-    # All seeds are equal, apart from rounding errors.
-    return (min(low, 0.0), max(high, 100.0)) if settings and settings[0].measure in PERCENT else (low - 0.5, low + 0.5)
-
-
-def _tick(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else format_value(value)
-
-
-def _wrapped(label: str) -> str:
-    return "\n".join(literal_label(line) for line in textwrap.wrap(label, _TITLE_WIDTH))
-
-
-def _note(what: str, settings: Sequence[Setting], note: str) -> str:
-    kind, never = ("median", "Seeds that never learnt are not shown.") if settings[0].measure == STEPS else ("mean", "")
-    sentences = [f"{what}: {kind} and 95 % bootstrap interval; points: seeds.", never, *_best_notes(settings), note]
-    return literal_label(" ".join(filter(None, sentences)))
-
-
-def _best_notes(settings: Sequence[Setting]) -> list[str]:
-    """Return the best setting of each world with its interval, unless there are many."""
-    sentences = best_sentences(settings, explorers=False)
-    return [f"B{each[1:]}" for each in sentences] if len(sentences) <= _MAX_BEST_NOTES else []
-
-
-def _heat_map(
-    axes: Axes, settings: Sequence[Setting], names: tuple[str, str], limits: tuple[float, float], best: set[int]
-) -> Any:
-    from matplotlib.patches import Rectangle
-
-    x_name, y_name = names
-    columns = sorted({each.fields[x_name] for each in settings})
-    rows = sorted({each.fields[y_name] for each in settings})
-    places = [(rows.index(each.fields[y_name]), columns.index(each.fields[x_name])) for each in settings]
-    cells = np.full((len(rows), len(columns)), np.nan)
-    for (row, column), each in zip(places, settings, strict=True):
-        cells[row, column] = each.estimate if math.isfinite(each.estimate) else math.nan
-    image = axes.imshow(cells, origin="lower", aspect="auto", cmap="viridis", vmin=limits[0], vmax=limits[1])
-    for (row, column), each in zip(places, settings, strict=True):
-        if id(each) in best:
-            for colour, width in (("white", 4.0), ("black", 2.0)):  # Visible on light and on dark cells.
-                corner = column - 0.5, row - 0.5
-                axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=colour, linewidth=width, zorder=4))
-        if cells.size <= _MAX_CELLS_WITH_TEXT and np.isfinite(value := cells[row, column]):
-            shares = np.clip((each.values - limits[0]) / (limits[1] - limits[0]), 0, 1)
-            colour = "black" if (value - limits[0]) / (limits[1] - limits[0]) > 0.6 else "white"
-            axes.text(column, row + 0.05, f"{value:z.3g}", ha="center", va="center", color=colour, fontsize=6.5)
-            axes.plot(column - 0.42 + 0.84 * shares, row - 0.38 + 0.03 * (np.arange(len(shares)) % 4), ".",
-                      color=colour, alpha=0.6, markersize=2.5, markeredgewidth=0, zorder=3)  # fmt: skip
-    axes.set_xlim(-0.5, len(columns) - 0.5)
-    axes.set_ylim(-0.5, len(rows) - 0.5)
-    axes.grid(visible=False)
-    longest = max((len(_tick(value)) for value in columns), default=0)
-    for set_ticks, values, n_labels in (
-        (axes.set_xticks, columns, max(_TICK_CHARS // (longest + 2), 2)),
-        (axes.set_yticks, rows, _MAX_ROW_TICKS),
-    ):
-        every = max(math.ceil(len(values) / n_labels), 1)  # More labels would overlap.
-        set_ticks(range(0, len(values), every), [_tick(value) for value in values[::every]])
-    axes.set_xlabel(literal_label(x_name))
-    axes.set_ylabel(literal_label(y_name))
-    return image
 
 
 # --- Learning curves -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Tables as CSV, as Markdown and for the terminal, and what else is printed there."""
+"""Tables as CSV, as Markdown and for the terminal; and reports: what they print, and the files that they write."""
 
 from __future__ import annotations
 
@@ -6,20 +6,29 @@ import csv
 import html
 import io
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from wanderlust.core.files import write_file
 from wanderlust.experiments.statistics import Percent
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 __all__ = [
-    "as_csv", "as_markdown_table", "as_rich_table", "fit_to_width", "format_percent", "markdown_cell", "new_console",
-    "printable",
+    "FORMATS", "Report", "as_csv", "as_markdown_table", "as_rich_table", "fit_to_width", "format_percent",
+    "markdown_cell", "new_console", "printable", "show_report",
 ]  # fmt: skip
+
+FORMATS = ("png", "svg", "pdf")
+"""The formats of figures."""
 
 
 def as_csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -160,3 +169,36 @@ def print_problems(problems: Iterable[str]) -> None:
     """Print sentences on files that cannot be used to the standard error."""
     for problem in problems:
         print(printable(problem), file=sys.stderr)
+
+
+# --- Reports ---------------------------------------------------------------------------------------------
+
+
+class Report(NamedTuple):
+    """What a report consists of."""
+
+    renderables: Sequence[RenderableType]
+    """For the terminal: tables, and lines of text."""
+    files: Mapping[str, str]
+    """File name -> contents."""
+    figures: Mapping[str, Callable[[], Figure]] = MappingProxyType({})
+    """File name without suffix -> function that draws the figure."""
+
+
+def show_report(
+    report: Report, folder: Path, console: Console, *, formats: Sequence[str] = FORMATS, quiet: bool = False
+) -> None:
+    """Print a report, unless `quiet`, and write its files to a folder."""
+    for renderable in [] if quiet else report.renderables:
+        console.print(fit_to_width(renderable, console.width), highlight=False, crop=False)
+    for name, text in report.files.items():
+        write_file(folder / name, text)
+    for name, draw in report.figures.items():
+        from wanderlust.experiments.report.figures import as_files
+
+        for form, contents in as_files(draw, formats).items():
+            write_file(folder / f"{name}.{form}", contents)
+    if report.files and not quiet:
+        suffix = formats[0] if len(formats) == 1 else f"{{{','.join(formats)}}}"
+        names = ", ".join([*report.files, *(f"{name}.{suffix}" for name in report.figures)])
+        print_lines(console, [f"written to {folder}: {names}"])
