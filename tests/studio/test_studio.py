@@ -331,6 +331,16 @@ def test_every_world_can_be_described(name: str) -> None:
     description = json.loads(json.dumps(describe_world(world), allow_nan=False))
     states = sorted(state for layer in description["layers"] for state in layer["state"] if state >= 0)
     assert states == list(range(world.n_states))
+    assert len(description["unreachable"]) == world.n_states - description["reachable"]
+
+
+def test_cells_without_a_way_from_the_start_are_known() -> None:
+    with pytest.warns(UserWarning, match="cannot be reached"):
+        world = wl.make_world("closed", map="S.#.A\n\nA = treasure 1\n")
+    described = describe_world(world)
+    cells = {described["layers"][0]["state"].index(state) for state in described["unreachable"]}
+    assert cells >= {3, 4}
+    assert not cells & {0, 1}
 
 
 # ---------------------------------------------------------------------- export

@@ -349,12 +349,48 @@ def test_a_refused_link_opens_the_setup_of_the_command(new_page: Callable[..., A
     assert page.evaluate("studio.setup.world") == "toy"
 
 
+@pytest.mark.parametrize("name", ["noise", "your-maze"])
+def test_three_lanes_of_a_lesson_fit_the_first_screen(
+    new_page: Callable[..., Any], server: RunningStudio, name: str
+) -> None:
+    """Maps, sentences and counts, at 1280x720 and more."""
+    page = new_page(1280, 720)
+    page.get_by_role("combobox", name="Lesson").select_option(name)
+    wait_for(page, f"studio.lesson.lesson?.name === '{name}' && studio.cards.length === 3 && studio.framesDrawn > 0")
+    wait_for(page, "document.getElementById('lanes').getBoundingClientRect().bottom <= 720", seconds=20)
+    for number in (1, 2, 3):
+        box = lane(page, number).locator("canvas").bounding_box()
+        assert box["width"] * box["height"] > 200 * 200, "maps first"
+
+
+def test_on_a_phone_the_lane_of_the_caption_is_shown(new_page: Callable[..., Any], server: RunningStudio) -> None:
+    page = new_page(390, 844, has_touch=True, is_mobile=True)
+    page.get_by_role("combobox", name="Lesson").select_option("noise")
+    lanes = page.locator("#lanes")
+    seen = "Math.round(document.getElementById('lanes').scrollLeft / studio.cards[0].root.offsetWidth) + 1 === "
+    title = page.locator("#cell-title")
+    expect(title).to_contain_text("Lane 1 · ucb1")
+    expect(page.get_by_role("combobox", name="World")).to_be_hidden()
+    button(page, "Next").click()
+    expect(page.locator("#lesson-place")).to_contain_text("Stop 2 of 5", timeout=60_000)
+    wait_for(page, f"{seen} 2")
+    expect(title).to_contain_text("Lane 2 · vv-ucb")
+    lanes.evaluate("(box) => box.scrollTo({ left: box.scrollWidth })")
+    expect(title).to_contain_text("Lane 3 · vv-count")
+    # The last stop says what to change, with the controls that this needs.
+    page.evaluate("studio.source.skipTo(3000)")
+    wait_for(page, "studio.live === 3000")
+    page.evaluate("studio.lesson.go(4)")
+    expect(page.locator("#lesson-place")).to_contain_text("Stop 5 of 5")
+    expect(page.get_by_role("combobox", name="World")).to_be_visible()
+
+
 def test_a_tapped_cell_stays(new_page: Callable[..., Any]) -> None:
     page = new_page(390, 844, has_touch=True, is_mobile=True)
     page.locator("canvas").first.scroll_into_view_if_needed()
     box = lane(page, 1).locator("canvas").bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.1)
-    expect(page.locator("#cell-title")).to_have_text("Lane 1 · vv-ucb · cell (1, 3), kept")
+    expect(page.locator("#cell-title")).to_have_text("Lane 1 · vv-ucb · cell (1, 3), kept until clicked again")
 
 
 def test_an_explorer_that_draws_its_action_says_so(new_page: Callable[..., Any], server: RunningStudio) -> None:

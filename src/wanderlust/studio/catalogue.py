@@ -17,6 +17,7 @@ import numpy as np
 from wanderlust.agents.settings import WORLD_PRESETS
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.files import finite
+from wanderlust.core.mdp import BoolArray
 from wanderlust.core.planning import optimal_values, reachable_states, start_value
 from wanderlust.explorers.protocol import explorer_class, explorer_names, explorer_options
 from wanderlust.studio import limits
@@ -27,7 +28,7 @@ from wanderlust.worlds.registry import world_meaning
 
 _HIDDEN_WORLD_OPTIONS = ("slips",)
 _WARNINGS = threading.Lock()
-_SOLVED: dict[str, tuple[float, int]] = {}
+_SOLVED: dict[str, tuple[float, BoolArray]] = {}
 _MAX_SOLVED = 100
 
 
@@ -88,7 +89,7 @@ def describe_world(world: World) -> dict[str, Any]:
     layout = display_layout(world)
     cells = np.full((layout.n_layers, layout.rows, layout.columns), -1, np.int64)
     cells[layout.layer, layout.row, layout.column] = np.arange(world.n_states)
-    best, n_reachable = optimum(world)
+    best, reachable = optimum(world)
     starts: list[int] = sorted(set(layout.layer[np.flatnonzero(world.mdp.start)].tolist()))
     return {
         "name": world.name,
@@ -108,21 +109,22 @@ def describe_world(world: World) -> dict[str, Any]:
         "entry": None if layout.entry is None else layout.entry.ravel().tolist(),
         # Of several layers in which an episode can start, the one with the largest reward.
         "startLayer": max(starts, key=lambda layer: float(layout.value[layer].max())),
-        "reachable": n_reachable,
+        "reachable": int(reachable.sum()),
+        "unreachable": np.flatnonzero(~reachable).tolist(),
         "optimum": finite(best),
         "horizon": world.defaults.horizon,
         "budget": world.defaults.budget,
     }
 
 
-def optimum(world: World) -> tuple[float, int]:
-    """Return the optimal return and the number of reachable states; they are kept for the worlds used last."""
+def optimum(world: World) -> tuple[float, BoolArray]:
+    """Return the optimal return and which states are reachable; they are kept for the worlds used last."""
     key = f"{world.name} {sorted(world.options.items())}"
     if key not in _SOLVED:
         if len(_SOLVED) >= _MAX_SOLVED:
             _SOLVED.clear()
         values = optimal_values(world.mdp, world.defaults.discount).v
-        _SOLVED[key] = start_value(world.mdp, values), int(reachable_states(world.mdp).sum())
+        _SOLVED[key] = start_value(world.mdp, values), reachable_states(world.mdp)
     return _SOLVED[key]
 
 

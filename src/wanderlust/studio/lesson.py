@@ -40,6 +40,8 @@ class Stop(Strict, frozen=True, kw_only=True):
     answer: Annotated[int, Meta(ge=1, le=4)] = 1
     """The number of the right answer."""
     layer: Layer | None = None
+    lane: Annotated[int, Meta(ge=1, le=limits.MAX_LANES)] | None = None
+    """The lane that the caption is about: a phone shows it. By default the first that learns W."""
     speed: _Speed | None = None
     claim: str = ""
 

@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { RandomStream } from "./build/engine.js";
-import { decodeFrame, distinctTexts, formatNumber, rankedStates, relativeValues } from "./build/frames.js";
+import { decodeFrame, distinctTexts, formatNumber, lackTexts, rankedStates, relativeValues } from "./build/frames.js";
 import { decodeLink, encodeLink } from "./build/link.js";
 import { MapModel, fromWorld, parseSettings, toText } from "./build/map-model.js";
 import { sentenceOf } from "./build/sentence.js";
+import { scalesFor } from "./build/view.js";
 
 const WORLD = { actions: ["left", "right"] };
 
@@ -44,6 +45,17 @@ test("colours compare the actions of one state, and actions that were not tried 
   assert.deepEqual([...relativeValues(values, frame, false)], [0, 1, NaN, 0, 0.5, 1]);
   assert.deepEqual([...relativeValues(values, frame, true)], [1, 0, NaN, 1, 0.5, 0]);
   assert.deepEqual([...rankedStates(values, frame, false)], [NaN, 0]);
+});
+
+test("numbers of a state say what its colours compare", () => {
+  assert.deepEqual(lackTexts([3800.7, 3800.69, 178.96], false), ["3801", "−0.01", "−3600"]);
+  assert.deepEqual(lackTexts([2, 2, 2.5], true), ["2", "2", "+0.5"]);
+});
+
+test("lanes have one colour scale, unless each shall have its own", () => {
+  const frames = [4, 8].map((visits) => ({ ...frameOf({ visits: Uint32Array.of(visits, 0) }), stateVisits: [visits] }));
+  const highs = (shared) => scalesFor(frames, { layer: "action-visits", scale: "auto", shared }).map(({ high }) => high);
+  assert.deepEqual([highs(true), highs(false)], [[8, 8], [4, 8]]);
 });
 
 test("a sentence names the number that decides", () => {

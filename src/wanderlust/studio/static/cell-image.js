@@ -19,7 +19,7 @@ import { packedColour, palette } from "./palette.js";
  * @property {Theme} theme
  */
 
-// No colour of a scale is transparent, so these two stand for themselves.
+// No colour of a scale is transparent, so these stand for themselves.
 const UNDISCOVERED = 0;
 const NEVER_DRAWN = 1;
 
@@ -31,11 +31,13 @@ export class CellImage {
     this.size = size;
     this.width = world.columns * size;
     this.parts = perAction ? world.actions.length : 1;
-    const { wall, hatchA, hatchB, plain, untried } = INK[theme];
+    const { wall, hatchA, hatchB, plain, untried, unreachable } = INK[theme];
     this.hatchA = packedColour(hatchA);
     this.hatchB = packedColour(hatchB);
     this.plain = packedColour(plain);
     this.untried = packedColour(untried);
+    this.unreachable = packedColour(unreachable);
+    this.isUnreachable = new Set(world.unreachable);
     this.stripe = size === 1 ? 2 : Math.max(Math.round(size / 6), 3);
     // For every pixel of a cell the action that it shows.
     this.within = Uint8Array.from({ length: size * size }, (_, i) => (perAction ? actionAt(world.actions, ((i % size) + 0.5) / size, (Math.floor(i / size) + 0.5) / size) : 0));
@@ -46,6 +48,7 @@ export class CellImage {
     this.colours = new Uint32Array(world.states * this.parts);
     this.shown = new Uint32Array(world.states * this.parts).fill(NEVER_DRAWN);
     this.cells = statesOf(world, layer);
+    this.hasUnreachable = this.cells.some(({ state }) => this.isUnreachable.has(state));
     this.context.putImageData(this.image, 0, 0);
   }
 
@@ -76,10 +79,10 @@ export class CellImage {
     }
     const packed = palette(scale.diverging, theme).packed, coloured = shares ?? values;
     for (let state = 0, i = 0; state < frame.stateVisits.length; state++) {
-      const isKnown = frame.stateVisits[state] > 0;
+      const isKnown = frame.stateVisits[state] > 0, unknown = this.isUnreachable.has(state) ? this.unreachable : UNDISCOVERED;
       for (const end = i + parts; i < end; i++) {
         // An explorer without such a table: what was discovered is plain.
-        colours[i] = !isKnown ? UNDISCOVERED : !coloured ? this.plain : Number.isNaN(coloured[i]) ? this.untried : packed[scale.index(coloured[i])];
+        colours[i] = !isKnown ? unknown : !coloured ? this.plain : Number.isNaN(coloured[i]) ? this.untried : packed[scale.index(coloured[i])];
       }
     }
   }

@@ -15,6 +15,7 @@ import { formatNumber } from "./frames.js";
  * @property {string[]} actions
  * @property {Part[]} layers
  * @property {number[] | null} [entry]
+ * @property {number[]} [unreachable] States.
  * @property {[number, number, number][]} [positions]
  */
 
@@ -24,13 +25,13 @@ const LETTERS = { [KIND.start]: "S", [KIND.prison]: "P", [KIND.passenger]: "☺"
 // A cell that can be entered by every move, as bits.
 export const ALL_MOVES = 15;
 // Fills of cells as [red, green, blue].
-/** @typedef {Record<"wall" | "hatchA" | "hatchB" | "plain" | "untried", Colour>} Fills */
+/** @typedef {Record<"wall" | "hatchA" | "hatchB" | "plain" | "untried" | "unreachable", Colour>} Fills */
 /** @typedef {Record<"line" | "badge" | "badgeInk" | "arrow" | "halo" | "agent" | "wrong", string>} Inks */
 /** @type {Record<Theme, Fills & Inks>} */
 export const INK = {
-  light: { wall: [91, 95, 106], hatchA: [236, 238, 241], hatchB: [212, 215, 220], plain: [255, 255, 255], untried: [240, 118, 35], line: "rgba(30,35,50,.28)",
+  light: { wall: [91, 95, 106], hatchA: [236, 238, 241], hatchB: [212, 215, 220], plain: [255, 255, 255], untried: [240, 118, 35], unreachable: [176, 180, 190], line: "rgba(30,35,50,.28)",
     badge: "#ffffff", badgeInk: "#10131a", arrow: "#10131a", halo: "#ffffff", agent: "#d0006f", wrong: "#a3152b" },
-  dark: { wall: [80, 85, 95], hatchA: [32, 33, 38], hatchB: [44, 46, 53], plain: [48, 50, 58], untried: [235, 104, 30], line: "rgba(255,255,255,.2)",
+  dark: { wall: [80, 85, 95], hatchA: [32, 33, 38], hatchB: [44, 46, 53], plain: [48, 50, 58], untried: [235, 104, 30], unreachable: [62, 65, 74], line: "rgba(255,255,255,.2)",
     badge: "#0c0f16", badgeInk: "#ffffff", arrow: "#ffffff", halo: "#0c0f16", agent: "#ff5cb0", wrong: "#ffb3bd" },
 };
 

@@ -6,7 +6,7 @@ import { formatNumber } from "./frames.js";
 
 const CHARTS = [
   { title: "States discovered", column: 0, reference: "reachable", word: "all" },
-  { title: "Return of the greedy policy", column: 1, reference: "optimum", word: "optimum" },
+  { title: "Greedy return, ties at random", column: 1, reference: "optimum", word: "optimum" },
   { title: "Entropy of visits", column: 2 },
 ];
 // Charts with the same key have a common cursor.

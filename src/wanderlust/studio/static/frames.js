@@ -32,7 +32,7 @@ export const LAYERS = [
   { id: "action-visits", label: "Action visits", perAction: true, unit: "visits", text: "n(s, a): how often the action was taken in the state." },
   { id: "q", label: "Q", perAction: true, unit: "Q", text: "Q(s, a) = r + γ max Q(s′, ·): the discounted sum of the rewards to come, as far as they are known." },
   { id: "w", label: "W", perAction: true, unit: "W", isRelative: true,
-    text: "W(s, a) = u(s, a) + γ_w max W(s′, ·): how much there is to explore from here on. u is large for rarely taken actions, γ_w discounts what is far away. (vv-count has counts, and min.)" },
+    text: "W(s, a) = u + γ_w max W(s′, ·): how much there is to explore from here on. u = √(2 log n(s) / n(s, a)) is large for rare actions; γ_w discounts far ones. (vv-count: u = n(s, a), min.)" },
   { id: "term", label: "Exploration κU", perAction: true, unit: "κU", isRelative: true,
     text: "κU(s, a): what the explorer adds to Q, larger where there is more to explore; of vv-ucb κ(1 − γ_w)W(s, a). κ has the scale of the rewards." },
   { id: "behaviour", label: "Behaviour value", perAction: true, unit: "Q + κU", isRelative: true,
@@ -182,6 +182,13 @@ export function formatNumber(value, digits = 4) {
 export function fixedText(value, decimals) {
   const text = value.toFixed(decimals);
   return Number(text) === 0 ? (0).toFixed(decimals) : text;
+}
+
+// What the colours of a state compare: the value of its best action, and how far each of the others is from it.
+/** @param {number[]} values @param {boolean} minimises @returns {string[]} */
+export function lackTexts(values, minimises) {
+  const best = minimises ? Math.min(...values) : Math.max(...values);
+  return values.map((value) => (value === best ? formatNumber(best, Math.abs(best) >= 1e4 ? 5 : 4) : `${minimises ? "+" : "−"}${formatNumber(Math.abs(value - best), 2)}`));
 }
 
 // With as many digits as are needed to tell the values apart, the same number of decimals in each.

@@ -28,30 +28,31 @@ function sameDirection(a, b) {
   return a[0] === b[0] && a[1] === b[1];
 }
 
-// The corners of the part of an action, and the point of its number.
-/** @param {string[]} actions @param {number} action @returns {{polygons: Point[][], label: Point}} */
+// The corners of the part of an action, and where its number ends: beside the trail, which goes through the centres of cells.
+/** @typedef {{polygons: Point[][], label: Point, align: string}} ActionPart */
+/** @param {string[]} actions @param {number} action @returns {ActionPart} */
 export function partsOf(actions, action) {
   if (actions.length === 2) {
     return action === 0
-      ? { polygons: [[[0, 0], [1, 0], [0, 1]]], label: [0.31, 0.31] }
-      : { polygons: [[[1, 0], [1, 1], [0, 1]]], label: [0.69, 0.69] };
+      ? { polygons: [[[0, 0], [1, 0], [0, 1]]], label: [0.5, 0.16], align: "center" }
+      : { polygons: [[[1, 0], [1, 1], [0, 1]]], label: [0.5, 0.84], align: "center" };
   }
-  /** @type {Record<string, {polygon: Point[], label: Point}>} */
+  /** @type {Record<string, {polygon: Point[], label: Point, align: string}>} */
   const triangles = {
-    "-1,0": { polygon: [[0, 0], [0.5, 0.5], [0, 1]], label: [0.19, 0.5] },
-    "1,0": { polygon: [[1, 0], [0.5, 0.5], [1, 1]], label: [0.81, 0.5] },
-    "0,-1": { polygon: [[0, 0], [0.5, 0.5], [1, 0]], label: [0.5, 0.16] },
-    "0,1": { polygon: [[0, 1], [0.5, 0.5], [1, 1]], label: [0.5, 0.84] },
+    "-1,0": { polygon: [[0, 0], [0.5, 0.5], [0, 1]], label: [0.03, 0.39], align: "left" },
+    "1,0": { polygon: [[1, 0], [0.5, 0.5], [1, 1]], label: [0.97, 0.39], align: "right" },
+    "0,-1": { polygon: [[0, 0], [0.5, 0.5], [1, 0]], label: [0.46, 0.12], align: "right" },
+    "0,1": { polygon: [[0, 1], [0.5, 0.5], [1, 1]], label: [0.46, 0.88], align: "right" },
   };
   const direction = directionOf(actions[action]);
   if (!sameDirection(direction, [0, 0])) {
-    const part = triangles[direction.join()];
-    return { polygons: [part.polygon], label: part.label };
+    const { polygon, label, align } = triangles[direction.join()];
+    return { polygons: [polygon], label, align };
   }
   // An action that stays has what the moves leave over.
   const taken = new Set(actions.map((name) => directionOf(name).join()));
   const free = Object.entries(triangles).filter(([key]) => !taken.has(key)).map(([, part]) => part);
-  return { polygons: free.map((part) => part.polygon), label: free[0]?.label ?? [0.5, 0.5] };
+  return { polygons: free.map((part) => part.polygon), label: free[0]?.label ?? [0.5, 0.5], align: free[0]?.align ?? "center" };
 }
 
 // The cell at the pointer; null outside of the map.

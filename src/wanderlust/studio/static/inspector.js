@@ -13,14 +13,15 @@ const MAX_DECIMALS = 6;
 const ARROWS = { "-1,0": "←", "1,0": "→", "0,-1": "↑", "0,1": "↓", "0,0": "•" };
 
 // rule: how the explorer draws its action, in words; null if it takes the one with the largest sum.
-/** @param {{world: World, frame: Frame, lane: number, name: string, cell: number | null, part: number, rule: string | null, isPinned: boolean}} shown */
-export function showCell({ world, frame, lane, name, cell, part, rule, isPinned }) {
+/** @typedef {Record<string, number>} Fields The constants of the explorer. */
+/** @param {{world: World, frame: Frame, lane: number, name: string, fields: Fields, cell: number | null, part: number, rule: string | null, isPinned: boolean}} shown */
+export function showCell({ world, frame, lane, name, fields, cell, part, rule, isPinned }) {
   const rows = $("cell-rows");
   const state = cell === null ? frame.agent : world.layers[part].state[cell];
   const at = cell ?? world.layers.flatMap((layer) => [layer.state.indexOf(state)]).find((index) => index >= 0) ?? 0;
   const place = `(${Math.floor(at / world.columns) + 1}, ${(at % world.columns) + 1})`;
   const who = cell === null ? "agent at" : "cell";
-  setText($("cell-title"), `Lane ${lane + 1} · ${name} · ${who} ${place}${isPinned ? ", kept" : ""}`);
+  setText($("cell-title"), `Lane ${lane + 1} · ${name} · ${who} ${place}${isPinned ? ", kept until clicked again" : ""}`);
   if (state === undefined || state < 0 || world.layers[part].kind[at] === 1) {
     rows.replaceChildren(element("tr", {}, element("td", { colspan: "7" }, "wall: no state")));
     setText($("cell-reason"), "");
@@ -44,7 +45,10 @@ export function showCell({ world, frame, lane, name, cell, part, rule, isPinned 
       ...texts.map((column) => element("td", {}, column[i])),
       element("td", {}, chosen ? "✓" : ""));
   }));
-  setText($("cell-reason"), reason(world, frame, state, rule));
+  const { kappa, gamma_w: gamma } = fields;
+  // Of vv-count, κU is not a multiple of W.
+  const factor = name === "vv-ucb" ? ` Here κU = κ(1 − γ_w)W = ${formatNumber(kappa * (1 - gamma))} W.` : "";
+  setText($("cell-reason"), reason(world, frame, state, rule) + factor);
 }
 
 /** @param {number[]} values */
@@ -81,7 +85,10 @@ function reason(world, frame, state, rule) {
   const chosen = world.actions.indexOf(preferred[0]);
   const values = frame.behaviour.subarray(first, first + frame.actions);
   const others = values.filter((_, i) => i !== chosen), most = Math.max(...others);
-  const why = values[chosen] > most ? `exploit: ${preferred[0]} has the largest sum and the largest Q.`
+  const terms = values.map((value, i) => frame.score[first + i] - value);
+  // Q may be a small part of the sum.
+  const agrees = !terms.some(Boolean) ? "" : terms[chosen] >= Math.max(...terms) ? ", and the largest κU" : ", but not the largest κU";
+  const why = values[chosen] > most ? `exploit: ${preferred[0]} has the largest sum, the largest Q${agrees}.`
     : values[chosen] === most ? `explore: ${preferred[0]} has the largest sum, and no larger Q than the others.`
       : `explore: ${preferred[0]} has the largest sum, although not the largest Q.`;
   return `${why}${chance}`;

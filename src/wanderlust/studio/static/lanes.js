@@ -3,6 +3,7 @@
 import { LANE_COLOURS, themeName } from "./palette.js";
 import { MapPainter } from "./map-painter.js";
 import { positionsOf } from "./cells.js";
+import { hasArrows } from "./map-marks.js";
 import { cellAt, cellByKey, fitCanvas, isArrowKey } from "./geometry.js";
 import { element, fillSelect, setText, throttle } from "./dom.js";
 import { Legend } from "./legend.js";
@@ -47,18 +48,19 @@ export class LaneCard {
     this.beside = element("canvas", { role: "img", "aria-label": `Q of lane ${this.number + 1}` });
     this.besidePainter = new MapPainter();
     this.frameBox = element("div", { class: "map" }, this.canvas);
-    this.note = element("p", { class: "map-note", hidden: true });
     this.legend = new Legend();
     this.discovered = element("span", { role: "status", "aria-label": "States discovered", "aria-live": "off" }, "0");
     this.reachable = element("span", { class: "dim" });
     this.returned = element("strong", {}, "–");
     this.event = element("span", { class: "dim event" });
+    // The constants of its W, which the options may change.
+    this.constants = element("span", { class: "dim constants" });
     this.sentence = element("p", { class: "sentence", role: "status", "aria-label": "Next action" });
-    const head = element("div", { class: "lane-head" }, element("span", { class: "chip", "aria-hidden": "true" }, String(this.number + 1)), this.select, this.options, this.remove);
+    const head = element("div", { class: "lane-head" }, element("span", { class: "chip", "aria-hidden": "true" }, String(this.number + 1)), this.select, this.options, this.constants, this.remove);
     const facts = element("div", { class: "facts" },
       element("span", {}, "discovered ", this.discovered, this.reachable),
       element("span", {}, "greedy return ", this.returned), this.event);
-    this.root = element("section", { class: `lane lane-${this.number + 1}`, "aria-label": title }, head, this.frameBox, this.note, this.legend.root, this.sentence, facts);
+    this.root = element("section", { class: `lane lane-${this.number + 1}`, "aria-label": title }, head, this.frameBox, this.legend.root, this.sentence, facts);
     const { painter } = this.on;
     this.canvas.addEventListener("pointermove", (event) => {
       const cell = cellAt(event, this.canvas, this.world);
@@ -99,6 +101,8 @@ export class LaneCard {
     this.lane = lane;
     this.description = description;
     this.select.value = lane.explorer;
+    const { kappa, gamma_w: gamma } = description.fields;
+    setText(this.constants, gamma === undefined ? "" : `κ ${formatNumber(kappa)}, γ_w ${formatNumber(gamma)}`);
     this.remove.hidden = this.recorded;
     this.remove.disabled = count === 1;
     const name = isLast ? "Remove lane" : "Close this lane";
@@ -180,9 +184,7 @@ export class LaneCard {
     this.painter.draw(this.context, picture, this.cell);
     if (view.beside) this.besidePainter.draw(this.beside.getContext("2d"), this.pictureOf(view, "q", view.besideScale).picture, this.cell);
     const { values, scale } = picture;
-    this.note.hidden = values !== null;
-    if (values === null) setText(this.note, `${this.lane?.explorer} learns no W.`);
-    this.legend.draw(scale, values ? (view.beside ? `Q, and ${layer.unit}` : layer.unit) : null, view.theme);
+    this.legend.draw(scale, values ? (view.beside ? `Q, and ${layer.unit}` : layer.unit) : null, view.theme, this.marksOf(picture), `${this.lane?.explorer} learns no W.`);
   }
 
   pictureOf(view, id, ownScale) {
@@ -191,12 +193,22 @@ export class LaneCard {
     const values = frame ? layerValues(frame, layer.id) : null;
     const isSmall = layer.isRelative && this.cell < TRIANGLES_FROM * (window.devicePixelRatio || 1);
     const share = isSmall ? rankedStates : relativeValues;
-    const shares = values && layer.isRelative ? share(values, frame, layer.id === "w" && this.description.minimises) : null;
+    const isMinimised = layer.id === "w" && this.description.minimises;
+    const shares = values && layer.isRelative ? share(values, frame, isMinimised) : null;
     const scale = isSmall ? RANKED : ownScale;
     const arrows = view.arrows !== "auto" ? view.arrows : layer.isRelative ? "behaviour" : "greedy";
-    const picture = { world, layer: part, frame, values, shares, scale, perAction: layer.perAction && !isSmall, theme: view.theme, arrows,
+    const picture = { world, layer: part, frame, values, shares, scale, isMinimised, perAction: layer.perAction && !isSmall, theme: view.theme, arrows,
       trail: view.trail, path: view.path && layer.isRelative, numbers: view.numbers, hover: view.pinned ?? this.hovered, wrong: view.wrong };
     return { picture, layer };
+  }
+
+  // What the legend explains of a picture.
+  /** @returns {any[]} */
+  marksOf({ frame, arrows, trail, path }) {
+    const isSeen = frame && hasArrows(this.picture, this.cell, window.devicePixelRatio || 1);
+    const shown = { greedy: isSeen && arrows !== "behaviour", behaviour: isSeen && arrows !== "greedy", trail, path: path && trail,
+      unreachable: this.painter.image.hasUnreachable };
+    return Object.keys(shown).filter((name) => shown[name]);
   }
 
   facts({ frame, world, last, event, rule, playing }) {

@@ -49,6 +49,11 @@ export class LessonPanel {
     for (const room of rooms) room.remove();
   }
 
+  // The lane that the caption is about; undefined for the first that learns W.
+  get lane() {
+    return this.lesson?.stops[this.index].lane;
+  }
+
   choose(name) {
     const lesson = this.show(name);
     if (!lesson) this.app.keepAddress();
@@ -94,12 +99,16 @@ export class LessonPanel {
   draw() {
     const { lesson, index } = this;
     $("lesson").hidden = !lesson;
+    document.body.classList.toggle("has-lesson", Boolean(lesson));
+    document.body.classList.toggle("guided", index < (lesson?.stops.length ?? 0) - 1);
     this.app.keepAddress();
+    this.app.showLane();
     this.app.stage.rearrange();
     if (!lesson) return;
     const stop = lesson.stops[index], asked = lesson.stops[index - 1], predicted = this.predictions[index - 1];
     setText($("lesson-title"), lesson.title);
-    setText($("lesson-place"), `Stop ${index + 1} of ${lesson.stops.length}, step ${stop.step.toLocaleString("en")}`);
+    const swipe = element("span", { class: "narrow" }, lesson.setup.lanes.length > 1 ? ". Swipe the map for other lanes." : "");
+    $("lesson-place").replaceChildren(`Stop ${index + 1} of ${lesson.stops.length}, step ${stop.step.toLocaleString("en")}`, swipe);
     const right = asked?.answers?.[(asked.answer ?? 1) - 1];
     const verdict = predicted === undefined ? "" : verdictOn(predicted, predicted === right ? "right" : "wrong");
     $("lesson-text").replaceChildren(...(verdict ? [element("strong", {}, verdict)] : []), stop.text);

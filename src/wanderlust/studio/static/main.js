@@ -1,6 +1,6 @@
 // The page: its setup, its frames, and what its parts share.
 
-import { $, setText } from "./dom.js";
+import { $, debounce, setText } from "./dom.js";
 import { LaneCard } from "./lanes.js";
 import { EngineSource } from "./engine-source.js";
 import { LessonPanel } from "./lesson.js";
@@ -20,6 +20,7 @@ import { themeName } from "./palette.js";
 
 const KEEP_EVERY = 250;
 const SEEK_MILLISECONDS = 15;
+const SWIPE_MILLISECONDS = 120;
 const SLOW_MILLISECONDS = 3000;
 const SLOW = "The server is computing. The first run on a machine compiles its code, which takes about ten seconds.";
 // Who wants less motion sees a running map four times a second.
@@ -67,6 +68,7 @@ class App {
     this.painter = recording || engine ? null : new Painter($("paint-bar"), this);
     this.results = recording || engine ? null : new ResultsBrowser($("results-dialog"), this);
     installTakeaway(this);
+    $("lanes").addEventListener("scroll", debounce(() => this.followSwipe(), SWIPE_MILLISECONDS));
     installShortcuts(this);
     this.open();
     document.documentElement.dataset.ready = "true";
@@ -129,12 +131,13 @@ class App {
     this.events = message.lanes.map(() => []);
     this.frames = [];
     this.sought = null;
-    this.focus = { lane: Math.max(message.lanes.findIndex((each) => each.learnsW), 0), cell: null, isPinned: false };
+    this.focus = { lane: 0, cell: null, isPinned: false };
     if (this.keepError) this.keepError = false;
     else this.messages.hideError();
     if (message.warnings?.length) this.notice(message.warnings.join(" "));
     if (!this.speedChosen) this.setSpeed(Math.min(Math.max(Math.round(this.length / 15), 20), 3000), false);
     this.buildLanes();
+    this.showLane();
     showSetup(this);
     this.painter?.opened();
     this.keepAddress();
@@ -213,6 +216,25 @@ class App {
     if (isPinned !== this.focus.isPinned) openSheet(isPinned);
     this.focus = { lane, cell, isPinned };
     this.render();
+  }
+
+  // Shows the lane that a lesson is about, or the first that learns W: its table, and on a phone, where one lane is seen, its map.
+  showLane() {
+    if (!this.cards.length) return;
+    const wanted = (this.lesson?.lane ?? 1 + this.descriptions.findIndex((each) => each.learnsW)) - 1;
+    const lane = wanted in this.cards ? wanted : 0, box = $("lanes"), { root } = this.cards[lane];
+    if (!this.focus.isPinned) this.focus = { lane, cell: null, isPinned: false };
+    box.scrollTo({ left: root.offsetLeft - box.offsetLeft - (box.clientWidth - root.offsetWidth) / 2 });
+    this.render();
+  }
+
+  // A lane that was swiped into view is the one whose table is shown.
+  followSwipe() {
+    const box = $("lanes"), centre = box.scrollLeft + box.offsetLeft + box.clientWidth / 2;
+    if (box.scrollWidth <= box.clientWidth || this.focus.isPinned) return;
+    const distances = this.cards.map(({ root }) => Math.abs(root.offsetLeft + root.offsetWidth / 2 - centre));
+    const lane = distances.indexOf(Math.min(...distances));
+    if (lane !== this.focus.lane) this.showCellOf(lane, null, false);
   }
 
   // Draws once per frame of the screen, however many frames of the run came; then the server may send as many again.
@@ -328,8 +350,7 @@ class App {
     keep("localStorage", { ...kept("localStorage"), view: this.options });
     showLayer(this.options.layer);
     if (name === "layer") this.keepAddress();
-    // On a phone only one lane is seen.
-    if (value === "w" && this.descriptions[this.focus.lane]?.learnsW) $("lanes").scrollLeft = this.cards[this.focus.lane].root.offsetLeft;
+    if (value === "w" && !this.descriptions[this.focus.lane]?.learnsW) this.showLane();
     this.stage.rearrange();
   }
 

@@ -3,7 +3,7 @@
 import { ALL_MOVES, INK, KIND, cellText, cellsOf, directionFor, positionsOf, statesOf } from "./cells.js";
 import { cssColour, inkOn, palette } from "./palette.js";
 import { directionOf, partsOf } from "./geometry.js";
-import { formatNumber } from "./frames.js";
+import { formatNumber, lackTexts } from "./frames.js";
 import { textWidth } from "./marks.js";
 
 // Sizes of cells. Those in pixels of the page are multiplied by the ratio of the screen.
@@ -12,16 +12,18 @@ const CHEVRONS_FROM = 12, BADGES_FROM = 16, DIAGONALS_FROM = 22, PUDDLES_FROM = 
 const LARGEST_ARROW = 9, LARGEST_NUMBER = 15, SMALLEST_NUMBER = 9, LARGEST_AGENT = 15, WIDEST_TRAIL = 6;
 // The width of the corner beside the arrow down, over the width of a digit of size 1.
 const CORNER = 0.31 / 0.64;
-// The same of the room between a border and the arrow beside the centre.
-const BESIDE_ARROW = 0.31 / 0.62;
+// The same of the room of a number of an action.
+const BESIDE_ARROW = 0.34 / 0.62;
 
 // What does not change during a run: the lines between cells, badges, and chevrons of one-way cells.
 export function fixedMarks(picture, cell, ratio) {
   const { world, layer, theme } = picture;
+  const isUnreachable = new Set(world.unreachable), stroke = INK[theme].line;
   /** @type {Record<string, any>[]} */
-  const marks = cell < LINES_FROM * ratio ? [] : [{ paths: linePaths(picture, cell), stroke: INK[theme].line }];
+  const marks = cell < LINES_FROM * ratio ? [] : [{ paths: linePaths(picture, cell), stroke }];
   for (const { row, column, state, kind, value, at } of cellsOf(world, layer)) {
     const x = (column + 0.5) * cell, y = (row + 0.5) * cell;
+    if (isUnreachable.has(state) && kind !== KIND.wall && cell >= LINES_FROM * ratio) marks.push({ paths: cross(x, y, cell * 0.2), stroke, width: Math.max(cell / 14, 1) });
     const bits = world.entry?.[at] ?? ALL_MOVES;
     if (bits !== ALL_MOVES && kind !== KIND.wall && cell >= CHEVRONS_FROM * ratio) marks.push(chevrons(world, bits, x, y, cell, INK[theme]));
     const text = cellText(kind, value);
@@ -32,13 +34,19 @@ export function fixedMarks(picture, cell, ratio) {
   return marks;
 }
 
+function cross(x, y, r) {
+  return [[[x - r, y - r], [x + r, y + r]], [[x - r, y + r], [x + r, y - r]]];
+}
+
 function linePaths({ world, layer, perAction }, cell) {
   const { rows, columns, actions } = world;
   const paths = [];
   for (let row = 1; row < rows; row++) paths.push([[0, row * cell + 0.5], [columns * cell, row * cell + 0.5]]);
   for (let column = 1; column < columns; column++) paths.push([[column * cell + 0.5, 0], [column * cell + 0.5, rows * cell]]);
   if (!perAction || cell < DIAGONALS_FROM) return paths;
-  for (const { row, column } of statesOf(world, layer)) {
+  const isUnreachable = new Set(world.unreachable);
+  for (const { state, row, column } of statesOf(world, layer)) {
+    if (isUnreachable.has(state)) continue;
     const x = column * cell, y = row * cell;
     paths.push([[x, y + cell], [x + cell, y]]);
     if (actions.length > 2) paths.push([[x, y], [x + cell, y + cell]]);
@@ -116,23 +124,25 @@ function arrowPath([dx, dy], x, y, distance, r) {
 }
 
 export function numberMarks(picture, cell, ratio) {
-  const { world, layer, frame, values, shares, scale, perAction, theme } = picture;
+  const { world, layer, frame, values, shares, scale, perAction, theme, isMinimised } = picture;
   if (!frame || !hasNumbers(picture, cell, ratio)) return [];
   const { rgb } = palette(scale.diverging, theme);
   const largest = Math.min(cell / (perAction ? 8.5 : 5), LARGEST_NUMBER * ratio);
   // Beside the arrows: a number of a state is in a corner.
-  const labels = perAction ? world.actions.map((_, action) => partsOf(world.actions, action).label) : [[0.95, 0.87]];
-  return statesOf(world, layer).filter(({ state }) => frame.stateVisits[state] > 0).flatMap(({ row, column, state, kind, value: reward }) => labels.flatMap(([x, y], part) => {
-    const pair = state * labels.length + part, value = values[pair], text = formatNumber(value, 3);
-    // A wide badge has the place of the numbers beside it.
-    if (perAction && y === 0.5 && cellText(kind, reward).length > 1) return [];
-    const colour = colourOf(shares ?? values, pair, scale, rgb, theme);
-    // A long number of a state is smaller, so that it does not reach the arrow down.
-    const fitting = perAction ? Math.min(largest, (BESIDE_ARROW * cell) / text.length) : Math.max(Math.min(largest, (CORNER * cell) / text.length), SMALLEST_NUMBER * ratio);
-    // The trail goes through the numbers of actions, so they have a halo.
-    const halo = perAction ? { halo: true, stroke: cssColour(colour), width: 3 * ratio } : {};
-    return [{ text, at: [(column + x) * cell, (row + y) * cell], size: Math.round(fitting), align: perAction ? "center" : "right", fill: inkOn(colour), ...halo }];
-  }));
+  const parts = perAction ? world.actions.map((_, action) => partsOf(world.actions, action)) : [{ label: [0.95, 0.87], align: "right" }];
+  return statesOf(world, layer).filter(({ state }) => frame.stateVisits[state] > 0).flatMap(({ row, column, state, kind, value: reward }) => {
+    const ofState = Array.from(values.subarray(state * parts.length, (state + 1) * parts.length));
+    const texts = shares ? lackTexts(ofState, isMinimised) : ofState.map((value) => formatNumber(value, 3));
+    return parts.flatMap(({ label: [x, y], align }, part) => {
+      // A wide badge has the place of the numbers beside it.
+      if (align !== "center" && y > 0.2 && y < 0.8 && perAction && cellText(kind, reward).length > 1) return [];
+      const text = texts[part], colour = colourOf(shares ?? values, state * parts.length + part, scale, rgb, theme);
+      // A long number is smaller, so that it reaches neither the trail nor an arrow.
+      const fitting = perAction ? Math.min(largest, (BESIDE_ARROW * cell) / text.length) : Math.max(Math.min(largest, (CORNER * cell) / text.length), SMALLEST_NUMBER * ratio);
+      const halo = perAction ? { halo: true, stroke: cssColour(colour), width: 3 * ratio } : {};
+      return [{ text, at: [(column + x) * cell, (row + y) * cell], size: Math.round(fitting), align, fill: inkOn(colour), ...halo }];
+    });
+  });
 }
 
 export function trailMarks({ world, layer, frame, trail, theme }, cell, ratio) {
@@ -206,6 +216,7 @@ function colourOf(values, i, scale, rgb, theme) {
 export function valueMarks({ world, layer, frame, values, shares, scale, perAction, theme }, cell, hatch) {
   const { rgb } = palette(scale.diverging, theme);
   const byColour = new Map();
+  const isUnreachable = new Set(world.unreachable);
   const add = (colour, corners, row, column) => {
     if (!byColour.has(colour)) byColour.set(colour, []);
     byColour.get(colour).push(corners.map(([x, y]) => [(column + x) * cell, (row + y) * cell]));
@@ -214,7 +225,7 @@ export function valueMarks({ world, layer, frame, values, shares, scale, perActi
     const isKnown = frame?.stateVisits[state] > 0;
     const parts = isKnown && values && perAction ? world.actions.map((_, action) => partsOf(world.actions, action).polygons) : [[[[0, 0], [1, 0], [1, 1], [0, 1]]]];
     parts.forEach((polygons, part) => {
-      const colour = !isKnown ? hatch : values ? cssColour(colourOf(shares ?? values, state * parts.length + part, scale, rgb, theme)) : cssColour(INK[theme].plain);
+      const colour = !isKnown ? (isUnreachable.has(state) ? cssColour(INK[theme].unreachable) : hatch) : values ? cssColour(colourOf(shares ?? values, state * parts.length + part, scale, rgb, theme)) : cssColour(INK[theme].plain);
       for (const polygon of polygons) add(colour, polygon, row, column);
     });
   }

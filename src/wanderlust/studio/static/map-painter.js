@@ -1,12 +1,11 @@
 // Draws a map on a canvas. What did not change since the last frame is not drawn again.
 
 import { CellImage } from "./cell-image.js";
-import { INK, statesOf } from "./cells.js";
+import { INK, cellText, statesOf } from "./cells.js";
 import { agentMarks, arrowBits, arrowMarks, fixedMarks, frameMarks, hasArrows, hasNumbers, numberMarks, pathMarks, trailMarks } from "./map-marks.js";
 import { paint } from "./marks.js";
 
 const SHARP_CELLS_FROM = 12;
-const NO_ARROWS_YET = -1;
 
 export class MapPainter {
   // picture: {world, layer, frame, values, scale, perAction, theme, arrows, trail, numbers, hover, wrong}
@@ -16,9 +15,10 @@ export class MapPainter {
     this.drawValues(context, picture, cell);
     paint(context, trailMarks(picture, cell, ratio));
     paint(context, pathMarks(picture, cell, ratio));
-    this.drawFixed(context, picture, cell, ratio);
+    const fixed = this.fixedSheet(picture, cell, ratio);
+    if (!hasArrows(picture, cell, ratio)) context.drawImage(fixed, 0, 0);
+    else context.drawImage(this.arrowSheet(picture, cell, ratio, fixed), 0, 0);
     paint(context, numberMarks(picture, cell, ratio));
-    if (hasArrows(picture, cell, ratio)) this.drawArrows(context, picture, cell, ratio);
     paint(context, agentMarks(picture, cell, ratio));
     paint(context, frameMarks(world, hover, cell, [INK[theme].halo, INK[theme].arrow]));
     paint(context, frameMarks(world, wrong, cell, [INK[theme].wrong]));
@@ -33,38 +33,45 @@ export class MapPainter {
     context.drawImage(this.image.canvas, 0, 0, picture.world.columns * cell, picture.world.rows * cell);
   }
 
-  drawFixed(context, picture, cell, ratio) {
+  fixedSheet(picture, cell, ratio) {
     const key = keyOf(picture, cell);
     if (this.fixed?.key !== key) {
-      this.fixed = { key, ...sheetFor(picture.world, cell) };
+      this.fixed = { key, ...sheetFor(picture.world.columns * cell, picture.world.rows * cell) };
       paint(this.fixed.context, fixedMarks(picture, cell, ratio));
     }
-    context.drawImage(this.fixed.canvas, 0, 0);
+    return this.fixed.canvas;
   }
 
-  // A policy changes in a few states per frame, so only their cells are drawn again.
-  drawArrows(context, picture, cell, ratio) {
+  // What is fixed, and the arrows above it. A policy changes in a few states per frame, so only their cells are drawn again.
+  arrowSheet(picture, cell, ratio, fixed) {
     const { world, layer, arrows } = picture;
     const key = `${keyOf(picture, cell)} ${arrows} ${Boolean(hasNumbers(picture, cell, ratio))}`;
     if (this.arrows?.key !== key) {
-      this.arrows = { key, ...sheetFor(world, cell), shown: new Int32Array(world.states).fill(NO_ARROWS_YET) };
+      this.arrows = { key, ...sheetFor(fixed.width, fixed.height), shown: new Int32Array(world.states), sprites: new Map() };
+      this.arrows.context.drawImage(fixed, 0, 0);
     }
-    const { shown, context: sheet } = this.arrows;
+    const { shown, context } = this.arrows;
     for (const place of statesOf(world, layer)) {
       const bits = arrowBits(picture, place.state);
       if (bits === shown[place.state]) continue;
       const box = [place.column * cell, place.row * cell, cell, cell];
-      if (shown[place.state] > 0) sheet.clearRect(...box);
+      context.clearRect(...box);
+      context.drawImage(fixed, ...box, ...box);
       shown[place.state] = bits;
-      if (!bits) continue;
-      sheet.save();
-      sheet.beginPath();
-      sheet.rect(...box);
-      sheet.clip();
-      paint(sheet, arrowMarks(picture, cell, ratio, place, bits));
-      sheet.restore();
+      if (bits) context.drawImage(this.spriteOf(picture, cell, ratio, place, bits), box[0], box[1]);
     }
-    context.drawImage(this.arrows.canvas, 0, 0);
+    return this.arrows.canvas;
+  }
+
+  // The arrows of a cell; many cells have the same ones.
+  spriteOf(picture, cell, ratio, { kind, value }, bits) {
+    const { sprites } = this.arrows, key = `${bits} ${cellText(kind, value) !== ""}`;
+    if (!sprites.has(key)) {
+      const { canvas, context } = sheetFor(cell, cell);
+      paint(context, arrowMarks(picture, cell, ratio, { row: 0, column: 0, kind, value }, bits));
+      sprites.set(key, canvas);
+    }
+    return sprites.get(key);
   }
 }
 
@@ -73,7 +80,7 @@ function keyOf({ world, layer, perAction, theme }, cell) {
 }
 
 // A transparent picture that is drawn over the values.
-function sheetFor(world, cell) {
-  const canvas = new OffscreenCanvas(world.columns * cell, world.rows * cell);
+function sheetFor(width, height) {
+  const canvas = new OffscreenCanvas(width, height);
   return { canvas, context: canvas.getContext("2d") };
 }

@@ -9,10 +9,10 @@ import { themeName } from "./palette.js";
 
 // Milliseconds between two drawings while a run is shown; reading needs time, and the maps have to be smooth.
 const CHARTS_EVERY = 400;
-const CELL_EVERY = 150;
+const TEXT_EVERY = 120;
 const MAPS_MIN = 150;
 // A page can be scrolled, so maps need not become smaller than this, in pixels and as a share of the window.
-const READABLE = 240, READABLE_SHARE = 0.42;
+const READABLE = 180, READABLE_SHARE = 0.26;
 // Of lanes below each other, the texts are beside the maps: their width, and what is above and below a map. Side by side is easier to compare.
 const TEXTS_WIDTH = 250, AROUND_STACKED = 72, STACKED_SHARE = 0.7, STACKED_FROM = 1.25;
 const MARGIN = 16;
@@ -48,6 +48,8 @@ export class Stage {
     const { app } = this;
     if (!app.options.difference) this.difference.root.remove();
     else if (!this.difference.root.isConnected) $("lanes").append(this.difference.root);
+    // As classes, which the browser finds faster than selectors that count.
+    for (const [name, least] of Object.entries({ several: 2, many: 3 })) document.body.classList.toggle(name, $("lanes").children.length >= least);
     const mapHeight = matchMedia(NARROW).matches ? this.arrangeNarrow() : this.arrangeWide();
     for (const card of [...app.cards, this.difference]) if (card.root.isConnected) card.fit(app.world, mapHeight, this.isBeside);
     this.isArranged = true;
@@ -88,20 +90,24 @@ export class Stage {
     const { app } = this;
     if (!app.world || app.frames.length !== app.cards.length) return false;
     if (!this.isArranged) this.arrange();
-    const scales = scalesFor(app.frames, app.descriptions, app.options);
-    const besideScales = this.isBeside ? scalesFor(app.frames, app.descriptions, { ...app.options, layer: "q" }) : [];
+    const scales = scalesFor(app.frames, app.options);
+    const besideScales = this.isBeside ? scalesFor(app.frames, { ...app.options, layer: "q" }) : [];
     const view = { ...app.options, beside: this.isBeside, world: app.world, wrong: app.painter?.wrong, theme: themeName() };
+    // Nobody reads faster.
+    const now = performance.now(), isTextDue = !app.playing || now - (this.textAt ?? 0) >= TEXT_EVERY;
+    if (isTextDue) this.textAt = now;
     app.cards.forEach((card, i) => {
       const frame = app.frames[i];
       const pinned = app.focus.isPinned && app.focus.lane === i ? app.focus.cell : null;
       card.draw({ ...view, frame, scale: scales[i], besideScale: besideScales[i], part: this.partFor(frame), pinned });
+      if (!isTextDue) return;
       const event = app.events[i].findLast((each) => each.step <= app.viewed);
       card.facts({ frame, world: app.world, last: lastReturn(app.series[i], app.viewed), event, rule: this.ruleOf(i), playing: app.playing });
     });
     if (app.options.difference) this.drawDifference(scales, view);
     this.drawStep();
     // The charts have the room that the cell leaves.
-    this.drawCell();
+    if (isTextDue) this.drawCell();
     this.drawCharts();
     return true;
   }
@@ -152,12 +158,9 @@ export class Stage {
   drawCell() {
     const { app } = this;
     const { lane, cell, isPinned } = app.focus;
-    const now = performance.now();
-    if (app.playing && now - (this.cellAt ?? 0) < CELL_EVERY) return;
-    this.cellAt = now;
     const frame = app.frames[lane];
-    const name = app.accepted.lanes[lane].explorer;
-    showCell({ world: app.world, frame, lane, name, cell, part: this.partFor(frame), rule: this.ruleOf(lane), isPinned });
+    const name = app.accepted.lanes[lane].explorer, { fields } = app.descriptions[lane];
+    showCell({ world: app.world, frame, lane, name, fields, cell, part: this.partFor(frame), rule: this.ruleOf(lane), isPinned });
   }
 
   // How the explorer of a lane draws its action, in words; null if it takes the one with the largest sum.

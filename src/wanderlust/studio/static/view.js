@@ -17,8 +17,8 @@ function wantsLog(setting, layer, low, high) {
   return layer.unit === "visits" ? high > 50 : Math.max(Math.abs(low), Math.abs(high)) > 1000;
 }
 
-/** @param {Frame[]} frames @param {{minimises: boolean}[]} descriptions @param {{layer: string, scale: string, shared: boolean}} options @returns {Scale[]} */
-export function scalesFor(frames, descriptions, { layer: id, scale, shared }) {
+/** @param {Frame[]} frames @param {{layer: string, scale: string, shared: boolean}} options @returns {Scale[]} */
+export function scalesFor(frames, { layer: id, scale, shared }) {
   const layer = layerById(id);
   if (layer.isRelative) return frames.map(() => RELATIVE);
   const ranges = frames.map((frame) => {
@@ -26,9 +26,7 @@ export function scalesFor(frames, descriptions, { layer: id, scale, shared }) {
     return values ? valueRange(values, frame, layer.perAction) : null;
   });
   return frames.map((_, i) => {
-    // A W that is minimised is a count, another one a bound: they have no common scale.
-    const like = (/** @type {number} */ j) => i === j || (shared && descriptions[j].minimises === descriptions[i].minimises);
-    const used = ranges.flatMap((range, j) => (range && like(j) ? [range] : []));
+    const used = ranges.flatMap((range, j) => (range && (shared || i === j) ? [range] : []));
     const low = Math.min(...used.map((range) => range[0]), layer.unit === "visits" ? 0 : Infinity);
     const high = Math.max(...used.map((range) => range[1]));
     const [from, to] = used.length ? [low, high] : [0, 1];
