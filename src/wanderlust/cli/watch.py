@@ -36,8 +36,8 @@ def watch(
 ) -> None:
     """Show a run live in the terminal: the agent's position, the visits and the exploration value of every state.
 
-    Keys: space pauses and continues, → takes one step, ← goes back one frame, + and - change the speed, q quits. If the
-    output is a file or a pipe, a few frames are printed as plain text.
+    Keys: space pauses and continues, + and - change the speed, q quits. If the output is a file or a pipe, a few frames
+    are printed as plain text.
 
     Example: wanderlust watch prison --explorer vv-ucb
 
@@ -47,7 +47,7 @@ def watch(
     """
     from rich.console import Console
 
-    from wanderlust.cli.live_view import FrameRenderer, WatchedRun, make_watched_world, show_live, write_gif
+    from wanderlust.cli.live_view import WatchedRun, make_watched_world, plain_text, record_run, show_live
 
     changes = read_settings(settings, [explorer])[explorer] | ({} if steps is None else {"steps": steps})
     if speed is not None:
@@ -56,15 +56,13 @@ def watch(
         if gif.suffix.lower() != ".gif":
             raise InvalidSetting(f"--gif must be a .gif file, got {shown_path(gif)!r}.")
         check_writable(gif)
-    console, shown_world = Console(), make_watched_world(world, read_options(env, "depth=15"))
-    run = WatchedRun(shown_world, explorer, seed=seed, **changes)
-    run.prepare()
-    renderer = FrameRenderer(run, f"{shown_world.name}, {explorer}, seed {seed}")
+    console = Console()
+    run = WatchedRun(make_watched_world(world, read_options(env, "depth=15")), explorer, seed=seed, **changes)
     if gif is not None:
-        console.print(f"{gif}: {counted(write_gif(run, renderer, gif), 'frame')}", highlight=False, soft_wrap=True)
+        console.print(f"{gif}: {counted(record_run(run, gif), 'frame')}", highlight=False, soft_wrap=True)
     elif console.is_terminal:
-        show_live(run, renderer, console, speed or run.length / DEFAULT_SECONDS)
+        show_live(run, console, speed or run.length / DEFAULT_SECONDS)
     else:
         for i in range(1, _PLAIN_FRAMES + 1):
-            run.advance_to(run.length * i // _PLAIN_FRAMES)
-            print(renderer.plain_text())
+            run.session.advance(run.length * i // _PLAIN_FRAMES)
+            print(plain_text(run))
