@@ -600,17 +600,6 @@ def test_other_trainings_are_not_stopped(n_states, left, available):
     assert count_states(n_states).steps == 1000
 
 
-@pytest.mark.parametrize(
-    ("world", "changes"),
-    [("FrozenLake-v1", {}), (Corridor(), {"replay": wl.Replay(memory="window", capacity=500)})],
-    ids=["tables", "replay"],
-)
-def test_what_a_training_may_need_is_said_beforehand(world, changes, available):
-    available(1000)
-    with pytest.warns(RuntimeWarning, match=r"600 steps may need .* available"):
-        wl.learn(world, "ucb1", steps=600, quiet=True, **changes)
-
-
 @pytest.mark.parametrize("explorer", ["vv-ucb", "epsilon-greedy", "bootstrapped", "thompson"])
 @pytest.mark.parametrize("failure", [{"fail_at": 61}, {"fail_at_reset": 3}, {"reward_at": {61: np.nan}}])
 def test_a_failure_of_the_environment_changes_nothing(failure, explorer, tmp_path):

@@ -30,7 +30,7 @@ from wanderlust.training.adaptive import TimePenalty, adapt, adapted_fields, cho
 from wanderlust.training.callbacks import Callback, Checkpoint
 from wanderlust.training.demonstrations import learn_from_demonstrations
 from wanderlust.training.loop import MAX_REWARD, TrainingLoop, call_environment
-from wanderlust.training.memory import TrainingGuard, warn_of_need
+from wanderlust.training.memory import TrainingGuard
 
 NO_REWARDS = (0.0, 0.0)
 POSITION = (
@@ -132,7 +132,6 @@ def learn(
     loop.agent.layout, loop.agent.action_names = tabular_env.layout, tabular_env.action_names
     if demonstrations is not None:
         learn_from_demonstrations(loop, demonstrations)
-    warn_of_need(loop.agent, steps)
     try:
         _run(loop, all_callbacks, first_seed)
     except BaseException as error:
