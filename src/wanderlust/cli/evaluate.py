@@ -25,7 +25,7 @@ def evaluate(
     preset: Annotated[
         str | None, arg(metavar="NAME", help="Stop with an error unless the agent was trained with this preset.")
     ] = None,
-    video: Annotated[OptionalFile, arg(help="Also record one episode of the greedy policy as .gif or .mp4.")] = None,
+    video: Annotated[OptionalFile, arg(help="Also record one episode of the greedy policy as a .gif.")] = None,
 ) -> None:
     """Evaluate the greedy policy of a saved agent.
 
