@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 from rich.console import Console, ConsoleDimensions
 
 import wanderlust as wl
@@ -176,18 +175,6 @@ def test_option_values(plain_frames):
     assert "deep-sea, vv-ucb, seed 0 (treasure)" in text
     with pytest.raises(wl.WanderlustError, match="written as name=value"):
         plain_frames("toy", env=["depth"])
-
-
-def test_a_run_as_a_gif(plain_frames, tmp_path):
-    text = plain_frames("FrozenLake-v1", steps=30, gif=tmp_path / "lake.gif")
-    assert text == f"{tmp_path / 'lake.gif'}: 31 frames\n"
-    with Image.open(tmp_path / "lake.gif") as picture:
-        assert picture.n_frames > 20  # Equal frames are stored as one.
-        first = np.asarray(picture.convert("RGB"))
-        picture.seek(picture.n_frames - 1)
-        assert not np.array_equal(first, np.asarray(picture.convert("RGB")))
-    with pytest.raises(wl.WanderlustError, match=r"--gif must be a \.gif file"):
-        plain_frames("toy", gif=tmp_path / "lake.mp4")
 
 
 def test_a_run_with_fewer_steps_than_frames(plain_frames):

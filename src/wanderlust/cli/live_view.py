@@ -1,7 +1,7 @@
 """The player of `watch`: a run, its frames, and playing it in a terminal.
 
-A frame has a map of the visits, a map of the exploration values, and the status of the run. A map is an image; in a
-terminal, a character shows two of its pixels, one above the other.
+A frame has a map of the visits, a map of the exploration values, and the status of the run. A map is an image of which
+each character shows two pixels, one above the other.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
 from rich.console import Console, ConsoleDimensions, Group, RenderableType
 from rich.live import Live
 from rich.style import Style
@@ -28,13 +26,11 @@ from rich.text import Text
 from wanderlust.agents.session import Session
 from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidEnvironment
-from wanderlust.core.files import cannot_write
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import reachable_states
 from wanderlust.environments.make import make_environment
 from wanderlust.environments.model import world_from_gym
 from wanderlust.learning.state import TERMINAL
-from wanderlust.training.video import write_gif
 from wanderlust.worlds import World, make_world, world_names
 from wanderlust.worlds.base import CellKind, Layout
 from wanderlust.worlds.drawing import by_cell, describe_layer, display_layout, logarithmic, rgb, shaded, text_map
@@ -42,15 +38,10 @@ from wanderlust.worlds.grid import MAP_SUFFIXES
 
 EVALUATIONS = 200
 """Number of evaluations of the greedy policy during a run; the setting `evaluate_every` overrides it."""
-FRAMES = 100
-"""Number of frames of a GIF."""
 MIN_SPEED, MAX_SPEED = 1 / 60, 1e6
 """The limits of the speed, in steps per second."""
 KEYS = "space pause   + - speed   q quit"
 _FRAMES_PER_SECOND, _MAX_STEPS_PER_FRAME = 12, 2_000
-_PANEL, _MARGIN, _LINE, _FONT = 320, 16, 18, 13
-"""The largest width and height of a map of a GIF, its margins, lines of text and font, in pixels."""
-_TEXT, _BACKGROUND = "#2b2f38", "#ffffff"
 _GAP = 3
 
 _VISITS = ("#1b2330", "#2c5580", "#59a9c4", "#f1eecb")
@@ -231,36 +222,6 @@ def plain_text(run: WatchedRun) -> str:
             "",
         ]
     )
-
-
-def record_run(run: WatchedRun, path: Path) -> int:
-    """Run to the end and write frames at regular steps as an animated GIF; return their number."""
-    n_frames = min(FRAMES, run.length)
-    frames = []
-    for i in range(n_frames + 1):
-        run.session.advance(run.length * i // n_frames)
-        frames.append(_image(run))
-    try:
-        write_gif(frames, path, _FRAMES_PER_SECOND)
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    return len(frames)
-
-
-def _image(run: WatchedRun) -> Pixels:
-    """Return the current frame as an image: a title, two maps with headings, and the status."""
-    snapshot = run.snapshot()
-    image = Image.new("RGB", (2 * _PANEL + 3 * _MARGIN, _PANEL + 5 * _LINE + _MARGIN), _BACKGROUND)
-    draw, font = ImageDraw.Draw(image), ImageFont.load_default(_FONT)
-    top = 2 * _LINE + _LINE // 2
-    draw.text((_MARGIN, _LINE // 2), snapshot.title, fill=_TEXT, font=font)
-    for i, heatmap in enumerate(snapshot.maps):
-        left = _MARGIN + i * (_PANEL + _MARGIN)
-        draw.text((left, top - _LINE), heatmap.heading, fill=_TEXT, font=font)
-        image.paste(Image.fromarray(draw_map(run.layout, snapshot.state, heatmap, _PANEL, _PANEL)), (left, top))
-    status = f"{', '.join(snapshot.status[:2])}\n{', '.join(snapshot.status[2:])}"
-    draw.text((_MARGIN, top + _PANEL + _LINE // 2), status, fill=_TEXT, font=font)
-    return np.asarray(image)
 
 
 # --- Playing a run -------------------------------------------------------------------------------------------

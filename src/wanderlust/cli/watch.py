@@ -6,9 +6,8 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.options import DEFAULT_EXPLORER, Name, OptionalFile, Pairs, Settings, read_options, read_settings
-from wanderlust.core.errors import InvalidSetting, check_number, counted
-from wanderlust.core.files import check_writable, shown_path
+from wanderlust.cli.options import DEFAULT_EXPLORER, Name, Pairs, Settings, read_options, read_settings
+from wanderlust.core.errors import check_number
 
 DEFAULT_SECONDS = 60
 """The duration of a run without --speed."""
@@ -32,7 +31,6 @@ def watch(
     speed: Annotated[
         float | None, arg(metavar="STEPS", help="Steps per second; if not given, the run takes one minute.")
     ] = None,
-    gif: Annotated[OptionalFile, arg(help="Record the whole run as an animated GIF instead of showing it.")] = None,
 ) -> None:
     """Show a run live in the terminal: the agent's position, the visits and the exploration value of every state.
 
@@ -43,24 +41,18 @@ def watch(
 
     Example: wanderlust watch deep-sea --explorer bonus --speed 200 --env depth=15 flag=treasure --set scale=0.5
 
-    Example: wanderlust watch FrozenLake-v1 --env map_name=8x8 --steps 2000 --gif lake.gif
+    Example: wanderlust watch FrozenLake-v1 --env map_name=8x8 --steps 2000
     """
     from rich.console import Console
 
-    from wanderlust.cli.live_view import WatchedRun, make_watched_world, plain_text, record_run, show_live
+    from wanderlust.cli.live_view import WatchedRun, make_watched_world, plain_text, show_live
 
     changes = read_settings(settings, [explorer])[explorer] | ({} if steps is None else {"steps": steps})
     if speed is not None:
         check_number("speed", speed, low=0, open_low=True)
-    if gif is not None:
-        if gif.suffix.lower() != ".gif":
-            raise InvalidSetting(f"--gif must be a .gif file, got {shown_path(gif)!r}.")
-        check_writable(gif)
     console = Console()
     run = WatchedRun(make_watched_world(world, read_options(env, "depth=15")), explorer, seed=seed, **changes)
-    if gif is not None:
-        console.print(f"{gif}: {counted(record_run(run, gif), 'frame')}", highlight=False, soft_wrap=True)
-    elif console.is_terminal:
+    if console.is_terminal:
         show_live(run, console, speed or run.length / DEFAULT_SECONDS)
     else:
         for i in range(1, _PLAIN_FRAMES + 1):

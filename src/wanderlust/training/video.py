@@ -62,7 +62,7 @@ def record_video(agent: Agent, env: Tabular, path: Path, *, seed: int = 0) -> in
         env.close()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_gif(frames, path, fps)
+        _write_gif(frames, path, fps)
     except OSError as error:
         reason = error.strerror or error
         raise WanderlustError(f"{shown_path(path)}: the video cannot be written ({reason}).") from error
@@ -115,7 +115,7 @@ def _record_episode(agent: Agent, env: Tabular, seed: int) -> list[Frame]:
     return frames
 
 
-def write_gif(frames: list[Frame], path: Path, fps: float) -> None:
+def _write_gif(frames: list[Frame], path: Path, fps: float) -> None:
     """Write frames as an animated GIF; the last one is shown longer."""
     from PIL import Image
 
