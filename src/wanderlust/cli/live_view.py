@@ -28,7 +28,6 @@ from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidEnvironment
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import reachable_states
-from wanderlust.environments.make import make_environment
 from wanderlust.environments.model import world_from_gym
 from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import World, make_world, world_names
@@ -60,16 +59,13 @@ def make_watched_world(name: str, options: dict[str, Any]) -> World:
     """Return a built-in world, that of a map file, or that of a Gymnasium environment with a model."""
     if name in world_names() or name.endswith(MAP_SUFFIXES):
         return make_world(name, **options)
-    env = make_environment(name, **options)
     try:
-        return world_from_gym(env)
+        return world_from_gym(name, **options)
     except InvalidEnvironment as error:
         raise InvalidEnvironment(
             f"{error} `watch` shows built-in worlds, map files, and environments that have a model; "
             f"`wanderlust train {name} --video run.gif` records an episode in any environment."
         ) from error
-    finally:
-        env.close()
 
 
 class Heatmap(NamedTuple):
