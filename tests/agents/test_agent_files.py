@@ -335,7 +335,6 @@ WRONG_FIELDS = [
     ("time_penalty", [[[1, 0.5], [2, "x"]], None]),
     ("episode_start", {"seed": -1}),
     ("metrics", {"evaluation": "x"}),
-    ("idle_actions", [[1], [0]]),
 ]
 
 

@@ -36,7 +36,7 @@ def test_texts_are_a_few_lines(agent, record):
     assert "A = treasure 1, B = treasure 2, C = treasure 5" in str(world)
     assert len(str(wl.make_world("wall")).splitlines()) == 2
     assert str(agent).splitlines()[0] == "Agent: vv-ucb, 300 steps in FrozenLake-v1, seed 0"
-    assert str(record).splitlines()[0] == "Record: vv-ucb in prison, seed 1, 1,000 steps"
+    assert str(record).splitlines()[0] == "Record: vv-ucb in prison, seed 1: 1,000 steps, 23 states visited, 4 actions"
     assert "(first at step 200)" in str(record)
     assert str(record.agent.history).splitlines()[1].startswith("return of the greedy policy 4.52724 at step 1,000")
     assert "return of training episodes" in str(agent.history)
@@ -125,7 +125,6 @@ def test_curves_of_a_record(record, monkeypatch):
     frame = record.to_pandas()
     assert list(frame.columns) == ["step", "return", "discovered"]
     assert frame["return"].tolist() == record.returns.tolist()
-    assert frame.attrs == {"world": "prison", "explorer": "vv-ucb", "seed": 1}
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(wl.WanderlustError, match=r"pip install 'wanderlust\[dataframes\]'"):
         record.to_pandas()

@@ -258,11 +258,9 @@ def test_video_of_an_environment_that_always_renders(run_cli, here):
         assert picture.n_frames > 1
 
 
-def test_video_as_mp4_and_events_for_tensorboard(run_cli, here):
-    pytest.importorskip("moviepy")
+def test_events_for_tensorboard(run_cli, here):
     pytest.importorskip("tensorboard")
-    run_cli.succeeds("train", *FROZENLAKE, "--steps", 100, "--quiet", "--video", "run.mp4", "--tensorboard", "events")
-    assert (here / "run.mp4").stat().st_size > 1000
+    run_cli.succeeds("train", *FROZENLAKE, "--steps", 100, "--quiet", "--tensorboard", "events")
     assert list((here / "events").iterdir())
 
 
@@ -711,7 +709,7 @@ def test_log_of_another_training_is_not_overwritten(run_cli, here):
         ("train Taxi-v4 --resume lake.npz", "saved in another environment"),
         ("train FrozenLake-v1 --resume lake.npz --explorer ucb1", "leave --explorer ucb1 out"),
         ("train FrozenLake-v1 --resume lake.npz --set kappa=1", "leave --set kappa=1 out"),
-        ("train FrozenLake-v1 --video run.avi", ".gif or .mp4"),
+        ("train FrozenLake-v1 --video run.avi", "must be a .gif file"),
         ("train my_envs:without_rendering --video run.gif", "render_mode='rgb_array'"),
         ("train my_envs:not_rendered --video run.gif", "needs another package: run `pip install renderer`"),
         ("train my_envs:not_rendered --env how=error --video run.gif", "not be rendered: RuntimeError: render failed"),

@@ -8,23 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 from rich.console import Console, ConsoleDimensions
 
 import wanderlust as wl
 from process_server import send
 from wanderlust.agents.presentation import explain
-from wanderlust.cli.live_view import (
-    EXPLORATION,
-    FrameRenderer,
-    Player,
-    WatchedRun,
-    cell_colors,
-    draw_map,
-    fit_size,
-    make_watched_world,
-    split_keys,
-)
+from wanderlust.cli.live_view import Heatmap, WatchedRun, draw_frame, draw_map, make_watched_world
 from wanderlust.cli.watch import watch
 from wanderlust.worlds import CellKind
 from wanderlust.worlds.drawing import display_layout
@@ -34,8 +23,7 @@ pytestmark = pytest.mark.slow
 
 def new_run(world="prison", explorer="vv-ucb", steps=0, **settings):
     run = WatchedRun(make_watched_world(world, {}), explorer, seed=1, **settings)
-    run.prepare()
-    run.advance_to(steps)
+    run.session.advance(steps)
     return run
 
 
@@ -56,23 +44,14 @@ def plain_frames(capsys):
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "ucb1"])
 def test_watching_does_not_change_the_run(explorer):
     run = new_run(explorer=explorer)
-    while not run.finished:
-        run.advance_to(run.step + 1)
-        if run.step % 100 == 0:
-            run.snapshot()
-    record = wl.train("prison", explorer, seed=1, evaluate_every=5, keep_trajectory=True)
+    for step in range(50, run.length + 1, 50):
+        run.session.advance(step)
+        run.snapshot()
+    record = wl.train("prison", explorer, seed=1, evaluate_every=5)
     watched = run.session.record()
     assert np.array_equal(watched.visits, record.visits)
     assert np.array_equal(watched.returns, record.returns)
     assert all(np.array_equal(watched.tables[name], record.tables[name]) for name in record.tables)
-    rewards = wl.make_world("prison").mdp.reward[record.states, record.actions, 0]
-    assert run.session.events[0] == 1 + int(np.argmax(rewards > 0))
-    mdp = wl.make_world("prison").mdp
-    episodes, t = 0, 0
-    for state, action in zip(record.states, record.actions, strict=True):
-        episodes += t == 0
-        t = 0 if mdp.terminal[state, action, 0] or t == 10 else t + 1
-    assert run.episode == episodes
 
 
 def test_snapshots():
@@ -80,30 +59,42 @@ def test_snapshots():
     assert snapshot.state == 0
     assert snapshot.status == [
         "step 0 of 1,000",
-        "episode 1",
-        "discovered 0 of 23 states, 0.0 %",
-        "greedy return not evaluated",
+        "discovered 0 of 23 states",
+        "greedy return unknown",
         "no positive reward yet",
     ]
     run = new_run(steps=300)
-    snapshot = run.snapshot()
+    snapshot, record = run.snapshot(), run.session.record()
     assert snapshot.status[0] == "step 300 of 1,000"
-    assert snapshot.visits.sum() == 300
-    assert np.isnan(snapshot.exploration_values[[15, 16]]).all()
-    values, w = snapshot.exploration_values, run.session.record().tables["visitation"]
-    discovered = ~np.isnan(values)
-    assert np.array_equal(values[discovered], w.max(axis=1)[discovered])
+    assert snapshot.maps[0].heading == f"visits up to {record.visits.sum(axis=1).max():,}"
+    unknown = np.isnan(snapshot.maps[1].intensity[run.layout.row, run.layout.column])
+    assert np.array_equal(unknown, record.first_visit < 0)  # There, or in a wall.
 
 
-def test_exploration_values():
-    assert (new_run(explorer="vv-ucb").value_name, new_run(explorer="vv-ucb").minimises) == ("largest W", False)
-    assert (new_run(explorer="vv-count").value_name, new_run(explorer="vv-count").minimises) == ("smallest W", True)
+def best_by_rank(run):
+    """Return the scores or W of the states, from the brightest cell to the darkest, and the heading of the map."""
+    heatmap, layout = run.snapshot().maps[1], run.layout
+    ranks = heatmap.intensity[layout.row, layout.column]
+    known = np.flatnonzero(~np.isnan(ranks))
+    return known[np.argsort(-ranks[known], kind="stable")], heatmap.heading
+
+
+@pytest.mark.parametrize(("explorer", "name"), [("vv-ucb", "largest W"), ("vv-count", "smallest W")])
+def test_visitation_values(explorer, name):
+    run = new_run(explorer=explorer, steps=300)
+    states, heading = best_by_rank(run)
+    w = run.session.record().tables["visitation"][states]
+    best = w.max(axis=1) if explorer == "vv-ucb" else -w.min(axis=1)
+    assert (np.diff(best) <= 0).all()
+    assert heading.startswith(f"{name} {np.abs(best).min():.4g} to ")
+
+
+def test_scores():
     run = new_run(explorer="ucb1", steps=200)
-    assert run.value_name == "largest score"
-    session, values = run.session, run.snapshot().exploration_values
-    for state in np.flatnonzero(~np.isnan(values)):
-        explained = explain(session.agent, int(state)).actions
-        assert values[state] == max(reason.score for reason in explained)
+    states, heading = best_by_rank(run)
+    best = [max(reason.score for reason in explain(run.session.agent, int(state)).actions) for state in states]
+    assert (np.diff(best) <= 0).all()
+    assert heading.startswith("largest score")
 
 
 def test_watched_worlds(tmp_path):
@@ -118,114 +109,53 @@ def test_watched_worlds(tmp_path):
         make_watched_world("CartPole-v1", {})
 
 
-# --- Keys ------------------------------------------------------------------------------------------
-
-
-def test_keys_of_a_terminal():
-    assert split_keys(" \x1b[C\x1b[Dq") == [" ", "right", "left", "q"]
-    assert split_keys("\x1b") == ["\x1b"]
-
-
-def test_a_run_can_be_paused_stepped_and_rewound():
-    player = Player(new_run(), speed=10.0)
-    player.play(1.0)
-    assert player.snapshot.status[0] == "step 10 of 1,000"
-    player.press(" ")
-    player.play(5.0)
-    assert player.snapshot.status[0] == "step 10 of 1,000"
-    for _ in range(3):
-        player.press("right")
-    assert player.snapshot.status[0] == "step 13 of 1,000"
-    earlier = player.snapshot
-    player.press("left")
-    player.press("b")
-    assert player.snapshot.status[0] == "step 11 of 1,000"
-    assert player.run.step == 13
-    player.press("n")
-    player.press("n")
-    assert player.snapshot is earlier
-    player.press("+")
-    player.press(" ")
-    player.play(1.0)
-    assert player.snapshot.status[0] == "step 33 of 1,000"
-    record = wl.train("prison", "vv-ucb", seed=1, evaluate_every=5, steps=33)
-    assert np.array_equal(player.run.session.record().visits, record.visits)
-    assert not player.is_over
-    player.press("q")
-    assert player.is_over
-
-
-def test_the_history_is_bounded_and_a_finished_run_is_over():
-    player = Player(new_run(steps=995), speed=1.0)
-    for _ in range(20):
-        player.press("left")
-    assert player.snapshot.status[0] == "step 995 of 1,000"
-    player.press(" ")
-    player.play(60.0)
-    assert player.is_over
-    assert player.run.finished
-
-
 # --- The frames ------------------------------------------------------------------------------------
 
 
-@given(st.integers(1, 200), st.integers(1, 200), st.integers(10, 200), st.integers(2, 80))
-def test_maps_fit_any_terminal_size(rows, columns, width, height):
-    size = fit_size(rows, columns, width, height)
-    if size.scale:
-        assert 2 * size.scale * columns <= width
-        assert size.scale * rows <= height
-    else:
-        assert -(-columns // size.pooled) <= width
-        assert -(-rows // (2 * size.pooled)) <= height
-        assert 2 * columns > width or rows > height
+def drawn(world, state, width, height, intensity=0.0):
+    layout = display_layout(wl.make_world(world))
+    heatmap = Heatmap("", np.full((layout.rows, layout.columns), intensity), ("#000000", "#ffffff"))
+    return layout, draw_map(layout, state, heatmap, width, height)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60), (20, 8)])
+@given(st.sampled_from(["wall", "chain", "prison"]), st.integers(5, 200), st.integers(5, 150))
+def test_maps_fit_any_terminal_size(world, width, height):
+    layout, image = drawn(world, 0, width, height)
+    rows, columns, _ = image.shape
+    assert rows <= height
+    assert columns <= width
+    assert 2 * rows > height or 2 * columns > width or rows < layout.rows
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 14), (200, 60)])
 @pytest.mark.parametrize("world", ["prison", "wall", "taxi", "chain", "deep-sea"])
 def test_every_frame_fits_the_terminal(world, size):
-    run = new_run(world, "vv-ucb", 30)
-    frame = FrameRenderer(run, "a title").frame(ConsoleDimensions(*size))
+    frame = draw_frame(new_run(world, "vv-ucb", 30), ConsoleDimensions(*size), "", "q quit")
     console = Console(width=size[0], height=size[1], file=io.StringIO(), force_terminal=True)
     lines = console.render_lines(frame, pad=False)
-    if size[1] >= 12:
-        assert len(lines) <= size[1]
+    assert len(lines) <= size[1]
     assert max(sum(segment.cell_length for segment in line) for line in lines) <= size[0]
+    text = "".join(segment.text for line in lines for segment in line)
+    assert "visits up to" in text
+    assert "step 30 of" in text
 
 
 def test_colours_of_cells():
-    intensity = np.array([[0.0, 1.0], [np.nan, 0.5]])
-    colours = cell_colors(intensity, np.array([[False, False], [False, False]]), ("#000000", "#ffffff"))
-    assert colours[0].tolist() == [[0, 0, 0], [255, 255, 255]]
-    assert colours[1, 1].tolist() == [128, 128, 128]
-    assert colours[1, 0].tolist() not in ([0, 0, 0], [255, 255, 255])
+    layout, image = drawn("prison", 0, 5, 5, intensity=0.5)
+    assert image.shape == (5, 5, 3)
+    kinds = layout.kind[0]
+    grey = (kinds != CellKind.WALL) & (kinds != CellKind.TREASURE)
+    grey[layout.row[0], layout.column[0]] = False
+    assert (image[grey] == 128).all()
+    assert (image[~grey] != 128).any(axis=1).all()
+    larger = drawn("prison", 0, 11, 13, intensity=0.5)[1]
+    assert np.array_equal(larger, image.repeat(2, axis=0).repeat(2, axis=1))
 
 
-def test_half_blocks_show_all_kinds_of_cells():
-    layout = display_layout(wl.make_world("wall"))
-    is_wall = layout.kind[0] == CellKind.WALL
-    colours = cell_colors(np.zeros((50, 50)), is_wall, EXPLORATION)
-    lines = draw_map(layout, 1224, colours, fit_size(50, 50, 25, 13))
-    assert len(lines) == 13
-    assert all(len(line) == 25 for line in lines)
-    drawn = {str(style.color.get_truecolor()) for line in lines for span in line.spans if (style := span.style).color}
-    drawn |= {
-        str(style.bgcolor.get_truecolor()) for line in lines for span in line.spans if (style := span.style).bgcolor
-    }
-    assert len(drawn) == 5  # floor, wall, treasure, penalty, agent
-
-
-def test_large_cells_have_letters():
-    run = new_run(steps=0)
-    frame = FrameRenderer(run, "a title").frame(ConsoleDimensions(80, 24))
-    console = Console(width=80, height=24, file=io.StringIO(), force_terminal=False)
-    console.print(frame)
-    text = console.file.getvalue()
-    assert "visits up to 0" in text
-    assert "largest W" in text
-    assert re.search(r"^ +@ .* @ ", text, flags=re.M)
-    assert "A treasure 1   B treasure 2   C treasure 5" in text
-    assert "step 0 of 1,000   episode 1" in text
+def test_a_pixel_of_several_cells_shows_what_is_special_in_them():
+    image = drawn("wall", 1224, 25, 26)[1]
+    assert image.shape == (25, 25, 3)
+    assert len({tuple(color) for color in image.reshape(-1, 3).tolist()}) == 5  # floor, wall, treasure, penalty, agent
 
 
 # --- The command -----------------------------------------------------------------------------------
@@ -245,18 +175,6 @@ def test_option_values(plain_frames):
     assert "deep-sea, vv-ucb, seed 0 (treasure)" in text
     with pytest.raises(wl.WanderlustError, match="written as name=value"):
         plain_frames("toy", env=["depth"])
-
-
-def test_a_run_as_a_gif(plain_frames, tmp_path):
-    text = plain_frames("FrozenLake-v1", steps=30, gif=tmp_path / "lake.gif")
-    assert text == f"{tmp_path / 'lake.gif'}: 31 frames\n"
-    with Image.open(tmp_path / "lake.gif") as picture:
-        assert picture.n_frames > 20  # Equal frames are stored as one.
-        first = np.asarray(picture.convert("RGB"))
-        picture.seek(picture.n_frames - 1)
-        assert not np.array_equal(first, np.asarray(picture.convert("RGB")))
-    with pytest.raises(wl.WanderlustError, match=r"--gif must be a \.gif file"):
-        plain_frames("toy", gif=tmp_path / "lake.mp4")
 
 
 def test_a_run_with_fewer_steps_than_frames(plain_frames):
@@ -302,7 +220,7 @@ def test_in_a_terminal_it_is_live(stop, processes, tmp_path):
     assert code == 0, text[-2000:]
     assert "Traceback" not in text
     assert "\x1b[" in text
-    assert text.count("episode") > 2
+    assert text.count("discovered") > 2
     assert "space pause" in text
     if arguments[1] == "4":
         assert re.search(r"stopped at step \d+ of 1,000", text)

@@ -516,7 +516,7 @@ ARGUMENTS = [
     "\ud800", "é", "[/b]", "[bold", "toy:x", ":", "info:x", "hash", "a=b", "=", "kappa=1", "kappa=nan",
     "horizon=1e400",
     "depth=" + "9" * 5000, "slips=[1]", "map=S.", "steps=3", "--state", "--seed", "--steps", "--explorer",
-    "--index", "--speed", "--gif",
+    "--index", "--speed",
     "--json", "--set", "--env", "--bins", "--bounds", "--key", "--video", "--plot", "--save", "--quiet",
     "--nonsense", "1=-3,3",
     "1=a,b", "²=1,2", "9" * 5000 + "=1,2", "vv-ucb", "ucb1", "math:pi",

@@ -88,20 +88,16 @@ class History:
         return pandas.DataFrame({"step": self.steps, "return": self.returns, "discovered": self.discovered})
 
     def __str__(self) -> str:
-        n_states, n_actions = int((self.first_visit >= 0).sum()), self.visits.shape[1]
-        steps = counted(int(self.visits.sum()), "step")
-        first = f"History: {steps}, {counted(n_states, 'state')} visited, {counted(n_actions, 'action')}"
-        return "\n".join([first, *self._returns_text()])
-
-    def _returns_text(self) -> list[str]:
-        """Return a line on the last and the largest return; none if there are no returns."""
+        name = ": ".join(filter(None, (type(self).__name__, self._title())))
+        steps, states = counted(int(self.visits.sum()), "step"), counted(int((self.first_visit >= 0).sum()), "state")
+        first = f"{name}: {steps}, {states} visited, {counted(self.visits.shape[1], 'action')}"
         if not np.isfinite(self.returns).any():
-            return []
+            return first
         best = int(np.nanargmax(self.returns))
-        return [
-            f"{self._returns_title()} {self.returns[-1]:.6g} at step {self.steps[-1]:,}, at most "
+        return (
+            f"{first}\n{self._returns_title()} {self.returns[-1]:.6g} at step {self.steps[-1]:,}, at most "
             f"{self.returns[best]:.6g} (first at step {self.steps[best]:,}), {counted(len(self.steps), 'point')}"
-        ]
+        )
 
     def __repr__(self) -> str:
         return f"<{str(self).splitlines()[0]}>"

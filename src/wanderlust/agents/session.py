@@ -14,7 +14,7 @@ from wanderlust.agents.agent import Agent
 from wanderlust.agents.history import GREEDY_POLICY, GREEDY_POLICY_EPISODES, History, TrainingCurves
 from wanderlust.agents.loop import INVALID_ACTION, new_run, run_until, start_distribution
 from wanderlust.agents.settings import Settings
-from wanderlust.core.errors import check_flag, check_integer, counted
+from wanderlust.core.errors import check_flag, check_integer
 from wanderlust.core.mdp import FloatArray, TabularMDP
 from wanderlust.core.planning import episode_returns, policy_values
 from wanderlust.worlds import World, as_world
@@ -56,21 +56,6 @@ class Record(History):
 
     def _title(self) -> str:
         return f"{self.explorer} in {self.world}, seed {self.seed}"
-
-    def to_pandas(self) -> Any:
-        """Return the curves as a pandas DataFrame with the columns step, return and discovered."""
-        frame = super().to_pandas()
-        frame.attrs.update(world=self.world, explorer=self.explorer, seed=self.seed)
-        return frame
-
-    def __str__(self) -> str:
-        n_states, n_actions = self.visits.shape
-        steps = counted(int(self.visits.sum()), "step")
-        lines = [f"Record: {self._title()}, {steps}", *self._returns_text()]
-        discovered = int((self.first_visit >= 0).sum())
-        lines.append(f"{discovered:,} of {n_states:,} states discovered, {counted(n_actions, 'action')}")
-        lines.append(f"tables {', '.join(self.tables)}; curves steps, returns, discovered")
-        return "\n".join(lines)
 
 
 class Session:

@@ -7,7 +7,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from wanderlust.cli.options import AgentExplorer, AgentFile, AgentKey, OptionalFile, load_agent, read_options
-from wanderlust.core.errors import InvalidSetting, check_choice, counted
+from wanderlust.core.errors import InvalidSetting, counted
 
 
 def evaluate(
@@ -22,10 +22,7 @@ def evaluate(
     seed: Annotated[int, arg(metavar="N", help="Seed of the first episode.")] = 0,
     explorer: AgentExplorer = None,
     key: AgentKey = None,
-    preset: Annotated[
-        str | None, arg(metavar="NAME", help="Stop with an error unless the agent was trained with this preset.")
-    ] = None,
-    video: Annotated[OptionalFile, arg(help="Also record one episode of the greedy policy as .gif or .mp4.")] = None,
+    video: Annotated[OptionalFile, arg(help="Also record one episode of the greedy policy as a .gif.")] = None,
 ) -> None:
     """Evaluate the greedy policy of a saved agent.
 
@@ -33,7 +30,6 @@ def evaluate(
     """
     import numpy as np
 
-    from wanderlust.agents.settings import PRESETS
     from wanderlust.environments.make import make_environment
     from wanderlust.environments.tabular import remake_environment
     from wanderlust.training.evaluation import evaluate as evaluate_agent
@@ -45,8 +41,6 @@ def evaluate(
     if video is not None:
         check_video_file(video)
     agent = load_agent(file, explorer, key, needs_key=True)
-    if preset is not None and agent.preset != check_choice("preset", preset, PRESETS):
-        raise InvalidSetting(f"{file}: the preset of this agent is {agent.preset!r}, not {preset!r}.")
     options = read_options(env)
     made = None if environment is None else make_environment(environment, **options)
     tabular_env = evaluation_env(agent, made)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
@@ -53,7 +52,7 @@ def explain(
         raise InvalidObservation(f"{shown_path(file)}: there is no state {number}; state indices are {valid}.")
     explanation = agent.explain(number)
     state_key = None if agent.encoding is None else agent.encoding.keys.key_of(number)
-    (_print_json if json else _print_text)(agent, explanation, agent.environment, state_key)
+    (_print_json if json else _print_text)(agent, explanation, state_key)
 
 
 def _index_of(agent: Agent, observation: Any) -> int:
@@ -102,17 +101,17 @@ def _summary(explanation: Explanation) -> str:
     return f"Action {action}, because {reason}."
 
 
-def _print_text(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:
-    where = "" if environment is None else f" in {environment['name']}"
+def _print_text(agent: Agent, explanation: Explanation, key: Any) -> None:
+    where = "" if agent.environment is None else f" in {agent.environment['name']}"
     print(f"{agent.explorer}{where}, after {counted(agent.steps, 'step')}")
     if agent.encoding is not None and key != explanation.state:
         print(f"state index {explanation.state}: {agent.encoding.describe(explanation.state)}")
     print(f"{explanation}\n\n{_summary(explanation)}")
 
 
-def _print_json(agent: Agent, explanation: Explanation, environment: Mapping[str, Any] | None, key: Any) -> None:
+def _print_json(agent: Agent, explanation: Explanation, key: Any) -> None:
     document = {
-        "environment": environment,
+        "environment": agent.environment,
         "explorer": agent.explorer,
         "steps": agent.steps,
         "key": key.hex() if isinstance(key, bytes) else key,

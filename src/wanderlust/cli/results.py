@@ -158,9 +158,7 @@ def _sorted(rows: list[dict[str, Any]], every: list[str], sort: str) -> list[dic
         names = dict.fromkeys(["world", "explorer", *options])
         by = [name for name in names if name not in (*_HIDDEN, "seed") and name in every] + ["seed"]
         return sorted(rows, key=lambda row: [_rank(row.get(name)) for name in by])
-    present = [row for row in rows if row[sort] is not None]
-    present.sort(key=lambda row: _rank(row[sort]), reverse=True)
-    return present + [row for row in rows if row[sort] is None]
+    return sorted(rows, key=lambda row: _rank(row[sort]), reverse=True)
 
 
 def _rank(value: Any) -> tuple[int, float, str]:

@@ -47,7 +47,7 @@ class TrainOptions:
     json: arguments.OptionalFile = None
     """Also write the summary as JSON."""
     video: arguments.OptionalFile = None
-    """Record an episode of the greedy policy as .gif or .mp4."""
+    """Record an episode of the greedy policy as a .gif."""
     exact: arguments.Exact = False
     quiet: arguments.Quiet = False
 

@@ -181,20 +181,14 @@ class TrainingFile(Checkpoint):
         """Save the agent if training ends early; the error says where the file is and how to continue."""
         try:
             yield
-        except WanderlustError as error:
+        except (Exception, KeyboardInterrupt) as error:
             saved = self._save_unfinished()
-            again = _NEW_EPISODE if saved and isinstance(error, EnvironmentFailed) else ""
-            raise type(error)(f"{error}{saved}{again}") from error
-        except KeyboardInterrupt as interrupt:
-            saved = self._save_unfinished() or " Nothing was saved, since no step was completed."
-            interrupt.args = (f"interrupted.{saved}",)
-            raise
-        except BrokenPipeError:  # The reader of the output has finished; that is no error after the training.
-            if self.loop is None or self.loop.step < self.loop.steps:
-                self._save_unfinished()
-            raise
-        except Exception as error:
-            error.add_note(self._save_unfinished())
+            if isinstance(error, WanderlustError):
+                again = _NEW_EPISODE if saved and isinstance(error, EnvironmentFailed) else ""
+                raise type(error)(f"{error}{saved}{again}") from error
+            if isinstance(error, KeyboardInterrupt):
+                error.args = (f"interrupted.{saved or ' Nothing was saved, since no step was completed.'}",)
+            error.add_note(saved)
             raise
 
     def _save_unfinished(self) -> str:
@@ -204,7 +198,12 @@ class TrainingFile(Checkpoint):
             return ""
         if loop.between_steps and self.saved_at != loop.step:
             try:
-                self._save_anywhere(loop)
+                if self._has_name:
+                    with contextlib.suppress(WanderlustError):
+                        self.save(loop)
+                if self.saved_at != loop.step:
+                    self._has_name = False
+                    self.save(loop)
             except WanderlustError as error:
                 return f" The agent trained so far could not be saved: {error}"
         if self.saved_at is None:
@@ -212,16 +211,6 @@ class TrainingFile(Checkpoint):
         is_latest = self.saved_at == loop.step
         agent = "The agent trained so far" if is_latest else f"The agent after {counted(self.saved_at, 'step')}"
         return f" {agent} is saved in {self.path}; continue with --resume {self.path}: {self._resume_command()}"
-
-    def _save_anywhere(self, loop: TrainingLoop) -> None:
-        """Save to the file of --save or, if that fails, to a new file."""
-        try:
-            self.save(loop)
-        except WanderlustError:
-            if not self._has_name:
-                raise
-            self._has_name = False
-            self.save(loop)
 
     def _resume_command(self) -> str:
         """Return the command that continues the training from the file."""

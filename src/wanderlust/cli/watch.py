@@ -6,9 +6,8 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.options import DEFAULT_EXPLORER, Name, OptionalFile, Pairs, Settings, read_options, read_settings
-from wanderlust.core.errors import InvalidSetting, check_number, counted
-from wanderlust.core.files import check_writable, shown_path
+from wanderlust.cli.options import DEFAULT_EXPLORER, Name, Pairs, Settings, read_options, read_settings
+from wanderlust.core.errors import check_number
 
 DEFAULT_SECONDS = 60
 """The duration of a run without --speed."""
@@ -32,39 +31,30 @@ def watch(
     speed: Annotated[
         float | None, arg(metavar="STEPS", help="Steps per second; if not given, the run takes one minute.")
     ] = None,
-    gif: Annotated[OptionalFile, arg(help="Record the whole run as an animated GIF instead of showing it.")] = None,
 ) -> None:
     """Show a run live in the terminal: the agent's position, the visits and the exploration value of every state.
 
-    Keys: space pauses and continues, → takes one step, ← goes back one frame, + and - change the speed, q quits. If the
-    output is a file or a pipe, a few frames are printed as plain text.
+    Keys: space pauses and continues, + and - change the speed, q quits. If the output is a file or a pipe, a few frames
+    are printed as plain text.
 
     Example: wanderlust watch prison --explorer vv-ucb
 
     Example: wanderlust watch deep-sea --explorer bonus --speed 200 --env depth=15 flag=treasure --set scale=0.5
 
-    Example: wanderlust watch FrozenLake-v1 --env map_name=8x8 --steps 2000 --gif lake.gif
+    Example: wanderlust watch FrozenLake-v1 --env map_name=8x8 --steps 2000
     """
     from rich.console import Console
 
-    from wanderlust.cli.live_view import FrameRenderer, WatchedRun, make_watched_world, show_live, write_gif
+    from wanderlust.cli.live_view import WatchedRun, make_watched_world, plain_text, show_live
 
     changes = read_settings(settings, [explorer])[explorer] | ({} if steps is None else {"steps": steps})
     if speed is not None:
         check_number("speed", speed, low=0, open_low=True)
-    if gif is not None:
-        if gif.suffix.lower() != ".gif":
-            raise InvalidSetting(f"--gif must be a .gif file, got {shown_path(gif)!r}.")
-        check_writable(gif)
-    console, shown_world = Console(), make_watched_world(world, read_options(env, "depth=15"))
-    run = WatchedRun(shown_world, explorer, seed=seed, **changes)
-    run.prepare()
-    renderer = FrameRenderer(run, f"{shown_world.name}, {explorer}, seed {seed}")
-    if gif is not None:
-        console.print(f"{gif}: {counted(write_gif(run, renderer, gif), 'frame')}", highlight=False, soft_wrap=True)
-    elif console.is_terminal:
-        show_live(run, renderer, console, speed or run.length / DEFAULT_SECONDS)
+    console = Console()
+    run = WatchedRun(make_watched_world(world, read_options(env, "depth=15")), explorer, seed=seed, **changes)
+    if console.is_terminal:
+        show_live(run, console, speed or run.length / DEFAULT_SECONDS)
     else:
         for i in range(1, _PLAIN_FRAMES + 1):
-            run.advance_to(run.length * i // _PLAIN_FRAMES)
-            print(renderer.plain_text())
+            run.session.advance(run.length * i // _PLAIN_FRAMES)
+            print(plain_text(run))

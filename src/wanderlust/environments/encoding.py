@@ -342,7 +342,7 @@ class StateEncoder:
         return cls(kind, space, bins, name, function if kind == FUNCTION else None)
 
 
-_SAVED_KEYS = {cls.__name__: cls for cls in (Downscale, Rounded, SimHash)}
+_SAVED_KEYS = {"Downscale": Downscale, "Rounded": Rounded, "SimHash": SimHash}
 
 
 def _key_to_plain(key: Any) -> dict[str, Any] | None:

@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wanderlust.core.errors import BadFile, MissingPackage, check_flag, check_integer, counted
-from wanderlust.core.files import (
-    atomic_write,
-    cannot_write,
-    check_path,
-    check_writable,
-    open_without_waiting,
-    write_file,
-)
+from wanderlust.core.files import cannot_write, check_path, check_writable, open_without_waiting, write_file
 from wanderlust.training.loop import TrainingLoop
 
 if TYPE_CHECKING:
@@ -162,14 +155,17 @@ class CsvLog(Callback):
     def on_start(self, loop: TrainingLoop) -> None:
         """Open the file; if training is resumed, keep the rows up to the checkpoint."""
         check_writable(self.path)
-        earlier = self._rows_until(loop)
+        rows = self._earlier_rows()
+        kept = [row for row in rows if int(row[0]) <= loop.step]
+        is_of_this_training = loop.step > 0 and _agrees(kept, loop, has_more=len(rows) > len(kept))
+        if rows and not is_of_this_training and not self.overwrite:
+            raise BadFile(
+                f"{self.path}: the log of another training, so it will not be overwritten; choose another path, or "
+                f"replace it with CsvLog({str(self.path)!r}, overwrite=True), on the command line with --overwrite-log."
+            )
+        write_file(self.path, _as_csv([COLUMNS, *(kept if is_of_this_training else [])]))
         self._episode = loop.episode
         try:
-            if earlier:
-                with atomic_write(self.path.resolve()) as file:
-                    file.write(_as_csv([COLUMNS, *earlier]))
-            else:
-                write_file(self.path, _as_csv([COLUMNS]))
             self._file = io.FileIO(self.path, "a", opener=open_without_waiting)
         except OSError as error:
             raise cannot_write(self.path, error) from error
@@ -204,34 +200,26 @@ class CsvLog(Callback):
                 self._file.truncate(size)
             raise cannot_write(self.path, error) from error
 
-    def _rows_until(self, loop: TrainingLoop) -> list[list[str]]:
-        """Return the rows of this training up to the current step."""
-        rows = self._complete_rows()
-        earlier = [row for row in rows if int(row[0]) <= loop.step]
-        is_of_this_training = loop.step > 0 and _agrees(earlier, rows[len(earlier) :], loop)
-        if rows and not is_of_this_training and not self.overwrite:
-            raise BadFile(
-                f"{self.path}: the log of another training, so it will not be overwritten; choose another path, or "
-                f"replace it with CsvLog({str(self.path)!r}, overwrite=True), on the command line with --overwrite-log."
-            )
-        return earlier if is_of_this_training else []
-
-    def _complete_rows(self) -> list[list[str]]:
+    def _earlier_rows(self) -> list[list[str]]:
         """Return the rows of an existing log, except for a part of a row at the end, as left by a killed process."""
-        if not self.path.is_file():
-            return []
         try:
-            contents = self.path.read_bytes()
-            header, *rows = csv.reader(contents[: contents.rfind(b"\n") + 1].decode().splitlines())
-            if tuple(header) == COLUMNS:
-                return [_checked_row(row) for row in rows]
+            contents = self.path.read_bytes() if self.path.is_file() else b""
         except OSError as error:
             raise cannot_write(self.path, error) from error
-        except (ValueError, csv.Error):
-            pass
         if _as_csv([COLUMNS]).startswith(contents):  # Empty, or killed within the header.
             return []
-        raise BadFile(f"{self.path}: not a file written by CsvLog, so it will not be overwritten; choose another path.")
+        try:
+            header, *rows = csv.reader(contents[: contents.rfind(b"\n") + 1].decode().splitlines())
+            is_log = tuple(header) == COLUMNS and all(len(row) == len(COLUMNS) for row in rows)
+            for step, episode, total, *_ in rows:
+                int(step), int(episode), float(total)
+        except (ValueError, csv.Error):
+            is_log = False
+        if not is_log:
+            raise BadFile(
+                f"{self.path}: not a file written by CsvLog, so it will not be overwritten; choose another path."
+            )
+        return rows
 
 
 def _as_csv(rows: Iterable[Iterable[Any]]) -> bytes:
@@ -240,31 +228,14 @@ def _as_csv(rows: Iterable[Iterable[Any]]) -> bytes:
     return text.getvalue().encode()
 
 
-def _checked_row(row: list[str]) -> list[str]:
-    """Return a row, or raise `ValueError` unless it has the columns of `CsvLog`."""
-    *counts, total, length, states, evaluation = row
-    for number in (*counts, length, states):
-        int(number)
-    float(total), float(evaluation or 0)
-    if len(row) != len(COLUMNS):
-        raise ValueError(row)
-    return row
-
-
-def _agrees(earlier: list[list[str]], later: list[list[str]], loop: TrainingLoop) -> bool:
-    """Return whether rows up to the current step, and those after it, can be those of this training."""
-    returns = list(loop.recent_returns)
-    last_end = loop.step - (0 if loop.episode_over else loop.episode_steps)
-    for step, episode, total, *_ in earlier:
-        age = loop.episode - int(episode)
-        if age < 0 or (age < len(returns) and float(total) != returns[-1 - age]):
-            return False
-        if age == 0 and int(step) != last_end:
-            return False
-    if not later:
-        return True  # The log may have ended before the checkpoint.
-    latest = int(earlier[-1][1]) if earlier else int(later[0][1]) - 1
-    return latest == loop.episode
+def _agrees(kept: list[list[str]], loop: TrainingLoop, *, has_more: bool) -> bool:
+    """Return whether the rows up to the current step can be those of this training; `has_more` if others follow."""
+    step, latest, total, *_ = kept[-1] if kept else ("0", "0", "0")
+    if kept and int(latest) == loop.episode:
+        last_end = loop.step - (0 if loop.episode_over else loop.episode_steps)
+        return int(step) == last_end and float(total) == loop.recent_returns[-1]
+    # The log may have ended before the checkpoint.
+    return int(latest) <= loop.episode and not (has_more and int(latest) < loop.episode)
 
 
 class TensorBoard(Callback):

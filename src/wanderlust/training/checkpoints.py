@@ -19,7 +19,7 @@ import numpy as np
 
 from wanderlust.agents import file
 from wanderlust.agents.agent import Agent
-from wanderlust.core.errors import BadFile, InvalidEnvironment
+from wanderlust.core.errors import BadFile
 from wanderlust.environments.tabular import Tabular, saved_environment
 from wanderlust.training.adaptive import (
     MIN_SAMPLES,
@@ -33,10 +33,6 @@ from wanderlust.training.adaptive import (
 from wanderlust.training.loop import TrainingLoop, random_bits
 
 _OTHER_RANDOMNESS = "since not all of its randomness comes from env.unwrapped.np_random"
-
-
-class InvalidField(ValueError):
-    """A field of a checkpoint that is missing or wrong."""
 
 
 class SavedLoop(msgspec.Struct, frozen=True):
@@ -58,14 +54,14 @@ class SavedLoop(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_file(cls, stored: Mapping[str, Any], agent: Agent) -> SavedLoop:
-        """Return the loop that was stored with an agent, or raise `InvalidField`."""
+        """Return the loop that was stored with an agent, or raise `BadFile`."""
         try:
             saved = msgspec.convert(stored, cls)
         except msgspec.ValidationError as error:
-            raise InvalidField(f"{file.LOOP}: {error}") from error
+            raise BadFile(f"the field {file.LOOP} is not valid: {error}") from error
         for name, is_valid in saved._checks(agent).items():
             if not is_valid:
-                raise InvalidField(f"the field {name} is not valid: {str(getattr(saved, name))[:80]}")
+                raise BadFile(f"the field {name} is not valid: {str(getattr(saved, name))[:80]}")
         return saved
 
     def _checks(self, agent: Agent) -> dict[str, bool]:
@@ -103,62 +99,38 @@ def load(
     Return also the seed of the next episode: None if the environment was restored, so that its own random numbers
     continue. With `new_episode` it is not restored.
     """
-    path: Path | str
     about: Mapping[str, Any]
     arrays: Mapping[str, Any]
     if isinstance(source, Agent):
         at, about, arrays = source.resumable or (None, {}, {})
-        agent, path = source.copy(), "the agent"
+        agent = source.copy()
         about = about if at == agent.steps else {}
     else:
-        path = source
         agent, about, arrays = file.load_all(Agent, source, explorer)
-    if file.LOOP not in about:
-        return _new_loop(env, agent, path, steps), _new_seed(agent)
-    if not isinstance(about[file.LOOP], Mapping):
-        raise BadFile(f"{path}: the field {file.LOOP} is not valid; training cannot be resumed from this file.")
-    if about[file.LOOP].get("idle_actions") is not None:
-        raise BadFile(
-            f"{path}: saved by a training with defer_idle_actions, an option that has been removed, so it cannot be "
-            "resumed; `Agent.load` reads the agent."
-        )
+    name = "the agent" if isinstance(source, Agent) else source
     try:
+        _check_environment(env, agent)
+        if file.LOOP not in about:  # Another loop trained it: a new episode, with its range of rewards.
+            return TrainingLoop(env, agent, steps=steps, estimates_reward_range=False, adapted=None), _new_seed(agent)
         saved = SavedLoop.of_file(about[file.LOOP], agent)
-        _check_environment(env, agent, path)
-        actions = _episode_actions(arrays, agent, env)
+        actions = _episode_actions(arrays, env)
         estimates = saved.estimates_reward_range
         loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=estimates, adapted=saved.adapted)
-        for name in ("task_estimate", "discovery", "time_penalty", "metrics"):
-            setattr(loop, name, getattr(saved, name))
+        for field in ("task_estimate", "discovery", "time_penalty", "metrics"):
+            setattr(loop, field, getattr(saved, field))
         loop.recent_returns.extend(saved.recent_returns)
         seed = _new_seed(agent) if new_episode else None
         if not new_episode and (reason := _replay_episode(loop, saved, actions)) is not None:
             seed = _new_seed(agent)
             warnings.warn(
-                f"{path}: the state of {env.name} could not be restored, {reason}. Training continues with a new "
+                f"{name}: the state of {env.name} could not be restored, {reason}. Training continues with a new "
                 "episode; the agent is fully restored.",
                 stacklevel=3,
             )
-    except InvalidField as error:
-        raise BadFile(f"{path}: {error}; training cannot be resumed from this file.") from error
+    except BadFile as error:
+        raise BadFile(f"{name}: {error}; training cannot be resumed from it.") from error
     loop.episode = saved.episode
     return loop, seed
-
-
-def _new_loop(env: Tabular, agent: Agent, path: Path | str, steps: int) -> TrainingLoop:
-    """Return a training that goes on with an agent of another loop: with a new episode and its range of rewards."""
-    here, there = (agent.n_actions, agent.n_states), (env.n_actions, env.fixed_n_states)
-    if agent.encoding is not None:
-        try:
-            _check_environment(env, agent, path)
-        except InvalidField as error:
-            raise BadFile(f"{path}: {error}") from error
-    elif here != there or agent.n_states is None:
-        raise InvalidEnvironment(
-            f"{path}: the agent has {here[0]} actions and {here[1]} states, {env.name} {there[0]} and {there[1]}; they "
-            "must be known and equal, to continue the training of an agent that `learn` did not train."
-        )
-    return TrainingLoop(env, agent, steps=steps, estimates_reward_range=False, adapted=None)
 
 
 def _new_seed(agent: Agent) -> int:
@@ -166,40 +138,38 @@ def _new_seed(agent: Agent) -> int:
     return int(np.random.SeedSequence([agent.seed, agent.steps]).generate_state(1)[0])
 
 
-def _episode_actions(arrays: Mapping[str, Any], agent: Agent, env: Tabular) -> list[int]:
-    """Return the actions of the episode; agent and environment must have the same sizes."""
-    if (agent.n_actions, agent.n_states) != (env.n_actions, env.fixed_n_states):
-        raise InvalidField(
-            f"n_actions is {agent.n_actions} and n_states {agent.n_states}; they must be {env.n_actions} and "
-            f"{env.fixed_n_states}"
-        )
+def _episode_actions(arrays: Mapping[str, Any], env: Tabular) -> list[int]:
+    """Return the actions of the episode."""
     actions = arrays.get(file.ACTIONS, np.zeros((0, 0)))
     if actions.dtype != np.int32 or actions.ndim != 1 or not np.isin(actions, range(env.n_actions)).all():
-        raise InvalidField(f"{file.ACTIONS} must be int32 with one dimension, from 0 to {env.n_actions - 1}")
+        raise BadFile(f"{file.ACTIONS} must be int32 with one dimension, from 0 to {env.n_actions - 1}")
     return [int(action) for action in actions]
 
 
-def _check_environment(env: Tabular, agent: Agent, path: Path | str) -> None:
+def _check_environment(env: Tabular, agent: Agent) -> None:
     """Check that the environment is the agent's, and let it use the agent's state indices."""
-    if agent.encoding is None:
-        raise InvalidField("the state encoding is missing")
-    here, saved = saved_environment(env), agent.environment or {}
-    differences = (
-        f"{name} is {saved.get(name)!r} in the file, {here[name]!r} here"
-        for name in ("name", "options", "reset_seed")
-        if saved.get(name) != here[name]
-    )
-    difference = next(differences, None)
-    if difference is None and (encoded := agent.encoding.difference(env.encoding)) is not None:
-        difference = f"in the file, {encoded}"
-    if difference is not None:
-        raise BadFile(
-            f"{path}: saved in another environment: {difference}. Create the same environment, or train from the "
-            "start without resume."
+    difference = None
+    if agent.encoding is not None:
+        here, saved = saved_environment(env), agent.environment or {}
+        differences = (
+            f"{name} is {saved.get(name)!r} in the file, {here[name]!r} here"
+            for name in ("name", "options", "reset_seed")
+            if saved.get(name) != here[name]
         )
-    # The encoder of the environment has the key function, which a file cannot have.
-    env.encoding.keys = agent.encoding.keys
-    agent.encoding = env.encoding
+        difference = next(differences, None)
+        if difference is None and (encoded := agent.encoding.difference(env.encoding)) is not None:
+            difference = f"in the file, {encoded}"
+    elif agent.n_states is None:
+        difference = "n_states is not known, and `learn` did not train the agent"
+    sizes = (agent.n_actions, agent.n_states), (env.n_actions, env.fixed_n_states)
+    if difference is None and sizes[0] != sizes[1]:
+        difference = f"n_actions and n_states are {sizes[0]} in the file, {sizes[1]} here"
+    if difference is not None:
+        raise BadFile(f"saved in another environment: {difference}. Create the same one, or leave resume out")
+    if agent.encoding is not None:
+        # The encoder of the environment has the key function, which a file cannot have.
+        env.encoding.keys = agent.encoding.keys
+        agent.encoding = env.encoding
 
 
 def _replay_episode(loop: TrainingLoop, saved: SavedLoop, actions: list[int]) -> str | None:
@@ -218,7 +188,7 @@ def _replay_episode(loop: TrainingLoop, saved: SavedLoop, actions: list[int]) ->
         try:
             bits.state = start["random_state"]
         except Exception as error:  # NumPy raises KeyError, TypeError, OverflowError and others.
-            raise InvalidField(f"the field random_state of episode_start is not valid ({error})") from error
+            raise BadFile(f"the field random_state of episode_start is not valid ({error})") from error
     env.adds_new_states = False
     try:
         loop.begin_episode(seed)

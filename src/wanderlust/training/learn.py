@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self
+from typing import Any
 
 from gymnasium import Env
 from gymnasium.vector import VectorEnv
@@ -30,7 +30,7 @@ from wanderlust.training.adaptive import TimePenalty, adapt, adapted_fields, cho
 from wanderlust.training.callbacks import Callback, Checkpoint
 from wanderlust.training.demonstrations import learn_from_demonstrations
 from wanderlust.training.loop import MAX_REWARD, TrainingLoop, call_environment
-from wanderlust.training.memory import TrainingGuard, warn_of_need
+from wanderlust.training.memory import TrainingGuard
 
 NO_REWARDS = (0.0, 0.0)
 POSITION = (
@@ -132,7 +132,6 @@ def learn(
     loop.agent.layout, loop.agent.action_names = tabular_env.layout, tabular_env.action_names
     if demonstrations is not None:
         learn_from_demonstrations(loop, demonstrations)
-    warn_of_need(loop.agent, steps)
     try:
         _run(loop, all_callbacks, first_seed)
     except BaseException as error:
@@ -206,19 +205,19 @@ def _extend_budget(loop: TrainingLoop, budget: int | None, *, quiet: bool) -> No
 def _run(loop: TrainingLoop, callbacks: list[Callback], seed: int | None) -> None:
     """Train until the last step or until a callback stops it; `on_end` is called in any case."""
     started: list[Callback] = []
-    with DeferredSignals() as signals:
+    with deferred_signals() as deliver:
         try:
             for callback in callbacks:
                 started.append(callback)
                 callback.on_start(loop)
-            _take_steps(loop, callbacks, seed, signals)
+            _take_steps(loop, callbacks, seed, deliver)
         finally:
             with contextlib.ExitStack() as stack:  # Calls all of them, also after one that raises, last added first.
                 for callback in reversed(started):
                     stack.callback(callback.on_end, loop)
 
 
-def _take_steps(loop: TrainingLoop, callbacks: list[Callback], seed: int | None, signals: DeferredSignals) -> None:
+def _take_steps(loop: TrainingLoop, callbacks: list[Callback], seed: int | None, deliver: Callable[[], None]) -> None:
     def overriding(name: str) -> list[Callable[[TrainingLoop], bool | None]]:
         """Return this method of the callbacks that define it: calls take time."""
         return [getattr(each, name) for each in callbacks if getattr(type(each), name) is not getattr(Callback, name)]
@@ -240,7 +239,7 @@ def _take_steps(loop: TrainingLoop, callbacks: list[Callback], seed: int | None,
             guard.check()
             unchecked = 0
         if proceed:
-            signals.deliver()
+            deliver()
 
 
 def _single_steps(loop: TrainingLoop, seed: int | None) -> Iterator[None]:
@@ -333,56 +332,40 @@ def _notices(loop: TrainingLoop) -> Iterator[str]:
         yield f"{loop.time_penalty.describe()} (remove_time_penalty=False keeps it)."
 
 
-class DeferredSignals:
-    """A context in which the process's own handlers of `SIGNALS` run only when `deliver` is called.
+@contextlib.contextmanager
+def deferred_signals() -> Iterator[Callable[[], None]]:
+    """Let the process's own handlers of `SIGNALS` run only when the yielded function is called.
 
     Usually that is Ctrl-C, which raises `KeyboardInterrupt`. A signal without a Python handler, such as SIGTERM unless
     the program handles it, keeps its effect. A second signal is handled at once, since an environment may block. Python
     handles signals in the main thread only, so in other threads nothing changes.
     """
+    handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+    waiting: list[int] = []
 
-    def __init__(self) -> None:
-        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
-        self._waiting: int | None = None
-        """The signal that was received and not delivered yet."""
-        self._has_raised = False
-        """Whether a handler has raised an exception; from then on, signals are handled at once."""
+    def receive(number: int, frame: FrameType | None) -> None:
+        if not waiting:
+            waiting.append(number)
+            return
+        first = waiting.pop()
+        handlers[number](number, frame)
+        waiting.append(first)  # The handler has returned.
 
-    def __enter__(self) -> Self:
+    def deliver() -> None:
+        if waiting:
+            number = waiting.pop()
+            handlers[number](number, sys._getframe())
+
+    try:
         if threading.current_thread() is threading.main_thread():
-            try:
-                for number in SIGNALS:
-                    handler = signal.getsignal(number)
-                    if callable(handler):
-                        self._handlers[number] = handler
-                        signal.signal(number, self._receive)
-            except BaseException:  # An interrupt in between.
-                self._restore()
-                raise
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._restore()
-        self.deliver()
-
-    def deliver(self) -> None:
-        """Call the handler of a signal that was received; it raises an exception, as a rule."""
-        if self._waiting is not None and not self._has_raised:
-            self._call_handler(self._waiting, sys._getframe())
-            self._waiting = None
-
-    def _receive(self, number: int, frame: FrameType | None) -> None:
-        if self._waiting is None:
-            self._waiting = number
-        else:
-            self._call_handler(number, frame)
-
-    def _call_handler(self, number: int, frame: FrameType | None) -> None:
-        before, self._has_raised = self._has_raised, True
-        self._handlers[number](number, frame)
-        self._has_raised = before
-
-    def _restore(self) -> None:
-        for number, handler in self._handlers.items():
-            if signal.getsignal(number) == self._receive:  # Otherwise, a callback has set another handler.
+            for number in SIGNALS:
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    handlers[number] = handler
+                    signal.signal(number, receive)
+        yield deliver
+    finally:
+        for number, handler in handlers.items():
+            if signal.getsignal(number) == receive:  # Otherwise, a callback has set another handler.
                 signal.signal(number, handler)
+        deliver()

@@ -12,7 +12,7 @@ import numpy as np
 
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.history import TrainingCurves
-from wanderlust.agents.masks import Mask, checked_mask
+from wanderlust.agents.masks import checked_mask
 from wanderlust.core.errors import (
     EnvironmentFailed,
     InvalidReward,
@@ -188,10 +188,10 @@ class TrainingLoop:
     @property
     def mask(self) -> Any:
         """The valid actions in the current state."""
-        return call_environment(self.env, self._mask, lambda: self._position("step"))
-
-    def _mask(self) -> Mask:
-        return checked_mask(self.env.action_mask(self.info), self.env.n_actions)
+        env = self.env
+        return call_environment(
+            env, lambda: checked_mask(env.action_mask(self.info), env.n_actions), lambda: self._position("step")
+        )
 
     def _transition(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take an action in the environment and check what it returns."""

@@ -1,4 +1,4 @@
-"""Videos of an agent: one episode of its greedy policy as .gif or .mp4."""
+"""Videos of an agent: one episode of its greedy policy as an animated GIF."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ from wanderlust.core.files import check_writable, shown_path
 from wanderlust.environments.make import make_environment
 from wanderlust.environments.tabular import Tabular
 
-SUFFIXES = (".gif", ".mp4")
 MAX_FRAMES = 1_000
 _DEFAULT_FPS = 10
-_LAST_FRAME_SECONDS = 1.5
+_LAST_FRAME_MS = 1_500
 
 Frame = NDArray[np.uint8]
 
 
 def check_video(name: str, options: Mapping[str, Any], path: Path) -> None:
-    """Check before the training that the video can be written: suffix, packages, rendering."""
+    """Check before the training that the video can be recorded and written."""
     check_video_file(path)
     env = rendering_env(name, options)
     try:
@@ -43,13 +42,11 @@ def check_video(name: str, options: Mapping[str, Any], path: Path) -> None:
 
 
 def check_video_file(path: Path) -> None:
-    """Check that the file of a video can be written: suffix, packages."""
+    """Check that the file of a video can be written."""
     # rgb_array needs no screen, but pygame, which many environments use, would search for one and warn.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    if path.suffix.lower() not in SUFFIXES:
-        raise InvalidSetting(f"--video must be a .gif or .mp4 file, got {shown_path(path)!r}.")
-    if path.suffix.lower() == ".mp4":
-        _clip_class()
+    if path.suffix.lower() != ".gif":
+        raise InvalidSetting(f"--video must be a .gif file, got {shown_path(path)!r}.")
     check_writable(path)
 
 
@@ -65,7 +62,7 @@ def record_video(agent: Agent, env: Tabular, path: Path, *, seed: int = 0) -> in
         env.close()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(frames, path, fps)
+        _write_gif(frames, path, fps)
     except OSError as error:
         reason = error.strerror or error
         raise WanderlustError(f"{shown_path(path)}: the video cannot be written ({reason}).") from error
@@ -119,25 +116,9 @@ def _record_episode(agent: Agent, env: Tabular, seed: int) -> list[Frame]:
 
 
 def _write_gif(frames: list[Frame], path: Path, fps: float) -> None:
+    """Write frames as an animated GIF; the last one is shown longer."""
     from PIL import Image
 
     images = [Image.fromarray(frame) for frame in frames]
-    durations = [1000 / fps] * (len(frames) - 1) + [1000 * _LAST_FRAME_SECONDS]
-    images[0].save(path, save_all=True, append_images=images[1:], duration=[round(d) for d in durations], loop=0)
-
-
-def _write_mp4(frames: list[Frame], path: Path, fps: float) -> None:
-    # Most players need an even number of rows and columns.
-    even = [frame[: frame.shape[0] // 2 * 2, : frame.shape[1] // 2 * 2] for frame in frames]
-    clip = _clip_class()(even + [even[-1]] * round(_LAST_FRAME_SECONDS * fps), fps=fps)
-    clip.write_videofile(str(path), logger=None)
-
-
-def _clip_class() -> Any:
-    try:
-        from moviepy.video.io.ImageSequenceClip import ImageSequenceClip
-    except ImportError as error:
-        raise MissingPackage(
-            "an .mp4 video needs the package moviepy: pip install moviepy. A .gif needs no other package."
-        ) from error
-    return ImageSequenceClip
+    durations = [round(1000 / fps)] * (len(frames) - 1) + [_LAST_FRAME_MS]
+    images[0].save(path, save_all=True, append_images=images[1:], duration=durations, loop=0)
