@@ -159,9 +159,9 @@ def print_cost(n_states: int = 100_000, steps: int = 2_000) -> None:
     model.learn(steps, callback=lambda *_: steps_at.append(time.perf_counter()) is None)
     whole = np.diff(steps_at)[200:]  # of a step in which the network learns
     explorer = spent[201 : 201 + len(whole)]
-    print(f"{model.visitation.n_states:,} states, window of 10,000: {1e6 * np.median(explorer):.0f} µs of a step of "
-          f"{1e6 * np.median(whole):.0f} µs, {np.median(explorer) / np.median(whole - explorer):.1%} of a step of DQN alone "
-          "(medians)")  # fmt: skip
+    own, step, dqn = (1e6 * np.median(times) for times in (explorer, whole, whole - explorer))
+    print(f"{model.visitation.n_states:,} states, window of 10,000: {own:.0f} µs of a step of {step:.0f} µs, "
+          f"{own / dqn:.1%} of a step of DQN alone (medians)")  # fmt: skip
 
 
 def reported_seeds(explorer: str) -> range:
