@@ -183,8 +183,8 @@ def family(make: Family) -> Family:
 
 @family
 def depth(level: int, held_out: bool) -> World:
-    """Deep sea with 10 to 40 rows; which action moves right is random in every cell."""
-    n = int(parameter(((10, 20, 30, 40), (12, 18, 27, 36)), level, held_out))
+    """Deep sea with 8 to 40 rows; which action moves right is random in every cell."""
+    n = int(parameter(((10, 20, 30, 40), (8, 18, 27, 36)), level, held_out))
     world = deep_sea(depth=n, flag="treasure")
     # Half of the states have the other flag and are never reached.
     mdp = TabularMDP._make(array[1::2] for array in world.mdp)
@@ -213,9 +213,10 @@ def actions(level: int, held_out: bool) -> World:
 def idle(level: int, held_out: bool) -> World:
     """4 to 32 actions, of which four move; the others do nothing."""
     n_actions = int(parameter(((4, 8, 16, 32), (5, 10, 20, 28)), level, held_out))
-    random, shape = seeded("idle", level, held_out), (8, 7) if held_out else (7, 7)
+    random, shape = seeded("idle", 0 if held_out else level, held_out), (8, 7) if held_out else (7, 7)
     marks = dict.fromkeys(scattered(shape, 9, random), "#")
-    world = cells_world(shape, marks, horizon=60, budget=240 * n_actions)
+    budget = 600 + 160 * n_actions if held_out else 240 * n_actions
+    world = cells_world(shape, marks, horizon=60, budget=budget)
     mdp, n_idle = world.mdp, n_actions - world.n_actions
     stay = np.repeat(np.arange(mdp.n_states, dtype=np.int32)[:, None, None], n_idle, axis=1)
     # In the treasure's cell every action collects it, so the idle ones do, too.
@@ -303,7 +304,7 @@ def mislead(level: int, held_out: bool) -> World:
 @family
 def cliffs(level: int, held_out: bool) -> World:
     """5 to 35 cells that terminate the episode with a reward of −0.2."""
-    n = int(parameter(((5, 15, 25, 35), (8, 16, 24, 32)), level, held_out))
+    n = int(parameter(((5, 15, 25, 35), (6, 13, 21, 35)), level, held_out))
     # The same map in all levels, which differ in how many of the cells it has.
     random, shape = seeded("cliffs", 0, held_out), (12, 9) if held_out else (9, 12)
     marks = dict.fromkeys(scattered(shape, 35, random)[:n], "x")
@@ -338,7 +339,7 @@ def slip(level: int, held_out: bool) -> World:
 @family
 def noise(level: int, held_out: bool) -> World:
     """A near treasure of 0.5 and a far one of 1, both with random rewards of a standard deviation of 0.1 to 2."""
-    deviation = parameter(((0.1, 0.5, 1.0, 2.0), (0.2, 0.6, 1.2, 1.8)), level, held_out)
+    deviation = parameter(((0.1, 0.5, 1.0, 2.0), (0.2, 0.6, 1.2, 2.0)), level, held_out)
     shape = (9, 11) if held_out else (10, 10)
     world = cells_world(shape, {(1, 2): "t"}, {"t": "treasure 0.5"}, horizon=40, budget=16_000)
     spread = np.where(world.mdp.terminal, deviation, 0.0)
@@ -355,7 +356,7 @@ def noise(level: int, held_out: bool) -> World:
 @family
 def river(level: int, held_out: bool) -> World:
     """RiverSwim (Strehl and Littman 2008) with 4 to 12 states: swimming up the river often fails."""
-    n = int(parameter(((4, 6, 9, 12), (5, 7, 8, 11)), level, held_out))
+    n = int(parameter(((4, 6, 9, 12), (5, 7, 10, 12)), level, held_out))
     probability, next_state = np.zeros((n, 2, 3)), np.zeros((n, 2, 3), np.int32)
     reward = np.zeros((n, 2, 3))
     for state in range(n):
@@ -446,7 +447,7 @@ def bernoulli(level: int, held_out: bool) -> World:
 @family
 def clock(level: int, held_out: bool) -> World:
     """A gridworld whose states also tell the step modulo 3 to 31, which changes nothing."""
-    n = int(parameter(((3, 7, 15, 31), (5, 9, 13, 27)), level, held_out))
+    n = int(parameter(((3, 7, 15, 31), (4, 9, 17, 29)), level, held_out))
     world = cells_world((7, 8) if held_out else (8, 7), horizon=40, budget=4_800)
     mdp = world.mdp
     times = np.arange(n, dtype=np.int32)[:, None, None]
@@ -463,7 +464,7 @@ def clock(level: int, held_out: bool) -> World:
 @family
 def shift(level: int, held_out: bool) -> World:
     """A square of 6 to 14 rows in which the treasure moves to the opposite corner after a quarter of the budget."""
-    n = int(parameter(((6, 8, 11, 14), (7, 9, 12, 13)), level, held_out))
+    n = int(parameter(((6, 8, 11, 14), (7, 9, 12, 14)), level, held_out))
     # Mirrored, so that the optimal and the random return do not change.
     world = cells_world((n, n), goal=(n - 1, 0), horizon=60, budget=9_600)
     return replace(world, later=cells_world((n, n), goal=(0, n - 1), horizon=60, budget=9_600).mdp, changes_at=2_400)
