@@ -254,7 +254,12 @@ def _keys() -> Iterator[Callable[[float], str]]:
         descriptor = sys.stdin.fileno()
         before = termios.tcgetattr(descriptor)
     except Exception:  # Windows, or an input that is closed or no terminal; termios.error is no OSError.
-        yield lambda seconds: time.sleep(seconds) or ""
+
+        def wait(seconds: float) -> str:
+            time.sleep(seconds)
+            return ""
+
+        yield wait
         return
 
     def read(seconds: float) -> str:
