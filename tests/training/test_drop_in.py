@@ -244,6 +244,12 @@ def test_greedy_episodes_repeat_the_best_one_while_its_states_come_again(tmp_pat
     assert 0.9 < others < 1.0  # In other states they are ε-greedy for Q.
     mask = np.array([False, True])
     assert explorer.act(0, np.array([1.0, 0.0]), mask=mask) == 1
+    assert repr(explorer) == "<Explorer vv-ucb, seed 0: 216 steps, 180 states visited>"
+    explorer._progress.best.actions[0] = 9
+    explorer.save(tmp_path / "w.npz")
+    with pytest.raises(BadFile, match="best episode"):
+        wl.Explorer.load(tmp_path / "w.npz")
+    explorer._progress.best.actions[0] = 0
     episode(explorer, start=3, reward=2.0, actions=[0] * 6)
     assert episode(explorer, start=3) == [0] * 6
 

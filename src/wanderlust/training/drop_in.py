@@ -43,6 +43,7 @@ from wanderlust.core.errors import (
     check_instance,
     check_integer,
     check_number,
+    counted,
     shown,
 )
 from wanderlust.core.files import check_path
@@ -227,6 +228,10 @@ class Explorer:
         self._set_q(state, self._checked_q(q, None, n_dimensions=(1,)))
         return self._agent.explain(state)
 
+    def __repr__(self) -> str:
+        steps, states = counted(self._agent.steps, "step"), counted(self.n_states, "state")
+        return f"<Explorer {self._agent.explorer}, seed {self._agent.seed}: {steps}, {states} visited>"
+
     @property
     def settings(self) -> Settings:
         """Its settings."""
@@ -275,6 +280,9 @@ class Explorer:
         names = adapted_fields(type(agent.configured_explorer), agent.configured_explorer.extra_tables())
         if not set(progress.adapted) <= set(names):
             raise BadFile(f"{path}: {agent.explorer!r} has no adapted fields {', '.join(progress.adapted)}.")
+        best = progress.best
+        if len(best.actions) != len(best.states) or not set(best.actions) <= set(range(agent.n_actions)):
+            raise BadFile(f"{path}: the best episode has an action without a state, or one of {agent.n_actions} or more.")
         agent.learner.counters.step = max(progress.steps, agent.steps)
         self = object.__new__(cls)
         self._connect(agent, progress, arrays[file.LAST_VISITS].copy())
