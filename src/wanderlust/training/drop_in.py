@@ -282,7 +282,7 @@ class Explorer:
             raise BadFile(f"{path}: {agent.explorer!r} has no adapted fields {', '.join(progress.adapted)}.")
         best = progress.best
         if len(best.actions) != len(best.states) or not set(best.actions) <= set(range(agent.n_actions)):
-            raise BadFile(f"{path}: the best episode has an action without a state, or one of {agent.n_actions} or more.")
+            raise BadFile(f"{path}: its best episode has an action without a state or above {agent.n_actions - 1}.")
         agent.learner.counters.step = max(progress.steps, agent.steps)
         self = object.__new__(cls)
         self._connect(agent, progress, arrays[file.LAST_VISITS].copy())
