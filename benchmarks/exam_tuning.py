@@ -1,7 +1,7 @@
 """Choose the settings of the exam: nine trials of each explorer, five seeds, on the development worlds alone.
 
     python benchmarks/exam_tuning.py --jobs 2                     # all explorers; if interrupted, it continues
-    python benchmarks/exam_tuning.py vv-ucb mbie-eb               # some of them
+    python benchmarks/exam_tuning.py vv-ucb mbie-eb               # some; a report keeps the others
     python benchmarks/exam_tuning.py --write docs/exam-tuning.md  # also write the report, and the settings of the exam
 
 The trials, seeds and worlds below are the protocol. They are committed before a seed of the exam runs, and do not
@@ -169,31 +169,35 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=None, metavar="N")
     parser.add_argument("--write", type=Path, help="file for the report")
     arguments = parser.parse_args()
-    store, sections = Store(arguments.out), []
+    store, sections = Store(arguments.out), {} if arguments.write is None else stored_sections(arguments.write)
     tuned = {total: tuned_settings(total) for total in TOTALS}
     for explorer in arguments.explorers:
         scores = tune(explorer, [{}, *TRIALS[explorer]], store, arguments.jobs)
-        sections.append(section(explorer, scores))
-        print(f"{sections[-1]}\n", flush=True)
+        sections[explorer] = section(explorer, scores)
+        print(f"{sections[explorer]}\n", flush=True)
         for i, settings in enumerate(tuned.values()):
             settings.pop(explorer, None)
             if choice := given(chosen(explorer, scores, i)):
                 settings[explorer] = dict(choice)
     if "vv-plan" in arguments.explorers:
         trials: list[Options] = [{}, *SEARCHED.values(), *MORE_SEARCHED]
-        sections.append(f"{SEARCH}\n{table(trials, tune('vv-plan', trials, store, arguments.jobs))}")
-        print(sections[-1])
+        sections[SEARCH_TITLE] = f"{SEARCH}\n{table(trials, tune('vv-plan', trials, store, arguments.jobs))}"
+        print(sections[SEARCH_TITLE])
     if arguments.write is not None:
         kept = tuned | {"searched": {"vv-plan": SEARCHED}}
         FILE.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        missing = [f"`{name}`" for name in TRIALS if name not in arguments.explorers]
-        if missing:
-            settings = "their settings are those that an earlier suite chose, with one seed"
-            sections.insert(0, f"Not executed yet, and not in the leaderboard: {', '.join(missing)}; {settings}.")
-        arguments.write.write_text("\n\n".join([REPORT.rstrip(), *sections]) + "\n", encoding="utf-8")
+        texts = [sections[title] for title in (*TRIALS, SEARCH_TITLE) if title in sections]
+        arguments.write.write_text("\n\n".join([REPORT.rstrip(), *texts]) + "\n", encoding="utf-8")
 
 
-SEARCH = """## One explorer with both totals
+def stored_sections(report: Path) -> dict[str, str]:
+    """Return the sections of a report by title: those of explorers that are not executed now stay."""
+    text = report.read_text(encoding="utf-8") if report.exists() else ""
+    return {part.partition("\n")[0]: f"## {part.rstrip()}" for part in text.split("\n## ")[1:]}
+
+
+SEARCH_TITLE = "One explorer with both totals"
+SEARCH = f"""## {SEARCH_TITLE}
 
 Explorers whose Q contains the bonus have a high return while learning with a small bonus, and so has `r-max`. `vv-plan`
 does not have it with a small κ. What helps is to follow Q alone in some episodes once a positive reward was seen, at a
