@@ -46,7 +46,7 @@ def exam(
         bool, arg(help="Print the kept results of all explorers of the package; no run is executed.")
     ] = False,
 ) -> None:
-    """Examine explorers on 64 worlds, 16 families of four levels that each test one thing, and print a report card.
+    """Examine explorers in families of worlds, each of which tests one thing, and print a report card.
 
     The card says how good an explorer is in total, in which families it is weak, and which command replays a run in
     which it fails. It is also written as a page, card.html, as card.md and card.json. If interrupted, the same command
