@@ -173,8 +173,8 @@ def test_ranges():
         ('world = "toy"', 'world = "tyo"', r"toml: exclude\.0: excludes nothing: no combination has world"),
         ("seeds = 2", 'environments = ["FrozenLak-v1"]', r"toml: environments\.FrozenLak-v1: unknown environment"),
         ("seeds = 2", "episodes = 3", r"toml: episodes: only runs in environments have the field 'episodes'"),
-        ("steps = 100", "horizon = [1, inf]", r"toml: settings: .* Infinity|inf"),
-        ("kappa = [0.1, 1]", "kappa = nan", r"toml: settings: .* got .*nan"),
+        ("steps = 100", "horizon = [1, inf]", r"toml: settings\.horizon: must be a text, a finite number"),
+        ("kappa = [0.1, 1]", "kappa = nan", r"toml: settings\.kappa: .* got nan"),
         ('"toy"]', '"FrozenLake-v1"]', r"toml: worlds\.FrozenLake-v1: .* a key of their own, 'environments'"),
         ('["vv-ucb", "random"]', "{vv-ucb = {}, random = {log_plus_one = 1}}", r"toml: .*: random has no option"),
     ],
@@ -198,7 +198,7 @@ def test_names_in_zipped_groups_and_missing_steps():
 
 def test_a_misspelt_setting_of_a_sweep_in_environments(toml):
     """It is taken for an option of the environment, which the environment refuses."""
-    with pytest.raises(InvalidSetting, match=r"environments\.FrozenLake-v1: .*kapa"):
+    with pytest.raises(InvalidSetting, match=r"environments\.FrozenLake-v1: .*kapa.*unknown name in settings"):
         toml('environments = ["FrozenLake-v1"]\nexplorers = ["vv-ucb"]\n[settings]\nsteps = 9\nkapa = [0.1, 1]\n')
 
 
@@ -206,10 +206,10 @@ def test_presets_of_worlds_and_environments():
     presets = ["as_written", "adaptive"]
     fields = {"explorers": "vv-ucb", "settings": {"steps": 9}, "seeds": 1, "presets": presets}
     assert [run.preset for run in wl.Sweep(environments="FrozenLake-v1", **fields).runs] == presets
-    with pytest.raises(InvalidSetting, match="presets: unknown value of preset 'adaptive'"):
+    with pytest.raises(InvalidSetting, match=r"presets: preset 'adaptive' is for environments only.*toy"):
         wl.Sweep(worlds="toy", **fields).points()
     both = {"worlds": "toy", "environments": "FrozenLake-v1", **fields}
-    with pytest.raises(InvalidSetting, match="presets: unknown value of preset 'adaptive'"):
+    with pytest.raises(InvalidSetting, match=r"presets: preset 'adaptive' is for environments only.*toy"):
         _ = wl.Sweep(**both).runs
     runs = wl.Sweep(**both, exclude=[{"world": "toy", "preset": "adaptive"}]).runs
     assert [(run.kind, run.preset) for run in runs] == [

@@ -431,16 +431,16 @@ def test_resuming_needs_the_same_environment(tmp_path):
     path = tmp_path / "a.npz"
     wl.learn(wl.tabular("CliffWalking-v1"), steps=20, save=path, quiet=True)
     for env, words in [
-        (gym.make("FrozenLake-v1"), "another environment: name is 'CliffWalking-v1' in the file, 'FrozenLake-v1' here"),
+        (gym.make("FrozenLake-v1"), "another environment: name was 'CliffWalking-v1', and is 'FrozenLake-v1' here"),
         (gym.make("CliffWalking-v1", is_slippery=True), "options"),
-        (wl.tabular("CliffWalking-v1", reset_seed=1), "reset_seed is None in the file, 1 here"),
+        (wl.tabular("CliffWalking-v1", reset_seed=1), "reset_seed was None, and is 1 here"),
         (wl.tabular("CliffWalking-v1", key="hash"), "states are encoded by the observation, not by the content of"),
     ]:
         with pytest.raises(BadFile, match=words):
             wl.learn(env, resume=path, steps=40)
     agent = wl.Agent("ucb1", n_actions=4, reward_range=(0, 1))
     agent.save(tmp_path / "agent.npz")
-    with pytest.raises(BadFile, match="n_states is not known"):
+    with pytest.raises(BadFile, match="its number of states is not known"):
         wl.learn("CliffWalking-v1", resume=tmp_path / "agent.npz", steps=40)
     with pytest.raises(BadFile, match="no such file"):
         wl.learn("CliffWalking-v1", resume=tmp_path / "nothing.npz", steps=40)

@@ -19,7 +19,7 @@ class ExamOptions:
 
     families: Annotated[
         tuple[str, ...] | None,
-        arg(metavar="NAME ...", help="Families of worlds, such as depth slip; all 16 if not given."),
+        arg(metavar="NAME ...", help="Families of worlds, such as depth slip; all if not given."),
     ] = None
     levels: Annotated[OptionalNumbers, arg(help="Levels of difficulty, 1 to 4; all if not given.")] = None
     seeds: Annotated[int | None, arg(metavar="N", help="Number of seeds per world; 5 if not given.")] = None

@@ -28,6 +28,7 @@ from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidEnvironment
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import reachable_states
+from wanderlust.environments.make import make_environment
 from wanderlust.environments.model import world_from_gym
 from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import World, make_world, world_names
@@ -37,10 +38,10 @@ from wanderlust.worlds.grid import MAP_SUFFIXES
 
 EVALUATIONS = 200
 """Number of evaluations of the greedy policy during a run; the setting `evaluate_every` overrides it."""
-MIN_SPEED, MAX_SPEED = 1 / 60, 1e6
-"""The limits of the speed, in steps per second."""
 KEYS = "space pause   + - speed   q quit"
 _FRAMES_PER_SECOND, _MAX_STEPS_PER_FRAME = 12, 2_000
+MIN_SPEED, MAX_SPEED = 1 / 60, float(_FRAMES_PER_SECOND * _MAX_STEPS_PER_FRAME)
+"""The limits of the speed, in steps per second."""
 _GAP = 3
 
 _VISITS = ("#1b2330", "#2c5580", "#59a9c4", "#f1eecb")
@@ -59,13 +60,16 @@ def make_watched_world(name: str, options: dict[str, Any]) -> World:
     """Return a built-in world, that of a map file, or that of a Gymnasium environment with a model."""
     if name in world_names() or name.endswith(MAP_SUFFIXES):
         return make_world(name, **options)
+    env = make_environment(name, **options)
     try:
-        return world_from_gym(name, **options)
+        return world_from_gym(env)
     except InvalidEnvironment as error:
         raise InvalidEnvironment(
             f"{error} `watch` shows built-in worlds, map files, and environments that have a model; "
             f"`wanderlust train {name} --video run.gif` records an episode in any environment."
         ) from error
+    finally:
+        env.close()
 
 
 class Heatmap(NamedTuple):
@@ -231,8 +235,16 @@ def show_live(run: WatchedRun, console: Console, speed: float) -> None:
     with contextlib.suppress(KeyboardInterrupt), _keys() as read, Live(console=console, auto_refresh=False) as live:
         while True:
             speed = min(max(speed, MIN_SPEED), MAX_SPEED)
-            live.update(draw_frame(run, console.size, "paused" if paused else "", KEYS), refresh=True)
-            if run.step == run.length or (key := read(max(1 / _FRAMES_PER_SECOND, 1 / speed))) == "q":
+            live.update(draw_frame(run, console.size, "paused" if paused else "", KEYS if read else ""), refresh=True)
+            if run.step == run.length:
+                break
+            wait = max(1 / _FRAMES_PER_SECOND, 1 / speed)
+            key = ""
+            if read:
+                key = read(wait)
+            else:
+                time.sleep(wait)
+            if key == "q":
                 break
             paused ^= key == " "
             speed *= {"+": 2.0, "-": 0.5}.get(key, 1.0)
@@ -245,8 +257,8 @@ def show_live(run: WatchedRun, console: Console, speed: float) -> None:
 
 
 @contextlib.contextmanager
-def _keys() -> Iterator[Callable[[float], str]]:
-    """Yield a function that waits up to some seconds and returns the key pressed; "" if the input is no terminal."""
+def _keys() -> Iterator[Callable[[float], str] | None]:
+    """Yield a function that waits up to some seconds and returns the key pressed; None if the input is no terminal."""
     try:
         import termios
         import tty
@@ -254,12 +266,7 @@ def _keys() -> Iterator[Callable[[float], str]]:
         descriptor = sys.stdin.fileno()
         before = termios.tcgetattr(descriptor)
     except Exception:  # Windows, or an input that is closed or no terminal; termios.error is no OSError.
-
-        def wait(seconds: float) -> str:
-            time.sleep(seconds)
-            return ""
-
-        yield wait
+        yield None
         return
 
     def read(seconds: float) -> str:

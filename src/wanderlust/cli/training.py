@@ -181,6 +181,10 @@ class TrainingFile(Checkpoint):
         """Save the agent if training ends early; the error says where the file is and how to continue."""
         try:
             yield
+        except BrokenPipeError:  # What reads the output has ended; after the training, nothing is unfinished.
+            if self.loop is None or self.loop.step < self.loop.steps:
+                self._save_unfinished()
+            raise
         except (Exception, KeyboardInterrupt) as error:
             saved = self._save_unfinished()
             if isinstance(error, WanderlustError):

@@ -29,13 +29,14 @@ def watch(
     seed: Annotated[int, arg(metavar="N", help="Random seed.")] = 0,
     steps: Annotated[int | None, arg(metavar="N", help="Number of steps; the world's budget if not given.")] = None,
     speed: Annotated[
-        float | None, arg(metavar="STEPS", help="Steps per second; if not given, the run takes one minute.")
+        float | None,
+        arg(metavar="STEPS", help="Steps per second, at most 24,000; if not given, the run takes a minute or more."),
     ] = None,
 ) -> None:
     """Show a run live in the terminal: the agent's position, the visits and the exploration value of every state.
 
     Keys: space pauses and continues, + and - change the speed, q quits. If the output is a file or a pipe, a few frames
-    are printed as plain text.
+    are printed as plain text, also in a terminal without colours.
 
     Example: wanderlust watch prison --explorer vv-ucb
 
@@ -52,7 +53,7 @@ def watch(
         check_number("speed", speed, low=0, open_low=True)
     console = Console()
     run = WatchedRun(make_watched_world(world, read_options(env, "depth=15")), explorer, seed=seed, **changes)
-    if console.is_terminal:
+    if console.is_terminal and console.color_system is not None and not console.no_color:
         show_live(run, console, speed or run.length / DEFAULT_SECONDS)
     else:
         for i in range(1, _PLAIN_FRAMES + 1):

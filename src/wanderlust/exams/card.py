@@ -196,7 +196,7 @@ def _weak_point(selection: ExamSelection, explorer: ExplorerScores) -> dict[str,
 
 
 def watch_command(run: Run) -> str:
-    """Return the command that shows a run of the exam in the terminal, step by step."""
+    """Return the command that plays a run of the exam in the terminal."""
     words = ["wanderlust", "watch", run.world, "--env", *_assignments(run.world_options)]
     words += ["--explorer", run.explorer, "--seed", str(run.seed)]
     words += ["--set", *_assignments(run.overrides)] if run.overrides else []
@@ -221,7 +221,8 @@ def _errors(selection: ExamSelection, explorer: ExplorerScores) -> list[dict[str
         others = f" and in {counted(len(found) - 1, 'other world')}" if len(found) > 1 else ""
         run = selection.run(explorer.explorer, found[0], explorer.failures[found[0]].seed)
         where = f"Error in {family}, level {level}{others}:"
-        errors.append({"where": where, "error": error, "run": run.command, "worlds": found})
+        repeat = f"{error.rstrip('.')}. Repeat it:"
+        errors.append({"where": where, "error": repeat, "run": run.command, "worlds": found})
     return errors
 
 
@@ -242,7 +243,7 @@ def _notes(selection: ExamSelection, explorers: Sequence[ExplorerScores], board:
     if missing := sum(each.n_missing for each in explorers):
         notes.append(f"Incomplete: {counted(missing, 'run')} not executed yet; the same command continues.")
     if board is not None:
-        notes.append(f"Ranks, and explorers beside these, are of the kept leaderboard ({board.extent}).")
+        notes.append(f"Ranks, and explorers that were not examined, are of the kept leaderboard ({board.extent}).")
     elif selection.held_out:
         notes.append("No rank: the package has no leaderboard of these worlds.")
     else:

@@ -372,7 +372,10 @@ def _reward_sentences(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _state_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     most, least = diagnosis.widest, min(diagnosis.explorers, key=lambda each: each.states)
-    yield f"{most.explorer} visited {most.states:,.0f} states, {least.explorer} {least.states:,.0f} (medians)."
+    if most.states == least.states:
+        yield f"All explorers visited {most.states:,.0f} states (medians)."
+    else:
+        yield f"{most.explorer} visited {most.states:,.0f} states, {least.explorer} {least.states:,.0f} (medians)."
     percent = ", ".join(f"{100 * rate:.0f}" for rate in diagnosis.repeat_rates)
     yield f"Steps in a state visited before, in the quarters of the run: {percent} %."
     if diagnosis.seldom_repeat:
@@ -410,7 +413,7 @@ def _stochasticity_sentence(diagnosis: Diagnosis) -> str:
     if not diagnosis.stochastic_pairs:
         return "Deterministic, as far as observed: every repeated state-action pair had the same outcome each time."
     percent = 100.0 * diagnosis.stochastic_pairs / diagnosis.repeated_pairs
-    several = f"{percent:.2g} % of the repeated state-action pairs had different outcomes"
+    several = f"{percent:.3g} % of the repeated state-action pairs had different outcomes"
     if diagnosis.hidden is None or diagnosis.agreement is None:
         return f"{several}: the environment is stochastic, or depends on something that is not observed."
     is_observed = diagnosis.hidden == "observation"
@@ -427,13 +430,13 @@ def _episode_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     if not total:
         yield f"No episode ended within {counted(diagnosis.steps, 'step')}."
         return
-    yield f"{diagnosis.terminated:,} of {counted(total, 'episode')} terminated, the others were truncated."
+    yield f"{diagnosis.terminated:,} of {counted(total, 'episode')} terminated, {diagnosis.truncated:,} were truncated."
     limit = "no time limit is known"
     if diagnosis.horizon is not None:
         limit = f"the time limit is {counted(diagnosis.horizon, 'step')}"
     elif diagnosis.truncations is not None:
         low, high = diagnosis.truncations
-        limit = f"episodes were truncated after {low:,} to {high:,} steps"
+        limit = f"episodes were truncated after {counted(low, 'step') if low == high else f'{low:,} to {high:,} steps'}"
     yield f"The longest episode took {counted(diagnosis.longest_episode, 'step')}; {limit}."
     if diagnosis.layouts_change:
         yield _LAYOUTS_CHANGE

@@ -164,6 +164,11 @@ class Run:
     def _checked_preset(self) -> str:
         from wanderlust.agents.settings import ADAPTIVE, AS_WRITTEN, PRESETS, WORLD_PRESETS
 
+        if self.preset == ADAPTIVE and self.kind == "world":
+            raise InvalidSetting(
+                "preset 'adaptive' is for environments only; a sweep of both excludes it in worlds: "
+                f'exclude = [{{world = "{self.world}", preset = "adaptive"}}].'
+            )
         if not isinstance(self.preset, str) or self.preset:
             return check_choice("preset", self.preset, WORLD_PRESETS if self.kind == "world" else PRESETS)
         if self.kind == "world":

@@ -215,8 +215,9 @@ class Sweep:
                 continue
             try:
                 tabular_from_options(run.world, run.world_options, run.encoder_options).close()
-            except WanderlustError as error:  # Also of a misspelt setting, which is taken for an option.
-                raise InvalidSweep(("environments", run.world), str(error)) from None
+            except WanderlustError as error:
+                problem = f"{error} An unknown name in settings or encoders is taken for an option of the environment."
+                raise InvalidSweep(("environments", run.world), problem) from None
 
     def points(self, *, imports: bool = True) -> list[Point]:
         """Return all combinations that are not excluded, or raise `InvalidSweep`."""
@@ -329,8 +330,13 @@ def _plain(key: Key, value: Any) -> Any:
     """Return a value as JSON reads it back, so that a sweep equals its copy read from a file."""
     if isinstance(value, range | set | frozenset):
         value = sorted(value) if not isinstance(value, range) else list(value)
-    with at_key(key):
+    try:
         return plain_options(key[0], {"value": value})["value"]
+    except InvalidSetting:
+        for name, each in value.items() if isinstance(value, Mapping) else ():
+            _plain((*key, str(name)), each)  # The error names the innermost key.
+        kinds = "a text, a finite number, or a list or table of these"
+        raise InvalidSweep(key, f"must be {kinds}, got {shown(value)}.") from None
 
 
 def read_json(path: Path) -> Sweep:

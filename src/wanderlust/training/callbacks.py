@@ -230,10 +230,14 @@ def _as_csv(rows: Iterable[Iterable[Any]]) -> bytes:
 
 def _agrees(kept: list[list[str]], loop: TrainingLoop, *, has_more: bool) -> bool:
     """Return whether the rows up to the current step can be those of this training; `has_more` if others follow."""
-    step, latest, total, *_ = kept[-1] if kept else ("0", "0", "0")
+    returns = loop.recent_returns
+    for _, episode, total, *_ in kept:
+        age = loop.episode - int(episode)
+        if age < 0 or (age < len(returns) and float(total) != returns[-1 - age]):
+            return False
+    step, latest, *_ = kept[-1] if kept else ("0", "0")
     if kept and int(latest) == loop.episode:
-        last_end = loop.step - (0 if loop.episode_over else loop.episode_steps)
-        return int(step) == last_end and float(total) == loop.recent_returns[-1]
+        return int(step) == loop.step - (0 if loop.episode_over else loop.episode_steps)
     # The log may have ended before the checkpoint.
     return int(latest) <= loop.episode and not (has_more and int(latest) < loop.episode)
 

@@ -128,7 +128,7 @@ def load(
                 stacklevel=3,
             )
     except BadFile as error:
-        raise BadFile(f"{name}: {error}; training cannot be resumed from it.") from error
+        raise BadFile(f"{name}: {error}; training cannot be resumed.") from error
     loop.episode = saved.episode
     return loop, seed
 
@@ -152,20 +152,21 @@ def _check_environment(env: Tabular, agent: Agent) -> None:
     if agent.encoding is not None:
         here, saved = saved_environment(env), agent.environment or {}
         differences = (
-            f"{name} is {saved.get(name)!r} in the file, {here[name]!r} here"
+            f"{name} was {saved.get(name)!r}, and is {here[name]!r} here"
             for name in ("name", "options", "reset_seed")
             if saved.get(name) != here[name]
         )
         difference = next(differences, None)
         if difference is None and (encoded := agent.encoding.difference(env.encoding)) is not None:
-            difference = f"in the file, {encoded}"
+            difference = encoded
     elif agent.n_states is None:
-        difference = "n_states is not known, and `learn` did not train the agent"
+        raise BadFile("its number of states is not known; create the agent with n_states, as the environment has them")
     sizes = (agent.n_actions, agent.n_states), (env.n_actions, env.fixed_n_states)
     if difference is None and sizes[0] != sizes[1]:
-        difference = f"n_actions and n_states are {sizes[0]} in the file, {sizes[1]} here"
+        difference = f"n_actions and n_states were {sizes[0]}, and are {sizes[1]} here"
     if difference is not None:
-        raise BadFile(f"saved in another environment: {difference}. Create the same one, or leave resume out")
+        advice = "Create the same one, or train from the start, without resume"
+        raise BadFile(f"saved in another environment: {difference}. {advice}")
     if agent.encoding is not None:
         # The encoder of the environment has the key function, which a file cannot have.
         env.encoding.keys = agent.encoding.keys

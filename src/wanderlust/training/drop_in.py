@@ -124,10 +124,11 @@ class Explorer:
     ) -> None:
         """Create the explorer; `changes` are settings (see `Settings`) and options of the explorer.
 
-        Without `reward_range` the scale of exploration follows the rewards given to `observe`, as in `learn`. `key`,
-        `bins` and `bounds` are those of `wl.tabular`. `greedy_episodes` is the share of episodes that exploit, once a
-        positive reward was observed: a network needs many episodes that reach the goal, not one. Such an episode
-        repeats the actions of the best episode so far, as long as it meets the same states, and then is ε-greedy for Q.
+        Without `reward_range` the scale of exploration follows the rewards given to `observe`, as in `learn`, but r_max
+        is at least 1 until a positive reward was observed. `key`, `bins` and `bounds` are those of `wl.tabular`.
+        `greedy_episodes` is the share of episodes that exploit, once a positive reward was observed: a network needs
+        many episodes that reach the goal, not one. Such an episode repeats the actions of the best episode with a
+        positive return, as long as it meets the same states, and then is ε-greedy for Q.
         """
         encoding = None
         if observation_space is not None:
@@ -197,8 +198,8 @@ class Explorer:
     ) -> None:
         """Count the visit and learn W from a transition, or from one of each environment.
 
-        At the end of an episode `next_observation` is its last one, not the first of the next episode. `reward` only
-        sets the scale of exploration.
+        At the end of an episode `next_observation` is its last one, not the first of the next episode. The last step of
+        an episode that the caller ends is truncated. `reward` only sets the scale of exploration.
         """
         if not (isinstance(terminated, list | tuple) or getattr(terminated, "ndim", 0) > 0):
             self._observe(0, observation, action, next_observation, terminated, truncated, reward)
@@ -295,7 +296,7 @@ class Explorer:
         if not episode.is_greedy:
             return agent.act(state, mask)
         time = len(episode.actions)
-        episode.repeats &= time < len(best.actions) and best.states[time] == state
+        episode.repeats = episode.repeats and time < len(best.actions) and best.states[time] == int(state)
         if episode.repeats and (mask is None or mask[best.actions[time]]):
             return best.actions[time]
         streams, valid = agent.learner.streams, np.arange(agent.n_actions) if mask is None else np.flatnonzero(mask)
@@ -340,7 +341,7 @@ class Explorer:
     def _record(self, episode: Episode, state: int, action: int, reward: float) -> None:
         episode.value += self._agent.settings.discount ** len(episode.actions) * reward
         if len(episode.actions) < _MAX_REPEATED:
-            episode.states.append(state)
+            episode.states.append(int(state))
             episode.actions.append(action)
 
     def _end_episode(self, environment: int) -> None:
@@ -364,7 +365,7 @@ class Explorer:
             return
         low, high = progress.rewards = min(low, reward), max(high, reward)
         progress.is_stochastic = agent.is_stochastic
-        # Small costs alone do not tell how large rewards are, and a network's outputs are noisy: r_max remains 1.
+        # Costs of about one size do not tell how large rewards are, and a network's outputs are noisy: r_max is 1.
         supposed = 1.0 if high <= 0.0 and high - low < 1.0 else high
         task = TaskEstimate((low, supposed), progress.is_stochastic, stage=0)
         adapt(agent, task, progress.adapted, binned=False)

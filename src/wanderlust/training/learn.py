@@ -342,19 +342,21 @@ def deferred_signals() -> Iterator[Callable[[], None]]:
     """
     handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
     waiting: list[int] = []
+    """The signal that waits, or 0 while its handler runs."""
 
     def receive(number: int, frame: FrameType | None) -> None:
         if not waiting:
             waiting.append(number)
             return
-        first = waiting.pop()
+        first, waiting[0] = waiting[0], 0
         handlers[number](number, frame)
-        waiting.append(first)  # The handler has returned.
+        waiting[0] = first  # The handler has returned.
 
     def deliver() -> None:
-        if waiting:
-            number = waiting.pop()
+        if waiting and waiting[0]:
+            number, waiting[0] = waiting[0], 0
             handlers[number](number, sys._getframe())
+            waiting.clear()
 
     try:
         if threading.current_thread() is threading.main_thread():

@@ -221,11 +221,14 @@ class _Driver:
             self._drive(self._missing, executor)
 
     def _compile_explorers(self, runs: Sequence[Run]) -> None:
-        """Compile each explorer by one step of its longest run.
+        """Compile each explorer by one step of its longest run without an error.
 
         This is sequential because compiling sets numba options that all threads share.
         """
-        for run in {run.explorer: run for run in sorted(runs, key=estimated_seconds)}.values():
+        compiled: set[str] = set()
+        for run in sorted(runs, key=estimated_seconds, reverse=True):
+            if run.explorer in compiled:
+                continue
             self._report("running")
             try:
                 run.train(steps=1)
@@ -233,6 +236,7 @@ class _Driver:
                 raise
             except (Exception, SystemExit):
                 continue  # It is executed again, which gives the same error.
+            compiled.add(run.explorer)
 
     def _drive(self, runs: Sequence[Run], executor: Executor) -> None:
         """Give batches to an executor and handle their outcomes, until every run is done or has failed."""

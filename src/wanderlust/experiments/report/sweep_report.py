@@ -411,7 +411,8 @@ def sweep_figure(title: str, settings: Sequence[Setting]) -> Figure:
         axes.set_title("\n".join(map(literal_label, textwrap.wrap(panel, 34))), fontsize="medium")
         places = _set_scale(axes, x_name, settings)
         for label, line in group_settings(panels[panel], lambda each: each.text(of_line)).items():
-            handles[literal_label(label or x_name)] = _line(axes, line, x_name, styles[label], places)
+            name = label or (f"without {numbers[1]}" if len(numbers) > 1 else x_name)
+            handles[literal_label(name)] = _line(axes, line, x_name, styles[label], places)
         axes.set(xlabel=literal_label(x_name), ylabel=TITLES[settings[0].measure])
         if settings[0].measure in PERCENT:  # 0 to 100, or further for returns below zero.
             axes.set_ylim(min(0.0, *(float(np.nanmin(each.values)) for each in settings)) - 4, 104)
@@ -458,16 +459,20 @@ def _set_scale(axes: Axes, x_name: str, settings: Sequence[Setting]) -> dict[str
 def _line(axes: Axes, line: Sequence[Setting], x_name: str, style: Style, places: Mapping[str, float]) -> object:
     """Draw settings over the places of their values; one without the field has the same result for every value."""
     placed = [(places[json.dumps(each.fields[x_name])], each) for each in line if each.fields[x_name] is not None]
-    if not placed:
-        return axes.axhline(line[0].mean.estimate, color=style.colour, linestyle=":")
+    placed = placed or [(place, line[0]) for place in places.values()]
     placed.sort(key=lambda pair: pair[0])
     x, intervals = np.array([place for place, _ in placed]), np.array([each.mean for _, each in placed])
     intervals[np.isinf(intervals)] = math.nan
     for place, each in placed:
         seeds = np.full(len(each), place), each.values
         axes.plot(*seeds, ".", color=style.colour, alpha=0.5, markeredgewidth=0, zorder=1)
-    axes.fill_between(x, intervals[:, 1], intervals[:, 2], color=style.colour, alpha=0.15, linewidth=0, zorder=2)
-    (handle,) = axes.plot(x, intervals[:, 0], color=style.colour, marker=style.marker, linestyle=style.dash, zorder=3)
+    dash = style.dash
+    if all(map(_is_number, map(json.loads, places))):
+        axes.fill_between(x, intervals[:, 1], intervals[:, 2], color=style.colour, alpha=0.15, linewidth=0, zorder=2)
+    else:  # Nothing is between two names.
+        axes.vlines(x, intervals[:, 1], intervals[:, 2], color=style.colour, zorder=2)
+        dash = ""
+    (handle,) = axes.plot(x, intervals[:, 0], color=style.colour, marker=style.marker, linestyle=dash, zorder=3)
     return handle
 
 
