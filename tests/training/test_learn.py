@@ -3,7 +3,6 @@
 import math
 import warnings
 from fractions import Fraction
-from types import SimpleNamespace
 
 import gymnasium as gym
 import minigrid  # noqa: F401
@@ -18,6 +17,7 @@ from wanderlust.core.errors import (
     BadFile,
     EnvironmentFailed,
     InsufficientMemory,
+    InvalidEnvironment,
     InvalidObservation,
     InvalidReward,
     InvalidSetting,
@@ -25,7 +25,6 @@ from wanderlust.core.errors import (
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.core.repeats import RepeatRate, repeat_rates
 from wanderlust.training import memory
-from wanderlust.training.demonstrations import FIELDS
 
 
 class Corridor(gym.Env):
@@ -78,25 +77,21 @@ def identical(one, other):
 
 # --- Environments side by side -------------------------------------------------------------------------
 
-AUTORESET = [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED]
+
+def side_by_side(n, mode=AutoresetMode.NEXT_STEP):
+    return SyncVectorEnv([lambda: Corridor(slip=0.2)] * n, autoreset_mode=mode)
 
 
-def side_by_side(n, mode=AutoresetMode.NEXT_STEP, make=lambda: Corridor(slip=0.2)):
-    return SyncVectorEnv([make] * n, autoreset_mode=mode)
-
-
-@pytest.mark.parametrize("mode", AUTORESET)
-@pytest.mark.parametrize("explorer", ["vv-ucb", "bootstrapped", "dora"])
-def test_one_environment_of_a_vector_is_that_environment(explorer, mode):
+@pytest.mark.parametrize("explorer", ["vv-ucb", "bootstrapped"])
+def test_one_environment_of_a_vector_is_that_environment(explorer):
     one = wl.learn(Corridor(slip=0.2), explorer, steps=400, seed=3, quiet=True)
-    other = wl.learn(side_by_side(1, mode), explorer, steps=400, seed=3, quiet=True)
+    other = wl.learn(side_by_side(1), explorer, steps=400, seed=3, quiet=True)
     other.env = one.env
     assert identical(one, other)
     assert one.history.returns.tolist() == pytest.approx(other.history.returns.tolist(), nan_ok=True)
 
 
-@pytest.mark.parametrize("mode", AUTORESET)
-def test_several_environments_have_their_own_episodes(mode):
+def test_several_environments_have_their_own_episodes():
     """All transitions are possible ones, and the explorer's head of an episode stays with its environment."""
     lengths, seen = [], []
 
@@ -107,8 +102,7 @@ def test_several_environments_have_their_own_episodes(mode):
         def on_episode_end(self, loop):
             lengths.append(loop.episode_steps)
 
-    vector = side_by_side(3, mode)
-    agent = wl.learn(vector, "bootstrapped", steps=900, seed=0, callbacks=[Recorder()], quiet=True)
+    agent = wl.learn(side_by_side(3), "bootstrapped", steps=900, seed=0, callbacks=[Recorder()], quiet=True)
     assert agent.steps == agent.visits.sum() == 900
     assert all(abs(state - following) <= 1 for state, following, _, _ in seen)
     assert {following for _, following, terminated, _ in seen if terminated} == {10}
@@ -122,21 +116,12 @@ def test_what_environments_side_by_side_cannot_do(tmp_path):
         wl.learn(side_by_side(2), steps=50, save=tmp_path / "a.npz", quiet=True)
     with pytest.raises(InvalidSetting, match="reset_seed"):
         wl.tabular(side_by_side(2), reset_seed=0)
+    with pytest.raises(InvalidEnvironment, match=r"autoreset_mode=SAME_STEP.*NEXT_STEP"):
+        wl.tabular(side_by_side(2, AutoresetMode.SAME_STEP))
     agent = wl.learn(gym.make_vec("FrozenLake-v1", num_envs=2), steps=200, quiet=True)
     agent.save(tmp_path / "a.npz")
     further = wl.learn(gym.make_vec("FrozenLake-v1", num_envs=3), resume=tmp_path / "a.npz", steps=400, quiet=True)
     assert (further.steps, len(wl.evaluate(further, episodes=2))) == (400, 2)
-
-
-def test_predictions_for_batches():
-    agent = wl.learn(gym.make("FrozenLake-v1", is_slippery=False), steps=600, quiet=True)
-    best = [0, 4, 8, 9, 13, 14]
-    one = agent.copy()  # It breaks ties alike.
-    assert agent.predict(np.array(best), batch=True).tolist() == [one.predict(each) for each in best]
-    masks = np.eye(4, dtype=bool)[[3, 0]]
-    assert agent.predict(np.array([0, 4]), batch=True, mask=masks).tolist() == [3, 0]
-    with pytest.raises(InvalidObservation, match="not a batch"):
-        agent.predict(3, batch=True)
 
 
 # --- Training ------------------------------------------------------------------------------------------
@@ -309,47 +294,32 @@ def test_an_agent_of_another_loop_is_trained_further():
     assert further.encoding is not None
 
 
-def demonstrated(form, env=None, n=3):
-    """Return episodes that go right, in one of the forms."""
-    env, episodes = Corridor() if env is None else env, []
-    for _ in range(n):
-        steps, (observation, _) = [], env.reset()
-        while not steps or not steps[-1][4]:
-            following, reward, terminated, truncated, _ = env.step(1)
-            steps.append((observation, 1, reward, following, terminated, truncated))
-            observation = following
-        seen = np.array([*(step[0] for step in steps), steps[-1][3]])
-        columns = [seen, *(np.array([step[i] for step in steps]) for i in (1, 2, 4, 5))]
-        minari = dict(zip(FIELDS, columns, strict=True))
-        episodes.append({"steps": steps, "dictionary": minari, "object": SimpleNamespace(**minari)}[form])
-    return episodes
+def demonstrated(n=3):
+    """Return episodes that go right."""
+    return [[(cell, 1, float(cell == 9), cell + 1, cell == 9) for cell in range(10)]] * n
 
 
-@pytest.mark.parametrize("form", ["steps", "dictionary", "object"])
-def test_an_agent_learns_from_demonstrations(form):
+def test_an_agent_learns_from_demonstrations():
     """As if it had taken these steps itself: visits, memory, tables and the range of rewards."""
-    agent = learned(steps=30, demonstrations=demonstrated(form))
+    agent = learned(steps=30, demonstrations=demonstrated())
     assert (agent.steps, agent.visits[:10, 1].tolist(), agent.reward_range) == (30, [3] * 10, (0.0, 1.0))
     assert np.argmax(agent.tables["target"][9]) == 1
     own = wl.Agent("vv-ucb", n_actions=2, n_states=11, reward_range=(0, 1), settings=agent.settings)
-    for step in (step for episode in demonstrated("steps") for step in episode):
-        own.observe(*step[:3], int(step[3]), step[4])
+    for step in (step for episode in demonstrated() for step in episode):
+        own.observe(*step)
     assert np.array_equal(own.visits, agent.visits)
-    assert wl.evaluate(learned(steps=300, demonstrations=demonstrated(form, n=20)), episodes=1) == [1.0]
+    assert wl.evaluate(learned(steps=300, demonstrations=demonstrated(20)), episodes=1) == [1.0]
 
 
 @pytest.mark.parametrize(
     ("demonstrations", "words"),
     [
-        (3, "list of episodes"),
-        ({}, "list of episodes"),
-        ([3], "demonstration 1, step 1.*list of steps"),
+        (3, "demonstrations must be a list"),
+        ([3], "each of demonstrations"),
         ([[(0, 1)]], "demonstration 1, step 1.*a step must be"),
         ([[(0, 1, 0.0, 1, False), (1, 7, 0.0, 2, False)]], "step 2.*no action 7.*from 0 to 1"),
         ([[(0, 1, np.nan, 1, False)]], "reward"),
         ([[(0, 1, 0.0, 99, False)]], "99"),
-        ([{"observations": [0, 1]}], "actions, rewards, terminations, truncations missing"),
-        ([{name: [0] for name in FIELDS}], "observations one longer"),
     ],
 )
 def test_demonstrations_are_checked(demonstrations, words):
@@ -362,9 +332,9 @@ def test_demonstrations_of_continuous_actions_and_their_limits(tmp_path):
     assert [actions.encode(np.array([x], np.float32)) for x in (-2, -0.6, 0.1, 2)] == [0, 1, 2, 4]
     learned(save=tmp_path / "a.npz")
     with pytest.raises(InvalidSetting, match="new training"):
-        learned(resume=tmp_path / "a.npz", steps=200, demonstrations=demonstrated("steps"))
+        learned(resume=tmp_path / "a.npz", steps=200, demonstrations=demonstrated())
     with pytest.raises(InvalidSetting, match="function of the observation"):
-        learned(wl.tabular(Corridor(), key="info:x"), demonstrations=demonstrated("steps"))
+        learned(wl.tabular(Corridor(), key="info:x"), demonstrations=demonstrated())
 
 
 class Masked(Corridor):

@@ -52,7 +52,6 @@ from wanderlust.core.errors import (
 )
 from wanderlust.core.files import check_path
 from wanderlust.environments.encoding import Encoding
-from wanderlust.environments.vector import batch_size, entry_of, info_of
 from wanderlust.explorers.compiled import ExplorerHooks
 from wanderlust.explorers.protocol import configured, explorer_name
 from wanderlust.learning.memory import reinitialise_untried, replace_terminal_rewards
@@ -354,20 +353,14 @@ class Agent:
         env: Env[Any, Any] | None = None,
         info: Mapping[str, Any] | None = None,
         mask: ArrayLike | None = None,
-        batch: bool = False,
     ) -> Any:
         """Return the action for an observation of the environment, in the form that the environment takes.
 
         It follows the greedy policy, as `greedy_action` does; in a state that was never visited, all actions are equal:
         `knows` tells. With `explore=True` it is the explorer's choice, as `act` returns it. `env` or `info` are needed
         if the state key comes from them instead of the observation. A `mask` has the valid actions, as in `act`.
-
-        With `batch`, the observation, `info` and the mask are those of several environments, as a `VectorEnv` returns
-        them, and the result is an array of actions.
         """
         check_flag("explore", explore)
-        if check_flag("batch", batch):
-            return self._predict_all(observation, explore, env, info, mask)
         if mask is None and info is not None and self.uses_masks:
             mask = info.get("action_mask")
         if self.encoding is None:
@@ -377,28 +370,6 @@ class Agent:
         if explore:
             return self.encoding.actions.decode(self.act(self.encoding.keys.add(key), mask))
         return self.encoding.actions.decode(self.greedy_action(self.encoding.keys.find(key), mask=mask))
-
-    def _predict_all(
-        self,
-        observations: Any,
-        explore: bool,
-        env: Env[Any, Any] | None,
-        infos: Mapping[str, Any] | None,
-        masks: ArrayLike | None,
-    ) -> NDArray[Any]:
-        """Return the actions for a batch of observations."""
-        try:
-            n = batch_size(observations)
-            parts = [entry_of(observations, i) for i in range(n)]
-            of_each = [None if masks is None else np.asarray(masks)[i] for i in range(n)]
-            info = [None if infos is None else info_of(infos, i) for i in range(n)]
-        except Exception as error:  # Any object can be given.
-            raise InvalidObservation(f"{shown(observations)} is not a batch of observations ({error}).") from error
-        chosen = [
-            self.predict(part, explore=explore, env=env, info=about, mask=mask)
-            for part, about, mask in zip(parts, info, of_each, strict=True)
-        ]
-        return np.array(chosen)
 
     def knows(
         self, observation: Any, *, env: Env[Any, Any] | None = None, info: Mapping[str, Any] | None = None

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium import Env
 from gymnasium.vector import VectorEnv
-from gymnasium.vector.utils import concatenate, create_empty_array
 
 from wanderlust.core.errors import InvalidEnvironment
 
-FINAL = "final_obs"
-"""The field of `info` with the last observation of an episode, if its environment was reset in the same step."""
-NEXT_STEP, SAME_STEP, DISABLED = "NEXT_STEP", "SAME_STEP", "DISABLED"
-"""When an environment is reset after its episode: in the next step, in the same step, or by its user."""
 _OF_VECTORS = ("num_envs", "vectorization_mode")
 
 
@@ -50,18 +44,22 @@ class SubEnvironment(Env[Any, Any]):
     """One of several environments side by side: its next reset and step return what `put` was given."""
 
     def __init__(self, vector: VectorEnv[Any, Any, Any]) -> None:
+        # Gymnasium 1.0 has only this mode, and does not name it.
+        mode = getattr(vector.metadata.get("autoreset_mode"), "name", "NEXT_STEP")
+        if mode != "NEXT_STEP":
+            raise InvalidEnvironment(f"autoreset_mode={mode} is not possible here; use NEXT_STEP, Gymnasium's default.")
         self.vector = vector
         self.observation_space, self.action_space = vector.single_observation_space, vector.single_action_space
         self.metadata = {name: value for name, value in vector.metadata.items() if name != "autoreset_mode"}
-        envs: Any = getattr(vector.unwrapped, "envs", None)
-        spec = envs[0].spec if envs else vector.spec
-        if spec is None:
-            with contextlib.suppress(Exception):  # Not every VectorEnv has this method.
-                spec = vector.get_attr("spec")[0]  # type: ignore[attr-defined]
+        try:
+            spec = vector.get_attr("spec")[0]  # type: ignore[attr-defined]
+        except Exception:  # Not every VectorEnv has this method.
+            spec = vector.spec
         if spec is not None:
             spec = copy.deepcopy(spec)
             spec.kwargs = {name: value for name, value in spec.kwargs.items() if name not in _OF_VECTORS}
         self.spec = spec
+        envs: Any = getattr(vector.unwrapped, "envs", None)
         self.class_name = type(envs[0].unwrapped if envs else vector.unwrapped).__name__
         """What to call it if it has no spec."""
         self._next: Any = None
@@ -84,45 +82,3 @@ class SubEnvironment(Env[Any, Any]):
 
     def __deepcopy__(self, memo: Any) -> SubEnvironment:
         raise InvalidEnvironment("one of several environments side by side cannot be copied.")
-
-
-class SubEnvironments:
-    """Takes steps in all environments at once; every autoreset mode of Gymnasium gives the same transitions."""
-
-    def __init__(self, vector: VectorEnv[Any, Any, Any]) -> None:
-        self.vector, self.n = vector, vector.num_envs
-        # Gymnasium 1.0 has only the first mode, and does not name it.
-        self._mode = getattr(vector.metadata.get("autoreset_mode"), "name", NEXT_STEP)
-        self._over = np.zeros(self.n, np.bool_)
-
-    def reset(self, seed: int | None) -> Iterator[tuple[int, tuple[Any, dict[str, Any]]]]:
-        """Reset all environments; yield the number, observation and info of each."""
-        observations, infos = self.vector.reset(seed=seed)
-        self._over[:] = False
-        for i in range(self.n):
-            yield i, (entry_of(observations, i), info_of(infos, i))
-
-    @property
-    def awaiting_reset(self) -> Any:
-        """[environment]: whether its next step is a reset, so that its action is ignored."""
-        return self._over & (self._mode == NEXT_STEP)
-
-    def step(self, actions: list[Any]) -> Iterator[tuple[int, Any, Any]]:
-        """Take a step; yield for each environment its number, the result of its step and that of its reset, or None."""
-        space, awaiting = self.vector.single_action_space, self.awaiting_reset
-        empty: Any = create_empty_array(space, self.n)
-        batch = concatenate(space, actions, empty)
-        observations, rewards, terminated, truncated, infos = self.vector.step(batch)
-        self._over = np.logical_or(terminated, truncated)
-        starts, start_infos = observations, infos
-        if self._mode == DISABLED and self._over.any():
-            starts, start_infos = self.vector.reset(options={"reset_mask": self._over.copy()})
-        for i in range(self.n):
-            observed, info = entry_of(observations, i), info_of(infos, i)
-            if awaiting[i]:
-                yield i, None, (observed, info)
-                continue
-            is_reset = self._over[i] and self._mode != NEXT_STEP
-            last = infos[FINAL][i] if is_reset and FINAL in infos else observed
-            step = last, float(rewards[i]), bool(terminated[i]), bool(truncated[i]), info
-            yield i, step, (entry_of(starts, i), info_of(start_infos, i)) if is_reset else None

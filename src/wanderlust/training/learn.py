@@ -10,21 +10,23 @@ import functools
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
 from gymnasium import Env
 from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import concatenate, create_empty_array
 
 from wanderlust.agents.agent import ACTION_MASKS, Agent
 from wanderlust.agents.settings import ADAPTIVE, MAX_STEPS
 from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_list, check_number, shown
 from wanderlust.core.files import check_path
 from wanderlust.environments.tabular import ENCODER_OPTIONS, Tabular, saved_environment, tabular
-from wanderlust.environments.vector import SubEnvironment, SubEnvironments
+from wanderlust.environments.vector import SubEnvironment, entry_of, info_of
 from wanderlust.training import checkpoints
 from wanderlust.training.adaptive import TimePenalty, adapt, adapted_fields, chosen_preset, settings_for
 from wanderlust.training.callbacks import Callback, Checkpoint
@@ -56,14 +58,15 @@ def learn(
     quiet: bool = False,
     new_episode: bool = False,
     action_masks: bool = False,
-    demonstrations: Iterable[Any] | None = None,
+    demonstrations: Iterable[Any] = (),
     **changes: Any,
 ) -> Agent:
     """Train an agent in an environment until it has taken `steps` steps in total, and return it.
 
     `env` is a Gymnasium environment or its name; wrap it with `wl.tabular` if its observations are not discrete. It may
-    be a `VectorEnv`: the agent then acts in several environments in turn, and each of their steps counts; there are no
-    checkpoints. The default explorer is "vv-ucb". `changes` are settings (see `Settings`) and options of the explorer.
+    be a `VectorEnv` with Gymnasium's default autoreset mode: the agent then acts in several environments in turn, and
+    each of their steps counts; there are no checkpoints. The default explorer is "vv-ucb". `changes` are settings (see
+    `Settings`) and options of the explorer.
 
     `reward_range`, the minimum and maximum reward of a step, sets the scale of exploration. If not given, it is
     estimated from the observed rewards and reported on standard error, unless `quiet`.
@@ -86,8 +89,7 @@ def learn(
     `action_masks()`. See `Agent.act`.
 
     `demonstrations` are episodes from which the agent learns first: lists of (observation, action, reward, next
-    observation, terminated, truncated), or dictionaries or objects with the fields observations, actions, rewards,
-    terminations and truncations, as in Minari. They count as steps: visits, memory, Q and W follow as from its own.
+    observation, terminated). They count as steps: visits, memory, Q and W follow as from its own.
 
     If the environment fails again at the same step of the restored episode, `new_episode=True` resumes with a new
     episode. An error during training has the agent trained so far as `error.agent`.
@@ -101,6 +103,7 @@ def learn(
     if check_flag("new_episode", new_episode) and resume is None:
         raise InvalidSetting("new_episode=True needs resume: without it, every training begins with a new episode.")
     all_callbacks = check_list("callbacks", callbacks, Callback)
+    episodes = check_list("demonstrations", demonstrations, Sequence)
     if save is not None:
         all_callbacks.append(Checkpoint(check_path("save", save)))
     for name in changes.keys() & set(ENCODER_OPTIONS):
@@ -115,7 +118,7 @@ def learn(
         loop = new_loop(tabular_env, explorer, steps, seed, reward_range, preset, changes)
         first_seed: int | None = loop.agent.seed
     else:
-        if demonstrations is not None:
+        if episodes:
             raise InvalidSetting("demonstrations are for a new training; remove them, or resume.")
         budget = changes.pop("budget", None)
         _reject_with_resume(explorer, {"seed": seed, "reward_range": reward_range, "preset": preset, **changes})
@@ -130,8 +133,7 @@ def learn(
     if loop.uses_masks:
         loop.agent.environment[ACTION_MASKS] = True
     loop.agent.layout, loop.agent.action_names = tabular_env.layout, tabular_env.action_names
-    if demonstrations is not None:
-        learn_from_demonstrations(loop, demonstrations)
+    learn_from_demonstrations(loop, episodes)
     try:
         _run(loop, all_callbacks, first_seed)
     except BaseException as error:
@@ -256,47 +258,46 @@ class VectorSteps:
     """Takes the steps of a loop in the environments of a `VectorEnv`, in turn."""
 
     def __init__(self, loop: TrainingLoop, current: SubEnvironment) -> None:
-        self._loop, self._current = loop, current
-        self._all = SubEnvironments(current.vector)
-        notes = loop.agent.learner.notes
-        self._positions: list[dict[str, Any]] = [{} for _ in range(self._all.n)]
-        self._notes = [notes.copy() for _ in range(self._all.n)]
+        self._loop, self._current, self._vector = loop, current, current.vector
+        notes, n = loop.agent.learner.notes, self._vector.num_envs
+        self._positions: list[dict[str, Any]] = [{} for _ in range(n)]
+        self._notes = [notes.copy() for _ in range(n)]
         """What the explorer keeps between steps, such as the head of an episode."""
 
     def take(self, seed: int | None) -> Iterator[None]:
         """Take steps without end; yield after each one that the agent has learnt from."""
-        loop, environments = self._loop, self._all
+        loop, vector = self._loop, self._vector
+        n, space = vector.num_envs, vector.single_action_space
 
         def position() -> str:
-            return f"step {loop.step:,} of {environments.n} environments side by side"
+            return f"step {loop.step:,} of {n} environments side by side"
 
-        for i, start in call_environment(loop.env, lambda: list(environments.reset(seed)), position):
-            self._begin(i, start)
+        observations, infos = call_environment(loop.env, lambda: vector.reset(seed=seed), position)
+        over, actions = np.ones(n, np.bool_), [0] * n
+        rewards = terminated = truncated = np.zeros(n)
         while True:
-            awaiting, actions = environments.awaiting_reset, [0] * environments.n
-            for i in range(environments.n):
-                if not awaiting[i]:
-                    self._enter(i)
-                    actions[i] = loop.choose_action()
+            for i in range(n):
+                observation, info = entry_of(observations, i), info_of(infos, i)
+                if over[i]:  # This step was a reset, which ignores the action.
+                    self._current.put((observation, info))
+                    loop.begin_episode()
                     self._leave(i)
-            given = [loop.env.action_of(action) for action in actions]
-            for i, step, start in call_environment(loop.env, functools.partial(self._step, given), position):
-                if step is not None:
-                    self._enter(i)
-                    self._current.put(step)
-                    loop.complete_step(actions[i])
-                    self._leave(i)
-                    yield
-                if start is not None:
-                    self._begin(i, start)
-
-    def _step(self, actions: list[Any]) -> list[tuple[int, Any, Any]]:
-        return list(self._all.step(actions))
-
-    def _begin(self, i: int, start: Any) -> None:
-        self._current.put(start)
-        self._loop.begin_episode()
-        self._leave(i)
+                    continue
+                self._enter(i)
+                self._current.put((observation, float(rewards[i]), bool(terminated[i]), bool(truncated[i]), info))
+                loop.complete_step(actions[i])
+                self._leave(i)
+                yield
+            over = np.logical_or(terminated, truncated)
+            for i in np.flatnonzero(~over).tolist():
+                self._enter(i)
+                actions[i] = loop.choose_action()
+                self._leave(i)
+            empty: Any = create_empty_array(space, n)
+            batch = concatenate(space, [loop.env.action_of(action) for action in actions], empty)
+            observations, rewards, terminated, truncated, infos = call_environment(
+                loop.env, functools.partial(vector.step, batch), position
+            )
 
     def _enter(self, i: int) -> None:
         """Give the loop the position in an environment."""

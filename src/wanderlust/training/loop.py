@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -39,17 +39,6 @@ _OLD_API = (
 )
 
 T = TypeVar("T")
-
-
-class Transition(NamedTuple):
-    """One step of a demonstration, by the indices of states and actions."""
-
-    state: int
-    action: int
-    reward: float
-    next_state: int
-    terminated: bool
-    truncated: bool
 
 
 class TrainingLoop:
@@ -150,40 +139,30 @@ class TrainingLoop:
         except BaseException:
             self._undo_choice()
             raise
-        self._learn_from(state, action, reward, next_state, terminated, truncated)
+        self.learn_from(state, action, reward, next_state, terminated, truncated)
         self.state, self.action, self.reward, self.next_state = state, action, reward, next_state
         self.terminated, self.truncated, self.info = terminated, truncated, info
         self.episode_actions.append(action)
         self.episode_return += reward
-        self.episode_steps += 1
         self.episode_over = terminated or truncated
         if self.episode_over:
             self.episode += 1
             self.recent_returns.append(self.episode_return)
         curves, step = self.curves, agent.steps
-        if state not in curves.first_visits:
-            curves.first_visits[state] = step - 1
         if step >= curves.next_step:
             curves.add(step, self.recent_returns, agent.discovered)
         self.between_steps = True
 
-    def observe_episode(self, transitions: Sequence[Transition]) -> None:
-        """Let the agent learn from an episode that was not its own, before its first one; see `demonstrations`."""
-        self.episode_steps = 0
-        for state, action, reward, next_state, terminated, truncated in check_list(
-            "transitions", transitions, Transition
-        ):
-            self._learn_from(state, action, reward, next_state, terminated, truncated)
-            self.curves.first_visits.setdefault(state, self.step - 1)
-            self.episode_steps += 1
-        self.episode_steps = 0
-
-    def _learn_from(
+    def learn_from(
         self, state: int, action: int, reward: float, next_state: int, terminated: bool, truncated: bool
     ) -> None:
+        """Let the agent learn from a transition, its own or a demonstrated one."""
         learning_reward = self._without_time_penalty(reward) if terminated and reward > 0.0 else reward
         self._adapt(learning_reward)
         self.agent.observe(state, action, learning_reward, next_state, terminated, truncated)
+        self.episode_steps += 1
+        if state not in self.curves.first_visits:
+            self.curves.first_visits[state] = self.agent.steps - 1
 
     @property
     def mask(self) -> Any:
