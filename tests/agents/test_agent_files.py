@@ -95,8 +95,7 @@ def identical(one, other):
 SITUATIONS = {
     "stochastic": (23, True, {}),
     "growth": (1500, False, {}),
-    "plain sweeps": (300, True, {"plain_sweeps": True}),
-    "optimistic": (50, False, {"initial": "optimistic"}),
+    "optimistic, plain sweeps": (300, True, {"initial": "optimistic", "plain_sweeps": True}),
 }
 """Number of states, randomness, settings."""
 
@@ -107,13 +106,13 @@ def test_a_saved_agent_continues_exactly(situation, memory, explorer, tmp_path):
     path, (n_states, stochastic, changes) = tmp_path / "a.npz", SITUATIONS[situation]
     agent = new_agent(explorer, memory, **changes)
     # At each first visit psrl draws and plans the whole model.
-    for steps in (0, 1, 57, 100 if explorer == "psrl" else 400):
+    for steps in (0, 57, 60 if explorer == "psrl" else 300):
         drive([agent], steps, seed=steps, n_states=n_states, stochastic=stochastic)
         agent.save(path)
         loaded = wl.Agent.load(path)
         loaded.save(path)
         identical(agent, wl.Agent.load(path))
-    drive([agent, loaded], 100 if explorer == "psrl" else 200, seed=7, n_states=n_states, stochastic=stochastic)
+    drive([agent, loaded], 60 if explorer == "psrl" else 150, seed=7, n_states=n_states, stochastic=stochastic)
     identical(agent, loaded)
 
 
@@ -309,18 +308,17 @@ def resumed(path, env=None):
     return wl.learn(frozen_lake() if env is None else env, resume=path, steps=260, quiet=True)
 
 
-JUNK = [None, True, -1, 10**400, 0.5, float("nan"), "x", [], {}, [None], [[1], 2, 3]]
-JUNK += [{"seed": "x"}, {"random_state": 3}]
+JUNK = [None, True, -1, 10**400, float("nan"), "x", [], [[1], 2, 3], {"seed": "x"}, {"random_state": 3}]
 ACCEPTED = {
     "episode_start": [None],
     "episode_over": [True],
-    "episode_return": [-1, 0.5],
+    "episode_return": [-1],
     "recent_returns": [[]],
     "estimates_reward_range": [True],
     "adapted": [None, []],
     "discovery": [[]],
     "time_penalty": [None, []],
-    "metrics": [{}, {"seed": "x"}, {"random_state": 3}],
+    "metrics": [{"seed": "x"}, {"random_state": 3}],
 }
 WRONG_FIELDS = [
     ("adapted", ["sweeps"]),

@@ -12,18 +12,18 @@ from wanderlust.experiments.run import Run
 from wanderlust.training.evaluation import MAX_ADAPTIVE_EPISODES, RepeatedEvaluation, is_precise, mean_interval
 
 
-@pytest.mark.parametrize("p", [0.02, 0.1, 0.3, 0.5, 0.8, 0.97])
+@pytest.mark.parametrize("p", [0.02, 0.3, 0.97])
 def test_the_interval_at_the_stop_covers_the_true_mean(p):
-    """In 95 % of the repetitions; of 600, the share of 95 % ± 3 % is within three standard errors; it may be larger."""
+    """In 95 % of the repetitions; of 300, the share of 95 % ± 4 % is within three standard errors; it may be larger."""
     random, covered, lengths = np.random.default_rng(5), 0, []
-    for _ in range(600):
+    for _ in range(300):
         returns = list(map(float, random.random(10) < p))
         while len(returns) < MAX_ADAPTIVE_EPISODES and not is_precise(returns, 0.0, 1.0):
             returns.append(float(random.random() < p))
         center, half_width = mean_interval(returns, 0.0, 1.0)
         covered += abs(center - p) <= half_width
         lengths.append(len(returns))
-    assert covered / 600 >= 0.92
+    assert covered / 300 >= 0.91
     assert 10 < np.mean(lengths) <= MAX_ADAPTIVE_EPISODES
 
 
@@ -72,8 +72,8 @@ def test_returns_are_exact_if_the_model_is_known():
     (exact,) = RepeatedEvaluation(env, 10, seed=3, adaptive=True).returns(agent)
     policy = uniform_over_ties(np.stack([agent.action_values(state) for state in range(16)]))
     assert exact == episode_returns(wl.world_from_gym(env).mdp, [policy], 100)[0]
-    sampled = wl.evaluate(agent, env, episodes=2_000)
-    assert abs(sampled.mean() - exact) < 4 * sampled.std() / np.sqrt(2_000)
+    sampled = wl.evaluate(agent, env, episodes=400)
+    assert abs(sampled.mean() - exact) < 4 * sampled.std() / 20
 
 
 def test_noisy_returns_get_more_episodes():

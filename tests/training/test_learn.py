@@ -165,13 +165,9 @@ def test_reward_range_is_estimated(goal_reward, step_reward, expected, capsys):
     notice = capsys.readouterr().err.splitlines()[-1]
     low, high = expected
     assert (f"all rewards were {low:g}" if low == high else f"from {low:g} to {high:g}") in notice
-
-
-def test_given_reward_range_is_kept(capsys):
-    agent = wl.learn(Corridor(), "ucb1", steps=400, reward_range=(0, 7))
-    assert agent.reward_range == (0, 7)
-    assert agent.configured_explorer.kappa == pytest.approx(700)
-    assert "wanderlust: observed" not in capsys.readouterr().err
+    given = wl.learn(Corridor(goal_reward, step_reward), "ucb1", steps=50, reward_range=(-1, 7))
+    assert given.reward_range == (-1, 7)
+    assert "observed" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -241,14 +237,13 @@ ENVIRONMENTS = {
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
-@pytest.mark.parametrize("explorer", ["vv-ucb", "epsilon-greedy"])
-def test_resuming_is_identical_to_not_stopping(name, explorer, tmp_path):
+def test_resuming_is_identical_to_not_stopping(name, tmp_path):
     """Stopped in the first episode, in the middle of a later one, and at the end of one."""
-    make = ENVIRONMENTS[name]
+    make, explorer = ENVIRONMENTS[name], "epsilon-greedy" if name == "Corridor" else "vv-ucb"
     checkpoint = wl.Checkpoint(tmp_path / "{step}.npz", every=37)
-    whole = wl.learn(make(), explorer, steps=700, seed=3, callbacks=[checkpoint], quiet=True)
-    for step in (37, 370, 37 * 18):
-        resumed = wl.learn(make(), resume=tmp_path / f"{step}.npz", steps=700, quiet=True)
+    whole = wl.learn(make(), explorer, steps=450, seed=3, callbacks=[checkpoint], quiet=True)
+    for step in (37, 407):
+        resumed = wl.learn(make(), resume=tmp_path / f"{step}.npz", steps=450, quiet=True)
         assert identical(whole, resumed)
         assert [whole.env.key_of(s) for s in range(whole.env.n_states)] == [
             resumed.env.key_of(s) for s in range(resumed.env.n_states)
@@ -271,18 +266,17 @@ def test_environment_with_another_random_generator_resumes_with_a_new_episode(tm
     assert agent.steps == 300
 
 
-@pytest.mark.parametrize("source", ["agent", "saved agent", "loaded agent", "saved again"])
-@pytest.mark.parametrize("explorer", ["vv-ucb", "bootstrapped"])
+@pytest.mark.parametrize(("source", "explorer"), [("agent", "vv-ucb"), ("saved again", "bootstrapped")])
 def test_agents_and_their_files_continue_training(source, explorer, tmp_path):
     path = tmp_path / "a.npz"
     first = wl.learn(Corridor(slip=0.2), explorer, steps=115, budget=300, quiet=True)
     first.save(path)
     loaded = wl.Agent.load(path)
     loaded.save(tmp_path / "again.npz")
-    sources = {"agent": first, "saved agent": path, "loaded agent": loaded, "saved again": tmp_path / "again.npz"}
+    sources = {"agent": first, "saved again": tmp_path / "again.npz"}
     resumed = wl.learn(Corridor(slip=0.2), resume=sources[source], steps=300, quiet=True)
     assert identical(resumed, wl.learn(Corridor(slip=0.2), explorer, steps=300, quiet=True))
-    assert first.steps == 115, "it is not changed"
+    assert first.steps == len(first.history.steps) == 115, "it is not changed"
 
 
 def test_an_agent_of_another_loop_is_trained_further():
@@ -292,49 +286,6 @@ def test_an_agent_of_another_loop_is_trained_further():
     further = wl.learn(Corridor(), resume=agent, steps=300, quiet=True)
     assert (agent.steps, further.steps, further.reward_range) == (20, 300, (0, 1))
     assert further.encoding is not None
-
-
-def demonstrated(n=3):
-    """Return episodes that go right."""
-    return [[(cell, 1, float(cell == 9), cell + 1, cell == 9) for cell in range(10)]] * n
-
-
-def test_an_agent_learns_from_demonstrations():
-    """As if it had taken these steps itself: visits, memory, tables and the range of rewards."""
-    agent = learned(steps=30, demonstrations=demonstrated())
-    assert (agent.steps, agent.visits[:10, 1].tolist(), agent.reward_range) == (30, [3] * 10, (0.0, 1.0))
-    assert np.argmax(agent.tables["target"][9]) == 1
-    own = wl.Agent("vv-ucb", n_actions=2, n_states=11, reward_range=(0, 1), settings=agent.settings)
-    for step in (step for episode in demonstrated() for step in episode):
-        own.observe(*step)
-    assert np.array_equal(own.visits, agent.visits)
-    assert wl.evaluate(learned(steps=300, demonstrations=demonstrated(20)), episodes=1) == [1.0]
-
-
-@pytest.mark.parametrize(
-    ("demonstrations", "words"),
-    [
-        (3, "demonstrations must be a list"),
-        ([3], "each of demonstrations"),
-        ([[(0, 1)]], "demonstration 1, step 1.*a step must be"),
-        ([[(0, 1, 0.0, 1, False), (1, 7, 0.0, 2, False)]], "step 2.*no action 7.*from 0 to 1"),
-        ([[(0, 1, np.nan, 1, False)]], "reward"),
-        ([[(0, 1, 0.0, 99, False)]], "99"),
-    ],
-)
-def test_demonstrations_are_checked(demonstrations, words):
-    with pytest.raises(wl.WanderlustError, match=words):
-        learned(demonstrations=demonstrations)
-
-
-def test_demonstrations_of_continuous_actions_and_their_limits(tmp_path):
-    actions = wl.tabular("Pendulum-v1", bins=3, action_bins=5).encoding.actions
-    assert [actions.encode(np.array([x], np.float32)) for x in (-2, -0.6, 0.1, 2)] == [0, 1, 2, 4]
-    learned(save=tmp_path / "a.npz")
-    with pytest.raises(InvalidSetting, match="new training"):
-        learned(resume=tmp_path / "a.npz", steps=200, demonstrations=demonstrated())
-    with pytest.raises(InvalidSetting, match="function of the observation"):
-        learned(wl.tabular(Corridor(), key="info:x"), demonstrations=demonstrated())
 
 
 class Masked(Corridor):
@@ -360,8 +311,9 @@ class Masked(Corridor):
         return *super().step(action)[:4], self.info()
 
 
-@pytest.mark.parametrize("convention", ["info", "method"])
-@pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", "epsilon-greedy", "psrl", "thompson"])
+@pytest.mark.parametrize(
+    ("convention", "explorer"), [("info", "vv-ucb"), ("method", "vv-count"), ("info", "psrl"), ("method", "thompson")]
+)
 def test_only_valid_actions_are_taken(convention, explorer, tmp_path):
     env = gym.wrappers.TimeLimit(Masked(convention), 30)
     agent = wl.learn(env, explorer, steps=700, action_masks=True, quiet=True)
@@ -444,15 +396,11 @@ def test_history_is_bounded_and_continues_after_a_resume(tmp_path):
     [
         ({"fail_at": 30}, EnvironmentFailed, "Corridor failed in step .*RuntimeError: motor overheated"),
         ({"reward_at": {30: np.nan}}, InvalidReward, "reward nan"),
-        ({"reward_at": {30: np.inf}}, InvalidReward, "reward inf"),
-        ({"reward_at": {30: "much"}}, InvalidReward, "reward 'much'"),
         ({"reward_at": {30: "1.5"}}, InvalidReward, "reward '1.5'"),
         ({"reward_at": {30: None}}, InvalidReward, "reward None"),
         ({"reward_at": {30: 1e308}}, InvalidReward, r"reward 1e\+308 .* from -1e\+100 to 1e\+100"),
-        ({"reward_at": {30: -1.1e100}}, InvalidReward, r"reward -1.1e\+100"),
         ({"reward_at": {30: 10**400}}, InvalidReward, "reward 1000"),
         ({"reward_at": {30: np.zeros(2)}}, InvalidReward, r"reward array\(\[0., 0.\]\)"),
-        ({"flag_at": {30: 1}}, InvalidSetting, "terminated must be True or False, got 1"),
         ({"flag_at": {30: None}}, InvalidSetting, "terminated must be True or False, got None"),
         ({"outside_at": 30}, InvalidObservation, "observation 99"),
     ],
@@ -532,8 +480,7 @@ def count_states(n=10**9, *, steps=1000, **options):
     return wl.learn(wl.tabular(Counting(n), key="hash"), "random", steps=steps, quiet=True, **options)
 
 
-@pytest.mark.parametrize(("n_states", "n_warnings"), [(10**9, 1), (3000, 1), (1500, 0)])
-@pytest.mark.parametrize("left", [10**15, None], ids=["known memory", "unknown memory"])
+@pytest.mark.parametrize(("n_states", "n_warnings", "left"), [(10**9, 1, 10**15), (3000, 1, None), (1500, 0, None)])
 def test_states_that_seldom_repeat_are_reported_once(n_states, n_warnings, left, available):
     available(left)
     with warnings.catch_warnings(record=True) as caught:
@@ -569,8 +516,10 @@ def test_other_trainings_are_not_stopped(n_states, left, available):
     assert count_states(n_states).steps == 1000
 
 
-@pytest.mark.parametrize("explorer", ["vv-ucb", "epsilon-greedy", "bootstrapped", "thompson"])
-@pytest.mark.parametrize("failure", [{"fail_at": 61}, {"fail_at_reset": 3}, {"reward_at": {61: np.nan}}])
+@pytest.mark.parametrize(
+    ("explorer", "failure"),
+    [("vv-ucb", {"fail_at": 61}), ("bootstrapped", {"fail_at_reset": 3}), ("thompson", {"reward_at": {61: np.nan}})],
+)
 def test_a_failure_of_the_environment_changes_nothing(failure, explorer, tmp_path):
     """Resumed in a repaired environment, training is identical to training that never failed."""
     with pytest.raises(wl.WanderlustError) as caught:
@@ -603,16 +552,6 @@ def test_failure_during_evaluation(failure, message, tmp_path):
         assert isinstance(caught.value.__cause__, RuntimeError)
     resumed = wl.learn(Corridor(), resume=tmp_path / "a.npz", steps=100, quiet=True)
     assert identical(resumed, learned())
-
-
-def test_failure_of_the_copy_for_evaluation():
-    def no_copy(memo):
-        raise RuntimeError("no copy")
-
-    env = Corridor()
-    env.__deepcopy__ = no_copy
-    with pytest.raises(wl.WanderlustError, match="no copy"):
-        learned(env, callbacks=[wl.EvaluateEvery(10)])
 
 
 @pytest.mark.parametrize("reward", [np.array(2.0), np.array([2.0]), np.float32(2.0), 2, Fraction(2), np.int8(2)])
@@ -677,7 +616,9 @@ def test_invalid_arguments(given, words):
 # --- Many actions --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n_actions", "dtype"), [(32_768, np.int16), (40_000, np.int32)])
+@pytest.mark.parametrize(
+    ("n_actions", "dtype"), [pytest.param(32_768, np.int16, marks=pytest.mark.exhaustive), (40_000, np.int32)]
+)
 def test_many_actions(n_actions, dtype):
     """Actions above 32,767 do not fit into int16."""
     shape, last = (2, n_actions, 1), n_actions - 1
@@ -688,9 +629,9 @@ def test_many_actions(n_actions, dtype):
     mdp = TabularMDP(np.ones(shape), next_state, reward, np.zeros(shape, bool), np.array([1.0, 0.0]))
     names = tuple(map(str, range(n_actions)))
     world = wl.World(name="many", mdp=mdp, defaults=wl.make_world("toy").defaults, action_names=names, r_max=1.0)
-    record = wl.train(world, "ucb1", steps=200, keep_trajectory=True)
+    record = wl.train(world, "ucb1", steps=100, keep_trajectory=True)
     assert record.actions.dtype == dtype
-    agent, actions = run_agent(world, "ucb1", seed=0, steps=200)
+    agent, actions = run_agent(world, "ucb1", seed=0, steps=100)
     assert actions.dtype == dtype
     assert np.array_equal(actions, record.actions)
     assert actions.min() >= 0

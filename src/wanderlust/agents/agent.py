@@ -466,7 +466,8 @@ class Agent:
     def copy(self) -> Agent:
         """Return an agent that goes on exactly like this one, with arrays of its own; `env` is not copied."""
         other = object.__new__(type(self))
-        other.__dict__.update(self.__getstate__(), env=None, _initial_values=copy.deepcopy(self._initial_values))
+        own = {name: copy.deepcopy(getattr(self, name)) for name in ("_initial_values", "curves")}
+        other.__dict__.update(self.__getstate__(), env=None, **own)
         other.connect(copied(self.learner, self.spec), self.state_index.copy())
         return other
 

@@ -111,9 +111,8 @@ class TrainingCurves:
 
     def __init__(self, interval: int = 1, returns_of: str = TRAINING_EPISODES) -> None:
         self.interval, self.returns_of = interval, returns_of
-        self.steps: list[int] = []
-        self.returns: list[float] = []
-        self.discovered: list[int] = []
+        self.points: list[tuple[int, float, int]] = []
+        """(step, return, states discovered)"""
         self.first_visits: dict[int, int] = {}
         """State to the step of the first action in it."""
         self.next_step = interval
@@ -123,24 +122,21 @@ class TrainingCurves:
     def of(cls, history: History) -> TrainingCurves:
         """Return the curves of a finished training, as they are saved with its agent."""
         curves = cls(int(history.steps[0]) if len(history.steps) else 1, history.returns_of)
-        return curves._with(history.steps, history.returns, history.discovered, history.first_visit)
+        return curves._with(*(getattr(history, name) for name in _ARRAYS))
 
-    def _with(self, steps: Any, returns: Any, discovered: Any, first_visit: Any) -> TrainingCurves:
-        self.steps, self.returns, self.discovered = steps.tolist(), returns.tolist(), discovered.tolist()
+    def _with(self, *arrays: NDArray[Any]) -> TrainingCurves:
+        *columns, first_visit = arrays
+        self.points = list(zip(*(column.tolist() for column in columns), strict=True))
         self.first_visits = {int(state): int(first_visit[state]) for state in np.flatnonzero(first_visit >= 0)}
         return self
 
     def add(self, step: int, recent_returns: Collection[float], discovered: int) -> None:
         """Add a point; `recent_returns` are those of the latest episodes."""
-        self.steps.append(step)
-        self.returns.append(sum(recent_returns) / len(recent_returns) if recent_returns else math.nan)
-        self.discovered.append(discovered)
-        if len(self.steps) >= MAX_POINTS:
+        mean = sum(recent_returns) / len(recent_returns) if recent_returns else math.nan
+        self.points.append((step, mean, discovered))
+        if len(self.points) >= MAX_POINTS:
             self.interval *= 2
-            kept = [i for i, each in enumerate(self.steps) if each % self.interval == 0]
-            all_points: list[list[Any]] = [self.steps, self.returns, self.discovered]
-            for points in all_points:
-                points[:] = [points[i] for i in kept]
+            self.points = [point for point in self.points if point[0] % self.interval == 0]
         self.next_step = (step // self.interval + 1) * self.interval
 
     def first_visit_steps(self) -> NDArray[np.int64]:
@@ -149,8 +145,7 @@ class TrainingCurves:
 
     def history(self, visits: NDArray[np.int64]) -> History:
         """Return the curves so far, with the agent's visit counts."""
-        arrays = self._arrays(len(visits))
-        return History(**arrays, visits=visits, returns_of=self.returns_of)
+        return History(**self._arrays(len(visits)), visits=visits, returns_of=self.returns_of)
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the curves as JSON values and arrays."""
@@ -167,17 +162,18 @@ class TrainingCurves:
         saved = checked("its history", plain, _Saved)
         if missing := sorted(HISTORY_ARRAYS.keys() - arrays.keys()):
             raise BadFile(f"{', '.join(missing)} missing")
-        steps, returns, discovered, first_visit = (arrays[name] for name in HISTORY_ARRAYS)
+        steps, returns, discovered, first_visit = found = [arrays[name] for name in HISTORY_ARRAYS]
         in_order = len(steps) == len(returns) == len(discovered) and (np.diff(steps, prepend=0) > 0).all()
         valid = (steps <= step).all() and len(first_visit) <= n_states
         if not in_order or not valid or not ((first_visit >= -1) & (first_visit < step)).all():
             raise BadFile("the arrays of its history do not fit together")
-        curves = cls(saved.interval, saved.returns_of)._with(steps, returns, discovered, first_visit)
+        curves = cls(saved.interval, saved.returns_of)._with(*found)
         curves.next_step = (step // saved.interval + 1) * saved.interval
         return curves
 
     def _arrays(self, n_states: int) -> dict[str, Any]:
         first_visit = np.full(n_states, -1, np.int64)
         first_visit[list(self.first_visits)] = list(self.first_visits.values())
-        arrays: dict[str, Any] = {name: np.array(getattr(self, name), _ARRAYS[name]) for name in list(_ARRAYS)[:3]}
-        return arrays | {"first_visit": first_visit}
+        columns: list[Any] = list(zip(*self.points, strict=True)) or [(), (), ()]
+        columns.append(first_visit)
+        return {name: np.array(column, kind) for column, (name, kind) in zip(columns, _ARRAYS.items(), strict=True)}

@@ -54,7 +54,7 @@ def diagnose(
     Example: wanderlust diagnose prison --steps 1000 --json prison.json
     """
     from wanderlust.cli.runs import execute_runs, plan_runs, version_note
-    from wanderlust.environments.bins import bins_sentences
+    from wanderlust.environments.bins import bins_options
     from wanderlust.experiments import diagnosis as measured
     from wanderlust.experiments.report.text_tables import new_console, new_table, print_lines, print_table
 
@@ -64,8 +64,7 @@ def diagnose(
     # The report needs only the final evaluation.
     runs = plan_runs(environment, env, options, episodes=_EPISODES, evaluate_every=options.steps)
     horizon, n_actions, hardness = env.horizon, env.n_actions, measured.model_hardness(env)
-    bins = env.encoding.encoder.bins
-    advice = bins and bins_sentences(env.env, bins.counts.tolist(), bins.low.tolist(), bins.high.tolist())
+    options_of_bins = bins_options(env.env) if env.is_binned else None
     encoding = env.encoding.encoder.kind
     env.close()
     folder = options.out or Path("results") / f"diagnose-{environment.file_name}"
@@ -84,7 +83,7 @@ def diagnose(
     print_lines(console, [_TABLE_NOTE, version_note(runs[0])])
     sections = {
         **dict(measured.report_sections(diagnosis)),
-        "Bins": advice,
+        "Bins": options_of_bins and [f"From the ranges that random actions reach: {options_of_bins}"],
         "Hardness": hardness.sentences,
         "Suggestion": [suggestion, *_uncertainty(diagnosis, environment, options)],
     }

@@ -45,42 +45,24 @@ def explain(
         raise InvalidSetting("give the state either as --state OBSERVATION or as --index N.")
     agent = load_agent(file, explorer, key, needs_key=state is not None)
     number = index if state is None else _index_of(agent, read_value(state))
-    assert number is not None
-    n_states = agent.n_states if agent.encoding is None else len(agent.encoding.keys)
-    if number < 0 or (n_states is not None and number >= n_states):
-        valid = f"from 0 to {n_states - 1:,}" if n_states else "0 or larger"
-        raise InvalidObservation(f"{shown_path(file)}: there is no state {number}; state indices are {valid}.")
-    explanation = agent.explain(number)
-    state_key = None if agent.encoding is None else agent.encoding.keys.key_of(number)
+    try:
+        state_key = None if agent.encoding is None else agent.encoding.keys.key_of(number)  # type: ignore[arg-type]
+        explanation = agent.explain(number)  # type: ignore[arg-type]
+    except WanderlustError as error:
+        raise type(error)(f"{shown_path(file)}: {error}") from error
     (_print_json if json else _print_text)(agent, explanation, state_key)
 
 
-def _index_of(agent: Agent, observation: Any) -> int:
+def _index_of(agent: Agent, observation: Any) -> Any:
     """Return the index of the state that has an observation."""
-    from wanderlust.environments.encoding import BINS, CONTENT, DISCRETE, FUNCTION
-
     encoding = agent.encoding
     if encoding is None:
-        if not isinstance(observation, int):
-            raise InvalidObservation(f"--state must be a whole number for this agent, got {shown(observation)}.")
         return observation
-    if encoding.encoder.kind not in (DISCRETE, BINS, CONTENT, FUNCTION):
-        raise InvalidSetting(
-            f"the observation does not determine the states of this agent: they are encoded by {encoding.encoder}. "
-            f"Give --index N, from 0 to {len(encoding.keys) - 1:,}, in the order in which the states were discovered."
-        )
     try:
         index = encoding.keys.find(encoding.key(observation))
-    except WanderlustError as error:
-        if encoding.encoder.kind != DISCRETE:
-            raise InvalidObservation(f"--state: {error}") from error
-        raise InvalidObservation(
-            f"there is no state {shown(observation)}: the observations are those of {encoding.encoder.space}."
-        ) from error
     except Exception as error:  # A key function of the user may raise anything.
-        raise InvalidObservation(
-            f"--state {shown(observation)} is not an observation: {type(error).__name__}: {error}"
-        ) from error
+        kind = type(error) if isinstance(error, WanderlustError) else InvalidObservation
+        raise kind(f"--state {shown(observation)}: {error} --index N takes the number of the state instead.") from error
     if index >= len(encoding.keys):
         raise InvalidObservation(f"the agent has never been in the state of the observation {shown(observation)}.")
     return index

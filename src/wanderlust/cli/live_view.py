@@ -7,12 +7,8 @@ each character shows two pixels, one above the other.
 from __future__ import annotations
 
 import contextlib
-import os
-import select
-import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +34,6 @@ from wanderlust.worlds.grid import MAP_SUFFIXES
 
 EVALUATIONS = 200
 """Number of evaluations of the greedy policy during a run; the setting `evaluate_every` overrides it."""
-KEYS = "space pause   + - speed   q quit"
 _FRAMES_PER_SECOND, _MAX_STEPS_PER_FRAME = 12, 2_000
 MIN_SPEED, MAX_SPEED = 1 / 60, float(_FRAMES_PER_SECOND * _MAX_STEPS_PER_FRAME)
 """The limits of the speed, in steps per second."""
@@ -179,10 +174,10 @@ def draw_map(layout: Layout, state: int, heatmap: Heatmap, width: int, height: i
     return pixels.repeat(scale, axis=0).repeat(scale, axis=1)
 
 
-def draw_frame(run: WatchedRun, size: ConsoleDimensions, *more_status: str) -> RenderableType:
+def draw_frame(run: WatchedRun, size: ConsoleDimensions) -> RenderableType:
     """Return the current frame for a terminal of this size, in color."""
     snapshot = run.snapshot()
-    status = textwrap.wrap("   ".join([*snapshot.status, *more_status]), size.width)
+    status = textwrap.wrap("   ".join(snapshot.status), size.width)
     # Title, headings, one blank line and the colors.
     width, height = (size.width - _GAP) // 2, 2 * (size.height - 4 - len(status))
     maps = Table.grid(padding=(0, _GAP, 0, 0))
@@ -228,57 +223,18 @@ def plain_text(run: WatchedRun) -> str:
 
 
 def show_live(run: WatchedRun, console: Console, speed: float) -> None:
-    """Play a run in a terminal, at a number of steps per second, until it ends or the user stops it."""
+    """Play a run in a terminal, at a number of steps per second, until it ends or the user stops it with Ctrl-C."""
     run.session.advance(0)
     run.snapshot()  # Both compile functions, which takes seconds; the clock starts afterwards.
-    paused, due, before = False, 0.0, time.monotonic()
-    with contextlib.suppress(KeyboardInterrupt), _keys() as read, Live(console=console, auto_refresh=False) as live:
+    speed = min(max(speed, MIN_SPEED), MAX_SPEED)
+    began = time.monotonic()
+    with contextlib.suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
         while True:
-            speed = min(max(speed, MIN_SPEED), MAX_SPEED)
-            live.update(draw_frame(run, console.size, "paused" if paused else "", KEYS if read else ""), refresh=True)
+            live.update(draw_frame(run, console.size), refresh=True)
             if run.step == run.length:
                 break
-            wait = max(1 / _FRAMES_PER_SECOND, 1 / speed)
-            key = ""
-            if read:
-                key = read(wait)
-            else:
-                time.sleep(wait)
-            if key == "q":
-                break
-            paused ^= key == " "
-            speed *= {"+": 2.0, "-": 0.5}.get(key, 1.0)
-            now = time.monotonic()
-            due = 0.0 if paused else min(due + speed * (now - before), _MAX_STEPS_PER_FRAME, run.length - run.step)
-            run.session.advance(run.step + int(due))
-            due, before = due % 1.0, now
+            time.sleep(max(1 / _FRAMES_PER_SECOND, 1 / speed))
+            due = int(speed * (time.monotonic() - began))
+            run.session.advance(min(due, run.step + _MAX_STEPS_PER_FRAME, run.length))
     if run.step < run.length:
         console.print(f"stopped at step {run.step:,} of {run.length:,}", highlight=False)
-
-
-@contextlib.contextmanager
-def _keys() -> Iterator[Callable[[float], str] | None]:
-    """Yield a function that waits up to some seconds and returns the key pressed; None if the input is no terminal."""
-    try:
-        import termios
-        import tty
-
-        descriptor = sys.stdin.fileno()
-        before = termios.tcgetattr(descriptor)
-    except Exception:  # Windows, or an input that is closed or no terminal; termios.error is no OSError.
-        yield None
-        return
-
-    def read(seconds: float) -> str:
-        if not select.select([descriptor], [], [], seconds)[0]:
-            return ""
-        key = os.read(descriptor, 1).decode(errors="ignore")
-        if not key:  # The terminal was closed, or a byte of a longer character.
-            time.sleep(1 / _FRAMES_PER_SECOND)
-        return key
-
-    try:
-        tty.setcbreak(descriptor)
-        yield read
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

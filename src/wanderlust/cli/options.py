@@ -195,16 +195,14 @@ class EnvironmentOptions:
     def make(self) -> Tabular:
         """Return a new environment with discrete states and actions."""
         from wanderlust.environments.make import make_environment
-        from wanderlust.environments.tabular import code_names, tabular_from_options
+        from wanderlust.environments.tabular import tabular_from_options
 
         env = make_environment(self.name, **self.env_options)
         try:
-            made = tabular_from_options(env, {}, self.encoder_options)
+            return tabular_from_options(env, {}, self.encoder_options)
         except (InvalidEnvironment, InvalidSetting) as error:
             # The message names Python parameters; on the command line these are options.
             raise type(error)(f"{error} {self._bins_advice(env)}") from error
-        made.made_from = code_names(self.name, self.env_options, self.key)
-        return made
 
     def _bins_advice(self, env: Env[Any, Any]) -> str:
         """Return options for continuous observations, from the ranges that are observed; otherwise all options."""
@@ -297,7 +295,7 @@ def load_agent(file: Path, explorer: str | None, key: str | None, *, needs_key: 
     """Return a saved agent; a user-defined explorer and, if observations are used, key function are module:name."""
     from wanderlust.agents.agent import Agent
     from wanderlust.environments.encoding import FUNCTION
-    from wanderlust.environments.tabular import how_to_give_key, load_function
+    from wanderlust.environments.tabular import load_function
     from wanderlust.explorers.protocol import explorer_class
 
     check_regular_file(file)
@@ -307,7 +305,7 @@ def load_agent(file: Path, explorer: str | None, key: str | None, *, needs_key: 
         name = agent.encoding.encoder.name
         raise InvalidSetting(
             f"{file}: the state key of this agent is the result of the function {name!r}, which is not in the file; "
-            f"give {how_to_give_key(agent.environment, name)}."
+            f"give --key module:{name}."
         )
     return agent
 

@@ -25,13 +25,13 @@ class TrainOptions:
     episodes: arguments.Number = 20
     """Episodes of the final evaluation of the greedy policy."""
     save: arguments.OptionalFile = None
-    """Save the agent to this file, also after Ctrl-C, SIGTERM or an error."""
+    """Save the agent to this file, also after Ctrl-C, SIGTERM or an error. Without it, training that ends early is
+    saved to a new file, ENVIRONMENT-unfinished.npz."""
     checkpoint_every: Annotated[
         int | None,
         arg(
             metavar="N",
-            help="Save every N steps as well, so that a crash loses at most N steps. Without --save, to a new file "
-            "ENVIRONMENT-unfinished.npz; the agent is also saved there if training ends early.",
+            help="With --save: save every N steps as well, so that a crash loses at most N steps.",
         ),
     ] = None
     resume: arguments.OptionalFile = None

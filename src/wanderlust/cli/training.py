@@ -48,9 +48,10 @@ def check_files(environment: EnvironmentOptions, options: TrainOptions) -> None:
         raise InvalidSetting("--new-episode needs --resume FILE.")
     if options.checkpoint_every is not None:
         check_integer("checkpoint_every", options.checkpoint_every, low=1)
+        if options.save is None:
+            raise InvalidSetting("--checkpoint-every needs --save FILE.")
     if options.video is not None:
-        with _video_errors(environment):
-            check_video(environment.name, environment.env_options, options.video)
+        check_video(environment.name, environment.env_options, options.video)
     if options.resume is not None and not options.resume.exists():
         raise BadFile(f"{options.resume}: there is no such file to resume from.")
     for file in (options.save, options.log, options.json, options.tensorboard and options.tensorboard / "file"):
@@ -102,43 +103,39 @@ def train_exactly(environment: EnvironmentOptions, options: TrainOptions) -> Non
 
 def train_by_steps(environment: EnvironmentOptions, options: TrainOptions) -> None:
     """Train, print the summary and record the video; save the agent, also if any of this fails."""
-    env = environment.make()
-    file = TrainingFile(environment, options)
+    env, training = environment.make(), Training(environment, options)
     callbacks: list[Callback] = [] if options.quiet else [ProgressBar(Console(stderr=True))]
     if options.log is not None:
         callbacks.append(CsvLog(options.log, overwrite=options.overwrite_log))
     if options.tensorboard is not None:
         callbacks.append(TensorBoard(options.tensorboard))
-    with file.saving_unfinished():
+    with training.saving_unfinished():
         agent = learn(
             env,
             _explorer(options),
             steps=options.steps,
             seed=options.seed,
-            callbacks=[*callbacks, file],
+            callbacks=[*callbacks, *training.files, training],
             resume=options.resume,
             preset=options.preset,
             new_episode=options.new_episode,
             quiet=True,
             **_settings(options),
         )
-        _print_summary(agent, file, options)
+        _print_summary(agent, training, options)
         _record_video(agent, env, environment, options)
         call_environment(env, env.close, lambda: "close")
 
 
-class TrainingFile(Checkpoint):
-    """Saves to the file of --save, at the end and every --checkpoint-every steps.
+class Training(Callback):
+    """The files of a training, and for its summary, the steps of the first positive reward and the first termination.
 
-    Without --save, the file is a new one. It is written at these steps and if training ends early. For the summary,
-    it also records the first positive reward and the first termination.
+    If training ends early, the agent is saved in any case: without --save, in a new file.
     """
 
     def __init__(self, environment: EnvironmentOptions, options: TrainOptions) -> None:
         self._environment, self._options = environment, options
-        self._unfinished = f"{environment.file_name}-unfinished"
-        super().__init__(options.save or f"{self._unfinished}.npz", options.checkpoint_every)
-        self._has_name = options.save is not None
+        self.files = [] if options.save is None else [Checkpoint(options.save, options.checkpoint_every)]
         self.loop: TrainingLoop | None = None
         self.first_reward: int | None = None
         self.first_termination: int | None = None
@@ -146,35 +143,13 @@ class TrainingFile(Checkpoint):
     def on_start(self, loop: TrainingLoop) -> None:
         """Store the loop, to save it after an error."""
         self.loop = loop
-        if self._has_name:
-            super().on_start(loop)
 
     def on_step(self, loop: TrainingLoop) -> None:
-        """Record the first events; save every --checkpoint-every steps."""
+        """Record the first events."""
         if self.first_reward is None and loop.reward > 0:
             self.first_reward = loop.step
         if self.first_termination is None and loop.terminated:
             self.first_termination = loop.step
-        if self._has_name or self.every is not None:
-            super().on_step(loop)
-
-    def on_end(self, loop: TrainingLoop) -> None:
-        """Save the final state, if --save or --checkpoint-every is given."""
-        if self._has_name or self.every is not None:
-            super().on_end(loop)
-
-    def save(self, loop: TrainingLoop) -> None:
-        """Save the current state; a new file never replaces an existing one."""
-        if self._has_name:
-            super().save(loop)
-            return
-        self.path = str(_new_file(self._unfinished))
-        try:
-            super().save(loop)
-        except BaseException:
-            Path(self.path).unlink()
-            raise
-        self._has_name = True
 
     @contextlib.contextmanager
     def saving_unfinished(self) -> Iterator[None]:
@@ -200,26 +175,26 @@ class TrainingFile(Checkpoint):
         loop = self.loop
         if loop is None or loop.step == 0:
             return ""
-        if loop.between_steps and self.saved_at != loop.step:
+        path, saved_at = next(((file.path, file.saved_at) for file in self.files), ("", None))
+        if loop.between_steps and saved_at != loop.step:
+            new = _new_file(f"{self._environment.file_name}-unfinished")
+            path, saved_at = str(new), loop.step
             try:
-                if self._has_name:
-                    with contextlib.suppress(WanderlustError):
-                        self.save(loop)
-                if self.saved_at != loop.step:
-                    self._has_name = False
-                    self.save(loop)
-            except WanderlustError as error:
+                loop.save(new)
+            except BaseException as error:
+                new.unlink()
+                if not isinstance(error, WanderlustError):
+                    raise
                 return f" The agent trained so far could not be saved: {error}"
-        if self.saved_at is None:
+        if saved_at is None:
             return " Nothing could be saved, since the agent was interrupted while it learned from a step."
-        is_latest = self.saved_at == loop.step
-        agent = "The agent trained so far" if is_latest else f"The agent after {counted(self.saved_at, 'step')}"
-        return f" {agent} is saved in {self.path}; continue with --resume {self.path}: {self._resume_command()}"
+        agent = "The agent trained so far" if saved_at == loop.step else f"The agent after {counted(saved_at, 'step')}"
+        return f" {agent} is saved in {path}; continue with --resume {path}: {self._resume_command(path)}"
 
-    def _resume_command(self) -> str:
+    def _resume_command(self, path: str) -> str:
         """Return the command that continues the training from the file."""
         options = self._options
-        words = ["--steps", str(options.steps), "--resume", self.path, "--save", self.path]
+        words = ["--steps", str(options.steps), "--resume", path, "--save", path]
         if options.explorer is not None and ":" in options.explorer:
             words += ["--explorer", options.explorer]
         words += option_words(options, "checkpoint_every", "log", "tensorboard", "video")
@@ -267,9 +242,9 @@ def _settings(options: TrainOptions) -> dict[str, Any]:
     return given
 
 
-def _print_summary(agent: Agent, file: TrainingFile, options: TrainOptions) -> None:
+def _print_summary(agent: Agent, training: Training, options: TrainOptions) -> None:
     """Evaluate the greedy policy and print the summary."""
-    env, loop = agent.env, file.loop
+    env, loop = agent.env, training.loop
     assert loop is not None
     low, high = agent.reward_range
     eval_env = call_environment(env, lambda: evaluation_env(env), lambda: "its copy for evaluation")
@@ -284,7 +259,7 @@ def _print_summary(agent: Agent, file: TrainingFile, options: TrainOptions) -> N
     known = "encountered (with terminal states)" if env.fixed_n_states is None else "in the observation space"
     print(f"states     {agent.discovered:,} acted in, {env.n_states:,} {known}")
     since = "" if options.resume is None else " since resuming"
-    first = _first_events(file.first_reward, file.first_termination, since)
+    first = _first_events(training.first_reward, training.first_termination, since)
     print(f"rewards    {low:g} to {high:g} per step; {first}")
     if loop.time_penalty is not None and loop.time_penalty.detected:
         print(f"penalty    {loop.time_penalty.describe()}")
@@ -295,10 +270,10 @@ def _print_summary(agent: Agent, file: TrainingFile, options: TrainOptions) -> N
     print(f"greedy     return {returns.mean():.6g}, {mean}")
     recent = float(np.mean(loop.recent_returns)) if loop.recent_returns else None
     greedy = {"mean": returns.mean(), "min": returns.min(), "max": returns.max(), "episodes": len(returns)}
-    first_events = {"first_reward": file.first_reward, "first_termination": file.first_termination}
+    first_events = {"first_reward": training.first_reward, "first_termination": training.first_termination}
     measured = {"episodes": loop.episode, **first_events, "training_return": recent}
     _write_summary(options, agent, env, {**measured, "greedy_return": {name: float(x) for name, x in greedy.items()}})
-    if file.saved_at is not None:
+    for file in training.files:
         print(f"saved      {file.path}; continue with --resume, inspect with `wanderlust explain`")
     for label, path in (("log", options.log), ("events", options.tensorboard)):
         if path is not None:
@@ -325,25 +300,9 @@ def _first_events(first_reward: int | None, first_termination: int | None, since
     return f"no positive reward and no terminated episode{since}"
 
 
-# --- Video -----------------------------------------------------------------------------------------------
-
-
 def _record_video(agent: Agent, env: Tabular, environment: EnvironmentOptions, options: TrainOptions) -> None:
     """Record a video, if --video is given."""
     if options.video is not None:
-        with _video_errors(environment):
-            rendering = env.copy(rendering_env(environment.name, environment.env_options))
-            frames = record_video(agent, rendering, options.video, seed=options.seed or 0)
+        rendering = env.copy(rendering_env(environment.name, environment.env_options))
+        frames = record_video(agent, rendering, options.video, seed=options.seed or 0)
         print(f"video      {options.video}, {counted(frames, 'frame')} of one episode")
-
-
-@contextlib.contextmanager
-def _video_errors(environment: EnvironmentOptions) -> Iterator[None]:
-    """Raise exceptions of the environment, while a video is recorded, as `EnvironmentFailed`."""
-    try:
-        yield
-    except WanderlustError:
-        raise
-    except Exception as error:
-        name = environment.environment
-        raise EnvironmentFailed(f"{name} failed in --video with {type(error).__name__}: {error}.") from error

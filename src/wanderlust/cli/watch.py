@@ -35,8 +35,8 @@ def watch(
 ) -> None:
     """Show a run live in the terminal: the agent's position, the visits and the exploration value of every state.
 
-    Keys: space pauses and continues, + and - change the speed, q quits. If the output is a file or a pipe, a few frames
-    are printed as plain text, also in a terminal without colours.
+    Ctrl-C stops it. If the output is a file or a pipe, a few frames are printed as plain text, also in a terminal
+    without colours.
 
     Example: wanderlust watch prison --explorer vv-ucb
 

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import Space
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 
-from wanderlust.core.errors import InvalidEnvironment, InvalidObservation, InvalidSetting, shown
+from wanderlust.core.errors import InvalidEnvironment, InvalidSetting
 from wanderlust.environments.bins import Counts, bin_counts
 
 MAX_ACTIONS = 10_000
@@ -74,40 +74,34 @@ def space_size(space: Space[Any]) -> int | None:
     return None if None in sizes else math.prod(n for n in sizes if n is not None)
 
 
+_ARGUMENTS = {Discrete: ("n", "start"), MultiDiscrete: ("nvec", "start"), MultiBinary: ("n",)}
+"""The arguments of spaces that are kept under their own names; each is an attribute, too."""
+
+
 def space_to_plain(space: Space[Any]) -> dict[str, Any]:
     """Return a discrete space as JSON values."""
-    kind = type(space).__name__
-    if isinstance(space, Discrete):
-        return {"kind": kind, "n": int(space.n), "start": int(space.start)}
-    if isinstance(space, MultiDiscrete):
-        return {"kind": kind, "nvec": np.asarray(space.nvec).tolist(), "start": np.asarray(space.start).tolist()}
-    if isinstance(space, MultiBinary):
-        return {"kind": kind, "n": space.n if isinstance(space.n, int) else [int(n) for n in space.n]}
+    cls: Any = next(cls for cls in (*_ARGUMENTS, Text, Tuple, Dict) if isinstance(space, cls))
+    plain: dict[str, Any] = {"kind": cls.__name__}
     if isinstance(space, Text):
-        characters = "".join(space.character_list)
-        return {"kind": kind, "min": space.min_length, "max": space.max_length, "characters": characters}
+        return plain | {"min": space.min_length, "max": space.max_length, "characters": "".join(space.character_list)}
     if isinstance(space, Tuple):
-        return {"kind": kind, "spaces": [space_to_plain(part) for part in space.spaces]}
-    assert isinstance(space, Dict)
-    return {"kind": kind, "spaces": {name: space_to_plain(part) for name, part in space.spaces.items()}}
+        return plain | {"spaces": [space_to_plain(part) for part in space.spaces]}
+    if isinstance(space, Dict):
+        return plain | {"spaces": {name: space_to_plain(part) for name, part in space.spaces.items()}}
+    return plain | {name: np.asarray(getattr(space, name)).tolist() for name in _ARGUMENTS[cls]}
 
 
 def space_from_plain(plain: Mapping[str, Any]) -> Space[Any]:
     """Return the space that `space_to_plain` described."""
     kind = plain["kind"]
-    if kind == "Discrete":
-        return Discrete(int(plain["n"]), start=int(plain["start"]))
-    if kind == "MultiDiscrete":
-        return MultiDiscrete(np.array(plain["nvec"], np.int64), start=np.array(plain["start"], np.int64))
-    if kind == "MultiBinary":
-        return MultiBinary(plain["n"])
     if kind == "Text":
         return Text(int(plain["max"]), min_length=int(plain["min"]), charset=str(plain["characters"]))
     if kind == "Tuple":
         return Tuple([space_from_plain(part) for part in plain["spaces"]])
     if kind == "Dict":
         return Dict({str(name): space_from_plain(part) for name, part in plain["spaces"].items()})
-    raise ValueError(f"unknown kind of space {kind!r}")
+    by_name: dict[str, Any] = {cls.__name__: cls for cls in _ARGUMENTS}
+    return by_name[kind](**{name: plain[name] for name in _ARGUMENTS[by_name[kind]]})  # type: ignore[no-any-return]
 
 
 class DiscreteActions(NamedTuple):
@@ -131,23 +125,6 @@ class DiscreteActions(NamedTuple):
         position = np.unravel_index(index, [len(values) for values in self.levels])
         values = [level[i] for level, i in zip(self.levels, position, strict=True)]
         return np.array(values, self.dtype).reshape(self.shape)
-
-    def encode(self, action: Any) -> int:
-        """Return the index of an environment's action; of a continuous one, that of the nearest values."""
-        try:
-            given = np.asarray(action, np.float64).ravel().tolist()
-            nearest = [
-                min(range(len(values)), key=lambda i, values=values, x=x: abs(values[i] - x))  # type: ignore[misc]
-                for values, x in zip(self.levels, given, strict=True)
-            ]
-        except (TypeError, ValueError) as error:
-            raise InvalidObservation(f"{shown(action)} is not an action of the environment ({error}).") from error
-        for values, i, x in zip(self.levels, nearest, given, strict=True):
-            if isinstance(values, range) and values[i] != x:
-                raise InvalidObservation(
-                    f"there is no action {shown(action)}; valid are whole numbers from {values[0]} to {values[-1]}."
-                )
-        return int(np.ravel_multi_index(nearest, [len(values) for values in self.levels]))
 
     def to_plain(self) -> dict[str, Any]:
         """Return the actions as JSON values."""

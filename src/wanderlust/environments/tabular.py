@@ -11,7 +11,6 @@ discovered, so their number need not be known in advance.
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -22,7 +21,6 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv
 
 from wanderlust.core.errors import (
-    MAX_SHOWN,
     InvalidEnvironment,
     InvalidSetting,
     UnknownName,
@@ -52,9 +50,6 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     observation: Any = None
     """The wrapped environment's latest observation."""
-    made_from: Mapping[str, Any] | None = None
-    """The name 'module:function' or 'module:id' with which it was made, its options, and the name of its key function;
-    they are saved with an agent as text, and imported only if a user gives them again."""
 
     def __init__(
         self,
@@ -228,19 +223,9 @@ def tabular(
     if isinstance(env, VectorEnv) and reset_seed is not None:
         raise InvalidSetting("reset_seed is not possible with a VectorEnv, which resets its environments itself.")
     env = SubEnvironment(env) if isinstance(env, VectorEnv) else env
-    made = Tabular(
+    return Tabular(
         make_environment(env), key=key, bins=bins, bounds=bounds, action_bins=action_bins, reset_seed=reset_seed
     )
-    made.made_from = code_names(env, {}, None)
-    return made
-
-
-def code_names(env: Env[Any, Any] | str, options: Mapping[str, Any], key: Any) -> dict[str, Any] | None:
-    """Return the names of user code that made an environment; None if there are none."""
-    named = {"name": env, "options": dict(options)} if isinstance(env, str) and module_of(env) is not None else {}
-    if isinstance(key, str) and module_of(key) is not None:
-        named["key"] = key
-    return named or None
 
 
 ENCODER_OPTIONS = ("key", "bins", "bounds", "action_bins", "reset_seed")
@@ -255,14 +240,11 @@ def tabular_from_options(
     `encoder_options` are the options of `wl.tabular` as plain values: a key is 'hash', 'info:field' or
     'module:function', and bounds have their dimension as a string key, {'1': [-3, 3]}.
     """
-    made_from = code_names(env, options, encoder_options.get("key"))
     env = make_environment(env, **options)
     check_options("wl.tabular", encoder_options, ENCODER_OPTIONS)
     key = encoder_options.get("key")
     key = load_function(key) if isinstance(key, str) and module_of(key) is not None else key
-    made = Tabular(env, **{**encoder_options, "key": key})
-    made.made_from = made_from
-    return made
+    return Tabular(env, **{**encoder_options, "key": key})
 
 
 def module_of(name: str) -> str | None:
@@ -305,8 +287,6 @@ def saved_environment(env: Tabular) -> dict[str, Any]:
     except (TypeError, ValueError):
         plain = None
     saved = {"name": env.name, "options": plain if plain == options else None, "reset_seed": env.reset_seed}
-    if env.made_from is not None:
-        saved["made_from"] = dict(env.made_from)
     registered = gymnasium.registry.get(env.name)
     if spec is not None and registered is not None:
         if spec.max_episode_steps != registered.max_episode_steps:
@@ -323,13 +303,12 @@ def remake_environment(saved: Mapping[str, Any] | None, **changes: Any) -> Env[A
     Only environments that Gymnasium knows are made, without wrappers: a file must not name code that is imported.
     """
     saved = saved or {}
-    hint = _how_to_give(saved.get("made_from"))
     name, options, limit = saved.get("name"), saved.get("options"), saved.get("max_episode_steps")
     if wrappers := saved.get("wrappers"):
         names = ", ".join(map(str, wrappers)) if isinstance(wrappers, list) else shown(wrappers)
         raise InvalidEnvironment(
             f"the environment of this agent, {name}, had wrappers that cannot be made from its file ({names}); give "
-            f"the environment with its wrappers.{hint}"
+            "the environment with its wrappers."
         )
     if isinstance(name, str) and isinstance(options, Mapping):
         check_allowed("the environment of this agent", options)  # Some of Gymnasium's import what an option names.
@@ -340,23 +319,5 @@ def remake_environment(saved: Mapping[str, Any] | None, **changes: Any) -> Env[A
             return make_environment(name, **options, **changes)
     raise InvalidEnvironment(
         f"the environment of this agent, {name}, cannot be made from its file, since it is not registered in "
-        f"Gymnasium or has options that are not plain values; give the environment.{hint}"
+        "Gymnasium or has options that are not plain values; give the environment."
     )
-
-
-def _how_to_give(made_from: Any) -> str:
-    """Return a sentence on how to give the environment of an agent that was made by user code."""
-    if not isinstance(made_from, Mapping) or not isinstance(made_from.get("name"), str):
-        return ""
-    name, options = made_from["name"], made_from.get("options")
-    options = options if isinstance(options, Mapping) else {}
-    pairs = [f"{option}={json.dumps(value)}" for option, value in options.items()]
-    words = shlex.join([name, *(["--env", *pairs] if pairs else [])])
-    return f" It was made by {shown(name)}: wanderlust evaluate FILE {words[:MAX_SHOWN]}"
-
-
-def how_to_give_key(saved: Mapping[str, Any] | None, function: str) -> str:
-    """Return the command-line option that gives the key function of an agent, as far as its file names it."""
-    made_from = (saved or {}).get("made_from")
-    key = made_from.get("key") if isinstance(made_from, Mapping) else None
-    return f"--key {shlex.quote(key)[:MAX_SHOWN]}" if isinstance(key, str) else f"--key module:{function}"

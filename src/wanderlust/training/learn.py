@@ -10,7 +10,7 @@ import functools
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -30,7 +30,6 @@ from wanderlust.environments.vector import SubEnvironment, entry_of, info_of
 from wanderlust.training import checkpoints
 from wanderlust.training.adaptive import TimePenalty, adapt, adapted_fields, chosen_preset, settings_for
 from wanderlust.training.callbacks import Callback, Checkpoint
-from wanderlust.training.demonstrations import learn_from_demonstrations
 from wanderlust.training.loop import MAX_REWARD, TrainingLoop, call_environment
 from wanderlust.training.memory import TrainingGuard
 
@@ -58,7 +57,6 @@ def learn(
     quiet: bool = False,
     new_episode: bool = False,
     action_masks: bool = False,
-    demonstrations: Iterable[Any] = (),
     **changes: Any,
 ) -> Agent:
     """Train an agent in an environment until it has taken `steps` steps in total, and return it.
@@ -88,9 +86,6 @@ def learn(
     With `action_masks`, only valid actions are taken: those of `info["action_mask"]`, or of the environment's method
     `action_masks()`. See `Agent.act`.
 
-    `demonstrations` are episodes from which the agent learns first: lists of (observation, action, reward, next
-    observation, terminated). They count as steps: visits, memory, Q and W follow as from its own.
-
     If the environment fails again at the same step of the restored episode, `new_episode=True` resumes with a new
     episode. An error during training has the agent trained so far as `error.agent`.
 
@@ -103,7 +98,6 @@ def learn(
     if check_flag("new_episode", new_episode) and resume is None:
         raise InvalidSetting("new_episode=True needs resume: without it, every training begins with a new episode.")
     all_callbacks = check_list("callbacks", callbacks, Callback)
-    episodes = check_list("demonstrations", demonstrations, Sequence)
     if save is not None:
         all_callbacks.append(Checkpoint(check_path("save", save)))
     for name in changes.keys() & set(ENCODER_OPTIONS):
@@ -118,8 +112,6 @@ def learn(
         loop = new_loop(tabular_env, explorer, steps, seed, reward_range, preset, changes)
         first_seed: int | None = loop.agent.seed
     else:
-        if episodes:
-            raise InvalidSetting("demonstrations are for a new training; remove them, or resume.")
         budget = changes.pop("budget", None)
         _reject_with_resume(explorer, {"seed": seed, "reward_range": reward_range, "preset": preset, **changes})
         cls = explorer if isinstance(explorer, type) else None
@@ -133,7 +125,6 @@ def learn(
     if loop.uses_masks:
         loop.agent.environment[ACTION_MASKS] = True
     loop.agent.layout, loop.agent.action_names = tabular_env.layout, tabular_env.action_names
-    learn_from_demonstrations(loop, episodes)
     try:
         _run(loop, all_callbacks, first_seed)
     except BaseException as error:

@@ -139,30 +139,24 @@ class TrainingLoop:
         except BaseException:
             self._undo_choice()
             raise
-        self.learn_from(state, action, reward, next_state, terminated, truncated)
+        learning_reward = self._without_time_penalty(reward) if terminated and reward > 0.0 else reward
+        self._adapt(learning_reward)
+        agent.observe(state, action, learning_reward, next_state, terminated, truncated)
         self.state, self.action, self.reward, self.next_state = state, action, reward, next_state
         self.terminated, self.truncated, self.info = terminated, truncated, info
         self.episode_actions.append(action)
         self.episode_return += reward
+        self.episode_steps += 1
         self.episode_over = terminated or truncated
         if self.episode_over:
             self.episode += 1
             self.recent_returns.append(self.episode_return)
         curves, step = self.curves, agent.steps
+        if state not in curves.first_visits:
+            curves.first_visits[state] = step - 1
         if step >= curves.next_step:
             curves.add(step, self.recent_returns, agent.discovered)
         self.between_steps = True
-
-    def learn_from(
-        self, state: int, action: int, reward: float, next_state: int, terminated: bool, truncated: bool
-    ) -> None:
-        """Let the agent learn from a transition, its own or a demonstrated one."""
-        learning_reward = self._without_time_penalty(reward) if terminated and reward > 0.0 else reward
-        self._adapt(learning_reward)
-        self.agent.observe(state, action, learning_reward, next_state, terminated, truncated)
-        self.episode_steps += 1
-        if state not in self.curves.first_visits:
-            self.curves.first_visits[state] = self.agent.steps - 1
 
     @property
     def mask(self) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from wanderlust.core.errors import (
     MissingPackage,
     WanderlustError,
 )
-from wanderlust.core.files import check_writable, shown_path
+from wanderlust.core.files import cannot_write, check_writable, shown_path
 from wanderlust.environments.make import make_environment
 from wanderlust.environments.tabular import Tabular
 
@@ -34,11 +35,20 @@ def check_video(name: str, options: Mapping[str, Any], path: Path) -> None:
     """Check before the training that the video can be recorded and written."""
     check_video_file(path)
     env = rendering_env(name, options)
-    try:
+    with _errors(name), contextlib.closing(env):
         env.reset(seed=0)
         _render(env)
-    finally:
-        env.close()
+
+
+@contextlib.contextmanager
+def _errors(name: str) -> Iterator[None]:
+    """Raise exceptions of an environment as `EnvironmentFailed`."""
+    try:
+        yield
+    except WanderlustError:
+        raise
+    except Exception as error:  # User-defined code may raise anything.
+        raise EnvironmentFailed(f"{name} failed in --video with {type(error).__name__}: {error}.") from error
 
 
 def check_video_file(path: Path) -> None:
@@ -55,18 +65,18 @@ def record_video(agent: Agent, env: Tabular, path: Path, *, seed: int = 0) -> in
 
     The environment is closed.
     """
-    try:
-        frames = _record_episode(agent, env, seed)
-        fps = float(env.metadata.get("render_fps") or _DEFAULT_FPS)
-    finally:
-        env.close()
+    from PIL import Image
+
+    with _errors(env.name), contextlib.closing(env):
+        images = [Image.fromarray(frame) for frame in _record_episode(agent, env, seed)]
+        frame_ms = round(1000 / float(env.metadata.get("render_fps") or _DEFAULT_FPS))
+    durations = [frame_ms] * (len(images) - 1) + [_LAST_FRAME_MS]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_gif(frames, path, fps)
+        images[0].save(path, save_all=True, append_images=images[1:], duration=durations, loop=0)
     except OSError as error:
-        reason = error.strerror or error
-        raise WanderlustError(f"{shown_path(path)}: the video cannot be written ({reason}).") from error
-    return len(frames)
+        raise cannot_write(path, error) from error
+    return len(images)
 
 
 def rendering_env(name: str, options: Mapping[str, Any]) -> Any:
@@ -94,8 +104,6 @@ def _render(env: Any) -> Frame:
         frame = np.asarray(env.render())
     except DependencyNotInstalled as error:
         raise MissingPackage(f"--video of {name} needs another package: {error}. Or leave --video out.") from error
-    except Exception as error:  # Rendering of a user-defined environment may raise anything.
-        raise EnvironmentFailed(f"{name} could not be rendered: {type(error).__name__}: {error}") from error
     if frame.ndim != 3 or frame.shape[2] not in (3, 4):
         raise InvalidEnvironment(f"{env} must render an array of shape (rows, columns, 3 or 4), got {frame.shape}.")
     return frame[:, :, :3].astype(np.uint8)
@@ -113,12 +121,3 @@ def _record_episode(agent: Agent, env: Tabular, seed: int) -> list[Frame]:
         frames.append(_render(env))
         done = bool(terminated or truncated)
     return frames
-
-
-def _write_gif(frames: list[Frame], path: Path, fps: float) -> None:
-    """Write frames as an animated GIF; the last one is shown longer."""
-    from PIL import Image
-
-    images = [Image.fromarray(frame) for frame in frames]
-    durations = [round(1000 / fps)] * (len(frames) - 1) + [_LAST_FRAME_MS]
-    images[0].save(path, save_all=True, append_images=images[1:], duration=durations, loop=0)
