@@ -27,6 +27,16 @@ from wanderlust.learning.td import FULL, WINDOW
 
 pytestmark = pytest.mark.slow
 
+
+@pytest.fixture(autouse=True, scope="module")
+def fast_files():
+    """Hundreds of files need be neither small nor safe from power failures."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        patch.setattr(np, "savez_compressed", np.savez)
+        yield
+
+
 MEMORIES = {"full": "full", "none": "none", "window": Replay("window", capacity=60, batch=8)}
 CASES = {
     "deterministic": ("vv-ucb", "full", False, {}),
@@ -110,8 +120,9 @@ def test_a_saved_agent_continues_exactly(situation, memory, explorer, tmp_path):
         drive([agent], steps, seed=steps, n_states=n_states, stochastic=stochastic)
         agent.save(path)
         loaded = wl.Agent.load(path)
-        loaded.save(path)
-        identical(agent, wl.Agent.load(path))
+        identical(agent, loaded)
+    loaded.save(path)
+    loaded = wl.Agent.load(path)
     drive([agent, loaded], 60 if explorer == "psrl" else 150, seed=7, n_states=n_states, stochastic=stochastic)
     identical(agent, loaded)
 
@@ -584,7 +595,6 @@ def test_mutated_files_are_refused_or_work(tmp_path, processes):
 
 
 if __name__ == "__main__":
-    # Hundreds of files need be neither small nor safe from power failures.
-    os.fsync, np.savez_compressed = lambda descriptor: None, np.savez
+    os.fsync, np.savez_compressed = lambda descriptor: None, np.savez  # As in `fast_files`.
     task, where, *numbers = sys.argv[1:]
     {"forgeries": try_forgeries, "fuzz": fuzz}[task](Path(where), *map(int, numbers))

@@ -56,12 +56,10 @@ def place_of(observation):
 
 TASKS = {
     "FrozenLake": (lambda: gym.make("FrozenLake-v1", map_name="8x8", is_slippery=False), {}, 1500),
-    "Taxi": (lambda: gym.make("Taxi-v4"), {}, 2000),
     "DoorKey": (lambda: gym.make("MiniGrid-DoorKey-6x6-v0"), {"key": "hash", "reset_seed": 0}, 6000),
     "MountainCar": (lambda: gym.make("MountainCar-v0"), {"bins": 12}, 1000),
     "Dict": (make_env, {}, 300),
-    "module:function": (lambda: "my_envs:make_env", {}, 300),
-    "info": (make_env, {"key": "info:place"}, 300),
+    "info": (lambda: "my_envs:make_env", {"key": "info:place"}, 300),
     "function": (make_env, {"key": place_of}, 300),
 }
 """
@@ -71,7 +69,7 @@ from my_envs import TASKS, make_env
 
 results = {}
 for task, (make, options, steps) in TASKS.items():
-    env, path = make(), task.replace(":", "-") + ".npz"
+    env, path = make(), f"{task}.npz"
     if sys.argv[1] == "trained":
         agent = wl.learn(wl.tabular(env, **options), "vv-ucb", steps=steps, seed=0, quiet=True)
         agent.save(path)
@@ -108,7 +106,7 @@ def test_a_loaded_agent_does_what_the_trained_one_does(tmp_path: Path, processes
         results.append(json.loads(out))
     trained, loaded = results
     assert loaded == trained
-    for task in ("FrozenLake", "DoorKey", "Dict", "module:function", "info", "function"):
+    for task in ("FrozenLake", "DoorKey", "Dict", "info", "function"):
         returns, unknown, _ = loaded[task]
         assert min(returns) > 0.0, f"{task} is learned"
         assert unknown == 0
@@ -145,15 +143,10 @@ def test_predict_evaluate_and_explain_have_one_greedy_policy(lake: wl.Agent) -> 
         lake.predict(99)
 
 
-def test_the_explorer_s_choice(lake: wl.Agent, tmp_path: Path) -> None:
-    lake.save(tmp_path / "agent.npz")
-    one, other = (wl.Agent.load(tmp_path / "agent.npz") for _ in range(2))
-    assert [one.predict(0, explore=True) for _ in range(20)] == [other.act(0) for _ in range(20)]
-
-
 def test_any_environment_of_that_kind_is_evaluated(lake: wl.Agent, tmp_path: Path) -> None:
     lake.save(tmp_path / "agent.npz")
-    loaded = wl.Agent.load(tmp_path / "agent.npz")
+    loaded, other = (wl.Agent.load(tmp_path / "agent.npz") for _ in range(2))
+    assert [loaded.predict(0, explore=True) for _ in range(20)] == [other.act(0) for _ in range(20)]
     wrapped = wl.tabular(frozen_lake())
     wrapped.reset(seed=3)
     for env in (None, frozen_lake(), wl.tabular(frozen_lake()), wrapped):
@@ -203,7 +196,7 @@ def test_the_agent_of_a_record_needs_an_environment_of_its_size() -> None:
         wl.evaluate(agent, "FrozenLake-v1")
     with pytest.raises(InvalidEnvironment, match="the agent has 4 actions, but wanderlust/DeepSea-v0 has 2"):
         wl.evaluate(agent, "deep-sea")
-    with pytest.raises(InvalidEnvironment, match="got the World 'prison'; wl"):
+    with pytest.raises(InvalidEnvironment, match="got World; "):
         wl.evaluate(agent, wl.make_world("prison"))  # type: ignore[arg-type]
 
 

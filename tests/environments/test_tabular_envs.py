@@ -62,7 +62,6 @@ def test_integers_are_their_own_state_indices():
     ("space", "observations", "keys"),
     [
         (spaces.MultiDiscrete([3, 4]), [np.array([2, 3]), np.array([0, 0]), np.array([2, 3])], [(2, 3), (0, 0)]),
-        (spaces.MultiBinary(2), [np.array([1, 0], np.int8), np.array([0, 0], np.int8)] * 2, [(1, 0), (0, 0)]),
         (
             spaces.Tuple([spaces.Discrete(3), spaces.MultiBinary(1)]),
             [(1, np.array([1], np.int8)), (1, np.array([0], np.int8))] * 2,
@@ -86,8 +85,6 @@ def test_discrete_observations_get_indices_in_the_order_of_discovery(space, obse
 @pytest.mark.parametrize(
     ("space", "n"),
     [
-        (spaces.Discrete(5), 5),
-        (spaces.MultiDiscrete([3, 4]), 12),
         (spaces.MultiBinary([2, 2]), 16),
         (spaces.Tuple([spaces.Discrete(3), spaces.Dict({"x": spaces.MultiBinary(2)})]), 12),
         (spaces.MultiDiscrete([1000] * 8), 200_000_000),
@@ -111,7 +108,6 @@ def test_wrapped_environments_are_gymnasium_environments():
         (spaces.MultiDiscrete([2, 2]), np.array([0, 2]), {}, "is outside the observation space"),
         (spaces.Box(0, 1), np.array([np.nan]), {"key": "hash"}, "NaN"),
         (spaces.Box(0, 1), np.array([np.nan]), {"bins": 3}, "NaN"),
-        (spaces.Discrete(2), 0, {"key": lambda o: [o, {1}]}, r"set.*not hashable.*key="),
         (spaces.Discrete(2), 0, {"key": lambda o: {1, 2}}, r"set.*not hashable.*key="),
         (spaces.Discrete(2), 0, {"key": lambda o: object()}, r"object.*by identity.*visited twice.*key="),
         (spaces.Box(0, 1), None, {"key": "info:room"}, r"'room'.*'cell'"),
@@ -128,7 +124,6 @@ def test_an_observation_that_cannot_be_a_state_is_an_error(space, observation, o
     [
         (spaces.Box(0, 1, (2,)), ["Box", "bins=8", "key='hash'"]),
         (spaces.Dict({"camera": spaces.Box(0, 255, (3, 4), np.uint8)}), ["observation['camera']", "key='hash'"]),
-        (spaces.Box(0, 255, (2, 2), np.uint8), ["Box", "bins=8", "key='hash'"]),
         (spaces.Box(-(2**31), 2**31 - 1, (2,), np.int32), ["Box", "bins=8", "key='hash'"]),
         (spaces.Tuple([spaces.Discrete(2), spaces.Box(0, 1)]), ["observation[1]"]),
         (spaces.Sequence(spaces.Discrete(2)), ["Sequence", "key=function"]),
@@ -205,13 +200,6 @@ def test_dataclasses_enums_and_sets_are_keys_and_can_be_saved():
 
 
 @pytest.mark.parametrize(
-    ("name", "more"), [("prison", {}), ("MiniGrid-Empty-5x5-v0", {"key": "hash"}), ("gymnasium:FrozenLake-v1", {})]
-)
-def test_environments_by_name(name, more):
-    assert wl.tabular(name, **more).reset(seed=0)[0] == 0
-
-
-@pytest.mark.parametrize(
     ("name", "options", "kind", "words"),
     [
         ("nowhere:make", {}, UnknownName, "module 'nowhere'"),
@@ -262,14 +250,11 @@ def test_an_unbounded_dimension_with_bounds():
     "options",
     [
         {"key": "sha"},
-        {"key": "info:"},
         {"key": 3},
         {"key": "hash", "bins": 3},
         {"bounds": [(0, 1)]},
         {"reset_seed": -1},
-        {"bins": 0},
         {"bins": (3,)},
-        {"bins": 2.5},
         {"bins": "many"},
         {"bins": 3, "bounds": [(0, 1)]},
         {"bins": 3, "bounds": {5: (0, 1)}},
@@ -363,7 +348,6 @@ def test_a_copy_shares_the_indices_and_adds_no_states(wrap):
     ("name", "options", "states", "horizon"),
     [
         ("FrozenLake-v1", {"map_name": "8x8"}, 64, 100),
-        ("FrozenLake-v1", {"is_slippery": False}, 16, 100),
         ("CliffWalking-v1", {}, 48, 1000),
         ("Taxi-v4", {}, 500, 200),
     ],
@@ -419,7 +403,6 @@ def test_start_distribution_given_or_estimated():
         (None, "has no model"),
         ({}, "has no model"),
         ({1: GOOD[0]}, "every state from 0"),
-        ({0: {0: [(1.0, 0, 0.0)]}}, r"P\[0\]\[0\] must list"),
         ({0: {0: [(1.0, 0.5, 0.0, True)]}}, r"P\[0\]\[0\] must list"),
         ({0: {0: []}}, "without outcomes"),
         ({0: GOOD[0], 1: {0: [(0.5, 0, 1.0, True)]}}, "sum of probability"),
@@ -436,37 +419,28 @@ def test_invalid_models(model, words):
 # --- Growing tables ------------------------------------------------------------------------------------
 
 
-def test_reserved_tables_hold_the_same_values_as_doubled_tables(monkeypatch):
-    """Initial values do not depend on how tables grow."""
+def test_reserved_tables_hold_the_same_values_as_doubled_tables(monkeypatch, tmp_path):
+    """Initial values do not depend on how tables grow, and files do not contain the reserve."""
     from wanderlust.learning import state as learner_state
 
-    def grown():
-        agent = wl.Agent("random-prior", n_actions=2, reward_range=(0, 1), settings=wl.Settings(replay="none"), seed=3)
-        for state in range(3000):
+    def grow(agent, first, last):
+        for state in range(first, last):
             agent.observe(state, agent.act(state), float(state % 7 == 0), state + 1, terminated=False)
-        return agent
 
-    doubled = grown()
+    def new_agent():
+        return wl.Agent("random-prior", n_actions=2, reward_range=(0, 1), settings=wl.Settings(replay="none"), seed=3)
+
+    doubled = new_agent()
+    grow(doubled, 0, 3000)
     monkeypatch.setattr(learner_state, "MAX_COPIED", 100)
     monkeypatch.setattr(learner_state, "INITIALISED_STATES", 64)
-    reserved = grown()
-    assert reserved.learner.state_capacity > 1_000_000 > reserved.learner.counters.n_initialised
-    for name, table in doubled.tables.items():
-        assert np.array_equal(table, reserved.tables[name])
-
-
-def test_an_agent_with_reserved_tables_is_saved_without_the_reserve(monkeypatch, tmp_path):
-    from wanderlust.learning import state as learner_state
-
-    monkeypatch.setattr(learner_state, "MAX_COPIED", 100)
-    agent = wl.Agent("ucb1", n_actions=2, reward_range=(0, 1))
-    for state in range(500):
-        agent.observe(state, agent.act(state), 0.0, state + 1, terminated=False)
-    agent.save(tmp_path / "agent.npz")
+    reserved = new_agent()
+    grow(reserved, 0, 2000)
+    reserved.save(tmp_path / "agent.npz")
     again = wl.Agent.load(tmp_path / "agent.npz")
-    assert again.learner.state_capacity == agent.learner.counters.n_initialised < 10_000 < agent.learner.state_capacity
-    for one in (agent, again):
-        for state in range(500, 6000):
-            one.observe(state, one.act(state), 0.0, state + 1, terminated=False)
-    assert np.array_equal(agent.tables["target"], again.tables["target"])
-    assert np.array_equal(agent.visits, again.visits)
+    assert again.learner.state_capacity == reserved.learner.counters.n_initialised < 10_000
+    for agent in (reserved, again):
+        grow(agent, 2000, 3000)
+        for name, table in doubled.tables.items():
+            assert np.array_equal(table, agent.tables[name])
+    assert reserved.learner.state_capacity > 1_000_000 > reserved.learner.counters.n_initialised

@@ -126,25 +126,24 @@ def test_stops_when_solved():
     assert never.solved_at is None
 
 
-def test_stop_when_solved_needs_a_threshold():
-    with pytest.raises(InvalidSetting, match=r"CliffWalking-v1 .*StopWhenSolved\(threshold\)"):
-        wl.learn("CliffWalking-v1", steps=10, callbacks=[wl.StopWhenSolved()])
-
-
 @pytest.mark.parametrize(
-    "make",
+    ("make", "words"),
     [
-        lambda: wl.EvaluateEvery(0),
-        lambda: wl.EvaluateEvery(5, episodes=0),
-        lambda: wl.StopWhenSolved("high"),
-        lambda: wl.Checkpoint("x.npz", every=0),
-        lambda: wl.Checkpoint(3),
-        lambda: wl.CsvLog(None),
-        lambda: wl.CsvLog("x.csv", overwrite="yes"),
+        (lambda: wl.EvaluateEvery(0), "steps"),
+        (lambda: wl.EvaluateEvery(5, episodes=0), "episodes"),
+        (lambda: wl.StopWhenSolved("high"), "threshold"),
+        (lambda: wl.Checkpoint("x.npz", every=0), "every"),
+        (lambda: wl.Checkpoint(3), "path"),
+        (lambda: wl.CsvLog(None), "path"),
+        (lambda: wl.CsvLog("x.csv", overwrite="yes"), "overwrite"),
+        (
+            lambda: wl.learn("CliffWalking-v1", steps=10, callbacks=[wl.StopWhenSolved()]),
+            r"CliffWalking-v1 .*StopWhenSolved\(threshold\)",
+        ),
     ],
 )
-def test_invalid_options(make):
-    with pytest.raises(InvalidSetting):
+def test_invalid_options(make, words):
+    with pytest.raises(InvalidSetting, match=words):
         make()
 
 
@@ -196,36 +195,22 @@ def test_log_of_another_training_is_not_overwritten(tmp_path):
 
 
 def test_part_of_a_row_is_removed(tmp_path):
-    """Also if the part looks like a row: 0.2 may be the beginning of 0.25."""
+    """Also if the part looks like a row: 0.2 may be the beginning of 0.25; and a part of the header."""
     log, path = tmp_path / "log.csv", tmp_path / "a.npz"
 
     def logged(**options):
         wl.learn(LAKE, callbacks=[wl.EvaluateEvery(50, episodes=16), wl.CsvLog(log)], quiet=True, **options)
         return rows(log)
 
+    log.write_bytes(b"step,epi")
     logged(steps=200, save=path)
     before = log.read_bytes()
     expected = logged(resume=path, steps=250)
-    for cut in range(1, 20):
+    for cut in (1, 2, 3, 4, 6, 9, 15, 19):
         killed = before[:-cut]
         log.write_bytes(killed)
         found, n_complete = logged(resume=path, steps=250), killed.count(b"\n")
         assert found == expected[:n_complete] + expected[n_complete + 1 :]
-
-
-@pytest.mark.parametrize("left", [b"", b"step,epi"])
-def test_log_without_rows_is_started_again(left, tmp_path):
-    log = tmp_path / "log.csv"
-    log.write_bytes(left)
-    wl.learn(LAKE, steps=100, callbacks=[wl.CsvLog(log)], quiet=True)
-    assert len(rows(log)) > 2
-
-
-def test_checkpoint_can_be_used_twice(tmp_path):
-    checkpoint = wl.Checkpoint(tmp_path / "a.npz")
-    for seed in (1, 2):
-        wl.learn(LAKE, steps=50, seed=seed, callbacks=[checkpoint], quiet=True)
-        assert wl.Agent.load(tmp_path / "a.npz").seed == seed
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])

@@ -70,9 +70,9 @@ def test_the_built_in_worlds_are_their_own_models() -> None:
     np.testing.assert_array_equal(run.train().visits, wl.train("prison", "vv-ucb", seed=3, steps=300).visits)
 
 
-@pytest.mark.parametrize("preset", ["as_written", "adaptive"])
 @pytest.mark.parametrize(
-    "explorer", ["vv-ucb", "vv-count", "ucb1", "bonus", "epsilon-greedy", "bootstrapped", "thompson"]
+    ("explorer", "preset"),
+    [("vv-ucb", "adaptive"), ("vv-count", "as_written"), ("bonus", "adaptive"), ("bootstrapped", "as_written")],
 )
 def test_a_deterministic_environment_gives_the_same_tables_as_its_steps(explorer: str, preset: str) -> None:
     env = gym.make("FrozenLake-v1", **LAKE)
@@ -88,7 +88,7 @@ def test_a_deterministic_environment_gives_the_same_tables_as_its_steps(explorer
         np.testing.assert_array_equal(training.agent.tables[name], table)
 
 
-@pytest.mark.parametrize("explorer", ["vv-ucb", "bonus", "bootstrapped", "thompson"])
+@pytest.mark.parametrize("explorer", ["vv-ucb", "thompson"])
 def test_a_run_on_a_model_is_the_run_in_its_world(explorer: str) -> None:
     settings = {"steps": 1_000, "evaluate_every": 100}
     run = wl.Run.of_model("FrozenLake-v1", explorer=explorer, seed=3, preset="as_written", settings=settings)
@@ -97,13 +97,6 @@ def test_a_run_on_a_model_is_the_run_in_its_world(explorer: str) -> None:
     result = run.train()
     for name in ("steps", "returns", "discovered", "visits", "first_visit"):
         np.testing.assert_array_equal(getattr(result, name), getattr(record, name))
-
-
-def test_the_time_limit_of_a_wrapper_is_that_of_the_model() -> None:
-    env = gym.make("FrozenLake-v1").unwrapped
-    env.spec = None
-    assert wl.world_from_gym(gym.wrappers.TimeLimit(env, 37)).defaults.horizon == 37
-    assert wl.world_from_gym(env).defaults.horizon == 1_000
 
 
 def test_the_version_of_the_adaptive_preset_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

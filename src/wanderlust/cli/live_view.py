@@ -29,7 +29,7 @@ from wanderlust.environments.model import world_from_gym
 from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import World, make_world, world_names
 from wanderlust.worlds.base import CellKind, Layout
-from wanderlust.worlds.drawing import by_cell, describe_layer, display_layout, logarithmic, rgb, shaded, text_map
+from wanderlust.worlds.drawing import by_cell, display_layout, logarithmic, rgb
 from wanderlust.worlds.grid import MAP_SUFFIXES
 
 EVALUATIONS = 200
@@ -198,25 +198,6 @@ def _half_blocks(image: Pixels) -> Text:
             line.append("▀", Style(color=above, bgcolor=below[0] if below else None))
         lines.append(line)
     return Text("\n", no_wrap=True).join(lines)
-
-
-def plain_text(run: WatchedRun) -> str:
-    """Return the current frame as text without colors."""
-    snapshot, layout = run.snapshot(), run.layout
-    visits, values = snapshot.maps
-    letters = text_map(layout, snapshot.state).splitlines()[: layout.rows]
-    columns = letters, shaded(visits.intensity, width=1), shaded(values.intensity, width=1)
-    meanings = describe_layer(layout, int(layout.layer[snapshot.state])).meanings.items()
-    return "\n".join(
-        [
-            snapshot.title,
-            f"map, {visits.heading}, {values.heading}:",
-            *("  |  ".join(row) for row in zip(*columns, strict=True)),
-            ", ".join(f"{letter} {meaning}" for letter, meaning in meanings),
-            *snapshot.status,
-            "",
-        ]
-    )
 
 
 # --- Playing a run -------------------------------------------------------------------------------------------

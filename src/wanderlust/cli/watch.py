@@ -11,7 +11,7 @@ from wanderlust.core.errors import check_number
 
 DEFAULT_SECONDS = 60
 """The duration of a run without --speed."""
-_PLAIN_FRAMES = 4
+_LINES = 4
 
 
 def watch(
@@ -35,8 +35,7 @@ def watch(
 ) -> None:
     """Show a run live in the terminal: the agent's position, the visits and the exploration value of every state.
 
-    Ctrl-C stops it. If the output is a file or a pipe, a few frames are printed as plain text, also in a terminal
-    without colours.
+    Ctrl-C stops it. If the output is a file or a pipe, or the terminal has no colours, it prints a few lines of text.
 
     Example: wanderlust watch prison --explorer vv-ucb
 
@@ -46,7 +45,7 @@ def watch(
     """
     from rich.console import Console
 
-    from wanderlust.cli.live_view import WatchedRun, make_watched_world, plain_text, show_live
+    from wanderlust.cli.live_view import WatchedRun, make_watched_world, show_live
 
     changes = read_settings(settings, [explorer])[explorer] | ({} if steps is None else {"steps": steps})
     if speed is not None:
@@ -56,6 +55,7 @@ def watch(
     if console.is_terminal and console.color_system is not None and not console.no_color:
         show_live(run, console, speed or run.length / DEFAULT_SECONDS)
     else:
-        for i in range(1, _PLAIN_FRAMES + 1):
-            run.session.advance(run.length * i // _PLAIN_FRAMES)
-            print(plain_text(run))
+        for i in range(1, _LINES + 1):
+            run.session.advance(run.length * i // _LINES)
+            snapshot = run.snapshot()
+            print(f"{snapshot.title}: {', '.join(snapshot.status)}")

@@ -23,7 +23,7 @@ from wanderlust.core.errors import (
 )
 from wanderlust.core.user_code import defined_in, import_named
 from wanderlust.environments import register_environments
-from wanderlust.worlds import CellKind, Layout, World, world_names
+from wanderlust.worlds import CellKind, Layout, world_names
 from wanderlust.worlds.base import checked_names, single_layer_layout
 from wanderlust.worlds.registry import EXAM_WORLDS, environment_id
 
@@ -50,15 +50,10 @@ def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, An
     """
     if isinstance(env, Env):
         return env
-    if isinstance(env, World):
-        raise InvalidEnvironment(
-            f"an environment must be a gymnasium.Env or the name of one, got the World {env.name!r}; wl.train and "
-            "Agent.evaluate take worlds."
-        )
     if not isinstance(env, str):
         raise InvalidEnvironment(
-            f"an environment must be a gymnasium.Env or the name of one, got {type(env).__name__}. `wl.learn` and "
-            "`wl.tabular` also take environments side by side (VectorEnv)."
+            f"an environment must be a gymnasium.Env or the name of one, got {type(env).__name__}; `wl.train` and "
+            "`Agent.evaluate` take a World, `wl.learn` and `wl.tabular` also a VectorEnv."
         )
     if env in world_names() or env in EXAM_WORLDS:
         register_environments([env])

@@ -175,8 +175,7 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     @property
     def layout(self) -> Layout | None:
         """The map of the environment if its states are the cells of one."""
-        is_own_index = isinstance(self.keys, IntegerKeys) and self.keys.start == 0
-        return grid_layout(self.env, self.n_states) if is_own_index else None
+        return grid_layout(self.env, self.n_states) if self._n_plain_states else None
 
     @property
     def action_names(self) -> tuple[str, ...] | None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wanderlust.core.errors import BadFile, MissingPackage, check_flag, check_integer, counted
+from wanderlust.core.errors import BadFile, InvalidSetting, MissingPackage, check_flag, check_integer, counted
 from wanderlust.core.files import cannot_write, check_path, check_writable, open_without_waiting, write_file
+from wanderlust.environments.vector import SubEnvironment
 from wanderlust.training.loop import TrainingLoop
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Checkpoint(Callback):
 
     def on_start(self, loop: TrainingLoop) -> None:
         """Check that the file can be written, before any training."""
+        if isinstance(loop.env.env, SubEnvironment):
+            raise InvalidSetting("a VectorEnv cannot be restored, so there are no checkpoints of it; use agent.save.")
         self.saved_at = None
         check_writable(self._path_at(loop.step))
 

@@ -148,23 +148,21 @@ def _episode_actions(arrays: Mapping[str, Any], env: Tabular) -> list[int]:
 
 def _check_environment(env: Tabular, agent: Agent) -> None:
     """Check that the environment is the agent's, and let it use the agent's state indices."""
-    difference = None
+    differences: list[str | None] = []
     if agent.encoding is not None:
         here, saved = saved_environment(env), agent.environment or {}
-        differences = (
+        differences = [
             f"{name} was {saved.get(name)!r}, and is {here[name]!r} here"
             for name in ("name", "options", "reset_seed")
             if saved.get(name) != here[name]
-        )
-        difference = next(differences, None)
-        if difference is None and (encoded := agent.encoding.difference(env.encoding)) is not None:
-            difference = encoded
+        ]
+        differences.append(agent.encoding.difference(env.encoding))
     elif agent.n_states is None:
         raise BadFile("its number of states is not known; create the agent with n_states, as the environment has them")
     sizes = (agent.n_actions, agent.n_states), (env.n_actions, env.fixed_n_states)
-    if difference is None and sizes[0] != sizes[1]:
-        difference = f"n_actions and n_states were {sizes[0]}, and are {sizes[1]} here"
-    if difference is not None:
+    if sizes[0] != sizes[1]:
+        differences.append(f"n_actions and n_states were {sizes[0]}, and are {sizes[1]} here")
+    for difference in filter(None, differences):
         advice = "Create the same one, or train from the start, without resume"
         raise BadFile(f"saved in another environment: {difference}. {advice}")
     if agent.encoding is not None:

@@ -106,8 +106,6 @@ def learn(
     tabular_env = env if isinstance(env, Tabular) else tabular(env)
     action_masks = check_flag("action_masks", action_masks)
     is_vector = isinstance(tabular_env.env, SubEnvironment)
-    if is_vector and save is not None:
-        raise InvalidSetting("save is not possible with a VectorEnv, which cannot be restored; use agent.save.")
     if resume is None:
         loop = new_loop(tabular_env, explorer, steps, seed, reward_range, preset, changes)
         first_seed: int | None = loop.agent.seed

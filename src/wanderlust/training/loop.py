@@ -24,7 +24,6 @@ from wanderlust.core.errors import (
     shown,
 )
 from wanderlust.environments.tabular import Tabular
-from wanderlust.environments.vector import SubEnvironment
 from wanderlust.training.adaptive import Discovery, TaskEstimate, TimePenalty, adapt, estimate_task, next_estimate
 
 RECENT_EPISODES = 100
@@ -216,11 +215,6 @@ class TrainingLoop:
         """
         from wanderlust.training import checkpoints
 
-        if isinstance(self.env.env, SubEnvironment):
-            raise WanderlustError(
-                f"{path}: not saved; environments side by side cannot be restored, so there are no checkpoints. "
-                "`agent.save` writes the agent."
-            )
         if not self.between_steps:
             raise WanderlustError(f"{path}: not saved, since the agent was interrupted while it learned from a step.")
         self.agent.resumable = checkpoints.described(self)
