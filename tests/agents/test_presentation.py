@@ -24,11 +24,6 @@ def record():
     return wl.train("prison", "vv-ucb", seed=1)
 
 
-def test_the_agent_of_a_record_has_its_map_and_the_names_of_actions(record):
-    assert record.agent.action_names == GRID_ACTIONS
-    assert len(record.agent.plot("W").axes) > 0
-
-
 def test_texts_are_a_few_lines(agent, record):
     world = wl.make_world("prison")
     assert str(world).splitlines()[0] == "World prison: 25 states, 4 actions (left, right, up, down), deterministic"
@@ -145,18 +140,15 @@ def test_names_of_actions():
     assert grid_layout(gym.make("Taxi-v3" if "Taxi-v3" in gym.registry else "Taxi-v4"), 500) is None
 
 
-@pytest.mark.parametrize("names", [None, "ab", ["a"], ["a", 1], ["a", ""], ["a", "b\n"], ["a", "x" * 41], 3])
-def test_invalid_names_of_a_file_are_ignored(names):
-    assert checked_names(names, 2) is None
-
-
 @pytest.mark.parametrize(
     "plain",
     [None, [], {}, {"kind": [[0]]}, {"kind": [[0, 99]], "value": [[0, 0]]}, {"kind": [[0, 1]], "value": [[0, None]]},
      {"kind": [[0, 1], [0]], "value": [[0, 1], [0]]}, {"kind": [[300, 1]], "value": [[0, 0]]}],
 )  # fmt: skip
-def test_invalid_maps_of_a_file_are_ignored(plain):
+def test_invalid_maps_and_names_of_a_file_are_ignored(plain):
     assert layout_from_plain(plain, 2) is None
+    for names in (None, "ab", ["a"], ["a", 1], ["a", ""], ["a", "b\n"], ["a", "x" * 41], 3):
+        assert checked_names(names, 2) is None
 
 
 def test_maps_as_plain_values():

@@ -45,9 +45,6 @@ def make_env(slippery=False, **options):
 def without_rendering():
     return make_env()
 
-def rendered():
-    return make_env(render_mode="rgb_array")
-
 def fail(error):
     raise error if isinstance(error, Exception) else RuntimeError(error)
 
@@ -206,19 +203,6 @@ def test_resuming_beyond_the_budget_is_reported(run_cli):
     assert "budget" not in output
 
 
-def test_a_return_without_a_reward_in_training_is_explained(run_cli):
-    words = ("--env", "is_slippery=false", "map_name=8x8", "--seeds", 1, "--steps", 700, "--quiet", "--jobs", 1)
-    output = run_cli("compare", "FrozenLake-v1", *words, "--explorers", "vv-ucb", "epsilon-greedy")[1]
-    assert ">700" in output
-    assert "it draws actions of equal value at random" in output
-
-
-def test_video_of_an_environment_that_always_renders(run_cli, here):
-    run_cli.succeeds("train", "my_envs:rendered", "--steps", 300, "--quiet", "--video", "run.gif")
-    with Image.open(here / "run.gif") as picture:
-        assert picture.n_frames > 1
-
-
 # --- compare ---------------------------------------------------------------------------------------
 
 
@@ -263,6 +247,10 @@ def test_solved_threshold():
     assert unknown.value is None
     assert "no reward threshold" in unknown.description
     assert not unknown.reached(1e9)
+    prison = wl.make_world("prison").mdp
+    assert [optimal_episode_return(prison, n) for n in (11, 2, 0)] == pytest.approx([4.91, -0.02, 0.0])
+    assert optimal_episode_return(wl.make_world("toy").mdp, None) == pytest.approx(1)
+    assert optimal_episode_return(wl.make_world("chain").mdp, None) is None
 
 
 def report_of(returns, first_rewards, threshold=UNKNOWN):
@@ -277,17 +265,6 @@ def report_of(returns, first_rewards, threshold=UNKNOWN):
     ]  # fmt: skip
     runs = [Run(kind="environment", world="mine:env", explorer="ucb1", settings={"steps": 100})]
     return ComparisonReport(Comparison("mine:env", threshold, runs), {"ucb1": results})
-
-
-def test_sentences_count_all_seeds():
-    never = float("inf")
-    some = report_of([0.0, 0.0, 1.0], [never, never, 40.0])
-    assert "first reward" in some.headings
-    assert any("ucb1 with 1 of 3 seeds" in note for note in some.notes)
-    none = report_of([0.0, 0.0, 1.0], [never] * 3)
-    assert "first termination (no reward)" in none.headings
-    assert any("None of 3 runs received a positive reward" in note for note in none.notes)
-    assert not any("positive reward" in note for note in report_of([1.0, 1.0], [3.0, 4.0]).notes)
 
 
 def test_without_a_threshold_the_best_run_is_the_threshold():
@@ -316,15 +293,6 @@ def test_a_different_comparison_does_not_replace_the_first_one(run_cli, here):
     assert read_comparison(second).steps == 60
     message = run_cli.fails("compare", "toy", *words, "--steps", 70, "--out", "results/compare-toy")
     assert "compare-toy has another comparison" in message
-
-
-def test_optimal_return_within_a_horizon():
-    mdp = wl.make_world("prison").mdp
-    assert optimal_episode_return(mdp, 11) == pytest.approx(4.91)
-    assert optimal_episode_return(mdp, 2) == pytest.approx(-0.02)
-    assert optimal_episode_return(mdp, 0) == 0
-    assert optimal_episode_return(wl.make_world("toy").mdp, None) == pytest.approx(1)
-    assert optimal_episode_return(wl.make_world("chain").mdp, None) is None
 
 
 # --- diagnose --------------------------------------------------------------------------------------

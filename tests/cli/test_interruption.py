@@ -18,7 +18,6 @@ from hypothesis import settings
 
 import wanderlust as wl
 from process_server import send, wait_until
-from wanderlust.core.errors import WanderlustError
 from wanderlust.experiments.store import Store
 from wanderlust.training.learn import SIGNALS
 
@@ -146,37 +145,6 @@ def test_command_interrupted_at_random_moments(server, whole, explorer, number, 
         assert [path.name for path in folder.glob("*.npz")] == [expected]
         assert_unfinished_is_resumable(folder / expected, explorer, whole)
         saved += 1
-    assert saved
-
-
-SCRIPT = """
-import wanderlust as wl
-callbacks = [wl.CsvLog("log.csv"), wl.Checkpoint("agent.npz", every=13)]
-wl.learn("FrozenLake-v1", {explorer!r}, steps={steps}, callbacks=callbacks, quiet=True)
-"""
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize(
-    ("explorer", "kind"), [("vv-ucb", "two interrupts"), ("epsilon-greedy", "interrupt"), ("vv-ucb", "terminate")]
-)
-def test_script_interrupted_at_random_moments(server, whole, explorer, kind, tmp_path):
-    """Ctrl-C saves; SIGTERM ends the process, and the latest checkpoint remains."""
-    moments, saved = random.Random(f"{explorer} {kind}"), 0
-    for folder in folders(tmp_path):
-        process = server.start(folder, SCRIPT.format(explorer=explorer, steps=BUDGET))
-        wait_for_random_moment(moments, folder / "log.csv")
-        send(process, signal.SIGTERM if kind == "terminate" else signal.SIGINT)
-        if kind == "two interrupts":
-            time.sleep(moments.uniform(0.0, 0.0004))
-            send(process)
-        # Python ends with -SIGINT if an interrupt comes while it prints the traceback of the first one.
-        codes = {"interrupt": {1}, "two interrupts": {1, -signal.SIGINT}, "terminate": {-signal.SIGTERM}}
-        assert server.wait(process) in codes[kind]
-        assert ("KeyboardInterrupt" in (folder / "err.txt").read_text()) == (kind != "terminate")
-        if (folder / "agent.npz").exists():
-            assert_unfinished_is_resumable(folder / "agent.npz", explorer, whole)
-            saved += 1
     assert saved
 
 
@@ -328,17 +296,6 @@ def test_interrupts_anywhere_in_a_step(function, count, saved, whole, tmp_path):
     notes = getattr(caught.value, "__notes__", [])
     assert any("earlier checkpoints are unchanged" in note for note in notes) == (saved == 140)
     assert_identical(wl.learn(Interrupting(), resume=path, steps=STEPS, quiet=True), whole())
-
-
-def test_half_a_step_cannot_be_saved(tmp_path):
-    class Saves(wl.Callback):
-        def on_end(self, loop):
-            with pytest.raises(WanderlustError, match="interrupted while it learned from a step"):
-                loop.save(tmp_path / "b.npz")
-
-    with pytest.raises(KeyboardInterrupt), interrupts_in("observe", at_call=9, count=2):
-        wl.learn(Interrupting(), steps=STEPS, callbacks=[Saves()], save=tmp_path / "a.npz", quiet=True)
-    assert not list(tmp_path.iterdir())
 
 
 def test_user_defined_handlers_run_between_steps():

@@ -1,7 +1,6 @@
 """The worlds as Gymnasium environments: registration, dynamics, seeding, horizons, errors."""
 
 import copy
-import json
 import pickle
 from collections import Counter
 
@@ -188,16 +187,6 @@ def test_outcomes_have_their_probabilities():
     assert not seen
 
 
-def test_start_states_have_their_probabilities():
-    world = wl.make_world("S.S\n.S#\n")
-    env = WorldEnv(world)
-    assert env.world is world
-    env.reset(seed=0)
-    seen = Counter(env.reset()[0] for _ in range(3000))
-    assert set(seen) == {0, 2, 4}
-    assert all(abs(count - 1000) < 110 for count in seen.values())
-
-
 # --- Errors ----------------------------------------------------------------------------------------
 
 
@@ -241,13 +230,3 @@ def test_invalid_options(environment, options, message):
 def test_calls_that_are_not_allowed(call, message):
     with pytest.raises(wl.WanderlustError, match=message):
         call()
-
-
-def test_maps_from_files(tmp_path):
-    file = tmp_path / "corridor.txt"
-    file.write_text("S.A\n\nA = treasure 1\nhorizon = 4\n")
-    for given_as in (file, str(file), file.read_text()):
-        env = gym.make(GRID_ID, map=given_as)
-        assert env.spec.max_episode_steps == 4
-        assert env.observation_space.n == 3
-    assert json.loads(gym.spec(GRID_ID).to_json())["id"] == GRID_ID

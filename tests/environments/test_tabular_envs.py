@@ -94,13 +94,6 @@ def test_the_size_of_the_observation_space(space, n):
     assert wl.tabular(Scripted(space)).observation_space.n == n
 
 
-@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")
-def test_wrapped_environments_are_gymnasium_environments():
-    from gymnasium.utils.env_checker import check_env
-
-    check_env(wl.tabular(gym.make("FrozenLake-v1").unwrapped), skip_render_check=True)
-
-
 @pytest.mark.parametrize(
     ("space", "observation", "options", "words"),
     [
@@ -162,11 +155,6 @@ def test_a_key_can_be_a_function_of_observation_and_info():
     by_info = wl.tabular(Scripted(space, list(seen), infos=list(infos)), key="info:room")
     assert rollout(by_info, 2) == [0, 1, 0]
     assert by_info.key_of(1) == 2
-
-
-def test_hash_is_the_content_of_the_observation_if_the_environment_has_no_hash():
-    seen = [np.zeros((9, 9)), np.ones((9, 9)), np.zeros((9, 9))]
-    assert rollout(wl.tabular(Scripted(spaces.Box(0, 1, (9, 9)), seen), key="hash"), 2) == [0, 1, 0]
 
 
 def test_hash_is_the_complete_state_of_a_minigrid():
@@ -236,14 +224,6 @@ def test_box_observations_in_bins():
     assert [env.key_of(s) for s in range(env.n_states)] == [(0, 0), (1, 1), (3, 1)]
     assert env.describe(1) == "[0.25, 0.5] × [0, 1]"
     assert env.observation_space.n == 8
-
-
-def test_an_unbounded_dimension_with_bounds():
-    wl.tabular("CartPole-v1", bins=6, bounds={1: (-3, 3), 3: (-4, 4)}).reset(seed=0)
-    box = spaces.Box(-np.inf, np.inf, (1,))
-    env = wl.tabular(Scripted(box, [np.array([x]) for x in (-9.0, np.inf, 0.1)]), bins=2, bounds=[(-1, 1)])
-    rollout(env, 2)
-    assert [env.key_of(s) for s in range(env.n_states)] == [(0,), (1,)]
 
 
 @pytest.mark.parametrize(

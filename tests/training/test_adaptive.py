@@ -115,22 +115,6 @@ def test_penalty_is_removed_from_earlier_terminal_rewards(explorer):
     assert as_written.tables["target"][4, 1] == pytest.approx(1.0)
 
 
-def test_stored_terminal_rewards_are_corrected_when_the_penalty_is_detected():
-    class TerminalRewards(wl.Callback):
-        def on_step(self, loop):
-            if loop.time_penalty.detected:
-                rows = loop.agent.learner.outcomes.signals[0, : loop.agent.learner.counters.n_outcomes]
-                self.stored = rows[rows > 0]
-                return False
-            return None
-
-    rewards = TerminalRewards()
-    env = wl.tabular(gym.make("MiniGrid-DoorKey-5x5-v0"), key="hash", reset_seed=0)
-    wl.learn(env, steps=3_000, seed=0, callbacks=[rewards], quiet=True)
-    assert len(rewards.stored) > 1
-    np.testing.assert_allclose(rewards.stored, 1.0)
-
-
 # --- The preset ----------------------------------------------------------------------------------------
 
 WITH_A_WEIGHT = {"vv-ucb": "kappa", "vv-count": "kappa", "ucb1": "kappa", "bonus": "scale"}
@@ -261,11 +245,6 @@ def test_exploration_does_not_decrease_before_a_reward_is_found(reward_range):
     assert stages == [N_STAGES - 1, 0, 0]
 
 
-def test_given_options_are_not_adapted():
-    agent = trained(Corridor(penalty=0.0, slip=0.3), steps=2_000, kappa=3.0, gamma_w=0.9)[0]
-    assert (agent.configured_explorer.kappa, agent.configured_explorer.gamma_w) == (3.0, 0.9)
-
-
 def test_initial_w_with_bins_is_that_of_the_own_state():
     env = wl.tabular(gym.make("MountainCar-v0"), bins=(4, 4))
     agent = trained(env, steps=200)[0]
@@ -286,14 +265,6 @@ def test_the_preset_is_saved(preset, tmp_path):
 
 
 # --- The budget ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("explorer", "more"), [("vv-ucb", 900), ("bonus", 600)])
-def test_resuming_equals_one_training_with_the_same_budget(explorer, more, tmp_path):
-    env = Corridor(slip=0.3)
-    wl.learn(env, explorer, steps=400, budget=600, seed=3, quiet=True, save=tmp_path / "a.npz")
-    resumed = wl.learn(env, steps=more, resume=tmp_path / "a.npz", quiet=True)
-    assert same_tables(wl.learn(env, explorer, steps=more, budget=600, seed=3, quiet=True), resumed)
 
 
 def test_a_larger_budget_increases_exploration_again(tmp_path, capsys):

@@ -13,7 +13,6 @@ import wanderlust as wl
 from conftest import CommandLine
 from wanderlust.core.errors import InvalidSetting, UnknownName
 from wanderlust.core.planning import optimal_episode_return
-from wanderlust.experiments.table import line_of
 from wanderlust.training.model_training import ModelTraining
 
 LAKE = {"is_slippery": False}
@@ -29,15 +28,6 @@ def test_returns_are_the_exact_expected_returns_of_episodes() -> None:
     optimal = optimal_episode_return(world.mdp, 100)
     assert optimal is not None
     assert record.returns[-1] <= optimal
-
-
-def test_the_return_in_a_deterministic_environment() -> None:
-    run = wl.Run.of_model("Taxi-v4", explorer="vv-ucb", settings={"steps": 12_000})
-    result = run.train()
-    assert result.returns[-1] == pytest.approx(float(result.optimal_return))
-    assert len(result.steps) == 25
-    assert result.events[0] <= result.steps[np.argmax(result.returns > 0)]
-    assert line_of(run, result, {})["first_reward"] == result.events[0]
 
 
 def test_a_run_is_stored_under_a_key_of_the_model(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def test_solved_within_the_step_limit(bars, name):
         assert bars.solved_at(task, bars.BASELINE, 0, steps) is None, "epsilon-greedy takes longer"
 
 
+@pytest.mark.exhaustive
 def test_mountain_car_goal_is_found_three_times_sooner_than_by_epsilon_greedy(bars):
     task = bars.TASKS["mountain-car-first-goal"]
     step = bars.solved_at(task, task.explorer, 0, task.steps)

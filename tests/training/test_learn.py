@@ -512,12 +512,6 @@ def test_training_stops_before_the_memory_is_full(available, tmp_path):
     assert wl.Agent.load(tmp_path / "a.npz").steps == steps
 
 
-@pytest.mark.parametrize(("n_states", "left"), [(10, 1), (10**9, None)], ids=["repeating", "unknown memory"])
-def test_other_trainings_are_not_stopped(n_states, left, available):
-    available(left)
-    assert count_states(n_states).steps == 1000
-
-
 def test_failure_in_the_first_reset_saves_nothing(tmp_path):
     with pytest.raises(EnvironmentFailed, match=r"Corridor failed in reset of episode 1 .*RuntimeError: cannot reset"):
         wl.learn(Corridor(fail_at_reset=1), steps=10, save=tmp_path / "a.npz", quiet=True)
