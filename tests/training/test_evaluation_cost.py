@@ -105,7 +105,8 @@ def test_what_training_shows_of_an_environment():
     several = outcomes_of(limited(starts=3))
     assert (several.is_deterministic, several.starts) == (False, {0, 1, 2})
     assert not outcomes_of(limited(), steps=10).is_deterministic
-    assert outcomes_of(gym.wrappers.TimeLimit(Corridor(12, limit=9), 50)).shortest_truncation == 9
+    truncated = outcomes_of(gym.wrappers.TimeLimit(Corridor(12, limit=9), 50))
+    assert (truncated.shortest_truncation, truncated.return_range) == (9, (-9.0, -9.0))
 
 
 def test_a_terminal_reward_that_depends_on_the_time_is_not_random():
