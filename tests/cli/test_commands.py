@@ -524,7 +524,6 @@ def test_agent_is_saved_elsewhere_if_its_file_cannot_be_written(run_cli, here):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("train FrozenLak-v1", "Did you mean 'FrozenLake-v1'"),
         ("train Taxi-v1", "Taxi-v"),
         ("train my_envs:mak_env", "Did you mean 'my_envs:make_env'"),
         ("train my_envs:fails", "RuntimeError: no environment"),
@@ -535,9 +534,7 @@ def test_agent_is_saved_elsewhere_if_its_file_cannot_be_written(run_cli, here):
         ("train FrozenLake-v1 --env map_name=9x9", "cannot be made with {'map_name': '9x9'}"),
         ("train FrozenLake-v1 --env map_name", "such as map_name=8x8, got 'map_name'"),
         ("train FrozenLake-v1 --env a=1 a=2", "given twice"),
-        ("train FrozenLake-v1 --explorer vv-ubc", "Did you mean 'vv-ucb'"),
         ("train FrozenLake-v1 --set kapa=1", "unknown setting or option 'kapa' of vv-ucb. Did you mean 'kappa'"),
-        ("train FrozenLake-v1 --set gamma=0.9", "Did you mean 'discount'"),
         ("train FrozenLake-v1 --set steps=1", "--steps 1"),
         ("train FrozenLake-v1 --steps 0", "steps must be"),
         ("train FrozenLake-v1 --key my_envs:nothing", "no function of that name"),
@@ -568,7 +565,6 @@ def test_agent_is_saved_elsewhere_if_its_file_cannot_be_written(run_cli, here):
         ("compare prison --explorers random --seeds 1 --steps 9 --out my_envs.py/x", "cannot be written"),
         ("diagnose prison --json my_envs.py/d.json", "cannot be written"),
         ("explain missing.npz --state 1", "no such file"),
-        ("explain my_envs.py --state 1", "not an agent that wanderlust saved"),
         ("explain lake.npz --state 999", "--state 999: the observation 999 is outside the observation space"),
         ("explain lake.npz --index 99", "from 0 to 15, got 99"),
     ],
