@@ -339,9 +339,8 @@ class EvaluateEvery(Callback):
         """Evaluate every `every` steps."""
         if self.evaluator is not None:
             self.evaluator.dynamics.record(loop)
-        return None if loop.step % self.every else self._evaluate(loop)
-
-    def _evaluate(self, loop: TrainingLoop) -> bool | None:
+        if loop.step % self.every:
+            return None
         assert self._env is not None
         if self.evaluator is not None:
             returns = self.evaluator.returns(loop.agent)

@@ -216,8 +216,8 @@ def _take_steps(loop: TrainingLoop, callbacks: list[Callback], seed: int | None,
     on_step, on_episode_end = overriding("on_step"), overriding("on_episode_end")
     guard, unchecked = TrainingGuard(loop.agent, loop.steps, warns_of_states=loop.warns_of_states), 0
     proceed = True
-    current = loop.env.env
-    steps = VectorSteps(loop, current).take(seed) if isinstance(current, SubEnvironment) else _single_steps(loop, seed)
+    env = loop.env.env
+    steps = _vector_steps(loop, env, seed) if isinstance(env, SubEnvironment) else _single_steps(loop, seed)
     while proceed and loop.step < loop.steps:
         next(steps)
         for method in on_step:
@@ -243,59 +243,52 @@ def _single_steps(loop: TrainingLoop, seed: int | None) -> Iterator[None]:
         yield
 
 
-class VectorSteps:
-    """Takes the steps of a loop in the environments of a `VectorEnv`, in turn."""
+def _vector_steps(loop: TrainingLoop, current: SubEnvironment, seed: int | None) -> Iterator[None]:
+    """Take steps without end in the environments of a `VectorEnv`, in turn; yield after each that is learnt from."""
+    vector = current.vector
+    n, space = vector.num_envs, vector.single_action_space
+    positions: list[dict[str, Any]] = [{} for _ in range(n)]
+    notes = [loop.agent.learner.notes.copy() for _ in range(n)]
+    """What the explorer keeps between steps, such as the head of an episode."""
 
-    def __init__(self, loop: TrainingLoop, current: SubEnvironment) -> None:
-        self._loop, self._current, self._vector = loop, current, current.vector
-        notes, n = loop.agent.learner.notes, self._vector.num_envs
-        self._positions: list[dict[str, Any]] = [{} for _ in range(n)]
-        self._notes = [notes.copy() for _ in range(n)]
-        """What the explorer keeps between steps, such as the head of an episode."""
-
-    def take(self, seed: int | None) -> Iterator[None]:
-        """Take steps without end; yield after each one that the agent has learnt from."""
-        loop, vector = self._loop, self._vector
-        n, space = vector.num_envs, vector.single_action_space
-
-        def position() -> str:
-            return f"step {loop.step:,} of {n} environments side by side"
-
-        observations, infos = call_environment(loop.env, lambda: vector.reset(seed=seed), position)
-        over, actions = np.ones(n, np.bool_), [0] * n
-        rewards = terminated = truncated = np.zeros(n)
-        while True:
-            for i in range(n):
-                observation, info = entry_of(observations, i), info_of(infos, i)
-                if over[i]:  # This step was a reset, which ignores the action.
-                    self._current.put((observation, info))
-                    loop.begin_episode()
-                    self._leave(i)
-                    continue
-                self._enter(i)
-                self._current.put((observation, float(rewards[i]), bool(terminated[i]), bool(truncated[i]), info))
-                loop.complete_step(actions[i])
-                self._leave(i)
-                yield
-            over = np.logical_or(terminated, truncated)
-            for i in np.flatnonzero(~over).tolist():
-                self._enter(i)
-                actions[i] = loop.choose_action()
-                self._leave(i)
-            empty: Any = create_empty_array(space, n)
-            batch = concatenate(space, [loop.env.action_of(action) for action in actions], empty)
-            observations, rewards, terminated, truncated, infos = call_environment(
-                loop.env, functools.partial(vector.step, batch), position
-            )
-
-    def _enter(self, i: int) -> None:
+    def enter(i: int) -> None:
         """Give the loop the position in an environment."""
-        self._loop.__dict__.update(self._positions[i])
-        self._loop.agent.learner.notes[:] = self._notes[i]
+        loop.__dict__.update(positions[i])
+        loop.agent.learner.notes[:] = notes[i]
 
-    def _leave(self, i: int) -> None:
-        self._positions[i] = {name: getattr(self._loop, name) for name in POSITION}
-        self._notes[i][:] = self._loop.agent.learner.notes
+    def leave(i: int) -> None:
+        positions[i] = {name: getattr(loop, name) for name in POSITION}
+        notes[i][:] = loop.agent.learner.notes
+
+    def where() -> str:
+        return f"step {loop.step:,} of {n} environments side by side"
+
+    observations, infos = call_environment(loop.env, lambda: vector.reset(seed=seed), where)
+    over, actions = np.ones(n, np.bool_), [0] * n
+    rewards = terminated = truncated = np.zeros(n)
+    while True:
+        for i in range(n):
+            observation, info = entry_of(observations, i), info_of(infos, i)
+            if over[i]:  # This step was a reset, which ignores the action.
+                current.put((observation, info))
+                loop.begin_episode()
+                leave(i)
+                continue
+            enter(i)
+            current.put((observation, float(rewards[i]), bool(terminated[i]), bool(truncated[i]), info))
+            loop.complete_step(actions[i])
+            leave(i)
+            yield
+        over = np.logical_or(terminated, truncated)
+        for i in np.flatnonzero(~over).tolist():
+            enter(i)
+            actions[i] = loop.choose_action()
+            leave(i)
+        empty: Any = create_empty_array(space, n)
+        batch = concatenate(space, [loop.env.action_of(action) for action in actions], empty)
+        observations, rewards, terminated, truncated, infos = call_environment(
+            loop.env, functools.partial(vector.step, batch), where
+        )
 
 
 def _reject_with_resume(explorer: str | type | None, arguments: Mapping[str, Any]) -> None:
