@@ -12,7 +12,6 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import wanderlust as wl
-from wanderlust.checks import run_agent
 from wanderlust.core.errors import (
     BadFile,
     EnvironmentFailed,
@@ -604,15 +603,11 @@ def test_many_actions(n_actions, dtype):
     world = wl.World(name="many", mdp=mdp, defaults=wl.make_world("toy").defaults, action_names=names, r_max=1.0)
     record = wl.train(world, "ucb1", steps=100, keep_trajectory=True)
     assert record.actions.dtype == dtype
-    agent, actions = run_agent(world, "ucb1", seed=0, steps=100)
-    assert actions.dtype == dtype
-    assert np.array_equal(actions, record.actions)
-    assert actions.min() >= 0
-    assert actions.max() > 0.95 * n_actions
+    assert record.actions.min() >= 0
+    assert record.actions.max() > 0.95 * n_actions
     counts = np.zeros_like(record.visits)
     np.add.at(counts, (record.states, record.actions), 1)
     assert np.array_equal(counts, record.visits)
-    assert np.array_equal(agent.visits, record.visits)
 
 
 class Unlucky(Corridor):
