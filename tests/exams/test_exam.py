@@ -122,7 +122,7 @@ def test_the_return_while_learning_is_that_of_the_episodes():
     for family in ("lock", "cliffs", "chain", "shift"):
         run = ExamSelection(("vv-ucb",)).run("vv-ucb", (family, 1), 1000)
         world = wl.make_world(run.world, **run.world_options)
-        record = wl.train(world, "vv-ucb", seed=1000, keep_trajectory=True, evaluate_every=world.defaults.budget)
+        record = wl.train(world, "vv-ucb", seed=2000, keep_trajectory=True, evaluate_every=world.defaults.budget)
         returns, total, time = [], 0.0, 0
         for step, (s, a) in enumerate(zip(record.states, record.actions, strict=True)):
             mdp = world.dynamics(step)
@@ -255,7 +255,7 @@ def script(tmp_path, monkeypatch):
 
 def test_a_leaderboard_is_read_as_it_was_written(script):
     functions = script(name="functions")
-    failed = {("lock", 2): FailedRun(1001, "out of order | <b>")}
+    failed = {("lock", 2): FailedRun(2001, "out of order | <b>")}
     nearly = scores_in_a_world([3.0] * 11 + [2.89999]).rows
     rows = [*nearly, *(row for row in made_up("one", [0.123456, 0.9], spread=0.1).rows if row["level"] > 1)]
     board = ranked([ExplorerScores("one", rows, failed, 1.25), made_up("two", [0.5, 0.5])], SEEDS)
@@ -438,7 +438,7 @@ def test_the_same_error_in_many_worlds_is_shown_once_and_is_not_a_weak_point():
     """The weakest family is one without errors; a world that is passed in spite of an error is passed."""
     failed = {(family, level): FailedRun(1000, "ValueError: no") for family in ("depth", "lock")
               for level in (1, 2, 4)}  # fmt: skip
-    other = {("lock", 3): FailedRun(1001, "out of order.")}
+    other = {("lock", 3): FailedRun(2001, "out of order.")}
     selection = ExamSelection(("mine",), families=("depth", "lock", "actions"), held_out=False)
     card = make_card(selection, [made_up("mine", [0.0, 0.0, 0.3], failures=failed | other)])
     mine = card["results"][0]

@@ -36,7 +36,7 @@ from wanderlust.worlds.slips import slip_mdp
 Cell = tuple[int, int]
 Family = Callable[[int, bool], World]
 
-VERSION = 2
+VERSION = 3
 LEVELS = (1, 2, 3, 4)
 PREFIX = "exam-"
 FAMILIES: dict[str, Family] = {}
@@ -211,12 +211,11 @@ def actions(level: int, held_out: bool) -> World:
 
 @family
 def idle(level: int, held_out: bool) -> World:
-    """4 to 32 actions, of which four move; the others do nothing."""
-    n_actions = int(parameter(((4, 8, 16, 32), (5, 10, 20, 28)), level, held_out))
+    """4 to 36 actions, of which four move; the others do nothing."""
+    n_actions = int(parameter(((4, 8, 16, 32), (5, 10, 20, 36)), level, held_out))
     random, shape = seeded("idle", 0 if held_out else level, held_out), (8, 7) if held_out else (7, 7)
     marks = dict.fromkeys(scattered(shape, 9, random), "#")
-    budget = 600 + 160 * n_actions if held_out else 240 * n_actions
-    world = cells_world(shape, marks, horizon=60, budget=budget)
+    world = cells_world(shape, marks, horizon=60, budget=1_200 + 90 * n_actions)
     mdp, n_idle = world.mdp, n_actions - world.n_actions
     stay = np.repeat(np.arange(mdp.n_states, dtype=np.int32)[:, None, None], n_idle, axis=1)
     # In the treasure's cell every action collects it, so the idle ones do, too.
@@ -338,10 +337,10 @@ def slip(level: int, held_out: bool) -> World:
 
 @family
 def noise(level: int, held_out: bool) -> World:
-    """A near treasure of 0.5 and a far one of 1, both with random rewards of a standard deviation of 0.1 to 2."""
+    """A near treasure of 0.2 and a far one of 1, both with random rewards of a standard deviation of 0.1 to 2."""
     deviation = parameter(((0.1, 0.5, 1.0, 2.0), (0.2, 0.6, 1.2, 2.0)), level, held_out)
     shape = (9, 11) if held_out else (10, 10)
-    world = cells_world(shape, {(1, 2): "t"}, {"t": "treasure 0.5"}, horizon=40, budget=16_000)
+    world = cells_world(shape, {(1, 2): "t"}, {"t": "treasure 0.2"}, horizon=40, budget=16_000)
     spread = np.where(world.mdp.terminal, deviation, 0.0)
     mdp = TabularMDP(
         probability=np.repeat(world.mdp.probability / 2, 2, axis=2),
@@ -355,8 +354,8 @@ def noise(level: int, held_out: bool) -> World:
 
 @family
 def river(level: int, held_out: bool) -> World:
-    """RiverSwim (Strehl and Littman 2008) with 4 to 12 states: swimming up the river often fails."""
-    n = int(parameter(((4, 6, 9, 12), (5, 7, 10, 12)), level, held_out))
+    """RiverSwim (Strehl and Littman 2008) with 4 to 13 states: swimming up the river often fails."""
+    n = int(parameter(((4, 6, 9, 12), (5, 7, 10, 13)), level, held_out))
     probability, next_state = np.zeros((n, 2, 3)), np.zeros((n, 2, 3), np.int32)
     reward = np.zeros((n, 2, 3))
     for state in range(n):
@@ -381,9 +380,9 @@ def chain(level: int, held_out: bool) -> World:
 @family
 def tv(level: int, held_out: bool) -> World:
     """A television with 4 to 128 random channels beside the way to the treasure (Burda et al. 2019)."""
-    channels = int(parameter(((4, 16, 64, 128), (8, 24, 48, 96)), level, held_out))
-    rows, columns = (6, 6) if held_out else (5, 7)
-    world = cells_world((rows, columns), horizon=40, budget=4_800)
+    channels = int(parameter(((4, 16, 64, 128), (6, 32, 72, 120)), level, held_out))
+    rows, columns = (11, 10) if held_out else (10, 11)
+    world = cells_world((rows, columns), horizon=40, budget=8_000)
     n, screen = world.n_states, columns + 1
     shape = (n + channels, world.n_actions + 1, channels)
     probability, reward = np.zeros(shape), np.zeros(shape)
@@ -398,14 +397,14 @@ def tv(level: int, held_out: bool) -> World:
     probability[n:, :-1, 0], next_state[n:, :-1, 0] = 1.0, screen
     start = np.concatenate([world.mdp.start, np.zeros(channels)])
     mdp = merge_outcomes(TabularMDP(probability, next_state, reward, terminal, start))
-    return table_world(mdp, horizon=40, budget=4_800)
+    return table_world(mdp, horizon=40, budget=8_000)
 
 
 @family
 def copies(level: int, held_out: bool) -> World:
     """1 to 8 copies of every state: a transition leads to a random copy of the next state."""
     n_copies = int(parameter(((1, 2, 4, 8), (2, 3, 5, 7)), level, held_out))
-    world = cells_world((7, 8) if held_out else (8, 7), horizon=40, budget=4_800)
+    world = cells_world((10, 11) if held_out else (11, 10), horizon=40, budget=8_000)
     mdp = world.mdp
     targets = mdp.next_state * n_copies + np.arange(n_copies, dtype=np.int32)
     copied = TabularMDP(
@@ -415,7 +414,7 @@ def copies(level: int, held_out: bool) -> World:
         terminal=np.repeat(np.repeat(mdp.terminal, n_copies, axis=0), n_copies, axis=2),
         start=np.repeat(mdp.start / n_copies, n_copies),
     )
-    result = table_world(merge_outcomes(copied), horizon=40, budget=4_800)
+    result = table_world(merge_outcomes(copied), horizon=40, budget=8_000)
     return replace(result, action_names=world.action_names)
 
 
@@ -446,9 +445,9 @@ def bernoulli(level: int, held_out: bool) -> World:
 
 @family
 def clock(level: int, held_out: bool) -> World:
-    """A gridworld whose states also tell the step modulo 3 to 31, which changes nothing."""
-    n = int(parameter(((3, 7, 15, 31), (4, 9, 17, 29)), level, held_out))
-    world = cells_world((7, 8) if held_out else (8, 7), horizon=40, budget=4_800)
+    """A gridworld whose states also tell the step modulo 2 to 31, which changes nothing."""
+    n = int(parameter(((3, 7, 15, 31), (2, 4, 9, 29)), level, held_out))
+    world = cells_world((10, 11) if held_out else (11, 10), horizon=40, budget=8_000)
     mdp = world.mdp
     times = np.arange(n, dtype=np.int32)[:, None, None]
     timed = TabularMDP(
@@ -458,13 +457,13 @@ def clock(level: int, held_out: bool) -> World:
         terminal=np.repeat(mdp.terminal, n, axis=0),
         start=np.kron(mdp.start, np.eye(n)[0]),
     )
-    return replace(table_world(timed, horizon=40, budget=4_800), action_names=world.action_names)
+    return replace(table_world(timed, horizon=40, budget=8_000), action_names=world.action_names)
 
 
 @family
 def shift(level: int, held_out: bool) -> World:
-    """A square of 6 to 14 rows in which the treasure moves to the opposite corner after a quarter of the budget."""
-    n = int(parameter(((6, 8, 11, 14), (7, 9, 12, 14)), level, held_out))
+    """A square of 11 to 18 rows in which the treasure moves to the opposite corner after a quarter of the budget."""
+    n = int(parameter(((11, 13, 15, 17), (12, 14, 16, 18)), level, held_out))
     # Mirrored, so that the optimal and the random return do not change.
     world = cells_world((n, n), goal=(n - 1, 0), horizon=60, budget=9_600)
     return replace(world, later=cells_world((n, n), goal=(0, n - 1), horizon=60, budget=9_600).mdp, changes_at=2_400)
