@@ -51,7 +51,7 @@ from wanderlust.core.mdp import FloatArray
 
 __all__ = ["OPTIMAL_SUCCESS", "Result", "Run", "evenness", "step_learnt"]
 
-ALGORITHM_VERSION = 5
+ALGORITHM_VERSION = 6
 """Increase this when the result of any run changes, or when the format of stored files changes. Results stored with
 another version are ignored, and their runs are executed again when requested. `tests/fingerprints.json` has the version
 of its results."""
