@@ -91,7 +91,8 @@ class Camera:
                 time.sleep(0.1)
             page.wait_for_timeout(600)
             file = folder / f"{name}-{stop + 1}-{size[0]}-{scheme}.png"
-            page.screenshot(path=file, full_page=size == NARROW)
+            # A full page would have another size for a moment, at which the swiped lanes stop elsewhere.
+            page.screenshot(path=file)
             print(file)
         context.close()
 

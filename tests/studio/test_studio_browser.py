@@ -390,7 +390,8 @@ def test_a_tapped_cell_stays(new_page: Callable[..., Any]) -> None:
     page.locator("canvas").first.scroll_into_view_if_needed()
     box = lane(page, 1).locator("canvas").bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.1)
-    expect(page.locator("#cell-title")).to_have_text("Lane 1 · vv-ucb · cell (1, 3), kept until clicked again")
+    expect(page.locator("#cell-title")).to_have_text("Lane 1 · vv-ucb · cell (1, 3)")
+    expect(page.locator("#map-keys")).to_have_text("This cell stays here until it is clicked again.")
 
 
 def test_an_explorer_that_draws_its_action_says_so(new_page: Callable[..., Any], server: RunningStudio) -> None:

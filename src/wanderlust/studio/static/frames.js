@@ -32,9 +32,9 @@ export const LAYERS = [
   { id: "action-visits", label: "Action visits", perAction: true, unit: "visits", text: "n(s, a): how often the action was taken in the state." },
   { id: "q", label: "Q", perAction: true, unit: "Q", text: "Q(s, a) = r + γ max Q(s′, ·): the discounted sum of the rewards to come, as far as they are known." },
   { id: "w", label: "W", perAction: true, unit: "W", isRelative: true,
-    text: "W(s, a) = u + γ_w max W(s′, ·): how much there is to explore from here on. u = √(2 log n(s) / n(s, a)) is large for rare actions; γ_w discounts far ones. (vv-count: u = n(s, a), min.)" },
+    text: "W(s, a) = u + γ_w max W(s′, ·): how much there is to explore from here on. u = √(2 log n(s) / n(s, a)): large for rare, largest for untried actions; γ_w discounts far ones. (vv-count: u = n(s, a), min.)" },
   { id: "term", label: "Exploration κU", perAction: true, unit: "κU", isRelative: true,
-    text: "κU(s, a): what the explorer adds to Q, larger where there is more to explore; of vv-ucb κ(1 − γ_w)W(s, a). κ has the scale of the rewards." },
+    text: "κU(s, a): what the explorer adds to Q, larger where there is more to explore; of vv-ucb κ(1 − γ_w)W(s, a). κ is the largest possible Q minus the smallest." },
   { id: "behaviour", label: "Behaviour value", perAction: true, unit: "Q + κU", isRelative: true,
     text: "Q(s, a) + κU(s, a): the agent takes the action with the largest sum. ε-greedy has no U, and takes a random action with probability ε." },
 ];

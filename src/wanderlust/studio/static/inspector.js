@@ -7,8 +7,7 @@ import { fixedText, formatNumber } from "./frames.js";
 /** @import { World } from "./cells.js" */
 /** @import { Frame, Values } from "./frames.js" */
 
-const DIGITS = 5;
-const MAX_DECIMALS = 6;
+const MAX_DECIMALS = 6, DIGITS_SUM = 7, DIGITS_W = 4, MAX_DECIMALS_W = 4;
 /** @type {Record<string, string>} */
 const ARROWS = { "-1,0": "←", "1,0": "→", "0,-1": "↑", "0,1": "↓", "0,0": "•" };
 
@@ -21,7 +20,8 @@ export function showCell({ world, frame, lane, name, fields, cell, part, rule, i
   const at = cell ?? world.layers.flatMap((layer) => [layer.state.indexOf(state)]).find((index) => index >= 0) ?? 0;
   const place = `(${Math.floor(at / world.columns) + 1}, ${(at % world.columns) + 1})`;
   const who = cell === null ? "agent at" : "cell";
-  setText($("cell-title"), `Lane ${lane + 1} · ${name} · ${who} ${place}${isPinned ? ", kept until clicked again" : ""}`);
+  setText($("cell-title"), `Lane ${lane + 1} · ${name} · ${who} ${place}`);
+  setText($("map-keys"), isPinned ? "This cell stays here until it is clicked again." : "Point at a cell, or use the arrow keys in a map. A click keeps the cell here.");
   if (state === undefined || state < 0 || world.layers[part].kind[at] === 1) {
     rows.replaceChildren(element("tr", {}, element("td", { colspan: "7" }, "wall: no state")));
     setText($("cell-reason"), "");
@@ -30,14 +30,14 @@ export function showCell({ world, frame, lane, name, fields, cell, part, rule, i
   const first = state * frame.actions;
   const ofState = (/** @type {Values} */ values) => Array.from(values.subarray(first, first + frame.actions));
   const [behaviour, score] = [ofState(frame.behaviour), ofState(frame.score)];
-  const w = frame.w ? ofState(frame.w) : behaviour.map(() => null);
+  const w = frame.w ? ofState(frame.w) : null;
   // The term is the difference of what is printed, so that the numbers of a row add up.
   // Those of Q have the room that a large sum leaves.
-  const room = Math.max(7 - Math.max(...score.map(Math.abs)).toFixed(0).length, 0);
-  const decimals = Math.max(decimalsFor(score, MAX_DECIMALS), decimalsFor(behaviour, Math.min(room, 3), 0));
+  const decimals = Math.max(decimalsFor(score, MAX_DECIMALS), decimalsFor(behaviour, Math.min(roomOf(score, DIGITS_SUM), 3), 0));
   const [q, sum] = [behaviour, score].map((values) => values.map((value) => fixedText(value, decimals)));
   const term = sum.map((text, i) => fixedText(Number(text) - Number(q[i]), decimals));
-  const texts = [q, ofState(frame.visits).map(String), w.map((value) => formatNumber(value, DIGITS)), term, sum];
+  const decimalsW = w && decimalsFor(w, MAX_DECIMALS_W, Math.min(roomOf(w, DIGITS_W), MAX_DECIMALS_W));
+  const texts = [q, ofState(frame.visits).map(String), q.map((_, i) => (w ? fixedText(w[i], decimalsW) : "–")), term, sum];
   rows.replaceChildren(...world.actions.map((action, i) => {
     const chosen = Boolean(frame.preferred[state] & (1 << i));
     return element("tr", chosen ? { class: "chosen" } : {},
@@ -47,14 +47,21 @@ export function showCell({ world, frame, lane, name, fields, cell, part, rule, i
   }));
   const { kappa, gamma_w: gamma } = fields;
   // Of vv-count, κU is not a multiple of W.
-  const factor = name === "vv-ucb" ? ` Here κU = κ(1 − γ_w)W = ${formatNumber(kappa * (1 - gamma))} W.` : "";
-  setText($("cell-reason"), reason(world, frame, state, rule) + factor);
+  const factor = name === "vv-ucb" ? ` κU = κ(1 − γ_w)W = ${formatNumber(kappa)} × ${formatNumber(1 - gamma)} W.` : "";
+  const largest = sum.filter((_, i) => frame.preferred[state] & (1 << i)), isClose = largest.length === 1 && sum.filter((text) => text === largest[0]).length > 1;
+  setText($("cell-reason"), reason(world, frame, state, rule) + (isClose ? " Its sum is larger by less than these digits show." : "") + factor);
 }
 
 /** @param {number[]} values */
 function leastDecimals(values) {
   const size = Math.max(...values.map(Math.abs));
   return size >= 1e5 ? 0 : size >= 100 ? 2 : 3;
+}
+
+// The decimals for which a number of digits has room.
+/** @param {number[]} values @param {number} digits */
+function roomOf(values, digits) {
+  return Math.max(digits - Math.max(...values.map(Math.abs)).toFixed(0).length, 0);
 }
 
 // Enough of them to see which value is the largest.
@@ -86,11 +93,11 @@ function reason(world, frame, state, rule) {
   const values = frame.behaviour.subarray(first, first + frame.actions);
   const others = values.filter((_, i) => i !== chosen), most = Math.max(...others);
   const terms = values.map((value, i) => frame.score[first + i] - value);
-  // Q may be a small part of the sum.
-  const agrees = !terms.some(Boolean) ? "" : terms[chosen] >= Math.max(...terms) ? ", and the largest κU" : ", but not the largest κU";
-  const why = values[chosen] > most ? `exploit: ${preferred[0]} has the largest sum, the largest Q${agrees}.`
-    : values[chosen] === most ? `explore: ${preferred[0]} has the largest sum, and no larger Q than the others.`
-      : `explore: ${preferred[0]} has the largest sum, although not the largest Q.`;
+  const hasMostQ = values[chosen] > most, hasMostTerm = terms[chosen] >= Math.max(...terms);
+  const why = hasMostQ && !terms.some(Boolean) ? `exploit: ${preferred[0]} has the largest Q.`
+    : hasMostQ && hasMostTerm ? `exploit and explore: ${preferred[0]} has the largest Q and the largest κU.`
+      : hasMostQ ? `exploit: ${preferred[0]} has the largest Q, which makes up for a smaller κU.`
+        : `explore: ${preferred[0]} has the largest sum because of its κU; ${values[chosen] === most ? "no other Q is larger" : "its Q is not the largest"}.`;
   return `${why}${chance}`;
 }
 

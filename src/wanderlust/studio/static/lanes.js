@@ -19,6 +19,7 @@ const SETTINGS = [
 // Size of a cell, in pixels, from which its triangles can be told apart.
 const TRIANGLES_FROM = 14;
 const BESIDE_GAP = 10;
+const CONSTANTS_TEXT = "κ: the largest possible Q minus the smallest, the scale of κU. γ_w: the discount of W.";
 const PRESET_TEXT = "as_written: the paper's text; as_published_code: the released code, where it differs.";
 const GREEK = { kappa: "κ", gamma_w: "γ_w", epsilon_start: "ε start", epsilon_end: "ε end", learning_rate: "η learning rate", scale: "α scale", initial: "initial Q", replay: "memory" };
 
@@ -41,7 +42,7 @@ export class LaneCard {
     fillSelect(this.select, this.catalogue.explorers.map(({ name }) => ({ value: name, label: name })));
     this.remove = element("button", { type: "button", class: "quiet", onclick: () => this.on.remove(this.number) }, "×");
     this.fields = element("div", { class: "fields" });
-    this.options = element("details", { class: "options" }, element("summary", { "aria-label": "Options", title: "Options of the explorer" }, "⚙"), this.fields);
+    this.options = element("details", { class: "options" }, element("summary", { "aria-label": "Options" }, "⚙"), this.fields);
     this.canvas = element("canvas", { tabindex: "0", role: "application", "aria-roledescription": "map", "aria-label": `Map of lane ${this.number + 1}` });
     this.context = this.canvas.getContext("2d");
     // Q beside the layer, as an option.
@@ -54,7 +55,7 @@ export class LaneCard {
     this.returned = element("strong", {}, "–");
     this.event = element("span", { class: "dim event" });
     // The constants of its W, which the options may change.
-    this.constants = element("span", { class: "dim constants" });
+    this.constants = element("span", { class: "dim constants", title: CONSTANTS_TEXT });
     this.sentence = element("p", { class: "sentence", role: "status", "aria-label": "Next action" });
     const head = element("div", { class: "lane-head" }, element("span", { class: "chip", "aria-hidden": "true" }, String(this.number + 1)), this.select, this.options, this.constants, this.remove);
     const facts = element("div", { class: "facts" },
@@ -117,6 +118,7 @@ export class LaneCard {
     for (const field of this.allFields) field.show();
     const changed = Object.keys(lane.options ?? {}).length + Object.keys(lane.settings ?? {}).length + (lane.preset ? 1 : 0);
     setText(this.options.firstElementChild, changed ? `⚙ ${changed}` : "⚙");
+    this.options.firstElementChild.title = `Options of the explorer${changed ? `, ${changed} of them changed` : ""}`;
   }
 
   buildFields() {

@@ -19,6 +19,8 @@ const MARGIN = 16;
 const LANE_GAP = 12;
 // The width of the thumb of a slider, whose centre is at the step; and of the narrowest chart with which the timeline is aligned.
 const THUMB = 16, AXIS_MIN = 200;
+// Above and below the buttons of the transport, on a phone.
+const BAR_PADDING = 13;
 const NARROW = "(max-width: 620px)";
 
 export class Stage {
@@ -58,11 +60,14 @@ export class Stage {
   arrangeNarrow() {
     $("lanes").style.setProperty("--columns", 1);
     $("lanes").classList.remove("stacked");
+    const buttons = $("run").parentElement, bar = buttons.parentElement;
+    bar.style.top = `${Math.min(buttons.offsetHeight + BAR_PADDING - bar.offsetHeight, 0)}px`;
     return Math.max(window.innerHeight * 0.6, MAPS_MIN);
   }
 
   arrangeWide() {
     const box = $("lanes");
+    $("run").parentElement.parentElement.style.top = "";
     const count = box.children.length;
     const { rows, columns } = this.app.world;
     const top = box.getBoundingClientRect().top + window.scrollY;
