@@ -30,14 +30,14 @@ export function showCell({ world, frame, lane, name, fields, cell, part, rule, i
   const first = state * frame.actions;
   const ofState = (/** @type {Values} */ values) => Array.from(values.subarray(first, first + frame.actions));
   const [behaviour, score] = [ofState(frame.behaviour), ofState(frame.score)];
-  const w = frame.w ? ofState(frame.w) : null;
   // The term is the difference of what is printed, so that the numbers of a row add up.
   // Those of Q have the room that a large sum leaves.
   const decimals = Math.max(decimalsFor(score, MAX_DECIMALS), decimalsFor(behaviour, Math.min(roomOf(score, DIGITS_SUM), 3), 0));
-  const [q, sum] = [behaviour, score].map((values) => values.map((value) => fixedText(value, decimals)));
+  const textsOf = (/** @type {number[]} */ values, /** @type {number} */ places) => values.map((value) => fixedText(value, places));
+  const [q, sum] = [textsOf(behaviour, decimals), textsOf(score, decimals)];
   const term = sum.map((text, i) => fixedText(Number(text) - Number(q[i]), decimals));
-  const decimalsW = w && decimalsFor(w, MAX_DECIMALS_W, Math.min(roomOf(w, DIGITS_W), MAX_DECIMALS_W));
-  const texts = [q, ofState(frame.visits).map(String), q.map((_, i) => (w ? fixedText(w[i], decimalsW) : "–")), term, sum];
+  const w = frame.w && ofState(frame.w), textsW = w ? textsOf(w, decimalsFor(w, MAX_DECIMALS_W, roomOf(w, DIGITS_W))) : q.map(() => "–");
+  const texts = [q, ofState(frame.visits).map(String), textsW, term, sum];
   rows.replaceChildren(...world.actions.map((action, i) => {
     const chosen = Boolean(frame.preferred[state] & (1 << i));
     return element("tr", chosen ? { class: "chosen" } : {},
