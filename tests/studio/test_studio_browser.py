@@ -153,7 +153,6 @@ def test_the_story_from_opening_to_the_copied_link(new_page: Callable[..., Any],
     # The server is part of this process, so everything is compiled before the page needs it.
     explorers = [each["explorer"] for each in THREE]
     records = [wl.train("prison", name, seed=1) for name in explorers]
-    without = wl.train("prison", "vv-ucb", seed=1, gamma_w=0)
     page = new_page(permissions=["clipboard-read", "clipboard-write"])
     page.get_by_role("combobox", name="World").select_option(label="prison")
     for number in (2, 3):
@@ -190,17 +189,9 @@ def test_the_story_from_opening_to_the_copied_link(new_page: Callable[..., Any],
             records[2].tables["target"][2, action], rel=1e-3
         )
 
-    # γ_w = 0 turns vv-ucb into a rule that looks only at the present state, as UCB1 does.
-    lane(page, 3).get_by_label("Options", exact=True).click()
-    gamma = lane(page, 3).get_by_role("slider", name="γ_w")
-    gamma.fill("0")
-    wait_for(page, "studio.accepted.lanes[2].options?.gamma_w === 0 && studio.viewed === 1000")
-    expect(status(lane(page, 3), "States discovered")).to_have_text(str(int(without.discovered[-1])))
-    lane(page, 3).get_by_label("Options", exact=True).click()
-
     button(page, "Share").click()
     button(page, "Copy as Python").click()
-    wait_for(page, "navigator.clipboard.readText().then((text) => text.includes(\"('vv-ucb', {'gamma_w': 0})\"))")
+    wait_for(page, "navigator.clipboard.readText().then((text) => text.includes(\"('vv-ucb', {})\"))")
     button(page, "Copy link").click()
     wait_for(page, "navigator.clipboard.readText().then((text) => text.startsWith('http://127.0.0.1'))")
     link = page.evaluate("navigator.clipboard.readText()")
@@ -211,10 +202,10 @@ def test_the_story_from_opening_to_the_copied_link(new_page: Callable[..., Any],
     colleague.goto(link)
     expect(lane(colleague, 3).get_by_role("combobox", name="Explorer")).to_have_value("vv-ucb")
     expect(status(colleague, "Step")).to_have_text("1000")
-    expect(status(lane(colleague, 3), "States discovered")).to_have_text(str(int(without.discovered[-1])))
+    expect(status(lane(colleague, 3), "States discovered")).to_have_text(str(discovered[2]))
 
 
-def test_every_control_exists_once_and_works(page: Any) -> None:
+def test_every_control_and_shortcut_works(page: Any) -> None:
     for role, names in {
         "combobox": ("World",),
         "button": ("Run", "Pause", "Step", "Restart", "Add lane", "Remove lane", "Share…"),
@@ -224,19 +215,15 @@ def test_every_control_exists_once_and_works(page: Any) -> None:
         "table": ("Actions of the cell",),
     }.items():
         for name in names:
-            for is_exact in (False, True):
-                expect(page.get_by_role(role, name=name, exact=is_exact)).to_have_count(1)
-                expect(page.get_by_role(role, name=name, exact=is_exact)).to_be_visible()
-    expect(lane(page, 1).get_by_role("combobox", name="Explorer")).to_be_visible()
-    for expected in ("1", "2"):
-        button(page, "Step").click()
-        expect(status(page, "Step")).to_have_text(expected)
+            expect(page.get_by_role(role, name=name)).to_be_visible()  # There is one.
+    button(page, "Step").click()
+    expect(status(page, "Step")).to_have_text("1")
     page.get_by_role("combobox", name="Kind of event").select_option("reward found")
     button(page, "Next event").click()
     expect(status(page, "Notice")).to_contain_text("found at")
+    before = step_of(page)
     page.get_by_role("slider", name="Speed").fill("20")
     button(page, "Run").click()
-    before = step_of(page)
     wait_for(page, f"studio.viewed > {before}")
     button(page, "Pause").click()
     wait_for(page, "!studio.playing")
@@ -247,19 +234,44 @@ def test_every_control_exists_once_and_works(page: Any) -> None:
     expect(lane(page, 2)).to_have_count(0)
     button(page, "New seed").click()
     expect(page.get_by_role("spinbutton", name="Seed")).to_have_value("2")
+    page.get_by_role("heading", name="wanderlust studio").click()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Help")).to_contain_text("run or pause")
+    page.keyboard.press("Escape")
+    page.keyboard.press("4")
+    expect(page.get_by_role("radio", name="W")).to_be_checked()
+    page.keyboard.press(".")
+    expect(status(page, "Step")).to_have_text("1")
+    page.keyboard.press("p")
+    expect(page.get_by_role("radiogroup", name="Layer")).to_be_hidden()
+    wait_for(page, "document.fullscreenElement === document.documentElement")
+    button(page, "End presentation").click()
+    expect(page.get_by_role("radiogroup", name="Layer")).to_be_visible()
+    wait_for(page, "document.fullscreenElement === null")
 
 
-def test_scrubbing_and_the_keyboard_show_moments_and_cells_exactly(page: Any) -> None:
+def test_timeline_charts_and_keyboard_show_moments_exactly_and_the_run_goes_on_from_there(page: Any) -> None:
     run_to_end(page, 1000)
+    record = wl.train("prison", "vv-ucb", seed=1)
     timeline = page.get_by_role("slider", name="Timeline")
-    for step in (137, 500, 3):
+    for step in (137, 3):
         timeline.fill(str(step))
         expect(status(page, "Step")).to_have_text(str(step))
-        record = wl.train("prison", "vv-ucb", seed=1, steps=step)
-        assert page.evaluate("Array.from(studio.frames[0].visits)") == record.visits.ravel().tolist()
-    timeline.focus()
-    page.keyboard.press("End")
-    expect(status(page, "Step")).to_have_text("1000")
+        earlier = wl.train("prison", "vv-ucb", seed=1, steps=step)
+        assert page.evaluate("Array.from(studio.frames[0].visits)") == earlier.visits.ravel().tolist()
+    charts, thumb = page.locator("#charts figure"), timeline.bounding_box()
+    box = charts.nth(0).locator(".u-over").bounding_box()
+    # The thumb, which is inside of the slider, is at the step.
+    assert thumb["x"] == pytest.approx(box["x"] - 8, abs=1)
+    assert thumb["width"] == pytest.approx(box["width"] + 16, abs=1)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    for i in range(charts.count()):
+        expect(charts.nth(i).locator("figcaption")).to_contain_text(re.compile(r"at step \d+: 1: \d"))
+    page.mouse.down()
+    page.mouse.up()
+    wait_for(page, "Math.abs(studio.viewed - studio.length / 2) < studio.length / 20")
+    expect(charts.nth(0).get_by_role("img", name=re.compile("^States discovered. Lane 1, vv-ucb: "))).to_be_visible()
+
     lane(page, 1).locator("canvas").focus()
     page.keyboard.press("ArrowDown")
     heading = page.locator("#cell-title")
@@ -267,6 +279,29 @@ def test_scrubbing_and_the_keyboard_show_moments_and_cells_exactly(page: Any) ->
     page.keyboard.press("ArrowRight")
     expect(heading).not_to_have_text(first)
     expect(page.locator("#cell-reason")).to_contain_text(re.compile("exploit|explore|tie|Not discovered"))
+
+    timeline.fill("200")
+    button(page, "Step").click()
+    expect(status(page, "Step")).to_have_text("201")
+    button(page, "Pause").click()
+    button(page, "Step").click()
+    expect(status(page, "Step")).to_have_text("202")
+    assert page.evaluate("studio.live") == 1000, "the steps after it are still there"
+    timeline.fill("20")
+    page.get_by_role("combobox", name="Kind of event").select_option("state discovered")
+    button(page, "Next event").click()
+    wait_for(page, "studio.viewed > 20 && studio.viewed < 200 && !studio.busy")
+    at = page.evaluate("studio.viewed")
+    before, after = (len(set(wl.train("prison", "vv-ucb", seed=1, steps=step, keep_trajectory=True).states))
+                     for step in (at - 1, at))  # fmt: skip
+    assert after == before + 1
+    timeline.fill("5")
+    page.get_by_role("slider", name="Speed").fill("0")
+    button(page, "Run").click()
+    wait_for(page, "studio.playing && studio.viewed > 5")
+    assert page.evaluate("studio.viewed") < 20
+    run_to_end(page, 1000)
+    assert page.evaluate("Array.from(studio.frames[0].visits)") == record.visits.ravel().tolist()
 
 
 def test_a_slider_is_dragged_while_the_lane_follows(new_page: Callable[..., Any], server: RunningStudio) -> None:
@@ -293,36 +328,29 @@ def test_a_slider_is_dragged_while_the_lane_follows(new_page: Callable[..., Any]
     expect(gamma).to_be_hidden()
 
 
-def test_what_is_done_after_scrubbing_goes_on_from_the_shown_step(page: Any) -> None:
-    run_to_end(page, 1000)
-    timeline = page.get_by_role("slider", name="Timeline")
-    timeline.fill("200")
+def test_what_is_refused_leaves_the_lanes(new_page: Callable[..., Any], server: RunningStudio) -> None:
+    page = new_page(url=address_of(server, {"world": "nowhere", "seed": 1, "lanes": [{"explorer": "ucb1"}]}))
+    expect(page.get_by_role("alert")).to_contain_text("unknown world 'nowhere'")
+    expect(page.get_by_role("combobox", name="World")).to_have_value("world:prison")
+    page.get_by_role("combobox", name="World").select_option(label="Bottleneck")
+    expect(status(page, "Notice")).to_contain_text("One door joins two rooms")
+    wait_for(page, "studio.world.columns === 13")
+    # An error about something else leaves the setup as it is.
+    page.evaluate("studio.source.send({ type: 'speed', speed: -1 })")
+    expect(page.get_by_role("alert")).to_contain_text("speed")
+    lane(page, 1).get_by_label("Options", exact=True).click()
+    lane(page, 1).get_by_role("spinbutton", name="κ").fill("-1")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("alert")).to_contain_text("kappa must be in [0, inf]")
+    wait_for(page, "studio.setup.lanes[0].options?.kappa === undefined")
     button(page, "Step").click()
-    expect(status(page, "Step")).to_have_text("201")
-    button(page, "Pause").click()
-    button(page, "Step").click()
-    expect(status(page, "Step")).to_have_text("202")
-    assert page.evaluate("studio.live") == 1000, "the steps after it are still there"
-    timeline.fill("20")
-    page.get_by_role("combobox", name="Kind of event").select_option("state discovered")
-    button(page, "Next event").click()
-    wait_for(page, "studio.viewed > 20 && studio.viewed < 200 && !studio.busy")
-    at = page.evaluate("studio.viewed")
-    visits = [wl.train("prison", "vv-ucb", seed=1, steps=step).visits for step in (at - 1, at)]
-    before, after = ((of_state.sum(axis=1) > 0).sum() for of_state in visits)
-    assert after == before + 1
-    timeline.fill("5")
-    page.get_by_role("slider", name="Speed").fill("0")
-    button(page, "Run").click()
-    wait_for(page, "studio.playing && studio.viewed > 5")
-    assert page.evaluate("studio.viewed") < 20
-    run_to_end(page, 1000)
-    record = wl.train("prison", "vv-ucb", seed=1)
-    assert page.evaluate("Array.from(studio.frames[0].visits)") == record.visits.ravel().tolist()
+    expect(status(page, "Step")).to_have_text("1")
+    assert page.evaluate("studio.world.columns") == 13
 
 
-def test_lanes_are_never_seen_in_another_arrangement(new_page: Callable[..., Any], server: RunningStudio) -> None:
-    page = new_page()
+def test_three_lanes_fit_the_first_screen(new_page: Callable[..., Any], server: RunningStudio) -> None:
+    """Maps, sentences and counts, also with a lesson; and they are never seen in another arrangement."""
+    page = new_page(color_scheme="dark")
     page.add_init_script("""
         globalThis.tops = new Set();
         new MutationObserver(() => {
@@ -333,76 +361,53 @@ def test_lanes_are_never_seen_in_another_arrangement(new_page: Callable[..., Any
     page.goto(address_of(server, {"world": "prison", "seed": 1, "lanes": THREE}))
     wait_for_maps(page)
     assert page.evaluate("[...tops]") == [1], "three lanes side by side, in one row"
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert sum(map(int, re.findall(r"\d+", colour)[:3])) < 200, "dark"
+    for lesson, share in (("", 0.3), ("noise", 0.13), ("your-maze", 0.13)):
+        page.get_by_role("combobox", name="Lesson").select_option(lesson)
+        wait_for(page, f"(studio.lesson.lesson?.name ?? '') === '{lesson}' && studio.cards.length === 3")
+        # The first drawing fills the legends, which can change the height of a lane; then the maps are fitted again.
+        wait_for(page, "document.getElementById('lanes').getBoundingClientRect().bottom <= 720", seconds=20)
+        boxes = [lane(page, number).locator("canvas").bounding_box() for number in (1, 2, 3)]
+        assert sum(box["width"] * box["height"] for box in boxes) > share * 1280 * 720, "maps first"
 
 
-def test_a_refused_link_opens_the_setup_of_the_command(new_page: Callable[..., Any], server: RunningStudio) -> None:
-    page = new_page(url=address_of(server, {"world": "nowhere", "seed": 1, "lanes": [{"explorer": "ucb1"}]}))
-    expect(page.get_by_role("alert")).to_contain_text("unknown world 'nowhere'")
-    expect(page.get_by_role("combobox", name="World")).to_have_value("world:prison")
-    # An error about something else leaves the setup as it is.
-    page.get_by_role("combobox", name="World").select_option(label="toy")
-    wait_for(page, "studio.world.name === 'toy'")
-    page.evaluate("studio.source.send({ type: 'speed', speed: -1 })")
-    expect(page.get_by_role("alert")).to_contain_text("speed")
-    button(page, "Step").click()
-    expect(status(page, "Step")).to_have_text("1")
-    assert page.evaluate("studio.setup.world") == "toy"
-
-
-@pytest.mark.parametrize("name", ["noise", "your-maze"])
-def test_three_lanes_of_a_lesson_fit_the_first_screen(
-    new_page: Callable[..., Any], server: RunningStudio, name: str
-) -> None:
-    """Maps, sentences and counts, at 1280x720 and more."""
-    page = new_page(1280, 720)
-    page.get_by_role("combobox", name="Lesson").select_option(name)
-    wait_for(page, f"studio.lesson.lesson?.name === '{name}' && studio.cards.length === 3 && studio.framesDrawn > 0")
-    wait_for(page, "document.getElementById('lanes').getBoundingClientRect().bottom <= 720", seconds=20)
-    for number in (1, 2, 3):
-        box = lane(page, number).locator("canvas").bounding_box()
-        assert box["width"] * box["height"] > 200 * 200, "maps first"
-
-
-def test_on_a_phone_the_lane_of_the_caption_is_shown(new_page: Callable[..., Any], server: RunningStudio) -> None:
+def test_on_a_phone_the_lane_of_the_caption_is_shown(new_page: Callable[..., Any]) -> None:
     page = new_page(390, 844, has_touch=True, is_mobile=True)
     page.get_by_role("combobox", name="Lesson").select_option("noise")
     lanes = page.locator("#lanes")
-    seen = "Math.round(document.getElementById('lanes').scrollLeft / studio.cards[0].root.offsetWidth) + 1 === "
     title = page.locator("#cell-title")
     expect(title).to_contain_text("Lane 1 · ucb1")
     expect(page.get_by_role("combobox", name="World")).to_be_hidden()
     button(page, "Next").click()
-    expect(page.locator("#lesson-place")).to_contain_text("Stop 2 of 5", timeout=60_000)
-    wait_for(page, f"{seen} 2")
+    skip(page)
+    expect(page.locator("#lesson-place")).to_contain_text("Stop 2 of 5")
+    centre = "studio.cards[1].root.getBoundingClientRect()"
+    wait_for(page, f"Math.abs({centre}.left + {centre}.right - innerWidth) < 24")
     expect(title).to_contain_text("Lane 2 · vv-ucb")
     lanes.evaluate("(box) => box.scrollTo({ left: box.scrollWidth })")
     expect(title).to_contain_text("Lane 3 · vv-count")
-    # The last stop says what to change, with the controls that this needs.
+    # The last stop says what to change, with the controls that this needs; of these, the buttons stay.
     page.evaluate("studio.source.skipTo(3000)")
     wait_for(page, "studio.live === 3000")
     page.evaluate("studio.lesson.go(4)")
     expect(page.locator("#lesson-place")).to_contain_text("Stop 5 of 5")
     expect(page.get_by_role("combobox", name="World")).to_be_visible()
-
-
-def test_a_tapped_cell_stays(new_page: Callable[..., Any]) -> None:
-    page = new_page(390, 844, has_touch=True, is_mobile=True)
-    page.locator("canvas").first.scroll_into_view_if_needed()
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    wait_for(page, "Math.abs(document.getElementById('run').getBoundingClientRect().top) < 20")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    # A tapped cell stays.
+    lane(page, 1).locator("canvas").scroll_into_view_if_needed()
     box = lane(page, 1).locator("canvas").bounding_box()
-    page.touchscreen.tap(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.1)
-    expect(page.locator("#cell-title")).to_have_text("Lane 1 · vv-ucb · cell (1, 3)")
+    assert box["width"] > 200
+    page.touchscreen.tap(box["x"] + box["width"] * 0.36, box["y"] + box["height"] * 0.25)
+    expect(title).to_have_text("Lane 1 · ucb1 · cell (2, 3)")
     expect(page.locator("#map-keys")).to_have_text("This cell stays here until it is clicked again.")
 
 
-def test_an_explorer_that_draws_its_action_says_so(new_page: Callable[..., Any], server: RunningStudio) -> None:
-    setup = {"world": "prison", "seed": 1, "lanes": [{"explorer": "boltzmann"}]}
-    page = new_page(url=address_of(server, setup))
-    run_to_end(page, 1000)
-    expect(page.locator("#cell-reason")).to_contain_text("random: the action is drawn. Every action with a probability")
-
-
 def test_layers_scales_arrows_and_the_difference(new_page: Callable[..., Any], server: RunningStudio) -> None:
-    page = new_page(url=address_of(server, {"world": "toy", "seed": 1, "lanes": THREE}))
+    lanes = [{"explorer": name} for name in ("epsilon-greedy", "boltzmann", "vv-ucb")]
+    page = new_page(url=address_of(server, {"world": "toy", "seed": 1, "lanes": lanes}))
     run_to_end(page, 2000)
     pictures: set[str] = set()
 
@@ -424,11 +429,13 @@ def test_layers_scales_arrows_and_the_difference(new_page: Callable[..., Any], s
     expect(lane(page, 1)).not_to_contain_text("log")
     page.get_by_role("combobox", name="Difference").select_option("lane 3 − lane 1")
     expect(page.get_by_role("region", name="Difference")).to_contain_text("difference of visits")
+    # An explorer that draws its action says so.
+    expect(status(lane(page, 2), "Next action")).to_contain_text("a drawn action: Every action with a probability")
 
 
 def test_a_sentence_says_what_the_agent_does_next(page: Any) -> None:
     """It names the actions that `explain` gives; the numbers of a row of the table add up as they are printed."""
-    for step in range(1, 25):
+    for step in range(1, 15):
         button(page, "Step").click()
         expect(status(page, "Step")).to_have_text(str(step))
         state = page.evaluate("studio.frames[0].agent")
@@ -449,9 +456,10 @@ def test_a_sentence_says_what_the_agent_does_next(page: Any) -> None:
         assert q + term == pytest.approx(total, abs=1e-9)
 
 
-def test_small_cells_show_the_rank_of_their_best_action(new_page: Callable[..., Any], server: RunningStudio) -> None:
-    page = new_page(url=address_of(server, {"world": "wall", "seed": 1, "lanes": [{"explorer": "vv-ucb"}]}))
-    page.set_viewport_size({"width": 700, "height": 500})
+def test_a_world_of_small_cells_with_reduced_motion(new_page: Callable[..., Any], server: RunningStudio) -> None:
+    """Cells show the rank of their best action; a run is shown in few frames."""
+    url = address_of(server, {"world": "wall", "seed": 1, "lanes": [{"explorer": "vv-ucb"}]})
+    page = new_page(700, 500, url=url, reduced_motion="reduce")
     page.get_by_role("radio", name="W").check()
     expect(lane(page, 1)).to_contain_text("W of the best action, by rank")
     button(page, "Step").click()
@@ -459,6 +467,13 @@ def test_small_cells_show_the_rank_of_their_best_action(new_page: Callable[..., 
     shares = page.evaluate("Array.from(studio.cards[0].picture.shares)")
     assert len(shares) == page.evaluate("studio.world.states")
     assert all(math.isnan(share) or 0 <= share <= 1 for share in shares)
+    page.evaluate("studio.source.play(100)")
+    wait_for(page, "studio.playing && studio.viewed > 1")
+    first = page.evaluate("[studio.framesDrawn, performance.now()]")
+    wait_for(page, f"studio.framesDrawn >= {first[0]} + 3")
+    last = page.evaluate("[studio.framesDrawn, performance.now()]")
+    # Four frames per second, and the one that was due at the beginning.
+    assert last[0] - first[0] <= (last[1] - first[1]) / 250 + 2
 
 
 def paint_at(page: Any, row: int, column: int, *, to: tuple[int, int] | None = None) -> None:
@@ -577,50 +592,7 @@ def test_a_map_is_painted_while_the_run_goes_on(new_page: Callable[..., Any], se
     assert page.evaluate(start) == -1
 
 
-def test_charts_have_a_common_cursor_and_seek(page: Any) -> None:
-    run_to_end(page, page.evaluate("studio.length"))
-    charts = page.locator("#charts figure")
-    box = charts.nth(0).locator(".u-over").bounding_box()
-    timeline = page.get_by_role("slider", name="Timeline").bounding_box()
-    # The thumb, which is inside of the slider, is at the step.
-    assert timeline["x"] == pytest.approx(box["x"] - 8, abs=1)
-    assert timeline["width"] == pytest.approx(box["width"] + 16, abs=1)
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    for i in range(charts.count()):
-        expect(charts.nth(i).locator("figcaption")).to_contain_text(re.compile(r"at step \d+: 1: \d"))
-    page.mouse.down()
-    page.mouse.up()
-    wait_for(page, "Math.abs(studio.viewed - studio.length / 2) < studio.length / 20")
-    expect(charts.nth(0).get_by_role("img", name=re.compile("^States discovered. Lane 1, vv-ucb: "))).to_be_visible()
-    assert page.evaluate("[Number(timeline.max), studio.length]")[0] == page.evaluate("studio.length")
-
-
-def test_a_teaching_world_is_explained_and_an_error_leaves_the_lanes(page: Any) -> None:
-    page.get_by_role("combobox", name="World").select_option(label="Bottleneck")
-    expect(status(page, "Notice")).to_contain_text("One door joins two rooms")
-    wait_for(page, "studio.world.columns === 13")
-    lane(page, 1).get_by_label("Options", exact=True).click()
-    kappa = lane(page, 1).get_by_role("spinbutton", name="κ")
-    kappa.fill("-1")
-    page.keyboard.press("Tab")
-    expect(page.get_by_role("alert")).to_contain_text("kappa must be in [0, inf]")
-    wait_for(page, "studio.setup.lanes[0].options?.kappa === undefined")
-    button(page, "Step").click()
-    expect(status(page, "Step")).to_have_text("1")
-
-
-def test_a_reload_in_mid_run_goes_on(page: Any) -> None:
-    page.get_by_role("slider", name="Speed").fill("30")
-    button(page, "Run").click()
-    wait_for(page, "studio.viewed > 10")
-    before = step_of(page)
-    page.reload()
-    wait_for_maps(page)
-    wait_for(page, f"studio.viewed >= {before} && studio.playing")
-    button(page, "Pause").click()
-
-
-def test_a_stopped_server_is_said_and_the_page_reconnects(new_page: Callable[..., Any]) -> None:
+def test_a_page_reconnects_and_a_reload_in_mid_run_goes_on(new_page: Callable[..., Any]) -> None:
     own = RunningStudio()
     page = new_page(url=own.url)
     button(page, "Step").click()
@@ -630,41 +602,16 @@ def test_a_stopped_server_is_said_and_the_page_reconnects(new_page: Callable[...
     own.start()
     try:
         expect(page.locator("#connection")).to_be_hidden()
-        button(page, "Step").click()
-        expect(status(page, "Step")).to_have_text("2")
+        page.get_by_role("slider", name="Speed").fill("30")
+        button(page, "Run").click()
+        wait_for(page, "studio.viewed > 10")
+        before = step_of(page)
+        page.reload()
+        wait_for_maps(page)
+        wait_for(page, f"studio.viewed >= {before} && studio.playing")
     finally:
         page.close()
         own.stop()
-
-
-@pytest.mark.parametrize(("width", "height", "scheme"), [(390, 844, "light"), (1280, 720, "dark")])
-def test_the_page_fits_the_screen(
-    new_page: Callable[..., Any], server: RunningStudio, width: int, height: int, scheme: str
-) -> None:
-    url = address_of(server, {"world": "prison", "seed": 1, "lanes": THREE})
-    page = new_page(width, height, url=url, color_scheme=scheme)
-    # The first drawing fills the legends, which can change the height of a lane; then the maps are fitted once more.
-    wait_for(page, f"document.documentElement.scrollWidth <= {width}", seconds=20)
-    if width == 1280:
-        wait_for(page, f"document.getElementById('lanes').getBoundingClientRect().bottom <= {height}", seconds=20)
-        boxes = [lane(page, number).locator("canvas").bounding_box() for number in (1, 2, 3)]
-        assert sum(box["width"] * box["height"] for box in boxes) > 0.3 * width * height, "maps first"
-    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (sum(map(int, re.findall(r"\d+", background)[:3])) < 200) == (scheme == "dark")
-    for number in (1, 2, 3):
-        assert lane(page, number).locator("canvas").bounding_box()["width"] > 200
-
-
-def test_reduced_motion_shows_a_run_in_few_frames(new_page: Callable[..., Any], server: RunningStudio) -> None:
-    url = address_of(server, {"world": "wall", "seed": 1, "lanes": [{"explorer": "ucb1"}]})
-    page = new_page(url=url, reduced_motion="reduce")
-    page.evaluate("studio.source.play(100)")
-    wait_for(page, "studio.playing && studio.viewed > 0")
-    first = page.evaluate("[studio.framesDrawn, performance.now()]")
-    wait_for(page, f"studio.framesDrawn >= {first[0]} + 3")
-    last = page.evaluate("[studio.framesDrawn, performance.now()]")
-    # Four frames per second, and the one that was due at the beginning.
-    assert last[0] - first[0] <= (last[1] - first[1]) / 250 + 2
 
 
 def test_an_export_plays_from_disk_without_a_network(browser: Any, axe: str, tmp_path: Path) -> None:
@@ -754,29 +701,8 @@ def test_results_are_browsed_and_opened_in_a_lane(page: Any) -> None:
     expect(lane(page, 1).get_by_role("combobox", name="preset")).to_have_value("as_published_code")
 
 
-def test_shortcuts_help_and_presentation(page: Any) -> None:
-    page.get_by_role("heading", name="wanderlust studio").click()
-    page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Help")).to_contain_text("run or pause")
-    page.keyboard.press("Escape")
-    page.keyboard.press("4")
-    expect(page.get_by_role("radio", name="W")).to_be_checked()
-    page.keyboard.press(".")
-    expect(status(page, "Step")).to_have_text("1")
-    page.keyboard.press("p")
-    expect(page.get_by_role("radiogroup", name="Layer")).to_be_hidden()
-    wait_for(page, "document.fullscreenElement === document.documentElement")
-    button(page, "End presentation").click()
-    expect(page.get_by_role("radiogroup", name="Layer")).to_be_visible()
-    wait_for(page, "document.fullscreenElement === null")
-
-
-# 640 × 400 is a page of 1280 × 800 at a zoom of 200 %.
-@pytest.mark.parametrize(("scheme", "size"), [("light", (1280, 720)), ("dark", (1280, 720)), ("light", (640, 400))])
-def test_axe_finds_no_serious_violation(
-    new_page: Callable[..., Any], axe: str, scheme: str, size: tuple[int, int]
-) -> None:
-    page = new_page(*size, color_scheme=scheme, bypass_csp=True)
+def test_axe_finds_no_serious_violation(new_page: Callable[..., Any], axe: str) -> None:
+    page = new_page(bypass_csp=True)
     page.evaluate(f"() => {{ {axe} }}")
     dialog = page.get_by_role("dialog", name="Results")
 
@@ -798,15 +724,19 @@ def test_axe_finds_no_serious_violation(
         "a study": lambda: show_in_results("study: recap-quick"),
         "presentation": lambda: button(page, "Present").click(),
     }
-    few = {"lanes", "a lesson", "paint", "a sweep", "presentation"}
-    for view, show in views.items():
-        if (scheme, size[0]) != ("light", 1280) and view not in few:
-            continue
-        show()
-        wait_for(page, "document.getAnimations().length === 0")
-        assert serious_violations(page) == [], view
-        assert page.evaluate("document.documentElement.scrollWidth") <= size[0], view
-        page.keyboard.press("Escape")
+    # 640 × 400 is a page of 1280 × 800 at a zoom of 200 %.
+    looks = [("light", (1280, 720), set(views))]
+    looks += [(theme, size, {"lanes", "a lesson", "paint", "a sweep", "presentation"})
+              for theme, size in (("dark", (1280, 720)), ("light", (640, 400)))]  # fmt: skip
+    for theme, size, seen in looks:
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.evaluate(f"document.documentElement.dataset.theme === '{theme}' || studio.switchTheme()")
+        for view in (view for view in views if view in seen):
+            views[view]()
+            wait_for(page, "document.getAnimations().length === 0")
+            assert serious_violations(page) == [], (view, theme, size)
+            assert page.evaluate("document.documentElement.scrollWidth") <= size[0], view
+            page.keyboard.press("Escape")
 
 
 def test_a_lesson_runs_from_stop_to_stop(browser: Any, tmp_path: Path) -> None:
@@ -829,6 +759,7 @@ def test_a_lesson_runs_from_stop_to_stop(browser: Any, tmp_path: Path) -> None:
             expect(panel).to_contain_text(lesson.stops[1].text)
             expect(status(page, "Step")).to_have_text("40")
             button(panel, lesson.stops[1].answers[1]).click()
+            skip(panel)
             expect(panel).to_contain_text(f"Predicted “{lesson.stops[1].answers[1]}”: wrong.", timeout=60_000)
             expect(page.get_by_role("radio", name="Q", exact=True)).to_be_checked()
             expect(status(page, "Step")).to_have_text("300")

@@ -206,18 +206,17 @@ def with_kappa(explorer: str, kappa: float) -> str:
 @pytest.mark.parametrize(
     ("frame", "answered"),
     [
-        (b'{"type": "check", "id": 5, "world": "\xff\xfe"}', "UTF-8"),
         ('{"type": "seek", "id": 5, "step": ' + "9" * 5000 + "}", "step"),
         ('{"type": "check", "id": 5, "world": "\\ud800"}', "a message"),
         *((with_kappa(explorer, kappa), "") for explorer in ("ucb1", "vv-ucb") for kappa in (5e-324, 1e300)),
     ],
-    ids=["bytes", "digits", "surrogate", "ucb1-tiny", "ucb1-large", "vv-ucb-tiny", "vv-ucb-large"],
+    ids=["digits", "surrogate", "ucb1-tiny", "ucb1-large", "vv-ucb-tiny", "vv-ucb-large"],
 )
 def test_numbers_and_texts_at_the_edge_are_answered(
-    server: RunningStudio, frame: str | bytes, answered: str, caplog: pytest.LogCaptureFixture
+    server: RunningStudio, frame: str, answered: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Page(server) as page:
-        page.socket.send(frame, text=True)
+        page.socket.send(frame)
         answer = page.receive("error", "opened")
         message = answer.get("message", "")
         assert answered in message
@@ -303,13 +302,6 @@ def test_a_long_message_is_an_error(server: RunningStudio) -> None:
         assert page.open()["type"] == "opened"
 
 
-def test_too_many_messages_are_an_error(server: RunningStudio) -> None:
-    with Page(server) as page:
-        for _ in range(5 * limits.MESSAGES_PER_SECOND):
-            page.send("ack")
-        assert "too many messages" in page.receive("error")["message"]
-
-
 def test_more_pages_than_allowed_are_refused(server: RunningStudio, monkeypatch: pytest.MonkeyPatch) -> None:
     wait_until(lambda: not server.studio.pages)
     monkeypatch.setattr(limits, "MAX_PAGES", 2)
@@ -342,10 +334,9 @@ def test_twenty_clients_all_progress(server: RunningStudio) -> None:
         while min(reached) < 500:
             for i, page in enumerate(pages):
                 reached[i] = page.receive("state")["step"]
-        lanes = [lane for page in server.studio.pages if page.bench for lane in page.bench.lanes]
-        assert len(lanes) == 20
-        assert all(lane.history.size <= limits.HISTORY_BYTES for lane in lanes)
-        del lanes
+        histories = [page.bench.history for page in server.studio.pages if page.bench]
+        assert len(histories) == 20
+        assert all(history.size <= limits.HISTORY_BYTES for history in histories)
     wait_until(lambda: not server.studio.pages, seconds=5)
 
 
@@ -386,10 +377,7 @@ def hostile_message(draw: random.Random) -> str | bytes:
 
 
 @pytest.mark.fuzz
-def test_hostile_messages_leave_the_server_running(
-    server: RunningStudio, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(limits, "MESSAGES_PER_SECOND", 10**9)
+def test_hostile_messages_leave_the_server_running(server: RunningStudio, caplog: pytest.LogCaptureFixture) -> None:
     draw, sent = random.Random(5), 0
     while sent < FUZZ_MESSAGES:
         with Page(server) as page:

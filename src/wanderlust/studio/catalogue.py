@@ -6,7 +6,6 @@ import functools
 import re
 import threading
 import tomllib
-import typing
 import warnings
 from importlib.resources import files
 from typing import Any
@@ -15,18 +14,17 @@ import msgspec
 import numpy as np
 
 from wanderlust.agents.settings import WORLD_PRESETS
-from wanderlust.core.errors import InvalidSetting
+from wanderlust.core.errors import InvalidMap, InvalidSetting
 from wanderlust.core.files import finite
 from wanderlust.core.mdp import BoolArray
 from wanderlust.core.planning import optimal_values, reachable_states, start_value
 from wanderlust.explorers.protocol import explorer_class, explorer_names, explorer_options
 from wanderlust.studio import limits
-from wanderlust.studio.setup import Setup, check_map_size
+from wanderlust.studio.setup import Setup
 from wanderlust.worlds import World, world_names, world_options
 from wanderlust.worlds.drawing import display_layout
 from wanderlust.worlds.registry import world_meaning
 
-_HIDDEN_WORLD_OPTIONS = ("slips",)
 _WARNINGS = threading.Lock()
 _SOLVED: dict[str, tuple[float, BoolArray]] = {}
 _MAX_SOLVED = 100
@@ -42,7 +40,6 @@ def catalogue(extra_explorers: tuple[str, ...] = ()) -> dict[str, Any]:
         "limits": {
             "lanes": limits.MAX_LANES,
             "side": limits.MAX_SIDE,
-            "steps": limits.MAX_STEPS,
             "message": limits.MAX_MESSAGE,
         },
     }
@@ -57,12 +54,8 @@ def gallery() -> list[dict[str, str]]:
 
 
 def _world(name: str) -> dict[str, Any]:
-    options = [
-        _option(option.name, option.default, option.meaning, typing.get_args(option.type))
-        for option in world_options(name)
-        if option.name not in _HIDDEN_WORLD_OPTIONS
-    ]
-    return {"name": name, "meaning": world_meaning(name), "options": options}
+    step = next((option.default for option in world_options(name) if option.name == "step_penalty"), 0)
+    return {"name": name, "meaning": world_meaning(name), "step": step}
 
 
 def _explorer(name: str) -> dict[str, Any]:
@@ -74,13 +67,12 @@ def _explorer(name: str) -> dict[str, Any]:
     }
 
 
-def _option(name: str, default: Any, text: str, choices: tuple[Any, ...] = ()) -> dict[str, Any]:
+def _option(name: str, default: Any, text: str) -> dict[str, Any]:
     """Return an option with the kind of control that edits it. The descriptions quote the choices of a text."""
     kind = "flag" if isinstance(default, bool) else "choice" if isinstance(default, str) else "number"
-    words = [choice for choice in choices if isinstance(choice, str)] or re.findall(r"'([\w-]+)'", text)
     option = {"name": name, "default": default, "text": text, "kind": kind}
     if kind == "choice":
-        option["choices"] = list(dict.fromkeys([default, *words]))
+        option["choices"] = list(dict.fromkeys([default, *re.findall(r"'([\w-]+)'", text)]))
     return option
 
 
@@ -134,9 +126,9 @@ def checked_world(setup: Setup) -> tuple[World, list[str]]:
     with _WARNINGS, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         world = setup.make_world()
-    layout = world.layout
-    if layout is not None and "map" in world.options:
-        check_map_size(layout.rows, layout.columns)
+    layout, side = world.layout, limits.MAX_SIDE
+    if layout is not None and "map" in world.options and max(layout.rows, layout.columns) > side:
+        raise InvalidMap(f"a map can have {side} rows and {side} columns, got {layout.rows} and {layout.columns}.")
     return world, [str(warning.message) for warning in caught]
 
 

@@ -23,12 +23,13 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from wanderlust.core.errors import InvalidSetting, WanderlustError
 from wanderlust.core.schema import invalid
 from wanderlust.studio import limits
-from wanderlust.studio.catalogue import catalogue, checked_world, describe_world
+from wanderlust.studio.catalogue import checked_world, describe_world
 from wanderlust.studio.frames import step_of
-from wanderlust.studio.lesson import Lesson, describe_lesson
+from wanderlust.studio.lesson import Lesson, page_catalogue
 from wanderlust.studio.results import browse
 from wanderlust.studio.setup import (
     MESSAGES,
+    About,
     Ack,
     Check,
     Event,
@@ -43,7 +44,6 @@ from wanderlust.studio.setup import (
     Setup,
     Speed,
     Step,
-    Unchecked,
     checked_setup,
 )
 from wanderlust.studio.workbench import Workbench
@@ -79,10 +79,8 @@ class Services:
     def catalogue(self) -> dict[str, Any]:
         """Return what a page needs at its start."""
         return {
-            **catalogue(self.extra_explorers),
+            **page_catalogue(self.lessons, self.lesson, self.extra_explorers),
             "opening": self.opening,
-            "lessons": [{"name": name, **describe_lesson(lesson)} for name, lesson in self.lessons.items()],
-            "lesson": self.lesson,
             "store": None if self.store is None else self.store.name or str(self.store),
         }
 
@@ -103,16 +101,12 @@ def answer(request: Check | Export | Results, services: Services) -> dict[str, A
     return browse(services.store, request)
 
 
-class PageClosed(Exception):
-    """The page was closed."""
-
-
 class Connection:
     """One page and its workbench."""
 
     def __init__(self, socket: WebSocket, pool: ThreadPoolExecutor, services: Services) -> None:
         self._socket, self._pool, self._services = socket, pool, services
-        self._messages: asyncio.Queue[str | WanderlustError | PageClosed] = asyncio.Queue(QUEUE)
+        self._messages: asyncio.Queue[Any] = asyncio.Queue(QUEUE)
         self.bench: Workbench | None = None
         self._replay_bench: Workbench | None = None
         """The same lanes at an earlier step, executed again."""
@@ -137,16 +131,16 @@ class Connection:
         reader = asyncio.create_task(self._read_messages())
         try:
             while True:
-                await self._handle_messages(reader)
+                await self._handle_messages()
                 try:
                     await self._work()
-                except (WebSocketDisconnect, PageClosed):
+                except WebSocketDisconnect:
                     raise
                 except Exception as error:  # User-defined explorers may raise anything.
                     self.bench = None
                     _LOG.exception("a lane failed")
                     await self._send_error(InvalidSetting(f"the run failed ({type(error).__name__}: {error})."))
-        except (WebSocketDisconnect, PageClosed):
+        except WebSocketDisconnect:
             pass
         finally:
             reader.cancel()
@@ -157,24 +151,13 @@ class Connection:
     # --- Messages ---------------------------------------------------------------------------------------------
 
     async def _read_messages(self) -> None:
-        """Put every message into the queue as text, or as an error if it is too long or one of too many."""
-        started, count = time.monotonic(), 0
-        while (message := await self._socket.receive())["type"] != "websocket.disconnect":
-            text = message.get("text")
-            if time.monotonic() - started >= 1:
-                started, count = time.monotonic(), 0
-            count += 1
-            if count > limits.MESSAGES_PER_SECOND:
-                if count == limits.MESSAGES_PER_SECOND + 1:
-                    await self._messages.put(InvalidSetting("too many messages in one second: some were ignored."))
-            elif text is None or len(text) > limits.MAX_MESSAGE:
-                size = f"{limits.MAX_MESSAGE:,} characters"
-                await self._messages.put(InvalidSetting(f"a message must be text in UTF-8 of at most {size}."))
-            else:
-                await self._messages.put(text)
-        await self._messages.put(PageClosed())
+        """Put every message into the queue, and wait while it is full."""
+        message: Mapping[str, Any] = {"type": ""}
+        while message["type"] != "websocket.disconnect":
+            message = await self._socket.receive()
+            await self._messages.put(message)
 
-    async def _handle_messages(self, reader: asyncio.Task[None]) -> None:
+    async def _handle_messages(self) -> None:
         """Handle all messages that have come; without anything else to do, wait for one."""
         wait = self._seconds_until_work()
         with contextlib.suppress(TimeoutError):
@@ -182,8 +165,6 @@ class Connection:
                 await self._handle(await asyncio.wait_for(self._messages.get(), wait))
         while not self._messages.empty():
             await self._handle(self._messages.get_nowait())
-        if reader.done():
-            raise PageClosed from reader.exception()
 
     def _seconds_until_work(self) -> float | None:
         """Return how long nothing has to be computed; None until a message comes."""
@@ -202,11 +183,13 @@ class Connection:
     def _is_busy(self, bench: Workbench) -> bool:
         return self._event is not None or bench.step < self._catch_up
 
-    async def _handle(self, message: str | WanderlustError | PageClosed) -> None:
-        if isinstance(message, PageClosed):
-            raise message
-        if isinstance(message, WanderlustError):
-            await self._send_error(message)
+    async def _handle(self, received: Mapping[str, Any]) -> None:
+        if received["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect
+        message = received.get("text")
+        if message is None or len(message) > limits.MAX_MESSAGE:
+            size = f"{limits.MAX_MESSAGE:,} characters"
+            await self._send_error(InvalidSetting(f"a message must be text of at most {size}."))
             return
         try:
             request = MESSAGES.decode(message)
@@ -217,7 +200,7 @@ class Connection:
                 await self._open(request)
             elif self.bench is not None:
                 await self._change(request, self.bench)
-        except (WebSocketDisconnect, PageClosed):
+        except WebSocketDisconnect:
             raise
         except WanderlustError as error:
             await self._send_error(error, message)
@@ -281,7 +264,7 @@ class Connection:
         if step >= bench.step:
             await self._show(bench)
             return
-        frames = bench.frames_at(step)
+        frames = bench.history.at(step)
         self._seek = step if frames is None or step_of(frames[0]) != step else None
         if frames is not None:
             await self._send_frames(bench, frames)
@@ -374,12 +357,7 @@ class Connection:
 
     async def _send_error(self, error: WanderlustError, message: str = "") -> None:
         """Tell the page what is wrong, and with which of its messages."""
-        about = Unchecked()
+        about = About()
         with contextlib.suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
-            about = msgspec.json.decode(message, type=Unchecked)
-        await self._send({
-            "type": "error",
-            "message": str(error),
-            "about": about.type if isinstance(about.type, str) and len(about.type) < 20 else None,
-            "id": about.id if isinstance(about.id, int) else None,
-        })  # fmt: skip
+            about = msgspec.json.decode(message, type=About)
+        await self._send({"type": "error", "message": str(error), "about": about.type, "id": about.id})

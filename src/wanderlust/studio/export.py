@@ -15,16 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.studio.catalogue import catalogue
-from wanderlust.studio.lesson import Lesson, describe_lesson
+from wanderlust.studio.lesson import Lesson, page_catalogue
 from wanderlust.studio.setup import Setup
 from wanderlust.studio.workbench import Workbench
 
 STATIC = Path(__file__).parent / "static"
 PLOTS = "vendor/uplot/uPlot"
-SMALL, LARGE = 4_500_000, 14_000_000
-"""The maximum size of the frames in characters, for a world of at most `_SMALL_STATES` states and for a larger one."""
-_SMALL_STATES = 1000
+MAX_FRAMES = 9_000_000
+"""The maximum size of the frames in characters."""
 _MAX_RAW = 60_000_000
 """Bytes of uncompressed frames, which the browser holds in memory."""
 _MAX_MOMENTS = 1001
@@ -74,27 +72,20 @@ def record(bench: Workbench, lesson: Lesson | None = None) -> dict[str, Any]:
         for lane, kept in zip(bench.lanes, frames, strict=True):
             lane.advance(step)
             kept.append(lane.encoded(padded=True))
-    limit = SMALL if bench.world.n_states <= _SMALL_STATES else LARGE
     packed = [pack(kept) for kept in frames]
-    while sum(map(len, packed)) > limit and len(steps) > 2:
-        kept_steps = set(_every_second(steps)) | stops
+    while sum(map(len, packed)) > MAX_FRAMES and len(steps) > 2:
+        kept_steps = {*steps[::2], steps[-1], *stops}
         frames = [[frame for step, frame in zip(steps, kept, strict=True) if step in kept_steps] for kept in frames]
         steps = sorted(kept_steps)
         packed = [pack(kept) for kept in frames]
     return {
         **bench.description(),
-        "catalogue": catalogue() | {"gallery": []} | _lessons(lesson),
+        "catalogue": page_catalogue({"recorded": lesson}, "recorded") if lesson else page_catalogue({}, None),
         "steps": steps,
         "news": bench.news()["lanes"],
         "frames": packed,
         "frameBytes": [len(kept[0]) for kept in frames],
     }
-
-
-def _lessons(lesson: Lesson | None) -> dict[str, Any]:
-    if lesson is None:
-        return {"lessons": [], "lesson": None}
-    return {"lessons": [{"name": "recorded", **describe_lesson(lesson)}], "lesson": "recorded"}
 
 
 def moments(length: int, most: int) -> list[int]:
@@ -104,11 +95,6 @@ def moments(length: int, most: int) -> list[int]:
     shares = np.linspace(0.0, 1.0, most) ** 1.5
     steps: list[int] = np.unique(np.round(shares * length).astype(np.int64)).tolist()
     return steps
-
-
-def _every_second(values: list[Any]) -> list[Any]:
-    """Return every second value, the first and the last included."""
-    return [*values[:-1:2], values[-1]]
 
 
 def pack(frames: Sequence[bytes]) -> str:

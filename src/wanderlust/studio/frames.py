@@ -4,7 +4,7 @@ A frame is little-endian: a header of 40 bytes, then float32 or uint32 tables [s
 trail as int32, then one byte per state with the greedy actions as bits, and one with the actions that the behaviour
 policy prefers. `static/frames.js` is the reader.
 
-The history of a lane has its frames compressed and thinned, so that a run of any length needs bounded memory.
+The history of a run has its frames compressed and thinned, so that a run of any length needs bounded memory.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from wanderlust.core.mdp import FloatArray
 from wanderlust.studio import limits
 
 MAGIC = b"WLF1"
-HEADER = struct.Struct("<4sBBHIIiIfIII")
+HEADER = struct.Struct("<4sxBHI4xiIfII4x")
 HAS_BEHAVIOUR, HAS_W = 1, 2
 
 
 def encode(
-    *, lane: int, step: int, episode_step: int, agent: int, discovered: int, randomness: float,
-    visits: NDArray[np.int64], q: FloatArray, behaviour: FloatArray | None, w: FloatArray | None, score: FloatArray,
-    trail: NDArray[np.int32],
+    *, step: int, agent: int, discovered: int, randomness: float, visits: NDArray[np.int64], q: FloatArray,
+    behaviour: FloatArray | None, w: FloatArray | None, score: FloatArray, trail: NDArray[np.int32],
 ) -> bytes:  # fmt: skip
     """Return a lane at one step as bytes. Tables are [state, action].
 
@@ -38,9 +37,7 @@ def encode(
     """
     flags = (HAS_BEHAVIOUR if behaviour is not None else 0) | (HAS_W if w is not None else 0)
     n_states, n_actions = visits.shape
-    header = HEADER.pack(
-        MAGIC, lane, flags, len(trail), step, episode_step, agent, discovered, randomness, n_states, n_actions, 0
-    )
+    header = HEADER.pack(MAGIC, flags, len(trail), step, agent, discovered, randomness, n_states, n_actions)
     parts = [
         header,
         visits.astype("<u4").tobytes(),
@@ -68,11 +65,11 @@ def best_actions(table: FloatArray) -> NDArray[np.uint8]:
 
 def step_of(frame: bytes) -> int:
     """Return the step of an encoded frame."""
-    return int(HEADER.unpack_from(frame)[4])
+    return int(HEADER.unpack_from(frame)[3])
 
 
 class History:
-    """Frames by step. When it is full, every second frame is dropped and the distance between frames doubles.
+    """The frames of all lanes by step. When it is full, every second step is dropped, and the distance doubles.
 
     `length` is the number of steps of the run: frames closer than what it has room for at the end are not kept, because
     compressing one takes longer than the steps between two frames of the screen.
@@ -83,25 +80,24 @@ class History:
     ) -> None:
         self._snapshots, self._max_size = snapshots, size
         self.steps: list[int] = []
-        self._frames: list[bytes] = []
+        self._frames: list[list[bytes]] = []
         self._distance = max(length // snapshots, 1)
         self.size = 0
         """Bytes of all compressed frames."""
 
-    def add(self, step: int, frame: bytes) -> None:
-        """Keep a frame that is far enough from the last one."""
+    def add(self, step: int, frames: list[bytes]) -> None:
+        """Keep frames that are far enough from the last ones."""
         if self.steps and step < self.steps[-1] + self._distance:
             return
-        packed = zlib.compress(frame, 1)
         self.steps.append(step)
-        self._frames.append(packed)
-        self.size += len(packed)
+        self._frames.append([zlib.compress(frame, 1) for frame in frames])
+        self.size += sum(map(len, self._frames[-1]))
         while len(self.steps) > 2 and (len(self.steps) > self._snapshots or self.size > self._max_size):
             self.steps, self._frames = self.steps[::2], self._frames[::2]
             self._distance *= 2
-            self.size = sum(map(len, self._frames))
+            self.size = sum(len(packed) for frames in self._frames for packed in frames)
 
-    def at(self, step: int) -> bytes | None:
-        """Return the frame of this step, or the last one before it."""
+    def at(self, step: int) -> list[bytes] | None:
+        """Return the frames of this step, or the last ones before it."""
         index = bisect_right(self.steps, step) - 1
-        return zlib.decompress(self._frames[index]) if index >= 0 else None
+        return [zlib.decompress(packed) for packed in self._frames[index]] if index >= 0 else None

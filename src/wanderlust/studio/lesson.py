@@ -7,6 +7,7 @@ shows it; `check_claims` executes the lesson and returns the claims that are fal
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,7 +21,7 @@ from wanderlust.core.planning import expected_reward
 from wanderlust.core.schema import Strict, checked
 from wanderlust.experiments.table import condition
 from wanderlust.studio import limits
-from wanderlust.studio.catalogue import gallery, optimum
+from wanderlust.studio.catalogue import catalogue, gallery, optimum
 from wanderlust.studio.setup import Setup, checked_setup
 from wanderlust.studio.workbench import Lane, Workbench
 from wanderlust.worlds.grid import parse_toml
@@ -100,13 +101,22 @@ def describe_lesson(lesson: Lesson) -> dict[str, Any]:
     return plain | {"setup": lesson.setup.description, "layer": lesson.layer, "speed": lesson.speed}
 
 
+def page_catalogue(
+    known: Mapping[str, Lesson], opened: str | None, extra_explorers: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return what a page needs at its start: the catalogue with lessons, and the name of the one that it opens."""
+    described = [{"name": name, **describe_lesson(lesson)} for name, lesson in known.items()]
+    return catalogue(extra_explorers) | {"lessons": described, "lesson": opened}
+
+
 def check_claims(lesson: Lesson) -> list[str]:
     """Execute a lesson; return one sentence for each stop whose claim is false, or that is after the end."""
     bench, problems = Workbench(lesson.setup), []
     for stop in lesson.stops:
         for lane in bench.lanes:
             lane.advance(stop.step)
-        measured = {f"{name}_{lane.index + 1}": value for lane in bench.lanes for name, value in measure(lane).items()}
+        lanes = enumerate(map(measure, bench.lanes), 1)
+        measured = {f"{name}_{i}": value for i, lane in lanes for name, value in lane.items()}
         if bench.step < stop.step:
             problems.append(f"stop at step {stop.step:,}: the run ends at step {bench.step:,}.")
         elif stop.claim and not condition(stop.claim, measured)(measured):

@@ -13,8 +13,6 @@ MAX_STEPS = 1_000_000
 MAX_SEED = 2**31 - 1
 MAX_HEADS = 50
 MAX_BATCH = 65_536
-MAX_CAPACITY = 1_000_000
-"""Of a replay memory with a window."""
 MAX_TABLE_VALUES = 4_000_000
 """The maximum number of values in all tables of a lane: 32 MB."""
 MAX_POLICY_ENTRIES = 2_500_000
@@ -28,14 +26,13 @@ MAX_MESSAGE = 128 * 1024
 """Characters of one message."""
 MAX_TRANSPORT_MESSAGE = 1024 * 1024
 """Bytes at which the connection is closed instead of answered."""
-MESSAGES_PER_SECOND = 200
 PATIENCE = 20.0
 """Seconds after which a connection that sends nothing is closed."""
 MAX_PAGES = 64
 """Pages connected at the same time."""
 
 HISTORY_BYTES = 6 * 1024 * 1024
-"""Of the compressed snapshots of one lane."""
+"""Of the compressed snapshots of a run, per lane."""
 HISTORY_SNAPSHOTS = 256
 SERIES_POINTS = 1000
 """The maximum number of points of a curve."""

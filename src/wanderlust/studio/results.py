@@ -49,8 +49,6 @@ _TAGS = {name: name for name in ("table", "thead", "tbody", "tr", "th", "td", "s
 _NOT_SHOWN = ("evaluate_every", "plain_sweeps")
 """Settings that do not change what an agent learns."""
 
-Version = tuple[int, ...]
-
 
 class _Stored(NamedTuple):
     """The runs of a store in groups that differ only in their seed; a row has its run as the column `run`."""
@@ -68,7 +66,7 @@ class _Collection(NamedTuple):
     kind: str
     name: str
     groups: list[int]
-    """Of the store's groups, those with runs of this collection."""
+    """Of the store's groups, those with its runs."""
     reports: dict[str, Callable[[], str]]
     """By their names, functions that return them as Markdown."""
     figures: list[Path]
@@ -89,13 +87,7 @@ def browse(folder: Path, chosen: Results) -> dict[str, Any]:
     return {
         "groups": [_summary(group) for group in stored.groups],
         "collections": [
-            {
-                "kind": each.kind,
-                "name": each.name,
-                "groups": each.groups,
-                "reports": list(each.reports),
-                "figures": [figure.stem for figure in each.figures],
-            }
+            each._asdict() | {"reports": list(each.reports), "figures": [figure.stem for figure in each.figures]}
             for each in collections
         ],
         "problems": [*stored.problems, *problems][:20],
@@ -112,17 +104,17 @@ def _picked(what: str, number: Any, values: list[Any]) -> Any:
 # --- Groups of runs ----------------------------------------------------------------------------------------------
 
 
-def _version_of(folder: Path) -> Version:
-    """Return what changes when a run is added to a store."""
+def _version_of(folder: Path) -> int:
+    """Return what changes when a run is added to a store; 0 if there is none."""
     packs = folder / PACKS
-    return (packs.stat().st_mtime_ns if packs.exists() else 0,)
+    return packs.stat().st_mtime_ns if packs.exists() else 0
 
 
 @functools.lru_cache(maxsize=2)
-def _read_groups(folder: Path, version: Version) -> _Stored:
+def _read_groups(folder: Path, version: int) -> _Stored:
     """Return the groups of a store, by world and explorer; `version` is that of `_version_of`."""
     problems: list[str] = []
-    if not any(version):
+    if not version:
         return _Stored([], {}, problems, 0)
     old = superseded(list(Store(folder).lines([])))
     stored = (each for each in Store(folder).load_all(problems) if each.metadata["key"] not in old)
@@ -266,7 +258,7 @@ def _groups_of(folder: Path, name: str, stored: _Stored) -> list[int]:
 
 
 @functools.lru_cache(maxsize=8)
-def _sweep_table(sweep: Sweep, folder: Path, version: Version) -> str:
+def _sweep_table(sweep: Sweep, folder: Path, version: int) -> str:
     problems: list[str] = []
     report = sweep_report(sweep, Store(folder), problems)
     return report.files.get("table.md", f"# Sweep {sweep.name}\n\nNone of its runs is stored.\n")

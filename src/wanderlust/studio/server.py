@@ -200,7 +200,6 @@ def make_server(studio: Studio) -> Any:
     """Return a uvicorn server for a studio; `run(sockets=[listen(...)])` starts it."""
     import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
-    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
     class Impatient(H11Protocol):
         """Closes a connection that has not sent a whole request for some time."""
@@ -217,23 +216,13 @@ def make_server(studio: Studio) -> Any:
             else:
                 self.loop.call_later(studio.patience, self._close_if_silent, self.cycle)
 
-    class AnyText(WebSocketsSansIOProtocol):
-        """Passes text that is not UTF-8 on as bytes: the page is told what is wrong, and the connection stays open."""
-
-        def send_receive_event_to_app(self) -> None:
-            try:
-                b"".join(self.frames).decode()
-            except UnicodeDecodeError:
-                self.curr_msg_data_type = "bytes"
-            super().send_receive_event_to_app()
-
     config = uvicorn.Config(
         make_app(studio),
         http=Impatient,
         log_level="error",
         access_log=False,
         server_header=False,
-        ws=AnyText,
+        ws="websockets-sansio",
         ws_max_size=limits.MAX_TRANSPORT_MESSAGE,
         ws_per_message_deflate=False,
         ws_ping_interval=studio.patience,

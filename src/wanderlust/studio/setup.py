@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from wanderlust.agents.settings import AS_WRITTEN, WORLD_PRESETS
-from wanderlust.core.errors import InvalidMap, InvalidSetting, check_choice, check_options, shown, unknown_name
+from wanderlust.core.errors import InvalidSetting, check_choice, check_options, shown, unknown_name
 from wanderlust.core.schema import Strict, checked
 from wanderlust.experiments.run import Run
 from wanderlust.explorers.protocol import explorer_names, option_names
@@ -27,8 +27,6 @@ Number = Annotated[int, Meta(ge=-(2**53), le=2**53)] | Annotated[float, Meta(ge=
 Value = bool | Number | Annotated[str, Meta(max_length=40)] | None
 """What is valid for the name of an option or a setting is checked where it is used."""
 Steps = Annotated[int, Meta(ge=1, le=limits.MAX_STEPS)]
-Batch = Annotated[int, Meta(ge=1, le=limits.MAX_BATCH)]
-Memory = Literal["full", "none", "window"]
 _Probability = Annotated[float, Meta(ge=0, le=1)]
 _WORLD_OPTIONS: dict[str, Any] = {
     "map": Annotated[str, Meta(max_length=limits.MAX_MAP_TEXT)],
@@ -39,23 +37,18 @@ _WORLD_OPTIONS: dict[str, Any] = {
     "long_horizon": Steps,
     "budget": Steps,
 }
-_EXPLORER_OPTIONS: dict[str, Any] = {"heads": Annotated[int, Meta(ge=1, le=limits.MAX_HEADS)], "batch": Batch}
+_EXPLORER_OPTIONS: dict[str, Any] = {
+    "heads": Annotated[int, Meta(ge=1, le=limits.MAX_HEADS)],
+    "batch": Annotated[int, Meta(ge=1, le=limits.MAX_BATCH)],
+}
 _MAX_NAME = 60
-
-
-class ReplaySetup(Strict, frozen=True):
-    """A memory with a window, and the size of its minibatches."""
-
-    memory: Memory = "full"
-    capacity: Annotated[int, Meta(ge=1, le=limits.MAX_CAPACITY)] | None = None
-    batch: Batch | None = None
 
 
 class LaneSettings(Strict, frozen=True):
     """Settings of one lane."""
 
     initial: Value = None
-    replay: Memory | ReplaySetup | None = None
+    replay: Literal["full", "none", "window"] | None = None
     learning_rate: Value = None
     gamma_w: Value = None
     epsilon_start: Value = None
@@ -160,21 +153,11 @@ def checked_setup(setup: Setup, extra_explorers: tuple[str, ...] = ()) -> Setup:
         raise InvalidSetting(f"a painted world needs a name of its own in one line, got {shown(name)}.")
     check_options(f"world {name!r}", options, [option.name for option in world_options("map" if is_map else name)])
     options = {option: checked(option, value, _WORLD_OPTIONS.get(option, Value)) for option, value in options.items()}
-    if is_map:
-        block = [line.strip() for line in options["map"].strip("\n").split("\n\n")[0].splitlines()]
-        check_map_size(len(block), max((len(line) for line in block), default=0))
     steps = [change.step for change in setup.changes]
     if steps != sorted(set(steps)):
         raise InvalidSetting(f"the changes of a map need increasing steps, got {', '.join(map(str, steps))}.")
     lanes = tuple(_checked_lane(lane, (*explorer_names(), *extra_explorers)) for lane in setup.lanes)
     return msgspec.structs.replace(setup, world_options=msgspec.to_builtins(options), lanes=lanes)
-
-
-def check_map_size(rows: int, columns: int) -> None:
-    """Raise `InvalidMap` if a map is too large for the page."""
-    side = limits.MAX_SIDE
-    if max(rows, columns) > side:
-        raise InvalidMap(f"a map can have {side} rows and {side} columns, got {rows} and {columns}.")
 
 
 def _checked_lane(lane: LaneSetup, known: Sequence[str]) -> LaneSetup:
@@ -277,11 +260,11 @@ class Results(Message):
 MESSAGES = msgspec.json.Decoder(Open | Play | Pause | Speed | Step | Event | Seek | Ack | Check | Export | Results)
 
 
-class Unchecked(msgspec.Struct):
-    """The number and the type of a message that is not valid."""
+class About(msgspec.Struct):
+    """The type and the number of a message that is not valid, if it has them."""
 
-    type: Any = None
-    id: Any = None
+    type: Annotated[str, Meta(max_length=20)] | None = None
+    id: int | None = None
 
 
 # --- Texts that repeat a setup -----------------------------------------------------------------------------------
@@ -300,7 +283,8 @@ def as_python(runs: Sequence[Run]) -> str:
     options, arguments = dict(first.world_options), [repr(first.world)]
     lines = ["import wanderlust as wl", ""]
     if "map" in options:
-        lines += [f'MAP = """\\\n{_in_quotes(options.pop("map"))}"""', ""]
+        rows = options.pop("map").splitlines(keepends=True)
+        lines += ["MAP = (", *(f"    {row!r}" for row in rows), ")", ""]
         arguments.append("map=MAP")
     arguments += [f"{name}={value!r}" for name, value in options.items()]
     lines.append(f"world = wl.make_world({', '.join(arguments)})")
@@ -317,11 +301,6 @@ def as_python(runs: Sequence[Run]) -> str:
         '    print(f"{explorer}: return {record.returns[-1]:.4g}, {record.discovered[-1]} states discovered")',
     ]
     return "\n".join(lines) + "\n"
-
-
-def _in_quotes(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    return escaped if escaped.endswith("\n") else f"{escaped}\n"
 
 
 def as_command(setup: Setup, runs: Sequence[Run]) -> str:

@@ -14,9 +14,9 @@ import numpy as np
 
 from wanderlust.agents.settings import AS_WRITTEN, Settings, resolve
 from wanderlust.core.errors import InvalidSetting
-from wanderlust.studio.catalogue import catalogue, describe_world, gallery
+from wanderlust.studio.catalogue import describe_world, gallery
 from wanderlust.studio.export import page_of
-from wanderlust.studio.lesson import Lesson, describe_lesson
+from wanderlust.studio.lesson import Lesson, page_catalogue
 from wanderlust.studio.setup import read_setup
 from wanderlust.studio.workbench import Lane, describe_lane
 from wanderlust.worlds import World
@@ -79,7 +79,7 @@ def static_page(known: Mapping[str, Lesson], first: str) -> str:
     ]
     every = [*of_lessons, *maps, *paper]
     worlds = [each for i, each in enumerate(every) if each not in every[:i]]
-    offered = catalogue()
+    offered = page_catalogue(known, first)
     explorers = {each["name"]: each for each in offered["explorers"]}
     return page_of(
         "wanderlust studio",
@@ -88,8 +88,6 @@ def static_page(known: Mapping[str, Lesson], first: str) -> str:
                 "worlds": [each for each in offered["worlds"] if each["name"] in WORLDS],
                 "explorers": [explorers[name] for name in EXPLORERS],
                 "presets": offered["presets"][:1],
-                "lessons": [{"name": name, **describe_lesson(lesson)} for name, lesson in known.items()],
-                "lesson": first,
                 "opening": known[first].setup.description,
                 "store": None,
             },

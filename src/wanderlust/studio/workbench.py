@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wanderlust.agents.session import Session
+from wanderlust.agents.session import Session, action_probabilities
 from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidSetting, check_integer
 from wanderlust.core.files import finite, finite_values
@@ -27,7 +27,7 @@ from wanderlust.learning.state import TERMINAL
 from wanderlust.learning.td import NO_SIGNAL
 from wanderlust.studio import limits
 from wanderlust.studio.catalogue import changed_worlds, checked_world, describe_world
-from wanderlust.studio.frames import History, best_actions, encode, step_of
+from wanderlust.studio.frames import History, best_actions, encode
 from wanderlust.studio.setup import Setup, snippets
 from wanderlust.worlds import World
 from wanderlust.worlds.drawing import display_layout
@@ -40,33 +40,30 @@ EVENTS = ("reward", "state", "policy")
 
 
 class Event(NamedTuple):
-    """Something that happened in a lane."""
+    """A reward that was found."""
 
     step: int
     state: int
     text: str
-    reward: float = 0.0
+    reward: float
 
 
 class Lane:
     """A run in progress; `changes` are the worlds that replace its world, with their steps."""
 
-    def __init__(self, run: Run, world: World, *, index: int = 0, changes: Sequence[tuple[int, World]] = ()) -> None:
-        self.run, self.world, self.index, self._changes = run, world, index, list(changes)
+    def __init__(self, run: Run, world: World, *, changes: Sequence[tuple[int, World]] = ()) -> None:
+        self.world, self._changes = world, list(changes)
         check_size(run, world)
         self.session = Session(world, run.explorer, seed=run.seed, preset=run.preset, keep_trajectory=True,
                                **run.overrides)  # fmt: skip
         self.length = self.session.settings.run_length
-        self.history = History(length=self.length)
         self.events: list[Event] = []
-        """Rewards that were found, in the order of their steps."""
+        """In the order of their steps."""
         self.curves = Curves(self.session)
         self._gives_reward = expected_reward(world.mdp) > 0
         self._rewarded = np.zeros(world.n_states, np.bool_)
         self._checked = 0
         """The step up to which rewards were looked for."""
-        self.seconds_per_step = 0.0
-        """As measured last; 0 before the first step."""
         explanation = self.session.agent.explain(0)
         self._initial_scores = np.array([action.score for action in explanation.actions])
 
@@ -85,11 +82,8 @@ class Lane:
         self._advance(until)
 
     def _advance(self, until: int) -> None:
-        start, before = self.step, time.perf_counter()
         self.session.advance(until)
-        if self.step > start:
-            self.seconds_per_step = (time.perf_counter() - before) / (self.step - start)
-            self._find_rewards()
+        self._find_rewards()
 
     def _change_world(self, world: World) -> None:
         """Go on in another world with the same states; what was learned stays."""
@@ -98,21 +92,18 @@ class Lane:
         self.curves.forget_solved()
         self.world, self._gives_reward = world, expected_reward(world.mdp) > 0
 
-    def advance_to_event(self, kind: str, until: int) -> Event | None:
-        """Run to the step at which an event of a kind ('any' for all) happens; None if it did not until a step."""
+    def advance_one(self, kind: str) -> str | None:
+        """Do a step; return the event of a kind ('any' for all) that happened in it, in words, or None."""
         kinds = EVENTS if kind == "any" else (kind,)
-        while self.step < min(until, self.length):
-            discovered, policy = self.discovered, self._policy() if "policy" in kinds else None
-            n_events, state = len(self.events), int(self.session.run_state.position.state)
-            self.advance(self.step + 1)
-            name = self.world.state_name(state)
-            if "reward" in kinds and len(self.events) > n_events:
-                return self.events[-1]
-            if "state" in kinds and self.discovered > discovered:
-                return Event(self.step, state, f"{name} discovered")
-            if policy is not None and (changed := np.flatnonzero(self._policy() != policy)).size:
-                where = self.world.state_name(int(changed[0]))
-                return Event(self.step, int(changed[0]), f"greedy policy changed in {where}")
+        discovered, policy = self.discovered, self._policy() if "policy" in kinds else None
+        n_events, state = len(self.events), int(self.session.run_state.position.state)
+        self.advance(self.step + 1)
+        if "reward" in kinds and len(self.events) > n_events:
+            return self.events[-1].text
+        if "state" in kinds and self.discovered > discovered:
+            return f"{self.world.state_name(state)} discovered"
+        if policy is not None and (changed := np.flatnonzero(self._policy() != policy)).size:
+            return f"greedy policy changed in {self.world.state_name(int(changed[0]))}"
         return None
 
     def _policy(self) -> Any:
@@ -148,12 +139,6 @@ class Lane:
         agent = self.session.agent
         return np.where((agent.state_index == TERMINAL)[:, None], self._initial_scores, agent.scores())
 
-    def frame(self) -> bytes:
-        """Return the current frame, and keep it in the history."""
-        encoded = self.encoded()
-        self.history.add(self.step, encoded)
-        return encoded
-
     def encoded(self, *, padded: bool = False) -> bytes:
         """Return the current frame; if padded, its trail has a fixed length, so that all frames have the same size."""
         run, agent, step, scores = self.session.run_state, self.session.agent, self.step, self.scores()
@@ -162,9 +147,7 @@ class Lane:
         if padded:
             trail = np.concatenate([np.full(limits.TRAIL - len(trail), -1, np.int32), trail])
         return encode(
-            lane=self.index,
             step=step,
-            episode_step=int(run.position.episode_step),
             agent=int(run.position.state),
             discovered=self.discovered,
             randomness=self._randomness(),
@@ -222,7 +205,7 @@ class Curves:
             self._visits += np.bincount(states, minlength=len(self._visits))
             share = self._visits[self._visits > 0] / step
             entropy = max(-float(share @ np.log(share)), 0.0)
-            self._points.append([len(share), _plain(self._return_at(step)), round(entropy, 5)])
+            self._points.append([len(share), finite(float(f"{self._return_at(step):.7g}")), round(entropy, 5)])
         return self._points[first:]
 
     def _return_at(self, step: int) -> float:
@@ -244,18 +227,11 @@ class Curves:
     def _solved_return(self, bits: NDArray[np.uint64]) -> float:
         key = bits.tobytes()
         if key not in self._solved:
-            if len(self._solved) >= limits.SERIES_POINTS:
-                self._solved.clear()
             mdp = self._session.world.mdp
-            chosen = (bits[:, None] >> np.arange(mdp.n_actions, dtype=np.uint64)) & np.uint64(1)
-            policy = chosen / chosen.sum(axis=1, keepdims=True)
+            policy = action_probabilities(bits, mdp.n_actions)
             values = policy_values(mdp, [policy], self._session.settings.discount)
             self._solved[key] = float(values[0] @ mdp.start)
         return self._solved[key]
-
-
-def _plain(value: float) -> float | None:
-    return finite(float(f"{value:.7g}"))
 
 
 class Workbench:
@@ -266,8 +242,11 @@ class Workbench:
         self.world, self.warnings = checked_world(setup)
         self.runs: tuple[Run, ...] = setup.runs(self.world)
         self.changes = changed_worlds(setup, self.world)
-        self.lanes = [Lane(run, self.world, index=i, changes=self.changes) for i, run in enumerate(self.runs)]
+        self.lanes = [Lane(run, self.world, changes=self.changes) for run in self.runs]
         self.length = max(lane.length for lane in self.lanes)
+        self.history = History(length=self.length, size=limits.HISTORY_BYTES * len(self.lanes))
+        self._seconds_per_step = 0.0
+        """Of all lanes, as measured last; 0 before the first step."""
         self._sent_points = [0] * len(self.lanes)
         self._sent_events = [0] * len(self.lanes)
 
@@ -299,41 +278,28 @@ class Workbench:
         deadline = time.perf_counter() + seconds
         while self.step < until and (left := deadline - time.perf_counter()) > 0:
             # Measured with the last chunk: a few steps may have been faster than those that follow.
-            cost = sum(lane.seconds_per_step for lane in self.lanes)
+            cost, begun = self._seconds_per_step, time.perf_counter()
             chunk = max(min(int(left / cost), _CHUNK_GROWTH * chunk), 1) if cost else chunk
-            target = min(self.step + chunk, until)
+            start, target = self.step, min(self.step + chunk, until)
             for lane in self.lanes:
                 lane.advance(target)
+            self._seconds_per_step = (time.perf_counter() - begun) / (target - start)
 
     def advance_to_event(self, kind: str, seconds: float) -> str | None:
         """Run all lanes step by step until one has an event; return it in words, or None if the time is over."""
         deadline = time.perf_counter() + seconds
         while not self.finished and time.perf_counter() < deadline:
-            target, found = self.step + 1, []
-            for lane in self.lanes:
-                event = lane.advance_to_event(kind, target)
-                if event is not None:
-                    found.append(f"Lane {lane.index + 1}: {event.text} at step {event.step}.")
-            if found:
+            events = [lane.advance_one(kind) for lane in self.lanes]
+            if any(events):
+                found = (f"Lane {i}: {event} at step {self.step}." for i, event in enumerate(events, 1) if event)
                 return " ".join(found)
         return None
 
     def frames(self) -> list[bytes]:
-        """Return the current frame of every lane."""
-        return [lane.frame() for lane in self.lanes]
-
-    def frames_at(self, step: int) -> list[bytes] | None:
-        """Return the latest frames in the histories that all lanes have at the same step, at most the given one."""
-        while step >= 0:
-            frames = [lane.history.at(step) for lane in self.lanes]
-            found = [frame for frame in frames if frame is not None]
-            if len(found) < len(frames):
-                return None
-            steps = [step_of(frame) for frame in found]
-            if min(steps) == max(steps):
-                return found
-            step = min(steps)
-        return None
+        """Return the current frame of every lane, and keep them in the history."""
+        frames = [lane.encoded() for lane in self.lanes]
+        self.history.add(self.step, frames)
+        return frames
 
     def news(self) -> dict[str, Any]:
         """Return the points of the curves and the events since the last call."""
@@ -356,10 +322,7 @@ def describe_lane(lane: Lane) -> dict[str, Any]:
     settings, explorer = lane.session.settings, lane.session.agent.configured_explorer
     visitation = explorer.extra_tables().visitation
     return {
-        "explorer": lane.session.agent.explorer,
-        "preset": lane.run.preset,
         "every": lane.curves.every,
-        "length": lane.length,
         "learnsW": visitation is not None,
         "minimises": visitation is not None and bool(visitation.minimise),
         # By a rule of its own: not greedy by score, and not ε-greedy.
@@ -368,8 +331,6 @@ def describe_lane(lane: Lane) -> dict[str, Any]:
             "initial": settings.initial,
             "replay": settings.replay.memory,
             "learning_rate": settings.learning_rate,
-            "discount": settings.discount,
-            "horizon": settings.horizon,
         },
         "fields": {
             "epsilon_start": settings.epsilon_start,

@@ -135,8 +135,7 @@ export class LaneCard {
     // The preset is a field of the lane itself.
     const own = () => (part ? this.lane[part] : this.lane)?.[option.name];
     const given = () => (part === "settings" ? this.description?.settings : this.description?.fields)?.[option.name];
-    // A replay memory with a size of its own is a table; the control shows its kind.
-    const used = () => own()?.memory ?? own() ?? given() ?? option.default;
+    const used = () => own() ?? given() ?? option.default;
     const change = (value) => this.on.change(this.number, part ? { [part]: { [option.name]: value } } : { [option.name]: value });
     const later = throttle(change, 120);
     let input, slider = null, isEdited = false;

@@ -113,8 +113,7 @@ export class Painter {
   }
 
   defaultStep(name) {
-    const options = this.app.catalogue.worlds.find((world) => world.name === name)?.options ?? [];
-    return options.find((option) => option.name === "step_penalty")?.default ?? 0;
+    return this.app.catalogue.worlds.find((world) => world.name === name)?.step ?? 0;
   }
 
   // The lanes were opened again, by the painter or by another control.
