@@ -367,7 +367,7 @@ def test_three_lanes_fit_the_first_screen(new_page: Callable[..., Any], server: 
         page.get_by_role("combobox", name="Lesson").select_option(lesson)
         wait_for(page, f"(studio.lesson.lesson?.name ?? '') === '{lesson}' && studio.cards.length === 3")
         # The first drawing fills the legends, which can change the height of a lane; then the maps are fitted again.
-        wait_for(page, "document.getElementById('lanes').getBoundingClientRect().bottom <= 720", seconds=20)
+        wait_for(page, "document.getElementById('lanes').getBoundingClientRect().bottom <= 720")
         boxes = [lane(page, number).locator("canvas").bounding_box() for number in (1, 2, 3)]
         assert sum(box["width"] * box["height"] for box in boxes) > share * 1280 * 720, "maps first"
 

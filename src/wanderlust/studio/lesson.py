@@ -9,14 +9,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from importlib.resources import files
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from wanderlust.core.errors import InvalidSetting
-from wanderlust.core.files import read_text_file
 from wanderlust.core.planning import expected_reward
 from wanderlust.core.schema import Strict, checked
 from wanderlust.experiments.table import condition
@@ -78,11 +76,6 @@ def read_lesson(table: dict[str, Any], extra_explorers: tuple[str, ...] = ()) ->
                 "of the right one, from 1."
             )
     return msgspec.structs.replace(lesson, setup=checked_setup(lesson.setup, extra_explorers))
-
-
-def read_lesson_file(path: Path) -> Lesson:
-    """Return the lesson of a TOML file."""
-    return read_lesson(parse_toml(read_text_file(path, max_bytes=limits.MAX_MESSAGE)))
 
 
 @functools.cache

@@ -18,7 +18,6 @@ from wanderlust.agents.session import Session, action_probabilities
 from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidSetting, check_integer
 from wanderlust.core.files import finite, finite_values
-from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import expected_reward, policy_values
 from wanderlust.experiments.run import Run
 from wanderlust.explorers.formulas import decayed_epsilon
@@ -89,7 +88,7 @@ class Lane:
         """Go on in another world with the same states; what was learned stays."""
         self.curves.points()  # Those of the world before.
         self.session.change_dynamics(world.mdp)
-        self.curves.forget_solved()
+        self.curves.solved.clear()
         self.world, self._gives_reward = world, expected_reward(world.mdp) > 0
 
     def advance_one(self, kind: str) -> str | None:
@@ -134,14 +133,10 @@ class Lane:
         """The number of distinct states in which an action was taken."""
         return self.session.agent.discovered
 
-    def scores(self) -> FloatArray:
-        """Return the behaviour value of every state and action: [state, action]."""
-        agent = self.session.agent
-        return np.where((agent.state_index == TERMINAL)[:, None], self._initial_scores, agent.scores())
-
     def encoded(self, *, padded: bool = False) -> bytes:
         """Return the current frame; if padded, its trail has a fixed length, so that all frames have the same size."""
-        run, agent, step, scores = self.session.run_state, self.session.agent, self.step, self.scores()
+        run, agent, step = self.session.run_state, self.session.agent, self.step
+        scores = np.where((agent.state_index == TERMINAL)[:, None], self._initial_scores, agent.scores())
         tables, spec = agent.tables, agent.spec
         trail = run.states[max(step - limits.TRAIL, 0) : step]
         if padded:
@@ -196,7 +191,8 @@ class Curves:
         self.every = max(-(-session.settings.run_length // limits.SERIES_POINTS), 1)
         self._visits = np.zeros(session.world.n_states, np.int64)
         self._points: list[list[float | None]] = []
-        self._solved: dict[bytes, float] = {}
+        self.solved: dict[bytes, float] = {}
+        """The return of every greedy policy so far, in the present world."""
 
     def points(self, first: int = 0) -> list[list[float | None]]:
         """Return [states discovered, return, entropy] of every point from the given index on."""
@@ -220,18 +216,14 @@ class Curves:
             return math.nan
         return self._solved_return(run.greedy[evaluation])
 
-    def forget_solved(self) -> None:
-        """Solve the greedy policies again: the world has changed."""
-        self._solved.clear()
-
     def _solved_return(self, bits: NDArray[np.uint64]) -> float:
         key = bits.tobytes()
-        if key not in self._solved:
+        if key not in self.solved:
             mdp = self._session.world.mdp
             policy = action_probabilities(bits, mdp.n_actions)
             values = policy_values(mdp, [policy], self._session.settings.discount)
-            self._solved[key] = float(values[0] @ mdp.start)
-        return self._solved[key]
+            self.solved[key] = float(values[0] @ mdp.start)
+        return self.solved[key]
 
 
 class Workbench:

@@ -21,14 +21,8 @@ export function element(tag, attributes = {}, ...children) {
 /** @typedef {{value: string, label: string}} Option */
 /** @param {HTMLSelectElement} select @param {{value?: string, label: string, options?: Option[]}[]} options @param {string} [value] */
 export function fillSelect(select, options, value) {
-  select.replaceChildren(...options.map((option) => {
-    if (option.options) {
-      const group = element("optgroup", { label: option.label });
-      group.append(...option.options.map((each) => element("option", { value: each.value }, each.label)));
-      return group;
-    }
-    return element("option", { value: option.value }, option.label);
-  }));
+  const made = (/** @type {{value?: string, label: string}} */ option) => element("option", { value: option.value }, option.label);
+  select.replaceChildren(...options.map((option) => (option.options ? element("optgroup", { label: option.label }, ...option.options.map(made)) : made(option))));
   if (value !== undefined) select.value = value;
 }
 

@@ -248,8 +248,6 @@ const EXPLORERS = {
   },
 };
 
-export const ENGINE_EXPLORERS = Object.keys(EXPLORERS);
-
 function epsilon({ settings, step }) {
   const { epsilon_start: start, epsilon_end: end, budget } = settings;
   return start * (start > 0 && end > 0 ? (end / start) ** (1 / budget) : 1) ** step;

@@ -22,7 +22,7 @@ export class RecordedSource {
   }
 
   get length() {
-    return this.recording.steps[this.recording.steps.length - 1];
+    return this.recording.steps.at(-1);
   }
 
   show(index) {
@@ -36,14 +36,7 @@ export class RecordedSource {
 
   // The last recorded moment that is not later than a step.
   indexAt(step) {
-    const { steps } = this.recording;
-    let low = 0, high = steps.length - 1;
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if (steps[middle] <= step) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return this.recording.steps.findLastIndex((each) => each <= step);
   }
 
   play(speed, until = null) {

@@ -52,7 +52,9 @@ export class Stage {
     else if (!this.difference.root.isConnected) $("lanes").append(this.difference.root);
     // As classes, which the browser finds faster than selectors that count.
     for (const [name, least] of Object.entries({ several: 2, many: 3 })) document.body.classList.toggle(name, $("lanes").children.length >= least);
-    const mapHeight = matchMedia(NARROW).matches ? this.arrangeNarrow() : this.arrangeWide();
+    const isNarrow = matchMedia(NARROW).matches, buttons = $("run").parentElement, bar = buttons.parentElement;
+    bar.style.top = isNarrow ? `${Math.min(buttons.offsetHeight + BAR_PADDING - bar.offsetHeight, 0)}px` : "";
+    const mapHeight = isNarrow ? this.arrangeNarrow() : this.arrangeWide();
     for (const card of [...app.cards, this.difference]) if (card.root.isConnected) card.fit(app.world, mapHeight, this.isBeside);
     this.isArranged = true;
   }
@@ -60,14 +62,11 @@ export class Stage {
   arrangeNarrow() {
     $("lanes").style.setProperty("--columns", 1);
     $("lanes").classList.remove("stacked");
-    const buttons = $("run").parentElement, bar = buttons.parentElement;
-    bar.style.top = `${Math.min(buttons.offsetHeight + BAR_PADDING - bar.offsetHeight, 0)}px`;
     return Math.max(window.innerHeight * 0.6, MAPS_MIN);
   }
 
   arrangeWide() {
     const box = $("lanes");
-    $("run").parentElement.parentElement.style.top = "";
     const count = box.children.length;
     const { rows, columns } = this.app.world;
     const top = box.getBoundingClientRect().top + window.scrollY;
