@@ -247,15 +247,6 @@ def test_a_map_changes_during_a_run_and_what_was_learned_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", ["S..\n", BEFORE.replace("....B", "S...B"), BEFORE.replace("....B", "..p.B") + "p = prison 0.5\n"]
-)
-def test_a_change_during_a_run_keeps_the_shape_of_the_world(changed: str) -> None:
-    given = {"world": "mine", "world_options": {"map": BEFORE}, "lanes": [{"explorer": "ucb1"}]}
-    with pytest.raises(WanderlustError, match=r"the map at step 7: .*restart"):
-        Workbench(read_setup({**given, "changes": [{"step": 7, "map": changed}]}))
-
-
-@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"lanes": []}, "lanes"),
@@ -275,26 +266,20 @@ def test_a_change_during_a_run_keeps_the_shape_of_the_world(changed: str) -> Non
         ({"changes": [{"step": 0, "map": "S."}]}, "step"),
         ({"changes": [{"step": 9, "map": "S."}, {"step": 9, "map": "S."}]}, "increasing steps, got 9, 9"),
         ({"other": 1}, "other"),
+        ({"world": "x", "world_options": {"map": "S" * 101}}, "100 rows and 100 columns"),
+        ({"world": "x", "world_options": {"map": "S.A\n\nA = treasure 1\nbudget = 1000000000000"}}, "budget"),
+        ({"world": "x", "world_options": {"map": "S.\n\nhorizon = 999999999999"},
+          "lanes": [{"explorer": "ucb1", "settings": {"replay": "window"}}]}, "horizon"),
+        *(({"world": "x", "world_options": {"map": BEFORE}, "changes": [{"step": 7, "map": changed}]},
+           "the map at step 7: .*restart")
+          for changed in ("S..\n", BEFORE.replace("....B", "S...B"),
+                          BEFORE.replace("....B", "..p.B") + "p = prison 0.5\n")),
     ],
-)
+)  # fmt: skip
 def test_a_setup_over_the_limits_is_refused(change: dict[str, Any], words: str) -> None:
+    """Some when they are read, others when their lanes are made."""
     with pytest.raises(WanderlustError, match=words):
-        read_setup({"world": "toy", "lanes": [{"explorer": "ucb1"}], **change})
-
-
-@pytest.mark.parametrize(
-    "world_options",
-    [
-        {"map": "S.A\n\nA = treasure 1\nbudget = 1000000000000"},
-        {"map": "S.\n\nhorizon = 999999999999"},
-        {"map": "S" * 101},
-    ],
-)
-def test_a_map_cannot_ask_for_more_than_the_limits(world_options: dict[str, Any]) -> None:
-    lanes = [{"explorer": "ucb1", "settings": {"replay": "window"}}]
-    setup = read_setup({"world": "large", "world_options": world_options, "lanes": lanes})
-    with pytest.raises(WanderlustError, match=r"budget|horizon|100 rows and 100 columns"):
-        Workbench(setup)
+        Workbench(read_setup({"world": "toy", "lanes": [{"explorer": "ucb1"}], **change}))
 
 
 def test_a_large_stochastic_world_is_evaluated_less_often() -> None:
@@ -430,17 +415,14 @@ def test_the_command_exports_a_map_file_and_a_setup_file(command: Command, tmp_p
         (("prison", "--explorers", "unknown"), "unknown explorer"),
         ((".", "--export", "a.html"), "not a folder"),
         (("prison", "--port", "99999"), "--port"),
+        (("text.txt", "--no-browser"), "line 1, column 1: unknown letter 'h'"),
     ],
 )
-def test_the_command_says_what_is_wrong(arguments: tuple[str, ...], words: str, command: Command) -> None:
+def test_the_command_says_what_is_wrong(
+    arguments: tuple[str, ...], words: str, command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "text.txt").write_text("hello\n", encoding="utf-8")
     code, printed = command("studio", *arguments)
     assert code == 2, printed
     assert words in printed
     assert "Traceback" not in printed
-
-
-def test_a_map_file_that_is_not_valid_is_an_error_of_the_command(command: Command, tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text("hello\n", encoding="utf-8")
-    code, printed = command("studio", "text.txt", "--no-browser")
-    assert code == 2
-    assert "line 1, column 1: unknown letter 'h'" in printed
