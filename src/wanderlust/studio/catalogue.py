@@ -37,11 +37,7 @@ def catalogue(extra_explorers: tuple[str, ...] = ()) -> dict[str, Any]:
         "gallery": gallery(),
         "explorers": [_explorer(name) for name in dict.fromkeys((*explorer_names(), *extra_explorers))],
         "presets": list(WORLD_PRESETS),
-        "limits": {
-            "lanes": limits.MAX_LANES,
-            "side": limits.MAX_SIDE,
-            "message": limits.MAX_MESSAGE,
-        },
+        "limits": {"lanes": limits.MAX_LANES, "side": limits.MAX_SIDE, "message": limits.MAX_MESSAGE},
     }
 
 

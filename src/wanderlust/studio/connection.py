@@ -106,7 +106,7 @@ class Connection:
 
     def __init__(self, socket: WebSocket, pool: ThreadPoolExecutor, services: Services) -> None:
         self._socket, self._pool, self._services = socket, pool, services
-        self._messages: asyncio.Queue[Any] = asyncio.Queue(QUEUE)
+        self._messages: asyncio.Queue[str | WebSocketDisconnect | None] = asyncio.Queue(QUEUE)
         self.bench: Workbench | None = None
         self._replay_bench: Workbench | None = None
         """The same lanes at an earlier step, executed again."""
@@ -151,11 +151,11 @@ class Connection:
     # --- Messages ---------------------------------------------------------------------------------------------
 
     async def _read_messages(self) -> None:
-        """Put every message into the queue, and wait while it is full."""
-        message: Mapping[str, Any] = {"type": ""}
-        while message["type"] != "websocket.disconnect":
-            message = await self._socket.receive()
-            await self._messages.put(message)
+        """Put the text of every message into the queue, None if it has none or is too long; wait while it is full."""
+        while (message := await self._socket.receive())["type"] != "websocket.disconnect":
+            text = message.get("text")
+            await self._messages.put(text if text is not None and len(text) <= limits.MAX_MESSAGE else None)
+        await self._messages.put(WebSocketDisconnect())
 
     async def _handle_messages(self) -> None:
         """Handle all messages that have come; without anything else to do, wait for one."""
@@ -183,11 +183,10 @@ class Connection:
     def _is_busy(self, bench: Workbench) -> bool:
         return self._event is not None or bench.step < self._catch_up
 
-    async def _handle(self, received: Mapping[str, Any]) -> None:
-        if received["type"] == "websocket.disconnect":
-            raise WebSocketDisconnect
-        message = received.get("text")
-        if message is None or len(message) > limits.MAX_MESSAGE:
+    async def _handle(self, message: str | WebSocketDisconnect | None) -> None:
+        if isinstance(message, WebSocketDisconnect):
+            raise message
+        if message is None:
             size = f"{limits.MAX_MESSAGE:,} characters"
             await self._send_error(InvalidSetting(f"a message must be text of at most {size}."))
             return
