@@ -111,8 +111,8 @@ def button(page: Any, name: str) -> Any:
 
 def skip(page: Any) -> None:
     """Skip to the next stop of a lesson, unless it is reached before the button is Skip."""
-    wait_for(page, "!studio.lesson.target || document.getElementById('lesson-next').textContent === 'Skip'")
-    page.locator("#lesson-next").evaluate("(next) => next.textContent === 'Skip' && next.click()")
+    wait_for(page, "!studio.lesson.target || document.getElementById('lesson-next').textContent.startsWith('Skip')")
+    page.locator("#lesson-next").evaluate("(next) => next.textContent.startsWith('Skip') && next.click()")
 
 
 def status(page: Any, name: str) -> Any:

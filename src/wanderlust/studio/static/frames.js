@@ -34,7 +34,7 @@ export const LAYERS = [
   { id: "w", label: "W", perAction: true, unit: "W", isRelative: true,
     text: "W(s, a) = u + γ_w max W(s′, ·): how much there is to explore from here on. u = √(2 log n(s) / n(s, a)): large for rare, largest for untried actions; γ_w discounts far ones. (vv-count: u = n(s, a), min.)" },
   { id: "term", label: "Exploration κU", perAction: true, unit: "κU", isRelative: true,
-    text: "κU(s, a): what the explorer adds to Q, larger where there is more to explore; of vv-ucb κ(1 − γ_w)W(s, a). κ is the largest possible Q minus the smallest." },
+    text: "κU(s, a): what the explorer adds to Q, larger where there is more to explore; of vv-ucb κ(1 − γ_w)W(s, a). κ is the largest possible Q, r_max / (1 − γ), minus the smallest." },
   { id: "behaviour", label: "Behaviour value", perAction: true, unit: "Q + κU", isRelative: true,
     text: "Q(s, a) + κU(s, a): the agent takes the action with the largest sum. ε-greedy has no U, and takes a random action with probability ε." },
 ];

@@ -19,7 +19,7 @@ const SETTINGS = [
 // Size of a cell, in pixels, from which its triangles can be told apart.
 const TRIANGLES_FROM = 14;
 const BESIDE_GAP = 10;
-const CONSTANTS_TEXT = "κ: the largest possible Q minus the smallest, the scale of κU. γ_w: the discount of W.";
+const CONSTANTS_TEXT = "κ: the largest possible Q, r_max / (1 − γ), minus the smallest; the scale of κU. γ_w: the discount of W.";
 const PRESET_TEXT = "as_written: the paper's text; as_published_code: the released code, where it differs.";
 const GREEK = { kappa: "κ", gamma_w: "γ_w", epsilon_start: "ε start", epsilon_end: "ε end", learning_rate: "η learning rate", scale: "α scale", initial: "initial Q", replay: "memory" };
 
@@ -60,7 +60,7 @@ export class LaneCard {
     const head = element("div", { class: "lane-head" }, element("span", { class: "chip", "aria-hidden": "true" }, String(this.number + 1)), this.select, this.options, this.constants, this.remove);
     const facts = element("div", { class: "facts" },
       element("span", {}, "discovered ", this.discovered, this.reachable),
-      element("span", {}, "greedy return ", this.returned), this.event);
+      element("span", { title: "The return of the policy that takes the largest Q, computed every few steps." }, "greedy return ", this.returned), this.event);
     this.root = element("section", { class: `lane lane-${this.number + 1}`, "aria-label": title }, head, this.frameBox, this.legend.root, this.sentence, facts);
     const { painter } = this.on;
     this.canvas.addEventListener("pointermove", (event) => {

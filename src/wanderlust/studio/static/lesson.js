@@ -39,7 +39,7 @@ export class LessonPanel {
     this.width = width;
     const rooms = this.lesson.stops.map(({ text, question, answers = [] }, i) => {
       const asked = this.lesson.stops[i - 1]?.answers, longest = (asked ?? []).reduce((a, b) => (a.length > b.length ? a : b), "");
-      const room = element("div", { class: "lesson-body", "aria-hidden": "true" }, element("p", {}, ...(asked ? [element("strong", {}, verdictOn(longest, "right"))] : []), text),
+      const room = element("div", { class: "lesson-body", "aria-hidden": "true" }, element("p", {}, ...(asked ? [element("strong", {}, verdictOn(longest, "correct"))] : []), text),
         ...(question ? [element("p", { class: "question" }, question)] : []), element("div", { class: "answers" }, ...answers.map((answer) => element("button", { type: "button", tabindex: "-1" }, answer))));
       Object.assign(room.style, { position: "absolute", visibility: "hidden", width: `${width}px` });
       box.append(room);
@@ -93,7 +93,7 @@ export class LessonPanel {
     }
     const isChanged = !app.recording && app.accepted && JSON.stringify(app.accepted) !== JSON.stringify(this.lesson.setup);
     $("lesson-changed").hidden = !isChanged;
-    setText($("lesson-next"), this.target === null ? "Next" : app.playing ? "Skip" : "Continue");
+    setText($("lesson-next"), this.target === null ? "Next" : app.playing ? `Skip to step ${this.lesson.stops[this.target].step.toLocaleString("en")}` : "Continue");
   }
 
   draw() {
@@ -110,7 +110,7 @@ export class LessonPanel {
     const swipe = element("span", { class: "narrow" }, lesson.setup.lanes.length > 1 ? ". Swipe the map for other lanes." : "");
     $("lesson-place").replaceChildren(`Stop ${index + 1} of ${lesson.stops.length}, step ${stop.step.toLocaleString("en")}`, swipe);
     const right = asked?.answers?.[(asked.answer ?? 1) - 1];
-    const verdict = predicted === undefined ? "" : verdictOn(predicted, predicted === right ? "right" : "wrong");
+    const verdict = predicted === undefined ? "" : verdictOn(predicted, predicted === right ? "correct" : "wrong");
     $("lesson-text").replaceChildren(...(verdict ? [element("strong", {}, verdict)] : []), stop.text);
     $("lesson-question").hidden = !stop.question;
     setText($("lesson-question"), stop.question ?? "");

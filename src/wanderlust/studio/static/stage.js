@@ -10,6 +10,8 @@ import { themeName } from "./palette.js";
 // Milliseconds between two drawings while a run is shown; reading needs time, and the maps have to be smooth.
 const CHARTS_EVERY = 400;
 const TEXT_EVERY = 120;
+// Steps per second at which the texts follow every step.
+const SLOW_SPEED = 60;
 const MAPS_MIN = 150;
 // A page can be scrolled, so maps need not become smaller than this, in pixels and as a share of the window.
 const READABLE = 180, READABLE_SHARE = 0.26;
@@ -98,7 +100,7 @@ export class Stage {
     const besideScales = this.isBeside ? scalesFor(app.frames, { ...app.options, layer: "q" }) : [];
     const view = { ...app.options, beside: this.isBeside, world: app.world, wrong: app.painter?.wrong, theme: themeName() };
     // Nobody reads faster.
-    const now = performance.now(), isTextDue = !app.playing || now - (this.textAt ?? 0) >= TEXT_EVERY;
+    const now = performance.now(), isSlow = app.speed > 0 && app.speed <= SLOW_SPEED, isTextDue = !app.playing || isSlow || now - (this.textAt ?? 0) >= TEXT_EVERY;
     if (isTextDue) this.textAt = now;
     app.cards.forEach((card, i) => {
       const frame = app.frames[i];
