@@ -34,9 +34,9 @@ export class RecordedSource {
     this.on.state({ step: this.length, shown: step, playing: this.playing, busy: false, lanes }, frames);
   }
 
-  // The last recorded moment that is not later than a step.
+  // The last recorded moment that is not later than a step; a frame of the screen may have begun before the run.
   indexAt(step) {
-    return this.recording.steps.findLastIndex((each) => each <= step);
+    return Math.max(this.recording.steps.findLastIndex((each) => each <= step), 0);
   }
 
   play(speed, until = null) {
