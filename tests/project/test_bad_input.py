@@ -6,7 +6,6 @@
 import json
 import math
 import re
-import zipfile
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -51,24 +50,17 @@ WORLDS, EXPLORERS = wl.world_names(), wl.explorer_names()
     ("call", "wrong", "closest", "known"),
     [
         (lambda: wl.make_world("prisn"), "prisn", "prison", WORLDS),
-        (lambda: wl.train("prisn", "ucb1"), "prisn", "prison", WORLDS),
         (lambda: wl.train("prison", "vv-ubc"), "vv-ubc", "vv-ucb", EXPLORERS),
-        (lambda: agent("vv-ubc"), "vv-ubc", "vv-ucb", EXPLORERS),
         (lambda: drop_in("vv-ubc"), "vv-ubc", "vv-ucb", EXPLORERS),
-        (lambda: wl.check_explorer("vv-ubc"), "vv-ubc", "vv-ucb", EXPLORERS),
         (lambda: wl.make_world("prison", escap=1), "escap", "escape", ["escape", "step_penalty"]),
         (lambda: wl.train("toy", "ucb1", kapa=1), "kapa", "kappa", ["kappa", "untried_value", "discount"]),
         (lambda: wl.train("toy", "ucb1", discont=0.9), "discont", "discount", ["kappa", "learning_rate"]),
-        (lambda: agent(kapa=1), "kapa", "kappa", ["kappa", "untried_value"]),
         (lambda: drop_in(kapa=1), "kapa", "kappa", ["kappa", "gamma_w"]),
         (lambda: wl.train("toy", "ucb1", preset="as_writen"), "as_writen", "as_written", ["as_published_code"]),
         (lambda: wl.Replay("ful"), "ful", "full", ["full", "none", "window"]),
         (lambda: wl.Settings(replay="windw"), "windw", "window", ["full", "none", "window"]),
         (lambda: wl.Settings(initial="optimist"), "optimist", "optimistic", ["zero", "optimistic"]),
-        (lambda: wl.Settings(evaluated="targt"), "targt", "target", ["target", "behaviour"]),
         (lambda: agent("thompson", draw="acton"), "acton", "action", ["step", "action"]),
-        (lambda: agent("vv-count", terminal_count="larges"), "larges", "largest", ["pair", "largest"]),
-        (lambda: agent("vv-count", untried_bound="txt"), "txt", "text", ["text", "equation"]),
     ],
 )
 def test_unknown_names_list_known_names_and_the_closest(call, wrong, closest, known):
@@ -86,76 +78,74 @@ def test_misspelt_or_broken_explorer_modules(tmp_path, monkeypatch):
     assert_invalid(wl.train, "toy", "nowhere:Mine", names=["'nowhere'", "ModuleNotFoundError"])
 
 
-# --- Settings and options --------------------------------------------------------------------------
+# --- Values out of range ---------------------------------------------------------------------------
 
-NO_NUMBERS = [NAN, INF, -INF, "much", None, True, [1]]
+NO_NUMBERS = [NAN, -INF, "much", None, True, [1]]
+NO_COUNTS = [0, -1, 1.5, NAN, "ten", True, [1]]
+NO_INDICES = [-1, 1.5, "1", None, NAN, [1], np.array([1, 2]), 2**70]
 WHOLE = "from 1 to 1,000,000,000,000"
-
-
-@pytest.mark.parametrize(
-    ("name", "valid", "values"),
-    [
-        ("discount", "[0, 1)", [1, -0.1, 2, *NO_NUMBERS]),
-        ("gamma_w", "[0, 1)", [1, -0.1, 2, *NO_NUMBERS]),
-        ("learning_rate", "(0, 1]", [0, -0.5, 1.5, *NO_NUMBERS]),
-        ("epsilon_start", "[0, 1]", [-0.1, 1.1, *NO_NUMBERS]),
-        ("epsilon_end", "[0, 1]", [-0.1, 1.1, *NO_NUMBERS]),
-        *(
-            (name, WHOLE, [0, -1, 1.5, NAN, INF, "ten", True, [1], 10**30])
-            for name in ("horizon", "budget", "evaluate_every", "steps", "evaluation_horizon")
-        ),
-        ("replay", "full, none, window", [3, None, ["full"]]),
-    ],
-)
-def test_settings_out_of_range(name, valid, values):
-    for value in values:
-        assert_invalid(wl.Settings, **{name: value}, names=[name, valid, repr(value)])
-    assert_invalid(wl.train, "toy", "ucb1", **{name: values[0]}, names=[name, valid, repr(values[0])])
-
-
-@pytest.mark.parametrize(
-    ("explorer", "name", "value", "valid"),
-    [
-        ("ucb1", "kappa", -1, "[0, inf]"),
-        ("ucb1", "kappa", NAN, "[0, inf]"),
-        ("ucb1", "untried_value", -1, "[0, inf]"),
-        ("vv-ucb", "kappa", INF, "[0, inf]"),
-        ("vv-ucb", "gamma_w", 1.0, "[0, 1)"),
-        ("vv-ucb", "initial_margin", -1, "[0, inf]"),
-        ("vv-ucb", "log_plus_one", "yes", "True or False"),
-        ("vv-count", "gamma_w", 1.0, "[0, 1)"),
-        ("bonus", "scale", -1, "[0, inf]"),
-        ("epsilon-greedy", "epsilon_start", 2, "[0, 1]"),
-        ("bootstrapped", "heads", 0, "at least 1"),
-        ("bootstrapped", "batch", 0, "at least 1"),
-        ("bootstrapped", "noise", -1, "[0, inf]"),
-        ("bootstrapped", "dither", "maybe", "True or False"),
-        ("random-prior", "prior_weight", -1, "[0, inf]"),
-        ("thompson", "heads", 1.5, "at least 1"),
-    ],
-)
-def test_options_out_of_range(explorer, name, value, valid):
-    assert_invalid(agent, explorer, **{name: value}, names=[name, valid, repr(value)])
-
-
 SEEDED = (lambda **given: wl.train("toy", "ucb1", **given), agent, drop_in)
+
+
+def options_of(explorer):
+    return (lambda **given: agent(explorer, **given),)
+
+
+def window(**given):
+    return wl.Replay("window", **given)
+
+
+def observe(state=0, action=0, reward=0.0, next_state=1):
+    """Observe a step; nothing may change if it is invalid."""
+    one = agent()
+    try:
+        one.observe(state, action, reward, next_state, False)
+    finally:
+        assert one.steps == 0
+        assert not one.tables["target"].any()
 
 
 @pytest.mark.parametrize(
     ("calls", "name", "valid", "values"),
     [
+        ((wl.Settings, *SEEDED[:1]), "discount", "[0, 1)", [1, -0.1, *NO_NUMBERS]),
+        ((wl.Settings, *SEEDED[:1]), "gamma_w", "[0, 1)", [1, -0.1, *NO_NUMBERS]),
+        ((wl.Settings, *SEEDED[:1]), "learning_rate", "(0, 1]", [0, 1.5, *NO_NUMBERS]),
+        ((wl.Settings,), "epsilon_start", "[0, 1]", [-0.1, 1.1, *NO_NUMBERS]),
+        ((wl.Settings,), "epsilon_end", "[0, 1]", [-0.1, 1.1, *NO_NUMBERS]),
+        ((wl.Settings, *SEEDED[:1]), "steps", WHOLE, [*NO_COUNTS, 10**30]),
+        *(((wl.Settings,), name, WHOLE, [*NO_COUNTS, 10**30])
+          for name in ("horizon", "budget", "evaluate_every", "evaluation_horizon")),
+        ((wl.Settings,), "replay", "full, none, window", [3, None, ["full"]]),
+        (options_of("ucb1"), "kappa", "[0, inf]", [-1, INF]),
+        (options_of("ucb1"), "untried_value", "[0, inf]", [-1]),
+        (options_of("vv-ucb"), "gamma_w", "[0, 1)", [1.0]),
+        (options_of("vv-ucb"), "initial_margin", "[0, inf]", [-1]),
+        (options_of("vv-ucb"), "log_plus_one", "True or False", ["yes"]),
+        (options_of("bonus"), "scale", "[0, inf]", [-1]),
+        (options_of("epsilon-greedy"), "epsilon_start", "[0, 1]", [2]),
+        (options_of("bootstrapped"), "heads", "at least 1", [0, 1.5]),
+        (options_of("random-prior"), "prior_weight", "[0, inf]", [-1]),
         (SEEDED, "seed", "at least 0", [-1, 1.5, "one", None, NAN, True]),
-        ((agent,), "n_actions", "", [0, -1, 1.5, "four", NAN, True]),
-        ((agent,), "n_states", "", [0, -1, 1.5, "four", NAN, True]),
+        ((agent,), "n_actions", "", NO_COUNTS),
+        ((agent,), "n_states", "", NO_COUNTS),
         ((agent, drop_in), "reward_range", "",
-         [(1, 0), (0, NAN), (-INF, 0), (0, INF), (0,), (0, 1, 2), 3, "ab", (0, 1e300)]),
+         [(1, 0), (0, NAN), (-INF, 0), (0,), (0, 1, 2), 3, "ab", (0, 1e300)]),
         ((lambda **given: wl.make_world("toy", **given),), "slips", "success, random, stay",
          [3, [], "abc", (0.5, 0.5), (0.5, 0.5, 0.5), (1, NAN, 0), (2, -1, 0)]),
-        ((lambda **given: wl.Replay("window", **given),), "batch", "from 1 to 2,147,483,647", [0, 1.5]),
-        ((lambda **given: wl.Replay("window", **given),), "capacity", "from 1 to 2,147,483,647", [0, "all"]),
+        ((window,), "batch", "from 1 to 2,147,483,647", [0, 1.5]),
+        ((window,), "capacity", "from 1 to 2,147,483,647", [0, "all"]),
+        ((observe, *(lambda state, method=method: getattr(agent(), method)(state)
+                     for method in ("act", "explain", "action_values", "greedy_action"))),
+         "state", "from 0 to 4", [5, *NO_INDICES]),
+        ((observe,), "next_state", "from 0 to 4", [5, *NO_INDICES]),
+        ((observe, lambda action: drop_in().observe(0, action, 1, False)), "action", "from 0 to 3", [4, *NO_INDICES]),
+        ((observe,), "reward", "must be", [NAN, INF, -INF, "much", None, [1.0]]),
+        ((lambda q: drop_in().act(0, q), lambda q: drop_in().explain(0, q)), "q", "must be 4 finite numbers",
+         [[1, 2], [[[1, 2, 3, 4]]], [1, 2, 3, NAN], [1, 2, 3, INF], "abcd", None, 5, {1: 2}, np.zeros((5, 3))]),
     ],
 )  # fmt: skip
-def test_arguments_out_of_range(calls, name, valid, values):
+def test_values_out_of_range(calls, name, valid, values):
     for call in calls:
         for value in values:
             given = "" if name == "reward_range" else repr(value)  # Its message has the wrong one of the two numbers.
@@ -165,28 +155,21 @@ def test_arguments_out_of_range(calls, name, valid, values):
 # --- Conversion to plain numbers -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "stored"),
-    [
+def test_settings_are_plain_values():
+    for name, given, stored in (
         ("steps", 1e3, 1000),
         ("horizon", np.int16(2000), 2000),
         ("budget", np.array(500), 500),
         ("sweeps", Decimal(2), 2),
-        ("evaluate_every", Fraction(10), 10),
         ("discount", np.float32(0.5), 0.5),
         ("gamma_w", Fraction(1, 4), 0.25),
         ("learning_rate", 1, 1.0),
-        ("epsilon_end", Decimal("0.5"), 0.5),
         ("plain_sweeps", np.True_, True),
         ("initial", np.str_("optimistic"), "optimistic"),
-    ],
-)
-def test_settings_are_plain_values(name, given, stored):
-    made = wl.Settings(**{name: given})
-    assert getattr(made, name) == stored
-    assert type(getattr(made, name)) is type(stored)
-    assert made == wl.Settings(**{name: stored})
-    assert json.loads(json.dumps(getattr(made, name))) == stored
+    ):
+        made = wl.Settings(**{name: given})
+        assert getattr(made, name) == stored
+        assert type(getattr(made, name)) is type(stored)
 
 
 def test_a_window_of_a_small_integer_type_does_not_overflow():
@@ -194,18 +177,6 @@ def test_a_window_of_a_small_integer_type_does_not_overflow():
     assert type(made.replay.batch) is int
     assert agent(settings=made).spec.capacity == 40_000
     assert_invalid(agent, settings=wl.Settings(horizon=10**11, replay="window"), names="window")
-
-
-NOT_CONVERTED = ["0.9", 10**400, 10**5000, -(10**400), Decimal("sNaN"), 1j, np.array([0.5]), b"1"]
-
-
-@pytest.mark.parametrize("value", NOT_CONVERTED, ids=map(str, range(len(NOT_CONVERTED))))
-def test_values_that_are_not_converted(value):
-    for name in ("discount", "learning_rate", "horizon", "steps"):
-        assert_invalid(wl.Settings, **{name: value}, names=name)
-    assert_invalid(agent, seed=value, names="seed must be")
-    assert_invalid(agent, kappa=value, names="kappa")
-    assert_invalid(wl.Replay, "window", capacity=value, names="capacity")
 
 
 def test_options_of_explorers_and_worlds_are_plain_values(tmp_path):
@@ -242,15 +213,11 @@ class Unprintable:
         (lambda: agent("random", speed=1), "'speed'"),
         (lambda: agent("vv-count", n_actions=2, untried_bound="equation"), "'text'"),
         (lambda: agent("bootstrapped", dither=False, epsilon_start=b"no"), "epsilon_start"),
-        (lambda: agent(settings=3), "3"),
         (lambda: agent(settings={"discount": 0.9}), "{'discount': 0.9}"),
         (lambda: drop_in("bootstrapped"), "wanderlust.Agent"),
         (lambda: drop_in("ucb1").visitation_values, "'ucb1'"),
-        (lambda: agent(learns_q="yes"), "learns_q"),
         (lambda: wl.train("toy", "ucb1", keep_trajectory="yes"), "keep_trajectory must be True or False"),
-        (lambda: wl.train("toy", "ucb1", preset=np.array(["a"])), "preset"),
         (lambda: wl.train("toy", "ucb1", preset="as_published_code", budget="x"), "budget must be"),
-        (lambda: wl.make_world("toy", slips=object()), "slips must be"),
         # Worlds that cannot be evaluated exactly, or have other actions.
         (lambda: agent().evaluate(wl.make_world("noisy-toy")), "'noisy-toy'"),
         (lambda: agent().evaluate(wl.make_world("deep-sea", depth=3)), "4 actions"),
@@ -260,40 +227,27 @@ class Unprintable:
         (lambda: agent().observe(0, 0, 1e300, 1, False), "reward must be"),
         *((lambda value=value: agent(n_states=None).act(value), "at least 0") for value in (-1, 1.5, "1", None)),
         (lambda: drop_in().act(5, [0, 0, 0, 0]), "from 0 to 4"),
-        (lambda: drop_in().act(0, ["1", "2", "3", "4"]), "q must be 4 finite numbers"),
         (lambda: drop_in().act(0, [1, 2, 3, 10**400]), "q must be 4 finite numbers"),
-        (lambda: drop_in().bonus(5, 0), "from 0 to 4"),
         (lambda: drop_in().bonus(0, 4), "from 0 to 3"),
-        (lambda: drop_in().bonus(0, "up"), "from 0 to 3"),
-        (lambda: drop_in().bonus(0, np.array([0, 1])), "action must be"),
         # Environments.
         (lambda: wl.tabular("MountainCar-v0", bins=np.array([[2, 2]])), "bins"),
-        (lambda: wl.tabular("MountainCar-v0", bins=2, bounds=np.array(1.0)), "bounds must be"),
         (lambda: wl.tabular("FrozenLake-v1", key=np.array(["hash"])), "key must be"),
         (lambda: wl.tabular("FrozenLake-v1").key_of(0.5), "state must be a whole number"),
         (lambda: wl.Tabular("FrozenLake-v1"), "wl.tabular"),
         (lambda: wl.register_explorer("x")(3), "NamedTuple"),
         # Paths.
-        (lambda: agent().save(3), "path must be"),
         (lambda: agent().save("a\0b"), "path must be"),
-        (lambda: agent().save("."), "path must be"),
         (lambda: wl.Agent.load(None), "path must be"),
         # Sizes that do not fit into memory.
         (lambda: agent(n_actions=10**9), "from 1 to 1,000,000"),
         (lambda: agent(n_states=10**12), "200,000,000"),
         (lambda: agent(n_states=10**8, n_actions=100), "100,000,000 states × 100 actions"),
         (lambda: agent(n_states=None, n_actions=100).act(20_000_000), "below 20,000,000"),
-        (lambda: agent("bootstrapped", heads=10**12), "heads"),
         (lambda: agent("bootstrapped", heads=1000, n_actions=30_000), "tables × actions"),
-        (lambda: agent("bootstrapped", batch=10**12), "2,147,483,647"),
         (lambda: wl.Session("toy", "random", steps=10**12, evaluate_every=1, keep_trajectory=True), "memory"),
         # Values that cannot be printed.
-        (lambda: agent(n_actions=Unprintable()), "Unprintable"),
         (lambda: agent(Unprintable()), "Unprintable"),
-        (lambda: agent().act(Unprintable()), "Unprintable"),
-        (lambda: wl.make_world(Unprintable()), "Unprintable"),
         (lambda: wl.Settings(initial=Unprintable()), "Unprintable"),
-        (lambda: wl.tabular("FrozenLake-v1", key=Unprintable()), "Unprintable"),
     ],
 )
 def test_invalid_calls_name_what_is_wrong(call, names):
@@ -304,67 +258,7 @@ def test_long_values_are_shortened_in_messages():
     assert len(assert_invalid(wl.make_world, "x" * 10**6)) < 1000
 
 
-# --- Observations ----------------------------------------------------------------------------------
-
-NO_WHOLE_NUMBERS = [1.5, "1", None, NAN, INF, [1], np.array([1, 2]), 2**70]
-
-
-@pytest.mark.parametrize("value", [5, -1, *NO_WHOLE_NUMBERS], ids=repr)
-def test_states_out_of_range(value):
-    one, valid = agent(), ["state", "from 0 to 4", repr(value)]
-    for call in (one.act, one.explain, one.action_values, one.greedy_action):
-        assert_invalid(call, value, names=valid)
-    assert_invalid(one.observe, value, 0, 0.0, 0, False, names=valid)
-    assert_invalid(one.observe, 0, 0, 0.0, value, False, names=["next_state", *valid])
-    assert one.steps == 0
-
-
-@pytest.mark.parametrize("value", [4, -1, *NO_WHOLE_NUMBERS], ids=repr)
-def test_actions_out_of_range(value):
-    one, valid = agent(), ["action", "from 0 to 3", repr(value)]
-    assert_invalid(one.observe, 0, value, 0.0, 1, False, names=valid)
-    assert_invalid(drop_in().observe, 0, value, 1, False, names=valid)
-    assert one.steps == 0
-
-
-@pytest.mark.parametrize("value", [NAN, INF, -INF, "much", None, [1.0]], ids=repr)
-def test_invalid_rewards(value):
-    one = agent()
-    assert_invalid(one.observe, 0, 0, value, 1, False, names=["reward must be", repr(value)])
-    assert one.steps == 0
-    assert np.isfinite(one.tables["target"]).all()
-
-
-@pytest.mark.parametrize(
-    "q",
-    [[1, 2], [[[1, 2, 3, 4]]], [1, 2, 3, NAN], [1, 2, 3, INF], "abcd", None, 5, {1: 2}, np.zeros((5, 3))],
-    ids=repr,
-)
-def test_q_values_of_a_drop_in_explorer(q):
-    for call in (drop_in().act, drop_in().explain):
-        assert_invalid(call, 0, q, names=["q must be 4 finite numbers", repr(q)])
-
-
 # --- Worlds and environments -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("part", "value", "named"),
-    [
-        ("name", 3, "name of a world"),
-        ("mdp", None, "mdp must be a TabularMDP"),
-        ("defaults", {}, "defaults must be Defaults"),
-        ("action_names", None, "action_names"),
-        ("action_names", [1, 2, 3, 4], "action_names"),
-        ("r_max", "much", "r_max must be a number"),
-        ("layout", 3, "layout must be a Layout"),
-        ("options", 3, "options must be a dict"),
-    ],
-)
-def test_worlds_with_wrong_parts(part, value, named):
-    world = replace(wl.make_world("toy"), **{part: value})
-    assert_invalid(wl.check_world, world, names=named)
-    assert_invalid(wl.train, world, "ucb1", names=named)
 
 
 def test_a_world_is_checked_before_compiled_code_uses_it():
@@ -414,15 +308,11 @@ def test_an_environment_with_too_many_pairs():
     env.reset()
     for _ in range(199_999):
         env.step(0)
-    assert env.n_states == 200_000
     assert_invalid(env.step, 0, names="more than 200,000 states")
     assert env.n_states == 200_000
-
-
-def test_spaces_too_large_to_count():
     env = ManyStates()
     env.observation_space = gym.spaces.MultiBinary(10**7)
-    assert wl.tabular(env).observation_space.n == 200_000_000
+    assert wl.tabular(env).observation_space.n == 200_000_000, "too large to count"
 
 
 class Model(gym.Env):
@@ -463,16 +353,6 @@ def saved(tmp_path):
     return path
 
 
-def rewrite(path, change):
-    """Write the archive again with changed members."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: bytearray(archive.read(name)) for name in archive.namelist()}
-    change(members)
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, bytes(content))
-
-
 def redescribe(path, **changes):
     """Save the file again with a changed description."""
     with np.load(path) as archive:
@@ -481,57 +361,22 @@ def redescribe(path, **changes):
     np.savez(path, about=np.array(json.dumps(about)), **arrays)
 
 
-def flip(members):
-    members["visits.npy"][-8] ^= 1
-
-
-def text_in_a_zip(path):
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("letter.txt", "some text")
-
-
 @pytest.mark.parametrize(
     ("damage", "names"),
     [
-        (lambda path: path.unlink(), "no such file"),
-        (lambda path: (path.unlink(), path.mkdir()), ()),
-        *((lambda path, cut=cut: path.write_bytes(path.read_bytes()[:cut]), ()) for cut in (0, 1, 100, 3000, -1)),
-        (lambda path: rewrite(path, flip), "checksum"),
-        (lambda path: rewrite(path, lambda members: members.pop("visits.npy")), ()),
+        (lambda path: path.unlink(), ["no such file"]),
+        (lambda path: path.write_bytes(path.read_bytes()[:3000]), []),
         (lambda path: redescribe(path, format=99, wanderlust="9.0"), ["99", "9.0", wl.__version__]),
-        (lambda path: redescribe(path, seed=7), "checksum"),
-        (lambda path: redescribe(path, options={"kappa": 1.0}), "checksum"),
-        (lambda path: redescribe(path, explorer="vv-ucb"), ()),
-        (lambda path: redescribe(path, settings={}), ()),
-        (lambda path: redescribe(path, checksum=0), "checksum"),
-        (lambda path: np.savez(path, weights=np.ones(3)), ()),
-        (lambda path: np.savez(path, about=np.array("[]")), ()),
-        (lambda path: np.savez(path, about=np.array("not JSON")), ()),
+        (lambda path: redescribe(path, options={"kappa": 1.0}), ["checksum"]),
         # Objects are never unpickled.
-        (lambda path: np.savez(path, about=np.array([{"format": 1}], dtype=object)), ()),
-        (lambda path: path.write_bytes(b"\x93NUMPY" + bytes(122)), ()),
-        (lambda path: path.write_text("some text"), ()),
-        (text_in_a_zip, ()),
+        (lambda path: np.savez(path, about=np.array([{"format": 1}], dtype=object)), []),
+        (lambda path: path.write_text("some text"), []),
     ],
 )
 def test_files_that_cannot_be_loaded(saved, damage, names):
+    """`agents/test_agent_files.py` has forged and damaged ones, `core/test_archives.py` other archives."""
     damage(saved)
-    assert_invalid(wl.Agent.load, saved, names=[str(saved), *([names] if isinstance(names, str) else names)])
-
-
-def test_flipped_bytes_are_detected_or_have_no_effect(saved):
-    """Some bytes of an archive, such as dates, have no effect; any file that loads equals the saved agent."""
-    whole, before = bytearray(saved.read_bytes()), wl.Agent.load(saved)
-    for i in range(0, len(whole), len(whole) // 100):
-        damaged = whole.copy()
-        damaged[i] ^= 0xFF
-        saved.write_bytes(damaged)
-        try:
-            after = wl.Agent.load(saved)
-        except wl.WanderlustError:
-            continue
-        np.testing.assert_array_equal(after.tables["target"], before.tables["target"])
-        np.testing.assert_array_equal(after.visits, before.visits)
+    assert_invalid(wl.Agent.load, saved, names=[str(saved), *names])
 
 
 class UserDefined(NamedTuple):
