@@ -164,7 +164,7 @@ class Run:
     def _checked_preset(self) -> str:
         from wanderlust.agents.settings import ADAPTIVE, AS_WRITTEN, PRESETS, WORLD_PRESETS
 
-        if self.preset == ADAPTIVE and self.kind == "world":
+        if isinstance(self.preset, str) and self.preset == ADAPTIVE and self.kind == "world":
             raise InvalidSetting(
                 "preset 'adaptive' is for environments only; a sweep of both excludes it in worlds: "
                 f'exclude = [{{world = "{self.world}", preset = "adaptive"}}].'
