@@ -9,11 +9,11 @@ from wanderlust_paper.registry import find_study
 from wanderlust_paper.reproduce import reproduce, write_scorecard
 
 
-def run_study(study, selection, folder):
-    """Run a study, write its report, with figures in one format, and the scorecard; return what was printed."""
+def run_study(study, selection, folder, formats=()):
+    """Run a study, write its report and the scorecard; return what was printed."""
     text = io.StringIO()
     console = Console(file=text, width=170)
-    execution, formats = Execution(jobs=2), ("png",)
+    execution = Execution(jobs=1)
     summary, report = reproduce(
         find_study(study), selection, folder, execution=execution, quiet=False, console=console, formats=formats
     )

@@ -1,12 +1,14 @@
-"""Our results compared with the paper's recap tables: nine algorithms, three worlds, twenty seeds.
+"""Our results compared with the paper's recap tables: nine algorithms, two worlds, twenty seeds.
 
-A row agrees by the rule of the scorecard. A few of 27 rows may differ by chance: with twenty seeds, two samples of a
-binary outcome can be far apart. Where the probability has a closed form, more seeds are compared with that.
+A row agrees by the rule of the scorecard. A few of 18 rows may differ by chance: with twenty seeds, two samples of a
+binary outcome can be far apart. Where the probability has a closed form, more seeds are compared with that. The other
+worlds are in docs/results, of which `test_stored_runs.py` repeats some runs.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,7 +23,7 @@ from wanderlust_paper.reports.recap_tables import Cell, Row, make_row
 
 pytestmark = pytest.mark.slow
 
-WORLDS = ("toy", "prison", "deep-gridworld")
+WORLDS = ("toy", "prison")
 
 
 @functools.cache
@@ -46,11 +48,11 @@ def row(name: str, explorer: str, preset: str = "as_published_code") -> Row:
     return make_row(Cell(name, "zero", "short", explorer), Group({}, runs), 20)
 
 
-def test_the_recap_tables_of_three_worlds():
+def test_the_recap_tables_of_two_worlds():
     rows = [row(name, explorer) for name in WORLDS for explorer in EXPLORERS]
     differing = [(each.cell, each.ours, each.theirs) for each in rows if each.verdict != "agrees"]
-    assert len(rows) == 27
-    assert len(differing) <= 3, differing
+    assert len(rows) == 18
+    assert len(differing) <= 2, differing
 
 
 def test_the_random_policy_finds_the_treasure_with_the_exact_probability():
@@ -71,9 +73,8 @@ def test_the_random_policy_finds_the_treasure_with_the_exact_probability():
     assert abs(np.mean(finds) - expected) < 2.58 * error
 
 
-@pytest.mark.parametrize("preset", ["as_published_code", "as_written"])
 @pytest.mark.parametrize("explorer", VV_EXPLORERS)
-@pytest.mark.parametrize("name", WORLDS)
-def test_vv_always_discovers_all_states_and_learns_an_optimal_policy(name, explorer, preset):
-    for mean, ci in row(name, explorer, preset).ours:
-        assert (mean, ci) == pytest.approx((100.0, 0.0), abs=1e-9)
+def test_vv_always_discovers_all_states_and_learns_an_optimal_policy(explorer):
+    for preset, name in itertools.product(("as_published_code", "as_written"), WORLDS):
+        for mean, ci in row(name, explorer, preset).ours:
+            assert (mean, ci) == pytest.approx((100.0, 0.0), abs=1e-9)

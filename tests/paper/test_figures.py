@@ -23,7 +23,6 @@ from wanderlust.core.errors import InvalidSetting, UnknownName
 from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.report.figures import (
     FORMATS,
-    as_files,
     curves_figure,
     explorer_styles,
     mean_curves,
@@ -106,36 +105,28 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     console = Console(file=io.StringIO())
     for name, selection in SELECTIONS.items():
-        options = {"execution": Execution(jobs=1), "quiet": True, "console": console, "formats": ("png",)}
+        options = {"execution": Execution(jobs=1), "quiet": True, "console": console, "formats": ()}
         reproduce(find_study(name), selection, folder, **options)
     write_scorecard(folder, "", {}, console)
     return folder
 
 
 @pytest.mark.parametrize("name", SELECTIONS)
-def test_a_study_writes_its_figures(folder, name):
-    assert {file.stem for file in (folder / name).glob("*.png")} == FIGURES[name]
-    for figure in FIGURES[name]:
-        assert imread(folder / name / f"{figure}.png")[..., :3].std() > 0.02
+def test_a_study_has_its_figures_without_an_empty_panel(folder, name):
+    figures = figures_of(folder, name)
+    assert figures.keys() == FIGURES[name]
+    for draw in figures.values():
+        assert_complete(draw())
 
 
-@pytest.mark.parametrize("name", ["gamma-w", "stochastic", "memory"])
-def test_studies_with_groups_of_seeds(folder, name):
-    assert "100.00" in (folder / name / "table.md").read_text(encoding="utf-8")
-    with (folder / name / "curves.csv").open(encoding="utf-8", newline="") as file:
-        assert len(list(csv.DictReader(file))) >= 10
-
-
-def test_visit_maps_count_every_step(folder):
+def test_tables_of_studies_have_every_group_and_step(folder):
+    for name in ("gamma-w", "stochastic", "memory"):
+        assert "100.00" in (folder / name / "table.md").read_text(encoding="utf-8")
+        with (folder / name / "curves.csv").open(encoding="utf-8", newline="") as file:
+            assert len(list(csv.DictReader(file))) >= 10
     with (folder / "visit-maps" / "counts.csv").open(encoding="utf-8", newline="") as file:
         assert sum(int(row["visits"]) for row in csv.DictReader(file)) == 2 * 999
     assert "█" in (folder / "visit-maps" / "maps.txt").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", SELECTIONS)
-def test_no_panel_is_empty_and_all_text_is_inside_the_page(folder, name):
-    for draw in figures_of(folder, name).values():
-        assert_complete(draw())
 
 
 def test_the_same_runs_give_the_same_bytes_in_all_formats(folder, tmp_path):
@@ -146,7 +137,6 @@ def test_the_same_runs_give_the_same_bytes_in_all_formats(folder, tmp_path):
             show_report(request, Store(folder), Console(file=io.StringIO()), quiet=True, out=tmp_path / out)
         written.append({file.name: file.read_bytes() for file in (tmp_path / out / "visit-maps").iterdir()})
     assert written[0] == written[1]
-    assert written[0]["maps.png"] == (folder / "visit-maps" / "maps.png").read_bytes()
     check_files({form: written[0][f"maps.{form}"] for form in FORMATS})
 
 
@@ -235,20 +225,20 @@ def test_every_explorer_has_its_own_style():
     assert len({style.colour for style in sequential_styles([str(i) for i in range(12)]).values()}) == 12
 
 
-COLOUR_VISION = {
-    "normal": np.eye(3),
-    # Machado, Oliveira and Fernandes (2009), for linear RGB.
-    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-}
+PROTANOPIA = [
+    [0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]
+]  # fmt: skip
+DEUTERANOPIA = [
+    [0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("vision", COLOUR_VISION)
-def test_colours_are_distinguishable_with_colour_vision_deficiency(vision):
+def test_colours_are_distinguishable_with_colour_vision_deficiency():
+    """By the matrices of Machado, Oliveira and Fernandes (2009), for linear RGB."""
     linear = np.array([to_rgb(style.colour) for style in explorer_styles(EXPLORERS).values()]) ** 2.2
-    perceived = np.clip(linear @ np.array(COLOUR_VISION[vision]).T, 0, 1) ** (1 / 2.2)
-    smallest_distance = min(np.linalg.norm(a - b) for a, b in itertools.combinations(perceived, 2))
-    assert smallest_distance > 0.15
+    for vision in (np.eye(3), PROTANOPIA, DEUTERANOPIA):
+        perceived = np.clip(linear @ np.array(vision).T, 0, 1) ** (1 / 2.2)
+        assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(perceived, 2)) > 0.15
 
 
 def test_matplotlib_is_not_imported_before_a_figure_is_drawn():
@@ -284,9 +274,8 @@ def test_a_power_law_is_recovered():
     assert law.exponent.estimate == pytest.approx(fit.slope)
     assert law.exponent.high - fit.slope == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
     assert law.exponent.estimate - law.exponent.low == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
-    for bad in (([1, 2], [1, 2]), ([2, 2, 2], [1, 2, 3]), ([1, 2, 3], [1, 2])):
-        with pytest.raises(InvalidSetting, match="at least three points"):
-            power_law(*bad)
+    with pytest.raises(InvalidSetting, match="at least three points"):
+        power_law([2, 2, 2], [1, 2, 3])
 
 
 def test_incomplete_points_have_open_markers_and_are_not_fitted():
@@ -319,7 +308,6 @@ def test_the_scaling_figure():
     assert "my:Own  (no fit)" in labels
     assert figure.axes[0].get_ylim()[1] < 10 * 5000.0, "no empty decades"
     assert "QUICK" in texts(figure)
-    check_files(as_files(lambda: figure))
 
 
 def test_a_mean_over_all_seeds_counts_those_that_never_learnt():
@@ -344,7 +332,6 @@ def test_the_epsilon_figure():
     figure = epsilon_figure("ε", {"N = 27": {"vv-ucb": runs}, "N = 55": {}}, y_name="steps", limit=1000.0)
     assert_complete(figure)
     assert {"0", "$10^{-22}$", "$10^{-5}$", "no runs"} <= texts(figure)
-    check_files(as_files(lambda: figure))
 
 
 def test_the_figures_of_the_chain():
@@ -356,7 +343,6 @@ def test_the_figures_of_the_chain():
     errors = ErrorsOverTime(steps, np.maximum(0.0, 10.0 / steps - 0.1) * np.ones((3, 1)))
     figure = msve_figure("Errors", {"N = 27": {"vv-ucb": errors, "ucb1": errors}, "N = 55": {"vv-ucb": errors}})
     assert_complete(figure)
-    check_files(as_files(lambda: figure))
     low = figure.axes[0].get_ylim()[0]
     lines = [line for axes in figure.axes for line in axes.get_lines()]
     assert min(line.get_ydata().min() for line in lines) > 2 * low, "no line is on the edge of the axis"
@@ -376,10 +362,6 @@ def test_the_figure_of_the_toy_example():
     assert {"500", "-1", "1e-03", "S", "P", "2"} <= set(counts)
     # Two arrows for a tie, none where all values are equal or NaN.
     assert (counts.count(""), ucb1.count("")) == (0, 2 + 6)
-    check_files(as_files(lambda: figure))
-
-
-def test_best_actions():
     best = best_actions(np.array([[1.0, 2.0, 2.0, 0.0], [5.0, 5.0, 5.0, 5.0], [0.0, 0.0, 0.0, 1e-3]]))
     assert best.tolist() == [[False, True, True, False], [False] * 4, [False, False, False, True]]
 
@@ -416,7 +398,6 @@ WORLD_PICTURES = {
     "prison": {"prison", "1", "2", "5"},
     "wall": {"10,000", "500", "-20"},
     "chain": {"1", "27", "…", "reward\nstay: 1e-08", "reward\nstay: 1"},
-    "noisy-toy": {"1", "start"},
 }
 
 
@@ -429,16 +410,14 @@ def test_the_picture_of_a_world(name):
     assert texts(world.plot(title="Mine")) - texts(figure) == {"Mine"}
 
 
-def test_the_command_that_draws_a_world(tmp_path, monkeypatch, capsys):
+def test_the_command_that_draws_a_world(tmp_path, monkeypatch):
+    """`project/test_docs.py` draws worlds as PNG."""
     monkeypatch.chdir(tmp_path)
-    worlds(draw="deep-sea", env=("depth=5",))
     worlds(draw="prison", out=Path("a/prison.svg"))
+    assert ElementTree.fromstring((tmp_path / "a" / "prison.svg").read_text()).tag.endswith("svg")
     (tmp_path / "mine.txt").write_text("S.A\n\nA = treasure 1\n")
     worlds(draw="mine.txt")
-    assert imread(tmp_path / "deep-sea.png")[..., :3].std() > 0.02
-    assert ElementTree.fromstring((tmp_path / "a" / "prison.svg").read_text()).tag.endswith("svg")
-    assert (tmp_path / "mine.png").stat().st_size > 1000
-    assert "deep-sea: 50 states, drawn to deep-sea.png" in capsys.readouterr().out
+    assert imread(tmp_path / "mine.png")[..., :3].std() > 0.02
     for wrong, message in (({"draw": "prisn"}, "prison"), ({"draw": "toy", "out": Path("x.jpg")}, "png")):
         with pytest.raises(UnknownName, match=f"Did you mean '{message}'"):
             worlds(**wrong)

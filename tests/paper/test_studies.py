@@ -7,6 +7,7 @@ import io
 import json
 import re
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -23,9 +24,9 @@ from wanderlust.experiments.table import Group
 from wanderlust_paper.claims import Groups, check_all
 from wanderlust_paper.registry import EXPLORERS, StudySelection, find_study, study_names
 from wanderlust_paper.reports import scorecard
-from wanderlust_paper.reports.recap_tables import Cell, Numbers, compare_group, paper_cells
+from wanderlust_paper.reports.recap_tables import Cell, Numbers, compare_group, make_row, paper_cells
 from wanderlust_paper.reports.scorecard import FORMATS, headline, is_informative
-from wanderlust_paper.reproduce import show_report, studies_in, summarise_runs, write_scorecard
+from wanderlust_paper.reproduce import show_report, studies_in, summarise_runs, write_reports, write_scorecard
 from wanderlust_paper.studies import recap, recap_claims
 from wanderlust_paper.studies.chain import exploration
 from wanderlust_paper.studies.recap import ALTERNATIVE_SETTINGS, AlternativeSetting, compare_cell
@@ -84,10 +85,14 @@ def compared(cell, **runs):
     return compare_cell(cell, {key: len(group) for key, group in groups.items()}, groups, True)
 
 
-@pytest.mark.parametrize("preset", ["as_published_code", "as_written"])
 @pytest.mark.parametrize(
-    ("default", "alternative", "expected"),
-    [(65.28, 100.0, ("agrees", "")), (63.0, 65.28, ("agrees", "longer")), (63.0, 60.0, ("differs", ""))],
+    ("default", "alternative", "expected", "preset"),
+    [
+        (65.28, 100.0, ("agrees", ""), "as_published_code"),
+        (63.0, 65.28, ("agrees", "longer"), "as_published_code"),
+        (63.0, 65.28, ("agrees", "longer"), "as_written"),
+        (63.0, 60.0, ("differs", ""), "as_written"),
+    ],
 )
 def test_a_row_that_differs_is_compared_with_its_alternative_setting(
     default, alternative, expected, preset, monkeypatch
@@ -154,7 +159,7 @@ def test_equivalence_has_three_verdicts(ours, spread, expected):
 
 
 def test_the_informative_cells_of_the_paper():
-    assert sum(is_informative(compared(cell, default=runs_of(0.0))) for cell in paper_cells()) == 79
+    assert sum(is_informative(make_row(cell, Group({}, []), 0)) for cell in paper_cells()) == 79
 
 
 def test_discovery_of_one_cell_is_in_percent_of_all_open_states():
@@ -217,7 +222,7 @@ def prison(tmp_path_factory):
     """The folder of a small part of the recap study, and the printed text."""
     folder = tmp_path_factory.mktemp("prison")
     selection = StudySelection(worlds=("prison",), explorers=("vv-ucb", "ucb1"), seeds=4)
-    return folder, run_study("recap", selection, folder)
+    return folder, run_study("recap", selection, folder, formats=("png",))
 
 
 def test_the_recap_is_compared_with_the_paper(prison):
@@ -295,7 +300,7 @@ def test_a_report_is_rebuilt_from_stored_runs(prison):
     assert {file.name: file.read_bytes() for file in (folder / "recap").iterdir()} == before
 
 
-def test_a_summary_gives_the_same_reports_as_the_runs(prison, tmp_path, processes):
+def test_a_summary_gives_the_same_reports_as_the_runs(prison, tmp_path):
     """One file instead of all runs: every table, figure and claim is the same, to the last byte."""
     folder, _ = prison
     kept = tmp_path / "kept"
@@ -305,7 +310,7 @@ def test_a_summary_gives_the_same_reports_as_the_runs(prison, tmp_path, processe
     first = (kept / FILE).read_bytes()
     summarise_runs(folder, kept / FILE)
     assert (kept / FILE).read_bytes() == first, "the same runs give the same file"
-    assert "8 cells of the paper" in processes.command(tmp_path, "report", "kept", "--out", "again", "--formats", "png")
+    write_reports(kept, Console(file=io.StringIO(), width=170), out=tmp_path / "again", formats=("png",))
     again = {file.name: file.read_bytes() for file in (tmp_path / "again" / "recap").iterdir()}
     before = {file.name: file.read_bytes() for file in (folder / "recap").iterdir() if file.name[0] != "."}
     assert again == before
@@ -340,19 +345,11 @@ def test_what_a_summary_keeps_of_a_run(tmp_path):
     assert (read[maps].success, read[maps].discovery) == (results["visit-maps"].success, 100.0)
 
 
-@pytest.mark.parametrize(
-    "contents",
-    [b"no gzip", gzip.compress(b"a,b\n1,2\n"), gzip.compress(b"\xff\xfe")],
-    # The bytes contain the time; workers must collect the same names.
-    ids=["not compressed", "another table", "not text"],
-)
-def test_a_damaged_summary_is_named_in_the_error(tmp_path, contents):
-    (tmp_path / FILE).write_bytes(contents)
-    with pytest.raises(BadFile, match=FILE):
-        Summary(tmp_path / FILE)
-
-
-def test_a_damaged_line_of_a_summary_is_reported(tmp_path):
+def test_a_damaged_summary_is_named_in_the_error(tmp_path):
+    for contents in (b"no gzip", gzip.compress(b"a,b\n1,2\n"), gzip.compress(b"\xff\xfe")):
+        (tmp_path / FILE).write_bytes(contents)
+        with pytest.raises(BadFile, match=FILE):
+            Summary(tmp_path / FILE)
     result = find_study("memory").summarise(RUN, RUN.train())
     write_summary([StoredRun(RUN, result, {})], tmp_path / FILE)
     text = gzip.decompress((tmp_path / FILE).read_bytes()).decode()
@@ -387,77 +384,37 @@ def test_quick_results_are_marked_everywhere(tmp_path):
     assert {cell["verdict"] for cell in json.loads(files["scorecard-quick.json"])["cells"]} == {"not compared"}
 
 
-def test_the_commands(tmp_path, processes):
-    listed = processes.command(tmp_path, "reproduce", "list")
+def test_the_command(run_cli, tmp_path, monkeypatch):
+    """`project/test_docs.py` runs it, and what reads its results, as the pages have them."""
+    listed = run_cli.succeeds("reproduce", "list")
     assert all(name in listed for name in study_names())
-    arguments = ("reproduce", "recap", "--worlds", "prison", "--explorers", "vv-ucb", "--seeds", "2", "--jobs", "2")
-    assert "\n8 runs executed" in processes.command(tmp_path, *arguments, "--out", "here")
-    assert "\n0 runs executed" in processes.command(tmp_path, *arguments, "--out", "here")
-    assert "cells of the paper's tables" in processes.command(tmp_path, "report", "here", "--formats", "png")
-    assert "8 runs written" in processes.command(tmp_path, "results", "here", "--to", "all.csv")
-    with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
-        assert [float(row["success"]) for row in csv.DictReader(file)] == pytest.approx([100.0] * 8)
-    processes.command(tmp_path, "results", "here", "--curves", "--to", "all.json")
-    assert len(json.loads((tmp_path / "all.json").read_text())[0]["curve_returns"]) == 19
-    run = Run(world="prison", explorer="vv-ucb", seed=1)
-    assert "23 of 23 states" in processes.command(tmp_path, "run", run.json)
-    assert "Did you mean 'recap'" in processes.command(tmp_path, "reproduce", "recpa", code=2)
-    printed = processes.command(tmp_path, "report", "nowhere", code=2)
-    assert "there is no experiment, sweep, exam or comparison" in printed
-
-
-def test_parquet_contains_every_run(prison, processes):
-    from pyarrow import parquet
-
-    folder, _ = prison
-    words = ("results", ".", "--columns", "all", "--curves", "--to", "runs.parquet")
-    assert "32 runs written" in processes.command(folder, *words)
-    table = parquet.read_table(folder / "runs.parquet").to_pydict()
-    stored = {run.key: result for run, result in stored_results(folder).items()}
-    assert sorted(table["key"]) == sorted(stored)
-    for key, returns in zip(table["key"], table["curve_returns"], strict=True):
-        assert returns == stored[key].returns.tolist()
-
-
-def test_without_pyarrow_the_error_names_the_package(prison, processes):
-    without = "sys.modules['pyarrow'] = None"
-    message = processes.command(prison[0], "results", ".", "--to", "runs.parquet", code=2, before=without)
-    assert "'wanderlust[dataframes]'" in message
-
-
-def test_a_failing_run_is_listed_with_its_command_and_the_exit_code_is_1(tmp_path, processes):
+    assert "Did you mean 'recap'" in run_cli.fails("reproduce", "recpa")
+    (tmp_path / "file").write_text("text")
+    for out in ("x" * 300, "file"):
+        run_cli.fails("reproduce", "gamma-w", "--quick", "--out", out)
+    assert (tmp_path / "file").read_text() == "text"
     # A horizon of -1 makes every second run fail.
-    before = "from wanderlust_paper.studies import recap\n"
-    before += "recap.runs.__globals__['_horizons_of'] = lambda world: (11, -1)"
-    words = ["reproduce", "recap", "--worlds", "toy", "--explorers", "random", "--seeds", "1", "--out", "bad"]
-    printed = processes.command(tmp_path, *words, code=1, before=before)
-    assert "2 runs executed" in printed
-    assert "repeat: wanderlust run" in printed
+    monkeypatch.setitem(recap.runs.__globals__, "_horizons_of", lambda world: (11, -1))
+    words = ["--worlds", "toy", "--explorers", "random", "--seeds", "1", "--jobs", "1", "--out", "bad"]
+    code, out, err = run_cli("reproduce", "recap", *words)
+    assert code == 1
+    assert "2 runs executed" in out + err
+    assert "repeat: wanderlust run" in out + err
+
+
+def test_without_pyarrow_the_error_names_the_package(prison, run_cli, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "'wanderlust[dataframes]'" in run_cli.fails("results", prison[0], "--to", "runs.parquet")
 
 
 def test_the_nine_explorers_are_registered():
     assert set(EXPLORERS) <= set(wl.explorer_names())
 
 
-@pytest.mark.parametrize("out", ["x" * 300, "file"])
-def test_a_folder_that_cannot_be_used(out, tmp_path, processes):
-    (tmp_path / "file").write_text("text")
-    printed = processes.command(tmp_path, "reproduce", "gamma-w", "--quick", "--out", out, code=2)
-    assert printed.splitlines()[-1].startswith("wanderlust: ")
-    assert (tmp_path / "file").read_text() == "text"
-
-
 def test_a_selection_that_a_study_does_not_have_is_not_written(tmp_path):
     with pytest.raises(UnknownName, match="atlantis"):
         run_study("recap", StudySelection(worlds=("atlantis",)), tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_invalid_study_file_is_named_in_the_error(tmp_path):
-    (tmp_path / "recap").mkdir()
-    (tmp_path / "recap" / "study.json").write_text("{}")
-    with pytest.raises(BadFile, match=r"study\.json"):
-        list(studies_in(tmp_path))
 
 
 def test_a_passenger_counts_as_collected_on_whatever_way():
