@@ -1,4 +1,8 @@
-"""Recorded runs of the authors' code, and our agents replaying them step by step."""
+"""Recorded runs of the authors' code, and our agents replaying them step by step.
+
+Nothing of them is rounded; what no test needs is left out, and integers are stored as small ones. Of runs with a finite
+memory there are the steps until it is full: from then on the authors' code learns from slots that were overwritten.
+"""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ import wanderlust as wl
 from conftest import PAPER_EXPLORERS, PLANNERS
 from wanderlust.checks import InPython
 from wanderlust.core.mdp import TabularMDP
+from wanderlust.core.planning import optimal_values
 from wanderlust.explorers.choice import standard_gamma, standard_normal
 from wanderlust.explorers.formulas import annealed_rate
 from wanderlust.explorers.planners import GOAL
@@ -146,6 +147,31 @@ def test_successor_functions_of_goals(world: str) -> None:
     assert np.abs(planned - learnt).mean() < 0.02
 
 
+@pytest.mark.parametrize("world", ["chain5", "grid3x4"])
+@pytest.mark.parametrize("explorer", ["mbie-plan", "r-max"])
+def test_plans_are_exact_solutions_of_the_observed_model(explorer: str, world: str) -> None:
+    n_states, n_actions, _ = FIELD[f"{world}.s_function"].shape
+    agent, count, total = new_agent(explorer, n_states, n_actions), np.zeros((n_states, n_actions, n_states)), 0.0
+    for s, a, r, s_next in transitions(world)[:150]:
+        agent.observe(s, a, r, s_next, terminated=False)
+        count[s, a, s_next] += 1
+        total = total + r * (np.indices((n_states, n_actions)) == np.array([s, a])[:, None, None]).all(axis=0)
+    n = count.sum(axis=2)
+    tried, visits = n > 0, np.maximum(n, 1)
+    # An untried pair is worth V = 1 / (1 - γ) = 20.
+    reward = np.where(tried, total / visits + (0.3 / np.sqrt(visits) if explorer == "mbie-plan" else 0.0), 20.0)
+    mdp = TabularMDP(
+        probability=np.where(tried[:, :, None], count / visits[:, :, None], np.eye(n_states)[0]),
+        next_state=np.broadcast_to(np.arange(n_states), count.shape),
+        reward=np.repeat(reward[:, :, None], n_states, axis=2),
+        terminal=np.repeat(~tried[:, :, None], n_states, axis=2),
+        start=np.eye(n_states)[0],
+    )
+    known = agent.state_index[:n_states] > 0
+    assert (tried.any(), tried.all()) == (True, False) or world == "chain5"
+    np.testing.assert_allclose(replanned(agent, explorer)[known], optimal_values(mdp, 0.95).q[known], atol=1e-7)
+
+
 def agent_of_episodes(explorer: str, horizon: int, n_states: int, n_actions: int) -> wl.Agent:
     """Return an agent whose states are (step of the episode, state), and that has observed each transition once."""
     agent = new_agent(explorer, horizon * n_states, n_actions)
@@ -230,26 +256,24 @@ def test_new_explorers_pass_the_check(explorer: str) -> None:
     wl.check_explorer(explorer)
 
 
-@pytest.mark.parametrize("explorer", PLANNERS)
-@pytest.mark.parametrize("replay", ["none", "window"])
-def test_planners_need_a_full_memory(explorer: str, replay: str) -> None:
-    with pytest.raises(wl.WanderlustError, match="use replay='full'"):
-        wl.train("prison", explorer, replay=replay)
+def test_planners_need_a_full_memory() -> None:
+    for explorer in PLANNERS:
+        for replay in ("none", "window"):
+            with pytest.raises(wl.WanderlustError, match="use replay='full'"):
+                wl.train("prison", explorer, replay=replay)
 
 
-@pytest.mark.parametrize("explorer", ["optimistic", "mbie-eb", "r-max", "ucbvi", "ucb-q", "rlsvi", "psrl"])
-def test_explorers_with_a_q_table_of_their_own_cannot_use_another(explorer: str) -> None:
-    with pytest.raises(wl.WanderlustError, match="learns an optimistic Q-table itself"):
-        wl.Explorer(explorer, n_actions=2, reward_range=(0, 1))
-
-
-@pytest.mark.parametrize("explorer", ["goal-directed", "dora", "boltzmann", "vv-plan"])
-def test_the_others_can(explorer: str) -> None:
-    one = wl.Explorer(explorer, n_actions=2, n_states=3, reward_range=(0, 1), seed=1)
-    for step in range(40):
-        action = one.act(step % 3, q=[0.0, 1.0])
-        one.observe(step % 3, action, (step + 1) % 3, terminated=False)
-    assert one.visits.sum() == 40
+def test_explorers_with_a_q_table_of_their_own_cannot_use_another_and_the_others_can() -> None:
+    own = ("optimistic", "mbie-eb", "r-max", "ucbvi", "mbie-plan", "ucb-q", "rlsvi", "psrl")
+    for explorer in own:
+        with pytest.raises(wl.WanderlustError, match="learns an optimistic Q-table itself"):
+            wl.Explorer(explorer, n_actions=2, reward_range=(0, 1))
+    for explorer in set(NEW) - {*own}:
+        one = wl.Explorer(explorer, n_actions=2, n_states=3, reward_range=(0, 1), seed=1)
+        for step in range(40):
+            action = one.act(step % 3, q=[0.0, 1.0])
+            one.observe(step % 3, action, (step + 1) % 3, terminated=False)
+        assert one.visits.sum() == 40
 
 
 @pytest.mark.parametrize("explorer", ["mbie-eb", "r-max", "rlsvi"])

@@ -234,7 +234,7 @@ def run_hashes() -> dict[str, str]:
     hashes = {}
     for i, (explorer, memory) in enumerate(itertools.product(EXPLORERS, MEMORIES)):
         if can_run(explorer, memory):
-            changes = changes_for(explorer, memory) | {"seed": 7, "steps": 80, "keep_trajectory": True}
+            changes = changes_for(explorer, memory) | {"seed": 7, "steps": 40, "keep_trajectory": True}
             record = wl.train(make_world(("prison", "noisy-toy")[i % 2]), explorer, **changes)
             digest = hashlib.sha256(record.actions.tobytes())
             for table in sorted(record.tables):

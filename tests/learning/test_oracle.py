@@ -34,6 +34,8 @@ WORLDS: dict[str, dict[str, Any]] = {
     "deep-sea": {"depth": 5},
     "chain": {"length": 7},
     "toy-example": {},
+    "taxi": {},
+    "deep-gridworld": {},
 }
 
 
@@ -72,37 +74,19 @@ def test_random_numbers(which: int, name: str) -> None:
             assert streams.below(fast, which, n) == slow.below(n)
 
 
-@every_pair(name=WORLDS, memory=MEMORIES, explorer=EXPLORERS)
-def test_worlds_of_the_paper(name: str, memory: str, explorer: str) -> None:
-    assert_fast_equals_slow(
-        make_world(name, **WORLDS[name]),
-        explorer,
-        seed=5,
-        steps=70 if explorer in PLANNERS else 150,
-        evaluate_every=25,
-        replay=MEMORIES[memory],
-        **quick_options(explorer),
-    )
-
-
 @every_pair(
-    name=["prison", "noisy-toy"],
+    name=WORLDS,
     preset=["as_written", "as_published_code"],
     initial=["zero", "optimistic"],
     memory=MEMORIES,
     explorer=EXPLORERS,
 )
-def test_presets_and_initial_values(name: str, preset: str, initial: str, memory: str, explorer: str) -> None:
+def test_worlds_presets_and_initial_values(name: str, preset: str, initial: str, memory: str, explorer: str) -> None:
+    world = make_world(name, **WORLDS[name])
+    steps, start = 70 if explorer in PLANNERS else 150, {"preset": preset, "initial": initial}
+    changes = {**start, "replay": MEMORIES[memory], "horizon": world.defaults.long_horizon or world.defaults.horizon}
     assert_fast_equals_slow(
-        make_world(name),
-        explorer,
-        seed=11,
-        preset=preset,
-        initial=initial,
-        steps=150,
-        evaluate_every=10,
-        replay=MEMORIES[memory],
-        **quick_options(explorer),
+        world, explorer, seed=5, steps=steps, evaluate_every=25, **changes, **quick_options(explorer)
     )
 
 
@@ -293,22 +277,3 @@ def test_a_certain_outcome_need_not_be_the_first() -> None:
     assert_fast_equals_slow(world, "random", seed=1, steps=20, evaluate_every=5)
     record = wl.train(world, "random", seed=1, steps=20, evaluate_every=5)
     np.testing.assert_allclose(record.returns, 1 / (1 - 0.99))
-
-
-@pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count", *ENSEMBLES, "ucb1", "bonus", "epsilon-greedy", "random"])
-@pytest.mark.parametrize(
-    ("name", "options", "changes"),
-    [
-        ("taxi", {}, {"initial": "optimistic", "horizon": 66}),
-        ("deep-gridworld", {}, {"initial": "zero", "horizon": 110}),
-        ("toy", {}, {"initial": "zero", "horizon": 22}),
-        ("prison", {}, {"initial": "optimistic", "horizon": 22}),
-        ("deep-sea", {"depth": 8}, {"initial": "optimistic"}),
-    ],
-)
-def test_optimistic_and_long_scenarios_of_the_paper(
-    name: str, options: dict[str, Any], changes: dict[str, Any], explorer: str
-) -> None:
-    """The recordings of the authors' code have zero initialization and short horizons; most differing cells do not."""
-    settings: dict[str, Any] = {"steps": 260, "evaluate_every": 50, "preset": "as_published_code", **changes}
-    assert_fast_equals_slow(make_world(name, **options), explorer, seed=3, **settings, **quick_options(explorer))
