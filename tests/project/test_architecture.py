@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 import wanderlust as wl
+from conftest import run_python
 from wanderlust._numba import cache
 from wanderlust._numba.jit import JIT_ENABLED, compiled
 
@@ -42,8 +42,13 @@ LAYERS = (
 """The packages and modules; each imports only those before it. Imports inside functions count as well."""
 
 
-def imports_of(file: Path) -> Iterator[str]:
-    """Yield the modules of the package that a file imports, wherever in the file."""
+@functools.cache
+def imports_of(file: Path) -> tuple[str, ...]:
+    """Return the modules that a file imports, wherever in the file."""
+    return tuple(imports_in(file))
+
+
+def imports_in(file: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -69,11 +74,9 @@ def source_files() -> Iterator[tuple[str, Path]]:
             yield parts[0], file
 
 
-def test_every_file_belongs_to_a_layer() -> None:
-    assert {layer for layer, _ in source_files()} == set(LAYERS)
-
-
 def test_imports_point_one_way() -> None:
+    """From every file to its own layer and those before; numba is known to one of them only."""
+    assert {layer for layer, _ in source_files()} == set(LAYERS)
     wrong = [
         f"{file.relative_to(SOURCES)} imports {target}"
         for layer, file in source_files()
@@ -81,12 +84,9 @@ def test_imports_point_one_way() -> None:
         if LAYERS.index(target) > LAYERS.index(layer)
     ]
     assert wrong == []
-
-
-def test_core_imports_nothing() -> None:
     for layer, file in source_files():
-        if layer == "core":
-            assert {layer_of(module) for module in imports_of(file)} <= {None, "core"}, file
+        roots = {module.partition(".")[0] for module in imports_of(file)}
+        assert layer == "_numba" or not roots & {"numba", "llvmlite"}, file
 
 
 def test_the_library_does_not_import_the_paper() -> None:
@@ -118,12 +118,6 @@ def test_the_paper_imports_only_public_names() -> None:
             if isinstance(node, ast.Attribute) and node.attr in ("learner", "spec", "state_index", "pointers")
         ]
     assert wrong == []
-
-
-def test_only_one_package_knows_numba() -> None:
-    for layer, file in source_files():
-        if layer != "_numba":
-            assert not [module for module in imports_of(file) if module.split(".")[0] in ("numba", "llvmlite")], file
 
 
 WORKS = {
@@ -182,25 +176,17 @@ for package, code in {codes!r}.items():
 """
 
 
-@pytest.fixture(scope="module")
-def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a folder for each optional package, which has the error of the others without it."""
-    folder = tmp_path_factory.mktemp("without")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_package_can_be_deleted(tmp_path: Path) -> None:
+    """The packages that are optional, one at a time: everything else still works."""
     gone = {deleted: (deleted, *NEEDED_BY.get(deleted, ())) for deleted in OPTIONAL}
     codes = {each: "".join(code for name, code in WORKS.items() if name not in gone[each]) for each in OPTIONAL}
-    environment = {**os.environ, "PYTHONPATH": str(SOURCES.parent)}
-    command = [sys.executable, "-c", IN_TURN.format(codes=codes)]
-    subprocess.run(command, cwd=folder, env=environment, check=True, timeout=600)
-    return folder
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("deleted", OPTIONAL)
-def test_a_package_can_be_deleted(deleted: str, without: Path) -> None:
-    """The packages that are optional, one at a time: everything else still works."""
-    error = without / deleted / "error.txt"
-    assert (without / deleted).exists()
-    assert not error.exists(), error.read_text()
+    done = run_python(IN_TURN.format(codes=codes), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for deleted in OPTIONAL:
+        error = tmp_path / deleted / "error.txt"
+        assert (tmp_path / deleted).exists()
+        assert not error.exists(), error.read_text()
 
 
 def test_type_checkers_see_the_names_that_are_imported_late() -> None:

@@ -22,7 +22,7 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "bench.py"
 
 @pytest.mark.parametrize("explorer", ["vv-ucb", "vv-count"])
 @pytest.mark.parametrize("version", [Transcription, Tuned])
-@pytest.mark.parametrize("name", ["prison", "deep-gridworld", "wall"])
+@pytest.mark.parametrize("name", ["prison", "wall"])
 def test_references_give_the_same_tables(name: str, version: type, explorer: str) -> None:
     world = wl.make_world(name)
     configured = wl.Session(world, explorer).agent.configured_explorer
@@ -62,12 +62,9 @@ def test_filled_memory_equals_memory_after_one_visit_of_every_pair(version: type
     assert len(transitions) == 25 * 4
 
 
-def test_worlds_of_growing_size_are_valid() -> None:
+def test_fields_of_a_measurement() -> None:
     for side in (10, 25):
         wl.check_world(wall_like(side))
-
-
-def test_fields_of_a_measurement() -> None:
     (line,) = sweep_against_stream(quick=True)
     assert isinstance(line, Result)
     assert line.ratio == line.ours / line.reference

@@ -70,11 +70,11 @@ SHORT = {
 """Command -> the options that shorten it, in place of those on the page."""
 
 FOLDERS = ("explorers/", "worlds/")
-"""Folders with many short pages of the same form: of commands that differ in their values only, one is run."""
+"""Folders with many short pages of the same form."""
 READERS = ("report", "results", "evaluate", "explain")
 WRITE = {"--save", "--out"}
 FINISHED = []
-"""The shortened commands that were run, and those of `FOLDERS` without values."""
+"""The shortened commands that were run; of those that are the same but for names, in lists of worlds, one is."""
 COPIES = ("contributing", "guide/own-explorer")
 """Pages of the site that repeat examples of CONTRIBUTING.md."""
 
@@ -148,7 +148,9 @@ def test_commands_run(name, processes, tmp_path):
     for command in page:
         program, *words = shlex.split(command)
         words = shortened(words)
-        form = [words[0], *(word for word in words if word.startswith("--"))] if name.startswith((*FOLDERS, "paper map")) else words
+        form = words
+        if name.startswith((*FOLDERS, "paper map")):
+            form = [words[0], *(word for word in words if word.startswith("--"))]
         # What another page has run is needed again if a command of this page may read what it writes.
         if form in (done if reads_files and WRITE.intersection(words) else FINISHED):
             continue
