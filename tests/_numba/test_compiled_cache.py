@@ -33,9 +33,12 @@ from my_numbers import SCALE
 class Mine(NamedTuple):
     scale: float = 1.0
 
+    def total(self, view, power):  # The view has a method of this name, with other parameters.
+        return self.scale * view.total() ** power
+
     def score(self, view, scores):
         for action in range(view.n_actions):
-            scores[action] = view.q(action) + SCALE * action / (1 + view.n(action))
+            scores[action] = view.q(action) + SCALE * action * self.total(view, 0.5) / (1 + view.n(action))
 """
 TRAIN = """
 import wanderlust as wl
@@ -294,35 +297,6 @@ def test_an_untested_numba_gives_a_warning(monkeypatch: pytest.MonkeyPatch, vers
         warnings.simplefilter("always")
         jit.prepare_numba.__wrapped__()
     assert [version in str(each.message) and "0.60 to 0.68" in str(each.message) for each in caught] == [True] * warns
-
-
-@needs_jit
-def test_methods_of_two_classes_may_have_one_name(tmp_path: Path) -> None:
-    """`total` is also a method of the view, with other parameters."""
-    (tmp_path / "mine.py").write_text(
-        textwrap.dedent(
-            """
-            from typing import NamedTuple
-
-
-            class Mine(NamedTuple):
-                scale: float = 1.0
-
-                def total(self, view, power):
-                    return self.scale * view.total() ** power
-
-                def score(self, view, scores):
-                    for action in range(view.n_actions):
-                        scores[action] = view.q(action) + self.total(view, 0.5) / (1 + view.n(action))
-            """
-        )
-    )
-    code = """
-        import mine, wanderlust as wl
-        print(wl.train("toy", mine.Mine, steps=60, keep_trajectory=True).actions.tolist())
-        """
-    output, _ = run(code, tmp_path, None)
-    assert output == run(code, tmp_path, None, NUMBA_DISABLE_JIT="1")[0]
 
 
 def test_compilation_is_announced_once_and_not_by_worker_processes(tmp_path: Path) -> None:
