@@ -1,6 +1,7 @@
 """Invalid input raises a `WanderlustError` that names what is wrong and what is valid.
 
-`test_fuzz_input.py` has every argument of every public function; here are the names and ranges that messages have.
+`test_fuzz_input.py` has every argument of every public function, which messages name; here is what they say is valid,
+and what is wrong only together with something else.
 """
 
 import json
@@ -109,26 +110,16 @@ def observe(state=0, action=0, reward=0.0, next_state=1):
     ("calls", "name", "valid", "values"),
     [
         ((wl.Settings, *SEEDED[:1]), "discount", "[0, 1)", [1, -0.1, *NO_NUMBERS]),
-        ((wl.Settings, *SEEDED[:1]), "gamma_w", "[0, 1)", [1, -0.1, *NO_NUMBERS]),
-        ((wl.Settings, *SEEDED[:1]), "learning_rate", "(0, 1]", [0, 1.5, *NO_NUMBERS]),
-        ((wl.Settings,), "epsilon_start", "[0, 1]", [-0.1, 1.1, *NO_NUMBERS]),
-        ((wl.Settings,), "epsilon_end", "[0, 1]", [-0.1, 1.1, *NO_NUMBERS]),
+        ((wl.Settings,), "learning_rate", "(0, 1]", [0, 1.5]),
+        ((wl.Settings,), "epsilon_start", "[0, 1]", [-0.1, 1.1]),
         ((wl.Settings, *SEEDED[:1]), "steps", WHOLE, [*NO_COUNTS, 10**30]),
-        *(((wl.Settings,), name, WHOLE, [*NO_COUNTS, 10**30])
-          for name in ("horizon", "budget", "evaluate_every", "evaluation_horizon")),
         ((wl.Settings,), "replay", "full, none, window", [3, None, ["full"]]),
         (options_of("ucb1"), "kappa", "[0, inf]", [-1, INF]),
-        (options_of("ucb1"), "untried_value", "[0, inf]", [-1]),
         (options_of("vv-ucb"), "gamma_w", "[0, 1)", [1.0]),
-        (options_of("vv-ucb"), "initial_margin", "[0, inf]", [-1]),
         (options_of("vv-ucb"), "log_plus_one", "True or False", ["yes"]),
-        (options_of("bonus"), "scale", "[0, inf]", [-1]),
-        (options_of("epsilon-greedy"), "epsilon_start", "[0, 1]", [2]),
         (options_of("bootstrapped"), "heads", "at least 1", [0, 1.5]),
-        (options_of("random-prior"), "prior_weight", "[0, inf]", [-1]),
         (SEEDED, "seed", "at least 0", [-1, 1.5, "one", None, NAN, True]),
         ((agent,), "n_actions", "", NO_COUNTS),
-        ((agent,), "n_states", "", NO_COUNTS),
         ((agent, drop_in), "reward_range", "",
          [(1, 0), (0, NAN), (-INF, 0), (0,), (0, 1, 2), 3, "ab", (0, 1e300)]),
         ((lambda **given: wl.make_world("toy", **given),), "slips", "success, random, stay",
@@ -212,32 +203,20 @@ class Unprintable:
         # Options.
         (lambda: agent("random", speed=1), "'speed'"),
         (lambda: agent("vv-count", n_actions=2, untried_bound="equation"), "'text'"),
-        (lambda: agent("bootstrapped", dither=False, epsilon_start=b"no"), "epsilon_start"),
-        (lambda: agent(settings={"discount": 0.9}), "{'discount': 0.9}"),
         (lambda: drop_in("bootstrapped"), "wanderlust.Agent"),
         (lambda: drop_in("ucb1").visitation_values, "'ucb1'"),
-        (lambda: wl.train("toy", "ucb1", keep_trajectory="yes"), "keep_trajectory must be True or False"),
-        (lambda: wl.train("toy", "ucb1", preset="as_published_code", budget="x"), "budget must be"),
         # Worlds that cannot be evaluated exactly, or have other actions.
         (lambda: agent().evaluate(wl.make_world("noisy-toy")), "'noisy-toy'"),
         (lambda: agent().evaluate(wl.make_world("deep-sea", depth=3)), "4 actions"),
         # Observations.
-        (lambda: agent().observe(0, 0, 0.0, 1, np.array([True, False])), "terminated must be True or False"),
-        (lambda: agent().observe(0, 0, 0.0, 1, False, 1), "truncated must be True or False"),
         (lambda: agent().observe(0, 0, 1e300, 1, False), "reward must be"),
         *((lambda value=value: agent(n_states=None).act(value), "at least 0") for value in (-1, 1.5, "1", None)),
         (lambda: drop_in().act(5, [0, 0, 0, 0]), "from 0 to 4"),
         (lambda: drop_in().act(0, [1, 2, 3, 10**400]), "q must be 4 finite numbers"),
         (lambda: drop_in().bonus(0, 4), "from 0 to 3"),
         # Environments.
-        (lambda: wl.tabular("MountainCar-v0", bins=np.array([[2, 2]])), "bins"),
-        (lambda: wl.tabular("FrozenLake-v1", key=np.array(["hash"])), "key must be"),
-        (lambda: wl.tabular("FrozenLake-v1").key_of(0.5), "state must be a whole number"),
         (lambda: wl.Tabular("FrozenLake-v1"), "wl.tabular"),
         (lambda: wl.register_explorer("x")(3), "NamedTuple"),
-        # Paths.
-        (lambda: agent().save("a\0b"), "path must be"),
-        (lambda: wl.Agent.load(None), "path must be"),
         # Sizes that do not fit into memory.
         (lambda: agent(n_actions=10**9), "from 1 to 1,000,000"),
         (lambda: agent(n_states=10**12), "200,000,000"),

@@ -540,12 +540,12 @@ class Store:
 
     def remove(self, keys: Collection[str]) -> int:
         """Delete runs, by writing the packs that have any of them again; return how many. Damaged packs stay."""
-        n_removed = 0
+        unwanted, n_removed = set(check_list("keys", keys, str)), 0
         with self._writing(), locked(self.packs / _LOCK):
             self.refresh(changed=True)
-            for pack in [each for each in self._packs.values() if not set(keys).isdisjoint(each.keys)]:
+            for pack in [each for each in self._packs.values() if not unwanted.isdisjoint(each.keys)]:
                 replaced: list[Path] = []
-                if left := [entry for entry in self._entries([pack], replaced) if entry.key not in keys]:
+                if left := [entry for entry in self._entries([pack], replaced) if entry.key not in unwanted]:
                     self._write(left)
                 for path in replaced:
                     path.unlink(missing_ok=True)
