@@ -230,7 +230,7 @@ def test_the_recap_is_compared_with_the_paper(prison):
     assert "80.78 ± 2.56" in printed  # the paper's UCB1
     assert "of 8 cells of the paper's tables" in printed
     assert "With 4 seeds" in printed
-    for name in ("tables.md", "tables.csv", "tables.tex", "curves.csv", "cells.json"):
+    for name in ("tables.md", "tables.csv", "curves.csv"):
         assert (folder / "recap" / name).stat().st_size > 100
     for form in ("md", "html", "json"):
         assert (folder / f"scorecard.{form}").stat().st_size > 100
@@ -239,9 +239,6 @@ def test_the_recap_is_compared_with_the_paper(prison):
     assert len(rows) == 8
     ours = [row for row in rows if row["algorithm"] == "vv-ucb"]
     assert {(row["discovery_mean"], row["success_mean"]) for row in ours} == {("100.000000", "100.000000")}
-    latex = (folder / "recap" / "tables.tex").read_text(encoding="utf-8")
-    assert "Ours (UCB Reward) & $100.00 \\pm 0.00$ & $100.00 \\pm 0.00$" in latex
-    assert latex.count("\\begin{") == latex.count("\\end{")
 
 
 @pytest.mark.parametrize(("best_other", "verdict"), [(60.0, "reproduced"), (100.0, "partly")])
@@ -378,7 +375,7 @@ def test_quick_results_are_marked_everywhere(tmp_path):
     printed = run_study("recap", StudySelection(worlds=("deep-sea",), explorers=("random",), quick=True), tmp_path)
     written = [*(tmp_path / "recap-quick").glob("tables.*"), *tmp_path.glob("scorecard-quick.*")]
     files = {file.name: file.read_text(encoding="utf-8") for file in written}
-    assert len(files) == 6
+    assert len(files) == 5
     for text in (printed, *files.values()):
         assert "QUICK, not the paper's size" in re.sub(r"\s+", " ", html.unescape(text))
     assert {cell["verdict"] for cell in json.loads(files["scorecard-quick.json"])["cells"]} == {"not compared"}

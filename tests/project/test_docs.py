@@ -40,7 +40,6 @@ NOT_RUN = {
     **dict.fromkeys(REPRODUCE, "they take seconds, and run on one page: docs/reproducing.md"),
     "python benchmarks/leaderboard.py": "it examines all explorers, which takes hours; test_exam.py runs a small part",
     "wanderlust exam --leaderboard": "it takes no other options; test_exam.py runs it",
-    "wanderlust worlds --hardness --exam": "it measures 80 worlds; the same command with fewer worlds runs",
     "wanderlust sweep sweep.toml": "the page shows parts of the file; test_sweep.py and test_ray.py run such files",
     "wanderlust explain car.npz": "the page does not train this agent; test_commands.py explains states with bins",
     "wanderlust status": "it reads a sweep; test_sweep.py runs it",

@@ -73,11 +73,6 @@ def learnt(groups: Iterable[Group]) -> tuple[int, int]:
     return int(np.isfinite(steps).sum()), len(steps)
 
 
-def share_learnt(group: Group) -> float:
-    """Return the share of the runs that learnt."""
-    return learnt([group])[0] / len(group)
-
-
 def group_report(
     title: str,
     names: Label,

@@ -262,10 +262,8 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
         files={
             "tables.md": recap_tables.as_markdown(rows, note),
             "tables.csv": recap_tables.rows_as_csv(rows, note),
-            "tables.tex": recap_tables.as_latex(rows, note),
             "curves.csv": _curves_csv(rows, groups),
             "improvement.csv": _improvement_csv(cells),
-            "cells.json": recap_tables.as_json(rows, note),
         },
         cells=[recap_tables.rounded(row) for row in rows],
         note=note,
