@@ -98,7 +98,7 @@ def is_run(command, page):
 
 def shortened(words):
     """Return the arguments of a `wanderlust` command that takes seconds on its page, and a fraction of one here."""
-    words = [*words]
+    words = [word.replace("my_package:", "hunt:") for word in words]  # Two names of one module.
     for name, value in SHORT.get(words[0], {}).items():
         if name in words:
             start = words.index(name)
