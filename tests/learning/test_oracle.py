@@ -23,7 +23,7 @@ from wanderlust.agents.settings import Replay
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.explorers.protocol import explorer_class
 from wanderlust.learning import state as streams
-from wanderlust.worlds import World, make_world
+from wanderlust.worlds import World, make_world, with_slips
 
 pytestmark = pytest.mark.slow
 
@@ -130,6 +130,13 @@ def test_a_policy_with_ties_is_evaluated_anew() -> None:
     slow = assert_fast_equals_slow(corridor(40, 30, budget=30), "random", seed=1, evaluate_every=1)
     assert not slow.tables["target"].any()
     assert len(set(slow.returns)) == 2
+
+
+def test_a_window_that_forgets_in_a_large_world() -> None:
+    """Few states are active there, and a forgotten transition changes the mean of a pair elsewhere."""
+    world, replay = with_slips(make_world("wall")), Replay("window", capacity=40, batch=8)
+    changes = {"replay": replay, "learning_rate": 1.0, "evaluate_every": 100, **quick_options("bootstrapped", 2, 8)}
+    assert_fast_equals_slow(world, "bootstrapped", seed=2, steps=400, **changes)
 
 
 @pytest.mark.parametrize("explorer", ENSEMBLES)
