@@ -33,8 +33,7 @@ from store_formats import measure_formats
 
 from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.execute import progress as status
-from wanderlust.experiments.execute.driver import Batches, ThreadExecutor, run_all
-from wanderlust.experiments.execute.processes import ProcessExecutor
+from wanderlust.experiments.execute.driver import Batches, LocalExecutor, run_all
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.execute.ray_cluster import BATCH_SECONDS, RayExecutor
 from wanderlust.experiments.run import Run
@@ -197,9 +196,9 @@ def measure_workers(chosen: str) -> Measured:
         if chosen not in ("", name):
             continue
         times: dict[str, list[float]] = {"threads": [], "processes": []}
-        for each, make in [("threads", ThreadExecutor), ("processes", ProcessExecutor)] * 3:
+        for each in ["threads", "processes"] * 3:
             start = time.perf_counter()
-            executor = make(2)
+            executor = LocalExecutor(2, runs if each == "processes" else ())
             batches = Batches(runs, executor.batch_seconds)
             while batches.unfinished:
                 for _ in range(executor.room()):
@@ -207,7 +206,7 @@ def measure_workers(chosen: str) -> Measured:
                         executor.submit(batch)
                 for outcome in executor.collect(0.5):
                     assert outcome.sealed is not None, outcome
-                    batches.finish(outcome.run, outcome.seconds)
+                    batches.finish(outcome.run)
             executor.close()
             times[each].append(time.perf_counter() - start)
         measured[name] = {"runs": len(runs), **{each: float(np.median(values)) for each, values in times.items()}}

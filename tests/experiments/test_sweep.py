@@ -455,8 +455,8 @@ def test_an_interrupt_ends_a_sweep_whose_runs_hang(tmp_path, processes, in_proce
 import sys
 sys.path.insert(0, ".")
 import wanderlust as wl
-import wanderlust.experiments.execute.processes as processes, wanderlust.experiments.execute.driver as driver
-processes.SECONDS_TO_STOP = driver.SECONDS_TO_STOP = 0.5
+import wanderlust.experiments.execute.driver as driver
+driver.SECONDS_TO_STOP = 0.5
 runs = [wl.Run.from_json(text) for text in {[faulty("hangs_later", seed).json for seed in range(2)]}]
 wl.run_all(runs, wl.Store("."), jobs=2, processes={in_processes})
 """

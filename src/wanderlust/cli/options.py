@@ -95,7 +95,6 @@ class ExecutionOptions(Execution):
     all_in_processes: Annotated[bool, arg(name="processes")] = False
     """Execute all runs in processes; otherwise only those with your own code (module:name)."""
     ray_memory: Annotated[float | None, arg(metavar="GB")] = None
-    fallback: Annotated[str, arg(metavar="PLACE")] = ""
     quiet: Quiet = False
 
     def __post_init__(self) -> None:

@@ -53,7 +53,7 @@ from wanderlust.exams.scores import (
     world_bounds,
 )
 from wanderlust.experiments.execute import progress as status
-from wanderlust.experiments.execute.driver import Failure, RunSummary, run_all
+from wanderlust.experiments.execute.driver import RunSummary, TaskResult, run_all
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.run import Run, plain_options, source_files
 from wanderlust.experiments.store import Store, StoredRun
@@ -249,7 +249,7 @@ class Exam:
         self.summary = summary
 
     @property
-    def failures(self) -> list[Failure]:
+    def failures(self) -> list[TaskResult]:
         """The runs that failed, with the reason and the command that repeats them."""
         return self.summary.failures
 

@@ -44,7 +44,7 @@ from wanderlust.experiments.run import OPTIMAL_SUCCESS, Result, Run, step_learnt
 from wanderlust.experiments.statistics import Interval, Percent, bootstrap_interval, paper_percent, wilson_interval
 
 if TYPE_CHECKING:
-    from wanderlust.experiments.execute.driver import Failure, RunSummary
+    from wanderlust.experiments.execute.driver import RunSummary, TaskResult
     from wanderlust.experiments.store import Store, StoredRun
 
 __all__ = [
@@ -302,7 +302,7 @@ class Results:
         """One sentence for each stored file that cannot be read."""
 
     @property
-    def failures(self) -> list[Failure]:
+    def failures(self) -> list[TaskResult]:
         """The runs that failed, with the reason and the command that repeats them."""
         return self.summary.failures
 

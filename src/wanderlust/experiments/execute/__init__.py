@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wanderlust.core.errors import InvalidSetting, check_choice, check_flag, check_integer, check_number, shown
-
-__all__ = ["LOCAL", "RAY", "Execution"]
+from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_number, shown
 
 LOCAL, RAY = "local", "ray"
 
@@ -30,8 +28,6 @@ class Execution:
     """Do not repeat runs that failed before with the same code."""
     ray_memory: float | None = None
     """Gigabytes that each run needs on a Ray cluster: as many runs are on a node at a time as fit."""
-    fallback: str = ""
-    """local: continue on this machine if the connection to the Ray cluster is lost."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.on, str) or (self.on not in (LOCAL, RAY) and not self.on.startswith("ray://")):
@@ -48,6 +44,5 @@ class Execution:
         check_flag("skip_failed", self.skip_failed)
         if self.ray_memory is not None:
             object.__setattr__(self, "ray_memory", check_number("ray_memory", self.ray_memory, low=0, open_low=True))
-        check_choice("fallback", self.fallback, ("", LOCAL))
-        if self.on == LOCAL and (self.ray_memory is not None or self.fallback):
-            raise InvalidSetting("ray_memory and fallback are for a Ray cluster: add on='ray', or leave them out.")
+        if self.on == LOCAL and self.ray_memory is not None:
+            raise InvalidSetting("ray_memory is for a Ray cluster: add on='ray', or leave it out.")

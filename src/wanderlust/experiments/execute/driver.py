@@ -5,15 +5,16 @@ lost. It alone writes to the store: workers return the archive of each result.
 
 On this machine, runs in worlds use threads. The compiled loop releases the GIL, so threads use all cores, and they
 share compiled code and worlds; processes were not faster. Threads cannot be killed, so a time limit and code of the
-user, which may hang or exit, need processes. Runs in Gymnasium environments hold the GIL most of the time, so they use
-processes, unless starting those would take longer than it saves. docs/scaling.md has the measurements. The results are
-the same.
+user, which may hang or exit, need processes: each thread has one. Runs in Gymnasium environments hold the GIL most of
+the time, so they use processes, unless starting those would take longer than it saves. docs/scaling.md has the
+measurements. The results are the same.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import multiprocessing
 import os
 import queue
 import signal
@@ -22,13 +23,16 @@ import sys
 import threading
 import time
 import traceback
+import types
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wanderlust._numba.cache import cache_folder, numba_version, source_hash
-from wanderlust.core.errors import ClusterLost, WanderlustError, check_instance, check_list, counted
+from wanderlust.core.errors import WanderlustError, check_instance, check_list, counted
 from wanderlust.core.files import locked
 from wanderlust.core.user_code import modules_named
 from wanderlust.experiments.execute import LOCAL, Execution
@@ -43,7 +47,8 @@ from wanderlust.experiments.execute.progress import (
 from wanderlust.experiments.run import Run, RunCancelled, source_files
 from wanderlust.experiments.store import Sealed, Store, seal
 
-__all__ = ["RunSummary", "run_all"]
+if TYPE_CHECKING:
+    from wanderlust.experiments.execute.ray_cluster import RayExecutor
 
 MIN_SECONDS_FOR_PROCESSES = 20.0
 """Estimated seconds of work from which processes are used instead of threads."""
@@ -56,14 +61,17 @@ OTHER_CODE = (
 )
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A run that raised an error, or that was lost with its worker several times."""
+class TaskResult(NamedTuple):
+    """What a run ended with: a result, an error, or nothing because its worker was lost."""
 
     run: Run
-    error: str
-    trace: str
-    """The traceback; empty for a `WanderlustError`, whose message is enough."""
+    sealed: Sealed | None = None
+    error: str = ""
+    """What went wrong; empty if there is a result, if the run was cancelled, or if a loss is not its fault."""
+    trace: str = ""
+    """The traceback of the first cause; empty for a `WanderlustError` without a cause, whose message is enough."""
+    lost: bool = False
+    """Whether the worker ended before the run did: the run is executed again."""
 
     def __str__(self) -> str:
         return f"{self.error}\n  repeat: {self.run.command}"
@@ -76,7 +84,7 @@ class RunSummary:
     stored: int = 0
     """Number of runs that were stored before."""
     executed: int = 0
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[TaskResult] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """One sentence for each unusable stored file."""
     seconds: float = 0.0
@@ -169,15 +177,7 @@ class _Driver:
             if self.execution.on == LOCAL:
                 self._run_locally()
             elif self._missing:
-                try:
-                    self._run_on_ray()
-                except ClusterLost as lost:
-                    if not self.execution.fallback:
-                        raise
-                    self.progress.message(f"{str(lost).partition('. ')[0]}; the other runs are executed here.")
-                    done = self.store.stored_keys() | {failure.run.key for failure in self.summary.failures}
-                    self._missing = [run for run in self._missing if run.key not in done]
-                    self._run_locally()
+                self._run_on_ray()
             state = "finished"
         except KeyboardInterrupt as interrupt:
             left = len(self._missing) - self.summary.executed - len(self.summary.failures)
@@ -192,17 +192,15 @@ class _Driver:
         environments = [run for run in self._missing if run.kind == "environment"]
         is_long = len(environments) > 1 < jobs and sum(map(estimated_seconds, environments)) > MIN_SECONDS_FOR_PROCESSES
         apart = {run for run in self._missing if self._needs_process(run, is_long=is_long)}
-        here = [run for run in self._missing if run not in apart]
-        # Each kind of worker has an executor of its own, so all are shown as one.
         with self.progress.track(self._missing, jobs, stored=self.summary.stored):
-            if here:
-                self._compile_explorers(here)
-                self._drive(here, ThreadExecutor(min(jobs, len(here))))
-            if apart:
-                from wanderlust.experiments.execute.processes import ProcessExecutor
-
-                runs = [run for run in self._missing if run in apart]
-                self._drive(runs, ProcessExecutor(min(jobs, len(runs)), self.execution.time_limit))
+            # One after the other, because compiling sets numba options that all threads share.
+            for run in {run.explorer: run for run in self._missing if run not in apart}.values():
+                self._report("running")
+                with contextlib.suppress(Exception):  # The run is executed again, which gives the same error.
+                    compile_once(run)
+            if self._missing:
+                jobs = min(jobs, len(self._missing))
+                self._drive(self._missing, LocalExecutor(jobs, apart, self.execution.time_limit))
 
     def _needs_process(self, run: Run, *, is_long: bool) -> bool:
         """Return whether a run is executed in a process; `is_long` tells that many steps of environments are left."""
@@ -220,25 +218,7 @@ class _Driver:
         with self.progress.track(self._missing, executor.slots, stored=self.summary.stored, place=executor.name):
             self._drive(self._missing, executor)
 
-    def _compile_explorers(self, runs: Sequence[Run]) -> None:
-        """Compile each explorer by one step of its longest run without an error.
-
-        This is sequential because compiling sets numba options that all threads share.
-        """
-        compiled: set[str] = set()
-        for run in sorted(runs, key=estimated_seconds, reverse=True):
-            if run.explorer in compiled:
-                continue
-            self._report("running")
-            try:
-                run.train(steps=1)
-            except _Terminated:
-                raise
-            except (Exception, SystemExit):
-                continue  # It is executed again, which gives the same error.
-            compiled.add(run.explorer)
-
-    def _drive(self, runs: Sequence[Run], executor: Executor) -> None:
+    def _drive(self, runs: Sequence[Run], executor: LocalExecutor | RayExecutor) -> None:
         """Give batches to an executor and handle their outcomes, until every run is done or has failed."""
         batches = Batches(runs, executor.batch_seconds)
         try:
@@ -290,13 +270,12 @@ class _Driver:
         self.summary.executed += len(results)
 
     def _fail(self, outcome: TaskResult) -> None:
-        failure = Failure(outcome.run, outcome.error, outcome.trace)
-        self.summary.failures.append(failure)
-        if (mistake := failure.trace or failure.error) not in self._mistakes:  # Often, one mistake ends every run.
-            self.progress.message(f"failed: {failure}")
+        self.summary.failures.append(outcome)
+        if (mistake := outcome.trace or outcome.error) not in self._mistakes:  # Often, one mistake ends every run.
+            self.progress.message(f"failed: {outcome}")
         self._mistakes.add(mistake)
-        key, command = failure.run.key, failure.run.command
-        self._status.failure(FailedRun(key=key, error=failure.error, repeat=command, trace=failure.trace))
+        run = outcome.run
+        self._status.failure(FailedRun(key=run.key, error=outcome.error, repeat=run.command, trace=outcome.trace))
 
     def _report(self, state: str, *, running: int = 0, force: bool = False) -> None:
         rate, left = self.progress.pace()
@@ -413,43 +392,7 @@ class Batches:
         return True
 
 
-# --- Executors, and how a worker of any of them executes one run ------------------------------------------
-
-
-class TaskResult(NamedTuple):
-    """What a run ended with: a result, an error, or nothing because its worker was lost."""
-
-    run: Run
-    sealed: Sealed | None = None
-    error: str = ""
-    """What went wrong; empty if there is a result, if the run was cancelled, or if a loss is not its fault."""
-    trace: str = ""
-    """The traceback of the first cause; empty for a `WanderlustError` without a cause, whose message is enough."""
-    lost: bool = False
-    """Whether the worker ended before the run did: the run is executed again."""
-
-
-class Executor(Protocol):
-    """Executes batches of runs in parallel."""
-
-    name: str
-    """Where the runs are executed, for the user."""
-    batch_seconds: float
-    """How long a batch of short runs should take, so that the time to schedule it is small; 0 for single runs."""
-    slots: int
-    """The number of batches that are executed at the same time; it may change."""
-
-    def room(self) -> int:
-        """Return how many more batches should be submitted now."""
-
-    def submit(self, batch: Sequence[Run]) -> None:
-        """Start to execute runs, one after the other."""
-
-    def collect(self, timeout: float) -> list[TaskResult]:
-        """Return outcomes that arrived since the last call; wait at most `timeout` seconds for the first."""
-
-    def close(self) -> list[TaskResult]:
-        """Cancel everything; return the results that arrived meanwhile."""
+# --- How any worker executes one run ---------------------------------------------------------------------
 
 
 def execute(
@@ -477,6 +420,9 @@ def execute(
 
 class TimeLimitReached(BaseException):
     """A run takes longer than the time limit; not an `Exception`, which code of the user may handle."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the run took longer than the time limit of {seconds:g} s.")
 
 
 def failed(run: Run, error: BaseException) -> TaskResult:
@@ -529,22 +475,27 @@ def compile_once(run: Run) -> None:
     _compiled.add(what)
 
 
-class ThreadExecutor:
-    """Threads of this process; each outcome is available as soon as its run ends.
+# --- The workers of this machine --------------------------------------------------------------------------
 
-    The compiled loop releases the GIL, so threads use all cores, and they share compiled code and worlds.
-    """
 
-    def __init__(self, jobs: int) -> None:
+class LocalExecutor:
+    """Threads of this process, each with a worker process for the runs `apart`; outcomes are available at once."""
+
+    def __init__(self, jobs: int, apart: Collection[Run] = (), time_limit: float | None = None) -> None:
         self.name = "this machine"
-        # The threads go on while the driver waits for the disk.
+        """Where the runs are executed, for the user."""
         self.batch_seconds = 0.25
+        """How long a batch of short runs should take: the threads go on while the driver waits for the disk."""
         self.slots = jobs
-        self._stop = threading.Event()
+        """The number of batches that are executed at the same time."""
+        self._apart, self._time_limit = apart, time_limit
+        # That of processes starts a process of Python's, which tracks it.
+        self._stop: Any = multiprocessing.get_context("spawn").Event() if apart else threading.Event()
         self._tasks: queue.SimpleQueue[Sequence[Run]] = queue.SimpleQueue()
         self._outcomes: queue.SimpleQueue[TaskResult] = queue.SimpleQueue()
         self._unfinished = 0
         self._threads: list[threading.Thread] = []
+        self._workers: list[_WorkerProcess] = []
 
     def room(self) -> int:
         """Return how many more batches should be submitted now: one waits for each thread."""
@@ -555,8 +506,10 @@ class ThreadExecutor:
         self._unfinished += len(batch)
         self._tasks.put(batch)
         if len(self._threads) < self.slots:
-            self._threads.append(threading.Thread(target=self._work, name=f"run-{len(self._threads)}", daemon=True))
-            self._threads[-1].start()
+            self._workers.append(_WorkerProcess(self._stop, self._time_limit))
+            work = threading.Thread(target=self._work, args=self._workers[-1:], daemon=True)
+            self._threads.append(work)
+            work.start()
 
     def collect(self, timeout: float) -> list[TaskResult]:
         """Return outcomes that arrived since the last call; wait at most `timeout` seconds for the first."""
@@ -575,11 +528,118 @@ class ThreadExecutor:
         for _ in self._threads:
             self._tasks.put(())
         deadline = time.monotonic() + SECONDS_TO_STOP
-        for thread in self._threads:  # One that hangs ends with the process.
+        for thread in self._threads:  # One that hangs ends with this process.
             thread.join(max(deadline - time.monotonic(), 0.0))
+        for worker in self._workers:
+            worker.kill()
         return self.collect(0.0)
 
-    def _work(self) -> None:
+    def _work(self, worker: _WorkerProcess) -> None:
         while batch := self._tasks.get():
             for run in batch:
-                self._outcomes.put(TaskResult(run) if self._stop.is_set() else execute(run, self._stop.is_set))
+                if self._stop.is_set():
+                    outcome = TaskResult(run)
+                else:
+                    outcome = worker.execute(run) if run in self._apart else execute(run, self._stop.is_set)
+                self._outcomes.put(outcome)
+        worker.end()
+
+
+class _WorkerProcess:
+    """A process for runs that hold the GIL, that may hang, or that may end it; it is started again when it has ended.
+
+    It is used by one thread.
+    """
+
+    _starting = threading.Lock()
+
+    def __init__(self, stop: Any, time_limit: float | None) -> None:
+        self._stop, self._time_limit = stop, time_limit
+        self._process: SpawnProcess | None = None
+        self._connection: Any = None
+
+    def execute(self, run: Run) -> TaskResult:
+        """Execute a run in the process; its end and the time limit are outcomes, too."""
+        try:
+            if self._process is None:
+                self._start()
+            self._connection.send(run)
+            message = self._receive(SECONDS_TO_COMPILE)
+            # None: everything is imported and compiled, and the run starts.
+            return TaskResult(run, *(self._receive() if message is None else message))
+        except (EOFError, OSError):
+            return TaskResult(run, error=f"the worker process {exit_reason(self.end())}.", lost=True)
+        except TimeLimitReached as error:
+            self.kill()
+            self.end()
+            return TaskResult(run, error=str(error))
+
+    def _receive(self, more_seconds: float = 0.0) -> Any:
+        """Return the next message, or raise `TimeLimitReached` after the time limit and some more seconds."""
+        limit = self._time_limit
+        if limit is not None and not self._connection.poll(limit + more_seconds):
+            raise TimeLimitReached(limit)
+        return self._connection.recv()
+
+    def kill(self) -> None:
+        """Kill the process, if there is one."""
+        if (process := self._process) is not None:
+            process.kill()
+
+    def end(self) -> int | None:
+        """End the process; return its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        self._connection.close()
+        process.join(SECONDS_TO_STOP)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        return process.exitcode
+
+    def _start(self) -> None:
+        # A forked process could inherit locks that a thread of this one holds.
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        # A module in the current folder is found there, also if the folder was changed since Python started.
+        path = [folder or os.getcwd() for folder in sys.path]
+        self._process = context.Process(target=_serve, args=(theirs, self._stop, path), daemon=True)
+        with self._starting:
+            # Without the program, which the new process would execute if it is a script without a `__main__` guard.
+            main, sys.modules["__main__"] = sys.modules["__main__"], types.ModuleType("__main__")
+            try:
+                self._process.start()
+            finally:
+                sys.modules["__main__"] = main
+        theirs.close()
+
+
+def exit_reason(code: int | None) -> str:
+    """Return how a process ended, for a message."""
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        return f"was ended by {name}" + (", perhaps because memory was short" if name == "SIGKILL" else "")
+    return f"ended with exit code {code}"
+
+
+def _serve(connection: Connection, stop: Any, path: list[str]) -> None:
+    """Execute the runs that arrive, in a worker process, until the parent closes the connection."""
+    sys.path[:] = path
+    # The parent handles Ctrl-C, by setting the event.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    while True:
+        try:
+            run = connection.recv()
+        except (EOFError, OSError):
+            return
+        connection.send(execute(run, stop.is_set, started=lambda: connection.send(None))[1:4])
+
+
+def _exit_with_parent() -> None:
+    """Wait until the parent process has ended, even if it was killed, and end this one."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

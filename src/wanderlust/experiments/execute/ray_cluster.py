@@ -293,7 +293,7 @@ class RayExecutor:
             self._is_lost = True
             raise ClusterLost(
                 f"the connection to {self.name} is lost ({_first_line(error)}). Finished runs are stored; repeat the "
-                "command to continue, or add --fallback local to continue on this machine."
+                "command to continue, or leave out --on to continue on this machine."
             ) from error
 
 
@@ -417,7 +417,7 @@ def _interrupt_after(seconds: float | None) -> Iterator[Callable[[], None]]:
         return
 
     def interrupt(*_: Any) -> None:
-        raise TimeLimitReached(f"the run took longer than the time limit of {seconds:g} s.")
+        raise TimeLimitReached(seconds)
 
     def start() -> None:
         # Unlike a timer in Python, this needs neither the GIL nor a free thread.
