@@ -129,7 +129,8 @@ MUTATIONS = [
              "(1 + level) / 2", "level"),
     Mutation(STORE, "yield archive if zlib.crc32(archive) == crc else None", "== crc", "is not crc"),
     Mutation(STORE, "if len(text) != size or zlib.crc32(text) != crc:", " or zlib.crc32(text) != crc", ""),
-    Mutation(STORE, "if (places[:, 0] + places[:, 1] > length).any():", "> length", "< 0"),
+    Mutation(STORE, ("if (places[:, 0] + places[:, 1] > length).any():",
+                     "if any(offset + size > length for _, offset, size, _ in index.runs):"), "> length", "< 0"),
     # Packs are never merged, or only many small ones; merged ones stay.
     Mutation(STORE, "if free and len(packs := self._to_merge()) > 1:", "> 1", "> 10**9"),
     Mutation(STORE, "if sum(map(len, small)) >= PACK_RUNS:", ">=", "< 0 *"),

@@ -197,7 +197,7 @@ def test_tables_without_curves_read_no_archive(tmp_path, processes):
     rows = [{name: row[name] for name in row if "curve_" not in name} for row in results.rows()]
     for path in (tmp_path / "results" / "packs").glob("*.zip"):
         contents = bytearray(path.read_bytes())
-        for offset, size, _ in read_pack(path).places.tolist():
+        for offset, size, _ in read_pack(path).places.values():
             contents[offset : offset + size] = bytes(size)
         path.write_bytes(contents)
     assert results.rows(curves=False) == rows

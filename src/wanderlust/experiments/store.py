@@ -38,7 +38,6 @@ from typing import Annotated, Any, BinaryIO, NamedTuple, NotRequired, TypedDict,
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from wanderlust._numba.cache import numba_version
 from wanderlust.core.archives import Header, archive_bytes, open_archive
@@ -82,7 +81,6 @@ _SETTLED_NANOSECONDS = 2 * 10**9
 
 # --- The archive of a run --------------------------------------------------------------------------------
 
-FORMAT = 2
 _REQUIRED = [name for name in Result._fields if name not in Result._field_defaults]
 _INTEGERS, _NUMBERS, _FLAGS, _TEXTS = "iu", "iuf", "b", "U"
 ARRAYS: dict[str, tuple[str, int, int | None]] = {
@@ -120,8 +118,6 @@ class Sealed(NamedTuple):
 def seal(run: Run, result: Result, seconds: float) -> Sealed:
     """Return a finished run as it is stored."""
     metadata = {
-        "format": FORMAT,
-        "algorithm": ALGORITHM_VERSION,
         "run": run.description,
         "code": list(run.code),
         "git": run.git,
@@ -153,11 +149,8 @@ def _read_archive(place: str, key: str, contents: bytes) -> StoredRun:
     try:
         with open_archive(contents) as archive:
             metadata = archive.metadata
-            _check_version(place, metadata)
             _check_headers(archive.headers)
             arrays = archive.read()
-    except BadFile:
-        raise
     except Exception as error:  # A damaged archive makes zipfile and NumPy raise many types of errors.
         raise BadFile(f"{place}: damaged, or not a result stored by wanderlust ({error}).") from error
     try:
@@ -169,15 +162,6 @@ def _read_archive(place: str, key: str, contents: bytes) -> StoredRun:
     if key != found:
         raise BadFile(f"{place}: contains a run with another key ({run.json}).")
     return StoredRun(run, result, {**metadata, "key": key, "place": place})
-
-
-def _check_version(place: str, metadata: Mapping[str, Any]) -> None:
-    version = metadata.get("format"), metadata.get("algorithm")
-    if version != (FORMAT, ALGORITHM_VERSION):
-        raise BadFile(
-            f"{place}: ignored, written by wanderlust {metadata.get('wanderlust')} (format {version[0]}, algorithm "
-            f"version {version[1]}); this is {__version__} (format {FORMAT}, algorithm version {ALGORITHM_VERSION})."
-        )
 
 
 def _check_headers(headers: Mapping[str, Header]) -> None:
@@ -232,17 +216,16 @@ class Pack:
     """The index of a pack."""
 
     path: Path
-    keys: list[str]
-    places: NDArray[np.int64]
-    """[run, (offset, size, CRC)]"""
+    places: dict[str, Place]
+    """The place of the archive of each run, by its key."""
     lines_place: Place
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self.places)
 
-    def contents(self, row: int) -> bytes:
+    def contents(self, key: str) -> bytes:
         """Return the archive of one run."""
-        offset, size, _ = self.places[row].tolist()
+        offset, size, _ = self.places[key]
         with open_regular(self.path) as file:
             file.seek(offset)
             return file.read(size)
@@ -251,15 +234,14 @@ class Pack:
         """Return the line of every run, or raise `BadFile`."""
         with open_regular(self.path) as file:
             lines: list[Line] = _read_member(self.path, file, self.lines_place, _LINES)
-        if [line["key"] for line in lines] != self.keys:
+        if [line["key"] for line in lines] != list(self.places):
             raise BadFile(f"{self.path}: its lines do not match its index; the file was damaged or changed.")
         return lines
 
-    def archives(self, rows: Iterable[int]) -> Iterator[bytes | None]:
+    def archives(self, keys: Iterable[str]) -> Iterator[bytes | None]:
         """Yield the archives of some runs; None for a run whose bytes do not match their CRC."""
         with open_regular(self.path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as contents:
-            places = self.places.tolist()
-            for offset, size, crc in (places[row] for row in rows):
+            for offset, size, crc in map(self.places.__getitem__, keys):
                 archive = contents[offset : offset + size]
                 yield archive if zlib.crc32(archive) == crc else None
 
@@ -303,10 +285,10 @@ def read_pack(path: Path) -> Pack:
         raise BadFile(
             f"{path}: ignored, a pack of algorithm version {index.algorithm}; this is version {ALGORITHM_VERSION}."
         )
-    places = np.array([run[1:] for run in index.runs], np.int64).reshape(-1, 3)
-    if (places[:, 0] + places[:, 1] > length).any():
+    if any(offset + size > length for _, offset, size, _ in index.runs):
         raise BadFile(f"{path}: its index names places outside of the file.")
-    return Pack(path, [run[0] for run in index.runs], places, (lines_place[0], lines_place[1], lines_place[2]))
+    places = {key: (offset, size, crc) for key, offset, size, crc in index.runs}
+    return Pack(path, places, (lines_place[0], lines_place[1], lines_place[2]))
 
 
 def _read_member(path: Path, file: BinaryIO, place: Place, schema: type[T]) -> T:
@@ -342,7 +324,6 @@ class Store:
         self._modified = -1
         self._checked = -1.0
         self._n_added = 0
-        self._places: dict[str, tuple[Pack, int]] | None = None
 
     def prepare(self) -> None:
         """Create the folder, check that it is writable, and delete stale unfinished files."""
@@ -370,7 +351,7 @@ class Store:
         """Yield every stored run; append a sentence to `problems` for each pack or run that cannot be read."""
         self.check_exists()
         self.refresh(problems)
-        return self._load_keys(sorted(self._index()), problems)
+        return self._load_keys(sorted(self.stored_keys()), problems)
 
     def load_keys(self, keys: Iterable[str], problems: list[str]) -> Iterator[StoredRun]:
         """Yield the stored runs with these keys; append a sentence to `problems` for each that cannot be read."""
@@ -388,14 +369,13 @@ class Store:
                 yield stored
 
     def _load(self, key: str) -> StoredRun | None:
-        if key not in self._index():
+        if self._pack_of(key) is None:
             self.refresh()
         for _ in range(3):
-            if (place := self._index().get(key)) is None:
+            if (pack := self._pack_of(key)) is None:
                 return None
-            pack, row = place
             try:
-                return _read_archive(f"{pack.path} ({key})", key, pack.contents(row))
+                return _read_archive(f"{pack.path} ({key})", key, pack.contents(key))
             except FileNotFoundError:
                 self.refresh(changed=True)  # The pack was merged into a larger one.
             except OSError as error:
@@ -411,7 +391,7 @@ class Store:
     def _lines(self, problems: list[str]) -> Iterator[Line]:
         seen: set[str] = set()
         done: set[str] = set()
-        while todo := [pack for name, pack in reversed(self._packs.items()) if name not in done]:
+        while todo := [pack for pack in self._latest_first() if pack.path.name not in done]:
             for pack in todo:
                 done.add(pack.path.name)
                 try:
@@ -429,23 +409,21 @@ class Store:
     def stored_keys(self, problems: list[str] | None = None) -> set[str]:
         """Return the keys of all stored runs, from the indices of the packs."""
         self.refresh(problems)
-        return set().union(*(pack.keys for pack in self._packs.values()))
+        return set().union(*(pack.places for pack in self._packs.values()))
 
     def intact_keys(self, keys: Iterable[str], problems: list[str]) -> set[str]:
         """Return those of the keys whose runs are stored with intact bytes."""
         self.refresh(problems)
-        rows: dict[str, list[int]] = {}
-        for pack, row in filter(None, map(self._index().get, check_list("keys", keys, str))):
-            rows.setdefault(pack.path.name, []).append(row)
-        intact: set[str] = set()
-        for name, wanted in rows.items():
-            pack = self._packs[name]
+        left, intact = set(check_list("keys", keys, str)), set[str]()
+        for pack in self._latest_first():
+            found = sorted(left & pack.places.keys())
+            left.difference_update(found)
             try:
-                for row, archive in zip(wanted, pack.archives(wanted), strict=True):
+                for key, archive in zip(found, pack.archives(found), strict=True):
                     if archive is not None:
-                        intact.add(pack.keys[row])
+                        intact.add(key)
                     else:
-                        problems.append(f"{pack.path}: the run {pack.keys[row]} is damaged; it is executed again.")
+                        problems.append(f"{pack.path}: the run {key} is damaged; it is executed again.")
             except OSError as error:
                 problems.append(f"{pack.path}: cannot be read ({error.strerror or error}).")
         return intact
@@ -455,7 +433,7 @@ class Store:
         if time.monotonic() - self._checked > 1.0:
             self.refresh()
             self._checked = time.monotonic()
-        return check_instance("key", key, str) in self._index()
+        return self._pack_of(check_instance("key", key, str)) is not None
 
     def check_exists(self) -> None:
         """Raise `BadFile` if there is no store in this folder."""
@@ -495,21 +473,15 @@ class Store:
             except BadFile as error:
                 if not isinstance(error.__cause__, FileNotFoundError):
                     unusable.append(str(error))
-        if self._places is not None:
-            # Only the changes: a store of a million runs gets a new pack every few seconds.
-            self._places |= _places(pack for name, pack in packs.items() if name not in self._packs)
-            for name, pack in self._packs.items():
-                if name not in packs:
-                    for key in pack.keys:
-                        if self._places[key][0] is pack:
-                            del self._places[key]
         self._packs, self._unusable = packs, unusable
         self._checked = time.monotonic()
 
-    def _index(self) -> dict[str, tuple[Pack, int]]:
-        if self._places is None:
-            self._places = _places(self._packs.values())
-        return self._places
+    def _latest_first(self) -> Iterator[Pack]:
+        """Return the packs; of a run that is in two of them, the first one counts."""
+        return reversed(self._packs.values())
+
+    def _pack_of(self, key: str) -> Pack | None:
+        return next((pack for pack in self._latest_first() if key in pack.places), None)
 
     # --- Writing -----------------------------------------------------------------------------------------
 
@@ -543,7 +515,7 @@ class Store:
         unwanted, n_removed = set(check_list("keys", keys, str)), 0
         with self._writing(), locked(self.packs / _LOCK):
             self.refresh(changed=True)
-            for pack in [each for each in self._packs.values() if not unwanted.isdisjoint(each.keys)]:
+            for pack in [each for each in self._packs.values() if not unwanted.isdisjoint(each.places)]:
                 replaced: list[Path] = []
                 if left := [entry for entry in self._entries([pack], replaced) if entry.key not in unwanted]:
                     self._write(left)
@@ -570,7 +542,7 @@ class Store:
         seen: set[str] = set()
         for pack in reversed(packs):  # Of a run that is in two packs, the later one counts.
             try:
-                lines, archives = pack.lines(), list(pack.archives(range(len(pack))))
+                lines, archives = pack.lines(), list(pack.archives(pack.places))
             except FileNotFoundError:
                 continue  # Merged by another process.
             except (OSError, BadFile):
@@ -578,10 +550,10 @@ class Store:
             if None in archives:
                 self._damaged.add(pack.path.name)
                 continue
-            for key, archive, line in zip(pack.keys, archives, lines, strict=True):
+            for key, archive, line in zip(pack.places, archives, lines, strict=True):
                 if archive is not None and key not in seen:
                     yield Sealed(key, archive, line)
-            seen.update(pack.keys)
+            seen |= pack.places.keys()
             merged.append(pack.path)
 
     def _write(self, results: Iterable[Sealed]) -> Path:
@@ -599,8 +571,3 @@ class Store:
                 f"{shown_path(self.folder)}: results cannot be written there ({reason}). Finished runs are stored; "
                 "free disk space or choose another folder with --out, then repeat the command."
             ) from error
-
-
-def _places(packs: Iterable[Pack]) -> dict[str, tuple[Pack, int]]:
-    """Return key -> pack and row; of a run that is in two packs, the later one counts."""
-    return {key: (pack, row) for pack in packs for row, key in enumerate(pack.keys)}

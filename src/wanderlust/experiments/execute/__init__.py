@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from wanderlust.core.errors import InvalidSetting, check_flag, check_integer, check_number, shown
 
+__all__ = ["LOCAL", "RAY", "Execution"]
+
 LOCAL, RAY = "local", "ray"
 
 

@@ -50,6 +50,8 @@ from wanderlust.experiments.store import Sealed, Store, seal
 if TYPE_CHECKING:
     from wanderlust.experiments.execute.ray_cluster import RayExecutor
 
+__all__ = ["RunSummary", "run_all"]
+
 MIN_SECONDS_FOR_PROCESSES = 20.0
 """Estimated seconds of work from which processes are used instead of threads."""
 MAX_TRIES = 3
