@@ -344,7 +344,6 @@ def test_small_packs_are_merged_and_readers_follow(store, small_packs):
     assert len(list(reader.load_all([]))) == 4
     store.add(sealed(runs[4:8]))
     store.add(sealed(runs[8:12]))
-    store.merge()
     assert packs_in(store) == 1
     assert reader.load(runs[0]) is not None
     assert len(list(reader.load_all(problems := []))) == len(list(reader.lines(problems))) == 12
@@ -357,7 +356,6 @@ def test_a_kill_between_merging_and_deleting_loses_and_repeats_nothing(store, sm
         patch.setattr("pathlib.Path.unlink", lambda *_, **__: None)
         for i in range(0, 12, 4):
             store.add(sealed(runs[i : i + 4]))
-        store.merge()
     # The same as after a kill: everything is there twice.
     assert packs_in(store) == 4
     again = Store(store.folder)

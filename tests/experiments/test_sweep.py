@@ -262,7 +262,7 @@ def test_commands(command, toml, tmp_path):
     assert code == 0
     assert "best in prison: vv-ucb" in printed
     folder = tmp_path / "results" / "sweeps" / "kappa"
-    assert {"table.md", "table.csv", "seeds.csv", "plot.png", "curves.svg"} <= {file.name for file in folder.iterdir()}
+    assert {"table.md", "table.csv", "plot.png", "curves.svg"} <= {file.name for file in folder.iterdir()}
     words = ("--formats", "pdf", "--out", "figures", "--measure", "steps_to_learn")
     code, printed = command("report", "results", *words)
     assert (code, "steps to learn" in printed) == (0, True), printed
@@ -346,7 +346,6 @@ def test_settings_are_compared_within_a_world_and_its_options(tmp_path):
     assert "best in hard: vv-ucb: success" in table
     # The text of a map is not shown.
     assert "treasure" not in table
-    assert report.files["seeds.csv"].splitlines()[1].split(",")[:4] == ["easy", "vv-ucb", "", "4"]
 
 
 def test_a_report_without_the_list_of_runs(tmp_path):

@@ -191,11 +191,6 @@ class ExplorerSummary:
     best_episode: float
     """Largest return of any training episode of any seed."""
 
-    @property
-    def rewarded(self) -> str:
-        """How many seeds received a positive reward."""
-        return f"{self.rewarded_seeds} of {counted(self.seeds, 'seed')}"
-
 
 def summarize_explorers(
     results: Mapping[str, Sequence[Result]], steps: int, threshold: Threshold = UNKNOWN
@@ -324,7 +319,8 @@ class ComparisonReport:
                 f"the first training step that terminated an episode instead of the first reward. {at_random}"
             )
         elif any(row.rewarded_seeds < row.seeds for row in self.rows):
-            seeds = ", ".join(f"{row.explorer} with {row.rewarded}" for row in self.rows)
+            seeds = ", ".join(f"{row.explorer} with {row.rewarded_seeds} of {counted(row.seeds, 'seed')}"
+                              for row in self.rows)  # fmt: skip
             notes.append(f"First reward: the first positive reward during training, received by {seeds}. {at_random}")
         notes.append(time_penalty_sentence(time_penalties(results), len(results)))
         rate = statistics.median(repeat_rates(result.first_visit, self.comparison.steps)[-1] for result in results)

@@ -156,10 +156,11 @@ class Run:
     @classmethod
     def of_model(cls, world: str, **others: Any) -> Run:
         """Return a run on the transition table of an environment; the parameters are the fields of a run."""
-        from wanderlust.experiments.world_run import hash_of_model
+        from wanderlust.environments.model import model_hash
+        from wanderlust.experiments.world_run import model_world_of
 
         run = cls(world=world, kind="model", model="not computed yet", **others)
-        return replace(run, model=hash_of_model(run))
+        return replace(run, model=model_hash(model_world_of(run)))
 
     def _checked_preset(self) -> str:
         from wanderlust.agents.settings import ADAPTIVE, AS_WRITTEN, PRESETS, WORLD_PRESETS
@@ -560,7 +561,10 @@ def files_to_send(modules: Iterable[str]) -> dict[str, Path]:
 
 def is_installed(module: str) -> bool:
     """Return whether a module is part of Python or of an installed distribution; an editable one is not installed."""
-    return any(map(_is_library, _locate(module.partition(".")[0])))
+    top = module.partition(".")[0]
+    if top not in _INSTALLED and any(map(_is_library, _locate(top))):
+        _INSTALLED.add(top)
+    return top in _INSTALLED
 
 
 def _sources(module: str) -> tuple[set[tuple[str, Path]], set[str]]:
@@ -571,19 +575,14 @@ def _sources(module: str) -> tuple[set[tuple[str, Path]], set[str]]:
     seen, pending = {top, _PACKAGE}, [top] if top != _PACKAGE else []
     while pending:
         name = pending.pop()
-        if name in _INSTALLED and name != top:
+        if name != top and is_installed(name):
             installed.add(name)
             continue
         for place in _locate(name):
-            is_library = _is_library(place)
-            if is_library and name != top:
-                _INSTALLED.add(name)
-                installed.add(name)
-                continue
             for file in _code_files(place):
                 files.add((_name(file, place), file))
                 # An installed module depends on other distributions only.
-                imports, declared = (frozenset[str](), ()) if is_library else _facts(file, *_stamp(file))
+                imports, declared = (frozenset[str](), ()) if _is_library(place) else _facts(file, *_stamp(file))
                 files |= {(_name(file.parent / each, place), file.parent / each) for each in declared}
                 pending += imports - seen
                 seen |= imports

@@ -72,8 +72,6 @@ PACK_RUNS = 2000
 """Number of runs of a large pack; packs with less than half of it are merged."""
 MAX_SMALL_PACKS = 100
 """Number of packs with fewer runs than this from which they are merged."""
-_ADDS_PER_MERGE = 10
-"""How often it is checked whether there are enough small packs to merge: at the first addition, then at every tenth."""
 _LOCK = ".lock"
 _STALE_SECONDS = 3600.0
 """Age from which an unfinished file is deleted: its process died, since writing a file takes milliseconds."""
@@ -323,7 +321,6 @@ class Store:
         """Names of packs that cannot be merged."""
         self._modified = -1
         self._checked = -1.0
-        self._n_added = 0
 
     def prepare(self) -> None:
         """Create the folder, check that it is writable, and delete stale unfinished files."""
@@ -494,9 +491,7 @@ class Store:
         """Store results that arrived together; everything is on disk when this returns."""
         if results := check_list("results", results, Sealed):
             self._write(results)
-            if self._n_added % _ADDS_PER_MERGE == 0:
-                self.merge()
-            self._n_added += 1
+            self.merge()
 
     def merge(self) -> None:
         """Write small packs to one pack, if there are many of them."""

@@ -124,19 +124,13 @@ def _bounds(run: Run, horizon_or_discount: float) -> dict[str, Any]:
 # --- Models of environments ------------------------------------------------------------------------------
 
 
-def hash_of_model(run: Run) -> str:
-    """Return the hash of the model of a run's environment."""
-    from wanderlust.environments.model import model_hash
-
-    return model_hash(model_world_of(run))
-
-
 def train_on_model(run: Run, should_stop: Callable[[], bool], *, steps: int | None = None) -> Result:
     """Execute a run on a model; `steps` truncates it, for a test."""
+    from wanderlust.environments.model import model_hash
     from wanderlust.training.model_training import ModelTraining
 
     world = model_world_of(run)
-    if (found := hash_of_model(run)) != run.model:
+    if (found := model_hash(world)) != run.model:
         raise InvalidSetting(
             f"the model of {run.world} is no longer the one of this run: its hash is {found}, not {run.model}. Create "
             "the run again with Run.of_model."

@@ -13,12 +13,10 @@ measurements. The results are the same.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import multiprocessing
 import os
 import queue
 import signal
-import socket
 import sys
 import threading
 import time
@@ -31,9 +29,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wanderlust._numba.cache import cache_folder, numba_version, source_hash
 from wanderlust.core.errors import WanderlustError, check_instance, check_list, counted
-from wanderlust.core.files import locked
 from wanderlust.core.user_code import modules_named
 from wanderlust.experiments.execute import LOCAL, Execution
 from wanderlust.experiments.execute.progress import (
@@ -291,14 +287,6 @@ def _checked(outcome: TaskResult) -> TaskResult:
     return TaskResult(outcome.run, error=OTHER_CODE)
 
 
-class _Terminated(SystemExit):
-    """SIGTERM, unlike the `SystemExit` of a run."""
-
-
-def _terminate(*_: Any) -> None:
-    raise _Terminated(128 + signal.SIGTERM)
-
-
 @contextlib.contextmanager
 def _exit_on_sigterm(progress: Progress) -> Iterator[None]:
     """Make SIGTERM raise `SystemExit` in this context, unless it is handled already or this is not the main thread."""
@@ -306,12 +294,14 @@ def _exit_on_sigterm(progress: Progress) -> Iterator[None]:
     if not main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
-    signal.signal(signal.SIGTERM, _terminate)
+
+    def terminate(*_: Any) -> None:
+        progress.message("terminated; finished runs are stored.")
+        raise SystemExit(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         yield
-    except _Terminated:
-        progress.message("terminated; finished runs are stored.")
-        raise
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
@@ -447,7 +437,6 @@ SECONDS_TO_STOP = 5.0
 """How long runs may take to stop when they are cancelled."""
 SECONDS_TO_COMPILE = 300.0
 """More than any explorer needs, also if other workers of the node compile before it."""
-_PREFIX, _LOCK = "compiled-on-", "compile.lock"
 _compiled: set[tuple[str, str]] = set()
 """The explorers and kinds of runs that this process has compiled or loaded."""
 
@@ -456,25 +445,12 @@ def compile_once(run: Run) -> None:
     """Compile the explorer of a run, unless this process has done so; errors are raised.
 
     One step in a built-in world compiles it, so that the code of a user's environment does not delay this. The workers
-    of a node share its cache of compiled code (see `wanderlust._numba.cache`). So that they do not all compile the same
-    functions at the same time, the first one compiles while it holds a lock; a small file in the cache then tells the
-    others that they only need to load.
+    of a node share its cache of compiled code (see `wanderlust._numba.cache`).
     """
     what = run.explorer, "environment" if run.kind == "environment" else "world"
-    if what in _compiled:
-        return
-    run = Run(world="toy", explorer=run.explorer, kind=what[1], settings={"steps": 1})
-    folder = cache_folder()
-    parts = (socket.gethostname(), *what, *run.code, source_hash(), numba_version())
-    name = f"{_PREFIX}{hashlib.sha256(repr(parts).encode()).hexdigest()[:24]}"
-    marker = None if folder is None else folder.path / name
-    if folder is None or marker is None or marker.exists():
-        run.train()
-    else:
-        with locked(folder.path / _LOCK):
-            run.train()
-            marker.touch()
-    _compiled.add(what)
+    if what not in _compiled:
+        Run(world="toy", explorer=run.explorer, kind=what[1], settings={"steps": 1}).train()
+        _compiled.add(what)
 
 
 # --- The workers of this machine --------------------------------------------------------------------------

@@ -228,7 +228,6 @@ class _Report(msgspec.Struct, kw_only=True):
     running: int
     rate: float
     seconds_left: float | None
-    started: _Time
     on: str
     updated: _Time = msgspec.field(default_factory=lambda: _now())
     host: str = msgspec.field(default_factory=socket.gethostname)
@@ -253,7 +252,6 @@ class StatusFile:
     ) -> None:
         self._base = None if not name else store.folder / STATUS / file_name(name)
         self._last = 0.0
-        self._started = _now()
         self._place = place
         if self._base is None:
             return
@@ -279,8 +277,7 @@ class StatusFile:
         if self._base is None or (not force and time.monotonic() - self._last < SECONDS_BETWEEN_REPORTS):
             return
         self._last = time.monotonic()
-        report = _Report(state=state, running=running, rate=rate, seconds_left=seconds_left, started=self._started,
-                         on=self._place)  # fmt: skip
+        report = _Report(state=state, running=running, rate=rate, seconds_left=seconds_left, on=self._place)
         with contextlib.suppress(OSError), atomic_write(_with(self._base, _STATE)) as file:
             file.write(msgspec.json.encode(report))
 

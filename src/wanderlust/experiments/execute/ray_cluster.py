@@ -53,8 +53,6 @@ _SECONDS_WITHOUT_WORKERS = 600.0
 """How long the driver waits for a node, once there is none."""
 _SECONDS_TO_END = 10.0
 """How long after the time limit of a run its worker ends itself, if the run could not be interrupted."""
-GRACE_SECONDS = 60.0
-"""How long after that the driver waits for the worker."""
 SECONDS_WITHOUT_HEAD = 15.0
 """How long the head may not answer before the cluster is taken to be lost."""
 LONG_WAIT = 4.0
@@ -137,9 +135,7 @@ class RayExecutor:
             ready, others = self._ray.wait(list(self._pending), num_returns=1, timeout=timeout)
             if ready and others:
                 ready += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
-            outcomes = [outcome for reference in ready for outcome in self._outcomes(reference)]
-            self._cancel_late()
-        return outcomes
+            return [outcome for reference in ready for outcome in self._outcomes(reference)]
 
     @property
     def pending(self) -> int:
@@ -268,21 +264,6 @@ class RayExecutor:
             self._refused[node] = sentence
             self._message(f"a node is not used: {sentence}.")
         self._count(force=True)
-
-    def _cancel_late(self) -> None:
-        """Cancel batches whose worker should have ended itself long ago; they are repeated.
-
-        A batch that waits for a CPU is not late: it would have started if there was a free one.
-        """
-        if self._time_limit is None:
-            return
-        seconds = self._time_limit + _SECONDS_TO_END
-        grace, now = SECONDS_TO_COMPILE + GRACE_SECONDS, time.monotonic()
-        late = [reference for reference, (batch, submitted) in self._pending.items()
-                if now - submitted > seconds * len(batch) + grace]  # fmt: skip
-        if late and self._ray.available_resources().get("CPU", 0) >= 1:
-            for reference in late:
-                self._ray.cancel(reference, force=True)
 
     @contextlib.contextmanager
     def _connection(self) -> Any:

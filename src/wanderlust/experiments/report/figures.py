@@ -60,15 +60,8 @@ _STYLES = {
     "epsilon-greedy": Style("#000000", "<", ":"),
     "random": Style("#b5b5b5", ">", ":"),
 }
-_SPARE_STYLES = tuple(
-    Style(colour, marker, "-")
-    for marker, *colours in (
-        ("*", "#332288", "#999933", "#882255", "#117733", "#b8a000"),
-        ("h", "#999933", "#882255", "#117733", "#b8a000", "#332288"),
-        ("p", "#882255", "#117733", "#b8a000", "#332288", "#999933"),
-    )
-    for colour in colours
-)
+_SPARE_COLOURS = ("#332288", "#999933", "#882255", "#117733", "#b8a000")
+_SPARE_STYLES = [Style(colour, marker, "-") for marker in "*hp" for colour in _SPARE_COLOURS]
 
 PAGE_WIDTH = 10.0
 """Maximal width of a figure, in inches."""

@@ -318,7 +318,6 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
             "table.md": as_markdown_table(title, heads, markdown, _LEGEND, stored)
             + "\n" + "\n".join(f"* {markdown_cell(line)}" for line in best) + "\n",
             "table.csv": _csv(settings),
-            "seeds.csv": _seeds_csv(settings),
         },
         figures={"plot": functools.partial(sweep_figure, sweep.name, settings), **curves},
     )  # fmt: skip
@@ -363,20 +362,10 @@ def _csv(settings: Sequence[Setting]) -> str:
         means = [half.estimate if (half := each.on(seeds)).rows else math.nan for seeds in halves]
         numbers = [*each.mean, discovery, each.learnt().estimate, each.median_step(), *means]
         cells = ["" if not math.isfinite(number) else f"{number:.6g}" for number in numbers]
-        rows.append([*_plain(each), len(each.values), each.measure, *cells])
+        fields = [value if value is None or isinstance(value, str) else json.dumps(value)
+                  for value in each.fields.values()]  # fmt: skip
+        rows.append([*fields, len(each.values), each.measure, *cells])
     return as_csv([*settings[0].fields, *heads], rows)
-
-
-def _seeds_csv(settings: Sequence[Setting]) -> str:
-    rows = [[*_plain(each), row[SEED], each.measure, f"{value:.6g}"]
-            for each in settings for row, value in zip(each.rows, each.values, strict=True)]  # fmt: skip
-    return as_csv([*settings[0].fields, SEED, "measure", "value"], rows)
-
-
-def _plain(setting: Setting) -> list[object]:
-    return [
-        value if value is None or isinstance(value, str) else json.dumps(value) for value in setting.fields.values()
-    ]
 
 
 # --- Plots -----------------------------------------------------------------------------------------------
