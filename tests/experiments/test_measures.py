@@ -9,7 +9,6 @@ import wanderlust as wl
 from wanderlust.core.errors import InvalidSetting, UnknownName
 from wanderlust.core.planning import optimal_values, policy_value, policy_values, uniform_over_ties
 from wanderlust.experiments.run import Run
-from wanderlust.experiments.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -28,9 +27,8 @@ def test_a_run_ends_with_the_first_positive_return():
     ended = Run(world="deep-sea", world_options={"depth": 8}, explorer="vv-ucb", until="positive-return").train()
     full = Run(world="deep-sea", world_options={"depth": 8}, explorer="vv-ucb", settings={"steps": 5000}).train()
     first = int(np.flatnonzero(full.returns > 0)[0])
-    assert ended.steps[-1] == full.steps[first]
+    assert ended.steps[-1] == full.steps[first] == ended.visits.sum()
     assert ended.returns.tolist() == full.returns[: first + 1].tolist()
-    assert ended.visits.sum() == ended.steps[-1]
 
 
 def test_the_sample_complexity_counts_every_step():
@@ -53,22 +51,12 @@ def test_the_sample_complexity_counts_every_step():
             assert good == (gaps[-1] <= epsilon)
     np.testing.assert_allclose(result.value_errors, errors[result.moments - 1], atol=1e-9)
     assert result.bad_steps[0] < len(gaps), "the final policy should be optimal"
-
-
-def test_curves_follow_evaluate_every():
-    result = CHAIN.train()
     plain = Run.from_json(json.dumps({**CHAIN.description, "measure": "returns"})).train()
     assert result.steps.tolist() == plain.steps.tolist() == [250, 500, 750, 1000, 1250]
     np.testing.assert_allclose(result.returns, plain.returns, rtol=1e-12)
     assert result.visits_by_moment[-1].tolist() == result.visits.sum(axis=1).tolist()
     assert (np.diff(result.visits_by_moment, axis=0) >= 0).all()
     assert result.visits_by_moment.sum(axis=1).tolist() == result.moments.tolist()
-
-
-def test_all_measures_are_stored_and_restored(tmp_path):
-    result, store = CHAIN.train(), Store(tmp_path)
-    store.save(CHAIN, result, 1.0)
-    assert all(a.tobytes() == b.tobytes() for a, b in zip(result, store.load(CHAIN).result, strict=True))
 
 
 def test_measures_that_do_not_fit_the_world_are_rejected():
@@ -81,13 +69,13 @@ def test_measures_that_do_not_fit_the_world_are_rejected():
 
 
 def test_policy_values_equal_policy_value_for_each_policy():
-    world, random = wl.make_world("noisy-prison"), np.random.default_rng(1)
-    policies = [random.dirichlet(np.ones(4), size=world.n_states) for _ in range(5)]
+    world, random = wl.make_world("noisy-toy"), np.random.default_rng(1)
+    policies = [random.dirichlet(np.ones(4), size=world.n_states) for _ in range(3)]
     policies += [policies[0], random.integers(4, size=world.n_states)]
     values = policy_values(world.mdp, policies, 0.99)
     for policy, v in zip(policies, values, strict=True):
         np.testing.assert_allclose(v, policy_value(world.mdp, policy, 0.99), rtol=1e-9)
-    assert values[5].tobytes() == values[0].tobytes()
+    assert values[3].tobytes() == values[0].tobytes()
 
 
 def test_a_record_contains_every_policy_once():

@@ -19,21 +19,10 @@ from wanderlust.experiments.statistics import (
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
 
-def test_the_paper_interval_of_two_seeds():
+def test_the_paper_interval():
     assert paper_percent([0.0, 100.0]) == (50.0, pytest.approx(100.0 / math.sqrt(2.0)))
-
-
-def test_the_paper_interval_of_a_toy_cell():
-    """Eight of twenty seeds at 100: the paper prints 40 ± 21.91."""
     mean, ci = paper_percent([100.0] * 8 + [0.0] * 12)
-    assert (mean, round(ci, 2)) == (40.0, 21.91)
-
-
-@given(numbers, st.floats(-100, 100), st.floats(0, 10))
-def test_the_paper_interval_is_equivariant_to_shift_and_scale(values, shift, scale):
-    before, after = paper_percent(values), paper_percent(scale * np.array(values) + shift)
-    assert after.mean == pytest.approx(scale * before.mean + shift, rel=1e-9, abs=1e-6)
-    assert after.ci == pytest.approx(scale * before.ci, rel=1e-6, abs=1e-6)
+    assert (mean, round(ci, 2)) == (40.0, 21.91), "a cell of the paper's Table 1"
 
 
 def test_wilson_known_values():
@@ -50,38 +39,24 @@ def test_wilson_stays_inside_and_is_symmetric(k_of_n):
     assert 0.0 <= low <= share <= high <= 1.0
     mirrored = wilson_interval(n - k, n)
     assert (low, high) == pytest.approx((1 - mirrored.high, 1 - mirrored.low))
-    assert high > low
-
-
-@given(st.integers(1, 100))
-def test_wilson_narrows_with_more_seeds(n):
-    few, many = wilson_interval(n, 2 * n), wilson_interval(2 * n, 4 * n)
-    assert many.high - many.low < few.high - few.low
 
 
 def test_iqm_known_values():
     assert interquartile_mean([1, 2, 3, 4]) == 2.5
     assert interquartile_mean([-1000, 2, 3, 1000]) == 2.5
     # A quarter of five is 1.25: the second and the fourth number have a weight of three quarters each.
-    assert interquartile_mean([0, 1, 2, 3, 100]) == pytest.approx((0.75 * 1 + 2 + 0.75 * 3) / 2.5)
+    assert interquartile_mean([100, 1, 3, 2, 0]) == pytest.approx((0.75 * 1 + 2 + 0.75 * 3) / 2.5)
     assert interquartile_mean([7]) == 7
 
 
-@given(numbers, st.randoms())
-def test_iqm_lies_between_the_extremes_and_does_not_depend_on_the_order(values, random):
-    shuffled = values[:]
-    random.shuffle(shuffled)
-    assert min(values) <= interquartile_mean(values) <= max(values)
-    assert interquartile_mean(values) == interquartile_mean(shuffled)
-
-
 @given(numbers)
-def test_bootstrap_interval_lies_between_the_extremes_and_repeats(values):
+def test_estimates_lie_between_the_extremes(values):
     first, again = (bootstrap_interval(values, samples=50, seed=3) for _ in range(2))
     assert first == again
     slack = 1e-9 * (1 + max(map(abs, values)))
     assert min(values) - slack <= first.low <= first.high <= max(values) + slack
     assert first.estimate == pytest.approx(np.mean(values))
+    assert min(values) <= interquartile_mean(values) <= max(values)
 
 
 def test_bootstrap_interval_of_a_mean_is_about_two_standard_errors():
@@ -92,15 +67,8 @@ def test_bootstrap_interval_of_a_mean_is_about_two_standard_errors():
 
 @given(numbers, numbers)
 def test_probability_of_improvement_and_its_opposite_sum_to_one(x, y):
-    forth, back = probability_of_improvement(x, y), probability_of_improvement(y, x)
-    assert 0.0 <= forth <= 1.0
-    assert forth + back == pytest.approx(1.0)
-    assert probability_of_improvement(x, x) == pytest.approx(0.5)
-
-
-def test_probability_of_improvement_known_values():
+    assert probability_of_improvement(x, y) + probability_of_improvement(y, x) == pytest.approx(1.0)
     assert probability_of_improvement([3, 4], [1, 2]) == 1.0
-    assert probability_of_improvement([1, 2], [1, 2]) == 0.5
 
 
 @pytest.mark.parametrize("bad", [[], [math.nan], [math.inf], [[1.0]]])

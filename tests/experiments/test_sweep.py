@@ -2,13 +2,9 @@
 
 import io
 import json
-import os
 import re
-import shutil
-import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,8 +26,6 @@ from wanderlust.experiments.table import condition, superseded
 
 pytestmark = [pytest.mark.slow, pytest.mark.first]
 
-SOURCES = Path(wl.__file__).parents[1]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCES), "COLUMNS": "150"}
 DESCRIPTION = """
 name = "kappa"
 worlds = ["prison", "toy"]
@@ -185,7 +179,7 @@ def test_errors_name_the_key(toml, old, new, message):
         toml(DESCRIPTION.replace(old, new))
 
 
-def test_names_in_zipped_groups_and_missing_steps():
+def test_errors_of_zipped_groups_environments_and_exclusions():
     with pytest.raises(InvalidSetting, match=r"zip\.0\.world: unknown world 'tyo'"):
         wl.Sweep(explorers="random", zip=[{"world": ["toy", "tyo"]}]).points()
     with pytest.raises(InvalidSetting, match=r"zip\.0\.explorer: unknown explorer 'randm'"):
@@ -194,12 +188,12 @@ def test_names_in_zipped_groups_and_missing_steps():
         wl.Sweep(environments="FrozenLake-v1", explorers="random").points()
     with pytest.raises(InvalidSetting, match=r"until: only runs in worlds have the field 'until'"):
         wl.Sweep(environments="FrozenLake-v1", explorers="random", settings={"steps": 9}, until="budget").points()
-
-
-def test_a_misspelt_setting_of_a_sweep_in_environments(toml):
-    """It is taken for an option of the environment, which the environment refuses."""
+    with pytest.raises(InvalidSetting, match="every combination is excluded"):
+        _ = wl.Sweep(worlds="toy", explorers="random", exclude=[{"world": "toy"}]).runs
+    # It is taken for an option of the environment, which the environment refuses.
+    misspelt = wl.Sweep(environments="FrozenLake-v1", explorers="vv-ucb", settings={"steps": 9, "kapa": [0.1, 1]})
     with pytest.raises(InvalidSetting, match=r"environments\.FrozenLake-v1: .*kapa.*unknown name in settings"):
-        toml('environments = ["FrozenLake-v1"]\nexplorers = ["vv-ucb"]\n[settings]\nsteps = 9\nkapa = [0.1, 1]\n')
+        misspelt.check_environments()
 
 
 def test_presets_of_worlds_and_environments():
@@ -217,11 +211,6 @@ def test_presets_of_worlds_and_environments():
         ("environment", "as_written"),
         ("environment", "adaptive"),
     ]
-
-
-def test_excluding_everything_is_an_error():
-    with pytest.raises(InvalidSetting, match="every combination is excluded"):
-        _ = wl.Sweep(worlds="toy", explorers="random", exclude=[{"world": "toy"}]).runs
 
 
 # --- Execution -------------------------------------------------------------------------------------------
@@ -258,21 +247,20 @@ def test_commands(command, toml, tmp_path):
     code, printed = command("status", "results")
     assert code == 0
     assert re.search(r"kappa +│ +16 │ 16 \(100 %\) │ +0 │ +0 │", printed)
-    code, printed = command("report", "results")
+    code, printed = command("report", "results", "--formats", "svg")
     assert code == 0
     assert "best in prison: vv-ucb" in printed
     folder = tmp_path / "results" / "sweeps" / "kappa"
-    assert {"table.md", "table.csv", "plot.png", "curves.svg"} <= {file.name for file in folder.iterdir()}
-    words = ("--formats", "pdf", "--out", "figures", "--measure", "steps_to_learn")
-    code, printed = command("report", "results", *words)
-    assert (code, "steps to learn" in printed) == (0, True), printed
-    assert [file.name for file in (tmp_path / "figures" / "sweeps" / "kappa").glob("plot.*")] == ["plot.pdf"]
+    assert {file.name for file in folder.iterdir()} == {"sweep.json", "table.md", "table.csv", "plot.svg", "curves.svg"}
     if find_spec("wanderlust_paper"):
         (tmp_path / "results" / "toy-example").mkdir()
         (tmp_path / "results" / "toy-example" / "study.json").write_text('{"study": "toy-example", "choices": [{}]}')
-        code, printed = command("report", "results", "--out", "again", "--formats", "png")
-        assert (code, (tmp_path / "again" / "sweeps" / "kappa" / "plot.png").exists()) == (0, True)
-        suffixes = {file.suffix for file in (tmp_path / "again" / "toy-example").iterdir()}
+    words = ("--formats", "png", "--out", "figures", "--measure", "steps_to_learn")
+    code, printed = command("report", "results", *words)
+    assert (code, "steps to learn" in printed) == (0, True), printed
+    assert [file.name for file in (tmp_path / "figures" / "sweeps" / "kappa").glob("plot.*")] == ["plot.png"]
+    if find_spec("wanderlust_paper"):
+        suffixes = {file.suffix for file in (tmp_path / "figures" / "toy-example").iterdir()}
         assert suffixes == {".png", ".md", ".csv", ".json"}
     code, printed = command(
         "results", "results", "--where", 'world=="prison" and kappa>=1', "--columns", "kappa", "success"
@@ -408,7 +396,7 @@ def check_failures(summary, reasons):
         assert reasons[failure.run.world.partition(":")[2]] in failure.error
 
 
-REASONS = {"leaves": "SystemExit: 4", "raises": "out of order"}
+REASONS = {"leaves": "SystemExit: 4", "raises": "out of order", "hungry": "more memory than there is"}
 
 
 def test_threads_outlive_every_end_of_user_code(tmp_path, monkeypatch):
@@ -423,15 +411,15 @@ def test_threads_outlive_every_end_of_user_code(tmp_path, monkeypatch):
 def test_processes_outlive_runs_that_exit_and_runs_that_hang(tmp_path, monkeypatch):
     (tmp_path / "sweep_faults.py").write_text(FAULTS)
     monkeypatch.syspath_prepend(tmp_path)
-    exits = {"exits": "ended with exit code 3. This happened 3 times", "hangs": "limit of 5 s"}
+    exits = {"exits": "ended with exit code 3. This happened 3 times", "hangs": "limit of 3 s"}
     bad = [faulty(name) for name in (*exits, *REASONS)]
-    good = [Run(world="toy", explorer="random", seed=seed, settings={"steps": 50}) for seed in range(12)]
+    good = [Run(world="toy", explorer="random", seed=seed, settings={"steps": 50}) for seed in range(3)]
     store = Store(tmp_path)
-    summary = run_all([*bad, *good], store, jobs=2, time_limit=5, name="faults")
+    summary = run_all([*bad, *good], store, jobs=2, time_limit=3, name="faults")
     assert summary.executed == len(good)
     check_failures(summary, REASONS | exits)
     (state,) = status.read_all(store, [])
-    assert (state.total, state.done, state.failed, state.active) == (16, 12, 4, False)
+    assert (state.total, state.done, state.failed, state.active) == (8, 3, 5, False)
     listed = status.failures(tmp_path)["faults"]
     assert {entry["repeat"] for entry in listed} == {run.command for run in bad}
 
@@ -464,57 +452,3 @@ wl.run_all(runs, wl.Store("."), jobs=2, processes={in_processes})
     send(process)
     wait_until(lambda: "interrupted; 2 runs left" in (tmp_path / "err.txt").read_text())
     processes.wait(process)
-
-
-ON_A_SMALL_DISK = """
-import io, os, subprocess, sys
-from contextlib import redirect_stderr, redirect_stdout
-from wanderlust.cli.main import main
-
-folder = sys.argv[1]
-
-def mount(options):
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], check=True)
-
-def command(*words):
-    sys.argv = ["wanderlust", *words]
-    text, code = io.StringIO(), 0
-    with redirect_stdout(text), redirect_stderr(text):
-        try:
-            main()
-        except SystemExit as error:
-            code = error.code or 0
-    return code, text.getvalue()
-
-def sweep(seeds):
-    return command("sweep", "--world", "toy", "--explorer", "random", "--set", "steps=20", "--seeds", str(seeds),
-                   "--name", "small", "--out", folder + "/results", "--jobs", "1")
-
-def expect(outcome, code, *texts):
-    assert outcome[0] == code and all(text in outcome[1] for text in texts), outcome
-
-mount("size=100k")
-expect(sweep(100), 2, "results cannot be written there (No space left on device). Finished runs are stored")
-mount("remount,size=20m")
-again = sweep(100)
-expect(again, 0, "already stored, 0 failed")
-assert ", 0 already stored" not in again[1], again
-expect(command("status", folder + "/results"), 0, "100 (100 %)")
-mount("remount,ro")
-expect(sweep(101), 2, "results cannot be written there (Read-only file system)")
-expect(command("status", folder + "/results"), 0, "100 runs stored")
-expect(command("results", folder + "/results", "--limit", "1"), 0, "100 of 100 stored runs")
-expect(command("report", folder + "/results"), 2, "cannot be written (Read-only file system)")
-"""
-
-
-def test_a_full_disk_and_a_read_only_one(tmp_path):
-    """A small file system of its own, in a mount namespace of its own: root is not stopped by permissions."""
-    words = ["unshare", "--mount", *(["--map-root-user"] if os.geteuid() else [])]
-    (tmp_path / "disk").mkdir()
-    trial = [*words, "mount", "-t", "tmpfs", "none", str(tmp_path / "disk")]
-    if shutil.which("unshare") is None or subprocess.run(trial, capture_output=True).returncode:
-        pytest.skip("this user cannot mount a file system")
-    script = [*words, sys.executable, "-c", ON_A_SMALL_DISK, str(tmp_path / "disk")]
-    done = subprocess.run(script, env={**ENVIRONMENT, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")

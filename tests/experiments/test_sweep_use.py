@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
+from wanderlust._numba.cache import numba_version
 from wanderlust.experiments.execute.driver import Batches
 from wanderlust.experiments.report.sweep_report import best_settings, settings_of, sweep_report
 from wanderlust.experiments.run import Run
@@ -48,15 +50,17 @@ def test_the_commit_of_the_code_and_the_removal_of_results_of_earlier_code(tmp_p
         processes.command(tmp_path, *sweep)
     processes.command(tmp_path, "sweep", "--world", "toy", *words)
     old_and_new = rows_of(processes, tmp_path, "--all-versions")
+    assert {(row["numpy"], row["numba"]) for row in old_and_new} == {(np.__version__, numba_version())}
+    assert ({row["host"] for row in old_and_new}, len({row["code"] for row in old_and_new})) == ({platform.node()}, 3)
     assert sorted(row["git"] for row in old_and_new) == ["", "", commit, commit, f"{commit}-dirty", f"{commit}-dirty"]
     code.write_text(LAKE)
-    assert sorted(row["git"] for row in rows_of(processes, tmp_path)) == ["", "", commit, commit], "the code of today"
+    found = rows_of(processes, tmp_path, "--curves")
+    assert sorted(row["git"] for row in found) == ["", "", commit, commit], "the code of today"
     code.write_text(LAKE + "# edited\n")
     assert "2 of 6 stored results would be removed" in processes.command(tmp_path, "clean", "results")
     assert len(Store(tmp_path / "results").stored_keys()) == 6
     assert "2 of 6 stored results removed" in processes.command(tmp_path, "clean", "results", "--delete")
     assert sorted(row["git"] for row in rows_of(processes, tmp_path)) == ["", "", f"{commit}-dirty", f"{commit}-dirty"]
-    assert "nothing to remove" in processes.command(tmp_path, "clean", "results", "--delete")
     assert "of other code" not in processes.command(tmp_path, "results", "results")
     code.unlink()
     listed = processes.command(tmp_path, "results", "results")
@@ -68,20 +72,18 @@ def test_the_commit_of_the_code_and_the_removal_of_results_of_earlier_code(tmp_p
 def test_the_value_of_the_best_of_many_equal_settings_is_not_too_high(tmp_path):
     """Settings that differ by noise only: the best one is measured on other seeds than those it was chosen on."""
     mean, deviation, n_seeds = 50.0, 10.0, 10
-    sweep = wl.Sweep(worlds="toy", explorers="ucb1", settings={"kappa": list(range(500))}, seeds=n_seeds, name="noise")
+    sweep = wl.Sweep(worlds="toy", explorers="ucb1", settings={"kappa": list(range(120))}, seeds=n_seeds, name="noise")
     random, store = np.random.default_rng(7), Store(tmp_path)
     example = Run(world="toy", explorer="random", settings={"steps": 100}).train()
     results = [example._replace(returns=np.full(2, 0.01 * random.normal(mean, deviation)), optimal_return=np.array(1.0))
                for _ in sweep.runs]  # fmt: skip
     store.add([seal(run, result, 1.0) for run, result in zip(sweep.runs, results, strict=True)])
-    assert sweep.run(tmp_path, quiet=True).summary.executed == 0
     (best,) = (found[""] for found in best_settings(settings_of(list(store.lines([])))).values())
     standard_error = deviation / (n_seeds / 2) ** 0.5
     assert abs(best.measured.estimate - mean) < 2 * standard_error
-    assert best.setting.on([1, 3, 5, 7, 9]).estimate > mean + 2.5 * standard_error, "as the best of the seeds it has"
+    assert best.setting.on([1, 3, 5, 7, 9]).estimate > mean + 2 * standard_error, "as the best of the seeds it has"
     assert best.measured.mean.low < mean < best.measured.mean.high
-    table = sweep_report(sweep, store, []).files["table.md"]
-    assert "on 5 seeds, chosen on others" in table
+    assert (len(best.measured), best.note) == (5, "chosen on others")
 
 
 def test_one_seed_is_not_validated_and_each_explorer_has_a_best_setting(tmp_path):
@@ -163,7 +165,6 @@ def test_a_job_array_executes_every_run_once_and_folders_are_joined_by_copying(t
     printed = processes.command(tmp_path, "status", "results")
     assert all(re.search(rf"│ {name} +│ +{n} │ +{n} \(100 %\)", printed)
                for name, n in (("sweep", 12), ("sweep 3 of 3", 4)))  # fmt: skip
-    assert "12 of 12 runs stored" in processes.command(tmp_path, "report", "results", "--formats", "png")
     assert "I/N, such as 1/8" in processes.command(tmp_path, "sweep", "sweep.toml", "--shard", "0/3", code=2)
 
 
@@ -171,16 +172,16 @@ def packs(folder):
     return [read_pack(path) for path in (folder / "packs").glob("*.zip")]
 
 
-def test_a_sweep_does_not_replace_another_one_of_the_same_name(tmp_path, processes):
+def test_a_sweep_does_not_replace_another_one_of_the_same_name(tmp_path, run_cli):
     (tmp_path / "sweep.toml").write_text(SWEEP)
-    processes.command(tmp_path, "sweep", "sweep.toml")
+    run_cli.succeeds("sweep", "sweep.toml")
     (tmp_path / "sweep.toml").write_text(SWEEP.replace("seeds = 4", "seeds = 5"))
-    assert "3 runs executed" in processes.command(tmp_path, "sweep", "sweep.toml"), "more seeds"
+    assert "3 runs executed" in run_cli.succeeds("sweep", "sweep.toml"), "more seeds"
     (tmp_path / "sweep.toml").write_text(SWEEP.replace("10]", "9]"))
     for words in (("--dry-run",), ()):
-        printed = processes.command(tmp_path, "sweep", "sweep.toml", *words, code=2)
+        printed = run_cli.fails("sweep", "sweep.toml", *words)
         assert "another sweep named 'sweep', with 7 runs that this one does not have. Give this one" in printed
-    assert "15 of 15 runs stored" in processes.command(tmp_path, "report", "results", "--formats", "png")
+    assert "15 │ 15 (100 %)" in run_cli.succeeds("status", "results")
 
 
 def test_the_first_seeds_of_all_settings_are_executed_first():
@@ -191,7 +192,7 @@ def test_the_first_seeds_of_all_settings_are_executed_first():
         assert [run.seed for run in order if run.world == world] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
-def test_tables_without_curves_read_no_archive(tmp_path, processes):
+def test_tables_without_curves_read_no_archive(tmp_path, run_cli):
     sweep = wl.Sweep(worlds=["toy", "prison"], explorers="ucb1", settings={"kappa": [1, 2], "steps": 50}, seeds=2)
     results = sweep.run(tmp_path / "results", quiet=True)
     rows = [{name: row[name] for name in row if "curve_" not in name} for row in results.rows()]
@@ -201,7 +202,10 @@ def test_tables_without_curves_read_no_archive(tmp_path, processes):
             contents[offset : offset + size] = bytes(size)
         path.write_bytes(contents)
     assert results.rows(curves=False) == rows
-    assert rows_of(processes, tmp_path) == sorted(rows, key=lambda row: (row["world"], row["kappa"], row["seed"]))
+    run_cli.succeeds("results", "results", "--to", "rows.json")
+    assert json.loads((tmp_path / "rows.json").read_text()) == sorted(
+        rows, key=lambda row: (row["world"], row["kappa"], row["seed"])
+    )
     if find_spec("pandas"):
         assert list(results.to_pandas(curves=False)["success"]) == [row["success"] for row in rows]
 
