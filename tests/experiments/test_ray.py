@@ -16,7 +16,7 @@ from rich.console import Console
 import wanderlust as wl
 from conftest import FAULTS
 from process_server import send, wait_until
-from wanderlust.core.errors import WanderlustError
+from wanderlust.core.errors import InvalidSetting, WanderlustError
 from wanderlust.experiments.execute import Execution, ray_cluster
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
@@ -100,46 +100,10 @@ def without_cluster(**variables):
     return f"import os\n{remove}\nos.environ |= {variables!r}"
 
 
-OWN_CLUSTER = """
-from pathlib import Path
-from wanderlust.experiments.execute import Execution
-from wanderlust.experiments.execute.ray_cluster import RayExecutor
-from wanderlust.experiments.run import Run
-
-run = Run(kind="environment", world="own_code:make", explorer="random", settings={"steps": 20})
-executor = RayExecutor(Execution(on="ray", jobs=1), [run], message=print)
-executor.submit([run])
-while not (outcomes := executor.collect(1.0)):
-    pass
-print(outcomes[0].error or f"executed {run.key}")
-sockets, token = set(), os.environ["RAY_AUTH_TOKEN"].encode()
-for process in Path("/proc").glob("[0-9]*"):
-    try:
-        if int(process.name) == os.getpid() or token in (process / "environ").read_bytes():
-            sockets |= {os.readlink(file) for file in (process / "fd").iterdir()}
-    except OSError:
-        continue
-for table in ("tcp", "tcp6"):
-    for fields in map(str.split, Path("/proc/net", table).read_text().splitlines()[1:]):
-        if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
-            print("listens on", fields[1].partition(":")[0])
-executor.close()
-assert "RAY_AUTH_TOKEN" not in os.environ
-"""
-
-
-def test_a_cluster_of_this_machine_is_closed_to_others(processes, tmp_path):
-    """It listens on the loopback interface, has a token, and gets no other code than that of the runs."""
-    code = "import gymnasium\ndef make(): return gymnasium.make('FrozenLake-v1')\n"
-    for name in ("own_code.py", "private.py"):
-        (tmp_path / name).write_text(code)
-    status, out, err = processes.run(tmp_path, f"{without_cluster()}\n{OWN_CLUSTER}")
-    assert status == 0, err
-    first, executed, *listens = out.splitlines()
-    assert (first, executed.startswith("executed")) == ("sent to the workers: own_code.py", True)
-    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
-    assert {line.removeprefix("listens on ") for line in listens} <= loopback
-    assert len(listens) >= 4
+def test_there_must_be_a_cluster(tmp_path, monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(InvalidSetting, match="RAY_ADDRESS"):
+        run_all(RUNS[:1], Store(tmp_path), on="ray")
 
 
 def test_a_time_limit_is_refused_where_the_system_has_no_timer(tmp_path, monkeypatch):
@@ -247,7 +211,7 @@ def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster, monkeypatch):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     execution = Execution(on="ray", time_limit=30, ray_memory=0.01)
-    size = ray_cluster.cluster_size(execution, here=99)
+    size = ray_cluster.cluster_size(execution)
     assert size == (f"on Ray at {cluster.address}", n_cpus), "for a dry run"
     others = [ray.remote(num_cpus=1)(lambda: time.sleep(600)).remote() for _ in range(n_cpus)]
     while ray.available_resources().get("CPU", 0) >= 1:
@@ -272,6 +236,27 @@ def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster, monkeypatch):
         assert time.monotonic() < deadline + 240
     assert executor.slots == n_cpus - 1, "a batch that waited too long: others use a CPU"
     executor.close()
+
+
+ALONE = """
+import importlib.util, os
+import gymnasium
+
+def make():
+    if "RAY_JOB_ID" in os.environ:
+        assert importlib.util.find_spec("private") is None
+    return gymnasium.make("FrozenLake-v1")
+"""
+
+
+def test_workers_get_the_code_of_the_runs_only(cluster, processes, tmp_path):
+    for name in ("own_code.py", "private.py"):
+        (tmp_path / name).write_text(ALONE)
+    words = ["sweep", "--environment", "own_code:make", "--explorer", "random", "--set", "steps=20", "--seeds", "2"]
+    before = without_cluster(RAY_ADDRESS=cluster.address)
+    printed = processes.command(tmp_path, *words, "--on", "ray", before=before)
+    assert "sent to the workers: own_code.py\n" in printed
+    assert "2 runs executed" in printed
 
 
 def test_the_head_is_killed(cluster, processes, tmp_path):

@@ -85,8 +85,7 @@ class ExecutionOptions(Execution):
         str,
         arg(
             metavar="PLACE",
-            help="Where runs are executed: local (this machine), ray (the cluster of RAY_ADDRESS, or a new one here), "
-            "or ray://HOST:PORT.",
+            help="Where runs are executed: local (this machine), ray (the cluster of RAY_ADDRESS), or ray://HOST:PORT.",
         ),
     ] = "local"
     jobs: OptionalNumber = None

@@ -16,7 +16,7 @@ class Execution:
     """Where and how runs are executed."""
 
     on: str = LOCAL
-    """'local', this machine; 'ray', a Ray cluster started here or named by RAY_ADDRESS; or 'ray://HOST:PORT'."""
+    """'local', this machine; 'ray', the Ray cluster that RAY_ADDRESS names; or 'ray://HOST:PORT'."""
     jobs: int | None = None
     """Number of runs at the same time; by default, the number of CPUs."""
     time_limit: float | None = None

@@ -1,12 +1,11 @@
-"""The workers of a Ray cluster: one started here, the one that RAY_ADDRESS names, or one at an address.
+"""The workers of a Ray cluster: the one that RAY_ADDRESS names, or one at an address.
 
 Batches are Ray tasks of one CPU. Ray does not repeat them: the driver does, because it knows which runs are stored
 already and which run ended its worker. A worker whose versions differ from the driver's refuses; its node gets no more
 batches.
 
 Ray would put the driver's folder on the path of all workers. Instead, they get a folder with the files of the modules
-that the runs name, and these are printed. A cluster that is started here listens on the loopback interface only, with a
-token of its own.
+that the runs name, and these are printed.
 """
 
 from __future__ import annotations
@@ -16,11 +15,9 @@ import faulthandler
 import functools
 import importlib
 import os
-import secrets
 import shutil
 import signal
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wanderlust._numba.cache import numba_version, source_hash
-from wanderlust.core.errors import ClusterLost, MissingPackage, WanderlustError
+from wanderlust.core.errors import ClusterLost, InvalidSetting, MissingPackage, WanderlustError
 from wanderlust.core.user_code import modules_named
 from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.execute.driver import SECONDS_TO_COMPILE, TaskResult, TimeLimitReached, execute
@@ -60,7 +57,7 @@ LONG_WAIT = 4.0
 it, there are too many slots."""
 _RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
 _PACKAGE = Path(__file__).parents[2]
-_AUTHENTICATION, _TOKEN, _TOKEN_PATH = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
+_AUTHENTICATION = "RAY_AUTH_MODE"
 _NODE_LABEL = "ray.io/node-id"
 
 
@@ -76,11 +73,9 @@ class RayExecutor:
         self._jobs, self._time_limit, self._message = execution.jobs, execution.time_limit, message
         if self._time_limit is not None and not hasattr(signal, "setitimer"):
             raise WanderlustError("--time-limit on Ray is not possible on Windows; leave it out, or leave out --on.")
-        address = _address(execution.on)
+        address = execution.on if execution.on.startswith("ray://") else os.environ.get(ADDRESS, "")
         self.name = f"Ray at {address}" if address else "Ray"
-        self._own_token = address is None and _protect_own_cluster()
-        if address is not None:
-            os.environ.setdefault(_RECONNECT, str(24 * 3600))  # Ray would end this process a minute after the head.
+        os.environ.setdefault(_RECONNECT, str(24 * 3600))  # Ray would end this process a minute after the head.
         self._ray = _import_ray()
         self._owned = not self._ray.is_initialized()
         if self._owned:
@@ -91,8 +86,8 @@ class RayExecutor:
                 "this program is connected to Ray already; to send the package, connect with "
                 f"ray.init(runtime_env={{'py_modules': [{str(_PACKAGE)!r}]}})."
             )
-        is_client = address is not None and address.startswith("ray://")  # Its errors tell that the head is lost.
-        self._head = "" if is_client else self._ray.get_runtime_context().gcs_address
+        # The errors of Ray's client tell that the head is lost.
+        self._head = "" if address.startswith("ray://") else self._ray.get_runtime_context().gcs_address
         self._head_answered = time.monotonic()
         self._is_lost = False
         self.batch_seconds = BATCH_SECONDS
@@ -156,14 +151,14 @@ class RayExecutor:
             with contextlib.suppress(Exception):
                 self._ray.shutdown()
             _print_messages_of_ray(on=True)
-        if self._own_token:
-            os.environ.pop(_TOKEN, None)
         return outcomes
 
-    def _connect(self, address: str | None, runs: Sequence[Run], *, ship_package: bool) -> None:
-        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-        if address is None:
-            options |= {"include_dashboard": False, "num_cpus": self._jobs}
+    def _connect(self, address: str, runs: Sequence[Run], *, ship_package: bool) -> None:
+        if not address:
+            raise InvalidSetting(
+                f"--on ray needs the address of a cluster in {ADDRESS}, or --on ray://HOST:PORT. `ray start --head` "
+                "starts one here; without --on, all CPUs of this machine are used."
+            )
         files = files_to_send(modules_named([run.description for run in runs]))
         if files:
             self._message(f"sent to the workers: {', '.join(sorted(files))}")
@@ -173,20 +168,15 @@ class RayExecutor:
             for name, file in files.items():
                 (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, Path(folder) / name)
-            options["runtime_env"] = {
-                "working_dir": folder,
-                **({"py_modules": [str(_PACKAGE)]} if ship_package else {}),
-            }
+            package = {"py_modules": [str(_PACKAGE)]} if ship_package else {}
+            environment = {"working_dir": folder, **package}
             try:
-                # Without an address, Ray would join any cluster that it finds on this machine.
-                self._ray.init(address=address or "local", **options)
+                self._ray.init(address=address, runtime_env=environment, log_to_driver=False, logging_level="ERROR")
             except Exception as error:  # Ray raises errors of many kinds, of its own and of gRPC.
                 is_set = bool(os.environ.get(_AUTHENTICATION))
                 token = "" if is_set else f" If the cluster asks for a token, set {_AUTHENTICATION}=token."
                 reason = f"{type(error).__name__}: {_first_line(error)}"
-                raise WanderlustError(
-                    f"Ray cannot be reached at {address or 'this machine'} ({reason}).{token}"
-                ) from error
+                raise WanderlustError(f"Ray cannot be reached at {address} ({reason}).{token}") from error
         _print_messages_of_ray(on=False)
 
     def _count(self, *, force: bool = False) -> None:
@@ -278,34 +268,11 @@ class RayExecutor:
             ) from error
 
 
-def cluster_size(execution: Execution, here: int) -> tuple[str, int]:
-    """Return the name of a cluster and the number of its free CPUs; of one that would be started here, those here."""
-    if _address(execution.on) is None:
-        return "on Ray here", here
+def cluster_size(execution: Execution) -> tuple[str, int]:
+    """Return the name of a cluster and the number of its free CPUs."""
     executor = RayExecutor(execution, [], message=lambda _: None)
     executor.close()
     return f"on {executor.name}", max(executor.slots, 1)
-
-
-def _address(on: str) -> str | None:
-    """Return the address of the cluster; None to start one here."""
-    return on if on.startswith("ray://") else os.environ.get(ADDRESS) or None
-
-
-def _protect_own_cluster() -> bool:
-    """Make the cluster that is started here listen on the loopback interface, and ask for a token of its own.
-
-    The value tells whether there is such a token: not if the user has set up tokens otherwise. Ray reads these
-    variables when it is imported; a program that has imported Ray before has set it up itself.
-    """
-    if "ray" in sys.modules:
-        return False
-    # Named after the systems where this is the default.
-    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    if any(name in os.environ for name in (_AUTHENTICATION, _TOKEN, _TOKEN_PATH)):
-        return False
-    os.environ |= {_AUTHENTICATION: "token", _TOKEN: secrets.token_hex(32)}
-    return True
 
 
 def _remote_function() -> Callable[..., Any]:
